@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+"""Checks that the arrows between the rooms of sim/ point the way the architecture says.
+
+    scripts/check_includes.py              check sim/ and tests/ of this repository
+    scripts/check_includes.py --self-test  check that every kind of violation is caught
+
+Refused: an include of a room (or file) that the table below does not allow; code in sim/ that includes tests or Catch2;
+quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
+namespace scope in a header.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# Room -> what it may include besides itself: "room" for all of a room, "room/file.h" for that file alone.
+EVERYTHING_BELOW = ["base", "rng", "math", "config", "families", "draft", "verify", "cost", "decode", "theory"]
+ALLOWED = {
+    "base": [],
+    "rng": ["base"],
+    "math": ["base", "rng"],
+    "config": ["base"],
+    "families": ["math", "config", "rng", "base"],
+    "draft": ["families", "math", "rng", "config", "base"],
+    # A verifier may use only what a real server has, the laws at the drafted positions: never families.
+    "verify": ["math", "config", "rng", "base", "draft/draft_block.h"],
+    "cost": ["config", "base"],
+    "decode": ["draft", "verify", "families", "math", "rng", "config", "base"],
+    # An oracle that shares code with the suspect agrees with it.
+    "theory": ["base", "math/series.h"],
+    "experiment": EVERYTHING_BELOW,
+    "cli": EVERYTHING_BELOW + ["experiment"],
+}
+
+# A single file lent to another room must not carry in what that room may not see: not even its own room's other files.
+LENT = {
+    "draft/draft_block.h": ["math", "config", "rng", "base"],
+    "math/series.h": ["base"],
+}
+
+GENERATED = {"specsim_version.h"}
+
+TOKEN = re.compile(
+    r"""
+      (?P<comment> //(?:\\\n|[^\n])* | /\*.*?\*/ )
+    | (?P<raw> (?:u8|[uUL])?R"(?P<fence>[^()\\\s"]{0,16})\(.*?\)(?P=fence)" )
+    | (?P<include> ^[ \t]*\#[ \t]*include[ \t]*(?:"(?P<quoted>[^"\n]*)"|<(?P<angled>[^>\n]*)>) )
+    | (?P<string> "(?:\\.|[^"\\\n])*" )
+    | (?P<number> \.?\d(?:'?[\w.])* )
+    | (?P<word> [A-Za-z_]\w* )
+    | (?P<char> '(?:\\.|[^'\\\n])+' )
+    | (?P<directive> ^[ \t]*\#[^\n/]* )
+    | (?P<mark> [{};] )
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+
+
+def room_of(path):
+    """The room of "sim/ROOM/..."; None elsewhere."""
+    parts = path.split("/")
+    return parts[1] if parts[0] == "sim" and len(parts) > 2 else None
+
+
+def check_include(path, target, quoted):
+    """What is wrong with an include of `target` in the file `path`; None if nothing."""
+    if not path.startswith("sim/"):
+        return None
+    if target.startswith("tests/") or target.startswith("catch2/"):
+        return f"sim code includes \"{target}\", allowed: no tests"
+    if target in GENERATED:
+        return None
+    if not target.startswith("sim/"):
+        if quoted:
+            return f"includes \"{target}\", allowed: paths rooted at the repository, such as \"sim/base/error.h\""
+        return None
+    if ".." in target.split("/"):
+        return f"includes \"{target}\", allowed: paths without \"..\""
+    room, inside, other = room_of(path), path[len("sim/"):], room_of(target)
+    if other is None:
+        return f"includes \"{target}\", allowed: sim/ROOM/file.h"
+    if inside in LENT:
+        allowed, who = LENT[inside], f"sim/{inside} is lent to another room and"
+        itself = False
+    elif room in ALLOWED:
+        allowed, who = ALLOWED[room], f"sim/{room}"
+        itself = True
+    else:
+        return None  # check_text has said so
+    if (itself and other == room) or other in allowed or target[len("sim/"):] in allowed:
+        return None
+    names = ([f"{room} (itself)"] if itself else []) + allowed
+    return f"includes \"{target}\", but {who} may include only: {', '.join(names) or 'nothing of sim'}"
+
+
+def check_text(path, text):
+    """All violations in one file, as "path:line: message" strings."""
+    problems = []
+
+    def report(offset, message):
+        problems.append(f"{path}:{text.count(chr(10), 0, offset) + 1}: {message}")
+
+    header = path.endswith(".h")
+    room = room_of(path)
+    if path.startswith("sim/") and room not in ALLOWED:
+        report(0, f"is in no room that scripts/check_includes.py knows, known: {', '.join(ALLOWED)}")
+
+    pragma_once = False
+    scopes = []  # True for a namespace's brace, False for any other
+    statement = []  # the words since the last brace or semicolon
+    for token in TOKEN.finditer(text):
+        kind, value = token.lastgroup, token.group()
+        if token.group("include"):
+            quoted = token.group("quoted") is not None
+            problem = check_include(path, token.group("quoted") if quoted else token.group("angled"), quoted)
+            if problem:
+                report(token.start(), problem)
+        elif kind == "directive":
+            pragma_once = pragma_once or re.fullmatch(r"\s*#\s*pragma\s+once\s*", value) is not None
+        elif kind == "word":
+            statement.append(value)
+            if header and value == "namespace" and statement[-2:-1] == ["using"] and all(scopes):
+                report(token.start(), "using namespace at file scope in a header, allowed: inside a function, or in a .cpp")
+        elif kind == "mark":
+            if value == "{":
+                scopes.append("namespace" in statement[:2] or statement == ["extern"])
+            elif value == "}" and scopes:
+                scopes.pop()
+            statement = []
+    if header and not pragma_once:
+        report(0, "header without #pragma once")
+    return problems
+
+
+def self_test():
+    once = "#pragma once\n"
+    good = [
+        ("sim/base/a.h", once + '#include "sim/base/b.h"\n#include <vector>\n'),
+        ("sim/math/a.cpp", '#include "sim/rng/a.h"\n#include "sim/base/a.h"\n'),
+        ("sim/verify/a.cpp", '#include "sim/draft/draft_block.h"\n#include "sim/math/a.h"\n'),
+        ("sim/theory/a.cpp", '#include "sim/math/series.h"\n'),
+        ("sim/experiment/a.cpp", '#include "sim/theory/a.h"\n#include "specsim_version.h"\n'),
+        ("sim/cli/a.cpp", '#include "sim/experiment/a.h"\nusing namespace std;\n'),
+        ("sim/base/c.cpp", '// #include "sim/cli/a.h"\n/*\n#include "sim/cli/a.h"\n*/\n'
+                           'auto s = R"x(\n#include "sim/cli/a.h"\n)x";\n'),
+        ("sim/base/d.h", "// why\n" + once + "namespace a {\ninline void f() { using namespace std; }\n}\n"
+                         'inline int n = 1\'000; // using namespace std;\ninline auto t = "using namespace std;";\n'),
+        ("tests/unit/a.cpp", '#include "sim/families/a.h"\n#include <catch2/catch.hpp>\n#include "tests/support/x.h"\n'),
+        ("tests/support/x.h", once),
+    ]
+    bad = [  # path, text, line, a part of the message
+        ("sim/base/a.cpp", '#include "sim/rng/a.h"\n', 1, "may include only: base (itself)"),
+        ("sim/verify/a.cpp", '\n\n#include "sim/families/a.h"\n', 3, "math, config, rng, base, draft/draft_block.h"),
+        ("sim/verify/a.cpp", '#include "sim/draft/drafter.h"\n', 1, "sim/verify may include only"),
+        ("sim/theory/a.cpp", '#include "sim/math/simplex.h"\n', 1, "base, math/series.h"),
+        ("sim/theory/a.cpp", '  #  include <sim/rng/philox.h>\n', 1, "sim/theory may include only"),
+        ("sim/experiment/a.cpp", '/* x */ int a;\n#include "sim/cli/a.h"\n', 2, "sim/experiment may include only"),
+        ("sim/base/a.cpp", '#include "sim/nowhere/a.h"\n', 1, "sim/base may include only"),
+        ("sim/draft/draft_block.h", once + '#include "sim/families/a.h"\n', 2, "lent to another room"),
+        ("sim/draft/draft_block.h", once + '#include "sim/draft/drafter.h"\n', 2, "lent to another room"),
+        ("sim/math/series.h", once + '#include "sim/rng/a.h"\n', 2, "lent to another room"),
+        ("sim/nowhere/a.cpp", "", 1, "is in no room"),
+        ("sim/a.cpp", "", 1, "is in no room"),
+        ("sim/base/a.cpp", '#include "tests/support/x.h"\n', 1, "allowed: no tests"),
+        ("sim/base/a.cpp", '#include <catch2/catch.hpp>\n', 1, "allowed: no tests"),
+        ("sim/base/a.cpp", '#include "error.h"\n', 1, "rooted at the repository"),
+        ("sim/base/a.cpp", '#include "sim/base/../rng/a.h"\n', 1, 'without ".."'),
+        ("sim/base/a.h", "#ifndef A\n#define A\n#endif\n", 1, "without #pragma once"),
+        ("sim/base/a.h", "// #pragma once\n", 1, "without #pragma once"),
+        ("tests/support/x.h", "\n", 1, "without #pragma once"),
+        ("sim/base/a.h", once + "using namespace std;\n", 2, "using namespace"),
+        ("sim/base/a.h", once + "namespace a::b {\nstruct S { int x; };\nusing  namespace\nstd;\n}\n", 4, "using namespace"),
+    ]
+    failures = []
+    for path, text in good:
+        for problem in check_text(path, text):
+            failures.append(f"refused what is allowed: {problem}")
+    for path, text, line, part in bad:
+        problems = check_text(path, text)
+        if len(problems) != 1 or not problems[0].startswith(f"{path}:{line}: ") or part not in problems[0]:
+            failures.append(f"expected {path}:{line}: ...{part}..., got {problems}\n{text}")
+    for failure in failures:
+        print(f"self-test: {failure}", file=sys.stderr)
+    print(f"{len(good) + len(bad)} cases, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    if arguments:
+        print(__doc__, end="")
+        return 0 if arguments in (["-h"], ["--help"]) else 2
+    root = Path(__file__).resolve().parent.parent
+    files = sorted(f for top in ("sim", "tests") for kind in ("*.h", "*.cpp") for f in (root / top).rglob(kind))
+    problems = []
+    for file in files:
+        problems += check_text(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8"))
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"{len(files)} files, {len(problems)} violations")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

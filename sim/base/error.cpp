@@ -1,0 +1,79 @@
+#include "sim/base/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+
+namespace specsim {
+
+namespace {
+
+std::string join(const std::vector<Diagnostic>& list) {
+  std::string text;
+  for (const Diagnostic& diagnostic : list) {
+    if (!text.empty()) text += '\n';
+    const std::string where = to_string(diagnostic.where);
+    text += where.empty() ? diagnostic.message : fmt::format("{}: {}", where, diagnostic.message);
+  }
+  return text;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string to_string(const Location& where) {
+  if (where.file.empty()) return "";
+  if (where.line <= 0) return where.file;
+  if (where.column <= 0) return fmt::format("{}:{}", where.file, where.line);
+  return fmt::format("{}:{}:{}", where.file, where.line, where.column);
+}
+
+void Diagnostics::add(Location where, std::string message) {
+  list_.push_back({std::move(where), std::move(message)});
+}
+
+void Diagnostics::throw_if_any() const {
+  if (!list_.empty()) throw BadInput(list_);
+}
+
+BadInput::BadInput(std::vector<Diagnostic> list) : std::runtime_error(join(list)), list_(std::move(list)) {}
+
+BadInput::BadInput(Location where, std::string message)
+    : BadInput(std::vector<Diagnostic>{{std::move(where), std::move(message)}}) {}
+
+std::string nearest_name(const std::string& word, const std::vector<std::string>& candidates) {
+  std::string best;
+  std::size_t best_distance = word.size() / 3 + 2;  // farther than this is another word, not a slip
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(lower(word), lower(candidate));
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace specsim

@@ -1,0 +1,57 @@
+// What the user did wrong (BadInput, exit 2) and what the machine refused (IoError, exit 1).
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace specsim {
+
+// A place in a file; line and column count from 1, 0 where unknown.
+struct Location {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+// "file:line:col"; without a line, the file alone.
+std::string to_string(const Location& where);
+
+// One mistake: where, and "what was found, what is allowed" in lower case.
+struct Diagnostic {
+  Location where;
+  std::string message;
+};
+
+// Collects every mistake of an input, so that the user mends all of them at once.
+class Diagnostics {
+ public:
+  void add(Location where, std::string message);
+  [[nodiscard]] bool empty() const { return list_.empty(); }
+  [[nodiscard]] const std::vector<Diagnostic>& list() const { return list_; }
+  // Throws BadInput with everything collected; does nothing when there is nothing.
+  void throw_if_any() const;
+
+ private:
+  std::vector<Diagnostic> list_;
+};
+
+class BadInput : public std::runtime_error {
+ public:
+  explicit BadInput(std::vector<Diagnostic> list);
+  BadInput(Location where, std::string message);
+  [[nodiscard]] const std::vector<Diagnostic>& list() const { return list_; }
+
+ private:
+  std::vector<Diagnostic> list_;
+};
+
+class IoError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The candidate nearest to `word` by edit distance (case ignored), or "" when none is close enough to be meant.
+std::string nearest_name(const std::string& word, const std::vector<std::string>& candidates);
+
+}  // namespace specsim

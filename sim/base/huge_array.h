@@ -1,0 +1,30 @@
+// A large array of plain values on huge pages where the kernel grants them: tables that are read at random places cost a
+// page walk for each access otherwise. Contents start as zero.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace specsim {
+
+class HugeArray {
+ public:
+  HugeArray() = default;
+  // Throws std::bad_alloc when the memory is not to be had.
+  explicit HugeArray(std::size_t size);
+  [[nodiscard]] std::uint64_t* data() { return data_.get(); }
+  [[nodiscard]] const std::uint64_t* data() const { return data_.get(); }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  struct Release {
+    std::size_t bytes;
+    void operator()(std::uint64_t* data) const;
+  };
+  std::unique_ptr<std::uint64_t, Release> data_{nullptr, Release{0}};
+  std::size_t size_ = 0;
+};
+
+}  // namespace specsim

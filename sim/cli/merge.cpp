@@ -1,0 +1,91 @@
+// specsim merge: counts of shards add up; everything else is computed anew.
+#include "sim/base/whole_file.h"
+#include "sim/cli/command.h"
+#include "sim/cli/options.h"
+#include "sim/experiment/manifest.h"
+#include "sim/experiment/results.h"
+#include "specsim_version.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+int merge_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("out", po::value<std::string>()->required(), "directory for the joined data.csv, counts.csv and manifest.yaml");
+  po::variables_map values;
+  if (!parse(arguments, options, "shard-dir", "specsim merge DIR... --out DIR",
+             "  specsim run configs/quickstart.yaml --shard 1/2 --out out/a\n  specsim run configs/quickstart.yaml --shard 2/2 --out out/b\n"
+             "  specsim merge out/a out/b --out out/all\n",
+             values))
+    return 0;
+  if (values.count("shard-dir") == 0) throw BadInput({"", 0, 0}, "specsim merge needs the directories of the shards");
+  const std::vector<std::string> directories = values["shard-dir"].as<std::vector<std::string>>();
+
+  std::vector<experiment::Experiment> experiments;
+  std::string identity;
+  experiment::Manifest manifest;
+  std::map<std::uint64_t, std::string> seen;
+  std::uint64_t of = 0;
+  for (const std::string& directory : directories) {
+    const std::string path = directory + "/manifest.yaml";
+    experiment::Manifest own = experiment::read_manifest(path);
+    Diagnostics diagnostics;
+    std::vector<experiment::Experiment> parsed;
+    for (std::size_t i = 0; i < own.configs.size(); ++i) {
+      config::Value config = config::parse_text(own.configs[i], own.files[i], diagnostics);
+      diagnostics.throw_if_any();
+      parsed.push_back(experiment::read_experiment(std::move(config), own.files[i], {}, diagnostics));
+    }
+    diagnostics.throw_if_any();
+    const std::string name = experiment::identity(parsed);
+    if (of == 0) {
+      of = own.shard.of;
+      identity = name;
+      experiments = std::move(parsed);
+      manifest = own;
+    }
+    if (name != identity) throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", directories.front()));
+    if (own.shard.of != of) throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard.index, own.shard.of, of));
+    const auto [place, added] = seen.emplace(own.shard.index, directory);
+    if (!added) throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, and so is {}: shards overlap", own.shard.index, of, place->second));
+  }
+  for (std::uint64_t i = 1; i <= of; ++i)
+    if (seen.count(i) == 0) throw BadInput({directories.front(), 0, 0}, fmt::format("shard {}/{} is missing: {} of {} given", i, of, seen.size(), of));
+
+  std::vector<const experiment::Cell*> cells;
+  for (const experiment::Experiment& one : experiments)
+    for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
+  const auto facts = experiment::facts_of(cells);
+  std::vector<experiment::Row> rows(cells.size());
+  std::map<std::pair<std::string, std::size_t>, decode::Counts*> counts;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    rows[i].cell = cells[i];
+    rows[i].counts = experiment::empty_counts(*cells[i], *facts[i]);
+    counts[{cells[i]->experiment, cells[i]->index}] = &rows[i].counts;
+  }
+  for (const auto& [index, directory] : seen) {
+    const std::string path = directory + "/counts.csv";
+    experiment::add_counts_csv(path, read_whole_file(path), counts);
+  }
+  experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& { return *facts[static_cast<std::size_t>(&row - rows.data())]; });
+  const std::string out = values["out"].as<std::string>();
+  make_directories(out);
+  manifest.command = command_line();
+  manifest.version = build_info::version;
+  manifest.commit = build_info::commit;
+  manifest.shard = {1, 1};
+  manifest.cells = cells.size();
+  write_whole_file(out + "/data.csv", experiment::data_csv(rows));
+  write_whole_file(out + "/counts.csv", experiment::counts_csv(rows));
+  write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
+  fmt::print("{}wrote {}/data.csv, counts.csv, manifest.yaml\n", experiment::table(rows), out);
+  return 0;
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,99 @@
+#include "sim/cli/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <sstream>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+bool parse(const std::vector<std::string>& arguments, po::options_description options, const std::string& positional,
+           const std::string& usage, const std::string& examples, po::variables_map& values) {
+  po::options_description shown("options", 110);
+  shown.add(options);
+  shown.add_options()("help,h", "print this");
+  po::options_description all;
+  all.add(shown);
+  po::positional_options_description places;
+  if (!positional.empty()) {
+    all.add_options()(positional.c_str(), po::value<std::vector<std::string>>(), "");
+    places.add(positional.c_str(), -1);
+  }
+  po::store(po::command_line_parser(arguments).options(all).positional(places).run(), values);
+  if (values.count("help") > 0) {
+    std::ostringstream text;
+    text << shown;
+    fmt::print("usage: {}\n\n{}\nexamples:\n{}", usage, text.str(), examples);
+    return false;
+  }
+  po::notify(values);
+  return true;
+}
+
+std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
+                                                     const std::string& seed) {
+  Diagnostics diagnostics;
+  std::vector<experiment::Override> overrides;
+  for (const std::string& set : sets) {
+    const std::size_t equals = set.find('=');
+    if (equals == std::string::npos || equals == 0)
+      diagnostics.add({"--set", 0, 0}, fmt::format("\"{}\" has no value, allowed: --set path=value", set));
+    else
+      overrides.push_back({set.substr(0, equals), set.substr(equals + 1)});
+  }
+  if (!seed.empty()) overrides.push_back({"seed", seed});
+  std::vector<experiment::Experiment> experiments;
+  for (const std::string& file : files) {
+    experiments.push_back(experiment::read_experiment(file, overrides, diagnostics));
+    for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
+      if (experiments[i].name == experiments.back().name)
+        diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is in {} as well, allowed: one name each", experiments[i].name, experiments[i].file));
+  }
+  diagnostics.throw_if_any();
+  return experiments;
+}
+
+double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+namespace {
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{}s", whole);
+  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+}
+
+}  // namespace
+
+Progress::Progress() : started_(wall_clock()), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+void Progress::show(double done, double all) {
+  const double now = wall_clock();
+  const double pause = terminal_ ? 0.1 : 10.0;
+  if (now - (shown_ ? last_shown_ : started_) < pause) return;
+  last_shown_ = now;
+  shown_ = true;
+  const double share = all > 0.0 ? done / all : 1.0;
+  const double spent = now - started_;
+  const double rate = done / spent;
+  const std::string left = share > 0.0 ? duration_text(spent * (1.0 - share) / share) : "?";
+  if (terminal_) {
+    constexpr int kWidth = 30;
+    const auto filled = static_cast<std::size_t>(share * kWidth);
+    fmt::print(stderr, "\r[{}{}] {:5.1f}%  {:.3g} rounds/s  {} left\033[K", std::string(filled, '#'), std::string(kWidth - filled, '.'), 100.0 * share, rate, left);
+    std::fflush(stderr);
+  } else {
+    fmt::print(stderr, "{:.1f}% of {:.3g} rounds, {:.3g} rounds/s, {} left\n", 100.0 * share, all, rate, left);
+  }
+}
+
+void Progress::finish() {
+  if (terminal_ && shown_) fmt::print(stderr, "\r\033[K");
+}
+
+}  // namespace specsim::cli

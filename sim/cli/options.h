@@ -1,0 +1,39 @@
+// What the subcommands share: options, help, progress.
+#pragma once
+
+#include "sim/experiment/runner.h"
+#include "sim/experiment/spec.h"
+
+#include <boost/program_options.hpp>
+
+#include <string>
+#include <vector>
+
+namespace specsim::cli {
+
+// Parses `arguments`; with --help prints usage, options and `examples`, and returns false. `positional`: the name of the
+// option that takes what stands without a dash, "" for none. Throws boost::program_options::error.
+bool parse(const std::vector<std::string>& arguments, boost::program_options::options_description options, const std::string& positional,
+           const std::string& usage, const std::string& examples, boost::program_options::variables_map& values);
+
+// Reads every config with its --set and --seed; throws BadInput with all mistakes.
+std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
+                                                     const std::string& seed);
+
+// A bar with rate and time left on a terminal, a line every ten seconds elsewhere.
+class Progress {
+ public:
+  Progress();
+  void show(double done, double all);
+  void finish();
+
+ private:
+  double started_;
+  double last_shown_ = 0.0;
+  bool terminal_;
+  bool shown_ = false;
+};
+
+double wall_clock();
+
+}  // namespace specsim::cli

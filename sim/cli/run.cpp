@@ -1,0 +1,182 @@
+// specsim run and specsim check: the same simulation; check ends in a verdict.
+#include "sim/base/whole_file.h"
+#include "sim/cli/command.h"
+#include "sim/cli/options.h"
+#include "sim/experiment/manifest.h"
+#include "sim/experiment/results.h"
+#include "sim/experiment/runner.h"
+#include "specsim_version.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+std::atomic<bool> stop_requested{false};
+
+void request_stop(int) { stop_requested = true; }
+
+experiment::Shard read_shard(const std::string& text) {
+  unsigned long long index = 0;
+  unsigned long long of = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%llu/%llu%c", &index, &of, &rest) != 2 || index < 1 || index > of || of > 100000)
+    throw BadInput({"--shard", 0, 0}, fmt::format("\"{}\", allowed: i/n with 1 <= i <= n <= 100000", text));
+  return {index, of};
+}
+
+std::string bytes_text(std::size_t bytes) {
+  if (bytes >= std::size_t{1} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+void print_verdict(const std::vector<experiment::Row>& rows, std::string& verdict, bool& passed) {
+  std::size_t agree = 0;
+  std::size_t disagree = 0;
+  std::size_t refuted = 0;
+  std::size_t none = 0;
+  std::size_t blind = 0;
+  for (const experiment::Row& row : rows) {
+    agree += row.verdict == experiment::Verdict::agree ? 1 : 0;
+    disagree += row.verdict == experiment::Verdict::disagree ? 1 : 0;
+    refuted += row.verdict == experiment::Verdict::refuted_as_expected ? 1 : 0;
+    none += row.verdict == experiment::Verdict::no_theory ? 1 : 0;
+    blind += row.could_have_failed ? 0 : 1;
+  }
+  const double level = experiment::check_level(rows.size() * experiment::kChecksPerCell);
+  fmt::print("\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree, disagree, refuted, none);
+  fmt::print("a check fails below p = {:.2g}: {:.0e} false alarms for the whole family of {} checks\n", level, experiment::kFamilyBudget,
+             rows.size() * experiment::kChecksPerCell);
+  for (const experiment::Row& row : rows) {
+    if (row.verdict == experiment::Verdict::disagree)
+      fmt::print("disagree: {} cell {}: tokens per round {:.6g}, theory {} says {}, z {:+.2f}, p of accepted {:.2g}, p of output {:.2g}{}\n", row.cell->experiment,
+                 row.cell->index, row.tokens_per_round(), row.cell->theory.name,
+                 row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing", row.agreement.z_tokens_per_round,
+                 row.agreement.p_accepted_law, row.agreement.p_output_law,
+                 row.cell->theory.expect_refuted ? " (this closed form was expected to be refuted)" : "");
+    if (!row.could_have_failed)
+      fmt::print("could not have failed: {} cell {}: the smallest leak that it sees is {:.2g} %, allowed: 1 %; raise rounds\n", row.cell->experiment,
+                 row.cell->index, 100.0 * row.agreement.smallest_leak);
+  }
+  passed = disagree == 0 && blind == 0;
+  verdict = passed ? "agree" : "disagree";
+  fmt::print("theory and simulation {}\n", passed ? "agree" : (disagree > 0 ? "DISAGREE" : "agree, but not every cell could have failed"));
+}
+
+int simulate(const std::vector<std::string>& arguments, bool check) {
+  const std::string name = check ? "check" : "run";
+  po::options_description options;
+  options.add_options()("set", po::value<std::vector<std::string>>()->composing(), "path=value: override the configs, e.g. --set rounds=1e5")(
+      "out", po::value<std::string>(), "directory for data.csv, counts.csv and manifest.yaml")(
+      "threads", po::value<unsigned>()->default_value(std::max(1U, std::thread::hardware_concurrency())), "worker threads; results do not depend on them")(
+      "seed", po::value<std::string>()->default_value(""), "instead of the configs' seed")(
+      "shard", po::value<std::string>()->default_value("1/1"), "i/n: this process's share of every cell; join with specsim merge")(
+      "resume", "go on with the unfinished run in --out")("force", "drop an unfinished run in --out")(
+      "dry-run", "say what it would take, and stop")("quiet", "no table");
+  po::variables_map values;
+  if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
+             fmt::format("  specsim {0} configs/quickstart.yaml\n"
+                         "  specsim {0} configs/quickstart.yaml --set pair.draft.value=0.6 --set rounds=1e7 --out out/colder\n"
+                         "  specsim {0} configs/quickstart.yaml --out out/q --resume\n"
+                         "  specsim {0} configs/quickstart.yaml --dry-run\n",
+                         name),
+             values))
+    return 0;
+  if (values.count("config") == 0) throw BadInput({"", 0, 0}, fmt::format("specsim {} needs a config; specsim {} --help shows examples", name, name));
+  const double started = wall_clock();
+  const std::vector<experiment::Experiment> experiments =
+      read_experiments(values["config"].as<std::vector<std::string>>(),
+                       values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{}, values["seed"].as<std::string>());
+  std::vector<const experiment::Cell*> cells;
+  for (const experiment::Experiment& one : experiments)
+    for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
+
+  experiment::RunOptions run;
+  run.threads = std::clamp(values["threads"].as<unsigned>(), 1U, 1024U);
+  run.shard = read_shard(values["shard"].as<std::string>());
+  const experiment::RunEstimate needs = experiment::estimate(cells, run.threads);
+  const std::size_t available = experiment::available_memory();
+  if (values.count("dry-run") > 0)
+    fmt::print("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.0f} s on {} threads\n", needs.cells, needs.rounds,
+               bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), needs.seconds, run.threads);
+  if (needs.memory_bytes > available)
+    throw BadInput({experiments.front().file, 0, 0},
+                   fmt::format("needs {} for the tables of its contexts, this machine has {} available; allowed: a smaller vocabulary or pool, fewer --threads, or context.fresh",
+                               bytes_text(needs.memory_bytes), bytes_text(available)));
+  if (values.count("dry-run") > 0) return 0;
+
+  const std::string out = values.count("out") > 0 ? values["out"].as<std::string>() : "";
+  if (!out.empty()) {
+    make_directories(out);
+    run.journal = out + "/journal.txt";
+    run.resume = values.count("resume") > 0;
+    run.identity = fmt::format("{} {}/{}", experiment::identity(experiments), run.shard.index, run.shard.of);
+    if (values.count("force") > 0) std::filesystem::remove(run.journal);
+  } else if (values.count("resume") > 0) {
+    throw BadInput({"--resume", 0, 0}, "needs --out, where the unfinished run is");
+  }
+  Progress progress;
+  run.progress = [&](double done, double all) { progress.show(done, all); };
+  run.stop = &stop_requested;
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  experiment::RunResult result = experiment::run_cells(cells, run);
+  progress.finish();
+  if (!result.finished) {
+    fmt::print(stderr, "stopped before the end; {}\n", out.empty() ? "nothing was kept (no --out)" : fmt::format("the same command with --resume goes on ({})", run.journal));
+    return 1;
+  }
+
+  std::vector<experiment::Row> rows;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    experiment::Row row;
+    row.cell = cells[i];
+    row.counts = std::move(result.counts[i]);
+    rows.push_back(std::move(row));
+  }
+  std::string verdict;
+  bool passed = true;
+  const bool whole = run.shard.of == 1;
+  if (whole) {
+    experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& { return *result.facts[static_cast<std::size_t>(&row - rows.data())]; });
+    if (values.count("quiet") == 0) fmt::print("{}", experiment::table(rows));
+    if (check) print_verdict(rows, verdict, passed);
+  }
+  if (!out.empty()) {
+    experiment::Manifest manifest;
+    manifest.command = command_line();
+    manifest.version = build_info::version;
+    manifest.commit = build_info::commit;
+    manifest.shard = run.shard;
+    manifest.threads = run.threads;
+    manifest.cells = cells.size();
+    manifest.verdict = verdict;
+    for (const experiment::Experiment& one : experiments) {
+      manifest.files.push_back(one.file);
+      manifest.configs.push_back(config::to_flow_text(one.config));
+    }
+    manifest.wall_seconds = wall_clock() - started;
+    if (whole) write_whole_file(out + "/data.csv", experiment::data_csv(rows));
+    write_whole_file(out + "/counts.csv", experiment::counts_csv(rows));
+    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
+    std::filesystem::remove(run.journal);
+    fmt::print("wrote {}/{}\n", out, whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)");
+  }
+  return passed ? 0 : 1;
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& arguments) { return simulate(arguments, false); }
+int check_command(const std::vector<std::string>& arguments) { return simulate(arguments, true); }
+
+}  // namespace specsim::cli

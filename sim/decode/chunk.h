@@ -1,0 +1,32 @@
+// A chunk: the unit of work. 256 sequences side by side, `sequence_rounds` rounds each (or until each request has emitted its
+// tokens). Results depend on the chunk's address alone.
+#pragma once
+
+#include "sim/base/token.h"
+#include "sim/decode/counts.h"
+
+#include <cstdint>
+#include <span>
+
+namespace specsim::decode {
+
+constexpr std::uint32_t kLanes = 256;
+
+struct ChunkPlan {
+  std::uint64_t first_sequence = 0;   // a multiple of kLanes
+  std::uint64_t rounds = 0;           // in all, dealt out sequence by sequence; for requests: the number of requests
+  std::uint32_t sequence_rounds = 64;
+};
+
+// Receives each round as it was emitted; for tests and audits, off in production.
+class RoundSink {
+ public:
+  RoundSink() = default;
+  RoundSink(const RoundSink&) = delete;
+  RoundSink& operator=(const RoundSink&) = delete;
+  virtual ~RoundSink() = default;
+  // `emitted`: the accepted draft tokens and the final one. `next_context`: where the next round starts.
+  virtual void round(std::uint32_t lane, std::uint32_t round, std::span<const Token> emitted, std::uint32_t next_context) = 0;
+};
+
+}  // namespace specsim::decode

@@ -1,0 +1,30 @@
+// A partition of the vocabulary on which the output law is judged: fixed beforehand from the laws, fine where a leak of
+// the draft law would show.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace specsim::decode {
+
+// A class is a bin of draft(x)/target(x) (kRatioBins of them, by fixed edges), the class of tokens that the target cannot
+// emit, or, where a law is alone in its cell, one of its kTopTokens likeliest tokens.
+constexpr int kRatioBins = 16;
+constexpr int kImpossible = kRatioBins;
+constexpr int kFirstTopToken = kRatioBins + 1;
+constexpr int kTopTokens = 64;
+constexpr int kMaxClasses = kFirstTopToken + kTopTokens;
+
+struct OutputClasses {
+  int count = kFirstTopToken;            // kFirstTopToken, or more with top tokens
+  std::vector<std::uint16_t> of_token;   // [vocab]
+  std::vector<double> target_mass;       // [count]: the target's probability of each class
+  std::vector<double> draft_mass;        // [count]: the draft's
+  std::vector<std::uint8_t> bin_of_class;  // [count]: the ratio bin (or kImpossible) that a class lies in
+};
+
+// with_top_tokens: single out the likeliest tokens. Both laws sum to 1.
+OutputClasses output_classes(std::span<const double> target, std::span<const double> draft, bool with_top_tokens);
+
+}  // namespace specsim::decode

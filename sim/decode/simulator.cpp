@@ -1,0 +1,221 @@
+#include "sim/decode/simulator.h"
+
+#include "sim/base/check.h"
+#include "sim/decode/staged_rounds.h"
+#include "sim/math/scan.h"
+#include "sim/math/simplex.h"
+
+#include <numeric>
+
+namespace specsim::decode {
+
+namespace {
+
+using Kind = families::ContextShape::Kind;
+
+// A context whose rounds follow one another by a rule of their own is judged by itself; contexts that are drawn
+// independently for every token are one mixture.
+bool judged_apart(Kind kind) { return kind == Kind::markov || kind == Kind::regimes || kind == Kind::requests; }
+
+}  // namespace
+
+LawDrawer::LawDrawer(const PreparationPlan& plan) : plan_(&plan) {}
+
+void LawDrawer::target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const {
+  target.resize(static_cast<std::size_t>(plan_->vocab));
+  plan_->contexts->pair(pair).draw_target({plan_->law_key, context}, target);
+}
+
+void LawDrawer::draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
+                      std::vector<double>& draft_model, std::vector<double>& drafted) const {
+  draft_model.resize(target.size());
+  plan_->contexts->pair(pair).draw_draft({plan_->law_key, context}, depth, target, draft_model);
+  drafted = draft_model;
+  if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(draft_model));
+}
+
+std::size_t prepared_bytes(const families::ContextModel& contexts, int vocab) {
+  const families::ContextShape& shape = contexts.process->shape();
+  return PreparedContexts::bytes_needed(static_cast<std::size_t>(vocab), static_cast<std::size_t>(shape.contexts),
+                                        static_cast<std::size_t>(shape.depths));
+}
+
+Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool tables) {
+  const families::ContextShape& shape = plan.contexts->process->shape();
+  Prepared prepared;
+  if (shape.contexts == 0) {
+    prepared.class_count = kFreshClasses;
+    prepared.bin_of_class.assign(kFreshClasses, 0);
+    return prepared;
+  }
+  const LawDrawer drawer(plan);
+  if (tables) prepared.tables.emplace(plan.vocab, shape.contexts, shape.depths);
+  const bool alone = shape.contexts == 1;
+  math::AliasScratch scratch;
+  std::vector<double> target;
+  std::vector<double> draft_model;
+  std::vector<double> drafted;
+  for (int context = 0; context < shape.contexts; ++context) {
+    const auto c = static_cast<std::size_t>(context);
+    drawer.target(c, c, target);
+    OutputClasses classes;
+    for (int depth = 0; depth < shape.depths; ++depth) {
+      drawer.draft(c, c, static_cast<std::size_t>(depth), target, draft_model, drafted);
+      if (depth == 0) classes = output_classes(target, drafted, alone);
+      const verify::PositionLaws laws{target, drafted, draft_model};
+      if (tables) prepared.tables->prepare(context, depth, *plan.rule, laws, classes, scratch);
+      if (observer) observer(context, depth, laws);
+    }
+    classes.of_token.clear();
+    prepared.class_count = classes.count;
+    prepared.bin_of_class = classes.bin_of_class;
+    prepared.classes.push_back(std::move(classes));
+  }
+  if (judged_apart(shape.kind)) {
+    prepared.strata = shape.contexts;
+    prepared.stratum.resize(static_cast<std::size_t>(shape.contexts));
+    std::iota(prepared.stratum.begin(), prepared.stratum.end(), 0U);
+  }
+  return prepared;
+}
+
+Simulator::Simulator(const PreparationPlan& plan, const Prepared& prepared, rng::Key draw_key, int draft_length,
+                     std::uint32_t sequence_rounds)
+    : plan_(plan), prepared_(&prepared), draw_key_(draw_key), draft_length_(draft_length), sequence_rounds_(sequence_rounds) {}
+
+Counts Simulator::empty_counts() const { return {draft_length_, prepared_->strata, prepared_->class_count}; }
+
+std::uint64_t Simulator::chunk_size() const {
+  const families::ContextShape& shape = plan_.contexts->process->shape();
+  if (shape.contexts == 0) return sequence_rounds_;  // fresh laws cost a thousand times as much: one sequence
+  return shape.request_tokens > 0 ? kLanes : std::uint64_t{kLanes} * sequence_rounds_;
+}
+
+void Simulator::run(std::uint64_t index, std::uint64_t total, Counts& counts, RoundSink* sink) const {
+  const std::uint64_t size = chunk_size();
+  SPECSIM_CHECK(index * size < total, "chunk {} of {} rounds", index, total);
+  const bool fresh = plan_.contexts->process->shape().contexts == 0;
+  const ChunkPlan chunk{fresh ? index : index * kLanes, std::min(size, total - index * size), sequence_rounds_};
+  PhiloxWords words(draw_key_);
+  if (fresh)
+    run_fresh(chunk, words, counts, sink);
+  else
+    run_prepared(chunk, words, counts, sink);
+}
+
+void Simulator::run_scripted(std::uint64_t rounds, WordSource& words, Counts& counts, RoundSink& sink) const {
+  run_prepared({0, rounds, static_cast<std::uint32_t>(rounds)}, words, counts, &sink);
+}
+
+void Simulator::run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const {
+  const RoundSetup setup{.tables = &*prepared_->tables,
+                         .process = plan_.contexts->process.get(),
+                         .key = draw_key_,
+                         .draft_length = static_cast<std::uint32_t>(draft_length_),
+                         .matches = plan_.rule->matches(),
+                         .classes = prepared_->class_count,
+                         .bin_of_class = prepared_->bin_of_class.data(),
+                         .stratum = prepared_->stratum.empty() ? nullptr : prepared_->stratum.data()};
+  const bool several = plan_.contexts->process->shape().contexts > 1;
+  if (sink != nullptr)
+    several ? run_staged<ShippedBehaviour, true, true>(setup, chunk, words, counts, sink)
+            : run_staged<ShippedBehaviour, false, true>(setup, chunk, words, counts, sink);
+  else
+    several ? run_staged<ShippedBehaviour, true, false>(setup, chunk, words, counts, nullptr)
+            : run_staged<ShippedBehaviour, false, false>(setup, chunk, words, counts, nullptr);
+}
+
+// One sequence whose every text position has laws of its own. The same rule, the same addresses as the prepared path; draws
+// scan the law because a table would be used once.
+void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const {
+  const LawDrawer drawer(plan_);
+  const verify::PositionRule& rule = *plan_.rule;
+  const std::uint64_t sequence = chunk.first_sequence;
+  const auto pair_lane = static_cast<std::uint32_t>(sequence % 2);
+  const std::uint32_t lane = 0;
+  std::vector<double> target;
+  std::vector<double> draft_model;
+  std::vector<double> drafted;
+  std::vector<double> weights(static_cast<std::size_t>(plan_.vocab));
+  math::ScanSums sums;
+  std::vector<Token> text;
+  std::uint64_t text_position = 0;
+  std::uint64_t emitted_in_all = 0;
+
+  // u is uniform if y was drawn from the target: see kFreshClasses.
+  const auto judge = [&](Token y, std::uint64_t place) {
+    const std::uint64_t word = rng::philox_words({rng::counter_word0(rng::Purpose::judge, 0), static_cast<std::uint32_t>(place),
+                                                  static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)},
+                                                 draw_key_)
+                                   .first;
+    double over = 0.0;
+    for (std::size_t x = 0; x < target.size(); ++x) over += drafted[x] > target[x] ? target[x] : 0.0;
+    const double v = rng::to_unit(word);
+    const double u = drafted[y] > target[y] ? v * over : over + v * (1.0 - over);
+    ++counts.output[static_cast<std::size_t>(std::clamp(u * kFreshClasses, 0.0, kFreshClasses - 1.0))];
+  };
+
+  for (std::uint32_t round = 0; round < chunk.rounds; ++round) {
+    std::array<std::uint64_t, 2> finals{};
+    words.final_token(round, sequence - pair_lane, 2, finals.data());
+    text.clear();
+    const bool judged = round % kFreshJudged == 0;
+    bool rejected = false;
+    std::uint64_t accept_word = 0;
+    for (int position = 0; position < draft_length_ && !rejected; ++position) {
+      std::uint64_t draft_word = 0;
+      words.draft_accept(round, static_cast<std::uint32_t>(position), sequence, &lane, 1, &draft_word, &accept_word);
+      const std::uint64_t context = sequence << 32 | text_position;
+      drawer.target(0, context, target);
+      drawer.draft(0, context, static_cast<std::size_t>(position), target, draft_model, drafted);
+      const verify::PositionLaws laws{target, drafted, draft_model};
+      sums.sum(drafted);
+      const Token x = sums.pick(drafted, rng::to_unit(draft_word));
+      ++counts.reached[static_cast<std::size_t>(position)];
+      Token y = x;
+      if (rule.matches()) {
+        rule.bonus(target, weights);
+        sums.sum(weights);
+        y = sums.pick(weights, rng::to_unit(accept_word));
+        rejected = y != x;
+      } else {
+        rejected = !verify::accepts(rng::to_unit(accept_word), rule.odds(laws, x));
+        if (rejected) {
+          rule.rejected(laws, weights);
+          sums.sum(weights);
+          if (!(sums.total() > 0.0)) {  // see PreparedContexts::prepare
+            rule.bonus(target, weights);
+            sums.sum(weights);
+          }
+          y = sums.pick(weights, rng::to_unit(finals[pair_lane]));
+        }
+      }
+      if (!rejected) ++counts.accepted[static_cast<std::size_t>(position)];
+      if (judged) judge(y, text_position);
+      text.push_back(y);
+      ++text_position;
+    }
+    if (!rejected) {
+      drawer.target(0, sequence << 32 | text_position, target);
+      rule.bonus(target, weights);
+      sums.sum(weights);
+      text.push_back(sums.pick(weights, rng::to_unit(finals[pair_lane])));
+      if (judged) {
+        drawer.draft(0, sequence << 32 | text_position, 0, target, draft_model, drafted);
+        judge(text.back(), text_position);
+      }
+      ++text_position;
+    }
+    ++counts.accepted_law[text.size() - 1];
+    emitted_in_all += text.size();
+    if (sink != nullptr) sink->round(lane, round, text, 0);
+  }
+  ++counts.sequences;
+  counts.rounds += chunk.rounds;
+  counts.emitted += emitted_in_all;
+  counts.sum_rounds_squared += chunk.rounds * chunk.rounds;
+  counts.sum_rounds_emitted += chunk.rounds * emitted_in_all;
+  counts.sum_emitted_squared += emitted_in_all * emitted_in_all;
+}
+
+}  // namespace specsim::decode

@@ -1,0 +1,87 @@
+// One cell's decoding, ready to run chunk by chunk on any thread.
+#pragma once
+
+#include "sim/decode/chunk.h"
+#include "sim/decode/counts.h"
+#include "sim/decode/prepared.h"
+#include "sim/decode/words.h"
+#include "sim/families/context.h"
+#include "sim/verify/verifier.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace specsim::decode {
+
+// What prepared tables depend on; cells that differ in nothing else share them.
+struct PreparationPlan {
+  int vocab = 0;
+  bool argmax_draft = false;  // the drafter takes the draft model's argmax instead of sampling
+  rng::Key law_key;           // addresses the random laws
+  const families::ContextModel* contexts = nullptr;
+  const verify::PositionRule* rule = nullptr;
+};
+
+// Sees every context's laws once, while they are at hand: (context, depth, laws).
+using LawObserver = std::function<void(int, int, const verify::PositionLaws&)>;
+
+struct Prepared {
+  std::optional<PreparedContexts> tables;  // empty where every position draws fresh laws
+  std::vector<OutputClasses> classes;      // [contexts], without the per-token part
+  int class_count = kFirstTopToken;
+  std::vector<std::uint8_t> bin_of_class;
+  int strata = 1;
+  std::vector<std::uint32_t> stratum;      // [contexts]; empty: one stratum
+};
+
+// Draws every context's laws and builds the tables; without `tables`, only what the judging of counts needs. `observer`
+// may be empty.
+Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool tables = true);
+// Bytes that prepare() will keep.
+std::size_t prepared_bytes(const families::ContextModel& contexts, int vocab);
+
+// Laws of one context at one depth, drawn from the model's families: shared by preparation and fresh decoding.
+class LawDrawer {
+ public:
+  LawDrawer(const PreparationPlan& plan);
+  // The target's law at a context.
+  void target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const;
+  // The draft model's own law and what the draft token is drawn from.
+  void draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
+             std::vector<double>& draft_model, std::vector<double>& drafted) const;
+
+ private:
+  const PreparationPlan* plan_;
+};
+
+// Fresh laws: how their output law is judged. Each emitted token y (one round in kFreshJudged) gives a variable that is
+// uniform under the target: tokens with draft > target first, then the rest, the token's place within its part by one more uniform.
+constexpr int kFreshClasses = 16;
+constexpr std::uint32_t kFreshJudged = 8;
+
+class Simulator {
+ public:
+  Simulator(const PreparationPlan& plan, const Prepared& prepared, rng::Key draw_key, int draft_length, std::uint32_t sequence_rounds);
+  [[nodiscard]] Counts empty_counts() const;
+  // Rounds (requests: sequences) that a whole chunk holds.
+  [[nodiscard]] std::uint64_t chunk_size() const;
+  // Chunk `index` of a run of `total` rounds (requests: of `total` sequences): adds to `counts`.
+  void run(std::uint64_t index, std::uint64_t total, Counts& counts, RoundSink* sink = nullptr) const;
+  // The same with words from elsewhere: one sequence of `rounds` rounds in lane 0.
+  void run_scripted(std::uint64_t rounds, WordSource& words, Counts& counts, RoundSink& sink) const;
+  // The context process's key, for scripted runs' observers.
+  [[nodiscard]] int draft_length() const { return draft_length_; }
+
+ private:
+  void run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
+  void run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
+  PreparationPlan plan_;
+  const Prepared* prepared_;
+  rng::Key draw_key_;
+  int draft_length_;
+  std::uint32_t sequence_rounds_;
+};
+
+}  // namespace specsim::decode

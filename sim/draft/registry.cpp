@@ -1,0 +1,19 @@
+#include "sim/draft/drafter.h"
+
+namespace specsim::draft {
+
+// One line here and one file beside it add a drafter.
+#define SPECSIM_DRAFTERS(X) X(chain)
+
+#define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
+SPECSIM_DRAFTERS(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+
+const config::Registry<DrafterEntry>& drafters() {
+#define SPECSIM_ENTRY(name) name##_drafter(),
+  static const config::Registry<DrafterEntry> registry("drafter", {SPECSIM_DRAFTERS(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,218 @@
+#include "sim/experiment/agreement.h"
+
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/normal.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace specsim::experiment {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kPooledBelow = 100.0;
+constexpr double kPower = 0.99;
+
+double smallest_of(double p, int tests) { return -std::expm1(tests * std::log1p(-std::min(p, 1.0 - 1e-16))); }
+
+// Everything the output law is asked, in one p-value.
+void judge_output(const LawFacts& facts, const decode::Counts& counts, double level, Agreement& agreement) {
+  const decode::Prepared& prepared = facts.classes;
+  const auto classes = static_cast<std::size_t>(prepared.class_count);
+  double total = 0.0;
+  for (const std::uint64_t n : counts.output) total += static_cast<double>(n);
+  agreement.smallest_leak = kNaN;
+  if (total == 0.0) {
+    agreement.p_output_law = kNaN;
+    return;
+  }
+  if (prepared.classes.empty()) {  // fresh laws: classes are equally likely by construction
+    GTest uniform;
+    uniform.add({counts.output.begin(), counts.output.end()}, std::vector<double>(classes, total / static_cast<double>(classes)));
+    agreement.p_output_law = uniform.p();
+    return;
+  }
+
+  // Expected share of each class by stratum; contexts of one stratum are drawn with equal weight.
+  const auto strata = static_cast<std::size_t>(prepared.strata);
+  std::vector<double> target(strata * classes, 0.0);
+  std::vector<double> draft(strata * classes, 0.0);
+  const double share = strata == 1 ? 1.0 / static_cast<double>(prepared.classes.size()) : 1.0;
+  for (std::size_t context = 0; context < prepared.classes.size(); ++context) {
+    const std::size_t stratum = strata == 1 ? 0 : context;
+    for (std::size_t k = 0; k < classes; ++k) {
+      target[stratum * classes + k] += share * prepared.classes[context].target_mass[k];
+      draft[stratum * classes + k] += share * prepared.classes[context].draft_mass[k];
+    }
+  }
+
+  GTest fine;      // every class
+  GTest coarse;    // the ratio bins, where top tokens are singled out
+  double score = 0.0;
+  double information = 0.0;
+  double impossible_draft = 0.0;
+  for (std::size_t s = 0; s < strata; ++s) {
+    std::vector<double> observed(classes);
+    std::vector<double> expected(classes);
+    std::vector<double> observed_bins(decode::kPairBins, 0.0);
+    std::vector<double> expected_bins(decode::kPairBins, 0.0);
+    double n = 0.0;
+    for (std::size_t k = 0; k < classes; ++k) n += static_cast<double>(counts.output[s * classes + k]);
+    for (std::size_t k = 0; k < classes; ++k) {
+      const std::size_t bin = prepared.bin_of_class[k];
+      observed[k] = static_cast<double>(counts.output[s * classes + k]);
+      expected[k] = n * target[s * classes + k];
+      observed_bins[bin] += observed[k];
+      expected_bins[bin] += expected[k];
+    }
+    fine.add(observed, expected);
+    if (classes > decode::kPairBins) coarse.add(observed_bins, expected_bins);
+    for (std::size_t k = 0; k < classes; ++k) {
+      const double mass = target[s * classes + k];
+      if (!(mass > 0.0)) {
+        impossible_draft += n * draft[s * classes + k];
+        continue;
+      }
+      const double weight = draft[s * classes + k] / mass - 1.0;
+      score += weight * (observed[k] - expected[k]);
+      information += expected[k] * weight * weight;
+    }
+  }
+  double smallest = fine.p();
+  int tests = 1;
+  if (coarse.degrees > 0 || coarse.impossible) smallest = std::min(smallest, coarse.p()), ++tests;
+  if (information > 0.0) smallest = std::min(smallest, normal_p(score / std::sqrt(information))), ++tests;
+  if (strata == 1) {
+    GTest pairs;
+    std::vector<double> share_of_bin(decode::kPairBins, 0.0);
+    for (std::size_t k = 0; k < classes; ++k) share_of_bin[prepared.bin_of_class[k]] += target[k];
+    for (std::size_t a = 0; a < decode::kPairBins; ++a) {
+      std::vector<double> row(decode::kPairBins);
+      double n = 0.0;
+      for (std::size_t b = 0; b < decode::kPairBins; ++b) n += row[b] = static_cast<double>(counts.pairs[a * decode::kPairBins + b]);
+      std::vector<double> expected(decode::kPairBins);
+      for (std::size_t b = 0; b < decode::kPairBins; ++b) expected[b] = n * share_of_bin[b];
+      pairs.add(row, expected);
+    }
+    if (pairs.degrees > 0 || pairs.impossible) smallest = std::min(smallest, pairs.p()), ++tests;
+  }
+  agreement.p_output_law = smallest_of(smallest, tests);
+
+  // The score test alone gives the power; the others can only add to it.
+  const boost::math::normal normal;
+  const double needed = boost::math::quantile(boost::math::complement(normal, level / (2.0 * tests))) + boost::math::quantile(normal, kPower);
+  double leak = information > 0.0 ? needed / std::sqrt(information) : std::numeric_limits<double>::infinity();
+  if (impossible_draft > 0.0) leak = std::min(leak, -std::log(1.0 - kPower) / impossible_draft);
+  agreement.smallest_leak = leak;
+}
+
+}  // namespace
+
+double check_level(std::size_t checks, double budget) {
+  return -std::expm1(std::log1p(-budget) / static_cast<double>(std::max<std::size_t>(checks, 1)));
+}
+
+void GTest::add(const std::vector<double>& observed, const std::vector<double>& expected) {
+  struct Bucket {
+    double observed = 0.0;
+    double expected = 0.0;
+  };
+  std::vector<Bucket> kept;
+  Bucket pool;
+  for (std::size_t i = 0; i < observed.size(); ++i) {
+    if (!(expected[i] > 0.0)) {
+      impossible = impossible || observed[i] > 0.0;
+    } else if (expected[i] >= kPooledBelow) {
+      kept.push_back({observed[i], expected[i]});
+    } else {
+      pool.observed += observed[i];
+      pool.expected += expected[i];
+    }
+  }
+  if (pool.expected >= kPooledBelow) {
+    kept.push_back(pool);
+  } else if (pool.expected > 0.0 && !kept.empty()) {
+    Bucket& least = *std::min_element(kept.begin(), kept.end(), [](const Bucket& a, const Bucket& b) { return a.expected < b.expected; });
+    least.observed += pool.observed;
+    least.expected += pool.expected;
+  }
+  if (kept.size() < 2) return;
+  for (const Bucket& bucket : kept)
+    g += 2.0 * (bucket.observed > 0.0 ? bucket.observed * std::log(bucket.observed / bucket.expected) : 0.0) - 2.0 * (bucket.observed - bucket.expected);
+  degrees += static_cast<int>(kept.size()) - 1;
+}
+
+double GTest::p() const {
+  if (impossible) return 0.0;
+  if (degrees == 0) return 1.0;
+  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(degrees), std::max(g, 0.0)));
+}
+
+double normal_p(double z) {
+  if (std::isinf(z)) return 0.0;
+  return 2.0 * boost::math::cdf(boost::math::complement(boost::math::normal(), std::abs(z)));
+}
+
+Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& prediction, const decode::Counts& counts, double level) {
+  Agreement agreement;
+  agreement.output_counts = cell.lossless;
+  judge_output(facts, counts, level, agreement);
+  if (!prediction.known) {
+    agreement.z_tokens_per_round = kNaN;
+    agreement.p_tokens_per_round = kNaN;
+    agreement.p_accepted_law = kNaN;
+    return agreement;
+  }
+  const double measured = static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds);
+  const double difference = measured - prediction.tokens_per_round;
+  // Where every round must come out alike (alpha 0 or 1) only rounding may differ.
+  const bool certain = prediction.tokens_per_round_error < 1e-9 * prediction.tokens_per_round;
+  agreement.z_tokens_per_round = certain ? (std::abs(difference) < 1e-9 * measured ? 0.0 : std::copysign(std::numeric_limits<double>::infinity(), difference))
+                                         : difference / prediction.tokens_per_round_error;
+  agreement.p_tokens_per_round = normal_p(agreement.z_tokens_per_round);
+
+  if (prediction.accepted_law.empty()) {
+    agreement.p_accepted_law = kNaN;
+    return agreement;
+  }
+  GTest test;
+  const auto size = static_cast<std::size_t>(cell.chain.draft_length) + 1;
+  for (std::size_t s = 0; s < prediction.accepted_law.size(); ++s) {
+    std::vector<double> observed(size);
+    double n = 0.0;
+    for (std::size_t j = 0; j < size; ++j) n += observed[j] = static_cast<double>(counts.accepted_law[s * size + j]);
+    std::vector<double> expected(size);
+    for (std::size_t j = 0; j < size; ++j) expected[j] = n * prediction.accepted_law[s].accepted[j];
+    test.add(observed, expected);
+  }
+  agreement.p_accepted_law = test.p();
+  return agreement;
+}
+
+const char* to_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::agree: return "agree";
+    case Verdict::disagree: return "disagree";
+    case Verdict::refuted_as_expected: return "refuted_as_expected";
+    case Verdict::no_theory: return "no_theory";
+  }
+  return "";
+}
+
+Verdict decide(const Cell& cell, const Prediction& prediction, const Agreement& agreement, double level) {
+  // NaN compares false: what was not tested rejects nothing.
+  if (agreement.output_counts && agreement.p_output_law < level) return Verdict::disagree;
+  if (!prediction.known) return Verdict::no_theory;
+  const bool rejected = agreement.p_tokens_per_round < level || agreement.p_accepted_law < level;
+  if (cell.theory.expect_refuted) return rejected ? Verdict::refuted_as_expected : Verdict::disagree;
+  return rejected ? Verdict::disagree : Verdict::agree;
+}
+
+bool could_have_failed(const LawFacts& facts, const Agreement& agreement) {
+  if (!agreement.output_counts || facts.classes.classes.empty() || !(facts.chi_squared >= kPowerChiSquared)) return true;
+  return agreement.smallest_leak <= kPowerLeak;
+}
+
+}  // namespace specsim::experiment

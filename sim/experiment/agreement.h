@@ -1,0 +1,52 @@
+// Holds counts against theory: p-values, and the verdict that they add up to.
+#pragma once
+
+#include "sim/decode/counts.h"
+#include "sim/experiment/prediction.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::experiment {
+
+// False alarms of a whole family of cells, if every seed were drawn anew.
+constexpr double kFamilyBudget = 1e-4;
+constexpr int kChecksPerCell = 3;
+
+// Sidak: the level of one check among `checks` that keeps the family's budget.
+double check_level(std::size_t checks, double budget = kFamilyBudget);
+
+// G-test of observed counts against expected ones of the same total. Cells expected below 100 are pooled, and what is
+// still below that joins its smallest neighbour. An observation where nothing is expected gives p = 0.
+struct GTest {
+  double g = 0.0;
+  int degrees = 0;  // 0: nothing to test
+  void add(const std::vector<double>& observed, const std::vector<double>& expected);
+  [[nodiscard]] double p() const;  // 1 where there is nothing to test
+  bool impossible = false;
+};
+
+// Two-sided p of a normal deviate; infinite z gives 0.
+double normal_p(double z);
+
+struct Agreement {
+  double z_tokens_per_round = 0.0;  // NaN: no theory
+  double p_tokens_per_round = 1.0;  // two-sided
+  double p_accepted_law = 1.0;      // NaN: not predicted
+  double p_output_law = 1.0;        // NaN: nothing to test
+  double smallest_leak = 0.0;       // smallest leak of the draft law that p_output_law rejects with power .99 at `level`; NaN: not stated
+  bool output_counts = true;        // a lossy verifier's output law is reported and does not decide
+};
+
+Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& prediction, const decode::Counts& counts, double level);
+
+enum class Verdict { agree, disagree, refuted_as_expected, no_theory };
+const char* to_text(Verdict verdict);
+Verdict decide(const Cell& cell, const Prediction& prediction, const Agreement& agreement, double level);
+
+// A cell whose laws differ enough (chi2(draft || target) >= .1) must be able to see a 1 % leak.
+constexpr double kPowerChiSquared = 0.1;
+constexpr double kPowerLeak = 0.01;
+bool could_have_failed(const LawFacts& facts, const Agreement& agreement);
+
+}  // namespace specsim::experiment

@@ -1,0 +1,235 @@
+#include "sim/experiment/prediction.h"
+
+#include "sim/math/series.h"
+#include "sim/theory/bounds.h"
+#include "sim/theory/closed_forms.h"
+#include "sim/theory/judgement.h"
+#include "sim/theory/requests.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace specsim::experiment {
+
+namespace {
+
+using Kind = families::ContextShape::Kind;
+
+// alpha of truly fresh laws has no closed form in general: the mean over this many pairs, drawn at addresses that no
+// simulation uses.
+constexpr std::size_t kFreshPairs = 20000;
+constexpr double kFreshBudget = 3e8;  // tokens
+
+void add_fresh_facts(const Cell& cell, const decode::PreparationPlan& plan, LawFacts& facts) {
+  const decode::LawDrawer drawer(plan);
+  std::vector<double> target;
+  std::vector<double> model;
+  std::vector<double> drafted;
+  const auto pairs = static_cast<std::uint64_t>(
+      std::clamp(kFreshBudget / cell.vocab, 200.0, static_cast<double>(kFreshPairs)));
+  math::CompensatedSum sum;
+  math::CompensatedSum squares;
+  for (std::uint64_t i = 0; i < pairs; ++i) {
+    const std::uint64_t context = (std::uint64_t{1} << 63) + i;
+    drawer.target(0, context, target);
+    drawer.draft(0, context, 0, target, model, drafted);
+    const double alpha = theory::judge(cell.verifier, target, drafted, model).alpha();
+    sum.add(alpha);
+    squares.add(alpha * alpha);
+  }
+  const auto n = static_cast<double>(pairs);
+  const double mean = sum.value() / n;
+  facts.alpha = {{mean}};
+  facts.mean_alpha_error = std::sqrt(std::max(squares.value() / n - mean * mean, 0.0) / (n - 1.0));
+  facts.chi_squared = std::numeric_limits<double>::quiet_NaN();
+  facts.kl = std::numeric_limits<double>::quiet_NaN();
+}
+
+double geometric_slope(double alpha, int draft_length) { return math::geometric_sum_derivative(alpha, draft_length + 1); }
+
+// Emitted tokens of a run of sequences: mean and variance.
+struct RunMoments {
+  double emitted = 0.0;
+  double variance = 0.0;
+  double tries = 0.0;
+  double accepted = 0.0;
+};
+
+RunMoments sequence_moments(const theory::Modulation& modulation, std::span<const double> start, int draft_length, std::uint64_t rounds,
+                            std::uint32_t sequence_rounds) {
+  RunMoments moments;
+  const auto add = [&](double sequences, int length) {
+    if (sequences == 0.0 || length == 0) return;
+    const theory::SequenceTotals totals = theory::expected_totals(modulation, start, draft_length, length);
+    moments.emitted += sequences * totals.emitted;
+    moments.variance += sequences * theory::emitted_variance(modulation, start, draft_length, length);
+    for (const double tries : totals.tries) moments.tries += sequences * tries;
+    for (const double accepted : totals.accepted) moments.accepted += sequences * accepted;
+  };
+  add(static_cast<double>(rounds / sequence_rounds), static_cast<int>(sequence_rounds));
+  add(1.0, static_cast<int>(rounds % sequence_rounds));
+  return moments;
+}
+
+}  // namespace
+
+LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables) {
+  LawFacts facts;
+  const families::ContextProcess& process = *cell.contexts->process;
+  const families::ContextShape& shape = process.shape();
+  const auto contexts = static_cast<std::size_t>(shape.contexts);
+  facts.alpha.assign(contexts, std::vector<double>(static_cast<std::size_t>(shape.depths)));
+  const bool markov = shape.kind == Kind::markov && shape.contexts <= kMaxTheoryStates;
+  if (markov) {
+    theory::Modulation modulation;
+    modulation.states = shape.contexts;
+    modulation.accept.assign(1, std::vector<double>(contexts * contexts, 0.0));
+    modulation.reject = modulation.accept;
+    modulation.bonus.assign(contexts * contexts, 0.0);
+    facts.modulation = std::move(modulation);
+  }
+  const decode::LawObserver observer = [&](int context, int depth, const verify::PositionLaws& laws) {
+    const theory::Judgement judgement = theory::judge(cell.verifier, laws.target, laws.drafted, laws.draft_model);
+    const auto c = static_cast<std::size_t>(context);
+    facts.alpha[c][static_cast<std::size_t>(depth)] = judgement.alpha();
+    if (depth == 0) {
+      const double share = 1.0 / static_cast<double>(contexts);
+      facts.chi_squared += share * theory::chi_squared(laws.drafted, laws.target);
+      facts.kl += share * theory::kl_divergence(laws.target, laws.drafted);
+      for (std::size_t x = 0; x < laws.target.size(); ++x)
+        if (!(laws.target[x] > 0.0)) facts.least_impossible += share * laws.drafted[x];
+    }
+    if (markov) {
+      for (std::size_t x = 0; x < laws.target.size(); ++x) {
+        const std::size_t at = c * contexts + process.next(static_cast<std::uint32_t>(context), static_cast<Token>(x));
+        facts.modulation->accept[0][at] += judgement.accepted[x];
+        facts.modulation->reject[0][at] += judgement.rejected[x];
+        facts.modulation->bonus[at] += laws.target[x];
+      }
+    }
+  };
+  decode::Prepared prepared = decode::prepare(plan, observer, tables != nullptr);
+  if (shape.contexts == 0) add_fresh_facts(cell, plan, facts);
+  facts.classes.classes = prepared.classes;
+  facts.classes.class_count = prepared.class_count;
+  facts.classes.bin_of_class = prepared.bin_of_class;
+  facts.classes.strata = prepared.strata;
+  facts.classes.stratum = prepared.stratum;
+  if (tables != nullptr) *tables = std::move(prepared);
+  return facts;
+}
+
+Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t work) {
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  const int draft_length = cell.chain.draft_length;
+  const auto rounds = static_cast<double>(work);
+  Prediction prediction;
+  prediction.known = true;
+  const auto from_law = [&](theory::RoundLaw law) {
+    prediction.tokens_per_round = law.mean_emitted();
+    prediction.tokens_per_round_error = std::sqrt(law.variance_emitted() / rounds);
+    double tries = 0.0;
+    for (int j = 0; j < draft_length; ++j) tries += law.tail(j);
+    prediction.alpha = tries > 0.0 ? law.mean_accepted() / tries : 0.0;
+    prediction.accepted_law = {std::move(law)};
+  };
+  switch (shape.kind) {
+    case Kind::fixed: from_law(theory::constant_alpha(facts.alpha[0][0], draft_length)); break;
+    case Kind::iid_pool: {
+      math::CompensatedSum sum;
+      for (const std::vector<double>& alpha : facts.alpha) sum.add(alpha[0]);
+      from_law(theory::constant_alpha(sum.value() / static_cast<double>(facts.alpha.size()), draft_length));
+      break;
+    }
+    case Kind::iid_fresh: {
+      from_law(theory::constant_alpha(facts.alpha[0][0], draft_length));
+      const double slope = geometric_slope(facts.alpha[0][0], draft_length) * facts.mean_alpha_error;
+      prediction.tokens_per_round_error = std::hypot(prediction.tokens_per_round_error, slope);
+      if (facts.mean_alpha_error > 0.0) prediction.accepted_law.clear();  // an estimated alpha is no law to test against exactly
+      break;
+    }
+    case Kind::by_depth: {
+      std::vector<double> alpha(static_cast<std::size_t>(draft_length));
+      for (std::size_t j = 0; j < alpha.size(); ++j) alpha[j] = facts.alpha[0][std::min(j, facts.alpha[0].size() - 1)];
+      from_law(theory::by_position(alpha));
+      break;
+    }
+    case Kind::markov:
+    case Kind::regimes: {
+      if (shape.kind == Kind::markov && !facts.modulation) return {};
+      theory::Modulation modulation;
+      if (shape.kind == Kind::markov) {
+        modulation = *facts.modulation;
+      } else {
+        std::vector<double> alpha;
+        for (const std::vector<double>& by_depth : facts.alpha) alpha.push_back(by_depth[0]);
+        modulation = theory::hidden_regimes(std::span<const double>(alpha), shape.transition);
+      }
+      std::vector<double> start = shape.start;
+      if (start.empty()) {
+        start.assign(static_cast<std::size_t>(shape.contexts), 0.0);
+        start[0] = 1.0;
+      }
+      const RunMoments moments = sequence_moments(modulation, start, draft_length, work, cell.sequence_rounds);
+      prediction.tokens_per_round = moments.emitted / rounds;
+      prediction.tokens_per_round_error = std::sqrt(moments.variance) / rounds;
+      prediction.alpha = moments.tries > 0.0 ? moments.accepted / moments.tries : 0.0;
+      prediction.accepted_law = theory::round_law_by_state(modulation, draft_length);
+      break;
+    }
+    case Kind::requests: {
+      std::vector<theory::RequestType> types;
+      double tries = 0.0;
+      double accepted = 0.0;
+      const auto request_tokens = static_cast<int>(shape.request_tokens);
+      for (std::size_t i = 0; i < facts.alpha.size(); ++i) {
+        types.push_back({shape.start[i], theory::constant_alpha(facts.alpha[i][0], draft_length)});
+        const theory::RequestTotals totals = theory::request_totals(types.back().law, request_tokens);
+        const double started = shape.start[i] * (totals.whole_rounds + totals.cut_rounds);
+        for (int j = 0; j < draft_length; ++j) tries += started * types.back().law.tail(j);
+        accepted += started * types.back().law.mean_accepted();
+      }
+      const theory::RequestTotals totals = theory::request_totals(types, request_tokens);
+      prediction.tokens_per_round = totals.tokens_per_round();
+      prediction.tokens_per_round_error = theory::tokens_per_round_standard_error(types, request_tokens, rounds);
+      prediction.alpha = tries > 0.0 ? accepted / tries : 0.0;
+      break;  // whole rounds near a request's end are short ones: their accepted law is not the free one
+    }
+  }
+  return prediction;
+}
+
+Prediction predict_named(const Cell& cell, const LawFacts& facts, const Prediction& exact) {
+  const theory::ClosedForm* form = theory::find_closed_form(cell.theory.name);
+  Prediction prediction;
+  if (form == nullptr || !exact.known) return prediction;
+  theory::ClosedFormInputs inputs;
+  inputs.alpha = exact.alpha;
+  inputs.draft_length = cell.chain.draft_length;
+  for (int j = 0; j < cell.chain.draft_length; ++j) {
+    const std::vector<double>& by_depth = facts.alpha[0];
+    inputs.alpha_by_position.push_back(by_depth.size() > 1 ? by_depth[std::min(static_cast<std::size_t>(j), by_depth.size() - 1)] : exact.alpha);
+  }
+  inputs.cost_ratio = cell.cost->cost_ratio();
+  inputs.target_seconds = cell.cost->target_seconds() > 0.0 ? cell.cost->target_seconds() : 1.0;
+  inputs.draft_seconds = inputs.cost_ratio * inputs.target_seconds;
+  const theory::ClosedFormPrediction answer = form->evaluate(inputs);
+  prediction.alpha = exact.alpha;
+  prediction.tokens_per_round_error = exact.tokens_per_round_error;
+  prediction.speedup = answer.speedup;
+  if (answer.tokens_per_round) {
+    prediction.known = true;
+    prediction.tokens_per_round = *answer.tokens_per_round;
+  } else if (answer.speedup) {  // a form that speaks of speedup alone: in tokens per round, by the ratio model's own time
+    prediction.known = true;
+    prediction.tokens_per_round = *answer.speedup * cell.cost->round_time(cell.chain.draft_length);
+  } else if (answer.tokens_per_second) {
+    prediction.known = true;
+    prediction.tokens_per_round = *answer.tokens_per_second * inputs.target_seconds * cell.cost->round_time(cell.chain.draft_length);
+  }
+  if (answer.law && facts.classes.strata == 1) prediction.accepted_law = {*answer.law};
+  return prediction;
+}
+
+}  // namespace specsim::experiment

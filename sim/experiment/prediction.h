@@ -1,0 +1,47 @@
+// What theory says of a cell, from its laws and the description of its context process.
+#pragma once
+
+#include "sim/decode/simulator.h"
+#include "sim/experiment/spec.h"
+#include "sim/theory/modulated.h"
+#include "sim/theory/round_law.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::experiment {
+
+// What theory needs to know of the laws; gathered once per set of contexts.
+struct LawFacts {
+  std::vector<std::vector<double>> alpha;  // [context][depth]
+  double mean_alpha_error = 0.0;           // fresh laws: standard error of alpha[0][0], which is then a mean over sampled pairs
+  double chi_squared = 0.0;                // chi2(draft || target), mean over contexts; infinite where the draft goes where the target cannot
+  double kl = 0.0;                         // KL(target || draft), mean over contexts
+  double least_impossible = 0.0;           // draft mass that the target cannot emit, mean over contexts
+  std::optional<theory::Modulation> modulation;  // markov: moves between contexts by token
+  decode::Prepared classes;                // without tables
+};
+
+// Markov processes with more states than this get no theory: its matrices would be too large.
+constexpr int kMaxTheoryStates = 512;
+
+// Draws all laws once; builds the tables into `tables` as well where it is given.
+LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables);
+
+struct Prediction {
+  bool known = false;
+  double alpha = 0.0;            // try-weighted
+  double tokens_per_round = 0.0;
+  double tokens_per_round_error = 0.0;  // standard deviation of the simulated mean, for the cell's own number of rounds
+  std::optional<double> speedup;        // where a named form predicts it without tokens per round
+  std::vector<theory::RoundLaw> accepted_law;  // by stratum at the round's start; empty: not predicted
+};
+
+// `exact` theory of the cell, simulated with `work` rounds (requests: sequences).
+Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t work);
+// The named closed form, with the error of the exact one.
+Prediction predict_named(const Cell& cell, const LawFacts& facts, const Prediction& exact);
+
+}  // namespace specsim::experiment

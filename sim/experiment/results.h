@@ -1,0 +1,61 @@
+// From counts to what a user reads: rows, data.csv, counts.csv, the table on the terminal.
+#pragma once
+
+#include "sim/experiment/agreement.h"
+#include "sim/experiment/spec.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace specsim::experiment {
+
+// One cell with all that is known of it.
+struct Row {
+  const Cell* cell = nullptr;
+  decode::Counts counts;
+  Prediction exact;
+  Prediction judged_by;  // the closed form that `theory:` names; the exact one by default
+  Agreement agreement;
+  Verdict verdict = Verdict::no_theory;
+  bool could_have_failed = true;
+  double chi_squared = 0.0;
+  double kl = 0.0;
+
+  [[nodiscard]] double drafted() const;
+  [[nodiscard]] double accepted() const;
+  [[nodiscard]] double tries() const;
+  [[nodiscard]] double alpha() const;             // NaN without tries
+  [[nodiscard]] double alpha_error() const;
+  [[nodiscard]] double tokens_per_round() const;
+  [[nodiscard]] double tokens_per_round_error() const;  // from the sequences' own spread
+  [[nodiscard]] double speedup_per_token() const;       // speedup / tokens_per_round
+};
+
+// Every column once: name, unit, formula, and how a row prints it. Axes and accepted_pos_* come in between.
+struct Column {
+  std::string name;
+  std::string unit;
+  std::string formula;
+  std::function<std::string(const Row&)> text;
+};
+const std::vector<Column>& columns();
+
+// Judges every row of a family: levels depend on how many cells there are.
+void judge_rows(std::vector<Row>& rows, const std::function<const LawFacts&(const Row&)>& facts);
+
+std::string data_csv(const std::vector<Row>& rows);
+std::string counts_csv(const std::vector<Row>& rows);
+// The terminal's table: axes, theory, measured, interval, verdict.
+std::string table(const std::vector<Row>& rows);
+
+// Counts of the cells from counts.csv, added to `counts` (experiment, cell -> counts already sized). Throws BadInput with the
+// line of what does not fit.
+void add_counts_csv(const std::string& path, const std::string& text,
+                    const std::map<std::pair<std::string, std::size_t>, decode::Counts*>& counts);
+
+// A real with 10 significant digits; empty for NaN.
+std::string real_text(double x);
+
+}  // namespace specsim::experiment

@@ -1,0 +1,232 @@
+#include "sim/experiment/runner.h"
+
+#include "sim/base/check.h"
+#include "sim/experiment/journal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace specsim::experiment {
+
+namespace {
+
+constexpr std::uint64_t kSlabsPerCell = 64;  // work is handed out, and recorded, in about so many pieces per cell
+
+// Everything that cells with the same laws share; built by the first that needs it, dropped after the last.
+struct Group {
+  std::mutex mutex;
+  std::size_t cells_left = 0;
+  std::vector<std::size_t> cells;
+  const Cell* owner = nullptr;
+  std::shared_ptr<const LawFacts> facts;
+  std::shared_ptr<decode::Prepared> tables;
+};
+
+decode::PreparationPlan plan_of(const Cell& cell) {
+  return {cell.vocab, cell.chain.argmax, rng::make_key(cell.seed, rng::hash_text("law")), cell.contexts.get(), cell.rule.get()};
+}
+
+decode::Simulator simulator_of(const Cell& cell, const decode::Prepared& tables) {
+  return {plan_of(cell), tables, rng::make_key(cell.seed, cell.pairing_group), cell.chain.draft_length, cell.sequence_rounds};
+}
+
+struct Task {
+  std::size_t cell = 0;
+  std::uint64_t slab = 0;
+  std::uint64_t first_chunk = 0;
+  std::uint64_t end_chunk = 0;
+};
+
+std::vector<Task> tasks_of(const Cell& cell, std::size_t index, const Shard& shard) {
+  const decode::Prepared none;
+  const std::uint64_t size = simulator_of(cell, none).chunk_size();
+  const std::uint64_t chunks = (cell.work() + size - 1) / size;
+  // A shard takes every n-th chunk, so that each has a share of every cell.
+  const std::uint64_t own = chunks / shard.of + (shard.index <= chunks % shard.of ? 1 : 0);
+  const std::uint64_t slab_size = std::max<std::uint64_t>(1, (own + kSlabsPerCell - 1) / kSlabsPerCell);
+  std::vector<Task> tasks;
+  for (std::uint64_t begin = 0; begin < own; begin += slab_size)
+    tasks.push_back({index, begin / slab_size, begin, std::min(own, begin + slab_size)});
+  return tasks;
+}
+
+}  // namespace
+
+decode::Counts empty_counts(const Cell& cell, const LawFacts& facts) {
+  return {cell.chain.draft_length, facts.classes.strata, facts.classes.class_count};
+}
+
+std::vector<std::shared_ptr<const LawFacts>> facts_of(const std::vector<const Cell*>& cells) {
+  std::map<std::string, std::shared_ptr<const LawFacts>> by_key;
+  std::vector<std::shared_ptr<const LawFacts>> facts;
+  for (const Cell* cell : cells) {
+    std::shared_ptr<const LawFacts>& own = by_key[cell->preparation_key];
+    if (own == nullptr) own = std::make_shared<LawFacts>(gather_facts(*cell, plan_of(*cell), nullptr));
+    facts.push_back(own);
+  }
+  return facts;
+}
+
+RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& options) {
+  std::map<std::string, std::unique_ptr<Group>> groups;
+  std::vector<Group*> group_of(cells.size());
+  std::vector<Task> tasks;
+  std::vector<std::uint64_t> tasks_left(cells.size(), 0);
+  std::vector<std::vector<bool>> done(cells.size());
+  double all_rounds = 0.0;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    std::unique_ptr<Group>& group = groups[cells[i]->preparation_key];
+    if (group == nullptr) group = std::make_unique<Group>();
+    if (group->owner == nullptr) group->owner = cells[i];
+    ++group->cells_left;
+    group_of[i] = group.get();
+    group->cells.push_back(i);
+    all_rounds += static_cast<double>(cells[i]->rounds) / static_cast<double>(options.shard.of);
+  }
+  // Group by group, whatever the order of the grid's axes: few sets of tables are alive at a time.
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (group_of[i]->cells.front() != i) continue;
+    for (const std::size_t member : group_of[i]->cells) {
+      const std::vector<Task> own = tasks_of(*cells[member], member, options.shard);
+      tasks.insert(tasks.end(), own.begin(), own.end());
+      tasks_left[member] = own.size();
+      done[member].assign(own.size(), false);
+    }
+  }
+
+  RunResult result;
+  result.counts.resize(cells.size());
+  result.facts.resize(cells.size());
+  std::vector<std::vector<std::string>> replayed(cells.size());
+  std::unique_ptr<Journal> journal;
+  if (!options.journal.empty()) {
+    journal = std::make_unique<Journal>(options.journal, options.identity, options.resume,
+                                        [&](std::uint64_t cell, std::uint64_t slab, const std::string& counts) {
+                                          if (cell >= cells.size() || slab >= done[cell].size() || done[cell][slab]) return;
+                                          done[cell][slab] = true;
+                                          replayed[cell].push_back(counts);
+                                        });
+  }
+
+  std::mutex results_mutex;
+  std::mutex progress_mutex;
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr failure;
+  double done_rounds = 0.0;
+
+  // Tables and facts of a cell's group; facts alone once all its work is done.
+  const auto acquire = [&](std::size_t cell) {
+    Group& group = *group_of[cell];
+    const std::lock_guard lock(group.mutex);
+    if (group.tables == nullptr) {
+      auto tables = std::make_shared<decode::Prepared>();
+      auto facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), tables.get()));
+      if (group.facts == nullptr) group.facts = std::move(facts);
+      group.tables = std::move(tables);
+    }
+    return group.tables;
+  };
+  const auto worker = [&] {
+    try {
+      while (!failed && !(options.stop != nullptr && *options.stop)) {
+        const std::size_t at = next.fetch_add(1);
+        if (at >= tasks.size()) return;
+        const Task& task = tasks[at];
+        const Cell& cell = *cells[task.cell];
+        Group& group = *group_of[task.cell];
+        std::string packed;
+        if (!done[task.cell][task.slab]) {
+          const std::shared_ptr<decode::Prepared> tables = acquire(task.cell);
+          const decode::Simulator simulator = simulator_of(cell, *tables);
+          decode::Counts counts = simulator.empty_counts();
+          for (std::uint64_t i = task.first_chunk; i < task.end_chunk; ++i)
+            simulator.run(i * options.shard.of + options.shard.index - 1, cell.work(), counts);
+          const std::lock_guard lock(results_mutex);
+          if (result.counts[task.cell] == decode::Counts()) result.counts[task.cell] = simulator.empty_counts();
+          result.counts[task.cell].add(counts);
+          if (journal) journal->append(task.cell, task.slab, pack_counts(counts));
+        }
+        {
+          const std::lock_guard lock(results_mutex);
+          if (--tasks_left[task.cell] == 0) {
+            const std::lock_guard group_lock(group.mutex);
+            if (--group.cells_left == 0) group.tables.reset();
+          }
+        }
+        if (options.progress) {
+          const std::lock_guard lock(progress_mutex);
+          done_rounds += static_cast<double>(cell.rounds) / static_cast<double>(options.shard.of) / static_cast<double>(done[task.cell].size());
+          options.progress(done_rounds, all_rounds);
+        }
+      }
+    } catch (...) {
+      const std::lock_guard lock(results_mutex);
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < std::max(options.threads, 1U); ++i) threads.emplace_back(worker);
+  worker();
+  for (std::thread& thread : threads) thread.join();
+  if (failed) std::rethrow_exception(failure);
+  if (options.stop != nullptr && *options.stop && next.load() < tasks.size() + std::max(options.threads, 1U) &&
+      std::any_of(tasks_left.begin(), tasks_left.end(), [](std::uint64_t left) { return left > 0; }))
+    return result;
+
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    Group& group = *group_of[i];
+    if (group.facts == nullptr) group.facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), nullptr));
+    result.facts[i] = group.facts;
+    if (result.counts[i] == decode::Counts()) result.counts[i] = empty_counts(*cells[i], *group.facts);
+    for (const std::string& counts : replayed[i]) unpack_counts(counts, result.counts[i]);
+  }
+  result.finished = true;
+  return result;
+}
+
+RunEstimate estimate(const std::vector<const Cell*>& cells, unsigned threads) {
+  // Measured on one ordinary core; a promise to the order of magnitude.
+  constexpr double kNsPerRound = 40.0;
+  constexpr double kNsPerPreparedToken = 60.0;
+  constexpr double kNsPerFreshToken = 40.0;
+  RunEstimate result;
+  result.cells = cells.size();
+  std::set<std::string> groups;
+  for (const Cell* cell : cells) {
+    result.rounds += static_cast<double>(cell->rounds);
+    const families::ContextShape& shape = cell->contexts->process->shape();
+    const std::size_t bytes = decode::prepared_bytes(*cell->contexts, cell->vocab);
+    result.largest_tables_bytes = std::max(result.largest_tables_bytes, bytes);
+    if (shape.contexts == 0)
+      result.seconds += static_cast<double>(cell->rounds) * cell->vocab * (1 + cell->chain.draft_length) * kNsPerFreshToken * 1e-9;
+    else
+      result.seconds += static_cast<double>(cell->rounds) * kNsPerRound * 1e-9;
+    if (groups.insert(cell->preparation_key).second)
+      result.seconds += static_cast<double>(cell->vocab) * std::max(shape.contexts, 1) * shape.depths * kNsPerPreparedToken * 1e-9;
+  }
+  // Cells run in order, so at most one set of contexts per thread is alive, and no more sets than there are.
+  result.memory_bytes = result.largest_tables_bytes * std::min<std::size_t>(groups.size(), std::max(threads, 1U)) + (std::size_t{64} << 20);
+  result.seconds /= std::max(threads, 1U);
+  return result;
+}
+
+std::size_t available_memory() {
+  std::size_t available = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    unsigned long long kib = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %llu kB", &kib) == 1) available = static_cast<std::size_t>(kib) << 10;
+  }
+  return available;
+}
+
+}  // namespace specsim::experiment

@@ -1,0 +1,303 @@
+#include "sim/experiment/spec.h"
+
+#include "sim/base/check.h"
+#include "sim/experiment/sweep.h"
+#include "sim/theory/closed_forms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace specsim::experiment {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+using config::Value;
+
+constexpr double kMaxRounds = 1e13;
+constexpr std::uint64_t kProbeBudget = 200'000'000;  // tokens' worth of laws drawn to find mistakes before the start
+
+const std::vector<Parameter>& top_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"experiment", Type::text, {}, "name of the experiment, first column of every row", {}, {}},
+      {"description", Type::text, "", "what it is for", {}, {}},
+      {"seed", Type::integer, "20260117", "all randomness follows from it", config::between(0, 9.2e18), {}},
+      {"rounds", Type::integer, "1000000", "simulated per cell", config::between(1, kMaxRounds), {}},
+      {"pair", Type::value, {}, "the laws of target and draft", {}, {}},
+      {"context", Type::value, "{process: fixed}", "how the laws change along the text", {}, {}},
+      {"decode", Type::value, {}, "drafter and verifier", {}, {}},
+      {"cost", Type::value, "{model: ratio, cost_ratio: 0}", "how long passes take", {}, {}},
+      {"sweep", Type::value, "", "the grid: path: list, or range {from, to, step | count, scale}; zip: {path: list, path: list}", {}, {}},
+      {"theory", Type::value, "{}", "which closed form to hold the run to", {}, {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& pair_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"vocab", Type::integer, {}, "tokens in the vocabulary", config::between(kMinVocab, kMaxVocab), {}},
+      {"target", Type::value, {}, "the target's law: {family: NAME, ...}", {}, {}},
+      {"draft", Type::value, "", "the draft's law: {family: NAME, ...} or {from: target, transform: NAME, ...}", {}, {}},
+      {"target_sampling", Type::value, "{}", "{temperature, top_k, top_p, min_p}, applied in that order; the law that is verified is the one after them", {}, {}},
+      {"draft_sampling", Type::value, "{}", "the same for the draft", {}, {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& decode_parameters() {
+  static const std::vector<Parameter> parameters = {{"drafter", Type::value, {}, "{kind: chain, draft_length: N}", {}, {}},
+                                                    {"verifier", Type::value, "token", "a verifier's name, or {kind: NAME, ...}", {}, {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& theory_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"name", Type::text, "exact", "exact: what the context process calls for; none; or a closed form (specsim list closed_form)", {}, {}},
+      {"expect", Type::text, "agree", "refuted: the run must contradict this closed form", {}, {"agree", "refuted"}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& context_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"process", Type::text, "fixed", "a context process's name; its parameters stand beside it", {}, {}},
+      {"sequence_rounds", Type::integer, "64", "rounds of each independent sequence", config::between(1, 1e6), {}}};
+  return parameters;
+}
+
+// A part chosen by `selector` in `section`, with its own parameters beside it.
+template <class Entry>
+const Entry* choose(const config::Registry<Entry>& registry, const Value& section, const std::string& selector, const std::string& what,
+                    const std::vector<std::string>& also_allowed, config::Arguments& arguments, Diagnostics& diagnostics) {
+  if (!section.is_map()) {
+    diagnostics.add(section.where, fmt::format("{} is {}, allowed: {{{}: NAME, ...}}", what, config::found_text(section), selector));
+    return nullptr;
+  }
+  const Value* name = section.find(selector);
+  if (name == nullptr) {
+    diagnostics.add(section.where, fmt::format("{} lacks \"{}\"", what, selector));
+    return nullptr;
+  }
+  const auto text = config::read_text(*name, what + "." + selector, diagnostics);
+  if (!text) return nullptr;
+  const Entry* entry = registry.find(*text, name->where, diagnostics);
+  if (entry == nullptr) return nullptr;
+  std::vector<std::string> allowed = also_allowed;
+  allowed.push_back(selector);
+  const std::size_t before = diagnostics.list().size();
+  arguments = config::read_arguments(section, entry->info.parameters, allowed, registry.kind() + " " + *text, diagnostics);
+  return diagnostics.list().size() == before ? entry : nullptr;
+}
+
+void read_context(const Value& context, const Value& pair, Cell& cell, Diagnostics& diagnostics) {
+  config::Arguments arguments;
+  Value with_default = context;
+  if (with_default.is_map() && with_default.find("process") == nullptr) {
+    Value fixed;
+    fixed.kind = config::Kind::scalar;
+    fixed.where = context.where;
+    fixed.text = "fixed";
+    with_default.fields.push_back({"process", context.where, std::move(fixed)});
+  }
+  const families::ContextEntry* entry =
+      choose(families::context_processes(), with_default, "process", "context", {"sequence_rounds"}, arguments, diagnostics);
+  if (const Value* rounds = context.find("sequence_rounds"))
+    if (const auto n = config::read_integer(*rounds, config::between(1, 1e6), "sequence_rounds", diagnostics))
+      cell.sequence_rounds = static_cast<std::uint32_t>(*n);
+  if (entry == nullptr || cell.vocab == 0) return;
+  families::ContextBuilder builder(cell.vocab, pair, diagnostics);
+  const std::size_t before = diagnostics.list().size();
+  auto model = std::make_shared<families::ContextModel>(entry->make(arguments, builder));
+  if (diagnostics.list().size() == before) {
+    SPECSIM_CHECK(model->process != nullptr && !model->pairs.empty(), "context {}", entry->info.name);
+    cell.contexts = std::move(model);
+  }
+}
+
+void read_decode(const Value& decode, Cell& cell, Diagnostics& diagnostics) {
+  const config::Arguments arguments = config::read_arguments(decode, decode_parameters(), {}, "decode", diagnostics);
+  if (arguments.has("drafter")) {
+    config::Arguments drafter;
+    if (const draft::DrafterEntry* entry = choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", {}, drafter, diagnostics))
+      cell.chain = entry->make(drafter);
+  }
+  Value verifier = arguments.value("verifier");
+  if (verifier.is_scalar()) {  // verifier: token is short for verifier: {kind: token}
+    Value map;
+    map.kind = config::Kind::map;
+    map.where = verifier.where;
+    map.fields.push_back({"kind", verifier.where, verifier});
+    verifier = std::move(map);
+  }
+  config::Arguments own;
+  if (const verify::VerifierEntry* entry = choose(verify::verifiers(), verifier, "kind", "decode.verifier", {}, own, diagnostics)) {
+    cell.verifier = entry->info.name;
+    cell.lossless = entry->lossless;
+    cell.rule = entry->make(own);
+    if (entry->demands.argmax_draft && !cell.chain.argmax)
+      diagnostics.add(verifier.where, fmt::format("verifier {} with a sampled draft, allowed: drafter.selection: argmax", entry->info.name));
+  }
+}
+
+Cell read_cell(const Value& config, Diagnostics& diagnostics) {
+  Cell cell;
+  cell.config = config;
+  const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "the config", diagnostics);
+  if (top.has("experiment")) cell.experiment = top.text("experiment");
+  cell.seed = static_cast<std::uint64_t>(top.integer("seed"));
+  cell.rounds = static_cast<std::uint64_t>(top.integer("rounds"));
+  if (cell.experiment.find_first_of(",\"\n") != std::string::npos)
+    diagnostics.add(top.where("experiment"), "experiment has a comma, quote or line break in its name");
+
+  static const Value nothing;
+  const Value* pair = config.find("pair");
+  if (pair != nullptr) {
+    const config::Arguments arguments = config::read_arguments(*pair, pair_parameters(), {}, "pair", diagnostics);
+    if (arguments.has("vocab")) cell.vocab = static_cast<int>(arguments.integer("vocab"));
+  }
+  read_context(top.value("context"), pair != nullptr ? *pair : nothing, cell, diagnostics);
+  if (const Value* decode = config.find("decode")) read_decode(*decode, cell, diagnostics);
+
+  config::Arguments cost;
+  if (const cost::CostEntry* entry = choose(cost::cost_models(), top.value("cost"), "model", "cost", {}, cost, diagnostics))
+    cell.cost = entry->make(cost, diagnostics);
+
+  const config::Arguments theory = config::read_arguments(top.value("theory"), theory_parameters(), {}, "theory", diagnostics);
+  cell.theory.name = theory.text("name");
+  cell.theory.expect_refuted = theory.text("expect") == "refuted";
+  if (cell.theory.name != "exact" && cell.theory.name != "none" && theory::find_closed_form(cell.theory.name) == nullptr) {
+    std::vector<std::string> names = {"exact", "none"};
+    for (const theory::ClosedForm& form : theory::closed_forms()) names.push_back(form.name);
+    const std::string near = nearest_name(cell.theory.name, names);
+    diagnostics.add(theory.where("name"), fmt::format("unknown closed form \"{}\"{}, allowed: {}", cell.theory.name,
+                                                      near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+  }
+
+  const std::string laws = (pair != nullptr ? config::to_canonical_text(*pair) : "") + "|" + config::to_canonical_text(top.value("context"));
+  cell.pairing_group = rng::hash_text(laws);
+  cell.preparation_key = fmt::format("{}|{}|{}|{}", laws, cell.verifier, cell.chain.argmax, cell.seed);
+  return cell;
+}
+
+// Draws one pair of laws of each kind that the experiment has, to find before the start what cannot be drawn at all.
+void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
+  std::set<std::string> seen;
+  std::uint64_t spent = 0;
+  for (const Cell& cell : cells) {
+    if (cell.contexts == nullptr || cell.rule == nullptr || !seen.insert(cell.preparation_key).second) continue;
+    const verify::VerifierEntry* entry = verify::verifiers().find(cell.verifier);
+    const auto vocab = static_cast<std::size_t>(cell.vocab);
+    std::vector<double> target(vocab);
+    std::vector<double> draft(vocab);
+    const families::LawAddress address{rng::make_key(cell.seed, rng::hash_text("law")), 0};
+    for (const families::PairSource& pair : cell.contexts->pairs) {
+      spent += vocab * (1 + pair.depths());
+      if (spent > kProbeBudget) return;
+      try {
+        pair.draw_target(address, target);
+        for (std::size_t depth = 0; depth < pair.depths(); ++depth) pair.draw_draft(address, depth, target, draft);
+      } catch (const BadInput& bad) {
+        for (const Diagnostic& diagnostic : bad.list()) diagnostics.add(diagnostic.where, diagnostic.message);
+        return;
+      } catch (const InvariantBroken&) {
+        const Value* section = cell.config.find("pair");
+        diagnostics.add(section->where, "a law of this pair has no probability left on any token");
+        return;
+      }
+      if (entry->demands.one_hot_target && *std::max_element(target.begin(), target.end()) < 1.0) {
+        const Value* section = config::find_path(cell.config, "decode.verifier");
+        diagnostics.add(section != nullptr ? section->where : Location{},
+                        fmt::format("verifier {} for a target that is not one-hot, allowed: pair.target_sampling: {{temperature: 0}}, or a one_hot target",
+                                    cell.verifier));
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::uint64_t Cell::work() const {
+  const std::uint64_t request_tokens = contexts->process->shape().request_tokens;
+  if (request_tokens == 0) return rounds;
+  constexpr std::uint64_t kFewestRequests = 256;
+  return std::max(kFewestRequests, (2 * rounds + request_tokens - 1) / request_tokens);
+}
+
+const std::vector<SectionInfo>& config_sections() {
+  static const std::vector<SectionInfo> sections = {
+      {"", "top level", top_parameters()},
+      {"pair", "the laws of target and draft", pair_parameters()},
+      {"pair.target_sampling, pair.draft_sampling", "sampling settings as servers have them", families::sampling_parameters()},
+      {"context", "how the laws change along the text", context_parameters()},
+      {"decode", "drafter and verifier", decode_parameters()},
+      {"theory", "the closed form that judges the run", theory_parameters()}};
+  return sections;
+}
+
+Experiment read_experiment(const std::string& path, const std::vector<Override>& overrides, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  Value config = config::parse_file(path, diagnostics);
+  if (diagnostics.list().size() != before) return {};
+  return read_experiment(std::move(config), path, overrides, diagnostics);
+}
+
+Experiment read_experiment(Value config, const std::string& file, const std::vector<Override>& overrides, Diagnostics& diagnostics) {
+  Experiment experiment;
+  experiment.file = file;
+  const std::size_t before = diagnostics.list().size();
+  if (!config.is_map()) {
+    diagnostics.add(config.where, fmt::format("the config is {}, allowed: a map", config::found_text(config)));
+    return experiment;
+  }
+  for (const Override& override_ : overrides) {
+    const std::string name = "--set " + override_.path;
+    config::set_path(config, override_.path, config::parse_text(override_.value, name, diagnostics), diagnostics);
+  }
+  if (diagnostics.list().size() != before) return experiment;
+  experiment.config = config;
+
+  std::vector<Axis> axes;
+  if (const Value* sweep = config.find("sweep")) axes = read_sweep(*sweep, diagnostics);
+  if (diagnostics.list().size() != before) return experiment;
+  config.fields.erase(std::remove_if(config.fields.begin(), config.fields.end(), [](const config::Field& f) { return f.key == "sweep"; }),
+                      config.fields.end());
+  std::size_t count = 1;
+  for (const Axis& axis : axes) {
+    count *= axis.points.size();
+    experiment.axes.insert(experiment.axes.end(), axis.paths.begin(), axis.paths.end());
+  }
+  std::set<std::string> reported;
+  for (std::size_t index = 0; index < count; ++index) {
+    Diagnostics own;
+    Value cell_config = config;
+    std::vector<std::pair<std::string, std::string>> values;
+    std::size_t rest = index;
+    std::vector<std::size_t> at(axes.size());
+    for (std::size_t a = axes.size(); a-- > 0;) {
+      at[a] = rest % axes[a].points.size();
+      rest /= axes[a].points.size();
+    }
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      for (std::size_t p = 0; p < axes[a].paths.size(); ++p) {
+        const Value& value = axes[a].points[at[a]][p];
+        config::set_path(cell_config, axes[a].paths[p], value, own);
+        values.emplace_back(axes[a].paths[p], value.is_scalar() ? value.text : config::to_flow_text(value));
+      }
+    }
+    Cell cell;
+    if (own.empty()) cell = read_cell(cell_config, own);
+    cell.index = index;
+    cell.axes = std::move(values);
+    for (const Diagnostic& diagnostic : own.list())
+      if (reported.insert(to_string(diagnostic.where) + diagnostic.message).second) diagnostics.add(diagnostic.where, diagnostic.message);
+    if (diagnostics.list().size() - before >= 50) return experiment;  // a mistake in the base shows in every cell
+    experiment.cells.push_back(std::move(cell));
+  }
+  if (diagnostics.list().size() == before) probe(experiment.cells, diagnostics);
+  if (!experiment.cells.empty()) experiment.name = experiment.cells.front().experiment;
+  return experiment;
+}
+
+}  // namespace specsim::experiment

@@ -1,0 +1,72 @@
+// An experiment file: its grid of cells, and what each cell consists of.
+#pragma once
+
+#include "sim/config/value.h"
+#include "sim/cost/cost_model.h"
+#include "sim/draft/drafter.h"
+#include "sim/families/context.h"
+#include "sim/verify/verifier.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::experiment {
+
+// `theory:` of a config: which closed form to hold the run to.
+struct TheoryChoice {
+  std::string name = "exact";    // exact: what the context process calls for; else one of theory/closed_forms.h
+  bool expect_refuted = false;
+};
+
+struct Cell {
+  std::string experiment;
+  std::size_t index = 0;                                    // within its experiment, rows of the grid, last axis fastest
+  std::vector<std::pair<std::string, std::string>> axes;    // path, value
+  config::Value config;                                     // with the axes set, without `sweep`
+  std::uint64_t seed = 0;
+  std::uint64_t rounds = 0;
+  int vocab = 0;
+  std::uint32_t sequence_rounds = 64;
+  std::string verifier;
+  bool lossless = true;
+  draft::Chain chain;
+  TheoryChoice theory;
+  std::shared_ptr<families::ContextModel> contexts;
+  std::shared_ptr<verify::PositionRule> rule;
+  std::shared_ptr<cost::CostModel> cost;
+  std::uint64_t pairing_group = 0;  // equal for cells that differ only in decode and cost
+  std::string preparation_key;      // equal for cells that share prepared tables
+
+  // Sequences (requests) or rounds to simulate: what Simulator::run counts in.
+  [[nodiscard]] std::uint64_t work() const;
+};
+
+struct Experiment {
+  std::string name;
+  std::string file;
+  config::Value config;  // with --set applied
+  std::vector<std::string> axes;
+  std::vector<Cell> cells;
+};
+
+struct Override {
+  std::string path;
+  std::string value;
+};
+
+// Reads and validates whole experiments, all cells included; every mistake goes to `diagnostics`.
+Experiment read_experiment(const std::string& path, const std::vector<Override>& overrides, Diagnostics& diagnostics);
+Experiment read_experiment(config::Value config, const std::string& file, const std::vector<Override>& overrides, Diagnostics& diagnostics);
+
+// The top-level sections and their keys, for the reference page.
+struct SectionInfo {
+  std::string path;
+  std::string summary;
+  std::vector<config::Parameter> parameters;
+};
+const std::vector<SectionInfo>& config_sections();
+
+}  // namespace specsim::experiment

@@ -1,0 +1,142 @@
+#include "sim/experiment/sweep.h"
+
+#include "sim/config/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::experiment {
+
+namespace {
+
+using config::Value;
+
+Value number_at(const Location& where, double x) {
+  Value value;
+  value.kind = config::Kind::scalar;
+  value.where = where;
+  value.text = x == std::floor(x) && std::abs(x) < 1e15 ? fmt::format("{:.0f}", x) : fmt::format("{}", x);
+  return value;
+}
+
+std::vector<Value> read_range(const std::string& path, const Value& range, Diagnostics& diagnostics) {
+  static const std::vector<config::Parameter> parameters = {
+      {"from", config::Type::number, {}, "first value", {}, {}},
+      {"to", config::Type::number, {}, "last value, reached when a step lands on it", {}, {}},
+      {"step", config::Type::number, "", "distance of neighbours (scale linear) or their ratio (scale log)", config::above(0), {}},
+      {"count", config::Type::integer, "", "number of values, both ends included", config::between(1, kMaxCells), {}},
+      {"scale", config::Type::text, "linear", "", {}, {"linear", "log"}}};
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments arguments = config::read_arguments(range, parameters, {}, "range of " + path, diagnostics);
+  if (diagnostics.list().size() != before) return {};
+  const double from = arguments.number("from");
+  const double to = arguments.number("to");
+  const bool log = arguments.text("scale") == "log";
+  const bool by_step = arguments.has("step");
+  if (by_step == arguments.has("count")) {
+    diagnostics.add(range.where, "range of " + path + " needs exactly one of step and count");
+    return {};
+  }
+  if (to < from || (log && !(from > 0.0))) {
+    diagnostics.add(range.where, fmt::format("range of {} goes from {} to {}, allowed: from <= to{}", path, from, to, log ? ", from above 0 on a log scale" : ""));
+    return {};
+  }
+  std::vector<Value> values;
+  if (by_step) {
+    const double step = arguments.number("step");
+    if (log && step <= 1.0) {
+      diagnostics.add(arguments.where("step"), fmt::format("step is {}, allowed: a ratio above 1 on a log scale", step));
+      return {};
+    }
+    const double span = log ? std::log(to / from) / std::log(step) : (to - from) / step;
+    if (span > static_cast<double>(kMaxCells)) {
+      diagnostics.add(range.where, fmt::format("range of {} has {:.3g} values, allowed: at most {}", path, span, kMaxCells));
+      return {};
+    }
+    const auto count = static_cast<int>(std::floor(span + 1e-9)) + 1;
+    for (int i = 0; i < count; ++i) values.push_back(number_at(range.where, log ? from * std::pow(step, i) : from + i * step));
+  } else {
+    const std::int64_t count = arguments.integer("count");
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double share = count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0.0;
+      const double x = log ? from * std::pow(to / from, share) : from + share * (to - from);
+      values.push_back(number_at(range.where, i + 1 == count && count > 1 ? to : x));
+    }
+  }
+  // A sum of steps such as 0.1 + 0.1 + 0.1 should read 0.3.
+  for (Value& value : values) value.text = fmt::format("{:.12g}", std::stod(value.text));
+  return values;
+}
+
+std::vector<Value> read_values(const config::Field& field, Diagnostics& diagnostics) {
+  if (field.value.is_map()) return read_range(field.key, field.value, diagnostics);
+  if (!field.value.is_list()) {
+    diagnostics.add(field.value.where, "axis " + field.key + " is " + (field.value.is_null() ? "empty" : "a scalar") +
+                                           ", allowed: a list, or a range {from, to, step | count, scale}");
+    return {};
+  }
+  if (field.value.items.empty()) diagnostics.add(field.value.where, "axis " + field.key + " is empty, allowed: at least one value");
+  return field.value.items;
+}
+
+void read_zip(const Value& zip, std::vector<Axis>& axes, Diagnostics& diagnostics) {
+  if (zip.is_list()) {
+    for (const Value& item : zip.items) read_zip(item, axes, diagnostics);
+    return;
+  }
+  if (!zip.is_map() || zip.fields.empty()) {
+    diagnostics.add(zip.where, "zip is no map of axes, allowed: {path: list, path: list} or a list of such maps");
+    return;
+  }
+  Axis axis;
+  for (const config::Field& field : zip.fields) {
+    const std::vector<Value> values = read_values(field, diagnostics);
+    if (axis.paths.empty()) axis.points.resize(values.size());
+    if (values.size() != axis.points.size()) {
+      diagnostics.add(field.value.where, fmt::format("axis {} has {} values, allowed: {}, as {} has in the same zip", field.key, values.size(),
+                                                     axis.points.size(), axis.paths.front()));
+      return;
+    }
+    axis.paths.push_back(field.key);
+    for (std::size_t i = 0; i < values.size(); ++i) axis.points[i].push_back(values[i]);
+  }
+  axes.push_back(std::move(axis));
+}
+
+}  // namespace
+
+std::vector<Axis> read_sweep(const Value& sweep, Diagnostics& diagnostics) {
+  std::vector<Axis> axes;
+  if (!sweep.is_map() || sweep.fields.empty()) {
+    diagnostics.add(sweep.where, "sweep is no map of axes, allowed: {path: list or range, ...}");
+    return axes;
+  }
+  for (const config::Field& field : sweep.fields) {
+    if (field.key == "zip") {
+      read_zip(field.value, axes, diagnostics);
+      continue;
+    }
+    Axis axis;
+    axis.paths = {field.key};
+    for (Value& value : read_values(field, diagnostics)) axis.points.push_back({std::move(value)});
+    axes.push_back(std::move(axis));
+  }
+  std::vector<std::string> seen;
+  for (const Axis& axis : axes) {
+    for (const std::string& path : axis.paths) {
+      const std::string top = path.substr(0, path.find('.'));
+      if (top == "sweep" || top == "experiment") diagnostics.add(sweep.where, "axis " + path + " cannot be swept");
+      if (std::find(seen.begin(), seen.end(), path) != seen.end()) diagnostics.add(sweep.where, "axis " + path + " is swept twice");
+      seen.push_back(path);
+    }
+  }
+  double cells = 1.0;
+  for (const Axis& axis : axes) cells *= static_cast<double>(axis.points.size());
+  if (cells > static_cast<double>(kMaxCells))
+    diagnostics.add(sweep.where, fmt::format("sweep has {:.0f} cells, allowed: at most {}", cells, kMaxCells));
+  return axes;
+}
+
+}  // namespace specsim::experiment

@@ -1,0 +1,98 @@
+#include "sim/families/context.h"
+
+namespace specsim::families {
+
+// One line here and one file beside it add a context process.
+#define SPECSIM_CONTEXTS(X) \
+  X(fixed)                  \
+  X(iid)                    \
+  X(markov)                 \
+  X(regimes)                \
+  X(by_depth)               \
+  X(requests)
+
+#define SPECSIM_DECLARE(name) ContextEntry name##_context();
+SPECSIM_CONTEXTS(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+
+const config::Registry<ContextEntry>& context_processes() {
+#define SPECSIM_ENTRY(name) name##_context(),
+  static const config::Registry<ContextEntry> registry("context process", {SPECSIM_CONTEXTS(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+const std::vector<config::Parameter>& sampling_parameters() {
+  static const std::vector<config::Parameter> parameters = {
+      {"temperature", config::Type::number, "1", "divides the logits; 0: one-hot at the argmax, ties to the lowest token", config::between(0, 1e6), {}},
+      {"top_k", config::Type::integer, "0", "keeps the k likeliest tokens; 0: off", config::between(0, kMaxVocab), {}},
+      {"top_p", config::Type::number, "1", "keeps the shortest run of likeliest tokens that reaches this mass", config::Interval{0, 1, true, false}, {}},
+      {"min_p", config::Type::number, "0", "keeps tokens with at least this share of the likeliest one's probability", config::between(0, 1), {}}};
+  return parameters;
+}
+
+namespace {
+
+// A draft's random streams are numbered from here, so that they differ from the target's.
+constexpr std::uint32_t kDraftStreams = 1U << 16;
+
+math::Sampling read_sampling(const config::Value& pair, const std::string& key, Diagnostics& diagnostics) {
+  const config::Value* section = pair.find(key);
+  if (section == nullptr) return {};
+  const config::Arguments arguments = config::read_arguments(*section, sampling_parameters(), {}, "pair." + key, diagnostics);
+  return {arguments.number("temperature"), static_cast<int>(arguments.integer("top_k")), arguments.number("top_p"),
+          arguments.number("min_p")};
+}
+
+}  // namespace
+
+ContextBuilder::ContextBuilder(int vocab, const config::Value& pair, Diagnostics& diagnostics)
+    : vocab_(vocab),
+      pair_(&pair),
+      target_sampling_(read_sampling(pair, "target_sampling", diagnostics)),
+      draft_sampling_(read_sampling(pair, "draft_sampling", diagnostics)),
+      diagnostics_(&diagnostics) {}
+
+void ContextBuilder::add(ContextModel& model, const config::Value* target, const std::vector<const config::Value*>& drafts,
+                         const std::string& what) {
+  LawBuilder target_builder(vocab_, false, *diagnostics_);
+  std::unique_ptr<Law> target_law;
+  if (target != nullptr)
+    target_law = target_builder.build(*target, what + ".target");
+  else
+    diagnostics_->add(pair_->where, what + " lacks \"target\"");
+  LawBuilder draft_builder(vocab_, true, *diagnostics_);
+  draft_builder.skip_streams(kDraftStreams);
+  std::vector<std::unique_ptr<Law>> draft_laws;
+  for (const config::Value* draft : drafts) {
+    if (draft == nullptr) {
+      diagnostics_->add(pair_->where, what + " lacks \"draft\"");
+      return;
+    }
+    draft_laws.push_back(draft_builder.build(*draft, what + ".draft"));
+    if (draft_laws.back() == nullptr) return;
+  }
+  if (target_law != nullptr)
+    model.pairs.emplace_back(std::move(target_law), std::move(draft_laws), target_sampling_, draft_sampling_);
+}
+
+void ContextBuilder::add_pair(ContextModel& model) { add(model, pair_->find("target"), {pair_->find("draft")}, "pair"); }
+
+void ContextBuilder::add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
+                              const std::string& what) {
+  static const std::vector<config::Parameter> parameters = {
+      {"target", config::Type::value, "", "the target's law here; left out: pair.target", {}, {}},
+      {"draft", config::Type::value, "", "the draft's law here; left out: pair.draft", {}, {}}};
+  config::read_arguments(overrides, parameters, also_allowed, what, *diagnostics_);
+  const config::Value* target = overrides.find("target");
+  const config::Value* draft = overrides.find("draft");
+  add(model, target != nullptr ? target : pair_->find("target"), {draft != nullptr ? draft : pair_->find("draft")}, what);
+}
+
+void ContextBuilder::add_pair_by_depth(ContextModel& model, const std::vector<config::Value>& drafts) {
+  std::vector<const config::Value*> list;
+  for (const config::Value& draft : drafts) list.push_back(&draft);
+  add(model, pair_->find("target"), list, "pair");
+}
+
+}  // namespace specsim::families

@@ -1,0 +1,53 @@
+// The registry of context processes, and what a configured one consists of.
+#pragma once
+
+#include "sim/families/context_process.h"
+#include "sim/families/pair.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace specsim::families {
+
+// A process and the pairs of laws of its contexts.
+struct ContextModel {
+  std::unique_ptr<ContextProcess> process;
+  std::vector<PairSource> pairs;  // one for all contexts (drawn afresh for each), or one for each
+  [[nodiscard]] const PairSource& pair(std::size_t context) const { return pairs.size() == 1 ? pairs[0] : pairs[context]; }
+};
+
+// Hands the config's `pair` to the processes, which may override the target or the draft context by context.
+class ContextBuilder {
+ public:
+  ContextBuilder(int vocab, const config::Value& pair, Diagnostics& diagnostics);
+  [[nodiscard]] int vocab() const { return vocab_; }
+  [[nodiscard]] Diagnostics& diagnostics() const { return *diagnostics_; }
+  // Adds the configured pair to `model`.
+  void add_pair(ContextModel& model);
+  // Adds a pair with `overrides` ({target: LAW, draft: LAW}, both optional) over the configured one.
+  void add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed, const std::string& what);
+  // Adds the configured target with one draft for each depth.
+  void add_pair_by_depth(ContextModel& model, const std::vector<config::Value>& drafts);
+
+ private:
+  void add(ContextModel& model, const config::Value* target, const std::vector<const config::Value*>& drafts, const std::string& what);
+  int vocab_;
+  const config::Value* pair_;
+  math::Sampling target_sampling_;
+  math::Sampling draft_sampling_;
+  Diagnostics* diagnostics_;
+};
+
+struct ContextEntry {
+  config::PartInfo info;
+  // May leave `process` empty after reporting.
+  std::function<ContextModel(const config::Arguments&, ContextBuilder&)> make;
+};
+const config::Registry<ContextEntry>& context_processes();
+
+// The parameters of `pair.target_sampling` and `pair.draft_sampling`, for the reference page.
+const std::vector<config::Parameter>& sampling_parameters();
+
+}  // namespace specsim::families

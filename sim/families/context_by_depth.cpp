@@ -1,0 +1,45 @@
+#include "sim/families/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::families {
+
+namespace {
+
+class ByDepthProcess final : public ContextProcess {
+ public:
+  explicit ByDepthProcess(int depths) {
+    shape_.kind = ContextShape::Kind::by_depth;
+    shape_.depths = depths;
+  }
+  [[nodiscard]] const ContextShape& shape() const override { return shape_; }
+  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override { std::fill_n(context, count, 0U); }
+  [[nodiscard]] bool moves() const override { return false; }
+  void step(rng::Key, std::uint64_t, const std::uint32_t*, std::size_t, const std::uint32_t*, const Token*, std::uint32_t*) const override {}
+
+ private:
+  ContextShape shape_;
+};
+
+}  // namespace
+
+ContextEntry by_depth_context() {
+  return {{"by_depth", "the draft's law depends on the position within the block, as EAGLE's n-alpha; the target's never does", "Li et al., EAGLE, arXiv 2401.15077",
+           {{"drafts", config::Type::value_list, {}, "the draft's law at position 1, 2, ...; the last one holds beyond; pair.draft is not used", {}, {}}},
+           "Acceptances are independent with a rate for each position: tokens_per_round = 1 + alpha_1 + alpha_1 alpha_2 + ..."},
+          [](const config::Arguments& arguments, ContextBuilder& builder) {
+            ContextModel model;
+            const std::vector<config::Value>& drafts = arguments.value("drafts").items;
+            if (drafts.empty() || drafts.size() > static_cast<std::size_t>(kMaxDraftLength)) {
+              builder.diagnostics().add(arguments.where("drafts"), fmt::format("drafts has {} entries, allowed: 1 to {}", drafts.size(), kMaxDraftLength));
+              return model;
+            }
+            builder.add_pair_by_depth(model, drafts);
+            model.process = std::make_unique<ByDepthProcess>(static_cast<int>(drafts.size()));
+            return model;
+          }};
+}
+
+}  // namespace specsim::families

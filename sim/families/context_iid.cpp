@@ -1,0 +1,71 @@
+#include "sim/base/wide.h"
+#include "sim/families/context.h"
+
+#include <array>
+
+namespace specsim::families {
+
+namespace {
+
+class IidProcess final : public ContextProcess {
+ public:
+  explicit IidProcess(int pool) : pool_(static_cast<std::uint32_t>(pool)) {
+    shape_.kind = pool > 0 ? ContextShape::Kind::iid_pool : ContextShape::Kind::iid_fresh;
+    shape_.contexts = pool;
+  }
+  [[nodiscard]] const ContextShape& shape() const override { return shape_; }
+  void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t sequence = first_sequence + i;
+      context[i] = pick(rng::philox_words({rng::counter_word0(rng::Purpose::context, 0), 0, static_cast<std::uint32_t>(sequence),
+                                           static_cast<std::uint32_t>(sequence >> 32)},
+                                          key)
+                            .first);
+    }
+  }
+  [[nodiscard]] bool moves() const override { return true; }
+  void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count, const std::uint32_t* text_position,
+            const Token*, std::uint32_t* context) const override {
+    constexpr std::size_t kBatch = 256;
+    std::array<std::uint32_t, kBatch> next;
+    std::array<std::uint64_t, kBatch> first;
+    std::array<std::uint64_t, kBatch> second;
+    for (std::size_t begin = 0; begin < count; begin += kBatch) {
+      const std::size_t size = std::min(kBatch, count - begin);
+      for (std::size_t i = 0; i < size; ++i) next[i] = text_position[lanes[begin + i]] + 1;
+      rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::context, 0),
+                         .c1_common = 0,
+                         .c1 = next.data(),
+                         .c2 = static_cast<std::uint32_t>(first_sequence),
+                         .lanes = lanes + begin,
+                         .c3 = static_cast<std::uint32_t>(first_sequence >> 32)},
+                        key, size, first.data(), second.data());
+      for (std::size_t i = 0; i < size; ++i) context[lanes[begin + i]] = pick(first[i]);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t pick(std::uint64_t word) const {
+    return static_cast<std::uint32_t>(scale_word(word, pool_));
+  }
+  std::uint32_t pool_;
+  ContextShape shape_;
+};
+
+}  // namespace
+
+ContextEntry iid_context() {
+  return {{"iid", "each text position draws its pair of laws anew, from a pool or truly fresh", "",
+           {{"pool", config::Type::integer, "256", "prepared pairs to draw from, uniformly", config::between(1, 1 << 20), {}},
+            {"fresh", config::Type::boolean, "false", "a new pair for every position instead of a pool; costs several passes over the vocabulary each", {}, {}}},
+           "Acceptances at successive positions are independent with the mean alpha of the pool (or of the family), so the geometric closed form "
+           "holds at that mean. A position that is drafted again after a rejection meets the same pair."},
+          [](const config::Arguments& arguments, ContextBuilder& builder) {
+            ContextModel model;
+            builder.add_pair(model);
+            model.process = std::make_unique<IidProcess>(arguments.boolean("fresh") ? 0 : static_cast<int>(arguments.integer("pool")));
+            return model;
+          }};
+}
+
+}  // namespace specsim::families

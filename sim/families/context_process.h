@@ -1,0 +1,45 @@
+// How the context moves along a text: which pair of laws holds at each text position.
+#pragma once
+
+#include "sim/base/token.h"
+#include "sim/rng/address.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace specsim::families {
+
+// What a process is, as data: theory and reports read this, never the code that steps.
+struct ContextShape {
+  enum class Kind { fixed, iid_pool, iid_fresh, markov, regimes, by_depth, requests };
+  Kind kind = Kind::fixed;
+  int contexts = 1;                    // prepared pairs of laws; 0 where each position draws its own
+  int depths = 1;                      // draft laws per context, by position in the block (the last one holds beyond)
+  std::vector<double> start;           // [contexts]: law of the context at text position 0; empty: context 0
+  std::vector<double> transition;      // regimes: [contexts][contexts], row-major
+  std::uint64_t request_tokens = 0;    // requests: tokens that each request emits; 0: no end
+};
+
+class ContextProcess {
+ public:
+  ContextProcess() = default;
+  ContextProcess(const ContextProcess&) = delete;
+  ContextProcess& operator=(const ContextProcess&) = delete;
+  virtual ~ContextProcess() = default;
+
+  [[nodiscard]] virtual const ContextShape& shape() const = 0;
+  // The context at text position 0 of sequences first_sequence .. + count.
+  virtual void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const = 0;
+  // False: the context of a sequence never changes, and step() is not called.
+  [[nodiscard]] virtual bool moves() const = 0;
+  // For each lane i of lanes[0..count): its text moves from position text_position[lane] to the next by token[i]; puts the
+  // context there into context[lane]. The randomness belongs to (sequence, text position): a position that is drafted
+  // again after a rejection meets the same context.
+  virtual void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count,
+                    const std::uint32_t* text_position, const Token* token, std::uint32_t* context) const = 0;
+  // markov: the context after `token` in `context`; elsewhere not to be called.
+  [[nodiscard]] virtual std::uint32_t next(std::uint32_t context, Token token) const;
+};
+
+}  // namespace specsim::families

@@ -1,0 +1,61 @@
+#include "sim/families/law.h"
+#include "sim/math/simplex.h"
+
+#include <fmt/format.h>
+
+namespace specsim::families {
+
+namespace {
+
+class MixtureLaw final : public Law {
+ public:
+  MixtureLaw(std::vector<std::unique_ptr<Law>> components, std::vector<double> weights)
+      : components_(std::move(components)), weights_(std::move(weights)) {
+    math::normalise(weights_);
+  }
+  void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const override {
+    std::vector<double> sum(law.size(), 0.0);
+    for (std::size_t i = 0; i < components_.size(); ++i) {
+      components_[i]->draw(address, target, law);
+      for (std::size_t x = 0; x < law.size(); ++x) sum[x] += weights_[i] * law[x];
+    }
+    std::copy(sum.begin(), sum.end(), law.begin());
+  }
+  [[nodiscard]] bool random() const override {
+    for (const auto& component : components_)
+      if (component->random()) return true;
+    return false;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Law>> components_;
+  std::vector<double> weights_;
+};
+
+}  // namespace
+
+FamilyEntry mixture_family() {
+  return {{"mixture", "a weighted mean of other laws", "",
+           {{"components", config::Type::value_list, {}, "the laws", {}, {}},
+            {"weights", config::Type::number_list, {}, "one for each component, any positive sum", config::at_least(0), {}}},
+           "Law: sum of weight * component, weights normalised."},
+          [](const config::Arguments& arguments, LawBuilder& builder) -> std::unique_ptr<Law> {
+            const config::Value& list = arguments.value("components");
+            const std::vector<double>& weights = arguments.numbers("weights");
+            double sum = 0.0;
+            for (const double w : weights) sum += w;
+            if (list.items.empty() || list.items.size() != weights.size() || !(sum > 0.0)) {
+              builder.diagnostics().add(arguments.where("weights"), fmt::format("{} weights of sum {} for {} components, allowed: one each, a positive sum",
+                                                                                weights.size(), sum, list.items.size()));
+              return nullptr;
+            }
+            std::vector<std::unique_ptr<Law>> components;
+            for (std::size_t i = 0; i < list.items.size(); ++i) {
+              components.push_back(builder.build(list.items[i], fmt::format("components[{}]", i)));
+              if (components.back() == nullptr) return nullptr;
+            }
+            return std::make_unique<MixtureLaw>(std::move(components), weights);
+          }};
+}
+
+}  // namespace specsim::families

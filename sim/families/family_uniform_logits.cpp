@@ -1,0 +1,37 @@
+#include "sim/families/law.h"
+#include "sim/math/simplex.h"
+
+#include <boost/random/uniform_01.hpp>
+
+namespace specsim::families {
+
+namespace {
+
+class UniformLogits final : public Law {
+ public:
+  UniformLogits(double range, std::uint32_t stream) : range_(range), stream_(stream) {}
+  void draw(const LawAddress& address, std::span<const double>, std::span<double> law) const override {
+    rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
+    boost::random::uniform_01<double> uniform;
+    for (double& logit : law) logit = range_ * (uniform(random) - 0.5);
+    math::softmax(law);
+  }
+  [[nodiscard]] bool random() const override { return true; }
+
+ private:
+  double range_;
+  std::uint32_t stream_;
+};
+
+}  // namespace
+
+FamilyEntry uniform_logits_family() {
+  return {{"uniform_logits", "softmax of independent uniform logits", "",
+           {{"range", config::Type::number, {}, "the logits lie within range / 2 of 0", config::Interval{0, 1000, true, false}, {}}},
+           "Law: softmax(range * (U - 0.5)), fresh for each context; range 3 is the note's example (claim N1)."},
+          [](const config::Arguments& arguments, LawBuilder& builder) {
+            return std::make_unique<UniformLogits>(arguments.number("range"), builder.next_stream());
+          }};
+}
+
+}  // namespace specsim::families

@@ -1,0 +1,36 @@
+#include "sim/families/law.h"
+#include "sim/math/simplex.h"
+
+#include <cmath>
+
+namespace specsim::families {
+
+namespace {
+
+class ZipfLaw final : public Law {
+ public:
+  ZipfLaw(double exponent, double offset) : exponent_(exponent), offset_(offset) {}
+  void draw(const LawAddress&, std::span<const double>, std::span<double> law) const override {
+    for (std::size_t x = 0; x < law.size(); ++x)
+      law[x] = std::exp(-exponent_ * (std::log(static_cast<double>(x) + 1.0 + offset_) - std::log(1.0 + offset_)));
+    math::normalise(law);
+  }
+
+ private:
+  double exponent_;
+  double offset_;
+};
+
+}  // namespace
+
+FamilyEntry zipf_family() {
+  return {{"zipf", "rank-frequency law of text (Zipf-Mandelbrot): token 0 is the likeliest", "Mandelbrot 1953",
+           {{"exponent", config::Type::number, {}, "how fast probabilities fall with rank", config::between(0, 100), {}},
+            {"offset", config::Type::number, "0", "flattens the head", config::between(0, 1e9), {}}},
+           "Law: proportional to (rank + offset)^-exponent, rank = token + 1."},
+          [](const config::Arguments& arguments, LawBuilder&) {
+            return std::make_unique<ZipfLaw>(arguments.number("exponent"), arguments.number("offset"));
+          }};
+}
+
+}  // namespace specsim::families

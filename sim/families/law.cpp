@@ -1,0 +1,75 @@
+#include "sim/families/law.h"
+
+#include <algorithm>
+
+namespace specsim::families {
+
+namespace {
+
+constexpr int kMaxNesting = 32;
+
+// "from: target": the target's law as it is after its sampling settings.
+class TargetItself final : public Law {
+ public:
+  void draw(const LawAddress&, std::span<const double> target, std::span<double> law) const override {
+    std::copy(target.begin(), target.end(), law.begin());
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Law> LawBuilder::build(const config::Value& value, const std::string& what) {
+  if (!value.is_map()) {
+    diagnostics_->add(value.where, what + (value.is_null() ? " is empty" : " is no map") +
+                                       ", allowed: {family: NAME, ...}" + (is_draft_ ? " or {from: target, transform: NAME, ...}" : ""));
+    return nullptr;
+  }
+  if (++depth_ > kMaxNesting) {
+    diagnostics_->add(value.where, what + " is nested too deep, allowed: " + std::to_string(kMaxNesting) + " levels");
+    return nullptr;
+  }
+  std::unique_ptr<Law> law;
+  const config::Value* family = value.find("family");
+  const config::Value* transform = value.find("transform");
+  const config::Value* from = value.find("from");
+  if (family != nullptr && (transform != nullptr || from != nullptr)) {
+    diagnostics_->add(value.where, what + " has both family and from/transform, allowed: one of them");
+  } else if (family != nullptr) {
+    if (const auto name = config::read_text(*family, what + ".family", *diagnostics_)) {
+      if (const FamilyEntry* entry = families().find(*name, family->where, *diagnostics_)) {
+        const std::size_t before = diagnostics_->list().size();
+        const config::Arguments arguments =
+            config::read_arguments(value, entry->info.parameters, {"family"}, "family " + *name, *diagnostics_);
+        if (diagnostics_->list().size() == before) law = entry->make(arguments, *this);
+      }
+    }
+  } else if (transform != nullptr || from != nullptr) {
+    std::unique_ptr<Law> source;
+    if (from == nullptr) {
+      diagnostics_->add(value.where, what + " lacks \"from\", allowed: target or a law");
+    } else if (from->is_scalar()) {
+      if (from->text == "target" && is_draft_)
+        source = std::make_unique<TargetItself>();
+      else
+        diagnostics_->add(from->where, what + ".from is \"" + from->text + "\", allowed: " + (is_draft_ ? "target or a law" : "a law"));
+    } else {
+      source = build(*from, what + ".from");
+    }
+    if (transform == nullptr) {
+      diagnostics_->add(value.where, what + " lacks \"transform\"");
+    } else if (const auto name = config::read_text(*transform, what + ".transform", *diagnostics_)) {
+      if (const TransformEntry* entry = transforms().find(*name, transform->where, *diagnostics_)) {
+        const std::size_t before = diagnostics_->list().size();
+        const config::Arguments arguments =
+            config::read_arguments(value, entry->info.parameters, {"from", "transform"}, "transform " + *name, *diagnostics_);
+        if (diagnostics_->list().size() == before && source != nullptr) law = entry->make(arguments, std::move(source), *this);
+      }
+    }
+  } else {
+    diagnostics_->add(value.where, what + " lacks \"family\"" + (is_draft_ ? " (or from: target with a transform)" : ""));
+  }
+  --depth_;
+  return law;
+}
+
+}  // namespace specsim::families

@@ -1,0 +1,29 @@
+#include "sim/families/pair.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace specsim::families {
+
+PairSource::PairSource(std::unique_ptr<Law> target, std::vector<std::unique_ptr<Law>> drafts_by_depth, math::Sampling target_sampling,
+                       math::Sampling draft_sampling)
+    : target_(std::move(target)),
+      drafts_(std::move(drafts_by_depth)),
+      target_sampling_(target_sampling),
+      draft_sampling_(draft_sampling) {}
+
+void PairSource::draw_target(const LawAddress& address, std::span<double> target) const {
+  target_->draw(address, {}, target);
+  math::apply_sampling(target, target_sampling_);
+}
+
+void PairSource::draw_draft(const LawAddress& address, std::size_t depth, std::span<const double> target, std::span<double> draft) const {
+  drafts_[std::min(depth, drafts_.size() - 1)]->draw(address, target, draft);
+  math::apply_sampling(draft, draft_sampling_);
+}
+
+bool PairSource::random() const {
+  return target_->random() || std::any_of(drafts_.begin(), drafts_.end(), [](const auto& draft) { return draft->random(); });
+}
+
+}  // namespace specsim::families

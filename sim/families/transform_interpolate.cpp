@@ -1,0 +1,38 @@
+#include "sim/families/law.h"
+#include "sim/math/simplex.h"
+
+namespace specsim::families {
+
+namespace {
+
+class InterpolateTransform final : public Law {
+ public:
+  InterpolateTransform(std::unique_ptr<Law> source, double value) : source_(std::move(source)), value_(value) {}
+  void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const override {
+    source_->draw(address, target, law);
+    for (std::size_t x = 0; x < law.size(); ++x) law[x] += value_ * (target[x] - law[x]);
+    math::normalise(law);
+  }
+  [[nodiscard]] bool random() const override { return source_->random(); }
+
+ private:
+  std::unique_ptr<Law> source_;
+  double value_;
+};
+
+}  // namespace
+
+TransformEntry interpolate_transform() {
+  return {{"interpolate", "moves a draft towards the target, as distillation does", "",
+           {{"value", config::Type::number, {}, "0: the source, 1: the target", config::between(0, 1), {}}},
+           "Law: (1 - value) source + value target; drafts only. alpha = 1 - (1 - value)(1 - overlap(target, source))."},
+          [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) -> std::unique_ptr<Law> {
+            if (!builder.is_draft()) {
+              builder.diagnostics().add(arguments.where(), "transform interpolate in a target, allowed: in a draft");
+              return nullptr;
+            }
+            return std::make_unique<InterpolateTransform>(std::move(source), arguments.number("value"));
+          }};
+}
+
+}  // namespace specsim::families

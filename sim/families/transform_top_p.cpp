@@ -1,0 +1,33 @@
+#include "sim/families/law.h"
+#include "sim/math/simplex.h"
+
+namespace specsim::families {
+
+namespace {
+
+class TopPTransform final : public Law {
+ public:
+  TopPTransform(std::unique_ptr<Law> source, double value) : source_(std::move(source)), value_(value) {}
+  void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const override {
+    source_->draw(address, target, law);
+    math::keep_top_p(law, value_);
+  }
+  [[nodiscard]] bool random() const override { return source_->random(); }
+
+ private:
+  std::unique_ptr<Law> source_;
+  double value_;
+};
+
+}  // namespace
+
+TransformEntry top_p_transform() {
+  return {{"top_p", "the shortest run of likeliest tokens that reaches a mass, renormalised", "Holtzman et al., arXiv 1904.09751",
+           {{"value", config::Type::number, {}, "the mass to reach; the token that reaches it stays", config::Interval{0, 1, true, false}, {}}},
+           "Law: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
+          [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder&) {
+            return std::make_unique<TopPTransform>(std::move(source), arguments.number("value"));
+          }};
+}
+
+}  // namespace specsim::families

@@ -1,0 +1,47 @@
+// Laws over a vocabulary: spans of probabilities that sum to 1.
+#pragma once
+
+#include "sim/base/token.h"
+
+#include <span>
+#include <vector>
+
+namespace specsim::math {
+
+// Divides by the sum; SPECSIM_CHECKs that the sum is positive and finite.
+void normalise(std::span<double> weights);
+
+// Turns logits into probabilities in place (largest logit subtracted first, so nothing overflows).
+void softmax(std::span<double> logits);
+
+// The token of the largest probability; ties to the lowest token.
+Token argmax(std::span<const double> law);
+
+// All mass on one token.
+void point_mass(std::span<double> law, Token token);
+
+// sum over x of min(a, b): 1 - the total variation distance.
+double overlap(std::span<const double> a, std::span<const double> b);
+
+// Divides the logits by `temperature` > 0, i.e. law^(1 / temperature), normalised. Tokens of probability 0 stay at 0.
+void apply_temperature(std::span<double> law, double temperature);
+
+// Keeps the `k` likeliest tokens (ties: the lower token stays) and renormalises. k >= vocabulary: nothing changes.
+void keep_top_k(std::span<double> law, int k);
+
+// Keeps the shortest run of likeliest tokens whose mass reaches `mass` (the token that reaches it stays), renormalised.
+void keep_top_p(std::span<double> law, double mass);
+
+// Keeps tokens with probability at least `share` of the likeliest one's, renormalised.
+void keep_min_p(std::span<double> law, double share);
+
+// Sampling settings as servers have them, applied in this order: temperature, top-k, top-p, min-p. Neutral by default.
+struct Sampling {
+  double temperature = 1.0;  // 0: one-hot at the argmax
+  int top_k = 0;             // 0: off
+  double top_p = 1.0;
+  double min_p = 0.0;
+};
+void apply_sampling(std::span<double> law, const Sampling& sampling);
+
+}  // namespace specsim::math

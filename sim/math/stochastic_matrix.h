@@ -1,0 +1,12 @@
+// Finite Markov chains given as row-major matrices.
+#pragma once
+
+#include <vector>
+
+namespace specsim::math {
+
+// The stationary law of an irreducible chain: rows of `transition` (states x states) sum to 1. Solves the linear system
+// by elimination; SPECSIM_CHECKs that there is one solution.
+std::vector<double> stationary_law(const std::vector<double>& transition, int states);
+
+}  // namespace specsim::math

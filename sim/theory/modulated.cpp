@@ -1,0 +1,529 @@
+#include "sim/theory/modulated.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "sim/base/check.h"
+#include "sim/math/series.h"
+
+namespace specsim::theory {
+namespace {
+
+using Vector = std::vector<double>;
+using Matrix = std::vector<double>;  // row-major
+
+std::size_t index_of(int value) { return static_cast<std::size_t>(value); }
+
+const Matrix& at_position(const std::vector<Matrix>& matrices, int position) {
+  return matrices.size() == 1 ? matrices.front() : matrices[index_of(position)];
+}
+
+double total(std::span<const double> values) {
+  math::CompensatedSum sum;
+  for (const double value : values) sum += value;
+  return sum.value();
+}
+
+double dot(std::span<const double> left, std::span<const double> right) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < left.size(); ++i) sum += left[i] * right[i];
+  return sum;
+}
+
+// out += scale * row * matrix.
+void add_row_times(std::span<const double> row, const Matrix& matrix, double scale, Vector& out) {
+  const std::size_t states = row.size();
+  for (std::size_t s = 0; s < states; ++s) {
+    const double weight = scale * row[s];
+    if (weight == 0.0) continue;
+    const double* entries = matrix.data() + s * states;
+    for (std::size_t next = 0; next < states; ++next) out[next] += weight * entries[next];
+  }
+}
+
+Vector row_times(std::span<const double> row, const Matrix& matrix) {
+  Vector out(row.size(), 0.0);
+  add_row_times(row, matrix, 1.0, out);
+  return out;
+}
+
+// matrix * column; four partial sums, because one alone waits for each addition.
+Vector times_column(const Matrix& matrix, std::span<const double> column) {
+  const std::size_t states = column.size();
+  Vector out(states);
+  for (std::size_t s = 0; s < states; ++s) {
+    const double* entries = matrix.data() + s * states;
+    double part[4] = {0.0, 0.0, 0.0, 0.0};
+    std::size_t next = 0;
+    for (; next + 4 <= states; next += 4) {
+      for (std::size_t lane = 0; lane < 4; ++lane) part[lane] += entries[next + lane] * column[next + lane];
+    }
+    for (; next < states; ++next) part[0] += entries[next] * column[next];
+    out[s] = (part[0] + part[1]) + (part[2] + part[3]);
+  }
+  return out;
+}
+
+// out += left * right, in blocks of rows of `right` that stay in cache, four at a time; zero blocks are skipped, so that
+// contexts with few successors per state stay cheap.
+void add_product(const Matrix& left, const Matrix& right, std::size_t states, Matrix& out) {
+  constexpr std::size_t block = 32;
+  for (std::size_t first = 0; first < states; first += block) {
+    const std::size_t last = std::min(first + block, states);
+    for (std::size_t s = 0; s < states; ++s) {
+      double* target_row = out.data() + s * states;
+      const double* weights = left.data() + s * states;
+      std::size_t mid = first;
+      for (; mid + 4 <= last; mid += 4) {
+        const double w0 = weights[mid];
+        const double w1 = weights[mid + 1];
+        const double w2 = weights[mid + 2];
+        const double w3 = weights[mid + 3];
+        if (w0 == 0.0 && w1 == 0.0 && w2 == 0.0 && w3 == 0.0) continue;
+        const double* row0 = right.data() + mid * states;
+        const double* row1 = row0 + states;
+        const double* row2 = row1 + states;
+        const double* row3 = row2 + states;
+        for (std::size_t next = 0; next < states; ++next) {
+          target_row[next] += (w0 * row0[next] + w1 * row1[next]) + (w2 * row2[next] + w3 * row3[next]);
+        }
+      }
+      for (; mid < last; ++mid) {
+        const double weight = weights[mid];
+        if (weight == 0.0) continue;
+        const double* row = right.data() + mid * states;
+        for (std::size_t next = 0; next < states; ++next) target_row[next] += weight * row[next];
+      }
+    }
+  }
+}
+
+// sum over j of value[j] K_j: the round's kernel weighted by a function of accepted.
+Matrix weighted_kernel(const Modulation& modulation, int draft_length, std::span<const double> value) {
+  const std::size_t states = index_of(modulation.states);
+  Matrix kernel(modulation.bonus);
+  for (double& entry : kernel) entry *= value[index_of(draft_length)];
+  for (int j = draft_length - 1; j >= 0; --j) {
+    Matrix previous(at_position(modulation.reject, j));
+    for (double& entry : previous) entry *= value[index_of(j)];
+    add_product(at_position(modulation.accept, j), kernel, states, previous);
+    kernel = std::move(previous);
+  }
+  return kernel;
+}
+
+// (sum over j of value[j] K_j) * column, without the matrix.
+Vector weighted_kernel_times(const Modulation& modulation, int draft_length, std::span<const double> value,
+                             std::span<const double> column) {
+  Vector result = times_column(modulation.bonus, column);
+  for (double& entry : result) entry *= value[index_of(draft_length)];
+  for (int j = draft_length - 1; j >= 0; --j) {
+    Vector previous = times_column(at_position(modulation.reject, j), column);
+    const Vector onward = times_column(at_position(modulation.accept, j), result);
+    for (std::size_t s = 0; s < previous.size(); ++s) previous[s] = previous[s] * value[index_of(j)] + onward[s];
+    result = std::move(previous);
+  }
+  return result;
+}
+
+Vector unchecked_next_start(const Modulation& modulation, std::span<const double> start, int draft_length) {
+  Vector next(start.size(), 0.0);
+  Vector here(start.begin(), start.end());
+  for (int j = 0; j < draft_length; ++j) {
+    add_row_times(here, at_position(modulation.reject, j), 1.0, next);
+    here = row_times(here, at_position(modulation.accept, j));
+  }
+  add_row_times(here, modulation.bonus, 1.0, next);
+  return next;
+}
+
+void check_start(const Modulation& modulation, std::span<const double> start) {
+  SPECSIM_CHECK(start.size() == index_of(modulation.states), "start has {} states, not {}", start.size(), modulation.states);
+  for (const double share : start) SPECSIM_CHECK(share >= 0.0, "start share = {}", share);
+  SPECSIM_CHECK(std::abs(total(start) - 1.0) < 1e-9, "start sums to {}", total(start));
+}
+
+void check_reward(std::span<const double> reward, int draft_length) {
+  SPECSIM_CHECK(reward.size() == index_of(draft_length) + 1, "{} rewards for draft_length {}", reward.size(), draft_length);
+}
+
+// E[reward | start state].
+Vector mean_reward(const std::vector<RoundLaw>& laws, std::span<const double> reward) {
+  Vector mean(laws.size());
+  for (std::size_t s = 0; s < laws.size(); ++s) mean[s] = dot(laws[s].accepted, reward);
+  return mean;
+}
+
+// States reachable from `from` (itself included) along the matrix, or against it.
+std::vector<bool> reachable(const Matrix& matrix, std::size_t states, std::size_t from, bool backwards) {
+  std::vector<bool> seen(states, false);
+  std::vector<std::size_t> open = {from};
+  seen[from] = true;
+  while (!open.empty()) {
+    const std::size_t here = open.back();
+    open.pop_back();
+    for (std::size_t there = 0; there < states; ++there) {
+      const double entry = backwards ? matrix[there * states + here] : matrix[here * states + there];
+      if (entry > 0.0 && !seen[there]) {
+        seen[there] = true;
+        open.push_back(there);
+      }
+    }
+  }
+  return seen;
+}
+
+// The states of the one recurrent class, ascending.
+std::vector<std::size_t> recurrent_class(const Matrix& matrix, std::size_t states) {
+  std::size_t candidate = 0;
+  for (;;) {
+    const std::vector<bool> forward = reachable(matrix, states, candidate, false);
+    const std::vector<bool> backward = reachable(matrix, states, candidate, true);
+    std::size_t escape = states;
+    for (std::size_t s = 0; s < states && escape == states; ++s) {
+      if (forward[s] && !backward[s]) escape = s;
+    }
+    if (escape < states) {
+      // The candidate is transient; what it reaches without return is a strictly smaller set, so this ends.
+      candidate = escape;
+      continue;
+    }
+    for (std::size_t s = 0; s < states; ++s) {
+      SPECSIM_CHECK(backward[s], "state {} never reaches state {}: the long run depends on the start", s, candidate);
+    }
+    std::vector<std::size_t> members;
+    for (std::size_t s = 0; s < states; ++s) {
+      if (forward[s]) members.push_back(s);
+    }
+    return members;
+  }
+}
+
+// Grassmann, Taksar and Heyman 1985.
+Vector stationary_law(const Matrix& transition, std::size_t states) {
+  const std::vector<std::size_t> members = recurrent_class(transition, states);
+  const std::size_t size = members.size();
+  Matrix work(size * size);
+  for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t j = 0; j < size; ++j) work[i * size + j] = transition[members[i] * states + members[j]];
+  }
+  for (std::size_t last = size - 1; last > 0; --last) {
+    const double* last_row = work.data() + last * size;
+    double out = 0.0;
+    for (std::size_t j = 0; j < last; ++j) out += last_row[j];
+    for (std::size_t i = 0; i < last; ++i) {
+      double* row = work.data() + i * size;
+      row[last] /= out;
+      const double weight = row[last];
+      if (weight == 0.0) continue;
+      for (std::size_t j = 0; j < last; ++j) row[j] += weight * last_row[j];
+    }
+  }
+  Vector share(size, 0.0);
+  share[0] = 1.0;
+  for (std::size_t last = 1; last < size; ++last) {
+    for (std::size_t i = 0; i < last; ++i) share[last] += share[i] * work[i * size + last];
+  }
+  const double mass = total(share);
+  Vector law(states, 0.0);
+  for (std::size_t i = 0; i < size; ++i) law[members[i]] = share[i] / mass;
+  return law;
+}
+
+// Solves matrix x = right by elimination with row pivoting; both are consumed.
+Vector solve(Matrix matrix, Vector right) {
+  const std::size_t size = right.size();
+  for (std::size_t column = 0; column < size; ++column) {
+    std::size_t pivot = column;
+    for (std::size_t row = column + 1; row < size; ++row) {
+      if (std::abs(matrix[row * size + column]) > std::abs(matrix[pivot * size + column])) pivot = row;
+    }
+    SPECSIM_CHECK(matrix[pivot * size + column] != 0.0, "singular at column {}", column);
+    if (pivot != column) {
+      std::swap_ranges(matrix.begin() + static_cast<std::ptrdiff_t>(pivot * size),
+                       matrix.begin() + static_cast<std::ptrdiff_t>((pivot + 1) * size),
+                       matrix.begin() + static_cast<std::ptrdiff_t>(column * size));
+      std::swap(right[pivot], right[column]);
+    }
+    const double* pivot_row = matrix.data() + column * size;
+    for (std::size_t row = column + 1; row < size; ++row) {
+      double* entries = matrix.data() + row * size;
+      const double factor = entries[column] / pivot_row[column];
+      if (factor == 0.0) continue;
+      for (std::size_t j = column; j < size; ++j) entries[j] -= factor * pivot_row[j];
+      right[row] -= factor * right[column];
+    }
+  }
+  for (std::size_t row = size; row-- > 0;) {
+    for (std::size_t j = row + 1; j < size; ++j) right[row] -= matrix[row * size + j] * right[j];
+    right[row] /= matrix[row * size + row];
+  }
+  return right;
+}
+
+// Everything that one pass of a (sub-)law of start states through a round tells, scaled to its mass.
+SequenceTotals totals_of(const Modulation& modulation, Vector started, int draft_length) {
+  SequenceTotals totals;
+  totals.rounds = total(started);
+  totals.rounds_started = started;
+  Vector here = std::move(started);
+  double reached = totals.rounds;
+  math::CompensatedSum emitted(totals.rounds);
+  for (int j = 0; j < draft_length; ++j) {
+    totals.tries.push_back(reached);
+    totals.law.accepted.push_back(total(row_times(here, at_position(modulation.reject, j))) / totals.rounds);
+    here = row_times(here, at_position(modulation.accept, j));
+    reached = total(here);
+    totals.accepted.push_back(reached);
+    emitted += reached;
+  }
+  totals.law.accepted.push_back(reached / totals.rounds);
+  totals.emitted = emitted.value();
+  return totals;
+}
+
+}  // namespace
+
+void check_modulation(const Modulation& modulation, int draft_length) {
+  SPECSIM_CHECK(modulation.states >= 1, "states = {}", modulation.states);
+  SPECSIM_CHECK(draft_length >= 0, "draft_length = {}", draft_length);
+  const std::size_t states = index_of(modulation.states);
+  const auto check_rows = [states](const Matrix& first, const Matrix* second, int position) {
+    SPECSIM_CHECK(first.size() == states * states, "{} entries for {} states", first.size(), states);
+    if (second != nullptr) SPECSIM_CHECK(second->size() == states * states, "{} entries for {} states", second->size(), states);
+    for (std::size_t s = 0; s < states; ++s) {
+      double sum = 0.0;
+      double least = 0.0;
+      for (std::size_t i = s * states; i < (s + 1) * states; ++i) {
+        sum += first[i] + (second != nullptr ? (*second)[i] : 0.0);
+        least = std::min(least, second != nullptr ? std::min(first[i], (*second)[i]) : first[i]);
+      }
+      SPECSIM_CHECK(least >= 0.0, "negative entry {} in state {} at position {}", least, s, position);
+      SPECSIM_CHECK(std::abs(sum - 1.0) < 1e-9, "state {} at position {} sums to {}", s, position, sum);
+    }
+  };
+  check_rows(modulation.bonus, nullptr, draft_length);
+  const std::size_t length = index_of(draft_length);
+  for (const auto* matrices : {&modulation.accept, &modulation.reject}) {
+    SPECSIM_CHECK(matrices->size() == 1 || matrices->size() >= length, "{} positions for draft_length {}", matrices->size(),
+                  draft_length);
+  }
+  if (draft_length == 0) return;
+  const bool same = modulation.accept.size() == 1 && modulation.reject.size() == 1;
+  for (int j = 0; j < (same ? 1 : draft_length); ++j) {
+    check_rows(at_position(modulation.accept, j), &at_position(modulation.reject, j), j);
+  }
+}
+
+Modulation hidden_regimes(std::span<const double> alpha, const std::vector<double>& transition) {
+  return hidden_regimes(std::vector<Vector>{Vector(alpha.begin(), alpha.end())}, transition);
+}
+
+Modulation hidden_regimes(const std::vector<std::vector<double>>& alpha_by_depth, const std::vector<double>& transition) {
+  SPECSIM_CHECK(!alpha_by_depth.empty(), "no alpha");
+  const std::size_t states = alpha_by_depth.front().size();
+  SPECSIM_CHECK(transition.size() == states * states, "{} entries for {} states", transition.size(), states);
+  Modulation modulation;
+  modulation.states = static_cast<int>(states);
+  modulation.bonus = transition;
+  for (const Vector& alpha : alpha_by_depth) {
+    SPECSIM_CHECK(alpha.size() == states, "{} alphas for {} states", alpha.size(), states);
+    Matrix accept(transition);
+    Matrix reject(transition);
+    for (std::size_t s = 0; s < states; ++s) {
+      SPECSIM_CHECK(alpha[s] >= 0.0 && alpha[s] <= 1.0, "alpha = {}", alpha[s]);
+      for (std::size_t next = 0; next < states; ++next) {
+        accept[s * states + next] *= alpha[s];
+        reject[s * states + next] *= 1.0 - alpha[s];
+      }
+    }
+    modulation.accept.push_back(std::move(accept));
+    modulation.reject.push_back(std::move(reject));
+  }
+  return modulation;
+}
+
+RoundLaw round_law(const Modulation& modulation, std::span<const double> start, int draft_length) {
+  check_modulation(modulation, draft_length);
+  check_start(modulation, start);
+  return totals_of(modulation, Vector(start.begin(), start.end()), draft_length).law;
+}
+
+std::vector<RoundLaw> round_law_by_state(const Modulation& modulation, int draft_length) {
+  check_modulation(modulation, draft_length);
+  const std::size_t states = index_of(modulation.states);
+  std::vector<RoundLaw> laws(states);
+  const Vector ones(states, 1.0);
+  for (int j = 0; j <= draft_length; ++j) {
+    // P(accepted = j | state) = accept_0 ... accept_{j-1} (rejection mass at j), or (1) at full acceptance.
+    Vector mass = j < draft_length ? times_column(at_position(modulation.reject, j), ones) : ones;
+    for (int i = j - 1; i >= 0; --i) mass = times_column(at_position(modulation.accept, i), mass);
+    for (std::size_t s = 0; s < states; ++s) laws[s].accepted.push_back(mass[s]);
+  }
+  return laws;
+}
+
+std::vector<double> round_transition(const Modulation& modulation, int draft_length) {
+  check_modulation(modulation, draft_length);
+  return weighted_kernel(modulation, draft_length, Vector(index_of(draft_length) + 1, 1.0));
+}
+
+std::vector<double> next_start(const Modulation& modulation, std::span<const double> start, int draft_length) {
+  check_modulation(modulation, draft_length);
+  check_start(modulation, start);
+  return unchecked_next_start(modulation, start, draft_length);
+}
+
+double SequenceTotals::alpha() const {
+  const double tried = total(tries);
+  return tried > 0.0 ? total(accepted) / tried : std::numeric_limits<double>::quiet_NaN();
+}
+
+SequenceTotals expected_totals(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds) {
+  check_modulation(modulation, draft_length);
+  check_start(modulation, start);
+  SPECSIM_CHECK(rounds >= 1, "rounds = {}", rounds);
+  const std::size_t states = start.size();
+  // Forming the matrix costs as much as `states` applications of the kernel, then saves a factor 2 draft_length each.
+  Matrix transition;
+  if (rounds > modulation.states) transition = weighted_kernel(modulation, draft_length, Vector(index_of(draft_length) + 1, 1.0));
+  std::vector<math::CompensatedSum> started(states);
+  Vector here(start.begin(), start.end());
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t s = 0; s < states; ++s) started[s] += here[s];
+    if (round + 1 == rounds) break;
+    Vector next = transition.empty() ? unchecked_next_start(modulation, here, draft_length) : row_times(here, transition);
+    double moved = 0.0;
+    for (std::size_t s = 0; s < states; ++s) moved += std::abs(next[s] - here[s]);
+    here = std::move(next);
+    // A step of this size can never grow, so staying put from here on errs by at most rounds * 1e-16 relative.
+    if (moved < 2e-16) {
+      const double left = rounds - 1 - round;
+      for (std::size_t s = 0; s < states; ++s) started[s] += left * here[s];
+      break;
+    }
+  }
+  Vector sums(states);
+  for (std::size_t s = 0; s < states; ++s) sums[s] = started[s].value();
+  SequenceTotals totals = totals_of(modulation, std::move(sums), draft_length);
+  totals.rounds = rounds;
+  return totals;
+}
+
+std::vector<double> stationary_start(const Modulation& modulation, int draft_length) {
+  return stationary_law(round_transition(modulation, draft_length), index_of(modulation.states));
+}
+
+SequenceTotals long_run(const Modulation& modulation, int draft_length) {
+  return totals_of(modulation, stationary_start(modulation, draft_length), draft_length);
+}
+
+double long_run_tokens_per_round(const Modulation& modulation, int draft_length) {
+  return long_run(modulation, draft_length).tokens_per_round();
+}
+
+double reward_variance(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds,
+                       std::span<const double> reward) {
+  const SequenceTotals totals = expected_totals(modulation, start, draft_length, rounds);
+  check_reward(reward, draft_length);
+  const std::size_t states = start.size();
+  const std::vector<RoundLaw> laws = round_law_by_state(modulation, draft_length);
+  // Centred rewards leave the variance alone and keep the squared mean, which is subtracted at the end, small.
+  const double centre = dot(totals.law.accepted, reward);
+  Vector centred(reward.begin(), reward.end());
+  for (double& value : centred) value -= centre;
+  Vector squared(centred);
+  for (double& value : squared) value *= value;
+  const Vector unit(reward.size(), 1.0);
+  const Vector gain = mean_reward(laws, centred);
+  const Vector square = mean_reward(laws, squared);
+
+  const bool formed = rounds > modulation.states;
+  const Matrix transition = formed ? weighted_kernel(modulation, draft_length, unit) : Matrix();
+  const Matrix weighted = formed ? weighted_kernel(modulation, draft_length, centred) : Matrix();
+  const auto move = [&](const Vector& column) {
+    return formed ? times_column(transition, column) : weighted_kernel_times(modulation, draft_length, unit, column);
+  };
+  const auto move_weighted = [&](const Vector& column) {
+    return formed ? times_column(weighted, column) : weighted_kernel_times(modulation, draft_length, centred, column);
+  };
+  // first, second: moments of the reward of the rounds still to come, given the state in which they begin.
+  Vector first(states, 0.0);
+  Vector second(states, 0.0);
+  for (int round = 0; round < rounds; ++round) {
+    const Vector cross = move_weighted(first);
+    second = move(second);
+    for (std::size_t s = 0; s < states; ++s) second[s] += square[s] + 2.0 * cross[s];
+    first = move(first);
+    for (std::size_t s = 0; s < states; ++s) first[s] += gain[s];
+  }
+  const double mean = dot(start, first);
+  return std::max(0.0, dot(start, second) - mean * mean);
+}
+
+double emitted_variance(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds) {
+  return reward_variance(modulation, start, draft_length, rounds, emitted_reward(draft_length));
+}
+
+double asymptotic_reward_variance(const Modulation& modulation, int draft_length, std::span<const double> reward) {
+  check_modulation(modulation, draft_length);
+  check_reward(reward, draft_length);
+  const std::size_t states = index_of(modulation.states);
+  const Matrix transition = weighted_kernel(modulation, draft_length, Vector(reward.size(), 1.0));
+  const Vector stationary = stationary_law(transition, states);
+  const std::vector<RoundLaw> laws = round_law_by_state(modulation, draft_length);
+  const double centre = dot(stationary, mean_reward(laws, reward));
+  Vector centred(reward.begin(), reward.end());
+  for (double& value : centred) value -= centre;
+  Vector squared(centred);
+  for (double& value : squared) value *= value;
+  // (I - transition + 1 stationary') bias = E[centred reward | state]; the rank-one term picks the solution with
+  // stationary mean 0.
+  Matrix matrix(transition);
+  for (std::size_t s = 0; s < states; ++s) {
+    for (std::size_t next = 0; next < states; ++next) {
+      double& entry = matrix[s * states + next];
+      entry = (s == next ? 1.0 : 0.0) - entry + stationary[next];
+    }
+  }
+  const Vector bias = solve(std::move(matrix), mean_reward(laws, centred));
+  const Vector cross = weighted_kernel_times(modulation, draft_length, centred, bias);
+  return std::max(0.0, dot(stationary, mean_reward(laws, squared)) + 2.0 * dot(stationary, cross));
+}
+
+double asymptotic_emitted_variance(const Modulation& modulation, int draft_length) {
+  return asymptotic_reward_variance(modulation, draft_length, emitted_reward(draft_length));
+}
+
+std::vector<double> emitted_reward(int draft_length) {
+  SPECSIM_CHECK(draft_length >= 0, "draft_length = {}", draft_length);
+  Vector reward(index_of(draft_length) + 1);
+  std::iota(reward.begin(), reward.end(), 1.0);
+  return reward;
+}
+
+std::vector<double> alpha_residual_reward(int draft_length, double alpha) {
+  SPECSIM_CHECK(draft_length >= 0, "draft_length = {}", draft_length);
+  Vector reward;
+  for (int j = 0; j <= draft_length; ++j) reward.push_back(j - alpha * std::min(j + 1, draft_length));
+  return reward;
+}
+
+double tokens_per_round_standard_error(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds,
+                                       double sequences) {
+  SPECSIM_CHECK(sequences > 0.0, "sequences = {}", sequences);
+  return std::sqrt(emitted_variance(modulation, start, draft_length, rounds) / sequences) / rounds;
+}
+
+double alpha_standard_error(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds,
+                            double sequences) {
+  SPECSIM_CHECK(sequences > 0.0, "sequences = {}", sequences);
+  SPECSIM_CHECK(draft_length >= 1, "draft_length = {}", draft_length);
+  const SequenceTotals totals = expected_totals(modulation, start, draft_length, rounds);
+  const Vector reward = alpha_residual_reward(draft_length, totals.alpha());
+  return std::sqrt(reward_variance(modulation, start, draft_length, rounds, reward) / sequences) / total(totals.tries);
+}
+
+}  // namespace specsim::theory

@@ -1,0 +1,40 @@
+// A verifier that judges draft tokens one by one, left to right, and stops at the first rejection. It sees only what a
+// server has: the laws at the drafted positions.
+#pragma once
+
+#include "sim/base/token.h"
+#include "sim/verify/accept.h"
+
+#include <algorithm>
+#include <span>
+
+namespace specsim::verify {
+
+// The laws at one drafted position; all of the vocabulary's size, each summing to 1.
+struct PositionLaws {
+  std::span<const double> target;
+  std::span<const double> drafted;      // what the draft token was drawn from: a point mass where the drafter takes the argmax
+  std::span<const double> draft_model;  // the draft model's own law, before any argmax
+};
+
+class PositionRule {
+ public:
+  PositionRule() = default;
+  PositionRule(const PositionRule&) = delete;
+  PositionRule& operator=(const PositionRule&) = delete;
+  virtual ~PositionRule() = default;
+
+  // How likely draft token x is accepted.
+  [[nodiscard]] virtual Odds odds(const PositionLaws& laws, Token x) const = 0;
+  // The final token's law after a rejection, as weights; any positive sum. May be all zero where no rejection can be.
+  virtual void rejected(const PositionLaws& laws, std::span<double> weights) const = 0;
+  // The final token's law after full acceptance.
+  virtual void bonus(std::span<const double> target, std::span<double> weights) const {
+    std::copy(target.begin(), target.end(), weights.begin());
+  }
+  // True: the rule draws a token from bonus()'s law at every position and keeps the draft while the two are equal; that
+  // token is the final one otherwise. odds() must then give the same probability.
+  [[nodiscard]] virtual bool matches() const { return false; }
+};
+
+}  // namespace specsim::verify

@@ -1,0 +1,23 @@
+#include "sim/verify/verifier.h"
+
+namespace specsim::verify {
+
+// One line here and one file beside it add a verifier.
+#define SPECSIM_VERIFIERS(X) \
+  X(token)                   \
+  X(greedy)                  \
+  X(sample_match)            \
+  X(soft_argmax)
+
+#define SPECSIM_DECLARE(name) VerifierEntry name##_verifier();
+SPECSIM_VERIFIERS(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+
+const config::Registry<VerifierEntry>& verifiers() {
+#define SPECSIM_ENTRY(name) name##_verifier(),
+  static const config::Registry<VerifierEntry> registry("verifier", {SPECSIM_VERIFIERS(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+}  // namespace specsim::verify

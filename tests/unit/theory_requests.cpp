@@ -1,0 +1,110 @@
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <vector>
+
+#include "sim/base/check.h"
+#include "sim/theory/requests.h"
+
+using namespace specsim;
+using namespace specsim::theory;
+
+namespace {
+
+// Every sequence of rounds of one request: sums of probability-weighted figures, and of squares of the residual.
+struct Brute {
+  RequestTotals totals;
+  double residual = 0.0;
+  double residual_square = 0.0;
+};
+
+void follow(const RoundLaw& law, int left, int tokens, int rounds, double probability, double ratio, Brute& brute) {
+  const double residual = tokens - ratio * rounds;
+  const auto finish = [&](double chance, bool cut) {
+    brute.totals.whole_rounds += chance * rounds;
+    brute.totals.whole_tokens += chance * tokens;
+    brute.residual += chance * residual;
+    brute.residual_square += chance * residual * residual;
+    if (cut) {
+      brute.totals.cut_rounds += chance;
+      brute.totals.cut_tokens += chance * left;
+    }
+  };
+  if (left == 0) {
+    finish(probability, false);
+    return;
+  }
+  for (int emitted = 1; emitted <= static_cast<int>(law.accepted.size()); ++emitted) {
+    const double chance = probability * law.accepted[static_cast<std::size_t>(emitted - 1)];
+    if (emitted > left) {
+      finish(chance, true);
+    } else {
+      follow(law, left - emitted, tokens + emitted, rounds + 1, chance, ratio, brute);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("request totals equal a walk over every sequence of rounds", "[theory][requests]") {
+  for (const RoundLaw& law : {constant_alpha(0.7, 3), by_position(std::vector<double>{0.9, 0.2}), constant_alpha(0.4, 0),
+                              constant_alpha(1.0, 2), constant_alpha(0.0, 2)}) {
+    for (const int request_tokens : {1, 2, 3, 4, 7, 12}) {
+      INFO("draft_length " << law.draft_length() << " tokens " << request_tokens);
+      Brute brute;
+      follow(law, request_tokens, 0, 0, 1.0, 0.0, brute);
+      const RequestTotals totals = request_totals(law, request_tokens);
+      CHECK(std::abs(totals.whole_rounds - brute.totals.whole_rounds) < 1e-13);
+      CHECK(std::abs(totals.whole_tokens - brute.totals.whole_tokens) < 1e-13);
+      CHECK(std::abs(totals.cut_rounds - brute.totals.cut_rounds) < 1e-13);
+      CHECK(std::abs(totals.cut_tokens - brute.totals.cut_tokens) < 1e-13);
+      CHECK(std::abs(totals.whole_tokens + totals.cut_tokens - request_tokens) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("the standard error uses the exact second moment of the ratio's residual", "[theory][requests]") {
+  const std::vector<RequestType> types = {{1.0, constant_alpha(0.5, 3)}, {3.0, constant_alpha(0.9, 3)}};
+  const RequestTotals totals = request_totals(types, 9);
+  Brute low;
+  Brute high;
+  follow(types[0].law, 9, 0, 0, 1.0, totals.tokens_per_round(), low);
+  follow(types[1].law, 9, 0, 0, 1.0, totals.tokens_per_round(), high);
+  CHECK(std::abs(0.25 * low.residual + 0.75 * high.residual) < 1e-13);
+  const double expected = std::sqrt((0.25 * low.residual_square + 0.75 * high.residual_square) / 40.0) / totals.whole_rounds;
+  CHECK(std::abs(tokens_per_round_standard_error(types, 9, 40.0) - expected) < 1e-13);
+}
+
+TEST_CASE("cut rounds bias short requests down, and the limit is harmonic", "[theory][requests]") {
+  const std::vector<RequestType> types = {{1.0, constant_alpha(0.5, 4)}, {1.0, constant_alpha(0.9, 4)}};
+  const double limit = equal_tokens_limit(types);
+  double previous = 1.0;
+  for (const int request_tokens : {10, 100, 1000, 10000}) {
+    const double now = request_totals(types, request_tokens).tokens_per_round();
+    CHECK(now > previous);
+    CHECK(now < limit);
+    previous = now;
+  }
+  CHECK(std::abs(previous - limit) < 2e-3);
+  CHECK(std::abs(request_totals(types, 10000).tokens_per_round_counting_cut() - limit) < 2e-3);
+  // Wald: at alpha 0 or no drafts every round is whole.
+  CHECK(request_totals(constant_alpha(0.0, 4), 10).tokens_per_round() == 1.0);
+  // Certain acceptance of more than the request holds: the only round is cut.
+  CHECK_THROWS_AS(request_totals(constant_alpha(1.0, 4), 3).tokens_per_round(), InvariantBroken);
+  CHECK(request_totals(constant_alpha(1.0, 4), 3).tokens_per_round_counting_cut() == 3.0);
+}
+
+TEST_CASE("pooling alpha .5 and .9 at draft length 4", "[theory][requests][claims]") {
+  const std::vector<double> alpha = {0.5, 0.9};
+  const std::vector<double> weight = {1.0, 1.0};
+  const PoolingFigures figures = pooling_figures(alpha, weight, 4);
+  CHECK(std::abs(figures.equal_tokens - 2.630) < 0.0005);
+  CHECK(std::abs(figures.equal_rounds - 3.016) < 0.0005);
+  CHECK(std::abs(figures.mean_alpha - 0.7) < 1e-15);
+  CHECK(std::abs(figures.at_mean_alpha - 2.773) < 0.0005);
+  CHECK(std::abs(figures.at_pooled_alpha - 2.700) < 0.0005);
+  const std::vector<double> same = {0.6, 0.6};
+  const PoolingFigures alike = pooling_figures(same, weight, 4);
+  CHECK(std::abs(alike.equal_tokens - alike.at_mean_alpha) < 1e-14);
+  CHECK(std::abs(alike.equal_rounds - alike.at_pooled_alpha) < 1e-14);
+}
