@@ -22,6 +22,9 @@ int describe_command(const std::vector<std::string>& arguments);
 int merge_command(const std::vector<std::string>& arguments);
 int reference_command(const std::vector<std::string>& arguments);
 
+// Throws IoError where standard output does not take what was printed.
+void flush_output();
+
 // The line that was typed, for manifests.
 const std::string& command_line();
 

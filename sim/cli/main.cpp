@@ -7,15 +7,26 @@
 
 #include <boost/program_options/errors.hpp>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <new>
+#include <system_error>
 
 namespace specsim::cli {
 
 namespace {
 
 std::string typed_line;
+
+// As a shell would take it back.
+std::string shell_word(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> list = {
@@ -59,12 +70,16 @@ int dispatch(const std::vector<std::string>& arguments) {
     names.push_back(command.name);
   }
   const std::string near = nearest_name(name, names);
-  fmt::print(stderr, "specsim: unknown command \"{}\"{}, allowed: {}\n", name, near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near),
+  fmt::print(stderr, "specsim: unknown command \"{}\"{} allowed: {}\n", name, near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near),
              fmt::join(names, ", "));
   return 2;
 }
 
 }  // namespace
+
+void flush_output() {
+  if (std::fflush(stdout) != 0) throw IoError(std::string("standard output cannot be written: ") + std::strerror(errno));
+}
 
 const std::string& command_line() { return typed_line; }
 
@@ -76,9 +91,11 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   specsim::cli::typed_line = "specsim";
   for (const std::string& argument : arguments)
-    specsim::cli::typed_line += " " + (argument.find_first_of(" '\"$&|;<>()*?[]{}") == std::string::npos ? argument : "'" + argument + "'");
+    specsim::cli::typed_line += " " + specsim::cli::shell_word(argument);
   try {
-    return specsim::cli::dispatch(arguments);
+    const int status = specsim::cli::dispatch(arguments);
+    specsim::cli::flush_output();
+    return status;
   } catch (const specsim::BadInput& bad) {
     fmt::print(stderr, "{}\n", bad.what());
     return 2;
@@ -86,6 +103,9 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "specsim {}: {}\n", arguments.front(), bad.what());
     return 2;
   } catch (const specsim::IoError& failure) {
+    fmt::print(stderr, "specsim: {}\n", failure.what());
+    return 1;
+  } catch (const std::system_error& failure) {  // the output is closed, no more threads: the system's, not ours
     fmt::print(stderr, "specsim: {}\n", failure.what());
     return 1;
   } catch (const std::bad_alloc&) {

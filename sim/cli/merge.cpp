@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -34,6 +35,8 @@ int merge_command(const std::vector<std::string>& arguments) {
   std::uint64_t of = 0;
   for (const std::string& directory : directories) {
     const std::string path = directory + "/manifest.yaml";
+    if (std::error_code ignored; std::filesystem::exists(directory + "/journal.txt", ignored))
+      throw BadInput({directory + "/journal.txt", 0, 0}, "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
     experiment::Manifest own = experiment::read_manifest(path);
     Diagnostics diagnostics;
     std::vector<experiment::Experiment> parsed;

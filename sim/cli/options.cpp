@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <sstream>
+#include <utility>
 
 namespace specsim::cli {
 
@@ -23,7 +26,15 @@ bool parse(const std::vector<std::string>& arguments, po::options_description op
     all.add_options()(positional.c_str(), po::value<std::vector<std::string>>(), "");
     places.add(positional.c_str(), -1);
   }
-  po::store(po::command_line_parser(arguments).options(all).positional(places).run(), values);
+  try {
+    po::store(po::command_line_parser(arguments).options(all).positional(places).run(), values);
+  } catch (const po::unknown_option& unknown) {
+    std::vector<std::string> names;
+    for (const auto& option : shown.options()) names.push_back("--" + option->long_name());
+    const std::string near = nearest_name(unknown.get_option_name(), names);
+    throw BadInput({"", 0, 0}, fmt::format("unknown option \"{}\"{} allowed: {}", unknown.get_option_name(),
+                                           near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+  }
   if (values.count("help") > 0) {
     std::ostringstream text;
     text << shown;
@@ -34,6 +45,23 @@ bool parse(const std::vector<std::string>& arguments, po::options_description op
   return true;
 }
 
+namespace {
+
+// File by file in the order of their first mistake, each from its first line to its last.
+std::vector<Diagnostic> by_place(std::vector<Diagnostic> list) {
+  std::vector<std::string> files;
+  for (const Diagnostic& diagnostic : list)
+    if (std::find(files.begin(), files.end(), diagnostic.where.file) == files.end()) files.push_back(diagnostic.where.file);
+  const auto place = [&](const Diagnostic& diagnostic) {
+    const int line = diagnostic.where.line > 0 ? diagnostic.where.line : std::numeric_limits<int>::max();  // what has no line is said last
+    return std::pair(std::find(files.begin(), files.end(), diagnostic.where.file), line);
+  };
+  std::stable_sort(list.begin(), list.end(), [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
+  return list;
+}
+
+}  // namespace
+
 std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
                                                      const std::string& seed) {
   Diagnostics diagnostics;
@@ -41,11 +69,11 @@ std::vector<experiment::Experiment> read_experiments(const std::vector<std::stri
   for (const std::string& set : sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0)
-      diagnostics.add({"--set", 0, 0}, fmt::format("\"{}\" has no value, allowed: --set path=value", set));
+      diagnostics.add({"--set", 0, 0}, fmt::format("{} is no path=value, allowed: a path and a value, as rounds=1e5", config::quote_for_message(set)));
     else
-      overrides.push_back({set.substr(0, equals), set.substr(equals + 1)});
+      overrides.push_back({set.substr(0, equals), set.substr(equals + 1), "--set " + set.substr(0, equals)});
   }
-  if (!seed.empty()) overrides.push_back({"seed", seed});
+  if (!seed.empty()) overrides.push_back({"seed", seed, "--seed"});
   std::vector<experiment::Experiment> experiments;
   for (const std::string& file : files) {
     experiments.push_back(experiment::read_experiment(file, overrides, diagnostics));
@@ -53,7 +81,7 @@ std::vector<experiment::Experiment> read_experiments(const std::vector<std::stri
       if (experiments[i].name == experiments.back().name)
         diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is in {} as well, allowed: one name each", experiments[i].name, experiments[i].file));
   }
-  diagnostics.throw_if_any();
+  if (!diagnostics.empty()) throw BadInput(by_place(diagnostics.list()));
   return experiments;
 }
 
@@ -93,7 +121,8 @@ void Progress::show(double done, double all) {
 }
 
 void Progress::finish() {
-  if (terminal_ && shown_) fmt::print(stderr, "\r\033[K");
+  if (terminal_ && shown_) std::fputs("\r\033[K", stderr);
+  shown_ = false;
 }
 
 }  // namespace specsim::cli

@@ -16,7 +16,7 @@ namespace specsim::cli {
 bool parse(const std::vector<std::string>& arguments, boost::program_options::options_description options, const std::string& positional,
            const std::string& usage, const std::string& examples, boost::program_options::variables_map& values);
 
-// Reads every config with its --set and --seed; throws BadInput with all mistakes.
+// Reads every config with its --set and --seed ("": none); throws BadInput with all mistakes, in the order of their places.
 std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
                                                      const std::string& seed);
 
@@ -24,6 +24,9 @@ std::vector<experiment::Experiment> read_experiments(const std::vector<std::stri
 class Progress {
  public:
   Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() { finish(); }
   void show(double done, double all);
   void finish();
 

@@ -109,7 +109,7 @@ int list_command(const std::vector<std::string>& arguments) {
   for (const std::string& kind : wanted) {
     if (std::find(names.begin(), names.end(), kind) != names.end()) continue;
     const std::string near = nearest_name(kind, names);
-    throw BadInput({"", 0, 0}, fmt::format("unknown kind \"{}\"{}, allowed: {}", kind, near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+    throw BadInput({"", 0, 0}, fmt::format("unknown kind \"{}\"{} allowed: {}", kind, near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
   }
   const std::vector<Part> parts = all_parts();
   for (const auto& [kind, summary] : kinds()) {
@@ -132,7 +132,7 @@ int describe_command(const std::vector<std::string>& arguments) {
     const auto found = std::find(names.begin(), names.end(), wanted);
     if (found == names.end()) {
       const std::string near = nearest_name(wanted, names);
-      throw BadInput({"", 0, 0}, fmt::format("unknown part \"{}\"{}, allowed: what specsim list prints, as KIND/NAME", wanted, near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
+      throw BadInput({"", 0, 0}, fmt::format("unknown part \"{}\"{} allowed: what specsim list prints, as KIND/NAME", wanted, near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near)));
     }
     describe(parts[static_cast<std::size_t>(found - names.begin())]);
   }

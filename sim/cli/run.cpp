@@ -10,9 +10,12 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
+#include <iterator>
 #include <thread>
 
 namespace specsim::cli {
@@ -21,12 +24,17 @@ namespace po = boost::program_options;
 
 namespace {
 
+constexpr unsigned kMaxThreads = 1024;
+
 std::atomic<bool> stop_requested{false};
 
-void request_stop(int) { stop_requested = true; }
+void request_stop(int signal) {
+  stop_requested = true;
+  std::signal(signal, SIG_DFL);  // the second one ends it at once; the journal can take that
+}
 
 experiment::Shard read_shard(const std::string& text) {
-  unsigned long long index = 0;
+  unsigned long long index = 0;  // scanf takes "-1" for a huge number, which is out of range as well
   unsigned long long of = 0;
   char rest = 0;
   if (std::sscanf(text.c_str(), "%llu/%llu%c", &index, &of, &rest) != 2 || index < 1 || index > of || of > 100000)
@@ -34,12 +42,28 @@ experiment::Shard read_shard(const std::string& text) {
   return {index, of};
 }
 
+unsigned read_threads(const std::string& text) {
+  unsigned threads = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > kMaxThreads)
+    throw BadInput({"--threads", 0, 0}, fmt::format("\"{}\", allowed: an integer in [1, {}]", text, kMaxThreads));
+  return threads;
+}
+
 std::string bytes_text(std::size_t bytes) {
   if (bytes >= std::size_t{1} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-void print_verdict(const std::vector<experiment::Row>& rows, std::string& verdict, bool& passed) {
+void remove_journal(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (error) throw IoError(path + ": cannot be removed: " + error.message());
+}
+
+std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& verdict, bool& passed) {
+  std::string text;
+  const auto out = std::back_inserter(text);
   std::size_t agree = 0;
   std::size_t disagree = 0;
   std::size_t refuted = 0;
@@ -53,23 +77,24 @@ void print_verdict(const std::vector<experiment::Row>& rows, std::string& verdic
     blind += row.could_have_failed ? 0 : 1;
   }
   const double level = experiment::check_level(rows.size() * experiment::kChecksPerCell);
-  fmt::print("\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree, disagree, refuted, none);
-  fmt::print("a check fails below p = {:.2g}: {:.0e} false alarms for the whole family of {} checks\n", level, experiment::kFamilyBudget,
+  fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree, disagree, refuted, none);
+  fmt::format_to(out, "a check fails below p = {:.2g}: {:.0e} false alarms for the whole family of {} checks\n", level, experiment::kFamilyBudget,
              rows.size() * experiment::kChecksPerCell);
   for (const experiment::Row& row : rows) {
     if (row.verdict == experiment::Verdict::disagree)
-      fmt::print("disagree: {} cell {}: tokens per round {:.6g}, theory {} says {}, z {:+.2f}, p of accepted {:.2g}, p of output {:.2g}{}\n", row.cell->experiment,
+      fmt::format_to(out, "disagree: {} cell {}: tokens per round {:.6g}, theory {} says {}, z {:+.2f}, p of accepted {:.2g}, p of output {:.2g}{}\n", row.cell->experiment,
                  row.cell->index, row.tokens_per_round(), row.cell->theory.name,
                  row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing", row.agreement.z_tokens_per_round,
                  row.agreement.p_accepted_law, row.agreement.p_output_law,
                  row.cell->theory.expect_refuted ? " (this closed form was expected to be refuted)" : "");
     if (!row.could_have_failed)
-      fmt::print("could not have failed: {} cell {}: the smallest leak that it sees is {:.2g} %, allowed: 1 %; raise rounds\n", row.cell->experiment,
+      fmt::format_to(out, "could not have failed: {} cell {}: the smallest leak that it sees is {:.2g} %, allowed: 1 %; raise rounds\n", row.cell->experiment,
                  row.cell->index, 100.0 * row.agreement.smallest_leak);
   }
   passed = disagree == 0 && blind == 0;
   verdict = passed ? "agree" : "disagree";
-  fmt::print("theory and simulation {}\n", passed ? "agree" : (disagree > 0 ? "DISAGREE" : "agree, but not every cell could have failed"));
+  fmt::format_to(out, "theory and simulation {}\n", passed ? "agree" : (disagree > 0 ? "DISAGREE" : "agree, but not every cell could have failed"));
+  return text;
 }
 
 int simulate(const std::vector<std::string>& arguments, bool check) {
@@ -77,8 +102,8 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   po::options_description options;
   options.add_options()("set", po::value<std::vector<std::string>>()->composing(), "path=value: override the configs, e.g. --set rounds=1e5")(
       "out", po::value<std::string>(), "directory for data.csv, counts.csv and manifest.yaml")(
-      "threads", po::value<unsigned>()->default_value(std::max(1U, std::thread::hardware_concurrency())), "worker threads; results do not depend on them")(
-      "seed", po::value<std::string>()->default_value(""), "instead of the configs' seed")(
+      "threads", po::value<std::string>()->default_value(std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads))), "worker threads; results do not depend on them")(
+      "seed", po::value<std::string>(), "instead of the configs' seed")(
       "shard", po::value<std::string>()->default_value("1/1"), "i/n: this process's share of every cell; join with specsim merge")(
       "resume", "go on with the unfinished run in --out")("force", "drop an unfinished run in --out")(
       "dry-run", "say what it would take, and stop")("quiet", "no table");
@@ -93,16 +118,22 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     return 0;
   if (values.count("config") == 0) throw BadInput({"", 0, 0}, fmt::format("specsim {} needs a config; specsim {} --help shows examples", name, name));
   const double started = wall_clock();
+  experiment::RunOptions run;
+  run.threads = read_threads(values["threads"].as<std::string>());
+  run.shard = read_shard(values["shard"].as<std::string>());
+  const std::string out = values.count("out") > 0 ? values["out"].as<std::string>() : "";
+  if (values.count("out") > 0 && out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
+  if (run.shard.of > 1 && check) throw BadInput({"--shard", 0, 0}, "given to specsim check, allowed: specsim run for each shard, then specsim merge, which judges the whole");
+  if (run.shard.of > 1 && out.empty() && values.count("dry-run") == 0) throw BadInput({"--shard", 0, 0}, "given without --out, allowed: with --out, since specsim merge needs the counts");
+  if (values.count("resume") > 0 && out.empty()) throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
+  if (values.count("resume") > 0 && values.count("force") > 0) throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
   const std::vector<experiment::Experiment> experiments =
       read_experiments(values["config"].as<std::vector<std::string>>(),
-                       values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{}, values["seed"].as<std::string>());
+                       values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{}, values.count("seed") > 0 ? values["seed"].as<std::string>() : "");
   std::vector<const experiment::Cell*> cells;
   for (const experiment::Experiment& one : experiments)
     for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
 
-  experiment::RunOptions run;
-  run.threads = std::clamp(values["threads"].as<unsigned>(), 1U, 1024U);
-  run.shard = read_shard(values["shard"].as<std::string>());
   const experiment::RunEstimate needs = experiment::estimate(cells, run.threads);
   const std::size_t available = experiment::available_memory();
   if (values.count("dry-run") > 0)
@@ -114,22 +145,28 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
                                bytes_text(needs.memory_bytes), bytes_text(available)));
   if (values.count("dry-run") > 0) return 0;
 
-  const std::string out = values.count("out") > 0 ? values["out"].as<std::string>() : "";
+  bool resumable = false;  // a journal was here before this run
   if (!out.empty()) {
     make_directories(out);
     run.journal = out + "/journal.txt";
     run.resume = values.count("resume") > 0;
     run.identity = fmt::format("{} {}/{}", experiment::identity(experiments), run.shard.index, run.shard.of);
-    if (values.count("force") > 0) std::filesystem::remove(run.journal);
-  } else if (values.count("resume") > 0) {
-    throw BadInput({"--resume", 0, 0}, "needs --out, where the unfinished run is");
+    if (values.count("force") > 0) remove_journal(run.journal);
+    std::error_code ignored;
+    resumable = std::filesystem::exists(run.journal, ignored);
   }
   Progress progress;
   run.progress = [&](double done, double all) { progress.show(done, all); };
   run.stop = &stop_requested;
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
-  experiment::RunResult result = experiment::run_cells(cells, run);
+  experiment::RunResult result;
+  try {
+    result = experiment::run_cells(cells, run);
+  } catch (const BadInput&) {  // a law that cannot be drawn: there is nothing to go on with
+    if (!out.empty() && !resumable) remove_journal(run.journal);
+    throw;
+  }
   progress.finish();
   if (!result.finished) {
     fmt::print(stderr, "stopped before the end; {}\n", out.empty() ? "nothing was kept (no --out)" : fmt::format("the same command with --resume goes on ({})", run.journal));
@@ -146,10 +183,18 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   std::string verdict;
   bool passed = true;
   const bool whole = run.shard.of == 1;
+  std::exception_ptr unread;
   if (whole) {
     experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& { return *result.facts[static_cast<std::size_t>(&row - rows.data())]; });
-    if (values.count("quiet") == 0) fmt::print("{}", experiment::table(rows));
-    if (check) print_verdict(rows, verdict, passed);
+    std::string text;
+    if (values.count("quiet") == 0) text += experiment::table(rows);
+    if (check) text += verdict_text(rows, verdict, passed);
+    try {
+      fmt::print("{}", text);
+      flush_output();
+    } catch (const std::exception&) {  // the files are worth writing even where nobody reads this
+      unread = std::current_exception();
+    }
   }
   if (!out.empty()) {
     experiment::Manifest manifest;
@@ -168,9 +213,10 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     if (whole) write_whole_file(out + "/data.csv", experiment::data_csv(rows));
     write_whole_file(out + "/counts.csv", experiment::counts_csv(rows));
     write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
-    std::filesystem::remove(run.journal);
+    remove_journal(run.journal);
     fmt::print("wrote {}/{}\n", out, whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)");
   }
+  if (unread != nullptr) std::rethrow_exception(unread);
   return passed ? 0 : 1;
 }
 

@@ -69,7 +69,7 @@ std::string allowed_text(const Parameter& parameter) {
     case Type::number_table:
       return "a list of lists, each item " + allowed_number("a number", parameter.interval);
     case Type::value:
-      return "a value";
+      return "a map";
     case Type::value_list:
       return "a list";
   }
@@ -283,6 +283,12 @@ bool Arguments::has(const std::string& name) const {
   return found->second.present;
 }
 
+bool Arguments::given(const std::string& name) const {
+  const auto found = slots_.find(name);
+  SPECSIM_CHECK(found != slots_.end(), "no parameter {} in the table", name);
+  return found->second.given;
+}
+
 double Arguments::number(const std::string& name) const { return slot(name, Type::number).number; }
 std::int64_t Arguments::integer(const std::string& name) const { return slot(name, Type::integer).integer; }
 bool Arguments::boolean(const std::string& name) const { return slot(name, Type::boolean).boolean; }
@@ -338,6 +344,7 @@ Arguments read_arguments(const Value& section, const std::vector<Parameter>& par
     const Value* value = section.find(parameter.name);
     if (value != nullptr) {
       slot.where = value->where;
+      slot.given = true;
       if (fill(slot, *value, parameter, diagnostics)) slot.present = true;
     } else if (!parameter.fallback && readable && !meant.contains(parameter.name)) {
       diagnostics.add(section.where,

@@ -57,6 +57,8 @@ struct Parameter {
 class Arguments {
  public:
   [[nodiscard]] bool has(const std::string& name) const;
+  // Written in the config, and not a default.
+  [[nodiscard]] bool given(const std::string& name) const;
   [[nodiscard]] double number(const std::string& name) const;
   [[nodiscard]] std::int64_t integer(const std::string& name) const;
   [[nodiscard]] bool boolean(const std::string& name) const;
@@ -73,6 +75,7 @@ class Arguments {
     Type type = Type::number;
     Location where;
     bool present = false;
+    bool given = false;
     double number = 0.0;
     std::int64_t integer = 0;
     bool boolean = false;

@@ -38,19 +38,23 @@ class Registry {
       if (entry.info.name == name) return &entry;
     return nullptr;
   }
+  // "fixed, iid, markov"
+  [[nodiscard]] std::string names() const {
+    std::string all;
+    for (const Entry& entry : entries_) all += (all.empty() ? "" : ", ") + entry.info.name;
+    return all;
+  }
   // The entry, or nullptr after reporting the unknown name with the nearest and all the registered ones.
   [[nodiscard]] const Entry* find(const std::string& name, const Location& where, Diagnostics& diagnostics) const {
     if (const Entry* entry = find(name)) return entry;
     std::vector<std::string> names;
     for (const Entry& entry : entries_) names.push_back(entry.info.name);
-    diagnostics.add(where, unknown_name(kind_, name, names));
+    diagnostics.add(where, unknown_name(kind_, name, names, this->names()));
     return nullptr;
   }
 
  private:
-  static std::string unknown_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names) {
-    std::string all;
-    for (const std::string& candidate : names) all += (all.empty() ? "" : ", ") + candidate;
+  static std::string unknown_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names, const std::string& all) {
     const std::string near = nearest_name(name, names);
     return "unknown " + kind + " \"" + name + "\"" + (near.empty() ? "," : ", did you mean \"" + near + "\"?") +
            " allowed: " + all;

@@ -731,8 +731,12 @@ const Value* find_path(const Value& root, std::string_view path) {
 }
 
 void set_path(Value& root, std::string_view path, Value value, Diagnostics& diagnostics) {
-  const std::vector<std::string_view> parts = split_path(path);
   const Location where = value.where;
+  set_path(root, path, std::move(value), where, diagnostics);
+}
+
+void set_path(Value& root, std::string_view path, Value value, const Location& where, Diagnostics& diagnostics) {
+  const std::vector<std::string_view> parts = split_path(path);
   const std::string shown = quote_for_message(path);
   if (std::any_of(parts.begin(), parts.end(), [](std::string_view part) { return part.empty(); })) {
     diagnostics.add(where, fmt::format("path {} has an empty part, allowed: keys joined by \".\"", shown));

@@ -49,7 +49,9 @@ Value parse_text(const std::string& text, const std::string& name, Diagnostics& 
 // The value at "a.b.c" (list items by number: "pair.target.components.0"), or nullptr.
 const Value* find_path(const Value& root, std::string_view path);
 // Puts `value` at "a.b.c", making maps on the way; reports to `diagnostics` where the path runs through a scalar or
-// beyond a list's end. Where the map on the way does not exist its location is that of `value`.
+// beyond a list's end. `path_where` is the place of the path itself, for such reports and for what is made on the way.
+void set_path(Value& root, std::string_view path, Value value, const Location& path_where, Diagnostics& diagnostics);
+// The same where path and value were written in one place.
 void set_path(Value& root, std::string_view path, Value value, Diagnostics& diagnostics);
 
 // The number that a plain scalar writes: 5, -0.5, 1e6. Never of a quoted text, with a leading zero, .nan, .inf, 0x10, 1_000,

@@ -1,5 +1,7 @@
 #include "sim/cost/cost_model.h"
 
+#include <fmt/format.h>
+
 namespace specsim::cost {
 
 namespace {
@@ -36,7 +38,10 @@ CostEntry ratio_cost() {
             const bool seconds = arguments.has("draft_seconds") || arguments.has("target_seconds");
             const int ways = (arguments.has("cost_ratio") ? 1 : 0) + (arguments.has("target_to_draft_ratio") ? 1 : 0) + (seconds ? 1 : 0);
             if (ways != 1 || (seconds && !(arguments.has("draft_seconds") && arguments.has("target_seconds")))) {
-              diagnostics.add(arguments.where(), "cost ratio needs exactly one of: cost_ratio; target_to_draft_ratio; draft_seconds with target_seconds");
+              diagnostics.add(arguments.where(), fmt::format("cost model ratio has {}, allowed: exactly one of cost_ratio; target_to_draft_ratio; draft_seconds with target_seconds",
+                                                             ways == 0   ? "no ratio"
+                                                             : ways == 1 ? (arguments.has("draft_seconds") ? "draft_seconds alone" : "target_seconds alone")
+                                                                         : "its ratio given in more than one way"));
               return nullptr;
             }
             const double ratio = arguments.has("cost_ratio")              ? arguments.number("cost_ratio")

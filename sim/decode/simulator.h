@@ -45,7 +45,7 @@ std::size_t prepared_bytes(const families::ContextModel& contexts, int vocab);
 // Laws of one context at one depth, drawn from the model's families: shared by preparation and fresh decoding.
 class LawDrawer {
  public:
-  LawDrawer(const PreparationPlan& plan);
+  explicit LawDrawer(const PreparationPlan& plan);
   // The target's law at a context.
   void target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const;
   // The draft model's own law and what the draft token is drawn from.

@@ -56,12 +56,19 @@ struct Lanes {
 // The steps of a position, each a short loop over arrays that stay in the first-level cache. One loop that does
 // everything runs out of registers and takes twice as long.
 
+enum class Source { draft, rejected, bonus };
+
 template <bool kMoves>
-void draw(const PreparedContexts& tables, bool bonus, std::uint64_t depth, const std::uint32_t* __restrict lanes,
+void draw(const PreparedContexts& tables, Source source, std::uint64_t depth, const std::uint32_t* __restrict lanes,
           const std::uint32_t* __restrict context, const std::uint64_t* __restrict words, std::uint32_t count, Token* __restrict token) {
   const std::uint64_t vocab = tables.vocab();
-  const std::uint64_t* const base = bonus ? tables.bonus(0) : tables.draft(0, depth);
-  const std::uint64_t stride = bonus ? vocab : vocab * tables.depths();
+  const std::uint64_t* const base = source == Source::bonus      ? tables.bonus(0)
+                                    : source == Source::rejected ? tables.rejected(0, depth)
+                                                                 : tables.draft(0, depth);
+  const std::uint64_t stride = source == Source::bonus ? vocab : vocab * tables.depths();
+  // Many contexts' tables exceed the caches: ask for all entries of the step before the first is needed.
+  if constexpr (kMoves)
+    for (std::uint32_t i = 0; i < count; ++i) __builtin_prefetch(base + context[lanes[i]] * stride + scale_word(words[i], vocab));
   for (std::uint32_t i = 0; i < count; ++i)
     token[i] = math::alias_pick(kMoves ? base + context[lanes[i]] * stride : base, vocab, words[i]);
 }
@@ -73,6 +80,8 @@ void look_up(const PreparedContexts& tables, std::uint64_t depth, const std::uin
              std::uint64_t* __restrict entry) {
   const std::uint64_t* const base = tables.accept(0, depth);
   const std::uint64_t stride = tables.vocab() * tables.depths();
+  if constexpr (kMoves)
+    for (std::uint32_t i = 0; i < count; ++i) __builtin_prefetch(base + context[lanes[i]] * stride + token[i]);
   for (std::uint32_t i = 0; i < count; ++i) entry[i] = (kMoves ? base + context[lanes[i]] * stride : base)[token[i]];
 }
 
@@ -180,10 +189,10 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
       const std::uint32_t judged = on;
       stopped_before[position] = off;
       words.draft_accept(round, position, plan.first_sequence, going.data(), judged, draft_words.data(), accept_words.data());
-      detail::draw<kMoves>(tables, false, depth, going.data(), lane.context.data(), draft_words.data(), judged, token.data());
+      detail::draw<kMoves>(tables, detail::Source::draft, depth, going.data(), lane.context.data(), draft_words.data(), judged, token.data());
       detail::look_up<kMoves>(tables, depth, going.data(), lane.context.data(), token.data(), judged, entry.data());
       if (setup.matches) {
-        detail::draw<kMoves>(tables, true, 0, going.data(), lane.context.data(), accept_words.data(), judged, wanted.data());
+        detail::draw<kMoves>(tables, detail::Source::bonus, 0, going.data(), lane.context.data(), accept_words.data(), judged, wanted.data());
         for (std::uint32_t i = 0; i < judged; ++i) {
           accepted[i] = wanted[i] == token[i] ? 1 : 0;
           mismatch[going[i]] = wanted[i];
@@ -222,13 +231,9 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
       for (std::uint32_t i = 0; i < count; ++i) picked_words[i] = final_words[who[i]];
       if (setup.matches && !full) {
         for (std::uint32_t i = 0; i < count; ++i) token[i] = mismatch[who[i]];
-      } else if (full) {
-        detail::draw<kMoves>(tables, true, 0, who, lane.context.data(), picked_words.data(), count, token.data());
       } else {
-        const std::uint64_t* const base = tables.rejected(0, depth);
-        const std::uint64_t stride = tables.vocab() * tables.depths();
-        for (std::uint32_t i = 0; i < count; ++i)
-          token[i] = math::alias_pick(kMoves ? base + lane.context[who[i]] * stride : base, tables.vocab(), picked_words[i]);
+        detail::draw<kMoves>(tables, full ? detail::Source::bonus : detail::Source::rejected, depth, who, lane.context.data(),
+                             picked_words.data(), count, token.data());
       }
       if (final_emitted) {
         detail::look_up<kMoves>(tables, 0, who, lane.context.data(), token.data(), count, entry.data());

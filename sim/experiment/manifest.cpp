@@ -15,15 +15,11 @@ namespace specsim::experiment {
 namespace {
 
 std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-  return out + "\"";
+  config::Value value;
+  value.kind = config::Kind::scalar;
+  value.text = text;
+  value.quoted = true;
+  return config::to_flow_text(value);
 }
 
 std::string processor() {

@@ -218,16 +218,18 @@ Prediction predict_named(const Cell& cell, const LawFacts& facts, const Predicti
   prediction.alpha = exact.alpha;
   prediction.tokens_per_round_error = exact.tokens_per_round_error;
   prediction.speedup = answer.speedup;
-  if (answer.tokens_per_round) {
-    prediction.known = true;
+  // A form is held to what it claims in the end: a speedup or a rate is turned into tokens per round by the ratio model's own
+  // time, so that one check serves all.
+  const double round_time = cell.cost->round_time(cell.chain.draft_length);
+  if (answer.speedup)
+    prediction.tokens_per_round = *answer.speedup * round_time;
+  else if (answer.tokens_per_second)
+    prediction.tokens_per_round = *answer.tokens_per_second * inputs.target_seconds * round_time;
+  else if (answer.tokens_per_round)
     prediction.tokens_per_round = *answer.tokens_per_round;
-  } else if (answer.speedup) {  // a form that speaks of speedup alone: in tokens per round, by the ratio model's own time
-    prediction.known = true;
-    prediction.tokens_per_round = *answer.speedup * cell.cost->round_time(cell.chain.draft_length);
-  } else if (answer.tokens_per_second) {
-    prediction.known = true;
-    prediction.tokens_per_round = *answer.tokens_per_second * inputs.target_seconds * cell.cost->round_time(cell.chain.draft_length);
-  }
+  else
+    return prediction;
+  prediction.known = true;
   if (answer.law && facts.classes.strata == 1) prediction.accepted_law = {*answer.law};
   return prediction;
 }

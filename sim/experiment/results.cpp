@@ -197,7 +197,9 @@ void add_counts_csv(const std::string& path, const std::string& text,
   }
 }
 
-std::string table(const std::vector<Row>& rows) {
+namespace {
+
+std::string table_of_one(const std::vector<Row>& rows) {
   const std::vector<std::string> axes = axes_of(rows);
   std::vector<std::vector<std::string>> cells;
   std::vector<std::string> head = {"cell"};
@@ -234,6 +236,20 @@ std::string table(const std::vector<Row>& rows) {
     for (std::size_t i = 0; i < line.size(); ++i) out += fmt::format("{:>{}}  ", line[i], width[i]);
     out.erase(out.find_last_not_of(' ') + 1);
     text += out + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string table(const std::vector<Row>& rows) {
+  std::string text;
+  for (std::size_t begin = 0; begin < rows.size();) {
+    std::size_t end = begin;
+    while (end < rows.size() && rows[end].cell->experiment == rows[begin].cell->experiment) ++end;
+    if (end - begin < rows.size()) text += fmt::format("{}{}\n", begin > 0 ? "\n" : "", rows[begin].cell->experiment);
+    text += table_of_one({rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.begin() + static_cast<std::ptrdiff_t>(end)});
+    begin = end;
   }
   return text;
 }

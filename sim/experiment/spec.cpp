@@ -19,6 +19,9 @@ using config::Type;
 using config::Value;
 
 constexpr double kMaxRounds = 1e13;
+constexpr std::size_t kMaxMistakes = 50;
+constexpr std::size_t kFreshProbes = 64;
+constexpr std::uint64_t kPoolProbeBudget = 10'000'000;  // of them for the further contexts of pools
 constexpr std::uint64_t kProbeBudget = 200'000'000;  // tokens' worth of laws drawn to find mistakes before the start
 
 const std::vector<Parameter>& top_parameters() {
@@ -76,7 +79,7 @@ const Entry* choose(const config::Registry<Entry>& registry, const Value& sectio
   }
   const Value* name = section.find(selector);
   if (name == nullptr) {
-    diagnostics.add(section.where, fmt::format("{} lacks \"{}\"", what, selector));
+    diagnostics.add(section.where, fmt::format("{} lacks \"{}\", allowed: {}", what, selector, registry.names()));
     return nullptr;
   }
   const auto text = config::read_text(*name, what + "." + selector, diagnostics);
@@ -105,11 +108,18 @@ void read_context(const Value& context, const Value& pair, Cell& cell, Diagnosti
   if (const Value* rounds = context.find("sequence_rounds"))
     if (const auto n = config::read_integer(*rounds, config::between(1, 1e6), "sequence_rounds", diagnostics))
       cell.sequence_rounds = static_cast<std::uint32_t>(*n);
-  if (entry == nullptr || cell.vocab == 0) return;
+  if (cell.vocab == 0) return;
   families::ContextBuilder builder(cell.vocab, pair, diagnostics);
-  const std::size_t before = diagnostics.list().size();
+  if (entry == nullptr) {  // the laws' own mistakes show all the same
+    families::ContextModel unused;
+    if (pair.find("draft") != nullptr) builder.add_pair(unused);
+    return;
+  }
   auto model = std::make_shared<families::ContextModel>(entry->make(arguments, builder));
-  if (diagnostics.list().size() == before) {
+  if (context.find("sequence_rounds") != nullptr && model->process != nullptr && model->process->shape().request_tokens > 0)
+    diagnostics.add(context.find("sequence_rounds")->where,
+                    fmt::format("sequence_rounds is given with context process {}, allowed: request_tokens alone, which ends its sequences", entry->info.name));
+  if (diagnostics.empty()) {
     SPECSIM_CHECK(model->process != nullptr && !model->pairs.empty(), "context {}", entry->info.name);
     cell.contexts = std::move(model);
   }
@@ -147,8 +157,9 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
   if (top.has("experiment")) cell.experiment = top.text("experiment");
   cell.seed = static_cast<std::uint64_t>(top.integer("seed"));
   cell.rounds = static_cast<std::uint64_t>(top.integer("rounds"));
-  if (cell.experiment.find_first_of(",\"\n") != std::string::npos)
-    diagnostics.add(top.where("experiment"), "experiment has a comma, quote or line break in its name");
+  if (cell.experiment.find_first_of(",\"\n\r") != std::string::npos)
+    diagnostics.add(top.where("experiment"), fmt::format("experiment is {}, allowed: a name without commas, quotes and line breaks", config::quote_for_message(cell.experiment)));
+  if (top.has("experiment") && cell.experiment.empty()) diagnostics.add(top.where("experiment"), "experiment is \"\", allowed: a name");
 
   static const Value nothing;
   const Value* pair = config.find("pair");
@@ -170,14 +181,31 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
     std::vector<std::string> names = {"exact", "none"};
     for (const theory::ClosedForm& form : theory::closed_forms()) names.push_back(form.name);
     const std::string near = nearest_name(cell.theory.name, names);
-    diagnostics.add(theory.where("name"), fmt::format("unknown closed form \"{}\"{}, allowed: {}", cell.theory.name,
-                                                      near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+    diagnostics.add(theory.where("name"), fmt::format("unknown closed form {}{} allowed: {}", config::quote_for_message(cell.theory.name),
+                                                      near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
   }
 
   const std::string laws = (pair != nullptr ? config::to_canonical_text(*pair) : "") + "|" + config::to_canonical_text(top.value("context"));
   cell.pairing_group = rng::hash_text(laws);
   cell.preparation_key = fmt::format("{}|{}|{}|{}", laws, cell.verifier, cell.chain.argmax, cell.seed);
   return cell;
+}
+
+// An axis is one key, dots and all.
+void set_axis(Value& config, const std::string& path, Value value, const Location& where, Diagnostics& diagnostics) {
+  if (config.find("sweep") == nullptr) config.fields.push_back({"sweep", where, {}});
+  Value& sweep = *config.find("sweep");
+  if (sweep.is_null()) {
+    sweep.kind = config::Kind::map;
+    sweep.where = where;
+  }
+  if (!sweep.is_map()) {
+    diagnostics.add(where, "the sweep of the config is " + config::found_text(sweep) + ", allowed: a map of axes");
+  } else if (Value* axis = sweep.find(path)) {
+    *axis = std::move(value);
+  } else {
+    sweep.fields.push_back({path, where, std::move(value)});
+  }
 }
 
 // Draws one pair of laws of each kind that the experiment has, to find before the start what cannot be drawn at all.
@@ -190,10 +218,15 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
     const auto vocab = static_cast<std::size_t>(cell.vocab);
     std::vector<double> target(vocab);
     std::vector<double> draft(vocab);
-    const families::LawAddress address{rng::make_key(cell.seed, rng::hash_text("law")), 0};
-    for (const families::PairSource& pair : cell.contexts->pairs) {
+    const std::size_t pairs = cell.contexts->pairs.size();
+    const auto contexts = static_cast<std::size_t>(cell.contexts->process->shape().contexts);  // 0: as many as text positions
+    const std::size_t draws = pairs == 1 && cell.contexts->pairs[0].random() ? (contexts > 0 ? contexts : kFreshProbes) : pairs;
+    for (std::size_t context = 0; context < draws; ++context) {
+      const families::LawAddress address{rng::make_key(cell.seed, rng::hash_text("law")), context};
+      const families::PairSource& pair = cell.contexts->pair(context);
       spent += vocab * (1 + pair.depths());
       if (spent > kProbeBudget) return;
+      if (context >= pairs && spent > kPoolProbeBudget) break;
       try {
         pair.draw_target(address, target);
         for (std::size_t depth = 0; depth < pair.depths(); ++depth) pair.draw_draft(address, depth, target, draft);
@@ -202,7 +235,7 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
         return;
       } catch (const InvariantBroken&) {
         const Value* section = cell.config.find("pair");
-        diagnostics.add(section->where, "a law of this pair has no probability left on any token");
+        diagnostics.add(section->where, "pair has a law that keeps no token, allowed: transforms and settings that leave probability on some token");
         return;
       }
       if (entry->demands.one_hot_target && *std::max_element(target.begin(), target.end()) < 1.0) {
@@ -252,8 +285,13 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
     return experiment;
   }
   for (const Override& override_ : overrides) {
-    const std::string name = "--set " + override_.path;
-    config::set_path(config, override_.path, config::parse_text(override_.value, name, diagnostics), diagnostics);
+    Value value = config::parse_text(override_.value, override_.shown, diagnostics);
+    const Location where{override_.shown, 0, 0};
+    constexpr std::string_view kAxis = "sweep.";
+    if (override_.path.starts_with(kAxis) && override_.path.size() > kAxis.size())
+      set_axis(config, override_.path.substr(kAxis.size()), std::move(value), where, diagnostics);
+    else
+      config::set_path(config, override_.path, std::move(value), where, diagnostics);
   }
   if (diagnostics.list().size() != before) return experiment;
   experiment.config = config;
@@ -282,7 +320,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
     for (std::size_t a = 0; a < axes.size(); ++a) {
       for (std::size_t p = 0; p < axes[a].paths.size(); ++p) {
         const Value& value = axes[a].points[at[a]][p];
-        config::set_path(cell_config, axes[a].paths[p], value, own);
+        config::set_path(cell_config, axes[a].paths[p], value, axes[a].where[p], own);
         values.emplace_back(axes[a].paths[p], value.is_scalar() ? value.text : config::to_flow_text(value));
       }
     }
@@ -292,7 +330,10 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
     cell.axes = std::move(values);
     for (const Diagnostic& diagnostic : own.list())
       if (reported.insert(to_string(diagnostic.where) + diagnostic.message).second) diagnostics.add(diagnostic.where, diagnostic.message);
-    if (diagnostics.list().size() - before >= 50) return experiment;  // a mistake in the base shows in every cell
+    if (diagnostics.list().size() - before >= kMaxMistakes) {
+      diagnostics.add({file, 0, 0}, fmt::format("{} mistakes so far, the rest of the sweep was not read", diagnostics.list().size() - before));
+      return experiment;
+    }
     experiment.cells.push_back(std::move(cell));
   }
   if (diagnostics.list().size() == before) probe(experiment.cells, diagnostics);

@@ -53,8 +53,9 @@ struct Experiment {
 };
 
 struct Override {
-  std::string path;
+  std::string path;   // "sweep.PATH" sets the axis PATH
   std::string value;
+  std::string shown;  // in messages: "--set PATH"
 };
 
 // Reads and validates whole experiments, all cells included; every mistake goes to `diagnostics`.

@@ -36,11 +36,15 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
   const bool log = arguments.text("scale") == "log";
   const bool by_step = arguments.has("step");
   if (by_step == arguments.has("count")) {
-    diagnostics.add(range.where, "range of " + path + " needs exactly one of step and count");
+    diagnostics.add(range.where, fmt::format("range of {} has {}, allowed: exactly one of step and count", path, by_step ? "both step and count" : "neither step nor count"));
     return {};
   }
   if (to < from || (log && !(from > 0.0))) {
     diagnostics.add(range.where, fmt::format("range of {} goes from {} to {}, allowed: from <= to{}", path, from, to, log ? ", from above 0 on a log scale" : ""));
+    return {};
+  }
+  if (!std::isfinite(to - from) || (log && !std::isfinite(to / from))) {
+    diagnostics.add(range.where, fmt::format("range of {} goes from {} to {}, allowed: ends whose {} is finite", path, from, to, log ? "ratio" : "distance"));
     return {};
   }
   std::vector<Value> values;
@@ -59,6 +63,10 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
     for (int i = 0; i < count; ++i) values.push_back(number_at(range.where, log ? from * std::pow(step, i) : from + i * step));
   } else {
     const std::int64_t count = arguments.integer("count");
+    if (count == 1 && from < to) {
+      diagnostics.add(arguments.where("count"), fmt::format("count is 1, allowed: at least 2 from {} to {}, both included", from, to));
+      return {};
+    }
     for (std::int64_t i = 0; i < count; ++i) {
       const double share = count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0.0;
       const double x = log ? from * std::pow(to / from, share) : from + share * (to - from);
@@ -73,33 +81,61 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
 std::vector<Value> read_values(const config::Field& field, Diagnostics& diagnostics) {
   if (field.value.is_map()) return read_range(field.key, field.value, diagnostics);
   if (!field.value.is_list()) {
-    diagnostics.add(field.value.where, "axis " + field.key + " is " + (field.value.is_null() ? "empty" : "a scalar") +
+    diagnostics.add(field.value.where, "axis " + field.key + " is " + config::found_text(field.value) +
                                            ", allowed: a list, or a range {from, to, step | count, scale}");
     return {};
   }
-  if (field.value.items.empty()) diagnostics.add(field.value.where, "axis " + field.key + " is empty, allowed: at least one value");
+  if (field.value.items.empty()) diagnostics.add(field.value.where, "axis " + field.key + " is an empty list, allowed: at least one value");
   return field.value.items;
 }
 
+std::string found_group(const Value& value) {
+  if (value.is_map()) return "an empty map";
+  return value.is_list() && value.items.empty() ? "an empty list" : config::found_text(value);
+}
+
+// A path that is set after another one and contains it would undo it.
+bool contains(const std::string& path, const std::string& other) { return other.size() > path.size() && other.starts_with(path) && other[path.size()] == '.'; }
+
+void check_paths(const std::vector<Axis>& axes, Diagnostics& diagnostics) {
+  std::vector<std::string> seen;
+  for (const Axis& axis : axes) {
+    for (std::size_t p = 0; p < axis.paths.size(); ++p) {
+      const std::string& path = axis.paths[p];
+      const std::string top = path.substr(0, path.find('.'));
+      if (top == "sweep" || top == "experiment")
+        diagnostics.add(axis.where[p], fmt::format("axis {} is not a setting of a cell, allowed: paths below other keys than sweep and experiment", path));
+      for (const std::string& earlier : seen) {
+        if (earlier == path) diagnostics.add(axis.where[p], fmt::format("axis {} is swept twice, allowed: once", path));
+        if (contains(path, earlier))
+          diagnostics.add(axis.where[p], fmt::format("axis {} would replace what the axis {} before it sets, allowed: {} after it", path, earlier, earlier));
+      }
+      seen.push_back(path);
+    }
+  }
+}
+
 void read_zip(const Value& zip, std::vector<Axis>& axes, Diagnostics& diagnostics) {
-  if (zip.is_list()) {
+  if (zip.is_list() && !zip.items.empty()) {
     for (const Value& item : zip.items) read_zip(item, axes, diagnostics);
     return;
   }
   if (!zip.is_map() || zip.fields.empty()) {
-    diagnostics.add(zip.where, "zip is no map of axes, allowed: {path: list, path: list} or a list of such maps");
+    diagnostics.add(zip.where, "zip is " + found_group(zip) + ", allowed: {path: list, path: list} or a list of such maps");
     return;
   }
   Axis axis;
   for (const config::Field& field : zip.fields) {
     const std::vector<Value> values = read_values(field, diagnostics);
+    if (values.empty()) continue;  // reported
     if (axis.paths.empty()) axis.points.resize(values.size());
     if (values.size() != axis.points.size()) {
       diagnostics.add(field.value.where, fmt::format("axis {} has {} values, allowed: {}, as {} has in the same zip", field.key, values.size(),
                                                      axis.points.size(), axis.paths.front()));
-      return;
+      continue;
     }
     axis.paths.push_back(field.key);
+    axis.where.push_back(field.where);
     for (std::size_t i = 0; i < values.size(); ++i) axis.points[i].push_back(values[i]);
   }
   axes.push_back(std::move(axis));
@@ -110,7 +146,7 @@ void read_zip(const Value& zip, std::vector<Axis>& axes, Diagnostics& diagnostic
 std::vector<Axis> read_sweep(const Value& sweep, Diagnostics& diagnostics) {
   std::vector<Axis> axes;
   if (!sweep.is_map() || sweep.fields.empty()) {
-    diagnostics.add(sweep.where, "sweep is no map of axes, allowed: {path: list or range, ...}");
+    diagnostics.add(sweep.where, "sweep is " + found_group(sweep) + ", allowed: {path: list or range, ...}");
     return axes;
   }
   for (const config::Field& field : sweep.fields) {
@@ -120,18 +156,11 @@ std::vector<Axis> read_sweep(const Value& sweep, Diagnostics& diagnostics) {
     }
     Axis axis;
     axis.paths = {field.key};
+    axis.where = {field.where};
     for (Value& value : read_values(field, diagnostics)) axis.points.push_back({std::move(value)});
     axes.push_back(std::move(axis));
   }
-  std::vector<std::string> seen;
-  for (const Axis& axis : axes) {
-    for (const std::string& path : axis.paths) {
-      const std::string top = path.substr(0, path.find('.'));
-      if (top == "sweep" || top == "experiment") diagnostics.add(sweep.where, "axis " + path + " cannot be swept");
-      if (std::find(seen.begin(), seen.end(), path) != seen.end()) diagnostics.add(sweep.where, "axis " + path + " is swept twice");
-      seen.push_back(path);
-    }
-  }
+  check_paths(axes, diagnostics);
   double cells = 1.0;
   for (const Axis& axis : axes) cells *= static_cast<double>(axis.points.size());
   if (cells > static_cast<double>(kMaxCells))

@@ -11,6 +11,7 @@ namespace specsim::experiment {
 // One axis: several paths that change together (one, unless zipped), and their values point by point.
 struct Axis {
   std::vector<std::string> paths;
+  std::vector<Location> where;                     // of each path
   std::vector<std::vector<config::Value>> points;  // [point][path]
 };
 

@@ -57,22 +57,19 @@ void ContextBuilder::add(ContextModel& model, const config::Value* target, const
                          const std::string& what) {
   LawBuilder target_builder(vocab_, false, *diagnostics_);
   std::unique_ptr<Law> target_law;
-  if (target != nullptr)
+  if (target != nullptr)  // that pair lacks its target has been reported
     target_law = target_builder.build(*target, what + ".target");
-  else
-    diagnostics_->add(pair_->where, what + " lacks \"target\"");
   LawBuilder draft_builder(vocab_, true, *diagnostics_);
   draft_builder.skip_streams(kDraftStreams);
   std::vector<std::unique_ptr<Law>> draft_laws;
   for (const config::Value* draft : drafts) {
     if (draft == nullptr) {
-      diagnostics_->add(pair_->where, what + " lacks \"draft\"");
+      diagnostics_->add(pair_->where, what + " lacks \"draft\", allowed: {family: NAME, ...} or {from: target, transform: NAME, ...}");
       return;
     }
-    draft_laws.push_back(draft_builder.build(*draft, what + ".draft"));
-    if (draft_laws.back() == nullptr) return;
+    if (auto law = draft_builder.build(*draft, what + ".draft")) draft_laws.push_back(std::move(law));
   }
-  if (target_law != nullptr)
+  if (target_law != nullptr && draft_laws.size() == drafts.size())
     model.pairs.emplace_back(std::move(target_law), std::move(draft_laws), target_sampling_, draft_sampling_);
 }
 

@@ -63,6 +63,8 @@ ContextEntry iid_context() {
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             ContextModel model;
             builder.add_pair(model);
+            if (arguments.boolean("fresh") && arguments.given("pool"))
+              builder.diagnostics().add(arguments.where("pool"), "pool is given together with fresh: true, allowed: one of them");
             model.process = std::make_unique<IidProcess>(arguments.boolean("fresh") ? 0 : static_cast<int>(arguments.integer("pool")));
             return model;
           }};

@@ -1,6 +1,8 @@
 #include "sim/base/wide.h"
 #include "sim/families/context.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -54,13 +56,16 @@ ContextEntry markov_context() {
             const auto vocab = static_cast<std::int64_t>(builder.vocab());
             std::int64_t states = 1;
             const bool hashed = arguments.has("states");
+            if (hashed && arguments.given("order"))
+              builder.diagnostics().add(arguments.where("order"), "order is given together with states, allowed: one of them");
             if (hashed) {
               states = arguments.integer("states");
             } else {
               for (std::int64_t i = 0; i < arguments.integer("order") && states <= kMaxStates; ++i) states *= vocab;
               if (states > kMaxStates) {
                 builder.diagnostics().add(arguments.where("order"),
-                                          "vocab^order is above 4096 states, allowed: a smaller order or vocabulary, or states: N (hashed)");
+                                          fmt::format("order is {} at vocab {}, allowed: vocab^order of at most {} states, or instead states: N (hashed)",
+                                                      arguments.integer("order"), vocab, kMaxStates));
                 return model;
               }
             }

@@ -81,7 +81,7 @@ ContextEntry regimes_context() {
             if (n == 0 || n > 256) diagnostics.add(arguments.where("states"), fmt::format("states has {} entries, allowed: 1 to 256", n));
             if (rows.size() != n)
               diagnostics.add(arguments.where("transition"), fmt::format("transition has {} rows, allowed: {}, one for each state", rows.size(), n));
-            for (std::size_t i = 0; i < rows.size(); ++i) {
+            for (std::size_t i = 0; i < rows.size() && rows.size() == n; ++i) {
               double sum = 0.0;
               for (const double p : rows[i]) sum += p;
               if (rows[i].size() != n || std::abs(sum - 1.0) > 1e-9)

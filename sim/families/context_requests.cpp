@@ -56,7 +56,7 @@ ContextEntry requests_context() {
               const std::string what = fmt::format("types[{}]", i);
               double weight = 1.0;
               if (const config::Value* given = types[i].find("weight"))
-                weight = config::read_number(*given, config::above(0), what + ".weight", diagnostics).value_or(1.0);
+                weight = config::read_number(*given, config::Interval{0, 1e100, true, false}, what + ".weight", diagnostics).value_or(1.0);
               weights.push_back(weight);
               builder.add_pair(model, types[i], {"weight"}, what);
             }

@@ -14,18 +14,18 @@ class TargetItself final : public Law {
   void draw(const LawAddress&, std::span<const double> target, std::span<double> law) const override {
     std::copy(target.begin(), target.end(), law.begin());
   }
+  [[nodiscard]] bool is_target() const override { return true; }
 };
 
 }  // namespace
 
 std::unique_ptr<Law> LawBuilder::build(const config::Value& value, const std::string& what) {
   if (!value.is_map()) {
-    diagnostics_->add(value.where, what + (value.is_null() ? " is empty" : " is no map") +
-                                       ", allowed: {family: NAME, ...}" + (is_draft_ ? " or {from: target, transform: NAME, ...}" : ""));
+    diagnostics_->add(value.where, what + " is " + config::found_text(value) + ", allowed: {family: NAME, ...}" + (is_draft_ ? " or {from: target, transform: NAME, ...}" : ""));
     return nullptr;
   }
   if (++depth_ > kMaxNesting) {
-    diagnostics_->add(value.where, what + " is nested too deep, allowed: " + std::to_string(kMaxNesting) + " levels");
+    diagnostics_->add(value.where, what.substr(0, what.find(".from.")) + " is nested too deep, allowed: at most " + std::to_string(kMaxNesting) + " levels");
     return nullptr;
   }
   std::unique_ptr<Law> law;
@@ -33,7 +33,7 @@ std::unique_ptr<Law> LawBuilder::build(const config::Value& value, const std::st
   const config::Value* transform = value.find("transform");
   const config::Value* from = value.find("from");
   if (family != nullptr && (transform != nullptr || from != nullptr)) {
-    diagnostics_->add(value.where, what + " has both family and from/transform, allowed: one of them");
+    diagnostics_->add(value.where, what + " has family beside from or transform, allowed: a family alone, or from and transform");
   } else if (family != nullptr) {
     if (const auto name = config::read_text(*family, what + ".family", *diagnostics_)) {
       if (const FamilyEntry* entry = families().find(*name, family->where, *diagnostics_)) {
@@ -51,12 +51,12 @@ std::unique_ptr<Law> LawBuilder::build(const config::Value& value, const std::st
       if (from->text == "target" && is_draft_)
         source = std::make_unique<TargetItself>();
       else
-        diagnostics_->add(from->where, what + ".from is \"" + from->text + "\", allowed: " + (is_draft_ ? "target or a law" : "a law"));
+        diagnostics_->add(from->where, what + ".from is " + config::found_text(*from) + ", allowed: " + (is_draft_ ? "target or a law" : "a law"));
     } else {
       source = build(*from, what + ".from");
     }
     if (transform == nullptr) {
-      diagnostics_->add(value.where, what + " lacks \"transform\"");
+      diagnostics_->add(value.where, what + " lacks \"transform\", allowed: " + transforms().names());
     } else if (const auto name = config::read_text(*transform, what + ".transform", *diagnostics_)) {
       if (const TransformEntry* entry = transforms().find(*name, transform->where, *diagnostics_)) {
         const std::size_t before = diagnostics_->list().size();
@@ -66,7 +66,7 @@ std::unique_ptr<Law> LawBuilder::build(const config::Value& value, const std::st
       }
     }
   } else {
-    diagnostics_->add(value.where, what + " lacks \"family\"" + (is_draft_ ? " (or from: target with a transform)" : ""));
+    diagnostics_->add(value.where, what + " lacks \"family\"" + (is_draft_ ? " (or from: target and a transform)" : "") + ", allowed: " + families().names());
   }
   --depth_;
   return law;

@@ -30,6 +30,8 @@ class Law {
   virtual void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const = 0;
   // False: the same at every context (given the same target), so drawing it again is waste.
   [[nodiscard]] virtual bool random() const { return false; }
+  // "from: target" itself, without a transform.
+  [[nodiscard]] virtual bool is_target() const { return false; }
 };
 
 // Builds nested laws from YAML and hands out what their parts share.

@@ -22,7 +22,7 @@ class OverlapTransform final : public Law {
   void draw(const LawAddress&, std::span<const double> target, std::span<double> law) const override {
     const double lowest = shape_ == Shape::temperature ? along_temperature(target, law, 0.0) : mixed(target, law, 1.0);
     if (value_ < lowest - kTolerance)
-      throw BadInput(where_, fmt::format("value is {:.12g}, allowed: in [{:.12g}, 1], all that shape {} can reach from this target", value_,
+      throw BadInput(where_, fmt::format("value is {:.12g}, allowed: in [{:.12g}, 1], which is all that shape {} reaches from this target", value_,
                                          lowest, name()));
     // Both paths lower the overlap steadily from 1 at s = 1 (the target itself) or s = 0 respectively; mixtures do so linearly.
     if (shape_ == Shape::temperature) {
@@ -87,9 +87,13 @@ TransformEntry overlap_transform() {
            "Law by shape. temperature: target^(1/T), normalised, T > 1 found by bisection. uniform_mix: (1 - w) target + w uniform. disjoint_tail: "
            "(1 - w) target + w on the target's least likely token. alpha = value by construction; a value that the path cannot reach is refused "
            "with the range. The source must be the target."},
-          [](const config::Arguments& arguments, std::unique_ptr<Law>, LawBuilder& builder) -> std::unique_ptr<Law> {
+          [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) -> std::unique_ptr<Law> {
             if (!builder.is_draft()) {
               builder.diagnostics().add(arguments.where(), "transform overlap in a target, allowed: in a draft");
+              return nullptr;
+            }
+            if (!source->is_target()) {
+              builder.diagnostics().add(arguments.where(), "transform overlap from another law than the target, allowed: from: target");
               return nullptr;
             }
             const std::string& shape = arguments.text("shape");

@@ -31,32 +31,6 @@ void ScanSums::sum(std::span<const double> weights) {
   }
 }
 
-void ScanSums::sum_positive_difference(std::span<const double> a, std::span<const double> b, std::span<double> difference) {
-  blocks_.clear();
-  total_ = 0.0;
-  for (std::size_t begin = 0; begin < a.size(); begin += kBlock) {
-    const std::size_t size = std::min(kBlock, a.size() - begin);
-    const double* __restrict const x = a.data() + begin;
-    const double* __restrict const y = b.data() + begin;
-    double* __restrict const d = difference.data() + begin;
-    std::array<double, kWays> sums{};
-    std::size_t i = 0;
-    for (; i + kWays <= size; i += kWays) {
-      for (std::size_t k = 0; k < kWays; ++k) {
-        const double positive = std::max(x[i + k] - y[i + k], 0.0);
-        d[i + k] = positive;
-        sums[k] += positive;
-      }
-    }
-    for (; i < size; ++i) {
-      d[i] = std::max(x[i] - y[i], 0.0);
-      sums[0] += d[i];
-    }
-    blocks_.push_back(fold(sums));
-    total_ += blocks_.back();
-  }
-}
-
 Token ScanSums::pick(std::span<const double> weights, double u) const {
   double left = u * total_;
   std::size_t block = 0;

@@ -14,8 +14,6 @@ class ScanSums {
  public:
   // Replaces the sums by those of `weights` (non-negative).
   void sum(std::span<const double> weights);
-  // The same for max(a - b, 0), which is also written to `difference`.
-  void sum_positive_difference(std::span<const double> a, std::span<const double> b, std::span<double> difference);
   [[nodiscard]] double total() const { return total_; }
   // The token at u * total() in the running sum of the weights that were summed; u in [0, 1). Never a token of weight 0 while
   // the total is positive.

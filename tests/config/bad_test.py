@@ -1,0 +1,226 @@
+#!/usr/bin/python3
+"""Bad configs and bad command lines: each is refused with exit code 2, exactly the message on record, and nothing written.
+
+    tests/config/bad_test.py            check tests/config/bad/NAME.yaml against NAME.expected, and the command lines below
+    tests/config/bad_test.py --update   write NAME.expected anew, to be read before it is committed
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+SPECSIM = os.environ.get("SPECSIM", "build/specsim")
+BAD = Path("tests/config/bad")
+GOOD = Path("tests/config/good")
+CONFIG = "tests/config/good/zeros.yaml"
+
+INTEGER_SEED = "an integer in [0, 9.2e+18]"
+OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --help"
+COMMANDS = "run, check, audit, theory, list, describe, merge, reference"
+
+# Arguments, and what standard error says.
+LINES = [
+    (["run", "tests/config/bad/no_such_file.yaml"],
+     "tests/config/bad/no_such_file.yaml: cannot be read: no such file or directory, allowed: a readable YAML file"),
+    (["run", "tests/config/bad"], "tests/config/bad: it is a directory, allowed: a YAML file"),
+    (["run", CONFIG + "/x.yaml"], CONFIG + "/x.yaml: cannot be read: not a directory, allowed: a readable YAML file"),
+    (["run", ""], "the file name is empty, allowed: a readable YAML file"),
+    (["run"], "specsim run needs a config; specsim run --help shows examples"),
+    (["check"], "specsim check needs a config; specsim check --help shows examples"),
+    (["run", CONFIG, CONFIG], f'{CONFIG}: experiment "zeros" is in {CONFIG} as well, allowed: one name each'),
+    # --set
+    (["run", CONFIG, "--set", "rounds"], '--set: "rounds" is no path=value, allowed: a path and a value, as rounds=1e5'),
+    (["run", CONFIG, "--set", "=5"], '--set: "=5" is no path=value, allowed: a path and a value, as rounds=1e5'),
+    (["run", CONFIG, "--set", "rounds="],
+     "--set rounds: rounds is null (no value), allowed: an integer in [1, 10000000000000]"),
+    (["run", CONFIG, "--set", "rounds=many"],
+     '--set rounds:1:1: rounds is "many", allowed: an integer in [1, 10000000000000]'),
+    (["run", CONFIG, "--set", "rounds=[1"],
+     '--set rounds:1:1: the list opened at 1:1 is not closed, allowed: "]" behind its last value'),
+    (["run", CONFIG, "--set", "rounds=1: 2: 3"],
+     '--set rounds:1:5: ":" is out of place, allowed: one "key: value" in a line, or quotes around a text that has ": "'),
+    (["run", CONFIG, "--set", "rounds.x=5"],
+     '--set rounds.x: path "rounds.x" runs through "rounds", which is 20000, allowed: a map or a list'),
+    (["run", CONFIG, "--set", "pair.target.probabilities.5=0"],
+     '--set pair.target.probabilities.5: path "pair.target.probabilities.5" asks for item "5" of "pair.target.probabilities", '
+     "which is a list of 5, allowed: an item from 0 to 4"),
+    (["run", CONFIG, "--set", "pair..vocab=5"],
+     '--set pair..vocab: path "pair..vocab" has an empty part, allowed: keys joined by "."'),
+    (["run", CONFIG, "--set", "pair.vocb=5"],
+     '--set pair.vocb: unknown key "vocb" in pair, did you mean "vocab"? '
+     "allowed: draft, draft_sampling, target, target_sampling, vocab"),
+    (["run", CONFIG, "--set", "decode.drafter.draft_length=65", "--set", "rounds=0"],
+     "--set rounds:1:1: rounds is 0, allowed: an integer in [1, 10000000000000]\n"
+     "--set decode.drafter.draft_length:1:1: draft_length is 65, allowed: an integer in [0, 64]"),
+    (["run", CONFIG, "--set", "sweep.rounds=5"],
+     "--set sweep.rounds:1:1: axis rounds is 5, allowed: a list, or a range {from, to, step | count, scale}"),
+    (["run", CONFIG, "--set", "sweep.pair.vocb=[4, 5]"],
+     '--set sweep.pair.vocb: unknown key "vocb" in pair, did you mean "vocab"? '
+     "allowed: draft, draft_sampling, target, target_sampling, vocab"),
+    (["run", CONFIG, "--set", "sweep=5", "--set", "sweep.rounds=[5]"],
+     "--set sweep.rounds: the sweep of the config is 5, allowed: a map of axes"),
+    (["run", CONFIG, "--set"], "specsim run: the required argument for option '--set' is missing"),
+    # --seed, --shard, --threads, --out
+    (["run", CONFIG, "--seed", "abc"], f'--seed:1:1: seed is "abc", allowed: {INTEGER_SEED}'),
+    (["run", CONFIG, "--seed", "-1"], f"--seed:1:1: seed is -1, allowed: {INTEGER_SEED}"),
+    *[(["run", CONFIG, "--shard", shard], f'--shard: "{shard}", allowed: i/n with 1 <= i <= n <= 100000')
+      for shard in ("0/3", "4/3", "x", "", "1", "1/", "1/3/5", "1/0", "-1/3", "1/-3", "1/100001", "1.5/3")],
+    (["run", CONFIG, "--shard", "1/3"], "--shard: given without --out, allowed: with --out, since specsim merge needs the counts"),
+    (["check", CONFIG, "--shard", "1/3", "--out", "OUT"],
+     "--shard: given to specsim check, allowed: specsim run for each shard, then specsim merge, which judges the whole"),
+    *[(["run", CONFIG, "--threads", threads], f'--threads: "{threads}", allowed: an integer in [1, 1024]')
+      for threads in ("0", "-1", "abc", "1.5", "", "2x", " 2", "1025", "99999999999999999999")],
+    (["run", CONFIG, "--threads", "2", "--threads", "3"], "specsim run: option '--threads' cannot be specified more than once"),
+    (["run", CONFIG, "--out", ""], '--out: "", allowed: a directory'),
+    (["run", CONFIG, "--resume"], "--resume: given without --out, allowed: with --out, where the unfinished run is"),
+    (["run", CONFIG, "--out", "OUT", "--resume", "--force"], "--resume: given together with --force, allowed: one of them"),
+    (["run", CONFIG, "--quiet=yes"], "specsim run: option '--quiet' does not take any arguments"),
+    # unknown words
+    (["run", CONFIG, "--thread-count", "2"],
+     f'unknown option "--thread-count" allowed: {OPTIONS}'.replace('" allowed', '", allowed')),
+    (["run", CONFIG, "--sed", "2"], f'unknown option "--sed", did you mean "--set"? allowed: {OPTIONS}'),
+    (["chekc"], f'specsim: unknown command "chekc", did you mean "check"? allowed: {COMMANDS}'),
+    (["simulate"], f'specsim: unknown command "simulate", allowed: {COMMANDS}'),
+    (["list", "familys"], 'unknown kind "familys", did you mean "family"? '
+                          "allowed: family, transform, context, drafter, verifier, cost, closed_form"),
+    (["describe"], "specsim describe needs KIND/NAME, as specsim list prints them"),
+    (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
+                                    "allowed: what specsim list prints, as KIND/NAME"),
+    (["reference", "now"], "specsim reference: too many positional options have been specified on the command line"),
+    # theory
+    (["theory"], "specsim theory: the option '--alpha' is required but missing"),
+    (["theory", "--alpha", "x"], "specsim theory: the argument ('x') for option '--alpha' is invalid"),
+    (["theory", "--alpha", "1.1"], "--alpha: 1.1, allowed: a number in [0, 1]"),
+    (["theory", "--alpha", "nan"], "--alpha: nan, allowed: a number in [0, 1]"),
+    (["theory", "--alpha", "0.5", "--draft-length", "65"], "--draft-length: 65, allowed: 0 to 64"),
+    (["theory", "--alpha", "0.5", "--cost-ratio", "-1"], "--cost-ratio: -1, allowed: at least 0"),
+    (["theory", "--alpha", "0.5", "--target-to-draft-ratio", "0"], "--target-to-draft-ratio: 0, allowed: above 0"),
+    (["theory", "--alpha", "0.5", "--cost-ratio", "0.1", "--target-to-draft-ratio", "10"],
+     "--cost-ratio: given together with --target-to-draft-ratio, allowed: one of them"),
+    (["theory", "--alpha", "0.5", "--verify-inflation", "nan"], "--verify-inflation: nan, allowed: above 0"),
+    (["theory", "--alpha", "0.5", "--overhead", "-1"], "--overhead: -1, allowed: at least 0"),
+    # merge
+    (["merge"], "specsim merge: the option '--out' is required but missing"),
+    (["merge", "--out", "OUT"], "specsim merge needs the directories of the shards"),
+    (["merge", "no/such", "--out", "OUT"],
+     "no/such/manifest.yaml: cannot be read: no such file or directory, allowed: a readable YAML file"),
+]
+
+
+def run(arguments):
+    return subprocess.run([SPECSIM, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+
+
+def check(arguments, expected, out):
+    """What is wrong with the refusal of `arguments`, as a list of texts; `out` must not be there afterwards."""
+    result = run(arguments)
+    shown = "specsim " + " ".join(arguments)
+    problems = []
+    if result.returncode != 2:
+        problems.append(f"{shown}: exit code {result.returncode}, expected 2")
+    if result.stderr.decode(errors="replace") != expected:
+        problems.append(f"{shown}:\n  expected {expected!r}\n  got      {result.stderr.decode(errors='replace')!r}")
+    if result.stdout:
+        problems.append(f"{shown}: standard output has {result.stdout[:200]!r}")
+    if out.exists():
+        problems.append(f"{shown}: wrote {sorted(p.name for p in out.iterdir())}")
+    return problems
+
+
+def check_file(path, scratch):
+    expected = path.with_suffix(".expected")
+    if not expected.exists():
+        return [f"{expected} is missing"]
+    out = scratch / path.stem
+    return check(["run", str(path), "--out", str(out)], expected.read_text(encoding="utf-8"), out)
+
+
+def check_line(number, arguments, expected, scratch):
+    out = scratch / f"line{number}"
+    arguments = [str(out) if a == "OUT" else a for a in arguments]
+    if arguments[:1] in (["run"], ["check"]) and "--out" not in arguments and not any(
+            word in expected for word in ("without --out", "missing")):
+        arguments += ["--out", str(out)]
+    return check(arguments, expected + "\n", out)
+
+
+def check_unreadable(scratch):
+    """A config that may not be read. Root may read everything, and skips this."""
+    path = scratch / "unreadable.yaml"
+    path.write_text("experiment: x\n")
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        return []
+    out = scratch / "unreadable"
+    return check(["run", str(path), "--out", str(out)],
+                 f"{path}: cannot be read: permission denied, allowed: a readable YAML file\n", out)
+
+
+def check_no_file(scratch):
+    """No command, and configs that are no plain file."""
+    problems = []
+    result = run([])
+    if result.returncode != 2 or result.stdout or b"usage: specsim COMMAND" not in result.stderr:
+        problems.append(f"specsim alone: exit code {result.returncode}, {result.stderr!r}")
+    text = Path(CONFIG).read_bytes()
+    result = subprocess.run([SPECSIM, "run", "/dev/stdin", "--set", "rounds=100"], input=text, capture_output=True, timeout=60)
+    if result.returncode != 0 or result.stderr:
+        problems.append(f"a config from a pipe: exit code {result.returncode}, {result.stderr!r}")
+    if stat.S_ISCHR(os.stat("/dev/null").st_mode):
+        out = scratch / "null"
+        problems += check(["run", "/dev/null", "--out", str(out)], "/dev/null: the file is empty, allowed: one YAML document\n", out)
+    return problems
+
+
+def check_good(path):
+    """Unusual but right configs are taken."""
+    result = run(["run", str(path), "--set", "rounds=100"])
+    if result.returncode != 0 or result.stderr:
+        return [f"{path} was refused: {result.stderr.decode(errors='replace')}"]
+    return []
+
+
+def update(files):
+    for path in files:
+        result = run(["run", str(path)])
+        if result.returncode != 2:
+            print(f"{path}: exit code {result.returncode}, no {path.stem}.expected written", file=sys.stderr)
+            continue
+        path.with_suffix(".expected").write_bytes(result.stderr)
+    return 0
+
+
+def main(arguments):
+    files = sorted(BAD.glob("*.yaml"))
+    if arguments == ["--update"]:
+        return update(files)
+    if arguments:
+        print(__doc__)
+        return 2
+    if len(files) < 70:
+        print(f"only {len(files)} bad configs", file=sys.stderr)
+        return 1
+    strays = [p for p in BAD.glob("*.expected") if not p.with_suffix(".yaml").exists()]
+    problems = [f"{stray} belongs to no config" for stray in strays]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        scratch = Path(folder)
+        jobs = [pool.submit(check_file, path, scratch) for path in files]
+        jobs += [pool.submit(check_line, n, line, text, scratch) for n, (line, text) in enumerate(LINES)]
+        jobs += [pool.submit(check_good, path) for path in sorted(GOOD.glob("*.yaml"))]
+        jobs += [pool.submit(check_unreadable, scratch), pool.submit(check_no_file, scratch)]
+        for job in jobs:
+            problems += job.result()
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"{len(files)} bad configs, {len(LINES)} bad command lines, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+"""What the program does when the machine says no: files in the way, a full disk, a closed pipe, too little memory.
+
+    tests/config/io_test.py
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+CONFIG = "tests/config/good/zeros.yaml"
+
+
+def run(*arguments, file_bytes=None, **options):
+    def limit():
+        if file_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+
+    options.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run([SPECSIM, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=120,
+                          preexec_fn=limit, **options)
+
+
+class Io(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def failed(self, result, message):
+        self.assertEqual((result.stderr, result.returncode), (message, 1))
+
+    def test_a_file_where_the_directory_should_be(self):
+        place = self.folder / "file"
+        place.write_text("mine\n")
+        result = run("run", CONFIG, "--out", str(place))
+        self.failed(result, f"specsim: {place}: cannot be made a directory: Not a directory\n")
+        self.failed(run("run", CONFIG, "--out", str(place / "below")),
+                    f"specsim: {place}/below: cannot be made a directory: Not a directory\n")
+        self.assertEqual(place.read_text(), "mine\n")
+
+    def test_a_directory_where_the_files_should_be(self):
+        for name, message in (("data.csv", "cannot be replaced: Is a directory"),
+                              ("data.csv.part", "cannot be written: Is a directory"),
+                              ("counts.csv", "cannot be replaced: Is a directory"),
+                              ("manifest.yaml", "cannot be replaced: Is a directory")):
+            out = self.folder / name.replace(".", "_")
+            (out / name / "mine").mkdir(parents=True)
+            result = run("run", CONFIG, "--out", str(out))
+            self.failed(result, f"specsim: {out}/{name}: {message}\n")
+            self.assertTrue((out / name / "mine").is_dir())
+            # The work is not lost: once the place is free, it goes on from the journal.
+            self.assertTrue((out / "journal.txt").exists())
+            shutil.rmtree(out / name)
+            self.assertEqual(run("run", CONFIG, "--out", str(out), "--resume").returncode, 0)
+            self.assertEqual(sorted(p.name for p in out.iterdir()), ["counts.csv", "data.csv", "manifest.yaml"])
+
+    def test_a_directory_where_the_journal_should_be(self):
+        out = self.folder / "out"
+        (out / "journal.txt" / "mine").mkdir(parents=True)
+        self.failed(run("run", CONFIG, "--out", str(out), "--force"),
+                    f"specsim: {out}/journal.txt: cannot be removed: Directory not empty\n")
+        self.failed(run("run", CONFIG, "--out", str(out), "--resume"),
+                    f"specsim: {out}/journal.txt: cannot be written: Is a directory\n")
+
+    def test_a_directory_that_may_not_be_written(self):
+        out = self.folder / "out"
+        out.mkdir(mode=0o555)
+        if os.access(out, os.W_OK):
+            self.skipTest("root may write everywhere")
+        self.failed(run("run", CONFIG, "--out", str(out)), f"specsim: {out}/journal.txt: cannot be written: Permission denied\n")
+
+    def test_a_place_that_cannot_be_made(self):
+        if not Path("/proc/self").is_dir():
+            self.skipTest("no /proc")
+        result = run("run", CONFIG, "--out", "/proc/specsim")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"^specsim: /proc/specsim: cannot be made a directory: [A-Z][a-z ]+\n$")
+
+    def test_a_full_disk(self):
+        """A limit on the size of files acts as a disk that is full after so many bytes, at every place of the run."""
+        whole = self.folder / "whole"
+        self.assertEqual(run("run", CONFIG, "--out", str(whole)).returncode, 0)
+        sizes = {name: (whole / name).stat().st_size for name in ("data.csv", "counts.csv", "manifest.yaml")}
+        refused = set()
+        for limit in (0, 1, 40, 100, 200, 400, 600, 800, 1000, 2000, 4000, 16000):
+            out = self.folder / f"limit{limit}"
+            out.mkdir()
+            (out / "data.csv").write_text("old\n")
+            result = run("run", CONFIG, "--out", str(out), file_bytes=limit)
+            if result.returncode == 0:
+                self.assertEqual(result.stderr, "")
+                self.assertEqual((out / "data.csv").read_text(), (whole / "data.csv").read_text())
+                continue
+            self.assertEqual(result.returncode, 1)
+            found = re.fullmatch(rf"specsim: {re.escape(str(out))}/([a-z.]+): cannot be written: File too large\n", result.stderr)
+            self.assertIsNotNone(found, result.stderr)
+            refused.add(found[1])
+            if found[1] in ("journal.txt", "data.csv"):
+                self.assertEqual((out / "data.csv").read_text(), "old\n")
+            else:  # data.csv was written before
+                self.assertLessEqual(sizes["data.csv"], limit)
+            self.assertEqual([p.name for p in out.iterdir() if p.name.endswith(".part")], [])
+            # With room again, the same command goes on.
+            result = run("run", CONFIG, "--out", str(out), "--resume")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            for name in ("data.csv", "counts.csv"):
+                self.assertEqual((out / name).read_text(), (whole / name).read_text())
+        self.assertIn("journal.txt", refused)
+
+    def test_a_full_disk_at_the_results(self):
+        """The journal is complete and short, data.csv is what does not fit."""
+        config = self.folder / "wide.yaml"
+        config.write_text(Path(CONFIG).read_text().replace("rounds: 20000", "rounds: 1")
+                          + "sweep: {seed: {from: 1, to: 400, step: 1}}\n")
+        out = self.folder / "out"
+        out.mkdir()
+        (out / "data.csv").write_text("old\n")
+        self.assertEqual(run("run", str(config), "--out", str(self.folder / "whole"), "--quiet").returncode, 0)
+        size = (self.folder / "whole" / "data.csv").stat().st_size
+        result = run("run", str(config), "--out", str(out), "--quiet", file_bytes=size - 1)
+        self.failed(result, f"specsim: {out}/data.csv: cannot be written: File too large\n")
+        self.assertEqual((out / "data.csv").read_text(), "old\n")
+        self.assertEqual(sorted(p.name for p in out.iterdir()), ["data.csv", "journal.txt"])
+
+    def test_a_full_output(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        out = self.folder / "out"
+        for arguments in (["run", CONFIG], ["check", CONFIG], ["run", CONFIG, "--out", str(out)], ["run", CONFIG, "--dry-run"], ["list"],
+                          ["describe", "verifier/token"], ["reference"], ["theory", "--alpha", "0.5"], ["--help"], ["run", "--help"], ["--version"]):
+            with open("/dev/full", "w") as full:
+                result = run(*arguments, stdout=full)
+            self.assertEqual(result.returncode, 1, arguments)
+            self.assertRegex(result.stderr, r"^specsim: .*: No space left on device\n$")
+        # What was asked for as files is there, even though nobody could read the table.
+        self.assertEqual(sorted(p.name for p in out.iterdir()), ["counts.csv", "data.csv", "manifest.yaml"])
+
+    def test_a_closed_pipe(self):
+        for arguments in (["run", CONFIG, "--out", str(self.folder / "out")], ["reference"], ["list"]):
+            read, write = os.pipe()
+            os.close(read)
+            try:
+                result = run(*arguments, stdout=write)
+            finally:
+                os.close(write)
+            self.assertEqual(result.returncode, 1, arguments)
+            self.assertRegex(result.stderr, r"^specsim: .*: Broken pipe\n$")
+        self.assertTrue((self.folder / "out" / "data.csv").exists())
+
+    def test_a_closed_output(self):
+        result = subprocess.run(["bash", "-c", 'exec "$0" run "$1" >&-', SPECSIM, CONFIG], stderr=subprocess.PIPE, text=True, timeout=60)
+        self.failed(result, "specsim: standard output cannot be written: Bad file descriptor\n")
+
+    def test_tables_larger_than_the_machine(self):
+        config = self.folder / "huge.yaml"
+        config.write_text("experiment: huge\npair:\n  vocab: 262144\n  target: {family: normal_logits, sigma: 1}\n"
+                          "  draft: {from: target, transform: logit_noise, value: 1}\ncontext: {process: iid, pool: 1048576}\n"
+                          "decode: {drafter: {kind: chain, draft_length: 4}}\n")
+        out = self.folder / "out"
+        for arguments in ([], ["--threads", "1"]):
+            result = run("run", str(config), "--out", str(out), *arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            found = re.fullmatch(rf"{re.escape(str(config))}: needs ([0-9.]+) ([KMGT]iB) for the tables of its contexts, this machine has "
+                                 r"[0-9.]+ [KMG]iB available; allowed: a smaller vocabulary or pool, fewer --threads, or context.fresh\n",
+                                 result.stderr)
+            self.assertIsNotNone(found, result.stderr)
+            # An alias entry and an acceptance ratio at the least for each token of each pair.
+            gib = float(found[1]) * {"GiB": 1, "TiB": 1024}[found[2]]
+            self.assertGreater(gib, 2**20 * 2**18 * 8 / 2**30)
+            self.assertFalse(out.exists())
+        dry = run("run", str(config), "--dry-run")
+        self.assertEqual(dry.returncode, 2)
+        self.assertRegex(dry.stdout, r"^1 cells, 1e\+06 rounds, about [0-9.]+ [GT]iB of tables \(largest set [0-9.]+ [GT]iB\)")
+        # The same pool over a small vocabulary is fine.
+        self.assertEqual(run("run", str(config), "--set", "pair.vocab=2", "--set", "context.pool=1024", "--set", "rounds=1000").returncode, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(verbosity=1))

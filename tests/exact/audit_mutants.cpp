@@ -1,0 +1,137 @@
+// The audit must reject every mistake of the list, by the figure that the list names, and see nothing where a figure is blind.
+#include "tests/exact/exact_cells.h"
+#include "tests/support/mutants.h"
+
+using namespace specsim;
+using namespace specsim::testing;
+using experiment::audit;
+using experiment::AuditReport;
+using experiment::AuditStart;
+
+namespace {
+
+constexpr double kExact = 1e-12;
+
+AuditReport audit_mutant(const experiment::Cell& cell, const Mutant& mutant) { return audit(cell, *mutant.rule(), mutant.loop); }
+
+const Mutant& named(const std::string& name) {
+  for (const Mutant& mutant : mutants())
+    if (mutant.name == name) return mutant;
+  FAIL("no mutant " << name);
+  return mutants().front();
+}
+
+double padded_difference(Law a, Law b) {
+  a.resize(std::max(a.size(), b.size()), 0.0);
+  b.resize(a.size(), 0.0);
+  return largest_difference(a, b);
+}
+
+// How far each figure of a mutant is from that of the correct verifier on the same cell.
+double moved(Figure figure, const AuditStart& wrong, const AuditStart& right) {
+  switch (figure) {
+    case Figure::output_law:
+      return largest_difference(wrong.first_token, right.first_token);
+    case Figure::accepted_law:
+      return largest_difference(wrong.accepted_law, right.accepted_law);
+    case Figure::emitted_law:
+      return padded_difference(wrong.emitted_law, right.emitted_law);
+    case Figure::joint_law:
+      return largest_difference(wrong.joint, right.joint);
+    case Figure::scripted:
+      break;
+  }
+  return 0.0;
+}
+
+}  // namespace
+
+TEST_CASE("every mutant moves exactly the figures that it should on the second known pair") {
+  const experiment::Cell cell = second_pair(2);
+  const AuditStart right = audit(cell).starts[0];
+  for (const Mutant& mutant : mutants()) {
+    const AuditReport report = audit_mutant(cell, mutant);
+    for (const Figure figure : {Figure::output_law, Figure::accepted_law, Figure::emitted_law, Figure::joint_law}) {
+      const bool should = std::find(mutant.moves.begin(), mutant.moves.end(), figure) != mutant.moves.end();
+      const double by = moved(figure, report.starts[0], right);
+      INFO(mutant.name << ", figure " << static_cast<int>(figure) << ": moved by " << by);
+      if (should)
+        CHECK(by > 1e-4);
+      else
+        CHECK(by <= kExact);
+    }
+    if (mutant.caught_by == Figure::scripted) {
+      CHECK(mutant.moves.empty());
+    } else {
+      INFO(mutant.name);
+      CHECK(std::find(mutant.moves.begin(), mutant.moves.end(), mutant.caught_by) != mutant.moves.end());
+    }
+    const bool loses = std::find(mutant.moves.begin(), mutant.moves.end(), Figure::joint_law) != mutant.moves.end();
+    CHECK(report.lossless() == !loses);
+  }
+}
+
+TEST_CASE("the list itself is unbroken: the rule that mutants start from is the token verifier") {
+  for (const experiment::Cell& cell : {first_pair(2), second_pair(2)}) {
+    const AuditReport own = audit(cell, TokenLikeRule());
+    const AuditReport staged = audit(cell, TokenLikeRule(), loop_of<decode::ShippedBehaviour>());
+    const AuditReport shipped = audit(cell);
+    CHECK(own.starts[0].joint == shipped.starts[0].joint);
+    CHECK(staged.starts[0].joint == shipped.starts[0].joint);
+    CHECK(staged.starts[0].accepted_law == shipped.starts[0].accepted_law);
+  }
+}
+
+TEST_CASE("resampling from the target: 4/9 and 5/9, while emitted stays 19/9") {
+  const AuditReport report = audit_mutant(first_pair(2), named("resamples from the target"));
+  CHECK(largest_difference(report.starts[0].first_token, {4.0 / 9.0, 5.0 / 9.0}) <= kExact);
+  CHECK(report.starts[0].expected_emitted == Approx(19.0 / 9.0).epsilon(0).margin(kExact));
+  CHECK(report.first_token_variation == Approx(1.0 / 9.0).epsilon(0).margin(kExact));
+  CHECK_FALSE(report.lossless());
+}
+
+TEST_CASE("the first known pair is blind to a residual that is not renormalised, the second is not") {
+  CHECK(audit_mutant(first_pair(2), named("residual not renormalised")).lossless());
+  CHECK_FALSE(audit_mutant(second_pair(2), named("residual not renormalised")).lossless());
+}
+
+TEST_CASE("a leak shows as its own size") {
+  const AuditReport whole = audit_mutant(second_pair(2), named("emits the draft law"));
+  CHECK(largest_difference(whole.starts[0].first_token, kSecondDraft) <= kExact);
+  const AuditReport hundredth = audit_mutant(second_pair(2), named("leaks 1 % of the draft law"));
+  CHECK(hundredth.first_token_variation == Approx(0.01 * 3.0 / 8.0).epsilon(0).margin(kExact));
+}
+
+TEST_CASE("loops: what they count and emit") {
+  const AuditStart right = audit(second_pair(2)).starts[0];
+  const AuditStart dropped = audit_mutant(second_pair(2), named("bonus token dropped")).starts[0];
+  CHECK(dropped.expected_emitted == Approx(right.expected_emitted - right.accepted_law[2]).epsilon(0).margin(kExact));
+  const AuditStart short_ = audit_mutant(second_pair(2), named("draft_length one short")).starts[0];
+  CHECK(short_.accepted_law[2] == 0.0);
+  const AuditStart long_ = audit_mutant(second_pair(2), named("draft_length one too many")).starts[0];
+  CHECK(long_.expected_emitted == Approx(1.0 + 5.0 / 8 + 25.0 / 64 + 125.0 / 512).epsilon(0).margin(kExact));
+  const AuditStart on = audit_mutant(second_pair(2), named("goes on after a rejection")).starts[0];
+  CHECK(on.accepted_law[2] == Approx(1.0).epsilon(0).margin(1e-15));
+  CHECK(largest_difference(on.first_token, kSecondDraft) <= kExact);
+}
+
+TEST_CASE("mutants are caught where the laws depend on the context too") {
+  const experiment::Cell cell =
+      cell_of("{vocab: 3, target: {family: dirichlet, concentration: 1}, draft: {family: dirichlet, concentration: 1}}",
+              "{process: markov}", chain(2), "token");
+  for (const Mutant& mutant : mutants()) {
+    INFO(mutant.name);
+    const bool loses = std::find(mutant.moves.begin(), mutant.moves.end(), Figure::joint_law) != mutant.moves.end();
+    CHECK(audit_mutant(cell, mutant).lossless() == !loses);
+  }
+}
+
+TEST_CASE("ties: no law shows them, but a token that the target cannot emit does") {
+  const experiment::Cell cell = cell_of(explicit_pair({0.0, 1.0}, {0.5, 0.5}), "{process: fixed}", chain(1), "token");
+  const AuditReport ties = audit_mutant(cell, named("accepts ties: u * draft <= target"));
+  CHECK(ties.largest_difference <= kExact);
+  CHECK(ties.impossible > 0.0);
+  CHECK_FALSE(ties.lossless());
+  CHECK(experiment::to_text(ties).find("verdict: not lossless: emits what the target cannot") != std::string::npos);
+  CHECK(audit(cell).lossless());
+}

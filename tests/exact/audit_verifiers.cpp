@@ -1,0 +1,236 @@
+// Every shipped verifier, every branch: the joint law of the first draft_length + 1 tokens, against the target and against
+// an enumeration that shares no code with it.
+#include "tests/exact/exact_cells.h"
+
+#include "sim/theory/bounds.h"
+
+#include <numeric>
+
+using namespace specsim;
+using namespace specsim::testing;
+using experiment::audit;
+using experiment::AuditReport;
+using experiment::AuditStart;
+
+namespace {
+
+constexpr double kExact = 1e-12;
+
+struct Setting {
+  std::string pair;
+  std::string context;
+};
+
+// Pairs with dense laws, zeros on either side, disjoint supports, point masses, equal and nearly equal laws.
+std::vector<Setting> settings(int vocab, const std::string& sampling) {
+  const auto size = static_cast<std::size_t>(vocab);
+  Law low(size, 0.0);
+  Law high(size, 0.0);
+  for (std::size_t x = 0; x < size; ++x) (x < (size + 1) / 2 ? low : high)[x] = static_cast<double>(x + 1);
+  for (Law* law : {&low, &high}) {
+    const double sum = std::accumulate(law->begin(), law->end(), 0.0);
+    for (double& p : *law) p /= sum;
+  }
+  const std::vector<std::pair<std::string, std::string>> laws = {
+      {"{family: dirichlet, concentration: 0.7}", "{from: target, transform: logit_noise, value: 1.5}"},
+      {"{family: uniform_logits, range: 3}", "{from: target, transform: temperature, value: 0.5}"},
+      {"{family: zipf, exponent: 1.1}", "{from: target, transform: permute, value: 1}"},
+      {"{from: {family: dirichlet, concentration: 1}, transform: top_k, value: 2}", "{family: geometric, ratio: 0.6}"},
+      {"{family: geometric, ratio: 0.4}", "{from: target, transform: reduced_vocab, value: 1}"},
+      {explicit_law(low), explicit_law(high)},
+      {"{family: one_hot}", "{from: target, transform: argmax_agreement, value: 0.5}"},
+      {"{family: one_hot}", "{family: dirichlet, concentration: 1}"},
+      {"{family: dirichlet, concentration: 1}", "{from: target, transform: interpolate, value: 1}"},
+      {"{family: dirichlet, concentration: 1}", "{from: target, transform: mix_noise, value: 1e-9}"},
+  };
+  std::vector<Setting> all;
+  for (const auto& [target, draft] : laws) {
+    const std::string pair = fmt::format("{{vocab: {}, target: {}, draft: {}{}}}", vocab, target, draft, sampling);
+    all.push_back({pair, "{process: fixed}"});
+    all.push_back({pair, "{process: markov, order: 1}"});
+    all.push_back(
+        {pair,
+         fmt::format("{{process: by_depth, drafts: [{}, {{family: uniform}}, {{family: geometric, ratio: 0.3}}]}}", draft)});
+  }
+  return all;
+}
+
+std::string needed_sampling(const verify::VerifierEntry& entry) {
+  return entry.demands.one_hot_target ? ", target_sampling: {temperature: 0}" : "";
+}
+
+}  // namespace
+
+TEST_CASE("known pairs: expected accepted, and the joint law exactly the target's") {
+  const AuditReport first = audit(first_pair(2));
+  CHECK(first.starts[0].expected_accepted == Approx(10.0 / 9.0).epsilon(0).margin(kExact));
+  CHECK(first.starts[0].expected_emitted == Approx(19.0 / 9.0).epsilon(0).margin(kExact));
+  CHECK(first.starts[0].alpha == Approx(2.0 / 3.0).epsilon(0).margin(kExact));
+  CHECK(first.lossless());
+  CHECK(largest_difference(first.starts[0].accepted_law, {3.0 / 9.0, 2.0 / 9.0, 4.0 / 9.0}) < kExact);
+
+  const AuditReport second = audit(second_pair(2));
+  CHECK(second.starts[0].expected_accepted == Approx(65.0 / 64.0).epsilon(0).margin(kExact));
+  CHECK(second.starts[0].alpha == Approx(5.0 / 8.0).epsilon(0).margin(kExact));
+  CHECK(second.lossless());
+  CHECK(second.impossible == 0.0);
+
+  // The text kept only while the target's own sample matches: alpha 4/9 on the first pair.
+  CHECK(audit(first_pair(2, "sample_match")).starts[0].alpha == Approx(4.0 / 9.0).epsilon(0).margin(kExact));
+}
+
+TEST_CASE("every lossless verifier is lossless, and as the independent enumeration says") {
+  std::size_t audits = 0;
+  for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
+    if (!entry.lossless) continue;
+    const bool witnessed = witness_rule(entry.info.name).has_value();
+    for (int vocab = 2; vocab <= 6; ++vocab) {
+      for (const Setting& setting : settings(vocab, needed_sampling(entry))) {
+        for (int draft_length = 0; draft_length <= 4; ++draft_length) {
+          for (const bool argmax : {false, true}) {
+            if (entry.demands.argmax_draft && !argmax) continue;
+            const experiment::Cell cell = cell_of(setting.pair, setting.context, chain(draft_length, argmax), entry.info.name,
+                                                  1000 + static_cast<std::uint64_t>(vocab));
+            const AuditReport report = audit(cell);
+            ++audits;
+            INFO(entry.info.name << ", draft_length " << draft_length << (argmax ? ", argmax, " : ", ") << setting.context << ", "
+                                 << setting.pair);
+            REQUIRE(report.largest_difference <= kExact);
+            REQUIRE(report.impossible == 0.0);
+            if (witnessed) REQUIRE(witness_difference(cell, report) <= kExact);
+          }
+        }
+      }
+    }
+  }
+  CHECK(audits >= 3 * 5 * 30 * 5 * 2);
+}
+
+TEST_CASE("a lossless verifier on contexts of any shape, without sharing what positions have in common") {
+  Numbers numbers(11);
+  for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
+    if (!entry.lossless) continue;
+    for (int i = 0; i < 12; ++i) {
+      const std::size_t vocab = 2 + numbers.below(2);
+      const std::size_t contexts = 1 + numbers.below(4);
+      std::vector<Law> targets;
+      std::vector<Law> drafts;
+      std::vector<std::vector<std::uint32_t>> next(contexts);
+      for (std::size_t c = 0; c < contexts; ++c) {
+        targets.push_back(numbers.law(vocab, 0.2));
+        if (entry.demands.one_hot_target) {
+          const int best = theory::argmax(targets.back());
+          targets.back().assign(vocab, 0.0);
+          targets.back()[static_cast<std::size_t>(best)] = 1.0;
+        }
+        drafts.push_back(numbers.law(vocab, 0.2));
+        for (std::size_t x = 0; x < vocab; ++x) next[c].push_back(static_cast<std::uint32_t>(numbers.below(contexts)));
+      }
+      const experiment::Cell cell = listed_cell(targets, drafts, next, 2, entry.info.name);
+      const AuditReport shared = audit(cell);
+      const AuditReport alone = audit(cell, {.share = false});
+      CHECK(shared.lossless());
+      CHECK(alone.lossless());
+      for (std::size_t c = 0; c < contexts; ++c) {
+        CHECK(largest_difference(shared.starts[c].joint, alone.starts[c].joint) < 1e-15);
+        CHECK(largest_difference(shared.starts[c].accepted_law, alone.starts[c].accepted_law) < 1e-15);
+      }
+      if (witness_rule(entry.info.name)) CHECK(witness_difference(cell, shared) <= kExact);
+    }
+  }
+}
+
+TEST_CASE("the law of one round over its tokens and next context") {
+  const experiment::Cell cell =
+      cell_of("{vocab: 3, target: {family: dirichlet, concentration: 1}, draft: {family: dirichlet, concentration: 1}}",
+              "{process: markov}", chain(2), "token");
+  const AuditReport report = audit(cell, {.keep_rounds = true});
+  theory::Automaton automaton = automaton_of(cell);
+  for (const AuditStart& start : report.starts) {
+    const std::vector<theory::RoundOutcome> witness =
+        theory::round_outcomes(automaton, {theory::Rule::token, 2, theory::Drafting::sampled}, static_cast<int>(start.context));
+    double sum = 0.0;
+    std::size_t found = 0;
+    for (const experiment::AuditRound& round : start.rounds) {
+      sum += round.probability;
+      for (const theory::RoundOutcome& outcome : witness) {
+        if (!std::equal(outcome.emitted.begin(), outcome.emitted.end(), round.emitted.begin(), round.emitted.end(),
+                        [](int a, Token b) { return a == static_cast<int>(b); }))
+          continue;
+        ++found;
+        CHECK(round.probability == Approx(outcome.probability).epsilon(0).margin(kExact));
+        CHECK(static_cast<int>(round.next_context) == outcome.end_state);
+      }
+    }
+    CHECK(found == start.rounds.size());
+    CHECK(found == witness.size());
+    CHECK(sum == Approx(1.0).epsilon(0).margin(1e-15));
+  }
+}
+
+TEST_CASE("soft_argmax is biased by exactly what theory says") {
+  Numbers numbers(5);
+  double largest_bias = 0.0;
+  for (int i = 0; i < 60; ++i) {
+    const Law target = numbers.law(2 + numbers.below(5), 0.2);
+    const Law draft = numbers.law(target.size(), 0.2);
+    const experiment::Cell cell =
+        cell_of(explicit_pair(target, draft), "{process: fixed}", chain(1 + i % 3, true), "soft_argmax");
+    const AuditReport report = audit(cell);
+    const double bias = theory::soft_argmax_bias(target, draft);
+    INFO(cell.index << ": " << explicit_pair(target, draft));
+    CHECK(largest_difference(report.starts[0].first_token, theory::soft_argmax_law(target, draft)) <= kExact);
+    CHECK(report.first_token_variation == Approx(bias).epsilon(0).margin(kExact));
+    CHECK(report.starts[0].alpha == Approx(theory::soft_argmax_alpha(target, draft)).epsilon(0).margin(kExact));
+    CHECK(report.joint_variation >= bias - kExact);
+    if (bias > 1e-6) CHECK_FALSE(report.lossless());
+    CHECK(witness_difference(cell, report) <= kExact);
+    largest_bias = std::max(largest_bias, bias);
+  }
+  CHECK(largest_bias > 0.3);
+}
+
+TEST_CASE("a lossy verifier of the registry is caught") {
+  for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
+    if (entry.lossless) continue;
+    const AuditReport report = audit(cell_of(explicit_pair(kSecondTarget, kSecondDraft), "{process: fixed}",
+                                             chain(2, entry.demands.argmax_draft), entry.info.name));
+    INFO(entry.info.name);
+    CHECK_FALSE(report.lossless());
+    CHECK(experiment::to_text(report).find("verdict: not lossless") != std::string::npos);
+  }
+}
+
+TEST_CASE("what an audit refuses, and where") {
+  const auto refused = [](const experiment::Cell& cell) {
+    try {
+      audit(cell);
+    } catch (const BadInput& bad) {
+      REQUIRE(bad.list().size() == 1);
+      CHECK(bad.list()[0].where.line == 1);
+      CHECK(bad.list()[0].where.column > 1);
+      return bad.list()[0].message;
+    }
+    FAIL("not refused");
+    return std::string();
+  };
+  const std::string uniform = "target: {family: uniform}, draft: {family: uniform}}";
+  CHECK(refused(cell_of("{vocab: 11, " + uniform, "{process: fixed}", chain(1), "token")) ==
+        "vocab is 11, allowed in an audit: at most 10");
+  CHECK(refused(cell_of("{vocab: 2, " + uniform, "{process: fixed}", chain(7), "token")) ==
+        "draft_length is 7, allowed in an audit: at most 6");
+  CHECK(refused(cell_of("{vocab: 10, " + uniform, "{process: fixed}", chain(6), "token")) ==
+        "contexts * vocab^(draft_length + 1) is 10000000, allowed in an audit: at most 5000000");
+  CHECK(refused(cell_of("{vocab: 4, " + uniform, "{process: iid, pool: 8}", chain(2), "token")) ==
+        "the audit enumerates contexts that only tokens move through, allowed: fixed, by_depth, markov");
+}
+
+TEST_CASE("the report says what it found") {
+  const std::string text = experiment::to_text(audit(first_pair(2)));
+  INFO(text);
+  CHECK(text.find("expected_accepted:      1.111111111111\n") != std::string::npos);
+  CHECK(text.find("expected_emitted:       2.111111111111\n") != std::string::npos);
+  CHECK(text.find("largest_difference:") != std::string::npos);
+  CHECK(text.find("       0  0.333333333333  0.333333333333") != std::string::npos);
+  CHECK(text.find("verdict: lossless to 1e-12\n") != std::string::npos);
+}

@@ -1,0 +1,51 @@
+#!/usr/bin/python3
+"""The CI gate: `specsim check` over configs/ci agrees, is large enough, and can fail."""
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SPECSIM = os.environ["SPECSIM"]
+GRID = sorted(str(path) for path in Path("configs/ci").glob("*.yaml"))
+SANITISED = float(os.environ.get("SPECSIM_ROUNDS_SCALE", "1"))
+
+
+def run(*arguments):
+    return subprocess.run([SPECSIM, *arguments], capture_output=True, text=True)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.time()
+        result = run("check", *GRID, "--out", folder)
+        seconds = time.time() - start
+        print(result.stdout[-2000:], result.stderr[-500:], f"{seconds:.0f} s")
+        if result.returncode != 0:
+            sys.exit("theory and simulation disagree")
+        with open(f"{folder}/data.csv") as file:
+            rows = list(csv.DictReader(file))
+    if len(rows) < 200:
+        sys.exit(f"{len(rows)} cells, at least 200 wanted")
+    verdicts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in {row["verdict"] for row in rows}}
+    print(verdicts)
+    if verdicts.get("refuted_as_expected", 0) < 7 or verdicts.get("no_theory", 0) > 0:
+        sys.exit("a cell of the grid was not judged as it should be")
+
+    # A gate that cannot close is none: a right form that is expected to be refuted, a wrong one expected to agree, and a
+    # run too short to see a leak must each fail.
+    cases = {
+        "a right form expected to be refuted": ["--set", "theory.expect=refuted"],
+        "a wrong form expected to agree": ["--set", "theory.name=geometric_plus_one"],
+        "too few rounds to see a leak": ["--set", "rounds=1000"],
+    }
+    for what, overrides in cases.items():
+        result = run("check", "configs/quickstart.yaml", "--set", "sweep={decode.drafter.draft_length: [4]}", *overrides)
+        if result.returncode != 1:
+            sys.exit(f"check passed {what}: exit {result.returncode}\n{result.stdout}{result.stderr}")
+    print("the gate closes:", ", ".join(cases))
+
+
+main()

@@ -1,0 +1,54 @@
+// Cells from YAML text, for tests.
+#pragma once
+
+#include "sim/config/value.h"
+#include "sim/decode/simulator.h"
+#include "sim/experiment/prediction.h"
+#include "sim/experiment/spec.h"
+
+#include <string>
+#include <utility>
+
+namespace specsim::tests {
+
+// Reads an experiment; throws BadInput with all mistakes.
+inline experiment::Experiment experiment_of(const std::string& yaml) {
+  Diagnostics diagnostics;
+  config::Value config = config::parse_text(yaml, "test", diagnostics);
+  diagnostics.throw_if_any();
+  experiment::Experiment result = experiment::read_experiment(std::move(config), "test", {}, diagnostics);
+  diagnostics.throw_if_any();
+  return result;
+}
+
+// A cell ready to simulate, as the runner makes it ready; `rule` in the place of the verifier's own, if given.
+class ReadyCell {
+ public:
+  explicit ReadyCell(experiment::Cell cell, const verify::PositionRule* rule = nullptr) : cell_(std::move(cell)), plan_(plan(cell_, rule)) {
+    facts_ = experiment::gather_facts(cell_, plan_, &prepared_);
+  }
+  explicit ReadyCell(const std::string& yaml, const verify::PositionRule* rule = nullptr) : ReadyCell(experiment_of(yaml).cells.at(0), rule) {}
+  ReadyCell(const ReadyCell&) = delete;
+  ReadyCell& operator=(const ReadyCell&) = delete;
+
+  [[nodiscard]] const experiment::Cell& cell() const { return cell_; }
+  [[nodiscard]] const experiment::LawFacts& facts() const { return facts_; }
+  [[nodiscard]] const decode::Prepared& prepared() const { return prepared_; }
+  [[nodiscard]] const decode::PreparationPlan& preparation() const { return plan_; }
+  [[nodiscard]] rng::Key draw_key() const { return rng::make_key(cell_.seed, cell_.pairing_group); }
+  [[nodiscard]] decode::Simulator simulator() const {
+    return {plan_, prepared_, draw_key(), cell_.chain.draft_length, cell_.sequence_rounds};
+  }
+
+ private:
+  static decode::PreparationPlan plan(const experiment::Cell& cell, const verify::PositionRule* rule) {
+    return {cell.vocab, cell.chain.argmax, rng::make_key(cell.seed, rng::hash_text("law")), cell.contexts.get(),
+            rule != nullptr ? rule : cell.rule.get()};
+  }
+  experiment::Cell cell_;
+  decode::PreparationPlan plan_;
+  decode::Prepared prepared_;
+  experiment::LawFacts facts_;
+};
+
+}  // namespace specsim::tests
