@@ -28,6 +28,13 @@ int merge_command(const std::vector<std::string>& arguments) {
   if (values.count("shard-dir") == 0) throw BadInput({"", 0, 0}, "specsim merge needs the directories of the shards");
   const std::vector<std::string> directories = values["shard-dir"].as<std::vector<std::string>>();
 
+  const std::string out = values["out"].as<std::string>();
+  std::error_code ignored;
+  for (const std::string& directory : directories)
+    if (std::filesystem::equivalent(directory, out, ignored)) throw BadInput({"--out", 0, 0}, fmt::format("is {}, a directory to read from, allowed: another one", directory));
+  if (std::filesystem::exists(out + "/journal.txt", ignored))
+    throw BadInput({out + "/journal.txt", 0, 0}, "an unfinished run is here, allowed: another --out");
+
   std::vector<experiment::Experiment> experiments;
   std::string identity;
   experiment::Manifest manifest;
@@ -35,7 +42,7 @@ int merge_command(const std::vector<std::string>& arguments) {
   std::uint64_t of = 0;
   for (const std::string& directory : directories) {
     const std::string path = directory + "/manifest.yaml";
-    if (std::error_code ignored; std::filesystem::exists(directory + "/journal.txt", ignored))
+    if (std::filesystem::exists(directory + "/journal.txt", ignored))
       throw BadInput({directory + "/journal.txt", 0, 0}, "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
     experiment::Manifest own = experiment::read_manifest(path);
     Diagnostics diagnostics;
@@ -77,7 +84,6 @@ int merge_command(const std::vector<std::string>& arguments) {
     experiment::add_counts_csv(path, read_whole_file(path), counts);
   }
   experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& { return *facts[static_cast<std::size_t>(&row - rows.data())]; });
-  const std::string out = values["out"].as<std::string>();
   make_directories(out);
   manifest.command = command_line();
   manifest.version = build_info::version;

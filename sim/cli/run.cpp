@@ -80,17 +80,22 @@ std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& 
   fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree, disagree, refuted, none);
   fmt::format_to(out, "a check fails below p = {:.2g}: {:.0e} false alarms for the whole family of {} checks\n", level, experiment::kFamilyBudget,
              rows.size() * experiment::kChecksPerCell);
+  constexpr std::size_t kShown = 20;  // of each kind: a wrong base shows in every cell of a grid
+  std::size_t shown_disagree = 0;
+  std::size_t shown_blind = 0;
   for (const experiment::Row& row : rows) {
-    if (row.verdict == experiment::Verdict::disagree)
+    if (row.verdict == experiment::Verdict::disagree && ++shown_disagree <= kShown)
       fmt::format_to(out, "disagree: {} cell {}: tokens per round {:.6g}, theory {} says {}, z {:+.2f}, p of accepted {:.2g}, p of output {:.2g}{}\n", row.cell->experiment,
                  row.cell->index, row.tokens_per_round(), row.cell->theory.name,
                  row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing", row.agreement.z_tokens_per_round,
                  row.agreement.p_accepted_law, row.agreement.p_output_law,
                  row.cell->theory.expect_refuted ? " (this closed form was expected to be refuted)" : "");
-    if (!row.could_have_failed)
+    if (!row.could_have_failed && ++shown_blind <= kShown)
       fmt::format_to(out, "could not have failed: {} cell {}: the smallest leak that it sees is {:.2g} %, allowed: 1 %; raise rounds\n", row.cell->experiment,
                  row.cell->index, 100.0 * row.agreement.smallest_leak);
   }
+  if (shown_disagree > kShown) fmt::format_to(out, "disagree: {} further cells, see the table\n", shown_disagree - kShown);
+  if (shown_blind > kShown) fmt::format_to(out, "could not have failed: {} further cells, see \"leak seen\" in the table\n", shown_blind - kShown);
   passed = disagree == 0 && blind == 0;
   verdict = passed ? "agree" : "disagree";
   fmt::format_to(out, "theory and simulation {}\n", passed ? "agree" : (disagree > 0 ? "DISAGREE" : "agree, but not every cell could have failed"));

@@ -117,8 +117,13 @@ int theory_command(const std::vector<std::string>& arguments) {
     fmt::print("\n");
     for (const theory::ClosedForm& form : theory::closed_forms()) {
       if (std::find(wanted.begin(), wanted.end(), "all") == wanted.end() && std::find(wanted.begin(), wanted.end(), form.name) == wanted.end()) continue;
-      const theory::ClosedFormPrediction answer = form.evaluate(inputs);
       fmt::print("{:<36}", form.name);
+      theory::ClosedFormPrediction answer;
+      try {
+        answer = form.evaluate(inputs);
+      } catch (const InvariantBroken&) {
+        fmt::print("not defined here  ");
+      }
       if (answer.tokens_per_round) fmt::print("tokens per round {:.6f}  ", *answer.tokens_per_round);
       if (answer.speedup) fmt::print("speedup {:.6f}  ", *answer.speedup);
       if (answer.tokens_per_second) fmt::print("{:.6f} tokens per target pass  ", *answer.tokens_per_second);

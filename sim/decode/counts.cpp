@@ -15,9 +15,26 @@ Counts::Counts(int draft_length, int strata, int classes) {
   if (strata == 1) pairs.assign(kPairBins * kPairBins, 0);
 }
 
+void Counts::add_sequence(std::uint64_t whole_rounds, std::uint64_t full_rounds, std::uint64_t whole_emitted, bool drafts) {
+  ++sequences;
+  rounds += whole_rounds;
+  emitted += whole_emitted;
+  sum_rounds_squared += whole_rounds * whole_rounds;
+  sum_rounds_emitted += whole_rounds * whole_emitted;
+  sum_emitted_squared += whole_emitted * whole_emitted;
+  if (!drafts || whole_emitted < whole_rounds) return;
+  const std::uint64_t own_accepted = whole_emitted - whole_rounds;  // each round emits one token more than it accepts
+  const std::uint64_t own_tries = own_accepted + whole_rounds - full_rounds;
+  sum_tries += own_tries;
+  sum_accepted += own_accepted;
+  sum_tries_squared += own_tries * own_tries;
+  sum_tries_accepted += own_tries * own_accepted;
+  sum_accepted_squared += own_accepted * own_accepted;
+}
+
 void Counts::add(const Counts& other) {
   std::vector<std::uint64_t> values;
-  const_cast<Counts&>(other).each([&](const char*, std::size_t, std::uint64_t& value) { values.push_back(value); });
+  other.each([&](const char*, std::size_t, std::uint64_t value) { values.push_back(value); });
   std::size_t next = 0;
   each([&](const char* name, std::size_t index, std::uint64_t& value) {
     SPECSIM_CHECK(next < values.size(), "{}[{}]", name, index);

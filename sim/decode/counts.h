@@ -19,7 +19,7 @@ struct Counts {
   Counts(int draft_length, int strata, int classes);
 
   std::uint64_t rounds = 0;      // whole rounds
-  std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short; in nothing below but cut_emitted and classes
+  std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short; in reached, accepted, accepted_law, output and cut_emitted, in nothing else
   std::uint64_t emitted = 0;
   std::uint64_t cut_emitted = 0;
   std::uint64_t sequences = 0;
@@ -27,28 +27,56 @@ struct Counts {
   std::uint64_t sum_rounds_squared = 0;
   std::uint64_t sum_rounds_emitted = 0;
   std::uint64_t sum_emitted_squared = 0;
+  // The same of tries (judged positions) and accepted drafts, of whole rounds.
+  std::uint64_t sum_tries = 0;
+  std::uint64_t sum_accepted = 0;
+  std::uint64_t sum_tries_squared = 0;
+  std::uint64_t sum_tries_accepted = 0;
+  std::uint64_t sum_accepted_squared = 0;
   std::vector<std::uint64_t> reached;        // [draft_length]: rounds that judged this position
   std::vector<std::uint64_t> accepted;       // [draft_length]: rounds that accepted it
-  std::vector<std::uint64_t> accepted_law;   // [strata][draft_length + 1]: whole rounds by stratum at their start and accepted count
+  std::vector<std::uint64_t> accepted_law;   // [strata][draft_length + 1]: rounds, cut ones too, by stratum at their start and accepted count
   std::vector<std::uint64_t> output;         // [strata][classes]: emitted tokens by class
   std::vector<std::uint64_t> pairs;          // [kPairBins][kPairBins]: neighbours in the emitted text by ratio bin, where there is one stratum
 
   void add(const Counts& other);
+  // Adds one sequence to the sums: its whole rounds, how many of them accepted every draft, and the tokens that they emitted.
+  void add_sequence(std::uint64_t whole_rounds, std::uint64_t full_rounds, std::uint64_t whole_emitted, bool drafts);
   // Every field by name, for files and tests: f(name, index, value).
   template <class F>
   void each(F&& f) {
-    f("rounds", 0, rounds), f("cut_rounds", 0, cut_rounds), f("emitted", 0, emitted), f("cut_emitted", 0, cut_emitted);
-    f("sequences", 0, sequences), f("sum_rounds_squared", 0, sum_rounds_squared), f("sum_rounds_emitted", 0, sum_rounds_emitted);
-    f("sum_emitted_squared", 0, sum_emitted_squared);
-    each_of("reached", reached, f), each_of("accepted", accepted, f), each_of("accepted_law", accepted_law, f);
-    each_of("output", output, f), each_of("pairs", pairs, f);
+    each_of(*this, f);
+  }
+  template <class F>
+  void each(F&& f) const {
+    each_of(*this, f);
   }
   bool operator==(const Counts&) const = default;
 
  private:
-  template <class F>
-  static void each_of(const char* name, std::vector<std::uint64_t>& values, F&& f) {
-    for (std::size_t i = 0; i < values.size(); ++i) f(name, i, values[i]);
+  template <class Self, class F>
+  static void each_of(Self& self, F& f) {
+    const auto all = [&f](const char* name, auto& values) {
+      for (std::size_t i = 0; i < values.size(); ++i) f(name, i, values[i]);
+    };
+    f("rounds", 0, self.rounds);
+    f("cut_rounds", 0, self.cut_rounds);
+    f("emitted", 0, self.emitted);
+    f("cut_emitted", 0, self.cut_emitted);
+    f("sequences", 0, self.sequences);
+    f("sum_rounds_squared", 0, self.sum_rounds_squared);
+    f("sum_rounds_emitted", 0, self.sum_rounds_emitted);
+    f("sum_emitted_squared", 0, self.sum_emitted_squared);
+    f("sum_tries", 0, self.sum_tries);
+    f("sum_accepted", 0, self.sum_accepted);
+    f("sum_tries_squared", 0, self.sum_tries_squared);
+    f("sum_tries_accepted", 0, self.sum_tries_accepted);
+    f("sum_accepted_squared", 0, self.sum_accepted_squared);
+    all("reached", self.reached);
+    all("accepted", self.accepted);
+    all("accepted_law", self.accepted_law);
+    all("output", self.output);
+    all("pairs", self.pairs);
   }
 };
 

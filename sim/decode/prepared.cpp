@@ -1,5 +1,7 @@
 #include "sim/decode/prepared.h"
 
+#include <algorithm>
+
 namespace specsim::decode {
 
 PreparedContexts::PreparedContexts(int vocab, int contexts, int depths)

@@ -5,6 +5,8 @@
 #include "sim/math/scan.h"
 #include "sim/math/simplex.h"
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace specsim::decode {
@@ -16,6 +18,12 @@ using Kind = families::ContextShape::Kind;
 // A context whose rounds follow one another by a rule of their own is judged by itself; contexts that are drawn
 // independently for every token are one mixture.
 bool judged_apart(Kind kind) { return kind == Kind::markov || kind == Kind::regimes || kind == Kind::requests; }
+
+// The name of a text position's laws; below 2^63, which theory's own sample of pairs leaves to it.
+std::uint64_t fresh_context(std::uint64_t sequence, std::uint64_t text_position) {
+  SPECSIM_CHECK(sequence < kMaxFreshSequences && text_position < std::uint64_t{1} << 32, "sequence {}, position {}", sequence, text_position);
+  return sequence << 32 | text_position;
+}
 
 }  // namespace
 
@@ -71,7 +79,7 @@ Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool 
     prepared.bin_of_class = classes.bin_of_class;
     prepared.classes.push_back(std::move(classes));
   }
-  if (judged_apart(shape.kind)) {
+  if (judged_apart(shape.kind) && shape.contexts > 1) {
     prepared.strata = shape.contexts;
     prepared.stratum.resize(static_cast<std::size_t>(shape.contexts));
     std::iota(prepared.stratum.begin(), prepared.stratum.end(), 0U);
@@ -141,6 +149,7 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
   std::vector<Token> text;
   std::uint64_t text_position = 0;
   std::uint64_t emitted_in_all = 0;
+  std::uint64_t full_rounds = 0;
 
   // u is uniform if y was drawn from the target: see kFreshClasses.
   const auto judge = [&](Token y, std::uint64_t place) {
@@ -148,10 +157,15 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
                                                   static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)},
                                                  draw_key_)
                                    .first;
-    double over = 0.0;
-    for (std::size_t x = 0; x < target.size(); ++x) over += drafted[x] > target[x] ? target[x] : 0.0;
-    const double v = rng::to_unit(word);
-    const double u = drafted[y] > target[y] ? v * over : over + v * (1.0 - over);
+    double over = 0.0;    // mass of the tokens that the draft makes too likely
+    double before = 0.0;  // mass of the tokens of y's own part that come before y
+    const bool y_over = drafted[y] > target[y];
+    for (std::size_t x = 0; x < target.size(); ++x) {
+      const bool x_over = drafted[x] > target[x];
+      over += x_over ? target[x] : 0.0;
+      before += x < y && x_over == y_over ? target[x] : 0.0;
+    }
+    const double u = (y_over ? 0.0 : over) + before + rng::to_unit(word) * target[y];
     ++counts.output[static_cast<std::size_t>(std::clamp(u * kFreshClasses, 0.0, kFreshClasses - 1.0))];
   };
 
@@ -165,7 +179,7 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
     for (int position = 0; position < draft_length_ && !rejected; ++position) {
       std::uint64_t draft_word = 0;
       words.draft_accept(round, static_cast<std::uint32_t>(position), sequence, &lane, 1, &draft_word, &accept_word);
-      const std::uint64_t context = sequence << 32 | text_position;
+      const std::uint64_t context = fresh_context(sequence, text_position);
       drawer.target(0, context, target);
       drawer.draft(0, context, static_cast<std::size_t>(position), target, draft_model, drafted);
       const verify::PositionLaws laws{target, drafted, draft_model};
@@ -196,12 +210,13 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
       ++text_position;
     }
     if (!rejected) {
-      drawer.target(0, sequence << 32 | text_position, target);
+      ++full_rounds;
+      drawer.target(0, fresh_context(sequence, text_position), target);
       rule.bonus(target, weights);
       sums.sum(weights);
       text.push_back(sums.pick(weights, rng::to_unit(finals[pair_lane])));
       if (judged) {
-        drawer.draft(0, sequence << 32 | text_position, 0, target, draft_model, drafted);
+        drawer.draft(0, fresh_context(sequence, text_position), 0, target, draft_model, drafted);
         judge(text.back(), text_position);
       }
       ++text_position;
@@ -210,12 +225,7 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
     emitted_in_all += text.size();
     if (sink != nullptr) sink->round(lane, round, text, 0);
   }
-  ++counts.sequences;
-  counts.rounds += chunk.rounds;
-  counts.emitted += emitted_in_all;
-  counts.sum_rounds_squared += chunk.rounds * chunk.rounds;
-  counts.sum_rounds_emitted += chunk.rounds * emitted_in_all;
-  counts.sum_emitted_squared += emitted_in_all * emitted_in_all;
+  counts.add_sequence(chunk.rounds, full_rounds, emitted_in_all, draft_length_ > 0);
 }
 
 }  // namespace specsim::decode

@@ -56,8 +56,10 @@ class LawDrawer {
   const PreparationPlan* plan_;
 };
 
-// Fresh laws: how their output law is judged. Each emitted token y (one round in kFreshJudged) gives a variable that is
-// uniform under the target: tokens with draft > target first, then the rest, the token's place within its part by one more uniform.
+// Fresh laws: how their output law is judged. Each emitted token (of one round in kFreshJudged) gives a variable that is uniform
+// under the target: its place in the target's running sum, tokens with draft > target first, then the rest, each part by
+// token, with one more uniform for the place within the token's own mass. A leak of the draft shifts it down.
+constexpr std::uint64_t kMaxFreshSequences = std::uint64_t{1} << 31;
 constexpr int kFreshClasses = 16;
 constexpr std::uint32_t kFreshJudged = 8;
 
@@ -71,8 +73,6 @@ class Simulator {
   void run(std::uint64_t index, std::uint64_t total, Counts& counts, RoundSink* sink = nullptr) const;
   // The same with words from elsewhere: one sequence of `rounds` rounds in lane 0.
   void run_scripted(std::uint64_t rounds, WordSource& words, Counts& counts, RoundSink& sink) const;
-  // The context process's key, for scripted runs' observers.
-  [[nodiscard]] int draft_length() const { return draft_length_; }
 
  private:
   void run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;

@@ -6,6 +6,7 @@
 // addresses of their own and nothing is disturbed by leaving them out.
 #pragma once
 
+#include "sim/base/check.h"
 #include "sim/decode/chunk.h"
 #include "sim/decode/counts.h"
 #include "sim/decode/prepared.h"
@@ -48,6 +49,7 @@ struct Lanes {
   std::array<std::uint32_t, kLanes> text_position{};
   std::array<std::uint32_t, kLanes> previous_bin{};  // of the last emitted token; kPairBins before the first
   std::array<std::uint64_t, kLanes> rounds{};
+  std::array<std::uint64_t, kLanes> full{};  // whole rounds that accepted every draft
   std::array<std::uint64_t, kLanes> emitted{};
   std::array<std::uint64_t, kLanes> rounds_left{};  // rounds to do; for requests: 0 once the request is done
 };
@@ -135,6 +137,7 @@ struct Tally {
 // kMoves: several contexts. kSink: report every round.
 template <class Behaviour, bool kMoves, bool kSink>
 void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& words, Counts& counts, RoundSink* sink) {
+  SPECSIM_CHECK(plan.first_sequence % kLanes == 0, "first sequence {}", plan.first_sequence);
   const PreparedContexts& tables = *setup.tables;
   const std::uint32_t draft_length = Behaviour::drafted(setup.draft_length);
   const auto classes = static_cast<std::size_t>(setup.classes);
@@ -257,12 +260,16 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
           ++lane.rounds[who[i]];
           lane.emitted[who[i]] += emitted;
         }
+        if (full)
+          for (std::uint32_t i = 0; i < count; ++i) ++lane.full[who[i]];
         if (one_stratum)
           counts.accepted_law[law_at] += count;
         else
           for (std::uint32_t i = 0; i < count; ++i) ++counts.accepted_law[setup.stratum[lane.start_context[who[i]]] * law_size + law_at];
       } else {
         for (std::uint32_t i = 0; i < count; ++i) {
+          const std::size_t stratum = one_stratum ? 0 : setup.stratum[lane.start_context[who[i]]];
+          ++counts.accepted_law[stratum * law_size + law_at];
           const std::uint64_t room = request_tokens - lane.emitted[who[i]];
           if (emitted > room) {
             ++counts.cut_rounds;
@@ -272,9 +279,8 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
           }
           ++lane.rounds[who[i]];
           lane.emitted[who[i]] += emitted;
+          lane.full[who[i]] += full ? 1 : 0;
           if (emitted == room) lane.rounds_left[who[i]] = 0;
-          const std::size_t stratum = one_stratum ? 0 : setup.stratum[lane.start_context[who[i]]];
-          ++counts.accepted_law[stratum * law_size + law_at];
         }
       }
     }
@@ -295,14 +301,8 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
     live = still;
   }
 
-  for (std::uint32_t who = 0; who < sequences; ++who) {
-    ++counts.sequences;
-    counts.rounds += lane.rounds[who];
-    counts.emitted += lane.emitted[who];
-    counts.sum_rounds_squared += lane.rounds[who] * lane.rounds[who];
-    counts.sum_rounds_emitted += lane.rounds[who] * lane.emitted[who];
-    counts.sum_emitted_squared += lane.emitted[who] * lane.emitted[who];
-  }
+  for (std::uint32_t who = 0; who < sequences; ++who)
+    counts.add_sequence(lane.rounds[who], lane.full[who], lane.emitted[who], setup.draft_length > 0);
   if (one_stratum) {
     for (std::size_t previous = 0; previous <= kPairBins; ++previous) {
       for (std::size_t kind = 0; kind < classes; ++kind) {

@@ -11,7 +11,7 @@ namespace specsim::experiment {
 
 // False alarms of a whole family of cells, if every seed were drawn anew.
 constexpr double kFamilyBudget = 1e-4;
-constexpr int kChecksPerCell = 3;
+constexpr int kChecksPerCell = 5;  // output law; tokens per round and law of accepted, by the exact theory and by the named form
 
 // Sidak: the level of one check among `checks` that keeps the family's budget.
 double check_level(std::size_t checks, double budget = kFamilyBudget);
@@ -31,7 +31,7 @@ double normal_p(double z);
 
 struct Agreement {
   double z_tokens_per_round = 0.0;  // NaN: no theory
-  double p_tokens_per_round = 1.0;  // two-sided
+  double p_tokens_per_round = 1.0;  // two-sided; exact where events are rare; NaN: not tested
   double p_accepted_law = 1.0;      // NaN: not predicted
   double p_output_law = 1.0;        // NaN: nothing to test
   double smallest_leak = 0.0;       // smallest leak of the draft law that p_output_law rejects with power .99 at `level`; NaN: not stated
@@ -40,9 +40,14 @@ struct Agreement {
 
 Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& prediction, const decode::Counts& counts, double level);
 
+// True if tokens per round or the law of accepted contradict the prediction.
+bool contradicts(const Agreement& agreement, double level);
+
 enum class Verdict { agree, disagree, refuted_as_expected, no_theory };
 const char* to_text(Verdict verdict);
-Verdict decide(const Cell& cell, const Prediction& prediction, const Agreement& agreement, double level);
+// `exact`: agreement with the exact theory, `named`: with the form that the config names (the same where it names none). A named
+// form is refuted, or agreed with, only by a simulation that the exact theory does not contradict.
+Verdict decide(const Cell& cell, const Prediction& prediction, const Agreement& exact, const Agreement& named, double level);
 
 // A cell whose laws differ enough (chi2(draft || target) >= .1) must be able to see a 1 % leak.
 constexpr double kPowerChiSquared = 0.1;

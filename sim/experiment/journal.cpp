@@ -81,10 +81,10 @@ void Journal::append(std::uint64_t cell, std::uint64_t slab, const std::string& 
   write_line(sealed(fmt::format("{} {} {}", cell, slab, counts)));
 }
 
-std::string pack_counts(decode::Counts counts) {
+std::string pack_counts(const decode::Counts& counts) {
   std::string text;
   std::size_t at = 0;
-  counts.each([&](const char*, std::size_t, std::uint64_t& value) {
+  counts.each([&](const char*, std::size_t, std::uint64_t value) {
     if (value != 0) text += fmt::format("{}:{} ", at, value);
     ++at;
   });

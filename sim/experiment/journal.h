@@ -29,7 +29,7 @@ class Journal {
 };
 
 // Counts as "index:value ..." over Counts::each, zeros left out, and back (added to `counts`).
-std::string pack_counts(decode::Counts counts);
+std::string pack_counts(const decode::Counts& counts);
 void unpack_counts(const std::string& text, decode::Counts& counts);
 
 }  // namespace specsim::experiment

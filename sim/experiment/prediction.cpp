@@ -67,7 +67,8 @@ RunMoments sequence_moments(const theory::Modulation& modulation, std::span<cons
     for (const double tries : totals.tries) moments.tries += sequences * tries;
     for (const double accepted : totals.accepted) moments.accepted += sequences * accepted;
   };
-  add(static_cast<double>(rounds / sequence_rounds), static_cast<int>(sequence_rounds));
+  const std::uint64_t whole = rounds / sequence_rounds;
+  add(static_cast<double>(whole), static_cast<int>(sequence_rounds));
   add(1.0, static_cast<int>(rounds % sequence_rounds));
   return moments;
 }
@@ -97,9 +98,7 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
       const double share = 1.0 / static_cast<double>(contexts);
       facts.chi_squared += share * theory::chi_squared(laws.drafted, laws.target);
       facts.kl += share * theory::kl_divergence(laws.target, laws.drafted);
-      for (std::size_t x = 0; x < laws.target.size(); ++x)
-        if (!(laws.target[x] > 0.0)) facts.least_impossible += share * laws.drafted[x];
-    }
+      }
     if (markov) {
       for (std::size_t x = 0; x < laws.target.size(); ++x) {
         const std::size_t at = c * contexts + process.next(static_cast<std::uint32_t>(context), static_cast<Token>(x));
@@ -146,7 +145,7 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
       from_law(theory::constant_alpha(facts.alpha[0][0], draft_length));
       const double slope = geometric_slope(facts.alpha[0][0], draft_length) * facts.mean_alpha_error;
       prediction.tokens_per_round_error = std::hypot(prediction.tokens_per_round_error, slope);
-      if (facts.mean_alpha_error > 0.0) prediction.accepted_law.clear();  // an estimated alpha is no law to test against exactly
+      if (facts.mean_alpha_error > 1e-9) prediction.accepted_law.clear();  // an estimated alpha is no law to test against exactly
       break;
     }
     case Kind::by_depth: {
@@ -191,10 +190,12 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
         accepted += started * types.back().law.mean_accepted();
       }
       const theory::RequestTotals totals = theory::request_totals(types, request_tokens);
+      if (!(totals.whole_rounds > 0.0)) return {};  // requests so short that no round is ever whole
       prediction.tokens_per_round = totals.tokens_per_round();
       prediction.tokens_per_round_error = theory::tokens_per_round_standard_error(types, request_tokens, rounds);
       prediction.alpha = tries > 0.0 ? accepted / tries : 0.0;
-      break;  // whole rounds near a request's end are short ones: their accepted law is not the free one
+      for (const theory::RequestType& type : types) prediction.accepted_law.push_back(type.law);  // of every round, cut ones too
+      break;
     }
   }
   return prediction;
@@ -207,9 +208,17 @@ Prediction predict_named(const Cell& cell, const LawFacts& facts, const Predicti
   theory::ClosedFormInputs inputs;
   inputs.alpha = exact.alpha;
   inputs.draft_length = cell.chain.draft_length;
+  // The mean over contexts by their share of text or requests, where `alpha` above is the one that a log of tries shows.
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  double mean_alpha = exact.alpha;
+  if (!shape.start.empty()) {
+    mean_alpha = 0.0;
+    for (std::size_t i = 0; i < shape.start.size(); ++i) mean_alpha += shape.start[i] * facts.alpha[i][0];
+    mean_alpha = std::min(mean_alpha, 1.0);
+  }
   for (int j = 0; j < cell.chain.draft_length; ++j) {
     const std::vector<double>& by_depth = facts.alpha[0];
-    inputs.alpha_by_position.push_back(by_depth.size() > 1 ? by_depth[std::min(static_cast<std::size_t>(j), by_depth.size() - 1)] : exact.alpha);
+    inputs.alpha_by_position.push_back(by_depth.size() > 1 ? by_depth[std::min(static_cast<std::size_t>(j), by_depth.size() - 1)] : mean_alpha);
   }
   inputs.cost_ratio = cell.cost->cost_ratio();
   inputs.target_seconds = cell.cost->target_seconds() > 0.0 ? cell.cost->target_seconds() : 1.0;

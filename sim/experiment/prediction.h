@@ -19,7 +19,6 @@ struct LawFacts {
   double mean_alpha_error = 0.0;           // fresh laws: standard error of alpha[0][0], which is then a mean over sampled pairs
   double chi_squared = 0.0;                // chi2(draft || target), mean over contexts; infinite where the draft goes where the target cannot
   double kl = 0.0;                         // KL(target || draft), mean over contexts
-  double least_impossible = 0.0;           // draft mass that the target cannot emit, mean over contexts
   std::optional<theory::Modulation> modulation;  // markov: moves between contexts by token
   decode::Prepared classes;                // without tables
 };

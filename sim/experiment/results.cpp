@@ -20,6 +20,15 @@ double sum_of(const std::vector<std::uint64_t>& values) {
   return sum;
 }
 
+// Standard error of sum y / sum x over independent sequences, by the delta method, from integers alone.
+double ratio_error(std::uint64_t sequences, std::uint64_t sum_x, std::uint64_t sum_y, std::uint64_t sum_xx, std::uint64_t sum_xy, std::uint64_t sum_yy) {
+  if (sequences < 2 || sum_x == 0) return kNaN;
+  const auto n = static_cast<double>(sequences);
+  const double ratio = static_cast<double>(sum_y) / static_cast<double>(sum_x);
+  const double spread = static_cast<double>(sum_yy) - 2.0 * ratio * static_cast<double>(sum_xy) + ratio * ratio * static_cast<double>(sum_xx);
+  return std::sqrt(std::max(spread, 0.0) * n / (n - 1.0)) / static_cast<double>(sum_x);
+}
+
 std::string csv_text(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -55,18 +64,11 @@ double Row::drafted() const { return static_cast<double>(counts.rounds + counts.
 double Row::accepted() const { return sum_of(counts.accepted); }
 double Row::tries() const { return sum_of(counts.reached); }
 double Row::alpha() const { return tries() > 0.0 ? accepted() / tries() : kNaN; }
-double Row::alpha_error() const { return tries() > 0.0 ? std::sqrt(alpha() * (1.0 - alpha()) / tries()) : kNaN; }
+double Row::alpha_error() const { return ratio_error(counts.sequences, counts.sum_tries, counts.sum_accepted, counts.sum_tries_squared, counts.sum_tries_accepted, counts.sum_accepted_squared); }
 double Row::tokens_per_round() const { return static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds); }
 
 double Row::tokens_per_round_error() const {
-  const auto sequences = static_cast<double>(counts.sequences);
-  const auto rounds = static_cast<double>(counts.rounds);
-  if (sequences < 2.0) return kNaN;
-  // Ratio of sums over independent sequences: the delta method, from integers alone.
-  const double ratio = tokens_per_round();
-  const double spread = static_cast<double>(counts.sum_emitted_squared) - 2.0 * ratio * static_cast<double>(counts.sum_rounds_emitted) +
-                        ratio * ratio * static_cast<double>(counts.sum_rounds_squared);
-  return std::sqrt(std::max(spread, 0.0) * sequences / (sequences - 1.0)) / rounds;
+  return ratio_error(counts.sequences, counts.rounds, counts.emitted, counts.sum_rounds_squared, counts.sum_rounds_emitted, counts.sum_emitted_squared);
 }
 
 double Row::speedup_per_token() const { return 1.0 / cell->cost->round_time(cell->chain.draft_length); }
@@ -87,7 +89,7 @@ const std::vector<Column>& columns() {
       {"accepted_pos_i", "rounds", "rounds that accepted draft position i", nullptr},
       {"alpha_theory", "1", "try-weighted expected acceptance at a position that is reached", [](const Row& r) { return theory_text(r.exact, r.exact.alpha); }},
       {"alpha", "1", "accepted / (accepted + rejections)", [](const Row& r) { return real_text(r.alpha()); }},
-      {"alpha_se", "1", "sqrt(alpha (1 - alpha) / tries)", [](const Row& r) { return real_text(r.alpha_error()); }},
+      {"alpha_se", "1", "from the spread of independent sequences", [](const Row& r) { return real_text(r.alpha_error()); }},
       {"tokens_per_round_theory", "tokens", "by the closed form in column theory", [](const Row& r) { return theory_text(r.judged_by, r.judged_by.tokens_per_round); }},
       {"tokens_per_round", "tokens", "emitted / rounds", [](const Row& r) { return real_text(r.tokens_per_round()); }},
       {"tokens_per_round_se", "tokens", "from the spread of independent sequences", [](const Row& r) { return real_text(r.tokens_per_round_error()); }},
@@ -117,7 +119,8 @@ void judge_rows(std::vector<Row>& rows, const std::function<const LawFacts&(cons
                     : row.cell->theory.name == "none" ? Prediction{}
                                                       : predict_named(*row.cell, own, row.exact);
     row.agreement = judge_cell(*row.cell, own, row.judged_by, row.counts, level);
-    row.verdict = decide(*row.cell, row.judged_by, row.agreement, level);
+    const Agreement exact = judge_cell(*row.cell, own, row.exact, row.counts, level);
+    row.verdict = decide(*row.cell, row.judged_by, exact, row.agreement, level);
     row.could_have_failed = could_have_failed(own, row.agreement);
     row.chi_squared = own.chi_squared;
     row.kl = own.kl;
@@ -156,8 +159,7 @@ std::string data_csv(const std::vector<Row>& rows) {
 std::string counts_csv(const std::vector<Row>& rows) {
   std::string text = "experiment,cell,name,index,value\n";
   for (const Row& row : rows) {
-    decode::Counts counts = row.counts;
-    counts.each([&](const char* name, std::size_t index, std::uint64_t& value) {
+    row.counts.each([&](const char* name, std::size_t index, std::uint64_t value) {
       if (value != 0) text += fmt::format("{},{},{},{},{}\n", csv_text(row.cell->experiment), row.cell->index, name, index, value);
     });
   }

@@ -7,18 +7,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <fstream>
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 
 namespace specsim::experiment {
 
 namespace {
 
-constexpr std::uint64_t kSlabsPerCell = 64;  // work is handed out, and recorded, in about so many pieces per cell
+constexpr std::uint64_t kSlabsPerCell = 64;              // work is handed out, and recorded, in at least so many pieces per cell,
+constexpr std::uint64_t kLargestSlab = std::uint64_t{1} << 27;  // and in pieces of at most so many rounds
 
 // Everything that cells with the same laws share; built by the first that needs it, dropped after the last.
 struct Group {
@@ -51,7 +54,8 @@ std::vector<Task> tasks_of(const Cell& cell, std::size_t index, const Shard& sha
   const std::uint64_t chunks = (cell.work() + size - 1) / size;
   // A shard takes every n-th chunk, so that each has a share of every cell.
   const std::uint64_t own = chunks / shard.of + (shard.index <= chunks % shard.of ? 1 : 0);
-  const std::uint64_t slab_size = std::max<std::uint64_t>(1, (own + kSlabsPerCell - 1) / kSlabsPerCell);
+  const std::uint64_t largest = std::max<std::uint64_t>(1, kLargestSlab / size);
+  const std::uint64_t slab_size = std::clamp<std::uint64_t>((own + kSlabsPerCell - 1) / kSlabsPerCell, 1, largest);
   std::vector<Task> tasks;
   for (std::uint64_t begin = 0; begin < own; begin += slab_size)
     tasks.push_back({index, begin / slab_size, begin, std::min(own, begin + slab_size)});
@@ -73,6 +77,12 @@ std::vector<std::shared_ptr<const LawFacts>> facts_of(const std::vector<const Ce
     facts.push_back(own);
   }
   return facts;
+}
+
+void check_complete(const Cell& cell, const decode::Counts& counts) {
+  const bool requests = cell.contexts->process->shape().request_tokens > 0;
+  const std::uint64_t done = requests ? counts.sequences : counts.rounds;
+  SPECSIM_CHECK(done == cell.work(), "{} cell {}: {} of {} {}", cell.experiment, cell.index, done, cell.work(), requests ? "requests" : "rounds");
 }
 
 RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& options) {
@@ -135,25 +145,28 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
     }
     return group.tables;
   };
+  const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
   const auto worker = [&] {
     try {
-      while (!failed && !(options.stop != nullptr && *options.stop)) {
+      while (!failed && !stopped()) {
         const std::size_t at = next.fetch_add(1);
         if (at >= tasks.size()) return;
         const Task& task = tasks[at];
         const Cell& cell = *cells[task.cell];
         Group& group = *group_of[task.cell];
-        std::string packed;
         if (!done[task.cell][task.slab]) {
           const std::shared_ptr<decode::Prepared> tables = acquire(task.cell);
           const decode::Simulator simulator = simulator_of(cell, *tables);
           decode::Counts counts = simulator.empty_counts();
-          for (std::uint64_t i = task.first_chunk; i < task.end_chunk; ++i)
+          for (std::uint64_t i = task.first_chunk; i < task.end_chunk; ++i) {
+            if (failed || stopped()) return;  // a piece that is not whole is not kept
             simulator.run(i * options.shard.of + options.shard.index - 1, cell.work(), counts);
+          }
+          const std::string packed = journal ? pack_counts(counts) : "";
           const std::lock_guard lock(results_mutex);
           if (result.counts[task.cell] == decode::Counts()) result.counts[task.cell] = simulator.empty_counts();
           result.counts[task.cell].add(counts);
-          if (journal) journal->append(task.cell, task.slab, pack_counts(counts));
+          if (journal) journal->append(task.cell, task.slab, packed);
         }
         {
           const std::lock_guard lock(results_mutex);
@@ -173,14 +186,17 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
       if (!failed.exchange(true)) failure = std::current_exception();
     }
   };
-  std::vector<std::thread> threads;
-  for (unsigned i = 1; i < std::max(options.threads, 1U); ++i) threads.emplace_back(worker);
-  worker();
-  for (std::thread& thread : threads) thread.join();
+  {
+    std::vector<std::jthread> threads;
+    try {
+      for (unsigned i = 1; i < std::max(options.threads, 1U); ++i) threads.emplace_back(worker);
+    } catch (const std::system_error&) {
+      // No more threads to be had: those that there are do the work, with the same results.
+    }
+    worker();
+  }
   if (failed) std::rethrow_exception(failure);
-  if (options.stop != nullptr && *options.stop && next.load() < tasks.size() + std::max(options.threads, 1U) &&
-      std::any_of(tasks_left.begin(), tasks_left.end(), [](std::uint64_t left) { return left > 0; }))
-    return result;
+  if (std::any_of(tasks_left.begin(), tasks_left.end(), [](std::uint64_t left) { return left > 0; })) return result;  // stopped
 
   for (std::size_t i = 0; i < cells.size(); ++i) {
     Group& group = *group_of[i];
@@ -188,6 +204,7 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
     result.facts[i] = group.facts;
     if (result.counts[i] == decode::Counts()) result.counts[i] = empty_counts(*cells[i], *group.facts);
     for (const std::string& counts : replayed[i]) unpack_counts(counts, result.counts[i]);
+    if (options.shard.of == 1) check_complete(*cells[i], result.counts[i]);
   }
   result.finished = true;
   return result;

@@ -42,6 +42,8 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
 std::vector<std::shared_ptr<const LawFacts>> facts_of(const std::vector<const Cell*>& cells);
 
 decode::Counts empty_counts(const Cell& cell, const LawFacts& facts);
+// SPECSIM_CHECKs that all of a cell's work is in its counts.
+void check_complete(const Cell& cell, const decode::Counts& counts);
 
 // What a run would take.
 struct RunEstimate {

@@ -183,6 +183,13 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
     const std::string near = nearest_name(cell.theory.name, names);
     diagnostics.add(theory.where("name"), fmt::format("unknown closed form {}{} allowed: {}", config::quote_for_message(cell.theory.name),
                                                       near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+  } else if (const theory::ClosedForm* form = theory::find_closed_form(cell.theory.name); form != nullptr && cell.rule != nullptr) {
+    const auto length = static_cast<std::size_t>(cell.chain.draft_length);
+    try {
+      form->evaluate({0.5, std::vector<double>(length, 0.5), cell.chain.draft_length, 0.1, 0.1, 1.0});
+    } catch (const InvariantBroken&) {
+      diagnostics.add(theory.where("name"), fmt::format("closed form {} at draft_length {}, allowed: a draft_length that it is defined for", cell.theory.name, length));
+    }
   }
 
   const std::string laws = (pair != nullptr ? config::to_canonical_text(*pair) : "") + "|" + config::to_canonical_text(top.value("context"));

@@ -14,7 +14,7 @@ namespace {
 class DirichletLaw final : public Law {
  public:
   DirichletLaw(double concentration, std::uint32_t stream) : concentration_(concentration), stream_(stream) {}
-  void draw(const LawAddress& address, std::span<const double>, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws&, std::span<double> law) const override {
     // Gamma variates of small shape underflow; their logarithms do not: log G(a) = log G(a + 1) + log(U) / a.
     rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
     boost::random::gamma_distribution<double> gamma(concentration_ + 1.0);

@@ -15,7 +15,7 @@ constexpr double kSumTolerance = 1e-9;
 class ExplicitLaw final : public Law {
  public:
   explicit ExplicitLaw(std::vector<double> probabilities) : law_(std::move(probabilities)) { math::normalise(law_); }
-  void draw(const LawAddress&, std::span<const double>, std::span<double> law) const override {
+  void draw(const LawAddress&, const TargetLaws&, std::span<double> law) const override {
     std::copy(law_.begin(), law_.end(), law.begin());
   }
 

@@ -10,7 +10,7 @@ namespace {
 class GeometricLaw final : public Law {
  public:
   explicit GeometricLaw(double ratio) : ratio_(ratio) {}
-  void draw(const LawAddress&, std::span<const double>, std::span<double> law) const override {
+  void draw(const LawAddress&, const TargetLaws&, std::span<double> law) const override {
     for (std::size_t x = 0; x < law.size(); ++x) law[x] = std::pow(ratio_, static_cast<double>(x));
     math::normalise(law);
   }

@@ -13,7 +13,7 @@ class MixtureLaw final : public Law {
       : components_(std::move(components)), weights_(std::move(weights)) {
     math::normalise(weights_);
   }
-  void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
     std::vector<double> sum(law.size(), 0.0);
     for (std::size_t i = 0; i < components_.size(); ++i) {
       components_[i]->draw(address, target, law);

@@ -10,7 +10,7 @@ namespace {
 class NormalLogits final : public Law {
  public:
   NormalLogits(double sigma, std::uint32_t stream) : sigma_(sigma), stream_(stream) {}
-  void draw(const LawAddress& address, std::span<const double>, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws&, std::span<double> law) const override {
     rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
     boost::random::normal_distribution<double> normal(0.0, sigma_);
     for (double& logit : law) logit = normal(random);

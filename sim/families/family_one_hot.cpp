@@ -9,7 +9,7 @@ namespace {
 class OneHotLaw final : public Law {
  public:
   OneHotLaw(bool random, Token token, std::uint32_t stream) : random_(random), token_(token), stream_(stream) {}
-  void draw(const LawAddress& address, std::span<const double>, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws&, std::span<double> law) const override {
     Token token = token_;
     if (random_) {
       rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);

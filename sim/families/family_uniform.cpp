@@ -8,7 +8,7 @@ namespace {
 
 class UniformLaw final : public Law {
  public:
-  void draw(const LawAddress&, std::span<const double>, std::span<double> law) const override {
+  void draw(const LawAddress&, const TargetLaws&, std::span<double> law) const override {
     std::fill(law.begin(), law.end(), 1.0 / static_cast<double>(law.size()));
   }
 };

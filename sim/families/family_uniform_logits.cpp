@@ -10,7 +10,7 @@ namespace {
 class UniformLogits final : public Law {
  public:
   UniformLogits(double range, std::uint32_t stream) : range_(range), stream_(stream) {}
-  void draw(const LawAddress& address, std::span<const double>, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws&, std::span<double> law) const override {
     rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
     boost::random::uniform_01<double> uniform;
     for (double& logit : law) logit = range_ * (uniform(random) - 0.5);

@@ -10,7 +10,7 @@ namespace {
 class ZipfLaw final : public Law {
  public:
   ZipfLaw(double exponent, double offset) : exponent_(exponent), offset_(offset) {}
-  void draw(const LawAddress&, std::span<const double>, std::span<double> law) const override {
+  void draw(const LawAddress&, const TargetLaws&, std::span<double> law) const override {
     for (std::size_t x = 0; x < law.size(); ++x)
       law[x] = std::exp(-exponent_ * (std::log(static_cast<double>(x) + 1.0 + offset_) - std::log(1.0 + offset_)));
     math::normalise(law);

@@ -8,11 +8,11 @@ namespace {
 
 constexpr int kMaxNesting = 32;
 
-// "from: target": the target's law as it is after its sampling settings.
+// "from: target": the target model's own law, before the target's sampling settings, as a draft that shares its logits has it.
 class TargetItself final : public Law {
  public:
-  void draw(const LawAddress&, std::span<const double> target, std::span<double> law) const override {
-    std::copy(target.begin(), target.end(), law.begin());
+  void draw(const LawAddress&, const TargetLaws& target, std::span<double> law) const override {
+    std::copy(target.model.begin(), target.model.end(), law.begin());
   }
   [[nodiscard]] bool is_target() const override { return true; }
 };

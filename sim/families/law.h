@@ -20,14 +20,26 @@ struct LawAddress {
   std::uint64_t context = 0;  // pool index, or a name of (sequence, text position)
 };
 
+// The target's law at a draft's context: the model's own, and the one that is verified, after the target's sampling settings.
+struct TargetLaws {
+  std::span<const double> model;
+  std::span<const double> verified;
+
+  TargetLaws() = default;
+  TargetLaws(std::span<const double> model_law, std::span<const double> verified_law) : model(model_law), verified(verified_law) {}
+  // Without sampling settings the two are one.
+  TargetLaws(std::span<const double> law) : TargetLaws(law, law) {}         // NOLINT(google-explicit-constructor)
+  TargetLaws(const std::vector<double>& law) : TargetLaws(law, law) {}      // NOLINT(google-explicit-constructor)
+};
+
 class Law {
  public:
   Law() = default;
   Law(const Law&) = delete;
   Law& operator=(const Law&) = delete;
   virtual ~Law() = default;
-  // Writes probabilities that sum to 1. `target` is the target's law at the same context for a draft, empty for a target.
-  virtual void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const = 0;
+  // Writes probabilities that sum to 1. `target`: the target at the same context for a draft, empty for a target.
+  virtual void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const = 0;
   // False: the same at every context (given the same target), so drawing it again is waste.
   [[nodiscard]] virtual bool random() const { return false; }
   // "from: target" itself, without a transform.

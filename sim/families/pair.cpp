@@ -18,7 +18,14 @@ void PairSource::draw_target(const LawAddress& address, std::span<double> target
 }
 
 void PairSource::draw_draft(const LawAddress& address, std::size_t depth, std::span<const double> target, std::span<double> draft) const {
-  drafts_[std::min(depth, drafts_.size() - 1)]->draw(address, target, draft);
+  const Law& law = *drafts_[std::min(depth, drafts_.size() - 1)];
+  if (target_sampling_ == math::Sampling()) {
+    law.draw(address, target, draft);
+  } else {  // the model's own law once more
+    std::vector<double> model(target.size());
+    target_->draw(address, {}, model);
+    law.draw(address, TargetLaws(model, target), draft);
+  }
   math::apply_sampling(draft, draft_sampling_);
 }
 

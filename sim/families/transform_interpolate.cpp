@@ -8,9 +8,9 @@ namespace {
 class InterpolateTransform final : public Law {
  public:
   InterpolateTransform(std::unique_ptr<Law> source, double value) : source_(std::move(source)), value_(value) {}
-  void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
     source_->draw(address, target, law);
-    for (std::size_t x = 0; x < law.size(); ++x) law[x] += value_ * (target[x] - law[x]);
+    for (std::size_t x = 0; x < law.size(); ++x) law[x] += value_ * (target.model[x] - law[x]);
     math::normalise(law);
   }
   [[nodiscard]] bool random() const override { return source_->random(); }

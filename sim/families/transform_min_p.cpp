@@ -8,7 +8,7 @@ namespace {
 class MinPTransform final : public Law {
  public:
   MinPTransform(std::unique_ptr<Law> source, double value) : source_(std::move(source)), value_(value) {}
-  void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
     source_->draw(address, target, law);
     math::keep_min_p(law, value_);
   }

@@ -9,7 +9,7 @@ class MixNoiseTransform final : public Law {
  public:
   MixNoiseTransform(std::unique_ptr<Law> source, std::unique_ptr<Law> noise, double value)
       : source_(std::move(source)), noise_(std::move(noise)), value_(value) {}
-  void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
     std::vector<double> noise(law.size());
     noise_->draw(address, target, noise);
     source_->draw(address, target, law);

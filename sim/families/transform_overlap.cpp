@@ -19,7 +19,8 @@ class OverlapTransform final : public Law {
  public:
   OverlapTransform(double value, Shape shape, Location where) : value_(value), shape_(shape), where_(std::move(where)) {}
 
-  void draw(const LawAddress&, std::span<const double> target, std::span<double> law) const override {
+  void draw(const LawAddress&, const TargetLaws& laws, std::span<double> law) const override {
+    const std::span<const double> target = laws.verified;  // the law that alpha is about
     const double lowest = shape_ == Shape::temperature ? along_temperature(target, law, 0.0) : mixed(target, law, 1.0);
     if (value_ < lowest - kTolerance)
       throw BadInput(where_, fmt::format("value is {:.12g}, allowed: in [{:.12g}, 1], which is all that shape {} reaches from this target", value_,
@@ -86,7 +87,7 @@ TransformEntry overlap_transform() {
             {"shape", config::Type::text, "temperature", "the path; block and tree rules depend on it", {}, {"temperature", "uniform_mix", "disjoint_tail"}}},
            "Law by shape. temperature: target^(1/T), normalised, T > 1 found by bisection. uniform_mix: (1 - w) target + w uniform. disjoint_tail: "
            "(1 - w) target + w on the target's least likely token. alpha = value by construction; a value that the path cannot reach is refused "
-           "with the range. The source must be the target."},
+           "with the range. The target is meant as it is verified, after its sampling settings; sampling settings of the draft come on top and change alpha."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) -> std::unique_ptr<Law> {
             if (!builder.is_draft()) {
               builder.diagnostics().add(arguments.where(), "transform overlap in a target, allowed: in a draft");

@@ -12,7 +12,7 @@ class PermuteTransform final : public Law {
  public:
   PermuteTransform(std::unique_ptr<Law> source, double value, std::uint32_t stream)
       : source_(std::move(source)), value_(value), stream_(stream) {}
-  void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
     source_->draw(address, target, law);
     rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
     std::vector<std::size_t> chosen;

@@ -8,7 +8,7 @@ namespace {
 class ReducedVocabTransform final : public Law {
  public:
   ReducedVocabTransform(std::unique_ptr<Law> source, std::size_t value) : source_(std::move(source)), value_(value) {}
-  void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
     source_->draw(address, target, law);
     for (std::size_t x = value_; x < law.size(); ++x) law[x] = 0.0;
     math::normalise(law);

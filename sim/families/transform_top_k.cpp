@@ -8,7 +8,7 @@ namespace {
 class TopKTransform final : public Law {
  public:
   TopKTransform(std::unique_ptr<Law> source, int value) : source_(std::move(source)), value_(value) {}
-  void draw(const LawAddress& address, std::span<const double> target, std::span<double> law) const override {
+  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
     source_->draw(address, target, law);
     math::keep_top_k(law, value_);
   }

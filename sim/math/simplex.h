@@ -41,6 +41,8 @@ struct Sampling {
   int top_k = 0;             // 0: off
   double top_p = 1.0;
   double min_p = 0.0;
+
+  bool operator==(const Sampling&) const = default;
 };
 void apply_sampling(std::span<double> law, const Sampling& sampling);
 

@@ -10,7 +10,7 @@ namespace specsim::theory {
 double Judgement::alpha() const {
   math::CompensatedSum sum;
   for (const double mass : accepted) sum.add(mass);
-  return sum.value();
+  return std::min(1.0, sum.value());  // equal laws may sum to 1 + 2e-16
 }
 
 bool knows_verifier(const std::string& verifier) {

@@ -199,6 +199,12 @@ class Reproducible(unittest.TestCase):
                               ('shard: "1/3"\nexperiments: [{file: x}]\n', ":2:15: an experiment lacks file or config")):
             (no_manifest / "manifest.yaml").write_text(text)
             self.refused(merged(a, str(no_manifest), c), f"{no_manifest}/manifest.yaml{message}\n")
+        # Nothing is merged over what it is merged from, or over a run that is not finished.
+        self.refused(run("merge", a, b, c, "--out", b), f"--out: is {b}, a directory to read from, allowed: another one\n")
+        busy = self.scratch / "busy"
+        busy.mkdir()
+        (busy / "journal.txt").write_text("")
+        self.refused(run("merge", a, b, c, "--out", str(busy)), f"{busy}/journal.txt: an unfinished run is here, allowed: another --out\n")
         # Counts that are not this run's, each shown with its line.
         foreign = Path(shard("i", "2/3"))
         lines = (foreign / "counts.csv").read_text().splitlines()

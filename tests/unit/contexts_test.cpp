@@ -1,0 +1,522 @@
+// Context processes: what each promises of the context at a text position.
+#include "sim/base/check.h"
+#include "tests/support/cells.h"
+
+#include <catch2/catch.hpp>
+
+#include <boost/math/distributions/chi_squared.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace specsim;
+using Kind = families::ContextShape::Kind;
+
+namespace {
+
+// Every statistical check below has a fixed seed and the bound 1e-6 on its p-value.
+constexpr double kLevel = 1e-6;
+
+constexpr const char* kPair =
+    "{vocab: 9, target: {family: dirichlet, concentration: 1}, draft: {from: target, transform: mix_noise, value: .5, noise: {family: dirichlet, "
+    "concentration: 1}}}";
+constexpr const char* kRegimes =
+    "{process: regimes, states: [{}, {draft: {family: uniform}}, {target: {family: zipf, exponent: 1}}], "
+    "transition: [[.8, .15, .05], [.3, .3, .4], [.1, 0, .9]]";
+
+std::string yaml_of(const std::string& context, int draft_length, std::uint64_t rounds = 100000) {
+  return fmt::format("{{experiment: contexts, seed: 20260440, rounds: {}, pair: {}, context: {}, decode: {{drafter: {{kind: chain, draft_length: {}}}}}}}",
+                     rounds, kPair, context, draft_length);
+}
+
+// One example or more of each process, and its kind.
+const std::vector<std::pair<std::string, Kind>>& examples() {
+  static const std::vector<std::pair<std::string, Kind>> list = {
+      {"{process: fixed}", Kind::fixed},
+      {"{process: iid, pool: 40}", Kind::iid_pool},
+      {"{process: iid, pool: 1}", Kind::iid_pool},
+      {"{process: iid, fresh: true}", Kind::iid_fresh},
+      {"{process: markov, order: 1}", Kind::markov},
+      {"{process: markov, order: 2}", Kind::markov},
+      {"{process: markov, states: 7}", Kind::markov},
+      {std::string(kRegimes) + "}", Kind::regimes},
+      {"{process: by_depth, drafts: [{from: target, transform: mix_noise, value: .1}, {from: target, transform: mix_noise, value: .6}]}", Kind::by_depth},
+      {"{process: requests, request_tokens: 30, types: [{weight: 2, draft: {from: target, transform: mix_noise, value: .2}}, {weight: 1}]}", Kind::requests},
+  };
+  return list;
+}
+
+double chi_square_p(const std::vector<double>& observed, const std::vector<double>& expected) {
+  double chi2 = 0.0;
+  int cells = 0;
+  for (std::size_t i = 0; i < observed.size(); ++i) {
+    if (expected[i] == 0.0) {
+      if (observed[i] > 0.0) return 0.0;
+      continue;
+    }
+    chi2 += (observed[i] - expected[i]) * (observed[i] - expected[i]) / expected[i];
+    ++cells;
+  }
+  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(cells - 1), chi2));
+}
+
+// Runs every chunk of a cell.
+template <class Sink>
+decode::Counts run(const tests::ReadyCell& ready, std::uint64_t total, Sink* sink) {
+  const decode::Simulator simulator = ready.simulator();
+  decode::Counts counts = simulator.empty_counts();
+  for (std::uint64_t i = 0; i * simulator.chunk_size() < total; ++i) {
+    if (sink != nullptr) sink->chunk(i);
+    simulator.run(i, total, counts, sink);
+  }
+  return counts;
+}
+
+// The context at each text position where a round ended: (sequence, text position) -> context.
+class Positions final : public decode::RoundSink {
+ public:
+  void chunk(std::uint64_t index) {
+    chunk_ = index;
+    length_.assign(decode::kLanes, 0);
+    text_.assign(decode::kLanes, {});
+  }
+  void round(std::uint32_t lane, std::uint32_t, std::span<const Token> emitted, std::uint32_t next_context) override {
+    length_[lane] += emitted.size();
+    text_[lane].insert(text_[lane].end(), emitted.begin(), emitted.end());
+    at_[{chunk_ * decode::kLanes + lane, length_[lane]}] = next_context;
+    if (follow_) follow_(text_[lane], next_context);
+  }
+  void follow(std::function<void(const std::vector<Token>&, std::uint32_t)> f) { follow_ = std::move(f); }
+  [[nodiscard]] const std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t>& at() const { return at_; }
+
+ private:
+  std::uint64_t chunk_ = 0;
+  std::vector<std::uint64_t> length_;
+  std::vector<std::vector<Token>> text_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> at_;
+  std::function<void(const std::vector<Token>&, std::uint32_t)> follow_;
+};
+
+// A process by itself: 256 sequences, text position by text position; calls f(lane, position, context).
+template <class F>
+void walk(const families::ContextProcess& process, rng::Key key, std::uint64_t first_sequence, std::uint32_t positions, F&& f) {
+  std::vector<std::uint32_t> context(decode::kLanes);
+  process.start(key, first_sequence, decode::kLanes, context.data());
+  std::vector<std::uint32_t> lanes(decode::kLanes);
+  std::iota(lanes.begin(), lanes.end(), 0U);
+  std::vector<std::uint32_t> position(decode::kLanes, 0);
+  const std::vector<Token> token(decode::kLanes, 0);
+  for (std::uint32_t p = 0; p < positions; ++p) {
+    for (std::uint32_t lane = 0; lane < decode::kLanes; ++lane) f(lane, p, context[lane]);
+    process.step(key, first_sequence, lanes.data(), lanes.size(), position.data(), token.data(), context.data());
+    for (std::uint32_t& at : position) ++at;
+  }
+}
+
+families::ContextModel model(const std::string& context) {
+  experiment::Experiment read = tests::experiment_of(yaml_of(context, 1));
+  return std::move(*read.cells.at(0).contexts);
+}
+
+const rng::Key kKey = rng::make_key(20260441, 5);
+
+}  // namespace
+
+TEST_CASE("every registered context process has an example, of the shape that it says", "[contexts]") {
+  for (const families::ContextEntry& entry : families::context_processes().entries()) {
+    INFO(entry.info.name);
+    const std::string start = "{process: " + entry.info.name;
+    CHECK(std::any_of(examples().begin(), examples().end(), [&](const auto& example) { return example.first.starts_with(start); }));
+  }
+  for (const auto& [yaml, kind] : examples()) {
+    INFO(yaml);
+    const families::ContextModel made = model(yaml);
+    const families::ContextShape& shape = made.process->shape();
+    CHECK(shape.kind == kind);
+    CHECK((made.pairs.size() == 1 || made.pairs.size() == static_cast<std::size_t>(shape.contexts)));
+    for (const families::PairSource& pair : made.pairs) CHECK(pair.depths() == static_cast<std::size_t>(shape.depths));
+    CHECK((shape.contexts == 0) == (kind == Kind::iid_fresh));
+    CHECK((shape.request_tokens > 0) == (kind == Kind::requests));
+    if (!shape.start.empty()) {
+      CHECK(shape.start.size() == static_cast<std::size_t>(shape.contexts));
+      CHECK(std::abs(std::accumulate(shape.start.begin(), shape.start.end(), 0.0) - 1.0) < 1e-12);
+    }
+    const bool moves = kind != Kind::fixed && kind != Kind::by_depth && kind != Kind::requests;
+    CHECK(made.process->moves() == moves);
+    if (kind != Kind::markov) CHECK_THROWS_AS(made.process->next(0, 0), InvariantBroken);
+  }
+}
+
+TEST_CASE("where a process starts and steps does not depend on which lanes are asked for", "[contexts]") {
+  for (const auto& [yaml, kind] : examples()) {
+    if (kind == Kind::iid_fresh) continue;
+    INFO(yaml);
+    const families::ContextModel made = model(yaml);
+    const families::ContextProcess& process = *made.process;
+    const auto contexts = static_cast<std::uint32_t>(process.shape().contexts);
+    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{512}, std::uint64_t{1} << 32}) {
+      std::vector<std::uint32_t> all(256);
+      process.start(kKey, first, 256, all.data());
+      for (std::uint64_t i = 0; i < 256; ++i) {
+        std::uint32_t one = 77;
+        process.start(kKey, first + i, 1, &one);
+        REQUIRE(one == all[i]);
+        REQUIRE(one < contexts);
+      }
+      if (!process.moves()) continue;
+      // Every third lane in one call of its own, the rest in another, against all at once.
+      std::vector<std::uint32_t> position(256);
+      std::vector<Token> tokens(256);
+      for (std::uint32_t i = 0; i < 256; ++i) {
+        position[i] = i * 37 % 1000;
+        tokens[i] = i % 9;
+      }
+      std::vector<std::uint32_t> every(256);
+      std::iota(every.begin(), every.end(), 0U);
+      std::vector<std::uint32_t> together = all;
+      process.step(kKey, first, every.data(), 256, position.data(), tokens.data(), together.data());
+      std::vector<std::uint32_t> apart = all;
+      for (const bool third : {true, false}) {
+        std::vector<std::uint32_t> lanes;
+        std::vector<Token> own;
+        for (std::uint32_t i = 0; i < 256; ++i) {
+          if ((i % 3 == 0) != third) continue;
+          lanes.push_back(i);
+          own.push_back(tokens[i]);
+        }
+        process.step(kKey, first, lanes.data(), lanes.size(), position.data(), own.data(), apart.data());
+      }
+      REQUIRE(together == apart);
+    }
+  }
+}
+
+TEST_CASE("iid: the pool is used evenly and neighbours are independent", "[contexts][stat]") {
+  // Would catch a pool index off by one, a context that stays for two positions, and lanes that walk together.
+  constexpr std::uint32_t pool = 12;
+  const families::ContextModel made = model("{process: iid, pool: 12}");
+  std::vector<double> use(pool, 0.0);
+  std::vector<double> at_start(pool, 0.0);
+  std::vector<double> along(pool * pool, 0.0);
+  std::vector<double> across(pool * pool, 0.0);
+  std::vector<std::uint32_t> before(256, 0);
+  std::uint32_t left = 0;
+  constexpr std::uint32_t positions = 1000;
+  double n = 0.0;
+  double pairs = 0.0;
+  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{256}}) {
+    walk(*made.process, kKey, first, positions, [&](std::uint32_t lane, std::uint32_t p, std::uint32_t context) {
+      REQUIRE(context < pool);
+      use[context] += 1.0;
+      n += 1.0;
+      if (p == 0) at_start[context] += 1.0;
+      if (p % 2 == 1) {
+        along[before[lane] * pool + context] += 1.0;
+        pairs += 1.0;
+      }
+      if (lane % 2 == 1) across[left * pool + context] += 1.0;
+      before[lane] = context;
+      left = context;
+    });
+  }
+  CHECK(chi_square_p(use, std::vector<double>(pool, n / pool)) > kLevel);
+  CHECK(chi_square_p(at_start, std::vector<double>(pool, 512.0 / pool)) > kLevel);
+  CHECK(chi_square_p(along, std::vector<double>(pool * pool, pairs / (pool * pool))) > kLevel);
+  CHECK(chi_square_p(across, std::vector<double>(pool * pool, n / 2.0 / (pool * pool))) > kLevel);
+}
+
+TEST_CASE("iid and regimes: the context is a function of sequence and text position, however the text was drafted", "[contexts]") {
+  // Plain decoding visits every position and so tells the function; drafting 1, 5 or 9 tokens with rejections must then meet the same
+  // contexts. Would catch a state that advances with drafted instead of emitted tokens, or is drawn anew after a rejection.
+  for (const std::string& context : {std::string("{process: iid, pool: 40, sequence_rounds: 40}"), std::string(kRegimes) + ", sequence_rounds: 40}"}) {
+    const tests::ReadyCell plain(yaml_of(context, 0));
+    constexpr std::uint64_t kSequences = 300;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> known;
+    // A longer plain text, so that it covers what drafting reaches.
+    const experiment::Cell& cell = plain.cell();
+    const decode::Simulator long_text(plain.preparation(), plain.prepared(), plain.draw_key(), 0, 400);
+    decode::Counts counts = long_text.empty_counts();
+    Positions sink;
+    for (std::uint64_t i = 0; i < 2; ++i) {
+      sink.chunk(i);
+      long_text.run(i, kSequences * 400, counts, &sink);
+    }
+    known = sink.at();
+    REQUIRE(known.size() == kSequences * 400);
+    for (const int draft_length : {1, 5, 9}) {
+      const tests::ReadyCell ready(yaml_of(context, draft_length));
+      REQUIRE(ready.cell().pairing_group == cell.pairing_group);
+      Positions drafted;
+      const decode::Counts own = run(ready, kSequences * 40, &drafted);
+      CHECK(own.accepted.at(0) > 0);
+      CHECK(own.emitted < own.rounds * static_cast<std::uint64_t>(draft_length + 1));  // there were rejections
+      std::uint64_t wrong = 0;
+      for (const auto& [where, seen] : drafted.at()) wrong += known.at(where) != seen ? 1 : 0;
+      INFO(context << ", draft_length " << draft_length);
+      CHECK(wrong == 0);
+      CHECK(drafted.at().size() == own.rounds);
+    }
+  }
+}
+
+TEST_CASE("regimes: start law and transition frequencies", "[contexts][stat]") {
+  // Would catch a transposed matrix, a start in state 0, and a start law that is not the stationary one.
+  constexpr std::size_t states = 3;
+  const std::vector<double> rows = {.8, .15, .05, .3, .3, .4, .1, 0, .9};
+  // Stationary: pi P = pi. From column 1: pi1 = .15 pi0 / .7; from column 0: pi2 = (.2 pi0 - .3 pi1) / .1.
+  std::vector<double> stationary = {1.0, 0.15 / 0.7, 0.0};
+  stationary[2] = (0.2 - 0.3 * stationary[1]) / 0.1;
+  const double sum = std::accumulate(stationary.begin(), stationary.end(), 0.0);
+  for (double& p : stationary) p /= sum;
+  for (const bool given : {false, true}) {
+    const std::vector<double> start = given ? std::vector<double>{.2, .7, .1} : stationary;
+    const families::ContextModel made = model(std::string(kRegimes) + (given ? ", start: [.2, .7, .1]}" : "}"));
+    const families::ContextShape& shape = made.process->shape();
+    for (std::size_t i = 0; i < states; ++i) CHECK(std::abs(shape.start[i] - start[i]) < 1e-12);
+    CHECK(shape.transition == rows);
+    std::vector<double> starts(states, 0.0);
+    std::vector<double> moves(states * states, 0.0);
+    std::vector<std::uint32_t> before(256, 0);
+    constexpr std::uint64_t kChunks = 40;
+    for (std::uint64_t chunk = 0; chunk < kChunks; ++chunk) {
+      walk(*made.process, kKey, chunk * 256, 40, [&](std::uint32_t lane, std::uint32_t p, std::uint32_t state) {
+        REQUIRE(state < states);
+        if (p == 0)
+          starts[state] += 1.0;
+        else
+          moves[before[lane] * states + state] += 1.0;
+        before[lane] = state;
+      });
+    }
+    std::vector<double> expected(states);
+    for (std::size_t i = 0; i < states; ++i) expected[i] = 256.0 * kChunks * start[i];
+    INFO("start given: " << given);
+    CHECK(chi_square_p(starts, expected) > kLevel);
+    for (std::size_t i = 0; i < states; ++i) {
+      const std::vector<double> row(moves.begin() + static_cast<std::ptrdiff_t>(i * states), moves.begin() + static_cast<std::ptrdiff_t>((i + 1) * states));
+      const double n = std::accumulate(row.begin(), row.end(), 0.0);
+      CHECK(chi_square_p(row, {n * rows[i * states], n * rows[i * states + 1], n * rows[i * states + 2]}) > kLevel);
+    }
+  }
+}
+
+TEST_CASE("regimes: the overrides of a state replace pair's laws there and nowhere else", "[contexts]") {
+  const families::ContextModel made = model(std::string(kRegimes) + "}");
+  REQUIRE(made.pairs.size() == 3);
+  const families::LawAddress address{kKey, 0};
+  std::vector<std::vector<double>> target(3, std::vector<double>(9));
+  std::vector<std::vector<double>> draft(3, std::vector<double>(9));
+  for (std::size_t i = 0; i < 3; ++i) {
+    made.pair(i).draw_target(address, target[i]);
+    made.pair(i).draw_draft(address, 0, target[i], draft[i]);
+  }
+  CHECK(target[0] == target[1]);  // the same address of the same law
+  CHECK(target[0] != target[2]);
+  CHECK(draft[1] == std::vector<double>(9, 1.0 / 9.0));
+  CHECK(std::is_sorted(target[2].rbegin(), target[2].rend()));
+}
+
+TEST_CASE("markov: contexts follow the emitted tokens", "[contexts]") {
+  // The state after each round against the text, by the definition: the last `order` tokens in base vocab, zeros before the text.
+  for (const int order : {1, 2, 3}) {
+    const tests::ReadyCell ready(yaml_of(fmt::format("{{process: markov, order: {}, sequence_rounds: 30}}", order), 4));
+    const families::ContextShape& shape = ready.cell().contexts->process->shape();
+    CHECK(shape.contexts == static_cast<int>(std::lround(std::pow(9, order))));
+    Positions sink;
+    std::uint64_t wrong = 0;
+    std::uint64_t seen = 0;
+    sink.follow([&](const std::vector<Token>& text, std::uint32_t context) {
+      std::uint64_t expected = 0;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(order); ++i) {
+        const std::size_t back = static_cast<std::size_t>(order) - i;
+        expected = expected * 9 + (back <= text.size() ? text[text.size() - back] : 0);
+      }
+      wrong += expected != context ? 1 : 0;
+      ++seen;
+    });
+    run(ready, 5000, &sink);
+    CHECK(seen == 5000);
+    CHECK(wrong == 0);
+    for (std::uint32_t context = 0; context < static_cast<std::uint32_t>(shape.contexts); ++context)
+      for (Token token = 0; token < 9; ++token)
+        REQUIRE(ready.cell().contexts->process->next(context, token) == (context * 9 + token) % static_cast<std::uint32_t>(shape.contexts));
+  }
+}
+
+TEST_CASE("markov, hashed: a fixed map of state and token onto all states", "[contexts]") {
+  const tests::ReadyCell ready(yaml_of("{process: markov, states: 7, sequence_rounds: 30}", 4));
+  const families::ContextProcess& process = *ready.cell().contexts->process;
+  CHECK(process.shape().contexts == 7);
+  std::set<std::uint32_t> reached;
+  for (std::uint32_t context = 0; context < 7; ++context) {
+    std::set<std::uint32_t> from_here;
+    for (Token token = 0; token < 9; ++token) {
+      const std::uint32_t next = process.next(context, token);
+      REQUIRE(next < 7);
+      REQUIRE(next == process.next(context, token));
+      from_here.insert(next);
+    }
+    CHECK(from_here.size() > 1);  // the token matters
+    reached.insert(from_here.begin(), from_here.end());
+  }
+  CHECK(reached.size() == 7);
+  // The simulation follows the same map.
+  Positions sink;
+  std::uint64_t wrong = 0;
+  sink.follow([&](const std::vector<Token>& text, std::uint32_t context) {
+    std::uint32_t expected = 0;
+    for (const Token token : text) expected = process.next(expected, token);
+    wrong += expected != context ? 1 : 0;
+  });
+  run(ready, 5000, &sink);
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("requests: type frequencies by weight, the same type for the whole text", "[contexts][stat]") {
+  // Would catch weights that are not normalised, a type drawn per chunk, and a type that changes along the request.
+  const families::ContextModel made = model("{process: requests, request_tokens: 30, types: [{weight: 2}, {weight: .5}, {}]}");
+  const families::ContextProcess& process = *made.process;
+  const std::vector<double> share = {2.0 / 3.5, 0.5 / 3.5, 1.0 / 3.5};
+  for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(process.shape().start[i] - share[i]) < 1e-15);
+  std::vector<double> counts(3, 0.0);
+  std::vector<double> neighbours(9, 0.0);
+  std::vector<std::uint32_t> context(256);
+  constexpr std::uint64_t kChunks = 200;
+  for (std::uint64_t chunk = 0; chunk < kChunks; ++chunk) {
+    process.start(kKey, chunk * 256, 256, context.data());
+    for (std::size_t i = 0; i < 256; ++i) {
+      counts[context[i]] += 1.0;
+      if (i % 2 == 1) neighbours[context[i - 1] * 3 + context[i]] += 1.0;
+    }
+  }
+  const double n = 256.0 * kChunks;
+  CHECK(chi_square_p(counts, {n * share[0], n * share[1], n * share[2]}) > kLevel);
+  std::vector<double> expected(9);
+  for (std::size_t i = 0; i < 9; ++i) expected[i] = n / 2.0 * share[i / 3] * share[i % 3];
+  CHECK(chi_square_p(neighbours, expected) > kLevel);
+}
+
+namespace {
+
+class RequestTexts final : public decode::RoundSink {
+ public:
+  void chunk(std::uint64_t) {
+    close();
+    length_.assign(decode::kLanes, 0);
+    last_.assign(decode::kLanes, 0);
+    context_.assign(decode::kLanes, ~0U);
+  }
+  void round(std::uint32_t lane, std::uint32_t, std::span<const Token> emitted, std::uint32_t next_context) override {
+    if (context_[lane] != ~0U && context_[lane] != next_context) ++changed;
+    context_[lane] = next_context;
+    if (length_[lane] >= limit) ++late;
+    length_[lane] += emitted.size();
+    last_[lane] = emitted.size();
+    all += emitted.size();
+  }
+  void close() {
+    for (std::size_t i = 0; i < length_.size(); ++i) {
+      if (length_[i] == 0) continue;
+      ++texts;
+      if (length_[i] < limit) ++unfinished;
+      if (length_[i] > limit) {
+        ++cut;
+        cut_emitted += limit - (length_[i] - last_[i]);
+        cut_whole += last_[i];
+      }
+    }
+    length_.clear();
+  }
+  std::uint64_t limit = 0;
+  std::uint64_t texts = 0;
+  std::uint64_t unfinished = 0;
+  std::uint64_t late = 0;  // rounds after the end
+  std::uint64_t changed = 0;
+  std::uint64_t cut = 0;
+  std::uint64_t cut_emitted = 0;
+  std::uint64_t cut_whole = 0;  // tokens of cut rounds, those beyond the end included
+  std::uint64_t all = 0;
+
+ private:
+  std::vector<std::uint64_t> length_;
+  std::vector<std::uint64_t> last_;
+  std::vector<std::uint32_t> context_;
+};
+
+}  // namespace
+
+TEST_CASE("requests: every request emits exactly request_tokens", "[contexts]") {
+  for (const std::uint64_t tokens : {1ULL, 2ULL, 5ULL, 30ULL, 101ULL}) {
+    for (const int draft_length : {0, 1, 4, 9}) {
+      for (const std::uint64_t requests : {1ULL, 255ULL, 256ULL, 257ULL, 700ULL}) {
+        const tests::ReadyCell ready(yaml_of(
+            fmt::format("{{process: requests, request_tokens: {}, types: [{{weight: 2, draft: {{from: target, transform: mix_noise, value: .2}}}}, {{}}]}}", tokens),
+            draft_length));
+        RequestTexts sink;
+        sink.limit = tokens;
+        const decode::Counts counts = run(ready, requests, &sink);
+        sink.close();
+        INFO("tokens " << tokens << ", draft_length " << draft_length << ", requests " << requests);
+        CHECK(counts.sequences == requests);
+        CHECK(counts.emitted + counts.cut_emitted == requests * tokens);
+        CHECK(sink.texts == requests);
+        CHECK(sink.unfinished == 0);
+        CHECK(sink.late == 0);
+        CHECK(sink.changed == 0);
+        CHECK(counts.cut_rounds == sink.cut);
+        CHECK(counts.cut_emitted == sink.cut_emitted);
+        CHECK(counts.cut_rounds <= requests);
+        if (draft_length == 0) CHECK(counts.cut_rounds == 0);
+        CHECK(std::accumulate(counts.accepted_law.begin(), counts.accepted_law.end(), std::uint64_t{0}) == counts.rounds + counts.cut_rounds);
+        CHECK(std::accumulate(counts.output.begin(), counts.output.end(), std::uint64_t{0}) == sink.all);
+        CHECK(sink.all == counts.emitted + sink.cut_whole);
+      }
+    }
+  }
+}
+
+TEST_CASE("requests: the number of requests follows from rounds", "[contexts]") {
+  const auto work = [](std::uint64_t rounds, int tokens) {
+    return tests::experiment_of(yaml_of(fmt::format("{{process: requests, request_tokens: {}, types: [{{}}]}}", tokens), 4, rounds)).cells.at(0).work();
+  };
+  CHECK(work(1000, 100) == 256);
+  CHECK(work(100000, 100) == 2000);
+  CHECK(work(100001, 100) == 2001);
+  CHECK(tests::experiment_of(yaml_of("{process: fixed}", 4, 12345)).cells.at(0).work() == 12345);
+}
+
+TEST_CASE("what context processes refuse", "[contexts]") {
+  const auto refused = [](const std::string& context) -> std::string {
+    try {
+      static_cast<void>(tests::experiment_of(yaml_of(context, 1)));
+    } catch (const BadInput& bad) {
+      return bad.what();
+    }
+    return "";
+  };
+  CHECK(refused("{process: markov, order: 4}").find("at most 4096 states") != std::string::npos);
+  CHECK_FALSE(refused("{process: markov, order: 1, states: 5}").empty());
+  CHECK_FALSE(refused("{process: iid, pool: 5, fresh: true}").empty());
+  CHECK_FALSE(refused("{process: iid, pool: 0}").empty());
+  CHECK_FALSE(refused("{process: by_depth, drafts: []}").empty());
+  CHECK_FALSE(refused("{process: regimes, states: [{}, {}], transition: [[.5, .5]]}").empty());
+  CHECK_FALSE(refused("{process: regimes, states: [{}, {}], transition: [[.5, .4], [.5, .5]]}").empty());
+  CHECK_FALSE(refused("{process: regimes, states: [{}, {}], transition: [[.5, .5], [.5, .5]], start: [.5, .4]}").empty());
+  CHECK(refused("{process: regimes, states: [{}, {}], transition: [[1, 0], [0, 1]]}").find("unique stationary law") != std::string::npos);
+  CHECK(refused("{process: regimes, states: [{}, {}], transition: [[1, 0], [0, 1]], start: [.5, .5]}").empty());
+  CHECK_FALSE(refused("{process: requests, request_tokens: 10, types: []}").empty());
+  CHECK_FALSE(refused("{process: requests, request_tokens: 0, types: [{}]}").empty());
+  CHECK_FALSE(refused("{process: requests, request_tokens: 10, types: [{weight: 0}]}").empty());
+  CHECK_FALSE(refused("{process: requests, request_tokens: 10, types: [{}], sequence_rounds: 64}").empty());
+  CHECK_FALSE(refused("{process: fixed, sequence_rounds: 0}").empty());
+}

@@ -1,0 +1,573 @@
+// Every transform of the registry: laws that are laws, addressed, as documented, and with the documented overlap. A transform without an
+// example here fails the suite.
+#include "sim/base/check.h"
+#include "sim/families/law.h"
+#include "sim/math/simplex.h"
+
+#include <catch2/catch.hpp>
+
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace specsim;
+using families::LawAddress;
+
+namespace {
+
+using Probabilities = std::vector<double>;
+
+// Every statistical check below has a fixed seed and the bound 1e-6 on its p-value; |z| < 4.8916 is the same, two-sided.
+constexpr double kLevel = 1e-6;
+constexpr double kZ = 4.8916;
+
+const rng::Key kKey = rng::make_key(20260430, rng::hash_text("law"));
+
+struct Lcg {
+  std::uint64_t state;
+  double operator()() {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<double>(state >> 11) * 0x1p-53;
+  }
+};
+
+Probabilities normalised(Probabilities law) {
+  long double sum = 0.0L;
+  for (const double mass : law) sum += mass;
+  for (double& mass : law) mass = static_cast<double>(mass / sum);
+  return law;
+}
+
+Probabilities random_target(Lcg& lcg, std::size_t vocab, bool zeros) {
+  Probabilities law(vocab);
+  for (double& mass : law) mass = zeros && lcg() < 0.3 ? 0.0 : lcg() * lcg() + 1e-6;
+  if (*std::max_element(law.begin(), law.end()) == 0.0) law[0] = 1.0;
+  return normalised(law);
+}
+
+Probabilities zipf(std::size_t vocab, double exponent) {
+  Probabilities law(vocab);
+  for (std::size_t x = 0; x < vocab; ++x) law[x] = std::pow(static_cast<double>(x) + 1.0, -exponent);
+  return normalised(law);
+}
+
+double overlap(const Probabilities& a, const Probabilities& b) {
+  long double sum = 0.0L;
+  for (std::size_t x = 0; x < a.size(); ++x) sum += std::min(a[x], b[x]);
+  return static_cast<double>(sum);
+}
+
+double largest_difference(const Probabilities& a, const Probabilities& b) {
+  double worst = 0.0;
+  for (std::size_t x = 0; x < a.size(); ++x) worst = std::max(worst, std::abs(a[x] - b[x]));
+  return worst;
+}
+
+bool is_law(const Probabilities& law) {
+  long double sum = 0.0L;
+  for (const double mass : law) {
+    if (!(mass >= 0.0 && mass <= 1.0 + 1e-12)) return false;
+    sum += mass;
+  }
+  return std::abs(static_cast<double>(sum) - 1.0) < 1e-12;
+}
+
+std::unique_ptr<families::Law> build(const std::string& yaml, std::size_t vocab, bool is_draft = true) {
+  Diagnostics diagnostics;
+  const config::Value value = config::parse_text(yaml, "test", diagnostics);
+  families::LawBuilder builder(static_cast<int>(vocab), is_draft, diagnostics);
+  auto law = builder.build(value, "law");
+  diagnostics.throw_if_any();
+  return law;
+}
+
+std::string refusal(const std::string& yaml, std::size_t vocab, bool is_draft) {
+  try {
+    static_cast<void>(build(yaml, vocab, is_draft));
+  } catch (const BadInput& bad) {
+    return bad.what();
+  }
+  return "";
+}
+
+Probabilities draw(const families::Law& law, const Probabilities& target, std::uint64_t context = 0, rng::Key key = kKey) {
+  Probabilities drawn(target.size(), -1.0);
+  law.draw({key, context}, target, drawn);
+  return drawn;
+}
+
+std::string from_target(const std::string& transform) { return "{from: target, transform: " + transform + "}"; }
+
+// ---- examples, with the documented law where it is a formula ------------------------------------------------------------
+
+using Formula = std::function<Probabilities(const Probabilities&)>;
+
+struct Example {
+  std::string transform;
+  std::string yaml;  // of a draft
+  bool random;
+  bool relabels;    // permuted tokens in, permuted tokens out
+  Formula formula;  // of the target; empty where the law is random
+};
+
+// The k tokens that have the fewest tokens ahead of them.
+Probabilities likeliest(const Probabilities& law, std::size_t k) {
+  Probabilities kept(law.size(), 0.0);
+  for (std::size_t x = 0; x < law.size(); ++x) {
+    std::size_t ahead = 0;
+    for (std::size_t y = 0; y < law.size(); ++y) ahead += law[y] > law[x] || (law[y] == law[x] && y < x) ? 1 : 0;
+    if (ahead < k) kept[x] = law[x];
+  }
+  return normalised(kept);
+}
+
+const std::vector<Example>& examples() {
+  static const std::vector<Example> list = {
+      {"temperature", from_target("temperature, value: 2"), false, true,
+       [](Probabilities law) {
+         for (double& mass : law) mass = std::sqrt(mass);
+         return normalised(law);
+       }},
+      {"temperature", from_target("temperature, value: .5"), false, true,
+       [](Probabilities law) {
+         for (double& mass : law) mass *= mass;
+         return normalised(law);
+       }},
+      {"mix_noise", from_target("mix_noise, value: .3"), false, true,
+       [](Probabilities law) {
+         for (double& mass : law) mass = 0.7 * mass + 0.3 / static_cast<double>(law.size());
+         return law;
+       }},
+      {"mix_noise", from_target("mix_noise, value: .25, noise: {family: one_hot, token: 1}"), false, false,
+       [](Probabilities law) {
+         for (double& mass : law) mass *= 0.75;
+         law[1] += 0.25;
+         return law;
+       }},
+      {"mix_noise", from_target("mix_noise, value: .5, noise: {family: dirichlet, concentration: 1}"), true, false, {}},
+      {"logit_noise", from_target("logit_noise, value: .8"), true, false, {}},
+      {"top_k", from_target("top_k, value: 2"), false, true, [](const Probabilities& law) { return likeliest(law, 2); }},
+      {"top_k", from_target("top_k, value: 200000"), false, true, [](const Probabilities& law) { return law; }},
+      {"top_p", from_target("top_p, value: .6"), false, true,
+       [](const Probabilities& law) {
+         for (std::size_t k = 1;; ++k) {
+           const Probabilities kept = likeliest(law, k);
+           double mass = 0.0;
+           for (std::size_t x = 0; x < law.size(); ++x) mass += kept[x] > 0.0 ? law[x] : 0.0;
+           if (mass >= 0.6) return kept;
+         }
+       }},
+      {"min_p", from_target("min_p, value: .2"), false, true,
+       [](Probabilities law) {
+         const double least = 0.2 * *std::max_element(law.begin(), law.end());
+         for (double& mass : law) mass = mass < least ? 0.0 : mass;
+         return normalised(law);
+       }},
+      {"permute", from_target("permute, value: .7"), true, false, {}},
+      {"interpolate", "{from: {family: uniform}, transform: interpolate, value: .4}", false, true,
+       [](Probabilities law) {
+         for (double& mass : law) mass = 0.4 * mass + 0.6 / static_cast<double>(law.size());
+         return law;
+       }},
+      {"interpolate", "{from: {family: normal_logits, sigma: 1}, transform: interpolate, value: .5}", true, false, {}},
+      {"reduced_vocab", from_target("reduced_vocab, value: 2"), false, false,
+       [](Probabilities law) {
+         std::fill(law.begin() + 2, law.end(), 0.0);
+         return normalised(law);
+       }},
+      {"overlap", from_target("overlap, value: .95, shape: temperature"), false, true, {}},
+      {"overlap", from_target("overlap, value: .95, shape: uniform_mix"), false, true,
+       [](Probabilities law) {
+         const Probabilities uniform(law.size(), 1.0 / static_cast<double>(law.size()));
+         const double weight = 0.05 / (1.0 - overlap(law, uniform));
+         for (double& mass : law) mass += weight * (uniform[0] - mass);
+         return law;
+       }},
+      {"overlap", from_target("overlap, value: .95, shape: disjoint_tail"), false, true,
+       [](Probabilities law) {
+         const auto least = static_cast<std::size_t>(std::min_element(law.begin(), law.end()) - law.begin());
+         const double weight = 0.05 / (1.0 - law[least]);
+         for (double& mass : law) mass *= 1.0 - weight;
+         law[least] += weight;
+         return law;
+       }},
+      {"argmax_agreement", from_target("argmax_agreement, value: .6"), true, false, {}},
+  };
+  return list;
+}
+
+double chi_square_p(const std::vector<double>& observed, double expected_each) {
+  double chi2 = 0.0;
+  for (const double n : observed) chi2 += (n - expected_each) * (n - expected_each) / expected_each;
+  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(static_cast<double>(observed.size() - 1)), chi2));
+}
+
+}  // namespace
+
+TEST_CASE("every registered transform has an example", "[transforms]") {
+  for (const families::TransformEntry& entry : families::transforms().entries()) {
+    INFO(entry.info.name);
+    CHECK(std::any_of(examples().begin(), examples().end(), [&](const Example& example) { return example.transform == entry.info.name; }));
+    CHECK_FALSE(entry.info.summary.empty());
+    CHECK(entry.info.notes.starts_with("Law"));
+  }
+}
+
+TEST_CASE("transforms give laws, the same at the same address", "[transforms]") {
+  Lcg lcg{20260431};
+  for (const Example& example : examples()) {
+    for (const std::size_t vocab : {4U, 19U, 1000U}) {
+      INFO(example.yaml << " at vocab " << vocab);
+      const Probabilities target = random_target(lcg, vocab, false);
+      const auto law = build(example.yaml, vocab);
+      const auto twin = build(example.yaml, vocab);
+      CHECK(law->random() == example.random);
+      CHECK_FALSE(law->is_target());
+      std::vector<Probabilities> forwards;
+      bool laws = true;
+      for (std::uint64_t context = 0; context < 40; ++context) {
+        forwards.push_back(draw(*law, target, context));
+        laws = laws && is_law(forwards.back());
+      }
+      CHECK(laws);
+      bool same = true;
+      for (std::uint64_t context = 40; context-- > 0;) same = same && draw(*twin, target, context) == forwards[context];
+      CHECK(same);
+      bool moved = false;
+      for (std::uint64_t context = 1; context < 40; ++context) moved = moved || forwards[context] != forwards[0];
+      CHECK(moved == example.random);
+      if (example.random) CHECK(draw(*law, target, 3, rng::make_key(1, 1)) != draw(*law, target, 3, rng::make_key(1, 4)));
+    }
+  }
+}
+
+TEST_CASE("fixed transforms are their formulas", "[transforms]") {
+  Lcg lcg{20260432};
+  for (const Example& example : examples()) {
+    if (!example.formula) continue;
+    for (const std::size_t vocab : {4U, 19U, 300U}) {
+      for (int trial = 0; trial < 20; ++trial) {
+        const Probabilities target = random_target(lcg, vocab, false);
+        INFO(example.yaml << " at vocab " << vocab);
+        REQUIRE(largest_difference(draw(*build(example.yaml, vocab), target), example.formula(target)) < 1e-13);
+      }
+    }
+  }
+}
+
+TEST_CASE("relabelled tokens in, relabelled tokens out", "[transforms]") {
+  Lcg lcg{20260433};
+  for (const Example& example : examples()) {
+    if (!example.relabels) continue;
+    for (const std::size_t vocab : {4U, 31U}) {
+      for (int trial = 0; trial < 10; ++trial) {
+        const Probabilities target = random_target(lcg, vocab, false);
+        std::vector<std::size_t> label(vocab);
+        std::iota(label.begin(), label.end(), std::size_t{0});
+        for (std::size_t i = vocab; i > 1; --i) std::swap(label[i - 1], label[static_cast<std::size_t>(lcg() * static_cast<double>(i))]);
+        Probabilities relabelled(vocab);
+        for (std::size_t x = 0; x < vocab; ++x) relabelled[label[x]] = target[x];
+        const auto law = build(example.yaml, vocab);
+        const Probabilities plain = draw(*law, target);
+        const Probabilities other = draw(*law, relabelled);
+        Probabilities back(vocab);
+        for (std::size_t x = 0; x < vocab; ++x) back[x] = other[label[x]];
+        INFO(example.yaml << " at vocab " << vocab);
+        REQUIRE(largest_difference(plain, back) < 1e-12);  // sums run in another order
+      }
+    }
+  }
+}
+
+TEST_CASE("zeros of the target: transforms that keep the support keep it", "[transforms]") {
+  Lcg lcg{20260434};
+  for (int trial = 0; trial < 30; ++trial) {
+    const Probabilities target = random_target(lcg, 25, true);
+    for (const char* transform : {"temperature, value: 3", "temperature, value: .1", "logit_noise, value: 2", "top_k, value: 4", "top_p, value: .5",
+                                  "min_p, value: .3", "overlap, value: .97, shape: temperature"}) {
+      const Probabilities drawn = draw(*build(from_target(transform), 25), target);
+      INFO(transform);
+      REQUIRE(is_law(drawn));
+      for (std::size_t x = 0; x < target.size(); ++x)
+        if (target[x] == 0.0) REQUIRE(drawn[x] == 0.0);
+    }
+  }
+}
+
+TEST_CASE("documented overlaps: mixtures and truncations", "[transforms]") {
+  Lcg lcg{20260435};
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto vocab = static_cast<std::size_t>(4.0 + lcg() * 60.0);
+    const Probabilities target = random_target(lcg, vocab, trial % 2 == 0);
+    const Probabilities uniform(vocab, 1.0 / static_cast<double>(vocab));
+    const double value = trial == 0 ? 0.0 : trial == 1 ? 1.0 : lcg();
+    INFO("value " << value << ", vocab " << vocab);
+    const Probabilities noisy = draw(*build(from_target(fmt::format("mix_noise, value: {}", value)), vocab), target);
+    REQUIRE(std::abs(overlap(target, noisy) - (1.0 - value * (1.0 - overlap(target, uniform)))) < 1e-13);
+    const Probabilities closer =
+        draw(*build(fmt::format("{{from: {{family: geometric, ratio: .7}}, transform: interpolate, value: {}}}", value), vocab), target);
+    Probabilities source(vocab);
+    for (std::size_t x = 0; x < vocab; ++x) source[x] = std::pow(0.7, static_cast<double>(x));
+    source = normalised(source);
+    REQUIRE(std::abs(overlap(target, closer) - (1.0 - (1.0 - value) * (1.0 - overlap(target, source)))) < 1e-13);
+    for (const std::string& transform : {fmt::format("top_k, value: {}", 1 + static_cast<int>(lcg() * 10.0)), fmt::format("top_p, value: {}", 0.05 + 0.9 * lcg()),
+                                         fmt::format("min_p, value: {}", lcg()), fmt::format("reduced_vocab, value: {}", 4 + static_cast<int>(lcg() * 10.0))}) {
+      Probabilities drawn;
+      try {
+        drawn = draw(*build(from_target(transform), vocab), target);
+      } catch (const InvariantBroken&) {  // zeros everywhere below value
+        REQUIRE(transform.starts_with("reduced_vocab"));
+        continue;
+      }
+      double mass = 0.0;
+      bool proportional = true;
+      for (std::size_t x = 0; x < vocab; ++x) mass += drawn[x] > 0.0 ? target[x] : 0.0;
+      for (std::size_t x = 0; x < vocab; ++x)
+        if (drawn[x] > 0.0) proportional = proportional && std::abs(drawn[x] * mass - target[x]) < 1e-14;
+      INFO(transform);
+      REQUIRE(proportional);
+      REQUIRE(std::abs(overlap(target, drawn) - mass) < 1e-13);
+    }
+  }
+}
+
+TEST_CASE("logit_noise: log-ratios of draft and source are normal", "[transforms][stat]") {
+  // Would catch a value taken for a variance and noise shared by neighbouring tokens or contexts.
+  Lcg lcg{20260436};
+  const Probabilities target = random_target(lcg, 20, true);
+  std::vector<std::size_t> support;
+  for (std::size_t x = 0; x < target.size(); ++x)
+    if (target[x] > 0.0) support.push_back(x);
+  for (const double value : {0.05, 0.8, 6.0}) {
+    const auto law = build(from_target(fmt::format("logit_noise, value: {}", value)), target.size());
+    const boost::math::normal difference(0.0, value * std::sqrt(2.0));
+    std::vector<double> bins(50, 0.0);
+    double n = 0.0;
+    double mean = 0.0;
+    double square = 0.0;
+    for (std::uint64_t context = 0; context < 6000; ++context) {
+      const Probabilities drawn = draw(*law, target, context);
+      for (std::size_t i = 0; i + 1 < support.size(); i += 2) {
+        const std::size_t x = support[i];
+        const std::size_t y = support[i + 1];
+        const double ratio = std::log(drawn[x] / target[x]) - std::log(drawn[y] / target[y]);
+        bins[static_cast<std::size_t>(std::min(boost::math::cdf(difference, ratio) * 50.0, 49.0))] += 1.0;
+        mean += ratio;
+        square += ratio * ratio;
+        n += 1.0;
+      }
+    }
+    INFO("value " << value);
+    const double variance = 2.0 * value * value;
+    CHECK(chi_square_p(bins, n / 50.0) > kLevel);
+    CHECK(std::abs(mean / n / std::sqrt(variance / n)) < kZ);
+    CHECK(std::abs((square / n - variance) / std::sqrt(2.0 * variance * variance / n)) < kZ);
+  }
+  const Probabilities quiet = draw(*build(from_target("logit_noise, value: 0"), target.size()), target, 5);
+  CHECK(largest_difference(quiet, target) < 1e-15);
+}
+
+TEST_CASE("permute: the share that takes part, and a uniform shuffle of it", "[transforms][stat]") {
+  // Would catch a shuffle that favours some orders (the usual mistake in Fisher and Yates), one that never leaves a chosen token where it is, and
+  // a share that is squared.
+  const Probabilities target = normalised({1, 2, 3, 4, 5});
+  const std::size_t vocab = target.size();
+  Probabilities sorted = target;
+  for (const double value : {0.0, 0.3, 0.8, 1.0}) {
+    const auto law = build(from_target(fmt::format("permute, value: {}", value)), vocab);
+    // Of K > 0 shuffled tokens one is fixed on average, so the moved ones are E[K] - P(K > 0).
+    const double expected = static_cast<double>(vocab) * value - (1.0 - std::pow(1.0 - value, static_cast<double>(vocab)));
+    double sum = 0.0;
+    double squares = 0.0;
+    std::vector<std::size_t> code;
+    std::vector<double> orders(120, 0.0);
+    constexpr std::uint64_t n = 60000;
+    for (std::uint64_t context = 0; context < n; ++context) {
+      Probabilities drawn = draw(*law, target, context);
+      double moved = 0.0;
+      std::size_t order = 0;
+      for (std::size_t x = 0; x < vocab; ++x) {
+        moved += drawn[x] != target[x] ? 1.0 : 0.0;
+        std::size_t smaller = 0;
+        for (std::size_t y = x + 1; y < vocab; ++y) smaller += drawn[y] < drawn[x] ? 1 : 0;
+        order = order * (vocab - x) + smaller;
+      }
+      orders[order] += 1.0;
+      sum += moved;
+      squares += moved * moved;
+      std::sort(drawn.begin(), drawn.end());
+      if (drawn != sorted) FAIL("masses changed");
+    }
+    const double count = static_cast<double>(n);
+    const double variance = squares / count - sum / count * (sum / count);
+    INFO("value " << value << ", moved " << sum / count << ", expected " << expected);
+    if (value == 0.0)
+      CHECK(sum == 0.0);
+    else
+      CHECK(std::abs(sum / count - expected) / std::sqrt(variance / count) < kZ);
+    if (value == 1.0) CHECK(chi_square_p(orders, count / 120.0) > kLevel);
+  }
+}
+
+TEST_CASE("argmax_agreement: the rate, and uniform other tokens", "[transforms][stat]") {
+  // Would catch a rate that counts chance agreement twice and an "other" token that may be the argmax itself or misses the last one.
+  const Probabilities target = {.1, .2, .3, .15, .25};
+  for (const double value : {0.0, 0.37, 0.9, 1.0}) {
+    const auto law = build(from_target(fmt::format("argmax_agreement, value: {}", value)), target.size());
+    std::vector<double> counts(target.size(), 0.0);
+    constexpr double n = 100000.0;
+    for (std::uint64_t context = 0; context < static_cast<std::uint64_t>(n); ++context) {
+      const Probabilities drawn = draw(*law, target, context);
+      const std::size_t token = math::argmax(drawn);
+      if (drawn[token] != 1.0) FAIL("not a point mass");
+      counts[token] += 1.0;
+    }
+    INFO("value " << value);
+    const double agreed = counts[2];
+    if (value == 0.0 || value == 1.0)
+      CHECK(agreed == value * n);
+    else
+      CHECK(std::abs(agreed - value * n) / std::sqrt(n * value * (1.0 - value)) < kZ);
+    if (value < 1.0) CHECK(chi_square_p({counts[0], counts[1], counts[3], counts[4]}, (n - agreed) / 4.0) > kLevel);
+  }
+  // Two tokens: the other one.
+  const auto two = build(from_target("argmax_agreement, value: 0"), 2);
+  CHECK(draw(*two, {.9, .1}, 7) == Probabilities{0.0, 1.0});
+}
+
+TEST_CASE("overlap reaches the value to 1e-12 on every shape", "[transforms]") {
+  Lcg lcg{20260437};
+  for (const std::size_t vocab : {2U, 3U, 10U, 100U, 1000U, 32000U}) {
+    std::vector<Probabilities> targets = {zipf(vocab, 1.1), random_target(lcg, vocab, false)};
+    if (vocab <= 1000) {
+      targets.push_back(zipf(vocab, 0.3));
+      targets.push_back(zipf(vocab, 6.0));
+      targets.push_back(random_target(lcg, vocab, true));
+    }
+    Probabilities half = zipf(vocab, 1.5);  // zeros, among them the lowest and the highest token
+    for (std::size_t x = 0; x < vocab; x += 3) half[x] = 0.0;
+    half.back() = vocab > 2 ? 0.0 : half.back();
+    targets.push_back(normalised(half));
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      const Probabilities& target = targets[t];
+      Probabilities flat(vocab, 0.0);
+      double support = 0.0;
+      for (const double mass : target) support += mass > 0.0 ? 1.0 : 0.0;
+      for (std::size_t x = 0; x < vocab; ++x) flat[x] = target[x] > 0.0 ? 1.0 / support : 0.0;
+      const double to_flat = overlap(target, flat);
+      const double to_uniform = overlap(target, Probabilities(vocab, 1.0 / static_cast<double>(vocab)));
+      const double to_least = *std::min_element(target.begin(), target.end());
+      const std::vector<std::pair<std::string, double>> shapes = {{"temperature", to_flat}, {"uniform_mix", to_uniform}, {"disjoint_tail", to_least}};
+      for (const auto& [shape, lowest] : shapes) {
+        std::vector<double> shares = {0.0, 1e-6, 0.3, 0.999, 1.0};
+        if (vocab <= 1000) shares.insert(shares.end(), {1e-12, 0.01, 0.1, 0.5, 0.7, 0.9, 1.0 - 1e-9});
+        for (const double share : shares) {
+          // The range's own ends are rounded: step inside by less than the promised accuracy.
+          const double value = std::min(lowest + share * (1.0 - lowest), 1.0);
+          INFO("vocab " << vocab << ", target " << t << ", shape " << shape << ", value " << fmt::format("{:.17g}", value));
+          const auto law = build(from_target(fmt::format("overlap, value: {:.17g}, shape: {}", value, shape)), vocab);
+          const Probabilities drawn = draw(*law, target);
+          REQUIRE(is_law(drawn));
+          REQUIRE(std::abs(overlap(target, drawn) - value) < 1.01e-12);
+          if (shape == "temperature") {  // on its path: log draft is linear in log target, with a slope in [0, 1]
+            const auto top = static_cast<std::size_t>(std::max_element(target.begin(), target.end()) - target.begin());
+            double slope = -1.0;
+            for (std::size_t x = 0; x < vocab; ++x) {
+              if (target[x] == 0.0) {
+                REQUIRE(drawn[x] == 0.0);
+              } else if (target[x] < 0.5 * target[top]) {
+                const double own = std::log(drawn[x] / drawn[top]) / std::log(target[x] / target[top]);
+                if (slope < 0.0) slope = own;
+                if (std::abs(own - slope) > 1e-9) FAIL("off the path");
+              }
+            }
+            REQUIRE((slope < 1.0 + 1e-9 && slope > -1.0 - 1e-9));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("overlap refuses what its path cannot reach, with the range", "[transforms]") {
+  const Probabilities target = {.5, .3, .15, .05};
+  const auto message = [&](const std::string& shape, double value, const Probabilities& law) -> std::string {
+    try {
+      static_cast<void>(draw(*build(from_target(fmt::format("overlap, value: {:.17g}, shape: {}", value, shape)), law.size()), law));
+    } catch (const BadInput& bad) {
+      return bad.what();
+    }
+    return "";
+  };
+  // Uniform on four tokens overlaps by .25 + .25 + .15 + .05.
+  for (const char* shape : {"temperature", "uniform_mix"}) {
+    const std::string refused = message(shape, 0.6999, target);
+    INFO(refused);
+    CHECK(refused.find("value is 0.6999, allowed: in [0.7, 1]") != std::string::npos);
+    CHECK(refused.find(shape) != std::string::npos);
+    CHECK(refused.starts_with("test:1:"));
+    CHECK(message(shape, 0.7001, target).empty());
+  }
+  CHECK(message("disjoint_tail", 0.0499, target).find("allowed: in [0.05, 1]") != std::string::npos);
+  CHECK(message("disjoint_tail", 0.0501, target).empty());
+  // Zeros: temperature stays on the support, the mixture leaves it, and the tail has a token of its own.
+  const Probabilities zeros = {.5, 0, .5, 0};
+  CHECK(message("temperature", 0.99, zeros).find("allowed: in [1, 1]") != std::string::npos);
+  CHECK(message("uniform_mix", 0.49, zeros).find("allowed: in [0.5, 1]") != std::string::npos);
+  CHECK(message("disjoint_tail", 0.0, zeros).empty());
+  CHECK(message("temperature", 1.0, zeros).empty());
+  const Probabilities tail = draw(*build(from_target("overlap, value: .25, shape: disjoint_tail"), 4), zeros);
+  CHECK(largest_difference(tail, {.125, 0, .125, .75}) < 1e-15);  // ties of the least likely: the highest token
+  CHECK_FALSE(message("temperature", 1.1, target).empty());
+  CHECK_FALSE(message("temperature", -0.1, target).empty());
+}
+
+TEST_CASE("what transforms refuse", "[transforms]") {
+  CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, false).find("allowed: in a draft") != std::string::npos);
+  CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, true).find("allowed: from: target") != std::string::npos);
+  CHECK(refusal("{from: {from: target, transform: top_k, value: 2}, transform: overlap, value: .9}", 4, true).find("allowed: from: target") !=
+        std::string::npos);
+  CHECK(refusal("{from: {family: uniform}, transform: interpolate, value: .9}", 4, false).find("allowed: in a draft") != std::string::npos);
+  CHECK(refusal("{from: target, transform: temperature, value: 2}", 4, false).find("allowed: a law") != std::string::npos);
+  CHECK(refusal("{from: target}", 4, true).find("lacks \"transform\"") != std::string::npos);
+  CHECK(refusal("{transform: top_k, value: 2}", 4, true).find("lacks \"from\"") != std::string::npos);
+  CHECK(refusal("{family: uniform, transform: top_k, value: 2}", 4, true).find("family beside from or transform") != std::string::npos);
+  CHECK_FALSE(refusal("{from: target, transform: temperature, value: 0}", 4, true).empty());
+  CHECK_FALSE(refusal("{from: target, transform: mix_noise, value: 1.5}", 4, true).empty());
+  CHECK_FALSE(refusal("{from: target, transform: mix_noise, value: .5, noise: {family: nobody}}", 4, true).empty());
+  CHECK_FALSE(refusal("{from: target, transform: top_k, value: 0}", 4, true).empty());
+  std::string deep = "target";
+  for (int i = 0; i < 40; ++i) deep = "{from: " + deep + ", transform: top_k, value: 2}";
+  CHECK(refusal(deep, 4, true).find("nested too deep") != std::string::npos);
+}
+
+TEST_CASE("nested transforms apply from the inside out, each with a stream of its own", "[transforms]") {
+  Lcg lcg{20260438};
+  const Probabilities target = random_target(lcg, 12, false);
+  const Probabilities nested = draw(*build("{from: {from: target, transform: top_k, value: 5}, transform: mix_noise, value: .5}", 12), target);
+  Probabilities expected = likeliest(target, 5);
+  for (double& mass : expected) mass = 0.5 * mass + 0.5 / 12.0;
+  CHECK(largest_difference(nested, expected) < 1e-15);
+  // Twice the same noise stream would double the log-ratios instead of adding independent ones.
+  const auto once = build(from_target("logit_noise, value: 1"), 12);
+  const auto twice = build("{from: {from: target, transform: logit_noise, value: 1}, transform: logit_noise, value: 1}", 12);
+  const Probabilities a = draw(*once, target, 9);
+  const Probabilities b = draw(*twice, target, 9);
+  bool doubled = true;
+  for (std::size_t x = 1; x < 12; ++x) {
+    const double own = std::log(a[x] / target[x]) - std::log(a[0] / target[0]);
+    const double both = std::log(b[x] / target[x]) - std::log(b[0] / target[0]);
+    doubled = doubled && std::abs(both - 2.0 * own) < 1e-9;
+  }
+  CHECK_FALSE(doubled);
+}
