@@ -60,6 +60,7 @@ int merge_command(const std::vector<std::string>& arguments) {
       experiments = std::move(parsed);
       manifest = own;
     }
+    if (own.commit != manifest.commit) throw BadInput({path, 0, 0}, fmt::format("was made by commit {}, and {} by {}: shards of one run come from one program", own.commit, directories.front(), manifest.commit));
     if (name != identity) throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", directories.front()));
     if (own.shard.of != of) throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard.index, own.shard.of, of));
     const auto [place, added] = seen.emplace(own.shard.index, directory);
@@ -89,11 +90,12 @@ int merge_command(const std::vector<std::string>& arguments) {
   manifest.version = build_info::version;
   manifest.commit = build_info::commit;
   manifest.shard = {1, 1};
+  manifest.identity = identity;
   manifest.cells = cells.size();
   write_whole_file(out + "/data.csv", experiment::data_csv(rows));
   write_whole_file(out + "/counts.csv", experiment::counts_csv(rows));
   write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
-  fmt::print("{}wrote {}/data.csv, counts.csv, manifest.yaml\n", experiment::table(rows), out);
+  fmt::print("{}wrote {}/data.csv, counts.csv, manifest.yaml\n", experiment::table(rows, true), out);
   return 0;
 }
 

@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -61,45 +63,75 @@ void remove_journal(const std::string& path) {
   if (error) throw IoError(path + ": cannot be removed: " + error.message());
 }
 
+// Figures that were not tested print as a dash.
+std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.2g}", p); }
+
 std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& verdict, bool& passed) {
   std::string text;
   const auto out = std::back_inserter(text);
   std::size_t agree = 0;
-  std::size_t disagree = 0;
   std::size_t refuted = 0;
+  std::vector<const experiment::Row*> disagree;
+  std::vector<const experiment::Row*> untold;  // no theory, though the config did not say so
+  std::vector<const experiment::Row*> blind;
   std::size_t none = 0;
-  std::size_t blind = 0;
   for (const experiment::Row& row : rows) {
     agree += row.verdict == experiment::Verdict::agree ? 1 : 0;
-    disagree += row.verdict == experiment::Verdict::disagree ? 1 : 0;
     refuted += row.verdict == experiment::Verdict::refuted_as_expected ? 1 : 0;
     none += row.verdict == experiment::Verdict::no_theory ? 1 : 0;
-    blind += row.could_have_failed ? 0 : 1;
+    if (row.verdict == experiment::Verdict::disagree) disagree.push_back(&row);
+    if (row.verdict == experiment::Verdict::no_theory && row.cell->theory.name != "none") untold.push_back(&row);
+    if (!row.could_have_failed) blind.push_back(&row);
   }
   const double level = experiment::check_level(rows.size() * experiment::kChecksPerCell);
-  fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree, disagree, refuted, none);
-  fmt::format_to(out, "a check fails below p = {:.2g}: {:.0e} false alarms for the whole family of {} checks\n", level, experiment::kFamilyBudget,
-             rows.size() * experiment::kChecksPerCell);
+  fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree, disagree.size(), refuted, none);
+  fmt::format_to(out, "z, p: tokens per round, law of accepted and output law against theory; a check fails below p = {:.2g} ({:.0e} false alarms over {} checks).\n"
+                      "Cells with the same laws share random numbers, so their z lean the same way. Leak seen: of the draft's law into the output, rejected with power .99.\n",
+                 level, experiment::kFamilyBudget, rows.size() * experiment::kChecksPerCell);
   constexpr std::size_t kShown = 20;  // of each kind: a wrong base shows in every cell of a grid
-  std::size_t shown_disagree = 0;
-  std::size_t shown_blind = 0;
-  for (const experiment::Row& row : rows) {
-    if (row.verdict == experiment::Verdict::disagree && ++shown_disagree <= kShown)
-      fmt::format_to(out, "disagree: {} cell {}: tokens per round {:.6g}, theory {} says {}, z {:+.2f}, p of accepted {:.2g}, p of output {:.2g}{}\n", row.cell->experiment,
-                 row.cell->index, row.tokens_per_round(), row.cell->theory.name,
-                 row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing", row.agreement.z_tokens_per_round,
-                 row.agreement.p_accepted_law, row.agreement.p_output_law,
-                 row.cell->theory.expect_refuted ? " (this closed form was expected to be refuted)" : "");
-    if (!row.could_have_failed && ++shown_blind <= kShown)
-      fmt::format_to(out, "could not have failed: {} cell {}: the smallest leak that it sees is {:.2g} %, allowed: 1 %; raise rounds\n", row.cell->experiment,
-                 row.cell->index, 100.0 * row.agreement.smallest_leak);
-  }
-  if (shown_disagree > kShown) fmt::format_to(out, "disagree: {} further cells, see the table\n", shown_disagree - kShown);
-  if (shown_blind > kShown) fmt::format_to(out, "could not have failed: {} further cells, see \"leak seen\" in the table\n", shown_blind - kShown);
-  passed = disagree == 0 && blind == 0;
+  const auto list = [&](const std::vector<const experiment::Row*>& which, const std::string& what, const auto& describe) {
+    for (std::size_t i = 0; i < std::min(which.size(), kShown); ++i)
+      fmt::format_to(out, "{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));
+    if (which.size() > kShown) fmt::format_to(out, "{}: {} further cells, see the table\n", what, which.size() - kShown);
+  };
+  list(disagree, "disagree", [](const experiment::Row& row) {
+    return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}", row.tokens_per_round(), row.cell->theory.name,
+                       row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
+                       row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing", p_text(row.agreement.z_tokens_per_round),
+                       p_text(row.agreement.p_accepted_law), p_text(row.agreement.p_output_law),
+                       row.cell->theory.expect_refuted ? " (this closed form was expected to be refuted)" : "");
+  });
+  list(untold, "no theory", [](const experiment::Row&) { return std::string("nothing to hold tokens per round to; allowed: theory: {name: none} to say so"); });
+  list(blind, "could not have failed", [](const experiment::Row& row) {
+    const double leak = row.agreement.smallest_leak;
+    if (std::isnan(leak)) return std::string("it would not see any leak of the draft's law; raise rounds");
+    const double factor = leak / experiment::kPowerLeak;
+    return fmt::format("the smallest leak that it sees is {:.3g} %, allowed: 1 %; about {:.2g} rounds would do", 100.0 * leak,
+                       1.1 * factor * factor * static_cast<double>(row.counts.rounds));
+  });
+  passed = disagree.empty() && blind.empty() && untold.empty();
   verdict = passed ? "agree" : "disagree";
-  fmt::format_to(out, "theory and simulation {}\n", passed ? "agree" : (disagree > 0 ? "DISAGREE" : "agree, but not every cell could have failed"));
+  fmt::format_to(out, "{}\n", !disagree.empty() ? "theory and simulation DISAGREE"
+                               : !passed        ? "nothing disagrees, but not every cell was tested as it should be: exit 1"
+                               : none > 0       ? "theory and simulation agree where there is theory"
+                                                : "theory and simulation agree");
   return text;
+}
+
+// A folder's finished results are replaced by the same run's only.
+void guard_finished(const std::string& out, const std::string& identity, bool resume) {
+  const std::string path = out + "/manifest.yaml";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  std::string other;
+  try {
+    other = experiment::read_manifest(path).identity;
+  } catch (const BadInput&) {
+    other = "unreadable";
+  }
+  if (other != identity)
+    throw BadInput({out, 0, 0}, "holds the finished results of another run, allowed: another --out, or --force to replace them");
+  if (resume && !std::filesystem::exists(out + "/journal.txt", ignored)) fmt::print(stderr, "{} is finished already; running it again\n", out);
 }
 
 int simulate(const std::vector<std::string>& arguments, bool check) {
@@ -110,7 +142,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
       "threads", po::value<std::string>()->default_value(std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads))), "worker threads; results do not depend on them")(
       "seed", po::value<std::string>(), "instead of the configs' seed")(
       "shard", po::value<std::string>()->default_value("1/1"), "i/n: this process's share of every cell; join with specsim merge")(
-      "resume", "go on with the unfinished run in --out")("force", "drop an unfinished run in --out")(
+      "resume", "go on with the unfinished run in --out")("force", "drop an unfinished run in --out, or replace another run's results there")(
       "dry-run", "say what it would take, and stop")("quiet", "no table");
   po::variables_map values;
   if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
@@ -156,7 +188,10 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     run.journal = out + "/journal.txt";
     run.resume = values.count("resume") > 0;
     run.identity = fmt::format("{} {}/{}", experiment::identity(experiments), run.shard.index, run.shard.of);
-    if (values.count("force") > 0) remove_journal(run.journal);
+    if (values.count("force") > 0)
+      remove_journal(run.journal);
+    else
+      guard_finished(out, run.identity, run.resume);
     std::error_code ignored;
     resumable = std::filesystem::exists(run.journal, ignored);
   }
@@ -192,7 +227,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   if (whole) {
     experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& { return *result.facts[static_cast<std::size_t>(&row - rows.data())]; });
     std::string text;
-    if (values.count("quiet") == 0) text += experiment::table(rows);
+    if (values.count("quiet") == 0) text += experiment::table(rows, check);
     if (check) text += verdict_text(rows, verdict, passed);
     try {
       fmt::print("{}", text);
@@ -209,6 +244,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     manifest.shard = run.shard;
     manifest.threads = run.threads;
     manifest.cells = cells.size();
+    manifest.identity = run.identity;
     manifest.verdict = verdict;
     for (const experiment::Experiment& one : experiments) {
       manifest.files.push_back(one.file);

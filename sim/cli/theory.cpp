@@ -1,4 +1,6 @@
-// specsim theory: closed forms at given parameters.
+// specsim theory: closed forms at given parameters, or at what a server's log shows.
+#include "sim/base/check.h"
+#include "sim/base/token.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/theory/closed_forms.h"
@@ -8,9 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <sstream>
 
 namespace specsim::cli {
@@ -19,56 +21,203 @@ namespace po = boost::program_options;
 
 namespace {
 
-// Requests of unequal alpha, each of the same length: the truth, and the figures that pooling gives instead.
-void print_pooling(const std::string& list, int draft_length) {
-  std::vector<double> alphas;
-  std::istringstream parts(list);
-  for (std::string part; std::getline(parts, part, ',');) {
-    char* end = nullptr;
-    alphas.push_back(std::strtod(part.c_str(), &end));
-    if (part.empty() || *end != '\0' || !(alphas.back() >= 0.0 && alphas.back() <= 1.0))
-      throw BadInput({"--requests", 0, 0}, fmt::format("\"{}\", allowed: numbers in [0, 1] with commas between", part));
+constexpr int kLabel = 36;
+
+void line(const std::string& label, const std::string& text) { fmt::print("{:<{}}{}\n", label, kLabel, text); }
+
+double read_share(const std::string& text, const std::string& option) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(value >= 0.0 && value <= 1.0))
+    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: numbers in [0, 1] with commas between", text));
+  return value;
+}
+
+std::vector<std::string> split(const std::string& list, char mark) {
+  std::vector<std::string> parts;
+  std::istringstream stream(list);
+  for (std::string part; std::getline(stream, part, mark);) parts.push_back(part);
+  return parts;
+}
+
+std::vector<double> read_shares(const std::string& list, const std::string& option) {
+  std::vector<double> values;
+  for (const std::string& part : split(list, ',')) values.push_back(read_share(part, option));
+  if (values.empty() || values.size() > static_cast<std::size_t>(kMaxDraftLength))
+    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: 1 to {} numbers in [0, 1] with commas between", list, kMaxDraftLength));
+  return values;
+}
+
+// Acceptance by position: the last rate holds beyond the list.
+std::vector<double> first_rates(const std::vector<double>& rates, int draft_length) {
+  std::vector<double> first;
+  for (int j = 0; j < draft_length; ++j) first.push_back(rates[std::min<std::size_t>(static_cast<std::size_t>(j), rates.size() - 1)]);
+  return first;
+}
+
+// The constant alpha that gives this mean acceptance length (accepted + 1 per round) at this draft length.
+double alpha_of_length(double length, int draft_length) {
+  double low = 0.0;
+  double high = 1.0;
+  for (int i = 0; i < 80; ++i) {
+    const double middle = 0.5 * (low + high);
+    (theory::tokens_per_round(middle, draft_length) < length ? low : high) = middle;
   }
-  if (alphas.empty()) throw BadInput({"--requests", 0, 0}, "is empty, allowed: numbers in [0, 1] with commas between");
-  const std::vector<double> weights(alphas.size(), 1.0);
+  return 0.5 * (low + high);
+}
+
+std::string best_text(const theory::BestDraftLength& best) {
+  if (best.draft_length == 0) return "do not speculate: no draft length beats 1";
+  return fmt::format("{}{} (speedup {:.6f})", best.draft_length, best.draft_length == kMaxDraftLength ? " or more" : "", best.speedup);
+}
+
+theory::BestDraftLength best_of(const std::vector<double>& rates, const theory::RatioCost& cost) {
+  std::vector<double> tokens(kMaxDraftLength + 1);
+  for (int k = 0; k <= kMaxDraftLength; ++k) tokens[static_cast<std::size_t>(k)] = theory::tokens_per_round(first_rates(rates, k));
+  return theory::best_draft_length(std::span<const double>(tokens), cost);
+}
+
+void print_rates(const std::vector<double>& rates, int draft_length, const theory::RatioCost& cost) {
+  const bool constant = std::all_of(rates.begin(), rates.end(), [&](double a) { return a == rates[0]; });
+  const std::vector<double> own = first_rates(rates, draft_length);
+  const theory::RoundLaw law = theory::by_position(own);
+  const double tokens = law.mean_emitted();
+  line("tokens per round", fmt::format("{:.6f} (standard deviation {:.6f} from round to round)", tokens, std::sqrt(law.variance_emitted())));
+  if (draft_length > 0) {
+    std::string positions;
+    for (int j = 1; j <= draft_length; ++j) positions += fmt::format("{}{:.3f}", j > 1 ? ", " : "", law.tail(j));
+    line("as a server logs it", fmt::format("mean acceptance length {:.3f}, draft acceptance rate {:.1f} %", tokens, 100.0 * law.mean_accepted() / draft_length));
+    line("  per position", positions);
+  }
+  line("speedup", fmt::format("{:.6f}", draft_length > 0 ? theory::speedup(tokens, draft_length, cost) : 1.0));
+  std::string shares;
+  for (const double p : law.accepted) shares += fmt::format("{:.4f} ", p);
+  line("law of accepted", shares);
+  const theory::BestDraftLength best = best_of(rates, cost);
+  line("best draft length", best_text(best));
+  if (!constant) return;
+  const double alpha = rates[0];
+  if (best.draft_length > 0 && best.draft_length < kMaxDraftLength)
+    line("  continuous optimum", fmt::format("{:.4f} by Lambert W", theory::continuous_best_draft_length(alpha, cost)));
+  if (draft_length > 0) {
+    const auto even = theory::break_even_alpha(draft_length, cost);
+    line("break-even alpha at this length", even ? fmt::format("{:.6f}", *even) : "none: it always loses");
+  }
+  const auto any = theory::break_even_alpha_any(cost, kMaxDraftLength);
+  line("break-even alpha at the best length", any ? fmt::format("{:.6f} (draft length {})", any->alpha, any->draft_length) : "none: it always loses");
+  if (draft_length > 0) {
+    const theory::SpeedupSensitivity slope = theory::speedup_sensitivity(alpha, draft_length, cost);
+    line("speedup changes by", fmt::format("{:+.4f} for each .01 of alpha, {:+.4f} for each .01 of cost ratio", 0.01 * slope.by_alpha, 0.01 * slope.by_cost_ratio));
+  }
+}
+
+// Requests of unequal alpha, each of the same length in tokens: the truth, and the figures that pooling gives instead.
+void print_requests(const std::string& list, int draft_length, const theory::RatioCost& cost) {
+  std::vector<double> alphas;
+  std::vector<double> weights;
+  for (const std::string& part : split(list, ',')) {
+    const std::vector<std::string> pieces = split(part, ':');
+    if (pieces.empty() || pieces.size() > 2) throw BadInput({"--requests", 0, 0}, fmt::format("\"{}\", allowed: ALPHA or ALPHA:WEIGHT", part));
+    alphas.push_back(read_share(pieces[0], "--requests"));
+    char* end = nullptr;
+    weights.push_back(pieces.size() == 2 ? std::strtod(pieces[1].c_str(), &end) : 1.0);
+    if (end != nullptr && (*end != '\0' || !(weights.back() > 0.0) || std::isinf(weights.back())))
+      throw BadInput({"--requests", 0, 0}, fmt::format("\"{}\", allowed: ALPHA:WEIGHT with a weight above 0", part));
+  }
+  if (alphas.empty()) throw BadInput({"--requests", 0, 0}, "\"\", allowed: ALPHA[:WEIGHT] with commas between");
+  double total = 0.0;
+  for (const double w : weights) total += w;
+  const auto mixture = [&](int length) {
+    std::vector<theory::RequestType> types;
+    for (std::size_t i = 0; i < alphas.size(); ++i) types.push_back({weights[i], theory::constant_alpha(alphas[i], length)});
+    return theory::equal_tokens_limit(types);
+  };
+  fmt::print("\n{:<{}}{:>14}{:>12}  {}\n", "requests of equal length in tokens", kLabel, "tokens/round", "speedup", "best draft length");
+  const auto row = [&](const std::string& label, double tokens, const std::string& best) {
+    fmt::print("{:<{}}{:>14.6f}{:>12.6f}  {}\n", label, kLabel, tokens, theory::speedup(tokens, draft_length, cost), best);
+  };
+  double time_at_own_best = 0.0;
+  for (std::size_t i = 0; i < alphas.size(); ++i) {
+    const theory::BestDraftLength best = best_of({alphas[i]}, cost);
+    time_at_own_best += weights[i] / total / best.speedup;
+    row(fmt::format("  alpha {:g}, {:.0f} % of requests", alphas[i], 100.0 * weights[i] / total), theory::tokens_per_round(alphas[i], draft_length), best_text(best));
+  }
+  std::vector<double> tokens(kMaxDraftLength + 1, 1.0);
+  for (int k = 1; k <= kMaxDraftLength; ++k) tokens[static_cast<std::size_t>(k)] = mixture(k);
+  row("  together", mixture(draft_length), best_text(theory::best_draft_length(std::span<const double>(tokens), cost)));
+  line("  together, each at its own best", fmt::format("{:>26.6f}", 1.0 / time_at_own_best));
   const theory::PoolingFigures pooled = theory::pooling_figures(alphas, weights, draft_length);
-  fmt::print("\nrequests at alpha {}, draft length {}: tokens per round\n", fmt::join(alphas, ", "), draft_length);
-  fmt::print("{:<36}{:.6f}\n", "  equally many tokens each (truth)", pooled.equal_tokens);
-  fmt::print("{:<36}{:.6f}\n", "  equally many rounds each", pooled.equal_rounds);
-  fmt::print("{:<36}{:.6f} (alpha {:.6f})\n", "  formula at the mean alpha", pooled.at_mean_alpha, pooled.mean_alpha);
-  fmt::print("{:<36}{:.6f} (alpha {:.6f})\n", "  formula at the logged alpha", pooled.at_pooled_alpha, pooled.pooled_alpha);
+  fmt::print("what one pooled figure would say:\n");
+  row(fmt::format("  formula at the mean alpha {:.4f}", pooled.mean_alpha), pooled.at_mean_alpha, "");
+  row(fmt::format("  formula at the logged alpha {:.4f}", pooled.pooled_alpha), pooled.at_pooled_alpha, "");
+  row("  equally many rounds each", pooled.equal_rounds, "");
+}
+
+void print_forms(const std::vector<std::string>& wanted, const std::vector<double>& rates, int draft_length, double cost_ratio) {
+  theory::ClosedFormInputs inputs;
+  inputs.alpha = rates[0];
+  inputs.alpha_by_position = first_rates(rates, draft_length);
+  inputs.draft_length = draft_length;
+  inputs.cost_ratio = cost_ratio;
+  inputs.target_seconds = 1.0;
+  inputs.draft_seconds = cost_ratio;
+  fmt::print("\n");
+  for (const theory::ClosedForm& form : theory::closed_forms()) {
+    if (std::find(wanted.begin(), wanted.end(), "all") == wanted.end() && std::find(wanted.begin(), wanted.end(), form.name) == wanted.end()) continue;
+    theory::ClosedFormPrediction answer;
+    try {
+      answer = form.evaluate(inputs);
+    } catch (const InvariantBroken&) {  // defined from some draft length on
+      line(form.name, "not defined here");
+      continue;
+    }
+    std::string text;
+    if (answer.tokens_per_round) text += fmt::format("tokens per round {:.6f}  ", *answer.tokens_per_round);
+    if (answer.speedup) text += fmt::format("speedup {:.6f}  ", *answer.speedup);
+    if (answer.tokens_per_second) text += fmt::format("{:.6f} tokens per target pass  ", *answer.tokens_per_second);
+    line(form.name, fmt::format("{}{}{}", text, form.formula, form.known_wrong ? "  [known to be wrong]" : ""));
+  }
 }
 
 }  // namespace
 
 int theory_command(const std::vector<std::string>& arguments) {
   po::options_description options;
-  options.add_options()("alpha", po::value<double>()->required(), "acceptance at a position that is reached, 0 to 1")(
-      "draft-length", po::value<int>()->default_value(4), "tokens drafted per round")(
+  options.add_options()("alpha", po::value<double>(), "acceptance at a position that is reached (conditional), 0 to 1")(
+      "alphas", po::value<std::string>(), "A1,A2,...: the same by position, conditional on being reached; the last holds beyond")(
+      "position-rates", po::value<std::string>(), "R1,R2,...: by position as vLLM and llama.cpp log them: share of rounds that accepted it")(
+      "acceptance-rate", po::value<double>(), "accepted / drafted tokens at --draft-length, as logs show it")(
+      "mean-acceptance-length", po::value<double>(), "accepted + 1 per round at --draft-length, as logs show it")(
+      "requests", po::value<std::string>(), "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; what pooling them hides")(
+      "draft-length", po::value<int>()->default_value(4), "tokens drafted per round (num_speculative_tokens)")(
       "cost-ratio", po::value<double>(), "draft pass / target pass (default 0.05)")(
       "target-to-draft-ratio", po::value<double>(), "its inverse, instead")("verify-inflation", po::value<double>()->default_value(1.0), "target pass over draft_length + 1 tokens / over one")(
       "overhead", po::value<double>()->default_value(0.0), "host time of a round, in target passes")(
-      "requests", po::value<std::string>(), "A1,A2,...: several requests' alphas; shows what one pooled figure hides")("form", po::value<std::vector<std::string>>()->composing(), "also this closed form, by name (specsim list closed_form); all: every one");
+      "form", po::value<std::vector<std::string>>()->composing(), "also this closed form, by name (specsim list closed_form); all: every one");
   po::variables_map values;
-  if (!parse(arguments, options, "", "specsim theory --alpha A [--draft-length K] [--cost-ratio C]",
-             "  specsim theory --alpha 0.7 --draft-length 5 --cost-ratio 0.2\n  specsim theory --alpha 0.9 --target-to-draft-ratio 50 --form all\n  specsim theory --alpha 0.7 --requests 0.5,0.9\n", values))
+  if (!parse(arguments, options, "", "specsim theory ACCEPTANCE [--draft-length K] [--cost-ratio C]",
+             "  specsim theory --alpha 0.7 --draft-length 5 --cost-ratio 0.2\n"
+             "  specsim theory --acceptance-rate 0.62 --draft-length 5 --cost-ratio 0.08\n"
+             "  specsim theory --alphas 0.79,0.74,0.72,0.73,0.67 --draft-length 5\n"
+             "  specsim theory --requests 0.9:1,0.5:1 --draft-length 5 --cost-ratio 0.08\n"
+             "  specsim theory --alpha 0.9 --target-to-draft-ratio 50 --form all\n",
+             values))
     return 0;
-  const double alpha = values["alpha"].as<double>();
   const int draft_length = values["draft-length"].as<int>();
+  if (draft_length < 0 || draft_length > kMaxDraftLength) throw BadInput({"--draft-length", 0, 0}, fmt::format("{}, allowed: 0 to {}", draft_length, kMaxDraftLength));
   if (values.count("cost-ratio") > 0 && values.count("target-to-draft-ratio") > 0)
     throw BadInput({"--cost-ratio", 0, 0}, "given together with --target-to-draft-ratio, allowed: one of them");
-  const double cost_ratio = values.count("target-to-draft-ratio") > 0 ? 1.0 / values["target-to-draft-ratio"].as<double>()
-                            : values.count("cost-ratio") > 0          ? values["cost-ratio"].as<double>()
-                                                                      : 0.05;
-  if (values.count("target-to-draft-ratio") > 0 && !(values["target-to-draft-ratio"].as<double>() > 0.0))
-    throw BadInput({"--target-to-draft-ratio", 0, 0}, fmt::format("{}, allowed: above 0", values["target-to-draft-ratio"].as<double>()));
-  const theory::RatioCost cost{cost_ratio, values["verify-inflation"].as<double>(), values["overhead"].as<double>()};
-  if (!(alpha >= 0.0 && alpha <= 1.0)) throw BadInput({"--alpha", 0, 0}, fmt::format("{}, allowed: a number in [0, 1]", alpha));
-  if (draft_length < 0 || draft_length > kMaxDraftLength) throw BadInput({"--draft-length", 0, 0}, fmt::format("{}, allowed: 0 to {}", draft_length, kMaxDraftLength));
+  double cost_ratio = 0.05;
+  if (values.count("cost-ratio") > 0) cost_ratio = values["cost-ratio"].as<double>();
+  if (values.count("target-to-draft-ratio") > 0) {
+    const double ratio = values["target-to-draft-ratio"].as<double>();
+    if (!(ratio > 0.0)) throw BadInput({"--target-to-draft-ratio", 0, 0}, fmt::format("{}, allowed: above 0", ratio));
+    cost_ratio = 1.0 / ratio;
+  }
   if (!(cost_ratio >= 0.0) || std::isinf(cost_ratio)) throw BadInput({"--cost-ratio", 0, 0}, fmt::format("{}, allowed: at least 0", cost_ratio));
+  const theory::RatioCost cost{cost_ratio, values["verify-inflation"].as<double>(), values["overhead"].as<double>()};
   if (!(cost.verify_inflation > 0.0) || std::isinf(cost.verify_inflation)) throw BadInput({"--verify-inflation", 0, 0}, fmt::format("{}, allowed: above 0", cost.verify_inflation));
   if (!(cost.overhead >= 0.0) || std::isinf(cost.overhead)) throw BadInput({"--overhead", 0, 0}, fmt::format("{}, allowed: at least 0", cost.overhead));
-
   std::vector<std::string> wanted;
   if (values.count("form") > 0) wanted = values["form"].as<std::vector<std::string>>();
   for (const std::string& name : wanted) {
@@ -79,57 +228,51 @@ int theory_command(const std::vector<std::string>& arguments) {
     throw BadInput({"--form", 0, 0}, fmt::format("unknown closed form \"{}\"{} allowed: {}", name, near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
   }
 
-  const theory::RoundLaw law = theory::constant_alpha(alpha, draft_length);
-  fmt::print("alpha {:g}, draft length {}, cost ratio {:g}\n\n", alpha, draft_length, cost_ratio);
-  fmt::print("{:<36}{:.6f} (standard deviation {:.6f} per round)\n", "tokens per round", law.mean_emitted(), std::sqrt(law.variance_emitted()));
-  fmt::print("{:<36}{:.6f}\n", "speedup", draft_length > 0 ? theory::constant_alpha_speedup(alpha, draft_length, cost) : 1.0);
-  fmt::print("{:<36}", "law of accepted");
-  for (const double p : law.accepted) fmt::print("{:.4f} ", p);
-  fmt::print("\n");
-  const theory::BestDraftLength best = theory::best_draft_length(alpha, cost);
-  if (best.draft_length == 0)
-    fmt::print("{:<36}do not speculate: no draft length beats 1\n", "best draft length");
-  else
-    fmt::print("{:<36}{} (speedup {:.6f}; continuous optimum {:.4f} by Lambert W)\n", "best draft length", best.draft_length, best.speedup,
-               theory::continuous_best_draft_length(alpha, cost));
-  if (draft_length > 0) {
-    const auto even = theory::break_even_alpha(draft_length, cost);
-    fmt::print("{:<36}{}\n", "break-even alpha at this length", even ? fmt::format("{:.6f}", *even) : "none: it always loses");
-  }
-  const auto any = theory::break_even_alpha_any(cost);
-  fmt::print("{:<36}{}\n", "break-even alpha at the best length", any ? fmt::format("{:.6f} (draft length {})", any->alpha, any->draft_length) : "none: it always loses");
-
-  if (draft_length > 0) {
-    const theory::SpeedupSensitivity slope = theory::speedup_sensitivity(alpha, draft_length, cost);
-    fmt::print("{:<36}{:+.4f} for each .01 of alpha, {:+.4f} for each .01 of cost ratio\n", "speedup changes by", 0.01 * slope.by_alpha,
-               0.01 * slope.by_cost_ratio);
-  }
-  if (values.count("requests") > 0) print_pooling(values["requests"].as<std::string>(), draft_length);
-
-  if (!wanted.empty()) {
-    theory::ClosedFormInputs inputs;
-    inputs.alpha = alpha;
-    inputs.alpha_by_position.assign(static_cast<std::size_t>(draft_length), alpha);
-    inputs.draft_length = draft_length;
-    inputs.cost_ratio = cost_ratio;
-    inputs.target_seconds = 1.0;
-    inputs.draft_seconds = cost_ratio;
-    fmt::print("\n");
-    for (const theory::ClosedForm& form : theory::closed_forms()) {
-      if (std::find(wanted.begin(), wanted.end(), "all") == wanted.end() && std::find(wanted.begin(), wanted.end(), form.name) == wanted.end()) continue;
-      fmt::print("{:<36}", form.name);
-      theory::ClosedFormPrediction answer;
-      try {
-        answer = form.evaluate(inputs);
-      } catch (const InvariantBroken&) {
-        fmt::print("not defined here  ");
-      }
-      if (answer.tokens_per_round) fmt::print("tokens per round {:.6f}  ", *answer.tokens_per_round);
-      if (answer.speedup) fmt::print("speedup {:.6f}  ", *answer.speedup);
-      if (answer.tokens_per_second) fmt::print("{:.6f} tokens per target pass  ", *answer.tokens_per_second);
-      fmt::print("{}{}\n", form.formula, form.known_wrong ? "  [known to be wrong]" : "");
+  std::vector<double> rates;
+  std::string heading;
+  int given = 0;
+  const auto has = [&](const char* name) { return values.count(name) > 0; };
+  for (const char* name : {"alpha", "alphas", "position-rates", "acceptance-rate", "mean-acceptance-length"}) given += has(name) ? 1 : 0;
+  if (given > 1 || (given == 0 && !has("requests")))
+    throw BadInput({"specsim theory", 0, 0},
+                   fmt::format("{} ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, --mean-acceptance-length, or --requests", given));
+  if (has("alpha")) {
+    const double alpha = values["alpha"].as<double>();
+    if (!(alpha >= 0.0 && alpha <= 1.0)) throw BadInput({"--alpha", 0, 0}, fmt::format("{}, allowed: a number in [0, 1]", alpha));
+    rates = {alpha};
+    heading = fmt::format("alpha {:g}", alpha);
+  } else if (has("alphas")) {
+    rates = read_shares(values["alphas"].as<std::string>(), "--alphas");
+    heading = fmt::format("alpha by position {:g}", fmt::join(rates, ", "));
+  } else if (has("position-rates")) {
+    const std::vector<double> logged = read_shares(values["position-rates"].as<std::string>(), "--position-rates");
+    double before = 1.0;
+    for (const double rate : logged) {
+      if (rate > before) throw BadInput({"--position-rates", 0, 0}, fmt::format("{:g} after {:g}, allowed: rates that do not rise (for rates of reached positions use --alphas)", rate, before));
+      rates.push_back(before > 0.0 ? rate / before : 0.0);
+      before = rate;
     }
+    heading = fmt::format("alpha by position {:.4g}", fmt::join(rates, ", "));
+  } else if (has("acceptance-rate") || has("mean-acceptance-length")) {
+    if (draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0, allowed: the draft length at which the figure was logged");
+    const char* const name = has("acceptance-rate") ? "--acceptance-rate" : "--mean-acceptance-length";
+    const double length = has("acceptance-rate") ? 1.0 + draft_length * values["acceptance-rate"].as<double>() : values["mean-acceptance-length"].as<double>();
+    if (!(length >= 1.0 && length <= draft_length + 1.0))
+      throw BadInput({name, 0, 0}, has("acceptance-rate") ? fmt::format("{}, allowed: a number in [0, 1]", values["acceptance-rate"].as<double>())
+                                                          : fmt::format("{}, allowed: a number in [1, {}] at draft length {}", length, draft_length + 1, draft_length));
+    rates = {alpha_of_length(length, draft_length)};
+    heading = fmt::format("alpha {:.6g}, if it is the same at every position", rates[0]);
   }
+  if (!rates.empty()) {
+    fmt::print("{}, draft length {}, cost ratio {:g}\n\n", heading, draft_length, cost_ratio);
+    print_rates(rates, draft_length, cost);
+  }
+  if (has("requests")) {
+    if (draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0 with --requests, allowed: at least 1");
+    print_requests(values["requests"].as<std::string>(), draft_length, cost);
+  }
+  if (!wanted.empty() && rates.empty()) throw BadInput({"--form", 0, 0}, "given with --requests alone, allowed: with --alpha or another acceptance");
+  if (!wanted.empty()) print_forms(wanted, rates, draft_length, cost_ratio);
   return 0;
 }
 

@@ -48,8 +48,8 @@ std::string manifest_text(const Manifest& manifest) {
   utsname machine{};
   uname(&machine);
   std::string text = fmt::format(
-      "command: {}\nspecsim: {}\ncommit: {}\ndate: {}\nmachine: {{system: {}, processor: {}, cores: {}}}\nthreads: {}\nshard: {}\ncells: {}\nwall_seconds: {:.2f}\n",
-      quoted(manifest.command), quoted(manifest.version), quoted(manifest.commit), quoted(now()), quoted(std::string(machine.sysname) + " " + machine.machine),
+      "command: {}\nidentity: {}\nspecsim: {}\ncommit: {}\ndate: {}\nmachine: {{system: {}, processor: {}, cores: {}}}\nthreads: {}\nshard: {}\ncells: {}\nwall_seconds: {:.2f}\n",
+      quoted(manifest.command), quoted(manifest.identity), quoted(manifest.version), quoted(manifest.commit), quoted(now()), quoted(std::string(machine.sysname) + " " + machine.machine),
       quoted(processor()), sysconf(_SC_NPROCESSORS_ONLN), manifest.threads, quoted(fmt::format("{}/{}", manifest.shard.index, manifest.shard.of)),
       manifest.cells, manifest.wall_seconds);
   if (!manifest.verdict.empty()) text += fmt::format("verdict: {}\n", quoted(manifest.verdict));
@@ -72,6 +72,8 @@ Manifest read_manifest(const std::string& path) {
   if (std::sscanf(shard->text.c_str(), "%llu/%llu", &index, &of) != 2 || index < 1 || index > of)
     throw BadInput(shard->where, fmt::format("shard is \"{}\", allowed: i/n", shard->text));
   manifest.shard = {index, of};
+  if (const config::Value* identity = root.find("identity")) manifest.identity = identity->text;
+  if (const config::Value* commit = root.find("commit")) manifest.commit = commit->text;
   for (const config::Value& item : experiments->items) {
     const config::Value* file = item.find("file");
     const config::Value* config = item.find("config");

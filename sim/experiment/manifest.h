@@ -20,6 +20,7 @@ struct Manifest {
   double wall_seconds = 0.0;
   std::size_t cells = 0;
   std::string verdict;  // of check; "" for run
+  std::string identity;  // see identity()
 };
 
 std::string manifest_text(const Manifest& manifest);

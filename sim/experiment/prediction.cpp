@@ -94,6 +94,8 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
     const theory::Judgement judgement = theory::judge(cell.verifier, laws.target, laws.drafted, laws.draft_model);
     const auto c = static_cast<std::size_t>(context);
     facts.alpha[c][static_cast<std::size_t>(depth)] = judgement.alpha();
+    if (cell.one_hot_target && *std::max_element(laws.target.begin(), laws.target.end()) < 1.0)
+      throw BadInput({"", 0, 0}, cell.experiment + ": verifier " + cell.verifier + " met a target that is not one-hot, allowed: pair.target_sampling: {temperature: 0}, or a one_hot target");
     if (depth == 0) {
       const double share = 1.0 / static_cast<double>(contexts);
       facts.chi_squared += share * theory::chi_squared(laws.drafted, laws.target);

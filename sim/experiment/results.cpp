@@ -1,5 +1,6 @@
 #include "sim/experiment/results.h"
 
+#include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,6 +65,7 @@ double Row::drafted() const { return static_cast<double>(counts.rounds + counts.
 double Row::accepted() const { return sum_of(counts.accepted); }
 double Row::tries() const { return sum_of(counts.reached); }
 double Row::alpha() const { return tries() > 0.0 ? accepted() / tries() : kNaN; }
+double Row::draft_efficiency() const { return drafted() > 0.0 ? accepted() / drafted() : kNaN; }
 double Row::alpha_error() const { return ratio_error(counts.sequences, counts.sum_tries, counts.sum_accepted, counts.sum_tries_squared, counts.sum_tries_accepted, counts.sum_accepted_squared); }
 double Row::tokens_per_round() const { return static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds); }
 
@@ -90,6 +92,7 @@ const std::vector<Column>& columns() {
       {"alpha_theory", "1", "try-weighted expected acceptance at a position that is reached", [](const Row& r) { return theory_text(r.exact, r.exact.alpha); }},
       {"alpha", "1", "accepted / (accepted + rejections)", [](const Row& r) { return real_text(r.alpha()); }},
       {"alpha_se", "1", "from the spread of independent sequences", [](const Row& r) { return real_text(r.alpha_error()); }},
+      {"draft_efficiency", "1", "accepted / drafted, a server's draft acceptance rate", [](const Row& r) { return real_text(r.draft_efficiency()); }},
       {"tokens_per_round_theory", "tokens", "by the closed form in column theory", [](const Row& r) { return theory_text(r.judged_by, r.judged_by.tokens_per_round); }},
       {"tokens_per_round", "tokens", "emitted / rounds", [](const Row& r) { return real_text(r.tokens_per_round()); }},
       {"tokens_per_round_se", "tokens", "from the spread of independent sequences", [](const Row& r) { return real_text(r.tokens_per_round_error()); }},
@@ -168,6 +171,7 @@ std::string counts_csv(const std::vector<Row>& rows) {
 
 void add_counts_csv(const std::string& path, const std::string& text,
                     const std::map<std::pair<std::string, std::size_t>, decode::Counts*>& counts) {
+  std::map<decode::Counts*, std::map<std::string, std::uint64_t*>> slots_of;
   std::istringstream lines(text);
   std::string line;
   int number = 0;
@@ -188,45 +192,89 @@ void add_counts_csv(const std::string& path, const std::string& text,
     if (found == counts.end()) throw BadInput(where, fmt::format("cell {} of {} is not in the manifest's experiments", cells[1], cells[0]));
     const std::uint64_t index = read(cells[3]);
     const std::uint64_t value = read(cells[4]);
-    bool placed = false;
-    found->second->each([&](const char* name, std::size_t at, std::uint64_t& total) {
-      if (at == index && cells[2] == name) {
-        total += value;
-        placed = true;
-      }
-    });
+    std::map<std::string, std::uint64_t*>& slots = slots_of[found->second];
+    if (slots.empty())
+      found->second->each([&](const char* name, std::size_t at, std::uint64_t& total) { slots[fmt::format("{} {}", name, at)] = &total; });
+    const auto slot = slots.find(fmt::format("{} {}", cells[2], index));
+    const bool placed = slot != slots.end();
+    if (placed) *slot->second += value;
     if (!placed) throw BadInput(where, fmt::format("no count {}[{}] in this cell", cells[2], index));
   }
 }
 
 namespace {
 
-std::string table_of_one(const std::vector<Row>& rows) {
+// Column heads of the axes: the last word of the path, as many words as it takes to tell them apart.
+std::vector<std::string> axis_heads(const std::vector<std::string>& axes) {
+  std::vector<std::string> heads;
+  for (const std::string& axis : axes) {
+    std::size_t from = axis.rfind('.');
+    const auto same = [&](const std::string& tail) {
+      return std::count_if(axes.begin(), axes.end(), [&](const std::string& other) { return other.ends_with(tail); }) > 1;
+    };
+    while (from != std::string::npos && from > 0 && same(axis.substr(from))) from = axis.rfind('.', from - 1);
+    heads.push_back(from == std::string::npos ? axis : axis.substr(from + 1));
+  }
+  return heads;
+}
+
+// An axis value in few letters: scalars as they are, long maps by what sets them apart from the other values of the axis.
+std::string shown_value(const std::string& value, const std::vector<std::string>& others) {
+  constexpr std::size_t kWidth = 30;
+  if (value.size() <= kWidth) return value;
+  std::size_t common = value.size();
+  for (const std::string& other : others) {
+    if (other == value) continue;
+    std::size_t same = 0;
+    while (same < std::min(value.size(), other.size()) && value[same] == other[same]) ++same;
+    common = std::min(common, same);
+  }
+  const std::size_t from = common > 8 && common < value.size() ? common - 6 : 0;
+  std::string text = (from > 0 ? ".." : "") + value.substr(from);
+  return text.size() > kWidth ? text.substr(0, kWidth - 2) + ".." : text;
+}
+
+// Half the width of the 95 % interval of a mean over independent sequences; NaN below five of them.
+double half_width(const Row& row, double error) {
+  if (row.counts.sequences < 5 || std::isnan(error)) return kNaN;
+  const boost::math::students_t law(static_cast<double>(row.counts.sequences - 1));
+  return boost::math::quantile(boost::math::complement(law, 0.025)) * error;
+}
+
+double speedup_of(const Row& row) { return row.tokens_per_round() * row.speedup_per_token(); }
+
+std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
   const std::vector<std::string> axes = axes_of(rows);
   std::vector<std::vector<std::string>> cells;
   std::vector<std::string> head = {"cell"};
-  for (const std::string& axis : axes) head.push_back(axis.substr(axis.rfind('.') == std::string::npos ? 0 : axis.rfind('.') + 1));
-  for (const char* name : {"alpha", "tokens/round", "+-95%", "theory", "z", "speedup", "p accepted", "p output", "leak seen", "verdict"}) head.emplace_back(name);
+  for (std::string& name : axis_heads(axes)) head.push_back(std::move(name));
+  for (const char* name : {"alpha", "acc/drafted", "tokens/round", "+-95%", "speedup", "+-95%"}) head.emplace_back(name);
+  if (with_checks)
+    for (const char* name : {"theory", "z", "p accepted", "p output", "leak seen", "verdict"}) head.emplace_back(name);
   cells.push_back(head);
-  const auto short_real = [](double x, const char* format) { return std::isnan(x) ? std::string("-") : fmt::format(fmt::runtime(format), x); };
+  std::map<std::string, std::vector<std::string>> values;
+  for (const Row& row : rows)
+    for (const std::string& axis : axes) values[axis].push_back(axis_value(row, axis));
+  const auto text_of = [](double x, const char* format) { return std::isnan(x) ? std::string("-") : fmt::format(fmt::runtime(format), x); };
   for (const Row& row : rows) {
     std::vector<std::string> line = {std::to_string(row.cell->index)};
-    for (const std::string& axis : axes) {
-      std::string value = axis_value(row, axis);
-      if (value.size() > 28) value = value.substr(0, 25) + "...";
-      line.push_back(value);
+    for (const std::string& axis : axes) line.push_back(shown_value(axis_value(row, axis), values[axis]));
+    const double error = row.tokens_per_round_error();
+    line.push_back(text_of(row.alpha(), "{:.4f}"));
+    line.push_back(text_of(row.draft_efficiency(), "{:.4f}"));
+    line.push_back(text_of(row.tokens_per_round(), "{:.4f}"));
+    line.push_back(text_of(half_width(row, error), "{:.4f}"));
+    line.push_back(text_of(speedup_of(row), "{:.4f}"));
+    line.push_back(text_of(half_width(row, error * row.speedup_per_token()), "{:.4f}"));
+    if (with_checks) {
+      const bool known = row.judged_by.known;
+      line.push_back(known ? text_of(row.judged_by.tokens_per_round, "{:.4f}") : "-");
+      line.push_back(known ? text_of(row.agreement.z_tokens_per_round, "{:+.2f}") : "-");
+      line.push_back(text_of(row.agreement.p_accepted_law, "{:.2g}"));
+      line.push_back(text_of(row.agreement.p_output_law, "{:.2g}"));
+      line.push_back(std::isnan(row.agreement.smallest_leak) ? "-" : fmt::format("{:.2g}%", 100.0 * row.agreement.smallest_leak));
+      line.emplace_back(to_text(row.verdict));
     }
-    const bool known = row.judged_by.known;
-    line.push_back(short_real(row.alpha(), "{:.4f}"));
-    line.push_back(short_real(row.tokens_per_round(), "{:.4f}"));
-    line.push_back(short_real(1.96 * row.tokens_per_round_error(), "{:.4f}"));
-    line.push_back(known ? short_real(row.judged_by.tokens_per_round, "{:.4f}") : "-");
-    line.push_back(known ? short_real(row.agreement.z_tokens_per_round, "{:+.2f}") : "-");
-    line.push_back(short_real(row.tokens_per_round() * row.speedup_per_token(), "{:.3f}"));
-    line.push_back(short_real(row.agreement.p_accepted_law, "{:.2g}"));
-    line.push_back(short_real(row.agreement.p_output_law, "{:.2g}"));
-    line.push_back(std::isnan(row.agreement.smallest_leak) ? "-" : fmt::format("{:.2g}%", 100.0 * row.agreement.smallest_leak));
-    line.emplace_back(to_text(row.verdict));
     cells.push_back(line);
   }
   std::vector<std::size_t> width(head.size(), 0);
@@ -239,18 +287,39 @@ std::string table_of_one(const std::vector<Row>& rows) {
     out.erase(out.find_last_not_of(' ') + 1);
     text += out + "\n";
   }
+  // The answer that most sweeps are made for.
+  if (rows.size() > 1) {
+    const auto name = [&](const Row& row) {
+      std::string label;
+      const std::vector<std::string> heads = axis_heads(axes);
+      for (std::size_t i = 0; i < axes.size(); ++i)
+        label += fmt::format("{}{} {}", i > 0 ? ", " : "", heads[i], shown_value(axis_value(row, axes[i]), values[axes[i]]));
+      return label;
+    };
+    std::vector<const Row*> order;
+    for (const Row& row : rows)
+      if (row.counts.rounds > 0) order.push_back(&row);
+    std::stable_sort(order.begin(), order.end(), [](const Row* a, const Row* b) { return speedup_of(*a) > speedup_of(*b); });
+    if (order.size() > 1 && speedup_of(*order[0]) <= 1.0)
+      text += "no cell is faster than plain decoding: do not speculate\n";
+    else if (order.size() > 1 && speedup_of(*order[0]) > speedup_of(*order[1]))
+      text += fmt::format("fastest: {} (speedup {:.4f}); next: {} ({:.4f})\n", name(*order[0]), speedup_of(*order[0]), name(*order[1]), speedup_of(*order[1]));
+  }
+  const auto& shape = rows.front().cell->contexts->process->shape();
+  if (shape.contexts == 1 && std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.cell->contexts->pair(0).random(); }))
+    text += "a law here is random and was drawn once (context fixed): intervals hold for that draw; context: {process: iid} averages over draws\n";
   return text;
 }
 
 }  // namespace
 
-std::string table(const std::vector<Row>& rows) {
+std::string table(const std::vector<Row>& rows, bool with_checks) {
   std::string text;
   for (std::size_t begin = 0; begin < rows.size();) {
     std::size_t end = begin;
     while (end < rows.size() && rows[end].cell->experiment == rows[begin].cell->experiment) ++end;
     if (end - begin < rows.size()) text += fmt::format("{}{}\n", begin > 0 ? "\n" : "", rows[begin].cell->experiment);
-    text += table_of_one({rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.begin() + static_cast<std::ptrdiff_t>(end)});
+    text += table_of_one({rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.begin() + static_cast<std::ptrdiff_t>(end)}, with_checks);
     begin = end;
   }
   return text;

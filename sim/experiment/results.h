@@ -26,6 +26,7 @@ struct Row {
   [[nodiscard]] double drafted() const;
   [[nodiscard]] double accepted() const;
   [[nodiscard]] double tries() const;
+  [[nodiscard]] double draft_efficiency() const;  // accepted / drafted; NaN without drafts
   [[nodiscard]] double alpha() const;             // NaN without tries
   [[nodiscard]] double alpha_error() const;
   [[nodiscard]] double tokens_per_round() const;
@@ -47,8 +48,8 @@ void judge_rows(std::vector<Row>& rows, const std::function<const LawFacts&(cons
 
 std::string data_csv(const std::vector<Row>& rows);
 std::string counts_csv(const std::vector<Row>& rows);
-// The terminal's table: axes, theory, measured, interval, verdict.
-std::string table(const std::vector<Row>& rows);
+// The terminal's table: axes, measured figures and their intervals, the fastest cell; with checks, theory and p-values as well.
+std::string table(const std::vector<Row>& rows, bool with_checks);
 
 // Counts of the cells from counts.csv, added to `counts` (experiment, cell -> counts already sized). Throws BadInput with the
 // line of what does not fit.

@@ -1,12 +1,14 @@
 #include "sim/experiment/spec.h"
 
 #include "sim/base/check.h"
+#include "sim/decode/simulator.h"
 #include "sim/experiment/sweep.h"
 #include "sim/theory/closed_forms.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -125,7 +127,7 @@ void read_context(const Value& context, const Value& pair, Cell& cell, Diagnosti
   }
 }
 
-void read_decode(const Value& decode, Cell& cell, Diagnostics& diagnostics) {
+void read_decode(const Value& decode, Cell& cell, std::string& rule_text, Diagnostics& diagnostics) {
   const config::Arguments arguments = config::read_arguments(decode, decode_parameters(), {}, "decode", diagnostics);
   if (arguments.has("drafter")) {
     config::Arguments drafter;
@@ -145,9 +147,25 @@ void read_decode(const Value& decode, Cell& cell, Diagnostics& diagnostics) {
     cell.verifier = entry->info.name;
     cell.lossless = entry->lossless;
     cell.rule = entry->make(own);
+    cell.one_hot_target = entry->demands.one_hot_target;
+    rule_text = config::to_canonical_text(verifier);
     if (entry->demands.argmax_draft && !cell.chain.argmax)
       diagnostics.add(verifier.where, fmt::format("verifier {} with a sampled draft, allowed: drafter.selection: argmax", entry->info.name));
   }
+}
+
+// What sums of squares and addresses can hold.
+void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  const double tokens = cell.chain.draft_length + 1.0;
+  const double rounds_of_one = shape.request_tokens > 0 ? static_cast<double>(shape.request_tokens) : cell.sequence_rounds;
+  const double sequences = shape.request_tokens > 0 ? static_cast<double>(cell.work()) : std::ceil(static_cast<double>(cell.rounds) / cell.sequence_rounds);
+  const double tokens_of_one = shape.request_tokens > 0 ? rounds_of_one : rounds_of_one * tokens;
+  if (sequences * tokens_of_one * tokens_of_one > 1.8e19)
+    diagnostics.add(where, fmt::format("rounds is {}, allowed here: fewer, or shorter sequences: sums of squares over {:.3g} sequences of {:.3g} tokens exceed 64 bits",
+                                       cell.rounds, sequences, tokens_of_one));
+  if (shape.contexts == 0 && sequences > static_cast<double>(decode::kMaxFreshSequences))
+    diagnostics.add(where, fmt::format("rounds is {}, allowed with fresh laws: at most {} sequences of sequence_rounds", cell.rounds, decode::kMaxFreshSequences));
 }
 
 Cell read_cell(const Value& config, Diagnostics& diagnostics) {
@@ -161,6 +179,7 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
     diagnostics.add(top.where("experiment"), fmt::format("experiment is {}, allowed: a name without commas, quotes and line breaks", config::quote_for_message(cell.experiment)));
   if (top.has("experiment") && cell.experiment.empty()) diagnostics.add(top.where("experiment"), "experiment is \"\", allowed: a name");
 
+  std::string rule_text;  // the verifier with its arguments
   static const Value nothing;
   const Value* pair = config.find("pair");
   if (pair != nullptr) {
@@ -168,7 +187,7 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
     if (arguments.has("vocab")) cell.vocab = static_cast<int>(arguments.integer("vocab"));
   }
   read_context(top.value("context"), pair != nullptr ? *pair : nothing, cell, diagnostics);
-  if (const Value* decode = config.find("decode")) read_decode(*decode, cell, diagnostics);
+  if (const Value* decode = config.find("decode")) read_decode(*decode, cell, rule_text, diagnostics);
 
   config::Arguments cost;
   if (const cost::CostEntry* entry = choose(cost::cost_models(), top.value("cost"), "model", "cost", {}, cost, diagnostics))
@@ -192,9 +211,13 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
     }
   }
 
+  if (cell.theory.name == "none" && cell.theory.expect_refuted)
+    diagnostics.add(theory.where("expect"), "expect is \"refuted\" with name: none, allowed: refuted with a closed form's name");
+  if (cell.contexts != nullptr) check_sizes(cell, top.where("rounds"), diagnostics);
+
   const std::string laws = (pair != nullptr ? config::to_canonical_text(*pair) : "") + "|" + config::to_canonical_text(top.value("context"));
   cell.pairing_group = rng::hash_text(laws);
-  cell.preparation_key = fmt::format("{}|{}|{}|{}", laws, cell.verifier, cell.chain.argmax, cell.seed);
+  cell.preparation_key = fmt::format("{}|{}|{}|{}", laws, rule_text, cell.chain.argmax, cell.seed);
   return cell;
 }
 
@@ -294,6 +317,14 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
   for (const Override& override_ : overrides) {
     Value value = config::parse_text(override_.value, override_.shown, diagnostics);
     const Location where{override_.shown, 0, 0};
+    if (override_.path == "sweep" && value.is_map() && value.fields.empty()) {  // --set sweep={}: the base cell alone
+      std::erase_if(config.fields, [](const config::Field& field) { return field.key == "sweep"; });
+      continue;
+    }
+    if (Value* sweep = config.find("sweep"); sweep != nullptr && sweep->find(override_.path) != nullptr) {  // what is set is swept no more
+      std::erase_if(sweep->fields, [&](const config::Field& field) { return field.key == override_.path; });
+      if (sweep->fields.empty()) std::erase_if(config.fields, [](const config::Field& field) { return field.key == "sweep"; });
+    }
     constexpr std::string_view kAxis = "sweep.";
     if (override_.path.starts_with(kAxis) && override_.path.size() > kAxis.size())
       set_axis(config, override_.path.substr(kAxis.size()), std::move(value), where, diagnostics);

@@ -32,6 +32,7 @@ struct Cell {
   std::uint32_t sequence_rounds = 64;
   std::string verifier;
   bool lossless = true;
+  bool one_hot_target = false;  // the verifier's demand
   draft::Chain chain;
   TheoryChoice theory;
   std::shared_ptr<families::ContextModel> contexts;

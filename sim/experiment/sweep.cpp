@@ -74,7 +74,10 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
     }
   }
   // A sum of steps such as 0.1 + 0.1 + 0.1 should read 0.3.
-  for (Value& value : values) value.text = fmt::format("{:.12g}", std::stod(value.text));
+  for (Value& value : values) {
+    const double x = std::stod(value.text);
+    value.text = fmt::format("{:.15g}", std::abs(x) < 1e-12 * (to - from) ? 0.0 : x);
+  }
   return values;
 }
 
