@@ -122,7 +122,7 @@ std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& 
 void guard_finished(const std::string& out, const std::string& identity, bool resume) {
   const std::string path = out + "/manifest.yaml";
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;
   std::string other;
   try {
     other = experiment::read_manifest(path).identity;

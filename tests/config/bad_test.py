@@ -94,7 +94,8 @@ LINES = [
                                     "allowed: what specsim list prints, as KIND/NAME"),
     (["reference", "now"], "specsim reference: too many positional options have been specified on the command line"),
     # theory
-    (["theory"], "specsim theory: the option '--alpha' is required but missing"),
+    (["theory"], "specsim theory: 0 ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, "
+                 "--mean-acceptance-length, or --requests"),
     (["theory", "--alpha", "x"], "specsim theory: the argument ('x') for option '--alpha' is invalid"),
     (["theory", "--alpha", "1.1"], "--alpha: 1.1, allowed: a number in [0, 1]"),
     (["theory", "--alpha", "nan"], "--alpha: nan, allowed: a number in [0, 1]"),

@@ -1,13 +1,15 @@
-#!/ bin / bash
-# `specsim audit` on the committed configs : the known figures, losslessness, and a lossy verifier's exact bias.
-set - euo pipefail known =
-    $("$SPECSIM" audit configs / audit / known_pair.yaml) grep - q '^expected_accepted: *1\.111111111111$' < < <
-    "$known" grep - q '^expected_emitted: *2\.111111111111$' < < < "$known" grep - q '^verdict: lossless to 1e-12$' < < <
-    "$known" matched =
-        $("$SPECSIM" audit configs / audit / known_pair.yaml-- set decode.verifier = sample_match) grep -
-            q '^alpha: *0\.444444444444$' < < <
-        "$matched" #claim G5 : 4 / 9 where the token verifier has 2 / 3 grep - q '^verdict: lossless to 1e-12$' < < <
-        "$matched"[[$("$SPECSIM" audit configs / audit / markov.yaml | grep - c '^verdict: lossless to 1e-12$') == 2]] soft =
-            $("$SPECSIM" audit configs / audit / soft_argmax.yaml) grep - q '^verdict: not lossless' < < <
-            "$soft" grep - q ' 0  0\.500000000000  0\.833333333333 ' < < < "$soft" #target(m) / draft(m) =
-                .5 / .6 instead of .5 echo "audits as known"
+#!/bin/bash
+# `specsim audit` on the committed configs: the known figures, losslessness, and a lossy verifier's exact bias.
+set -euo pipefail
+known=$("$SPECSIM" audit configs/audit/known_pair.yaml)
+grep -q '^expected_accepted: *1\.111111111111$' <<<"$known"
+grep -q '^expected_emitted: *2\.111111111111$' <<<"$known"
+grep -q '^verdict: lossless to 1e-12$' <<<"$known"
+matched=$("$SPECSIM" audit configs/audit/known_pair.yaml --set decode.verifier=sample_match)
+grep -q '^alpha: *0\.444444444444$' <<<"$matched"  # claim G5: 4/9 where the token verifier has 2/3
+grep -q '^verdict: lossless to 1e-12$' <<<"$matched"
+[[ $("$SPECSIM" audit configs/audit/markov.yaml | grep -c '^verdict: lossless to 1e-12$') == 2 ]]
+soft=$("$SPECSIM" audit configs/audit/soft_argmax.yaml)
+grep -q '^verdict: not lossless' <<<"$soft"
+grep -q ' 0  0\.500000000000  0\.833333333333 ' <<<"$soft"  # target(m) / draft(m) = .5 / .6 instead of .5
+echo "audits as known"

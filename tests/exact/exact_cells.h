@@ -68,7 +68,7 @@ inline experiment::Cell second_pair(int draft_length, const std::string& verifie
 class ListedLaw final : public families::Law {
  public:
   explicit ListedLaw(testing::Law law) : law_(std::move(law)) {}
-  void draw(const families::LawAddress&, std::span<const double>, std::span<double> law) const override {
+  void draw(const families::LawAddress&, const families::TargetLaws&, std::span<double> law) const override {
     std::copy(law_.begin(), law_.end(), law.begin());
   }
 

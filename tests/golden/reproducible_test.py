@@ -351,10 +351,14 @@ class Reproducible(unittest.TestCase):
         self.passed(run("run", self.small, "--out", str(out), "--force", "--seed", "5"))
         self.assertNotEqual(results(out), self.small_results)
         self.assertFalse((out / "journal.txt").exists())
-        # --resume and --force where there is nothing to go on with, or to drop: a run like any other.
-        for option in ("--resume", "--force"):
-            self.passed(run("run", self.small, "--out", str(out), option))
-            self.assertEqual(results(out), self.small_results)
+        # Another run's finished results are not replaced without --force; one's own are.
+        self.refused(run("run", self.small, "--out", str(out)),
+                     f"{out}: holds the finished results of another run, allowed: another --out, or --force to replace them\n")
+        self.passed(run("run", self.small, "--out", str(out), "--force"))
+        self.assertEqual(results(out), self.small_results)
+        result = run("run", self.small, "--out", str(out), "--resume")
+        self.assertEqual((result.returncode, result.stderr), (0, f"{out} is finished already; running it again\n"))
+        self.assertEqual(results(out), self.small_results)
 
     def test_failure_leaves_no_journal(self):
         """A law that cannot be drawn in a late context is a mistake in the config, not an unfinished run."""
