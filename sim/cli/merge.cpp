@@ -1,4 +1,5 @@
 // specsim merge: counts of shards add up; everything else is computed anew.
+#include "sim/base/check.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
@@ -83,6 +84,13 @@ int merge_command(const std::vector<std::string>& arguments) {
   for (const auto& [index, directory] : seen) {
     const std::string path = directory + "/counts.csv";
     experiment::add_counts_csv(path, read_whole_file(path), counts);
+  }
+  for (const experiment::Row& row : rows) {
+    try {
+      experiment::check_complete(*row.cell, row.counts);
+    } catch (const InvariantBroken& broken) {
+      throw BadInput({directories.front(), 0, 0}, fmt::format("the shards' counts do not add up to the whole: {}", broken.what()));
+    }
   }
   experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& { return *facts[static_cast<std::size_t>(&row - rows.data())]; });
   make_directories(out);

@@ -228,7 +228,8 @@ Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& 
                                          : difference / prediction.tokens_per_round_error;
   agreement.p_tokens_per_round = normal_p(agreement.z_tokens_per_round);
   if (!certain && cell.chain.draft_length > 0) {
-    // A mean of rare events is not normal: where rejections or acceptances are few, the first position's are counted exactly.
+    // A mean of rare events is not normal: where rejections or acceptances are few, the first position's are counted
+    // exactly, or, where rounds are not alike or no law is claimed, only what holds for any law of that mean and spread is used.
     double tries = 0.0;
     for (const std::uint64_t n : counts.reached) tries += static_cast<double>(n);
     const double rare = tries * std::min(prediction.alpha, 1.0 - prediction.alpha);
@@ -236,7 +237,7 @@ Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& 
       const bool alike = prediction.accepted_law.size() == 1 && facts.classes.strata == 1;
       agreement.p_tokens_per_round = alike ? binomial_p(static_cast<double>(counts.accepted[0]), static_cast<double>(counts.reached[0]),
                                                         prediction.accepted_law[0].tail(1))
-                                           : kNaN;
+                                           : std::min(1.0, 1.0 / (agreement.z_tokens_per_round * agreement.z_tokens_per_round));  // Chebyshev
     }
   }
 

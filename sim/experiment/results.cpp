@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <sstream>
 
 namespace specsim::experiment {
@@ -14,6 +15,7 @@ namespace specsim::experiment {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr const char* kCountsHeader = "experiment,cell,name,index,value";
 
 double sum_of(const std::vector<std::uint64_t>& values) {
   double sum = 0.0;
@@ -160,7 +162,7 @@ std::string data_csv(const std::vector<Row>& rows) {
 }
 
 std::string counts_csv(const std::vector<Row>& rows) {
-  std::string text = "experiment,cell,name,index,value\n";
+  std::string text = std::string(kCountsHeader) + "\n";
   for (const Row& row : rows) {
     row.counts.each([&](const char* name, std::size_t index, std::uint64_t value) {
       if (value != 0) text += fmt::format("{},{},{},{},{}\n", csv_text(row.cell->experiment), row.cell->index, name, index, value);
@@ -172,12 +174,17 @@ std::string counts_csv(const std::vector<Row>& rows) {
 void add_counts_csv(const std::string& path, const std::string& text,
                     const std::map<std::pair<std::string, std::size_t>, decode::Counts*>& counts) {
   std::map<decode::Counts*, std::map<std::string, std::uint64_t*>> slots_of;
+  std::set<std::string> seen;
   std::istringstream lines(text);
   std::string line;
   int number = 0;
   while (std::getline(lines, line)) {
-    if (++number == 1) continue;
-    const Location where{path, number, 0};
+    const Location where{path, ++number, 0};
+    if (number == 1) {
+      if (line != kCountsHeader) throw BadInput(where, fmt::format("the header is \"{}\", allowed: {}", line.substr(0, 80), kCountsHeader));
+      continue;
+    }
+    if (!seen.insert(line.substr(0, line.rfind(','))).second) throw BadInput(where, "this count is given twice");
     std::vector<std::string> cells;
     std::istringstream parts(line);
     for (std::string part; std::getline(parts, part, ',');) cells.push_back(part);
@@ -187,7 +194,7 @@ void add_counts_csv(const std::string& path, const std::string& text,
       if (error != std::errc() || end != digits.data() + digits.size()) throw BadInput(where, fmt::format("\"{}\" is no count", digits));
       return value;
     };
-    if (cells.size() != 5) throw BadInput(where, fmt::format("{} fields, allowed: experiment,cell,name,index,value", cells.size()));
+    if (cells.size() != 5) throw BadInput(where, fmt::format("{} fields, allowed: {}", cells.size(), kCountsHeader));
     const auto found = counts.find({cells[0], read(cells[1])});
     if (found == counts.end()) throw BadInput(where, fmt::format("cell {} of {} is not in the manifest's experiments", cells[1], cells[0]));
     const std::uint64_t index = read(cells[3]);

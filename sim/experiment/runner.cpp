@@ -48,6 +48,12 @@ struct Task {
   std::uint64_t end_chunk = 0;
 };
 
+// Rounds that a cell will take; for requests a guess, half of what the least acceptance would need.
+double expected_rounds(const Cell& cell) {
+  const std::uint64_t request_tokens = cell.contexts->process->shape().request_tokens;
+  return request_tokens == 0 ? static_cast<double>(cell.rounds) : 0.5 * static_cast<double>(cell.work()) * static_cast<double>(request_tokens);
+}
+
 std::vector<Task> tasks_of(const Cell& cell, std::size_t index, const Shard& shard) {
   const decode::Prepared none;
   const std::uint64_t size = simulator_of(cell, none).chunk_size();
@@ -99,7 +105,7 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
     ++group->cells_left;
     group_of[i] = group.get();
     group->cells.push_back(i);
-    all_rounds += static_cast<double>(cells[i]->rounds) / static_cast<double>(options.shard.of);
+    all_rounds += expected_rounds(*cells[i]) / static_cast<double>(options.shard.of);
   }
   // Group by group, whatever the order of the grid's axes: few sets of tables are alive at a time.
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -177,7 +183,7 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
         }
         if (options.progress) {
           const std::lock_guard lock(progress_mutex);
-          done_rounds += static_cast<double>(cell.rounds) / static_cast<double>(options.shard.of) / static_cast<double>(done[task.cell].size());
+          done_rounds += expected_rounds(cell) / static_cast<double>(options.shard.of) / static_cast<double>(done[task.cell].size());
           options.progress(done_rounds, all_rounds);
         }
       }
@@ -219,14 +225,15 @@ RunEstimate estimate(const std::vector<const Cell*>& cells, unsigned threads) {
   result.cells = cells.size();
   std::set<std::string> groups;
   for (const Cell* cell : cells) {
-    result.rounds += static_cast<double>(cell->rounds);
+    const double rounds = expected_rounds(*cell);
+    result.rounds += rounds;
     const families::ContextShape& shape = cell->contexts->process->shape();
     const std::size_t bytes = decode::prepared_bytes(*cell->contexts, cell->vocab);
     result.largest_tables_bytes = std::max(result.largest_tables_bytes, bytes);
     if (shape.contexts == 0)
-      result.seconds += static_cast<double>(cell->rounds) * cell->vocab * (1 + cell->chain.draft_length) * kNsPerFreshToken * 1e-9;
+      result.seconds += rounds * cell->vocab * (1 + cell->chain.draft_length) * kNsPerFreshToken * 1e-9;
     else
-      result.seconds += static_cast<double>(cell->rounds) * kNsPerRound * 1e-9;
+      result.seconds += rounds * kNsPerRound * 1e-9;
     if (groups.insert(cell->preparation_key).second)
       result.seconds += static_cast<double>(cell->vocab) * std::max(shape.contexts, 1) * shape.depths * kNsPerPreparedToken * 1e-9;
   }
@@ -243,6 +250,12 @@ std::size_t available_memory() {
     unsigned long long kib = 0;
     if (std::sscanf(line.c_str(), "MemAvailable: %llu kB", &kib) == 1) available = static_cast<std::size_t>(kib) << 10;
   }
+  // A container may be allowed less than the machine has.
+  std::ifstream limit("/sys/fs/cgroup/memory.max");
+  std::ifstream used("/sys/fs/cgroup/memory.current");
+  std::size_t most = 0;
+  std::size_t now = 0;
+  if (limit >> most && used >> now) available = std::min(available, most > now ? most - now : 0);
   return available;
 }
 
