@@ -18,8 +18,8 @@ class InvariantBroken : public std::logic_error {
 }  // namespace specsim
 
 // SPECSIM_CHECK(n > 0, "n = {}", n): throws InvariantBroken with the expression, the place and the values.
-#define SPECSIM_CHECK(expression, ...)                                                              \
-  do {                                                                                              \
-    if (!(expression)) [[unlikely]]                                                                 \
-      ::specsim::fail_check(#expression, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__));           \
+#define SPECSIM_CHECK(expression, ...)                                                    \
+  do {                                                                                    \
+    if (!(expression)) [[unlikely]]                                                       \
+      ::specsim::fail_check(#expression, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -21,8 +21,7 @@ std::string join(const std::vector<Diagnostic>& list) {
 }
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -50,9 +49,7 @@ std::string to_string(const Location& where) {
   return fmt::format("{}:{}:{}", where.file, where.line, where.column);
 }
 
-void Diagnostics::add(Location where, std::string message) {
-  list_.push_back({std::move(where), std::move(message)});
-}
+void Diagnostics::add(Location where, std::string message) { list_.push_back({std::move(where), std::move(message)}); }
 
 void Diagnostics::throw_if_any() const {
   if (!list_.empty()) throw BadInput(list_);

@@ -17,13 +17,16 @@ int audit_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
   if (!parse(arguments, options, "config", "specsim audit CONFIG [options]",
              "  specsim audit configs/audit/known_pair.yaml\n"
-             "  specsim audit configs/audit/known_pair.yaml --set decode.verifier=sample_match --set decode.drafter.draft_length=3\n",
+             "  specsim audit configs/audit/known_pair.yaml --set decode.verifier=sample_match --set "
+             "decode.drafter.draft_length=3\n",
              values))
     return 0;
-  if (values.count("config") == 0) throw BadInput({"", 0, 0}, "specsim audit needs a config; specsim audit --help shows examples");
+  if (values.count("config") == 0)
+    throw BadInput({"", 0, 0}, "specsim audit needs a config; specsim audit --help shows examples");
   const std::vector<experiment::Experiment> experiments =
       read_experiments(values["config"].as<std::vector<std::string>>(),
-                       values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{}, values["seed"].as<std::string>());
+                       values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{},
+                       values["seed"].as<std::string>());
   bool broken = false;
   for (const experiment::Experiment& one : experiments) {
     for (const experiment::Cell& cell : one.cells) {

@@ -42,7 +42,9 @@ const std::vector<Command>& commands() {
 }
 
 void print_usage(std::FILE* out) {
-  fmt::print(out, "specsim {}: speculative decoding, simulated with the exact algorithm and held against theory\n\nusage: specsim COMMAND [options]\n\n",
+  fmt::print(out,
+             "specsim {}: speculative decoding, simulated with the exact algorithm and held against theory\n\nusage: specsim "
+             "COMMAND [options]\n\n",
              build_info::version);
   for (const Command& command : commands()) fmt::print(out, "  {:<10} {}\n", command.name, command.summary);
   fmt::print(out,
@@ -70,8 +72,8 @@ int dispatch(const std::vector<std::string>& arguments) {
     names.push_back(command.name);
   }
   const std::string near = nearest_name(name, names);
-  fmt::print(stderr, "specsim: unknown command \"{}\"{} allowed: {}\n", name, near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near),
-             fmt::join(names, ", "));
+  fmt::print(stderr, "specsim: unknown command \"{}\"{} allowed: {}\n", name,
+             near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", "));
   return 2;
 }
 
@@ -90,8 +92,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a write error like any other
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   specsim::cli::typed_line = "specsim";
-  for (const std::string& argument : arguments)
-    specsim::cli::typed_line += " " + specsim::cli::shell_word(argument);
+  for (const std::string& argument : arguments) specsim::cli::typed_line += " " + specsim::cli::shell_word(argument);
   try {
     const int status = specsim::cli::dispatch(arguments);
     specsim::cli::flush_output();

@@ -19,10 +19,12 @@ namespace po = boost::program_options;
 
 int merge_command(const std::vector<std::string>& arguments) {
   po::options_description options;
-  options.add_options()("out", po::value<std::string>()->required(), "directory for the joined data.csv, counts.csv and manifest.yaml");
+  options.add_options()("out", po::value<std::string>()->required(),
+                        "directory for the joined data.csv, counts.csv and manifest.yaml");
   po::variables_map values;
   if (!parse(arguments, options, "shard-dir", "specsim merge DIR... --out DIR",
-             "  specsim run configs/quickstart.yaml --shard 1/2 --out out/a\n  specsim run configs/quickstart.yaml --shard 2/2 --out out/b\n"
+             "  specsim run configs/quickstart.yaml --shard 1/2 --out out/a\n  specsim run configs/quickstart.yaml --shard 2/2 "
+             "--out out/b\n"
              "  specsim merge out/a out/b --out out/all\n",
              values))
     return 0;
@@ -32,7 +34,8 @@ int merge_command(const std::vector<std::string>& arguments) {
   const std::string out = values["out"].as<std::string>();
   std::error_code ignored;
   for (const std::string& directory : directories)
-    if (std::filesystem::equivalent(directory, out, ignored)) throw BadInput({"--out", 0, 0}, fmt::format("is {}, a directory to read from, allowed: another one", directory));
+    if (std::filesystem::equivalent(directory, out, ignored))
+      throw BadInput({"--out", 0, 0}, fmt::format("is {}, a directory to read from, allowed: another one", directory));
   if (std::filesystem::exists(out + "/journal.txt", ignored))
     throw BadInput({out + "/journal.txt", 0, 0}, "an unfinished run is here, allowed: another --out");
 
@@ -44,7 +47,8 @@ int merge_command(const std::vector<std::string>& arguments) {
   for (const std::string& directory : directories) {
     const std::string path = directory + "/manifest.yaml";
     if (std::filesystem::exists(directory + "/journal.txt", ignored))
-      throw BadInput({directory + "/journal.txt", 0, 0}, "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
+      throw BadInput({directory + "/journal.txt", 0, 0},
+                     "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
     experiment::Manifest own = experiment::read_manifest(path);
     Diagnostics diagnostics;
     std::vector<experiment::Experiment> parsed;
@@ -61,14 +65,21 @@ int merge_command(const std::vector<std::string>& arguments) {
       experiments = std::move(parsed);
       manifest = own;
     }
-    if (own.commit != manifest.commit) throw BadInput({path, 0, 0}, fmt::format("was made by commit {}, and {} by {}: shards of one run come from one program", own.commit, directories.front(), manifest.commit));
-    if (name != identity) throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", directories.front()));
-    if (own.shard.of != of) throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard.index, own.shard.of, of));
+    if (own.commit != manifest.commit)
+      throw BadInput({path, 0, 0}, fmt::format("was made by commit {}, and {} by {}: shards of one run come from one program",
+                                               own.commit, directories.front(), manifest.commit));
+    if (name != identity)
+      throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", directories.front()));
+    if (own.shard.of != of)
+      throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard.index, own.shard.of, of));
     const auto [place, added] = seen.emplace(own.shard.index, directory);
-    if (!added) throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, and so is {}: shards overlap", own.shard.index, of, place->second));
+    if (!added)
+      throw BadInput({path, 0, 0},
+                     fmt::format("is shard {}/{}, and so is {}: shards overlap", own.shard.index, of, place->second));
   }
   for (std::uint64_t i = 1; i <= of; ++i)
-    if (seen.count(i) == 0) throw BadInput({directories.front(), 0, 0}, fmt::format("shard {}/{} is missing: {} of {} given", i, of, seen.size(), of));
+    if (seen.count(i) == 0)
+      throw BadInput({directories.front(), 0, 0}, fmt::format("shard {}/{} is missing: {} of {} given", i, of, seen.size(), of));
 
   std::vector<const experiment::Cell*> cells;
   for (const experiment::Experiment& one : experiments)
@@ -89,10 +100,13 @@ int merge_command(const std::vector<std::string>& arguments) {
     try {
       experiment::check_complete(*row.cell, row.counts);
     } catch (const InvariantBroken& broken) {
-      throw BadInput({directories.front(), 0, 0}, fmt::format("the shards' counts do not add up to the whole: {}", broken.what()));
+      throw BadInput({directories.front(), 0, 0},
+                     fmt::format("the shards' counts do not add up to the whole: {}", broken.what()));
     }
   }
-  experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& { return *facts[static_cast<std::size_t>(&row - rows.data())]; });
+  experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& {
+    return *facts[static_cast<std::size_t>(&row - rows.data())];
+  });
   make_directories(out);
   manifest.command = command_line();
   manifest.version = build_info::version;

@@ -32,8 +32,9 @@ bool parse(const std::vector<std::string>& arguments, po::options_description op
     std::vector<std::string> names;
     for (const auto& option : shown.options()) names.push_back("--" + option->long_name());
     const std::string near = nearest_name(unknown.get_option_name(), names);
-    throw BadInput({"", 0, 0}, fmt::format("unknown option \"{}\"{} allowed: {}", unknown.get_option_name(),
-                                           near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+    throw BadInput({"", 0, 0},
+                   fmt::format("unknown option \"{}\"{} allowed: {}", unknown.get_option_name(),
+                               near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
   }
   if (values.count("help") > 0) {
     std::ostringstream text;
@@ -53,7 +54,8 @@ std::vector<Diagnostic> by_place(std::vector<Diagnostic> list) {
   for (const Diagnostic& diagnostic : list)
     if (std::find(files.begin(), files.end(), diagnostic.where.file) == files.end()) files.push_back(diagnostic.where.file);
   const auto place = [&](const Diagnostic& diagnostic) {
-    const int line = diagnostic.where.line > 0 ? diagnostic.where.line : std::numeric_limits<int>::max();  // what has no line is said last
+    const int line =
+        diagnostic.where.line > 0 ? diagnostic.where.line : std::numeric_limits<int>::max();  // what has no line is said last
     return std::pair(std::find(files.begin(), files.end(), diagnostic.where.file), line);
   };
   std::stable_sort(list.begin(), list.end(), [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
@@ -69,7 +71,8 @@ std::vector<experiment::Experiment> read_experiments(const std::vector<std::stri
   for (const std::string& set : sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0)
-      diagnostics.add({"--set", 0, 0}, fmt::format("{} is no path=value, allowed: a path and a value, as rounds=1e5", config::quote_for_message(set)));
+      diagnostics.add({"--set", 0, 0}, fmt::format("{} is no path=value, allowed: a path and a value, as rounds=1e5",
+                                                   config::quote_for_message(set)));
     else
       overrides.push_back({set.substr(0, equals), set.substr(equals + 1), "--set " + set.substr(0, equals)});
   }
@@ -79,7 +82,8 @@ std::vector<experiment::Experiment> read_experiments(const std::vector<std::stri
     experiments.push_back(experiment::read_experiment(file, overrides, diagnostics));
     for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
       if (experiments[i].name == experiments.back().name)
-        diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is in {} as well, allowed: one name each", experiments[i].name, experiments[i].file));
+        diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is in {} as well, allowed: one name each",
+                                                  experiments[i].name, experiments[i].file));
   }
   if (!diagnostics.empty()) throw BadInput(by_place(diagnostics.list()));
   return experiments;
@@ -113,7 +117,8 @@ void Progress::show(double done, double all) {
   if (terminal_) {
     constexpr int kWidth = 30;
     const auto filled = static_cast<std::size_t>(share * kWidth);
-    fmt::print(stderr, "\r[{}{}] {:5.1f}%  {:.3g} rounds/s  {} left\033[K", std::string(filled, '#'), std::string(kWidth - filled, '.'), 100.0 * share, rate, left);
+    fmt::print(stderr, "\r[{}{}] {:5.1f}%  {:.3g} rounds/s  {} left\033[K", std::string(filled, '#'),
+               std::string(kWidth - filled, '.'), 100.0 * share, rate, left);
     std::fflush(stderr);
   } else {
     fmt::print(stderr, "{:.1f}% of {:.3g} rounds, {:.3g} rounds/s, {} left\n", 100.0 * share, all, rate, left);

@@ -11,8 +11,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -84,9 +84,13 @@ std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& 
     if (!row.could_have_failed) blind.push_back(&row);
   }
   const double level = experiment::check_level(rows.size() * experiment::kChecksPerCell);
-  fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree, disagree.size(), refuted, none);
-  fmt::format_to(out, "z, p: tokens per round, law of accepted and output law against theory; a check fails below p = {:.2g} ({:.0e} false alarms over {} checks).\n"
-                      "Cells with the same laws share random numbers, so their z lean the same way. Leak seen: of the draft's law into the output, rejected with power .99.\n",
+  fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree,
+                 disagree.size(), refuted, none);
+  fmt::format_to(out,
+                 "z, p: tokens per round, law of accepted and output law against theory; a check fails below p = {:.2g} ({:.0e} "
+                 "false alarms over {} checks).\n"
+                 "Cells with the same laws share random numbers, so their z lean the same way. Leak seen: of the draft's law "
+                 "into the output, rejected with power .99.\n",
                  level, experiment::kFamilyBudget, rows.size() * experiment::kChecksPerCell);
   constexpr std::size_t kShown = 20;  // of each kind: a wrong base shows in every cell of a grid
   const auto list = [&](const std::vector<const experiment::Row*>& which, const std::string& what, const auto& describe) {
@@ -95,13 +99,17 @@ std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& 
     if (which.size() > kShown) fmt::format_to(out, "{}: {} further cells, see the table\n", what, which.size() - kShown);
   };
   list(disagree, "disagree", [](const experiment::Row& row) {
-    return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}", row.tokens_per_round(), row.cell->theory.name,
+    return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
+                       row.tokens_per_round(), row.cell->theory.name,
                        row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
-                       row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing", p_text(row.agreement.z_tokens_per_round),
-                       p_text(row.agreement.p_accepted_law), p_text(row.agreement.p_output_law),
+                       row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing",
+                       p_text(row.agreement.z_tokens_per_round), p_text(row.agreement.p_accepted_law),
+                       p_text(row.agreement.p_output_law),
                        row.cell->theory.expect_refuted ? " (this closed form was expected to be refuted)" : "");
   });
-  list(untold, "no theory", [](const experiment::Row&) { return std::string("nothing to hold tokens per round to; allowed: theory: {name: none} to say so"); });
+  list(untold, "no theory", [](const experiment::Row&) {
+    return std::string("nothing to hold tokens per round to; allowed: theory: {name: none} to say so");
+  });
   list(blind, "could not have failed", [](const experiment::Row& row) {
     const double leak = row.agreement.smallest_leak;
     if (std::isnan(leak)) return std::string("it would not see any leak of the draft's law; raise rounds");
@@ -111,10 +119,11 @@ std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& 
   });
   passed = disagree.empty() && blind.empty() && untold.empty();
   verdict = passed ? "agree" : "disagree";
-  fmt::format_to(out, "{}\n", !disagree.empty() ? "theory and simulation DISAGREE"
-                               : !passed        ? "nothing disagrees, but not every cell was tested as it should be: exit 1"
-                               : none > 0       ? "theory and simulation agree where there is theory"
-                                                : "theory and simulation agree");
+  fmt::format_to(out, "{}\n",
+                 !disagree.empty() ? "theory and simulation DISAGREE"
+                 : !passed         ? "nothing disagrees, but not every cell was tested as it should be: exit 1"
+                 : none > 0        ? "theory and simulation agree where there is theory"
+                                   : "theory and simulation agree");
   return text;
 }
 
@@ -131,18 +140,22 @@ void guard_finished(const std::string& out, const std::string& identity, bool re
   }
   if (other != identity)
     throw BadInput({out, 0, 0}, "holds the finished results of another run, allowed: another --out, or --force to replace them");
-  if (resume && !std::filesystem::exists(out + "/journal.txt", ignored)) fmt::print(stderr, "{} is finished already; running it again\n", out);
+  if (resume && !std::filesystem::exists(out + "/journal.txt", ignored))
+    fmt::print(stderr, "{} is finished already; running it again\n", out);
 }
 
 int simulate(const std::vector<std::string>& arguments, bool check) {
   const std::string name = check ? "check" : "run";
   po::options_description options;
-  options.add_options()("set", po::value<std::vector<std::string>>()->composing(), "path=value: override the configs, e.g. --set rounds=1e5")(
+  options.add_options()("set", po::value<std::vector<std::string>>()->composing(),
+                        "path=value: override the configs, e.g. --set rounds=1e5")(
       "out", po::value<std::string>(), "directory for data.csv, counts.csv and manifest.yaml")(
-      "threads", po::value<std::string>()->default_value(std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads))), "worker threads; results do not depend on them")(
-      "seed", po::value<std::string>(), "instead of the configs' seed")(
-      "shard", po::value<std::string>()->default_value("1/1"), "i/n: this process's share of every cell; join with specsim merge")(
-      "resume", "go on with the unfinished run in --out")("force", "drop an unfinished run in --out, or replace another run's results there")(
+      "threads",
+      po::value<std::string>()->default_value(std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads))),
+      "worker threads; results do not depend on them")("seed", po::value<std::string>(), "instead of the configs' seed")(
+      "shard", po::value<std::string>()->default_value("1/1"),
+      "i/n: this process's share of every cell; join with specsim merge")("resume", "go on with the unfinished run in --out")(
+      "force", "drop an unfinished run in --out, or replace another run's results there")(
       "dry-run", "say what it would take, and stop")("quiet", "no table");
   po::variables_map values;
   if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
@@ -153,20 +166,27 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
                          name),
              values))
     return 0;
-  if (values.count("config") == 0) throw BadInput({"", 0, 0}, fmt::format("specsim {} needs a config; specsim {} --help shows examples", name, name));
+  if (values.count("config") == 0)
+    throw BadInput({"", 0, 0}, fmt::format("specsim {} needs a config; specsim {} --help shows examples", name, name));
   const double started = wall_clock();
   experiment::RunOptions run;
   run.threads = read_threads(values["threads"].as<std::string>());
   run.shard = read_shard(values["shard"].as<std::string>());
   const std::string out = values.count("out") > 0 ? values["out"].as<std::string>() : "";
   if (values.count("out") > 0 && out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
-  if (run.shard.of > 1 && check) throw BadInput({"--shard", 0, 0}, "given to specsim check, allowed: specsim run for each shard, then specsim merge, which judges the whole");
-  if (run.shard.of > 1 && out.empty() && values.count("dry-run") == 0) throw BadInput({"--shard", 0, 0}, "given without --out, allowed: with --out, since specsim merge needs the counts");
-  if (values.count("resume") > 0 && out.empty()) throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
-  if (values.count("resume") > 0 && values.count("force") > 0) throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
+  if (run.shard.of > 1 && check)
+    throw BadInput({"--shard", 0, 0},
+                   "given to specsim check, allowed: specsim run for each shard, then specsim merge, which judges the whole");
+  if (run.shard.of > 1 && out.empty() && values.count("dry-run") == 0)
+    throw BadInput({"--shard", 0, 0}, "given without --out, allowed: with --out, since specsim merge needs the counts");
+  if (values.count("resume") > 0 && out.empty())
+    throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
+  if (values.count("resume") > 0 && values.count("force") > 0)
+    throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
   const std::vector<experiment::Experiment> experiments =
       read_experiments(values["config"].as<std::vector<std::string>>(),
-                       values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{}, values.count("seed") > 0 ? values["seed"].as<std::string>() : "");
+                       values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{},
+                       values.count("seed") > 0 ? values["seed"].as<std::string>() : "");
   std::vector<const experiment::Cell*> cells;
   for (const experiment::Experiment& one : experiments)
     for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
@@ -174,11 +194,12 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   const experiment::RunEstimate needs = experiment::estimate(cells, run.threads);
   const std::size_t available = experiment::available_memory();
   if (values.count("dry-run") > 0)
-    fmt::print("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.0f} s on {} threads\n", needs.cells, needs.rounds,
-               bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), needs.seconds, run.threads);
+    fmt::print("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.0f} s on {} threads\n", needs.cells,
+               needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), needs.seconds, run.threads);
   if (needs.memory_bytes > available)
     throw BadInput({experiments.front().file, 0, 0},
-                   fmt::format("needs {} for the tables of its contexts, this machine has {} available; allowed: a smaller vocabulary or pool, fewer --threads, or context.fresh",
+                   fmt::format("needs {} for the tables of its contexts, this machine has {} available; allowed: a smaller "
+                               "vocabulary or pool, fewer --threads, or context.fresh",
                                bytes_text(needs.memory_bytes), bytes_text(available)));
   if (values.count("dry-run") > 0) return 0;
 
@@ -209,7 +230,9 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   }
   progress.finish();
   if (!result.finished) {
-    fmt::print(stderr, "stopped before the end; {}\n", out.empty() ? "nothing was kept (no --out)" : fmt::format("the same command with --resume goes on ({})", run.journal));
+    fmt::print(
+        stderr, "stopped before the end; {}\n",
+        out.empty() ? "nothing was kept (no --out)" : fmt::format("the same command with --resume goes on ({})", run.journal));
     return 1;
   }
 
@@ -225,7 +248,9 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   const bool whole = run.shard.of == 1;
   std::exception_ptr unread;
   if (whole) {
-    experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& { return *result.facts[static_cast<std::size_t>(&row - rows.data())]; });
+    experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& {
+      return *result.facts[static_cast<std::size_t>(&row - rows.data())];
+    });
     std::string text;
     if (values.count("quiet") == 0) text += experiment::table(rows, check);
     if (check) text += verdict_text(rows, verdict, passed);
@@ -255,7 +280,9 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     write_whole_file(out + "/counts.csv", experiment::counts_csv(rows));
     write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
     remove_journal(run.journal);
-    fmt::print("wrote {}/{}\n", out, whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)");
+    fmt::print(
+        "wrote {}/{}\n", out,
+        whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)");
   }
   if (unread != nullptr) std::rethrow_exception(unread);
   return passed ? 0 : 1;

@@ -44,14 +44,16 @@ std::vector<double> read_shares(const std::string& list, const std::string& opti
   std::vector<double> values;
   for (const std::string& part : split(list, ',')) values.push_back(read_share(part, option));
   if (values.empty() || values.size() > static_cast<std::size_t>(kMaxDraftLength))
-    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: 1 to {} numbers in [0, 1] with commas between", list, kMaxDraftLength));
+    throw BadInput({option, 0, 0},
+                   fmt::format("\"{}\", allowed: 1 to {} numbers in [0, 1] with commas between", list, kMaxDraftLength));
   return values;
 }
 
 // Acceptance by position: the last rate holds beyond the list.
 std::vector<double> first_rates(const std::vector<double>& rates, int draft_length) {
   std::vector<double> first;
-  for (int j = 0; j < draft_length; ++j) first.push_back(rates[std::min<std::size_t>(static_cast<std::size_t>(j), rates.size() - 1)]);
+  for (int j = 0; j < draft_length; ++j)
+    first.push_back(rates[std::min<std::size_t>(static_cast<std::size_t>(j), rates.size() - 1)]);
   return first;
 }
 
@@ -68,12 +70,14 @@ double alpha_of_length(double length, int draft_length) {
 
 std::string best_text(const theory::BestDraftLength& best) {
   if (best.draft_length == 0) return "do not speculate: no draft length beats 1";
-  return fmt::format("{}{} (speedup {:.6f})", best.draft_length, best.draft_length == kMaxDraftLength ? " or more" : "", best.speedup);
+  return fmt::format("{}{} (speedup {:.6f})", best.draft_length, best.draft_length == kMaxDraftLength ? " or more" : "",
+                     best.speedup);
 }
 
 theory::BestDraftLength best_of(const std::vector<double>& rates, const theory::RatioCost& cost) {
   std::vector<double> tokens(kMaxDraftLength + 1);
-  for (int k = 0; k <= kMaxDraftLength; ++k) tokens[static_cast<std::size_t>(k)] = theory::tokens_per_round(first_rates(rates, k));
+  for (int k = 0; k <= kMaxDraftLength; ++k)
+    tokens[static_cast<std::size_t>(k)] = theory::tokens_per_round(first_rates(rates, k));
   return theory::best_draft_length(std::span<const double>(tokens), cost);
 }
 
@@ -82,11 +86,13 @@ void print_rates(const std::vector<double>& rates, int draft_length, const theor
   const std::vector<double> own = first_rates(rates, draft_length);
   const theory::RoundLaw law = theory::by_position(own);
   const double tokens = law.mean_emitted();
-  line("tokens per round", fmt::format("{:.6f} (standard deviation {:.6f} from round to round)", tokens, std::sqrt(law.variance_emitted())));
+  line("tokens per round",
+       fmt::format("{:.6f} (standard deviation {:.6f} from round to round)", tokens, std::sqrt(law.variance_emitted())));
   if (draft_length > 0) {
     std::string positions;
     for (int j = 1; j <= draft_length; ++j) positions += fmt::format("{}{:.3f}", j > 1 ? ", " : "", law.tail(j));
-    line("as a server logs it", fmt::format("mean acceptance length {:.3f}, draft acceptance rate {:.1f} %", tokens, 100.0 * law.mean_accepted() / draft_length));
+    line("as a server logs it", fmt::format("mean acceptance length {:.3f}, draft acceptance rate {:.1f} %", tokens,
+                                            100.0 * law.mean_accepted() / draft_length));
     line("  per position", positions);
   }
   line("speedup", fmt::format("{:.6f}", draft_length > 0 ? theory::speedup(tokens, draft_length, cost) : 1.0));
@@ -104,10 +110,12 @@ void print_rates(const std::vector<double>& rates, int draft_length, const theor
     line("break-even alpha at this length", even ? fmt::format("{:.6f}", *even) : "none: it always loses");
   }
   const auto any = theory::break_even_alpha_any(cost, kMaxDraftLength);
-  line("break-even alpha at the best length", any ? fmt::format("{:.6f} (draft length {})", any->alpha, any->draft_length) : "none: it always loses");
+  line("break-even alpha at the best length",
+       any ? fmt::format("{:.6f} (draft length {})", any->alpha, any->draft_length) : "none: it always loses");
   if (draft_length > 0) {
     const theory::SpeedupSensitivity slope = theory::speedup_sensitivity(alpha, draft_length, cost);
-    line("speedup changes by", fmt::format("{:+.4f} for each .01 of alpha, {:+.4f} for each .01 of cost ratio", 0.01 * slope.by_alpha, 0.01 * slope.by_cost_ratio));
+    line("speedup changes by", fmt::format("{:+.4f} for each .01 of alpha, {:+.4f} for each .01 of cost ratio",
+                                           0.01 * slope.by_alpha, 0.01 * slope.by_cost_ratio));
   }
 }
 
@@ -117,7 +125,8 @@ void print_requests(const std::string& list, int draft_length, const theory::Rat
   std::vector<double> weights;
   for (const std::string& part : split(list, ',')) {
     const std::vector<std::string> pieces = split(part, ':');
-    if (pieces.empty() || pieces.size() > 2) throw BadInput({"--requests", 0, 0}, fmt::format("\"{}\", allowed: ALPHA or ALPHA:WEIGHT", part));
+    if (pieces.empty() || pieces.size() > 2)
+      throw BadInput({"--requests", 0, 0}, fmt::format("\"{}\", allowed: ALPHA or ALPHA:WEIGHT", part));
     alphas.push_back(read_share(pieces[0], "--requests"));
     char* end = nullptr;
     weights.push_back(pieces.size() == 2 ? std::strtod(pieces[1].c_str(), &end) : 1.0);
@@ -132,7 +141,8 @@ void print_requests(const std::string& list, int draft_length, const theory::Rat
     for (std::size_t i = 0; i < alphas.size(); ++i) types.push_back({weights[i], theory::constant_alpha(alphas[i], length)});
     return theory::equal_tokens_limit(types);
   };
-  fmt::print("\n{:<{}}{:>14}{:>12}  {}\n", "requests of equal length in tokens", kLabel, "tokens/round", "speedup", "best draft length");
+  fmt::print("\n{:<{}}{:>14}{:>12}  {}\n", "requests of equal length in tokens", kLabel, "tokens/round", "speedup",
+             "best draft length");
   const auto row = [&](const std::string& label, double tokens, const std::string& best) {
     fmt::print("{:<{}}{:>14.6f}{:>12.6f}  {}\n", label, kLabel, tokens, theory::speedup(tokens, draft_length, cost), best);
   };
@@ -140,7 +150,8 @@ void print_requests(const std::string& list, int draft_length, const theory::Rat
   for (std::size_t i = 0; i < alphas.size(); ++i) {
     const theory::BestDraftLength best = best_of({alphas[i]}, cost);
     time_at_own_best += weights[i] / total / best.speedup;
-    row(fmt::format("  alpha {:g}, {:.0f} % of requests", alphas[i], 100.0 * weights[i] / total), theory::tokens_per_round(alphas[i], draft_length), best_text(best));
+    row(fmt::format("  alpha {:g}, {:.0f} % of requests", alphas[i], 100.0 * weights[i] / total),
+        theory::tokens_per_round(alphas[i], draft_length), best_text(best));
   }
   std::vector<double> tokens(kMaxDraftLength + 1, 1.0);
   for (int k = 1; k <= kMaxDraftLength; ++k) tokens[static_cast<std::size_t>(k)] = mixture(k);
@@ -163,7 +174,9 @@ void print_forms(const std::vector<std::string>& wanted, const std::vector<doubl
   inputs.draft_seconds = cost_ratio;
   fmt::print("\n");
   for (const theory::ClosedForm& form : theory::closed_forms()) {
-    if (std::find(wanted.begin(), wanted.end(), "all") == wanted.end() && std::find(wanted.begin(), wanted.end(), form.name) == wanted.end()) continue;
+    if (std::find(wanted.begin(), wanted.end(), "all") == wanted.end() &&
+        std::find(wanted.begin(), wanted.end(), form.name) == wanted.end())
+      continue;
     theory::ClosedFormPrediction answer;
     try {
       answer = form.evaluate(inputs);
@@ -185,15 +198,19 @@ int theory_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("alpha", po::value<double>(), "acceptance at a position that is reached (conditional), 0 to 1")(
       "alphas", po::value<std::string>(), "A1,A2,...: the same by position, conditional on being reached; the last holds beyond")(
-      "position-rates", po::value<std::string>(), "R1,R2,...: by position as vLLM and llama.cpp log them: share of rounds that accepted it")(
+      "position-rates", po::value<std::string>(),
+      "R1,R2,...: by position as vLLM and llama.cpp log them: share of rounds that accepted it")(
       "acceptance-rate", po::value<double>(), "accepted / drafted tokens at --draft-length, as logs show it")(
       "mean-acceptance-length", po::value<double>(), "accepted + 1 per round at --draft-length, as logs show it")(
-      "requests", po::value<std::string>(), "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; what pooling them hides")(
+      "requests", po::value<std::string>(),
+      "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; what pooling them hides")(
       "draft-length", po::value<int>()->default_value(4), "tokens drafted per round (num_speculative_tokens)")(
-      "cost-ratio", po::value<double>(), "draft pass / target pass (default 0.05)")(
-      "target-to-draft-ratio", po::value<double>(), "its inverse, instead")("verify-inflation", po::value<double>()->default_value(1.0), "target pass over draft_length + 1 tokens / over one")(
+      "cost-ratio", po::value<double>(), "draft pass / target pass (default 0.05)")("target-to-draft-ratio", po::value<double>(),
+                                                                                    "its inverse, instead")(
+      "verify-inflation", po::value<double>()->default_value(1.0), "target pass over draft_length + 1 tokens / over one")(
       "overhead", po::value<double>()->default_value(0.0), "host time of a round, in target passes")(
-      "form", po::value<std::vector<std::string>>()->composing(), "also this closed form, by name (specsim list closed_form); all: every one");
+      "form", po::value<std::vector<std::string>>()->composing(),
+      "also this closed form, by name (specsim list closed_form); all: every one");
   po::variables_map values;
   if (!parse(arguments, options, "", "specsim theory ACCEPTANCE [--draft-length K] [--cost-ratio C]",
              "  specsim theory --alpha 0.7 --draft-length 5 --cost-ratio 0.2\n"
@@ -204,7 +221,8 @@ int theory_command(const std::vector<std::string>& arguments) {
              values))
     return 0;
   const int draft_length = values["draft-length"].as<int>();
-  if (draft_length < 0 || draft_length > kMaxDraftLength) throw BadInput({"--draft-length", 0, 0}, fmt::format("{}, allowed: 0 to {}", draft_length, kMaxDraftLength));
+  if (draft_length < 0 || draft_length > kMaxDraftLength)
+    throw BadInput({"--draft-length", 0, 0}, fmt::format("{}, allowed: 0 to {}", draft_length, kMaxDraftLength));
   if (values.count("cost-ratio") > 0 && values.count("target-to-draft-ratio") > 0)
     throw BadInput({"--cost-ratio", 0, 0}, "given together with --target-to-draft-ratio, allowed: one of them");
   double cost_ratio = 0.05;
@@ -214,10 +232,13 @@ int theory_command(const std::vector<std::string>& arguments) {
     if (!(ratio > 0.0)) throw BadInput({"--target-to-draft-ratio", 0, 0}, fmt::format("{}, allowed: above 0", ratio));
     cost_ratio = 1.0 / ratio;
   }
-  if (!(cost_ratio >= 0.0) || std::isinf(cost_ratio)) throw BadInput({"--cost-ratio", 0, 0}, fmt::format("{}, allowed: at least 0", cost_ratio));
+  if (!(cost_ratio >= 0.0) || std::isinf(cost_ratio))
+    throw BadInput({"--cost-ratio", 0, 0}, fmt::format("{}, allowed: at least 0", cost_ratio));
   const theory::RatioCost cost{cost_ratio, values["verify-inflation"].as<double>(), values["overhead"].as<double>()};
-  if (!(cost.verify_inflation > 0.0) || std::isinf(cost.verify_inflation)) throw BadInput({"--verify-inflation", 0, 0}, fmt::format("{}, allowed: above 0", cost.verify_inflation));
-  if (!(cost.overhead >= 0.0) || std::isinf(cost.overhead)) throw BadInput({"--overhead", 0, 0}, fmt::format("{}, allowed: at least 0", cost.overhead));
+  if (!(cost.verify_inflation > 0.0) || std::isinf(cost.verify_inflation))
+    throw BadInput({"--verify-inflation", 0, 0}, fmt::format("{}, allowed: above 0", cost.verify_inflation));
+  if (!(cost.overhead >= 0.0) || std::isinf(cost.overhead))
+    throw BadInput({"--overhead", 0, 0}, fmt::format("{}, allowed: at least 0", cost.overhead));
   std::vector<std::string> wanted;
   if (values.count("form") > 0) wanted = values["form"].as<std::vector<std::string>>();
   for (const std::string& name : wanted) {
@@ -225,17 +246,22 @@ int theory_command(const std::vector<std::string>& arguments) {
     std::vector<std::string> names = {"all"};
     for (const theory::ClosedForm& form : theory::closed_forms()) names.push_back(form.name);
     const std::string near = nearest_name(name, names);
-    throw BadInput({"--form", 0, 0}, fmt::format("unknown closed form \"{}\"{} allowed: {}", name, near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+    throw BadInput({"--form", 0, 0},
+                   fmt::format("unknown closed form \"{}\"{} allowed: {}", name,
+                               near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
   }
 
   std::vector<double> rates;
   std::string heading;
   int given = 0;
   const auto has = [&](const char* name) { return values.count(name) > 0; };
-  for (const char* name : {"alpha", "alphas", "position-rates", "acceptance-rate", "mean-acceptance-length"}) given += has(name) ? 1 : 0;
+  for (const char* name : {"alpha", "alphas", "position-rates", "acceptance-rate", "mean-acceptance-length"})
+    given += has(name) ? 1 : 0;
   if (given > 1 || (given == 0 && !has("requests")))
     throw BadInput({"specsim theory", 0, 0},
-                   fmt::format("{} ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, --mean-acceptance-length, or --requests", given));
+                   fmt::format("{} ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, "
+                               "--acceptance-rate, --mean-acceptance-length, or --requests",
+                               given));
   if (has("alpha")) {
     const double alpha = values["alpha"].as<double>();
     if (!(alpha >= 0.0 && alpha <= 1.0)) throw BadInput({"--alpha", 0, 0}, fmt::format("{}, allowed: a number in [0, 1]", alpha));
@@ -248,18 +274,26 @@ int theory_command(const std::vector<std::string>& arguments) {
     const std::vector<double> logged = read_shares(values["position-rates"].as<std::string>(), "--position-rates");
     double before = 1.0;
     for (const double rate : logged) {
-      if (rate > before) throw BadInput({"--position-rates", 0, 0}, fmt::format("{:g} after {:g}, allowed: rates that do not rise (for rates of reached positions use --alphas)", rate, before));
+      if (rate > before)
+        throw BadInput(
+            {"--position-rates", 0, 0},
+            fmt::format("{:g} after {:g}, allowed: rates that do not rise (for rates of reached positions use --alphas)", rate,
+                        before));
       rates.push_back(before > 0.0 ? rate / before : 0.0);
       before = rate;
     }
     heading = fmt::format("alpha by position {:.4g}", fmt::join(rates, ", "));
   } else if (has("acceptance-rate") || has("mean-acceptance-length")) {
-    if (draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0, allowed: the draft length at which the figure was logged");
+    if (draft_length == 0)
+      throw BadInput({"--draft-length", 0, 0}, "0, allowed: the draft length at which the figure was logged");
     const char* const name = has("acceptance-rate") ? "--acceptance-rate" : "--mean-acceptance-length";
-    const double length = has("acceptance-rate") ? 1.0 + draft_length * values["acceptance-rate"].as<double>() : values["mean-acceptance-length"].as<double>();
+    const double length = has("acceptance-rate") ? 1.0 + draft_length * values["acceptance-rate"].as<double>()
+                                                 : values["mean-acceptance-length"].as<double>();
     if (!(length >= 1.0 && length <= draft_length + 1.0))
-      throw BadInput({name, 0, 0}, has("acceptance-rate") ? fmt::format("{}, allowed: a number in [0, 1]", values["acceptance-rate"].as<double>())
-                                                          : fmt::format("{}, allowed: a number in [1, {}] at draft length {}", length, draft_length + 1, draft_length));
+      throw BadInput({name, 0, 0}, has("acceptance-rate")
+                                       ? fmt::format("{}, allowed: a number in [0, 1]", values["acceptance-rate"].as<double>())
+                                       : fmt::format("{}, allowed: a number in [1, {}] at draft length {}", length,
+                                                     draft_length + 1, draft_length));
     rates = {alpha_of_length(length, draft_length)};
     heading = fmt::format("alpha {:.6g}, if it is the same at every position", rates[0]);
   }
@@ -271,7 +305,8 @@ int theory_command(const std::vector<std::string>& arguments) {
     if (draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0 with --requests, allowed: at least 1");
     print_requests(values["requests"].as<std::string>(), draft_length, cost);
   }
-  if (!wanted.empty() && rates.empty()) throw BadInput({"--form", 0, 0}, "given with --requests alone, allowed: with --alpha or another acceptance");
+  if (!wanted.empty() && rates.empty())
+    throw BadInput({"--form", 0, 0}, "given with --requests alone, allowed: with --alpha or another acceptance");
   if (!wanted.empty()) print_forms(wanted, rates, draft_length, cost_ratio);
   return 0;
 }

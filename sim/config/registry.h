@@ -54,7 +54,8 @@ class Registry {
   }
 
  private:
-  static std::string unknown_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names, const std::string& all) {
+  static std::string unknown_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names,
+                                  const std::string& all) {
     const std::string near = nearest_name(name, names);
     return "unknown " + kind + " \"" + name + "\"" + (near.empty() ? "," : ", did you mean \"" + near + "\"?") +
            " allowed: " + all;

@@ -13,8 +13,8 @@ namespace specsim::decode {
 constexpr std::uint32_t kLanes = 256;
 
 struct ChunkPlan {
-  std::uint64_t first_sequence = 0;   // a multiple of kLanes
-  std::uint64_t rounds = 0;           // in all, dealt out sequence by sequence; for requests: the number of requests
+  std::uint64_t first_sequence = 0;  // a multiple of kLanes
+  std::uint64_t rounds = 0;          // in all, dealt out sequence by sequence; for requests: the number of requests
   std::uint32_t sequence_rounds = 64;
 };
 

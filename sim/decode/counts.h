@@ -19,7 +19,8 @@ struct Counts {
   Counts(int draft_length, int strata, int classes);
 
   std::uint64_t rounds = 0;      // whole rounds
-  std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short; in reached, accepted, accepted_law, output and cut_emitted, in nothing else
+  std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short; in reached, accepted, accepted_law, output and
+                                 // cut_emitted, in nothing else
   std::uint64_t emitted = 0;
   std::uint64_t cut_emitted = 0;
   std::uint64_t sequences = 0;
@@ -33,11 +34,13 @@ struct Counts {
   std::uint64_t sum_tries_squared = 0;
   std::uint64_t sum_tries_accepted = 0;
   std::uint64_t sum_accepted_squared = 0;
-  std::vector<std::uint64_t> reached;        // [draft_length]: rounds that judged this position
-  std::vector<std::uint64_t> accepted;       // [draft_length]: rounds that accepted it
-  std::vector<std::uint64_t> accepted_law;   // [strata][draft_length + 1]: rounds, cut ones too, by stratum at their start and accepted count
-  std::vector<std::uint64_t> output;         // [strata][classes]: emitted tokens by class
-  std::vector<std::uint64_t> pairs;          // [kPairBins][kPairBins]: neighbours in the emitted text by ratio bin, where there is one stratum
+  std::vector<std::uint64_t> reached;   // [draft_length]: rounds that judged this position
+  std::vector<std::uint64_t> accepted;  // [draft_length]: rounds that accepted it
+  std::vector<std::uint64_t>
+      accepted_law;  // [strata][draft_length + 1]: rounds, cut ones too, by stratum at their start and accepted count
+  std::vector<std::uint64_t> output;  // [strata][classes]: emitted tokens by class
+  std::vector<std::uint64_t>
+      pairs;  // [kPairBins][kPairBins]: neighbours in the emitted text by ratio bin, where there is one stratum
 
   void add(const Counts& other);
   // Adds one sequence to the sums: its whole rounds, how many of them accepted every draft, and the tokens that they emitted.

@@ -9,7 +9,8 @@ namespace specsim::decode {
 namespace {
 
 // Upper edges of draft/target; finer near 1, where most of the mass of a good draft lies.
-constexpr std::array<double, kRatioBins - 1> kEdges = {0.05, 0.2, 0.4, 0.6, 0.75, 0.88, 0.96, 1.0, 1.04, 1.12, 1.25, 1.5, 2.0, 3.0, 6.0};
+constexpr std::array<double, kRatioBins - 1> kEdges = {0.05, 0.2,  0.4,  0.6, 0.75, 0.88, 0.96, 1.0,
+                                                       1.04, 1.12, 1.25, 1.5, 2.0,  3.0,  6.0};
 
 int ratio_bin(double target, double draft) {
   if (!(target > 0.0)) return kImpossible;

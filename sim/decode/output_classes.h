@@ -17,10 +17,10 @@ constexpr int kTopTokens = 64;
 constexpr int kMaxClasses = kFirstTopToken + kTopTokens;
 
 struct OutputClasses {
-  int count = kFirstTopToken;            // kFirstTopToken, or more with top tokens
-  std::vector<std::uint16_t> of_token;   // [vocab]
-  std::vector<double> target_mass;       // [count]: the target's probability of each class
-  std::vector<double> draft_mass;        // [count]: the draft's
+  int count = kFirstTopToken;              // kFirstTopToken, or more with top tokens
+  std::vector<std::uint16_t> of_token;     // [vocab]
+  std::vector<double> target_mass;         // [count]: the target's probability of each class
+  std::vector<double> draft_mass;          // [count]: the draft's
   std::vector<std::uint8_t> bin_of_class;  // [count]: the ratio bin (or kImpossible) that a class lies in
 };
 

@@ -24,14 +24,20 @@ class PreparedContexts {
   static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths);
 
   // Fills one context's tables at one depth. `classes` of depth 0 stand for the context.
-  void prepare(int context, int depth, const verify::PositionRule& rule, const verify::PositionLaws& laws, const OutputClasses& classes,
-               math::AliasScratch& scratch);
+  void prepare(int context, int depth, const verify::PositionRule& rule, const verify::PositionLaws& laws,
+               const OutputClasses& classes, math::AliasScratch& scratch);
 
   [[nodiscard]] std::uint64_t vocab() const { return vocab_; }
   [[nodiscard]] std::uint64_t depths() const { return depths_; }
-  [[nodiscard]] const std::uint64_t* draft(std::uint64_t context, std::uint64_t depth) const { return at(draft_, context, depth); }
-  [[nodiscard]] const std::uint64_t* accept(std::uint64_t context, std::uint64_t depth) const { return at(accept_, context, depth); }
-  [[nodiscard]] const std::uint64_t* rejected(std::uint64_t context, std::uint64_t depth) const { return at(rejected_, context, depth); }
+  [[nodiscard]] const std::uint64_t* draft(std::uint64_t context, std::uint64_t depth) const {
+    return at(draft_, context, depth);
+  }
+  [[nodiscard]] const std::uint64_t* accept(std::uint64_t context, std::uint64_t depth) const {
+    return at(accept_, context, depth);
+  }
+  [[nodiscard]] const std::uint64_t* rejected(std::uint64_t context, std::uint64_t depth) const {
+    return at(rejected_, context, depth);
+  }
   [[nodiscard]] const std::uint64_t* bonus(std::uint64_t context) const { return bonus_.data() + context * vocab_; }
 
  private:

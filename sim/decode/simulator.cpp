@@ -21,7 +21,8 @@ bool judged_apart(Kind kind) { return kind == Kind::markov || kind == Kind::regi
 
 // The name of a text position's laws; below 2^63, which theory's own sample of pairs leaves to it.
 std::uint64_t fresh_context(std::uint64_t sequence, std::uint64_t text_position) {
-  SPECSIM_CHECK(sequence < kMaxFreshSequences && text_position < std::uint64_t{1} << 32, "sequence {}, position {}", sequence, text_position);
+  SPECSIM_CHECK(sequence < kMaxFreshSequences && text_position < std::uint64_t{1} << 32, "sequence {}, position {}", sequence,
+                text_position);
   return sequence << 32 | text_position;
 }
 
@@ -153,10 +154,11 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
 
   // u is uniform if y was drawn from the target: see kFreshClasses.
   const auto judge = [&](Token y, std::uint64_t place) {
-    const std::uint64_t word = rng::philox_words({rng::counter_word0(rng::Purpose::judge, 0), static_cast<std::uint32_t>(place),
-                                                  static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)},
-                                                 draw_key_)
-                                   .first;
+    const std::uint64_t word =
+        rng::philox_words({rng::counter_word0(rng::Purpose::judge, 0), static_cast<std::uint32_t>(place),
+                           static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)},
+                          draw_key_)
+            .first;
     double over = 0.0;    // mass of the tokens that the draft makes too likely
     double before = 0.0;  // mass of the tokens of y's own part that come before y
     const bool y_over = drafted[y] > target[y];

@@ -33,7 +33,7 @@ struct Prepared {
   int class_count = kFirstTopToken;
   std::vector<std::uint8_t> bin_of_class;
   int strata = 1;
-  std::vector<std::uint32_t> stratum;      // [contexts]; empty: one stratum
+  std::vector<std::uint32_t> stratum;  // [contexts]; empty: one stratum
 };
 
 // Draws every context's laws and builds the tables; without `tables`, only what the judging of counts needs. `observer`
@@ -65,7 +65,8 @@ constexpr std::uint32_t kFreshJudged = 8;
 
 class Simulator {
  public:
-  Simulator(const PreparationPlan& plan, const Prepared& prepared, rng::Key draw_key, int draft_length, std::uint32_t sequence_rounds);
+  Simulator(const PreparationPlan& plan, const Prepared& prepared, rng::Key draw_key, int draft_length,
+            std::uint32_t sequence_rounds);
   [[nodiscard]] Counts empty_counts() const;
   // Rounds (requests: sequences) that a whole chunk holds.
   [[nodiscard]] std::uint64_t chunk_size() const;

@@ -33,9 +33,9 @@ struct ShippedBehaviour {
 struct RoundSetup {
   const PreparedContexts* tables = nullptr;
   const families::ContextProcess* process = nullptr;
-  rng::Key key;               // of the context process
+  rng::Key key;  // of the context process
   std::uint32_t draft_length = 0;
-  bool matches = false;       // verify::PositionRule::matches
+  bool matches = false;  // verify::PositionRule::matches
   int classes = 0;
   const std::uint8_t* bin_of_class = nullptr;  // [classes], see output_classes.h
   const std::uint32_t* stratum = nullptr;      // [contexts]; nullptr: one stratum
@@ -54,7 +54,6 @@ struct Lanes {
   std::array<std::uint64_t, kLanes> rounds_left{};  // rounds to do; for requests: 0 once the request is done
 };
 
-
 // The steps of a position, each a short loop over arrays that stay in the first-level cache. One loop that does
 // everything runs out of registers and takes twice as long.
 
@@ -62,7 +61,8 @@ enum class Source { draft, rejected, bonus };
 
 template <bool kMoves>
 void draw(const PreparedContexts& tables, Source source, std::uint64_t depth, const std::uint32_t* __restrict lanes,
-          const std::uint32_t* __restrict context, const std::uint64_t* __restrict words, std::uint32_t count, Token* __restrict token) {
+          const std::uint32_t* __restrict context, const std::uint64_t* __restrict words, std::uint32_t count,
+          Token* __restrict token) {
   const std::uint64_t vocab = tables.vocab();
   const std::uint64_t* const base = source == Source::bonus      ? tables.bonus(0)
                                     : source == Source::rejected ? tables.rejected(0, depth)
@@ -111,8 +111,8 @@ struct Tally {
   std::uint64_t* pairs = nullptr;   // [kPairBins + 1][classes]
   std::uint64_t* output = nullptr;  // [strata][classes]
 
-  void emitted(const std::uint32_t* __restrict lanes, const std::uint64_t* __restrict entry, const std::uint32_t* __restrict counted,
-               std::uint32_t count, Lanes& lane) const {
+  void emitted(const std::uint32_t* __restrict lanes, const std::uint64_t* __restrict entry,
+               const std::uint32_t* __restrict counted, std::uint32_t count, Lanes& lane) const {
     constexpr std::uint64_t kClassMask = (1U << kClassBits) - 1;
     const auto classes = static_cast<std::uint64_t>(setup->classes);
     const std::uint8_t* const bin = setup->bin_of_class;
@@ -192,16 +192,19 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
       const std::uint32_t judged = on;
       stopped_before[position] = off;
       words.draft_accept(round, position, plan.first_sequence, going.data(), judged, draft_words.data(), accept_words.data());
-      detail::draw<kMoves>(tables, detail::Source::draft, depth, going.data(), lane.context.data(), draft_words.data(), judged, token.data());
+      detail::draw<kMoves>(tables, detail::Source::draft, depth, going.data(), lane.context.data(), draft_words.data(), judged,
+                           token.data());
       detail::look_up<kMoves>(tables, depth, going.data(), lane.context.data(), token.data(), judged, entry.data());
       if (setup.matches) {
-        detail::draw<kMoves>(tables, detail::Source::bonus, 0, going.data(), lane.context.data(), accept_words.data(), judged, wanted.data());
+        detail::draw<kMoves>(tables, detail::Source::bonus, 0, going.data(), lane.context.data(), accept_words.data(), judged,
+                             wanted.data());
         for (std::uint32_t i = 0; i < judged; ++i) {
           accepted[i] = wanted[i] == token[i] ? 1 : 0;
           mismatch[going[i]] = wanted[i];
         }
       } else {
-        for (std::uint32_t i = 0; i < judged; ++i) accepted[i] = Behaviour::accepts(accept_words[i], entry[i] >> kClassBits) ? 1 : 0;
+        for (std::uint32_t i = 0; i < judged; ++i)
+          accepted[i] = Behaviour::accepts(accept_words[i], entry[i] >> kClassBits) ? 1 : 0;
       }
       for (std::uint32_t i = 0; i < judged; ++i) goes_on[i] = Behaviour::goes_on(accepted[i] != 0) ? 1 : 0;
       tally.emitted(going.data(), entry.data(), accepted.data(), judged, lane);
@@ -242,7 +245,8 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
         detail::look_up<kMoves>(tables, 0, who, lane.context.data(), token.data(), count, entry.data());
         tally.emitted(who, entry.data(), all_counted.data(), count, lane);
         if (process_moves) {
-          setup.process->step(setup.key, plan.first_sequence, who, count, lane.text_position.data(), token.data(), lane.context.data());
+          setup.process->step(setup.key, plan.first_sequence, who, count, lane.text_position.data(), token.data(),
+                              lane.context.data());
           for (std::uint32_t i = 0; i < count; ++i) ++lane.text_position[who[i]];
         }
       }
@@ -265,7 +269,8 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
         if (one_stratum)
           counts.accepted_law[law_at] += count;
         else
-          for (std::uint32_t i = 0; i < count; ++i) ++counts.accepted_law[setup.stratum[lane.start_context[who[i]]] * law_size + law_at];
+          for (std::uint32_t i = 0; i < count; ++i)
+            ++counts.accepted_law[setup.stratum[lane.start_context[who[i]]] * law_size + law_at];
       } else {
         for (std::uint32_t i = 0; i < count; ++i) {
           const std::size_t stratum = one_stratum ? 0 : setup.stratum[lane.start_context[who[i]]];

@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t kBatch = 256;
 }
 
-void PhiloxWords::draft_accept(std::uint32_t round, std::uint32_t position, std::uint64_t first_sequence, const std::uint32_t* lanes,
-                               std::size_t count, std::uint64_t* draft, std::uint64_t* accept) {
+void PhiloxWords::draft_accept(std::uint32_t round, std::uint32_t position, std::uint64_t first_sequence,
+                               const std::uint32_t* lanes, std::size_t count, std::uint64_t* draft, std::uint64_t* accept) {
   rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::draft_accept, position),
                      .c1_common = round,
                      .c1 = nullptr,

@@ -37,11 +37,13 @@ double rare_leak(double n, double share, double leaked, double level) {
   const boost::math::binomial_distribution<double> null(n, share);
   double critical = std::floor(n * share);
   for (double step = std::max(1.0, std::floor(std::sqrt(n))); step >= 1.0; step = std::floor(step / 2.0))
-    while (critical + step <= n && 2.0 * boost::math::cdf(boost::math::complement(null, critical + step - 1.0)) >= level) critical += step;
+    while (critical + step <= n && 2.0 * boost::math::cdf(boost::math::complement(null, critical + step - 1.0)) >= level)
+      critical += step;
   ++critical;  // the smallest count whose upper tail is below the level
   const auto power = [&](double leak) {
     const double p = (1.0 - leak) * share + leak * leaked;
-    return p >= 1.0 ? 1.0 : boost::math::cdf(boost::math::complement(boost::math::binomial_distribution<double>(n, p), critical - 1.0));
+    return p >= 1.0 ? 1.0
+                    : boost::math::cdf(boost::math::complement(boost::math::binomial_distribution<double>(n, p), critical - 1.0));
   };
   if (critical > n || power(1.0) < kPower) return std::numeric_limits<double>::infinity();
   double low = 0.0;
@@ -84,8 +86,8 @@ void judge_output(const LawFacts& facts, const decode::Counts& counts, double le
     }
   }
 
-  GTest fine;      // every class
-  GTest coarse;    // the ratio bins, where top tokens are singled out
+  GTest fine;    // every class
+  GTest coarse;  // the ratio bins, where top tokens are singled out
   // The score test trusts the normal limit, so only classes with many expected tokens enter it; the rare ones that a leak would
   // fill are counted together and tested exactly.
   double score = 0.0;
@@ -142,7 +144,8 @@ void judge_output(const LawFacts& facts, const decode::Counts& counts, double le
     for (std::size_t a = 0; a < decode::kPairBins; ++a) {
       std::vector<double> row(decode::kPairBins);
       double n = 0.0;
-      for (std::size_t b = 0; b < decode::kPairBins; ++b) n += row[b] = static_cast<double>(counts.pairs[a * decode::kPairBins + b]);
+      for (std::size_t b = 0; b < decode::kPairBins; ++b)
+        n += row[b] = static_cast<double>(counts.pairs[a * decode::kPairBins + b]);
       std::vector<double> expected(decode::kPairBins);
       for (std::size_t b = 0; b < decode::kPairBins; ++b) expected[b] = n * share_of_bin[b];
       pairs.add(row, expected);
@@ -154,7 +157,8 @@ void judge_output(const LawFacts& facts, const decode::Counts& counts, double le
   // The power of the score test and of the rare classes' count; the others can only add to it.
   const double own_level = level / tests;
   const boost::math::normal normal;
-  const double needed = boost::math::quantile(boost::math::complement(normal, own_level / 2.0)) + boost::math::quantile(normal, kPower);
+  const double needed =
+      boost::math::quantile(boost::math::complement(normal, own_level / 2.0)) + boost::math::quantile(normal, kPower);
   double leak = information > 1e-9 * total ? needed / std::sqrt(information) : std::numeric_limits<double>::infinity();
   if (rare) leak = std::min(leak, rare_leak(total, rare_expected / total, rare_leaked / total, own_level));
   if (impossible_draft > 0.0) leak = std::min(leak, -std::log(1.0 - kPower) / impossible_draft);
@@ -188,13 +192,15 @@ void GTest::add(const std::vector<double>& observed, const std::vector<double>& 
   if (pool.expected >= kPooledBelow) {
     kept.push_back(pool);
   } else if (pool.expected > 0.0 && !kept.empty()) {
-    Bucket& least = *std::min_element(kept.begin(), kept.end(), [](const Bucket& a, const Bucket& b) { return a.expected < b.expected; });
+    Bucket& least =
+        *std::min_element(kept.begin(), kept.end(), [](const Bucket& a, const Bucket& b) { return a.expected < b.expected; });
     least.observed += pool.observed;
     least.expected += pool.expected;
   }
   if (kept.size() < 2) return;
   for (const Bucket& bucket : kept)
-    g += 2.0 * (bucket.observed > 0.0 ? bucket.observed * std::log(bucket.observed / bucket.expected) : 0.0) - 2.0 * (bucket.observed - bucket.expected);
+    g += 2.0 * (bucket.observed > 0.0 ? bucket.observed * std::log(bucket.observed / bucket.expected) : 0.0) -
+         2.0 * (bucket.observed - bucket.expected);
   degrees += static_cast<int>(kept.size()) - 1;
 }
 
@@ -210,7 +216,8 @@ double normal_p(double z) {
   return 2.0 * boost::math::cdf(boost::math::complement(boost::math::normal(), std::abs(z)));
 }
 
-Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& prediction, const decode::Counts& counts, double level) {
+Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& prediction, const decode::Counts& counts,
+                     double level) {
   Agreement agreement;
   agreement.output_counts = cell.lossless;
   judge_output(facts, counts, level, agreement);
@@ -224,8 +231,10 @@ Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& 
   const double difference = measured - prediction.tokens_per_round;
   // Where every round must come out alike (alpha 0 or 1) only rounding may differ.
   const bool certain = prediction.tokens_per_round_error < 1e-9 * prediction.tokens_per_round;
-  agreement.z_tokens_per_round = certain ? (std::abs(difference) < 1e-6 * measured ? 0.0 : std::copysign(std::numeric_limits<double>::infinity(), difference))
-                                         : difference / prediction.tokens_per_round_error;
+  agreement.z_tokens_per_round =
+      certain
+          ? (std::abs(difference) < 1e-6 * measured ? 0.0 : std::copysign(std::numeric_limits<double>::infinity(), difference))
+          : difference / prediction.tokens_per_round_error;
   agreement.p_tokens_per_round = normal_p(agreement.z_tokens_per_round);
   if (!certain && cell.chain.draft_length > 0) {
     // A mean of rare events is not normal: where rejections or acceptances are few, the first position's are counted
@@ -235,9 +244,10 @@ Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& 
     const double rare = tries * std::min(prediction.alpha, 1.0 - prediction.alpha);
     if (rare < kRareEvents) {
       const bool alike = prediction.accepted_law.size() == 1 && facts.classes.strata == 1;
-      agreement.p_tokens_per_round = alike ? binomial_p(static_cast<double>(counts.accepted[0]), static_cast<double>(counts.reached[0]),
-                                                        prediction.accepted_law[0].tail(1))
-                                           : std::min(1.0, 1.0 / (agreement.z_tokens_per_round * agreement.z_tokens_per_round));  // Chebyshev
+      agreement.p_tokens_per_round =
+          alike ? binomial_p(static_cast<double>(counts.accepted[0]), static_cast<double>(counts.reached[0]),
+                             prediction.accepted_law[0].tail(1))
+                : std::min(1.0, 1.0 / (agreement.z_tokens_per_round * agreement.z_tokens_per_round));  // Chebyshev
     }
   }
 
@@ -261,10 +271,14 @@ Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& 
 
 const char* to_text(Verdict verdict) {
   switch (verdict) {
-    case Verdict::agree: return "agree";
-    case Verdict::disagree: return "disagree";
-    case Verdict::refuted_as_expected: return "refuted_as_expected";
-    case Verdict::no_theory: return "no_theory";
+    case Verdict::agree:
+      return "agree";
+    case Verdict::disagree:
+      return "disagree";
+    case Verdict::refuted_as_expected:
+      return "refuted_as_expected";
+    case Verdict::no_theory:
+      return "no_theory";
   }
   return "";
 }

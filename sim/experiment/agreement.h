@@ -34,11 +34,13 @@ struct Agreement {
   double p_tokens_per_round = 1.0;  // two-sided; exact or a bound where events are rare; NaN: not tested
   double p_accepted_law = 1.0;      // NaN: not predicted
   double p_output_law = 1.0;        // NaN: nothing to test
-  double smallest_leak = 0.0;       // smallest leak of the draft law that p_output_law rejects with power .99 at `level`; NaN: not stated
-  bool output_counts = true;        // a lossy verifier's output law is reported and does not decide
+  double smallest_leak =
+      0.0;  // smallest leak of the draft law that p_output_law rejects with power .99 at `level`; NaN: not stated
+  bool output_counts = true;  // a lossy verifier's output law is reported and does not decide
 };
 
-Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& prediction, const decode::Counts& counts, double level);
+Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& prediction, const decode::Counts& counts,
+                     double level);
 
 // True if tokens per round or the law of accepted contradict the prediction.
 bool contradicts(const Agreement& agreement, double level);

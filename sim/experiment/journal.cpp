@@ -38,7 +38,10 @@ Journal::Journal(std::string path, const std::string& header, bool resume,
     while (std::getline(file, line)) {
       if (file.eof()) break;  // no line end: torn
       if (is_first) {
-        if (line != first) throw BadInput({path_, 1, 0}, "this journal belongs to another run (config, seed or shard differ), allowed: the same run, or --force to drop it");
+        if (line != first)
+          throw BadInput(
+              {path_, 1, 0},
+              "this journal belongs to another run (config, seed or shard differ), allowed: the same run, or --force to drop it");
       } else {
         const std::size_t mark = line.rfind(" #");
         if (mark == std::string::npos || sealed(line.substr(0, mark)) != line) break;

@@ -33,7 +33,8 @@ std::string now() {
   const std::time_t seconds = std::time(nullptr);
   std::tm utc{};
   gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
+                     utc.tm_min, utc.tm_sec);
 }
 
 }  // namespace
@@ -48,10 +49,12 @@ std::string manifest_text(const Manifest& manifest) {
   utsname machine{};
   uname(&machine);
   std::string text = fmt::format(
-      "command: {}\nidentity: {}\nspecsim: {}\ncommit: {}\ndate: {}\nmachine: {{system: {}, processor: {}, cores: {}}}\nthreads: {}\nshard: {}\ncells: {}\nwall_seconds: {:.2f}\n",
-      quoted(manifest.command), quoted(manifest.identity), quoted(manifest.version), quoted(manifest.commit), quoted(now()), quoted(std::string(machine.sysname) + " " + machine.machine),
-      quoted(processor()), sysconf(_SC_NPROCESSORS_ONLN), manifest.threads, quoted(fmt::format("{}/{}", manifest.shard.index, manifest.shard.of)),
-      manifest.cells, manifest.wall_seconds);
+      "command: {}\nidentity: {}\nspecsim: {}\ncommit: {}\ndate: {}\nmachine: {{system: {}, processor: {}, cores: {}}}\nthreads: "
+      "{}\nshard: {}\ncells: {}\nwall_seconds: {:.2f}\n",
+      quoted(manifest.command), quoted(manifest.identity), quoted(manifest.version), quoted(manifest.commit), quoted(now()),
+      quoted(std::string(machine.sysname) + " " + machine.machine), quoted(processor()), sysconf(_SC_NPROCESSORS_ONLN),
+      manifest.threads, quoted(fmt::format("{}/{}", manifest.shard.index, manifest.shard.of)), manifest.cells,
+      manifest.wall_seconds);
   if (!manifest.verdict.empty()) text += fmt::format("verdict: {}\n", quoted(manifest.verdict));
   text += "experiments:\n";
   for (std::size_t i = 0; i < manifest.files.size(); ++i)
@@ -66,7 +69,8 @@ Manifest read_manifest(const std::string& path) {
   Manifest manifest;
   const config::Value* shard = root.find("shard");
   const config::Value* experiments = root.find("experiments");
-  if (shard == nullptr || experiments == nullptr || !experiments->is_list()) throw BadInput({path, 1, 1}, "no manifest of a run: shard or experiments are missing");
+  if (shard == nullptr || experiments == nullptr || !experiments->is_list())
+    throw BadInput({path, 1, 1}, "no manifest of a run: shard or experiments are missing");
   unsigned long long index = 0;
   unsigned long long of = 0;
   if (std::sscanf(shard->text.c_str(), "%llu/%llu", &index, &of) != 2 || index < 1 || index > of)

@@ -19,7 +19,7 @@ struct Manifest {
   unsigned threads = 1;
   double wall_seconds = 0.0;
   std::size_t cells = 0;
-  std::string verdict;  // of check; "" for run
+  std::string verdict;   // of check; "" for run
   std::string identity;  // see identity()
 };
 

@@ -26,8 +26,7 @@ void add_fresh_facts(const Cell& cell, const decode::PreparationPlan& plan, LawF
   std::vector<double> target;
   std::vector<double> model;
   std::vector<double> drafted;
-  const auto pairs = static_cast<std::uint64_t>(
-      std::clamp(kFreshBudget / cell.vocab, 200.0, static_cast<double>(kFreshPairs)));
+  const auto pairs = static_cast<std::uint64_t>(std::clamp(kFreshBudget / cell.vocab, 200.0, static_cast<double>(kFreshPairs)));
   math::CompensatedSum sum;
   math::CompensatedSum squares;
   for (std::uint64_t i = 0; i < pairs; ++i) {
@@ -56,8 +55,8 @@ struct RunMoments {
   double accepted = 0.0;
 };
 
-RunMoments sequence_moments(const theory::Modulation& modulation, std::span<const double> start, int draft_length, std::uint64_t rounds,
-                            std::uint32_t sequence_rounds) {
+RunMoments sequence_moments(const theory::Modulation& modulation, std::span<const double> start, int draft_length,
+                            std::uint64_t rounds, std::uint32_t sequence_rounds) {
   RunMoments moments;
   const auto add = [&](double sequences, int length) {
     if (sequences == 0.0 || length == 0) return;
@@ -95,12 +94,15 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
     const auto c = static_cast<std::size_t>(context);
     facts.alpha[c][static_cast<std::size_t>(depth)] = judgement.alpha();
     if (cell.one_hot_target && *std::max_element(laws.target.begin(), laws.target.end()) < 1.0)
-      throw BadInput({"", 0, 0}, cell.experiment + ": verifier " + cell.verifier + " met a target that is not one-hot, allowed: pair.target_sampling: {temperature: 0}, or a one_hot target");
+      throw BadInput(
+          {"", 0, 0},
+          cell.experiment + ": verifier " + cell.verifier +
+              " met a target that is not one-hot, allowed: pair.target_sampling: {temperature: 0}, or a one_hot target");
     if (depth == 0) {
       const double share = 1.0 / static_cast<double>(contexts);
       facts.chi_squared += share * theory::chi_squared(laws.drafted, laws.target);
       facts.kl += share * theory::kl_divergence(laws.target, laws.drafted);
-      }
+    }
     if (markov) {
       for (std::size_t x = 0; x < laws.target.size(); ++x) {
         const std::size_t at = c * contexts + process.next(static_cast<std::uint32_t>(context), static_cast<Token>(x));
@@ -136,7 +138,9 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
     prediction.accepted_law = {std::move(law)};
   };
   switch (shape.kind) {
-    case Kind::fixed: from_law(theory::constant_alpha(facts.alpha[0][0], draft_length)); break;
+    case Kind::fixed:
+      from_law(theory::constant_alpha(facts.alpha[0][0], draft_length));
+      break;
     case Kind::iid_pool: {
       math::CompensatedSum sum;
       for (const std::vector<double>& alpha : facts.alpha) sum.add(alpha[0]);
@@ -220,7 +224,8 @@ Prediction predict_named(const Cell& cell, const LawFacts& facts, const Predicti
   }
   for (int j = 0; j < cell.chain.draft_length; ++j) {
     const std::vector<double>& by_depth = facts.alpha[0];
-    inputs.alpha_by_position.push_back(by_depth.size() > 1 ? by_depth[std::min(static_cast<std::size_t>(j), by_depth.size() - 1)] : mean_alpha);
+    inputs.alpha_by_position.push_back(by_depth.size() > 1 ? by_depth[std::min(static_cast<std::size_t>(j), by_depth.size() - 1)]
+                                                           : mean_alpha);
   }
   inputs.cost_ratio = cell.cost->cost_ratio();
   inputs.target_seconds = cell.cost->target_seconds() > 0.0 ? cell.cost->target_seconds() : 1.0;

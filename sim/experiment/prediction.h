@@ -17,10 +17,10 @@ namespace specsim::experiment {
 struct LawFacts {
   std::vector<std::vector<double>> alpha;  // [context][depth]
   double mean_alpha_error = 0.0;           // fresh laws: standard error of alpha[0][0], which is then a mean over sampled pairs
-  double chi_squared = 0.0;                // chi2(draft || target), mean over contexts; infinite where the draft goes where the target cannot
-  double kl = 0.0;                         // KL(target || draft), mean over contexts
+  double chi_squared = 0.0;  // chi2(draft || target), mean over contexts; infinite where the draft goes where the target cannot
+  double kl = 0.0;           // KL(target || draft), mean over contexts
   std::optional<theory::Modulation> modulation;  // markov: moves between contexts by token
-  decode::Prepared classes;                // without tables
+  decode::Prepared classes;                      // without tables
 };
 
 // Markov processes with more states than this get no theory: its matrices would be too large.
@@ -31,10 +31,10 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
 
 struct Prediction {
   bool known = false;
-  double alpha = 0.0;            // try-weighted
+  double alpha = 0.0;  // try-weighted
   double tokens_per_round = 0.0;
-  double tokens_per_round_error = 0.0;  // standard deviation of the simulated mean, for the cell's own number of rounds
-  std::optional<double> speedup;        // where a named form predicts it without tokens per round
+  double tokens_per_round_error = 0.0;         // standard deviation of the simulated mean, for the cell's own number of rounds
+  std::optional<double> speedup;               // where a named form predicts it without tokens per round
   std::vector<theory::RoundLaw> accepted_law;  // by stratum at the round's start; empty: not predicted
 };
 

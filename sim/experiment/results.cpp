@@ -1,7 +1,7 @@
 #include "sim/experiment/results.h"
 
-#include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
+#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -24,11 +24,13 @@ double sum_of(const std::vector<std::uint64_t>& values) {
 }
 
 // Standard error of sum y / sum x over independent sequences, by the delta method, from integers alone.
-double ratio_error(std::uint64_t sequences, std::uint64_t sum_x, std::uint64_t sum_y, std::uint64_t sum_xx, std::uint64_t sum_xy, std::uint64_t sum_yy) {
+double ratio_error(std::uint64_t sequences, std::uint64_t sum_x, std::uint64_t sum_y, std::uint64_t sum_xx, std::uint64_t sum_xy,
+                   std::uint64_t sum_yy) {
   if (sequences < 2 || sum_x == 0) return kNaN;
   const auto n = static_cast<double>(sequences);
   const double ratio = static_cast<double>(sum_y) / static_cast<double>(sum_x);
-  const double spread = static_cast<double>(sum_yy) - 2.0 * ratio * static_cast<double>(sum_xy) + ratio * ratio * static_cast<double>(sum_xx);
+  const double spread =
+      static_cast<double>(sum_yy) - 2.0 * ratio * static_cast<double>(sum_xy) + ratio * ratio * static_cast<double>(sum_xx);
   return std::sqrt(std::max(spread, 0.0) * n / (n - 1.0)) / static_cast<double>(sum_x);
 }
 
@@ -68,11 +70,15 @@ double Row::accepted() const { return sum_of(counts.accepted); }
 double Row::tries() const { return sum_of(counts.reached); }
 double Row::alpha() const { return tries() > 0.0 ? accepted() / tries() : kNaN; }
 double Row::draft_efficiency() const { return drafted() > 0.0 ? accepted() / drafted() : kNaN; }
-double Row::alpha_error() const { return ratio_error(counts.sequences, counts.sum_tries, counts.sum_accepted, counts.sum_tries_squared, counts.sum_tries_accepted, counts.sum_accepted_squared); }
+double Row::alpha_error() const {
+  return ratio_error(counts.sequences, counts.sum_tries, counts.sum_accepted, counts.sum_tries_squared, counts.sum_tries_accepted,
+                     counts.sum_accepted_squared);
+}
 double Row::tokens_per_round() const { return static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds); }
 
 double Row::tokens_per_round_error() const {
-  return ratio_error(counts.sequences, counts.rounds, counts.emitted, counts.sum_rounds_squared, counts.sum_rounds_emitted, counts.sum_emitted_squared);
+  return ratio_error(counts.sequences, counts.rounds, counts.emitted, counts.sum_rounds_squared, counts.sum_rounds_emitted,
+                     counts.sum_emitted_squared);
 }
 
 double Row::speedup_per_token() const { return 1.0 / cell->cost->round_time(cell->chain.draft_length); }
@@ -89,28 +95,41 @@ const std::vector<Column>& columns() {
       {"drafted", "tokens", "draft_length for each round", [](const Row& r) { return count_text(r.drafted()); }},
       {"accepted", "tokens", "sum of accepted_pos_i", [](const Row& r) { return count_text(r.accepted()); }},
       {"emitted", "tokens", "accepted + 1 for each whole round", [](const Row& r) { return std::to_string(r.counts.emitted); }},
-      {"cut_rounds", "1", "rounds cut by a request's end, in neither rounds nor emitted", [](const Row& r) { return std::to_string(r.counts.cut_rounds); }},
+      {"cut_rounds", "1", "rounds cut by a request's end, in neither rounds nor emitted",
+       [](const Row& r) { return std::to_string(r.counts.cut_rounds); }},
       {"accepted_pos_i", "rounds", "rounds that accepted draft position i", nullptr},
-      {"alpha_theory", "1", "try-weighted expected acceptance at a position that is reached", [](const Row& r) { return theory_text(r.exact, r.exact.alpha); }},
+      {"alpha_theory", "1", "try-weighted expected acceptance at a position that is reached",
+       [](const Row& r) { return theory_text(r.exact, r.exact.alpha); }},
       {"alpha", "1", "accepted / (accepted + rejections)", [](const Row& r) { return real_text(r.alpha()); }},
       {"alpha_se", "1", "from the spread of independent sequences", [](const Row& r) { return real_text(r.alpha_error()); }},
-      {"draft_efficiency", "1", "accepted / drafted, a server's draft acceptance rate", [](const Row& r) { return real_text(r.draft_efficiency()); }},
-      {"tokens_per_round_theory", "tokens", "by the closed form in column theory", [](const Row& r) { return theory_text(r.judged_by, r.judged_by.tokens_per_round); }},
+      {"draft_efficiency", "1", "accepted / drafted, a server's draft acceptance rate",
+       [](const Row& r) { return real_text(r.draft_efficiency()); }},
+      {"tokens_per_round_theory", "tokens", "by the closed form in column theory",
+       [](const Row& r) { return theory_text(r.judged_by, r.judged_by.tokens_per_round); }},
       {"tokens_per_round", "tokens", "emitted / rounds", [](const Row& r) { return real_text(r.tokens_per_round()); }},
-      {"tokens_per_round_se", "tokens", "from the spread of independent sequences", [](const Row& r) { return real_text(r.tokens_per_round_error()); }},
-      {"speedup_theory", "1", "tokens_per_round_theory / round time", [](const Row& r) { return theory_text(r.judged_by, speedup_theory(r)); }},
+      {"tokens_per_round_se", "tokens", "from the spread of independent sequences",
+       [](const Row& r) { return real_text(r.tokens_per_round_error()); }},
+      {"speedup_theory", "1", "tokens_per_round_theory / round time",
+       [](const Row& r) { return theory_text(r.judged_by, speedup_theory(r)); }},
       {"speedup", "1", "tokens_per_round / (draft_length cost_ratio + verify_inflation + overhead)",
        [](const Row& r) { return real_text(r.tokens_per_round() * r.speedup_per_token()); }},
-      {"speedup_se", "1", "tokens_per_round_se / round time", [](const Row& r) { return real_text(r.tokens_per_round_error() * r.speedup_per_token()); }},
-      {"z_tokens_per_round", "1", "(tokens_per_round - theory) / standard deviation by theory", [](const Row& r) { return real_text(r.agreement.z_tokens_per_round); }},
-      {"p_accepted_law", "1", "G-test of the law of accepted, by context at the round's start", [](const Row& r) { return real_text(r.agreement.p_accepted_law); }},
-      {"p_output_law", "1", "emitted tokens against the target's law: G-tests by class and by neighbours, score test for a leak of the draft; Sidak over them",
+      {"speedup_se", "1", "tokens_per_round_se / round time",
+       [](const Row& r) { return real_text(r.tokens_per_round_error() * r.speedup_per_token()); }},
+      {"z_tokens_per_round", "1", "(tokens_per_round - theory) / standard deviation by theory",
+       [](const Row& r) { return real_text(r.agreement.z_tokens_per_round); }},
+      {"p_accepted_law", "1", "G-test of the law of accepted, by context at the round's start",
+       [](const Row& r) { return real_text(r.agreement.p_accepted_law); }},
+      {"p_output_law", "1",
+       "emitted tokens against the target's law: G-tests by class and by neighbours, score test for a leak of the draft; Sidak "
+       "over them",
        [](const Row& r) { return real_text(r.agreement.p_output_law); }},
-      {"smallest_leak", "1", "smallest leak of the draft's law into the output that would be rejected with power .99", [](const Row& r) { return real_text(r.agreement.smallest_leak); }},
+      {"smallest_leak", "1", "smallest leak of the draft's law into the output that would be rejected with power .99",
+       [](const Row& r) { return real_text(r.agreement.smallest_leak); }},
       {"kl", "nats", "KL(target || draft), mean over contexts", [](const Row& r) { return real_text(r.kl); }},
       {"chi_squared", "1", "chi2(draft || target), mean over contexts", [](const Row& r) { return real_text(r.chi_squared); }},
       {"theory", "", "closed form that judged the cell", [](const Row& r) { return r.cell->theory.name; }},
-      {"verdict", "", "agree, disagree, refuted_as_expected or no_theory", [](const Row& r) { return std::string(to_text(r.verdict)); }}};
+      {"verdict", "", "agree, disagree, refuted_as_expected or no_theory",
+       [](const Row& r) { return std::string(to_text(r.verdict)); }}};
   return list;
 }
 
@@ -153,7 +172,8 @@ std::string data_csv(const std::vector<Row>& rows) {
       if (column.text) {
         text += "," + column.text(row);
       } else {
-        for (std::size_t i = 0; i < positions; ++i) text += "," + (i < row.counts.accepted.size() ? std::to_string(row.counts.accepted[i]) : "");
+        for (std::size_t i = 0; i < positions; ++i)
+          text += "," + (i < row.counts.accepted.size() ? std::to_string(row.counts.accepted[i]) : "");
       }
     }
     text += "\n";
@@ -165,7 +185,8 @@ std::string counts_csv(const std::vector<Row>& rows) {
   std::string text = std::string(kCountsHeader) + "\n";
   for (const Row& row : rows) {
     row.counts.each([&](const char* name, std::size_t index, std::uint64_t value) {
-      if (value != 0) text += fmt::format("{},{},{},{},{}\n", csv_text(row.cell->experiment), row.cell->index, name, index, value);
+      if (value != 0)
+        text += fmt::format("{},{},{},{},{}\n", csv_text(row.cell->experiment), row.cell->index, name, index, value);
     });
   }
   return text;
@@ -181,7 +202,8 @@ void add_counts_csv(const std::string& path, const std::string& text,
   while (std::getline(lines, line)) {
     const Location where{path, ++number, 0};
     if (number == 1) {
-      if (line != kCountsHeader) throw BadInput(where, fmt::format("the header is \"{}\", allowed: {}", line.substr(0, 80), kCountsHeader));
+      if (line != kCountsHeader)
+        throw BadInput(where, fmt::format("the header is \"{}\", allowed: {}", line.substr(0, 80), kCountsHeader));
       continue;
     }
     if (!seen.insert(line.substr(0, line.rfind(','))).second) throw BadInput(where, "this count is given twice");
@@ -191,17 +213,20 @@ void add_counts_csv(const std::string& path, const std::string& text,
     const auto read = [&](const std::string& digits) {
       std::uint64_t value = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-      if (error != std::errc() || end != digits.data() + digits.size()) throw BadInput(where, fmt::format("\"{}\" is no count", digits));
+      if (error != std::errc() || end != digits.data() + digits.size())
+        throw BadInput(where, fmt::format("\"{}\" is no count", digits));
       return value;
     };
     if (cells.size() != 5) throw BadInput(where, fmt::format("{} fields, allowed: {}", cells.size(), kCountsHeader));
     const auto found = counts.find({cells[0], read(cells[1])});
-    if (found == counts.end()) throw BadInput(where, fmt::format("cell {} of {} is not in the manifest's experiments", cells[1], cells[0]));
+    if (found == counts.end())
+      throw BadInput(where, fmt::format("cell {} of {} is not in the manifest's experiments", cells[1], cells[0]));
     const std::uint64_t index = read(cells[3]);
     const std::uint64_t value = read(cells[4]);
     std::map<std::string, std::uint64_t*>& slots = slots_of[found->second];
     if (slots.empty())
-      found->second->each([&](const char* name, std::size_t at, std::uint64_t& total) { slots[fmt::format("{} {}", name, at)] = &total; });
+      found->second->each(
+          [&](const char* name, std::size_t at, std::uint64_t& total) { slots[fmt::format("{} {}", name, at)] = &total; });
     const auto slot = slots.find(fmt::format("{} {}", cells[2], index));
     const bool placed = slot != slots.end();
     if (placed) *slot->second += value;
@@ -262,7 +287,9 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
   std::map<std::string, std::vector<std::string>> values;
   for (const Row& row : rows)
     for (const std::string& axis : axes) values[axis].push_back(axis_value(row, axis));
-  const auto text_of = [](double x, const char* format) { return std::isnan(x) ? std::string("-") : fmt::format(fmt::runtime(format), x); };
+  const auto text_of = [](double x, const char* format) {
+    return std::isnan(x) ? std::string("-") : fmt::format(fmt::runtime(format), x);
+  };
   for (const Row& row : rows) {
     std::vector<std::string> line = {std::to_string(row.cell->index)};
     for (const std::string& axis : axes) line.push_back(shown_value(axis_value(row, axis), values[axis]));
@@ -310,11 +337,15 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     if (order.size() > 1 && speedup_of(*order[0]) <= 1.0)
       text += "no cell is faster than plain decoding: do not speculate\n";
     else if (order.size() > 1 && speedup_of(*order[0]) > speedup_of(*order[1]))
-      text += fmt::format("fastest: {} (speedup {:.4f}); next: {} ({:.4f})\n", name(*order[0]), speedup_of(*order[0]), name(*order[1]), speedup_of(*order[1]));
+      text += fmt::format("fastest: {} (speedup {:.4f}); next: {} ({:.4f})\n", name(*order[0]), speedup_of(*order[0]),
+                          name(*order[1]), speedup_of(*order[1]));
   }
   const auto& shape = rows.front().cell->contexts->process->shape();
-  if (shape.contexts == 1 && std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.cell->contexts->pair(0).random(); }))
-    text += "a law here is random and was drawn once (context fixed): intervals hold for that draw; context: {process: iid} averages over draws\n";
+  if (shape.contexts == 1 &&
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.cell->contexts->pair(0).random(); }))
+    text +=
+        "a law here is random and was drawn once (context fixed): intervals hold for that draw; context: {process: iid} averages "
+        "over draws\n";
   return text;
 }
 
@@ -326,7 +357,8 @@ std::string table(const std::vector<Row>& rows, bool with_checks) {
     std::size_t end = begin;
     while (end < rows.size() && rows[end].cell->experiment == rows[begin].cell->experiment) ++end;
     if (end - begin < rows.size()) text += fmt::format("{}{}\n", begin > 0 ? "\n" : "", rows[begin].cell->experiment);
-    text += table_of_one({rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.begin() + static_cast<std::ptrdiff_t>(end)}, with_checks);
+    text += table_of_one({rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.begin() + static_cast<std::ptrdiff_t>(end)},
+                         with_checks);
     begin = end;
   }
   return text;

@@ -17,7 +17,7 @@ struct Row {
   decode::Counts counts;
   Prediction exact;
   Prediction judged_by;  // the closed form that `theory:` names; the exact one by default
-  Agreement agreement;  // with judged_by
+  Agreement agreement;   // with judged_by
   Verdict verdict = Verdict::no_theory;
   bool could_have_failed = true;
   double chi_squared = 0.0;

@@ -20,7 +20,7 @@ namespace specsim::experiment {
 
 namespace {
 
-constexpr std::uint64_t kSlabsPerCell = 64;              // work is handed out, and recorded, in at least so many pieces per cell,
+constexpr std::uint64_t kSlabsPerCell = 64;  // work is handed out, and recorded, in at least so many pieces per cell,
 constexpr std::uint64_t kLargestSlab = std::uint64_t{1} << 27;  // and in pieces of at most so many rounds
 
 // Everything that cells with the same laws share; built by the first that needs it, dropped after the last.
@@ -51,7 +51,8 @@ struct Task {
 // Rounds that a cell will take; for requests a guess, half of what the least acceptance would need.
 double expected_rounds(const Cell& cell) {
   const std::uint64_t request_tokens = cell.contexts->process->shape().request_tokens;
-  return request_tokens == 0 ? static_cast<double>(cell.rounds) : 0.5 * static_cast<double>(cell.work()) * static_cast<double>(request_tokens);
+  return request_tokens == 0 ? static_cast<double>(cell.rounds)
+                             : 0.5 * static_cast<double>(cell.work()) * static_cast<double>(request_tokens);
 }
 
 std::vector<Task> tasks_of(const Cell& cell, std::size_t index, const Shard& shard) {
@@ -88,7 +89,8 @@ std::vector<std::shared_ptr<const LawFacts>> facts_of(const std::vector<const Ce
 void check_complete(const Cell& cell, const decode::Counts& counts) {
   const bool requests = cell.contexts->process->shape().request_tokens > 0;
   const std::uint64_t done = requests ? counts.sequences : counts.rounds;
-  SPECSIM_CHECK(done == cell.work(), "{} cell {}: {} of {} {}", cell.experiment, cell.index, done, cell.work(), requests ? "requests" : "rounds");
+  SPECSIM_CHECK(done == cell.work(), "{} cell {}: {} of {} {}", cell.experiment, cell.index, done, cell.work(),
+                requests ? "requests" : "rounds");
 }
 
 RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& options) {
@@ -183,7 +185,8 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
         }
         if (options.progress) {
           const std::lock_guard lock(progress_mutex);
-          done_rounds += expected_rounds(cell) / static_cast<double>(options.shard.of) / static_cast<double>(done[task.cell].size());
+          done_rounds +=
+              expected_rounds(cell) / static_cast<double>(options.shard.of) / static_cast<double>(done[task.cell].size());
           options.progress(done_rounds, all_rounds);
         }
       }
@@ -206,7 +209,8 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
 
   for (std::size_t i = 0; i < cells.size(); ++i) {
     Group& group = *group_of[i];
-    if (group.facts == nullptr) group.facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), nullptr));
+    if (group.facts == nullptr)
+      group.facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), nullptr));
     result.facts[i] = group.facts;
     if (result.counts[i] == decode::Counts()) result.counts[i] = empty_counts(*cells[i], *group.facts);
     for (const std::string& counts : replayed[i]) unpack_counts(counts, result.counts[i]);
@@ -235,10 +239,12 @@ RunEstimate estimate(const std::vector<const Cell*>& cells, unsigned threads) {
     else
       result.seconds += rounds * kNsPerRound * 1e-9;
     if (groups.insert(cell->preparation_key).second)
-      result.seconds += static_cast<double>(cell->vocab) * std::max(shape.contexts, 1) * shape.depths * kNsPerPreparedToken * 1e-9;
+      result.seconds +=
+          static_cast<double>(cell->vocab) * std::max(shape.contexts, 1) * shape.depths * kNsPerPreparedToken * 1e-9;
   }
   // Cells run in order, so at most one set of contexts per thread is alive, and no more sets than there are.
-  result.memory_bytes = result.largest_tables_bytes * std::min<std::size_t>(groups.size(), std::max(threads, 1U)) + (std::size_t{64} << 20);
+  result.memory_bytes =
+      result.largest_tables_bytes * std::min<std::size_t>(groups.size(), std::max(threads, 1U)) + (std::size_t{64} << 20);
   result.seconds /= std::max(threads, 1U);
   return result;
 }

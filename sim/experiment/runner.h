@@ -23,14 +23,14 @@ struct RunOptions {
   Shard shard;
   std::string journal;  // file of finished work; "": none
   bool resume = false;
-  std::string identity;  // names configs, seed and shard; a journal of another run is refused
-  const std::atomic<bool>* stop = nullptr;  // set: finish the work in hand and return
+  std::string identity;                                   // names configs, seed and shard; a journal of another run is refused
+  const std::atomic<bool>* stop = nullptr;                // set: finish the work in hand and return
   std::function<void(double done, double all)> progress;  // rounds; called from worker threads, one at a time
 };
 
 struct RunResult {
   bool finished = false;
-  std::vector<decode::Counts> counts;                 // [cell]
+  std::vector<decode::Counts> counts;                  // [cell]
   std::vector<std::shared_ptr<const LawFacts>> facts;  // [cell]
 };
 
@@ -49,9 +49,9 @@ void check_complete(const Cell& cell, const decode::Counts& counts);
 struct RunEstimate {
   std::size_t cells = 0;
   double rounds = 0.0;
-  std::size_t largest_tables_bytes = 0;   // of one set of contexts
-  std::size_t memory_bytes = 0;           // at the worst moment, with `threads` threads
-  double seconds = 0.0;                   // rough
+  std::size_t largest_tables_bytes = 0;  // of one set of contexts
+  std::size_t memory_bytes = 0;          // at the worst moment, with `threads` threads
+  double seconds = 0.0;                  // rough
 };
 RunEstimate estimate(const std::vector<const Cell*>& cells, unsigned threads);
 

@@ -24,7 +24,7 @@ constexpr double kMaxRounds = 1e13;
 constexpr std::size_t kMaxMistakes = 50;
 constexpr std::size_t kFreshProbes = 64;
 constexpr std::uint64_t kPoolProbeBudget = 10'000'000;  // of them for the further contexts of pools
-constexpr std::uint64_t kProbeBudget = 200'000'000;  // tokens' worth of laws drawn to find mistakes before the start
+constexpr std::uint64_t kProbeBudget = 200'000'000;     // tokens' worth of laws drawn to find mistakes before the start
 
 const std::vector<Parameter>& top_parameters() {
   static const std::vector<Parameter> parameters = {
@@ -36,7 +36,12 @@ const std::vector<Parameter>& top_parameters() {
       {"context", Type::value, "{process: fixed}", "how the laws change along the text", {}, {}},
       {"decode", Type::value, {}, "drafter and verifier", {}, {}},
       {"cost", Type::value, "{model: ratio, cost_ratio: 0}", "how long passes take", {}, {}},
-      {"sweep", Type::value, "", "the grid: path: list, or range {from, to, step | count, scale}; zip: {path: list, path: list}", {}, {}},
+      {"sweep",
+       Type::value,
+       "",
+       "the grid: path: list, or range {from, to, step | count, scale}; zip: {path: list, path: list}",
+       {},
+       {}},
       {"theory", Type::value, "{}", "which closed form to hold the run to", {}, {}}};
   return parameters;
 }
@@ -46,20 +51,31 @@ const std::vector<Parameter>& pair_parameters() {
       {"vocab", Type::integer, {}, "tokens in the vocabulary", config::between(kMinVocab, kMaxVocab), {}},
       {"target", Type::value, {}, "the target's law: {family: NAME, ...}", {}, {}},
       {"draft", Type::value, "", "the draft's law: {family: NAME, ...} or {from: target, transform: NAME, ...}", {}, {}},
-      {"target_sampling", Type::value, "{}", "{temperature, top_k, top_p, min_p}, applied in that order; the law that is verified is the one after them", {}, {}},
+      {"target_sampling",
+       Type::value,
+       "{}",
+       "{temperature, top_k, top_p, min_p}, applied in that order; the law that is verified is the one after them",
+       {},
+       {}},
       {"draft_sampling", Type::value, "{}", "the same for the draft", {}, {}}};
   return parameters;
 }
 
 const std::vector<Parameter>& decode_parameters() {
-  static const std::vector<Parameter> parameters = {{"drafter", Type::value, {}, "{kind: chain, draft_length: N}", {}, {}},
-                                                    {"verifier", Type::value, "token", "a verifier's name, or {kind: NAME, ...}", {}, {}}};
+  static const std::vector<Parameter> parameters = {
+      {"drafter", Type::value, {}, "{kind: chain, draft_length: N}", {}, {}},
+      {"verifier", Type::value, "token", "a verifier's name, or {kind: NAME, ...}", {}, {}}};
   return parameters;
 }
 
 const std::vector<Parameter>& theory_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"name", Type::text, "exact", "exact: what the context process calls for; none; or a closed form (specsim list closed_form)", {}, {}},
+      {"name",
+       Type::text,
+       "exact",
+       "exact: what the context process calls for; none; or a closed form (specsim list closed_form)",
+       {},
+       {}},
       {"expect", Type::text, "agree", "refuted: the run must contradict this closed form", {}, {"agree", "refuted"}}};
   return parameters;
 }
@@ -73,10 +89,12 @@ const std::vector<Parameter>& context_parameters() {
 
 // A part chosen by `selector` in `section`, with its own parameters beside it.
 template <class Entry>
-const Entry* choose(const config::Registry<Entry>& registry, const Value& section, const std::string& selector, const std::string& what,
-                    const std::vector<std::string>& also_allowed, config::Arguments& arguments, Diagnostics& diagnostics) {
+const Entry* choose(const config::Registry<Entry>& registry, const Value& section, const std::string& selector,
+                    const std::string& what, const std::vector<std::string>& also_allowed, config::Arguments& arguments,
+                    Diagnostics& diagnostics) {
   if (!section.is_map()) {
-    diagnostics.add(section.where, fmt::format("{} is {}, allowed: {{{}: NAME, ...}}", what, config::found_text(section), selector));
+    diagnostics.add(section.where,
+                    fmt::format("{} is {}, allowed: {{{}: NAME, ...}}", what, config::found_text(section), selector));
     return nullptr;
   }
   const Value* name = section.find(selector);
@@ -119,8 +137,10 @@ void read_context(const Value& context, const Value& pair, Cell& cell, Diagnosti
   }
   auto model = std::make_shared<families::ContextModel>(entry->make(arguments, builder));
   if (context.find("sequence_rounds") != nullptr && model->process != nullptr && model->process->shape().request_tokens > 0)
-    diagnostics.add(context.find("sequence_rounds")->where,
-                    fmt::format("sequence_rounds is given with context process {}, allowed: request_tokens alone, which ends its sequences", entry->info.name));
+    diagnostics.add(
+        context.find("sequence_rounds")->where,
+        fmt::format("sequence_rounds is given with context process {}, allowed: request_tokens alone, which ends its sequences",
+                    entry->info.name));
   if (diagnostics.empty()) {
     SPECSIM_CHECK(model->process != nullptr && !model->pairs.empty(), "context {}", entry->info.name);
     cell.contexts = std::move(model);
@@ -131,7 +151,8 @@ void read_decode(const Value& decode, Cell& cell, std::string& rule_text, Diagno
   const config::Arguments arguments = config::read_arguments(decode, decode_parameters(), {}, "decode", diagnostics);
   if (arguments.has("drafter")) {
     config::Arguments drafter;
-    if (const draft::DrafterEntry* entry = choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", {}, drafter, diagnostics))
+    if (const draft::DrafterEntry* entry =
+            choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", {}, drafter, diagnostics))
       cell.chain = entry->make(drafter);
   }
   Value verifier = arguments.value("verifier");
@@ -143,14 +164,16 @@ void read_decode(const Value& decode, Cell& cell, std::string& rule_text, Diagno
     verifier = std::move(map);
   }
   config::Arguments own;
-  if (const verify::VerifierEntry* entry = choose(verify::verifiers(), verifier, "kind", "decode.verifier", {}, own, diagnostics)) {
+  if (const verify::VerifierEntry* entry =
+          choose(verify::verifiers(), verifier, "kind", "decode.verifier", {}, own, diagnostics)) {
     cell.verifier = entry->info.name;
     cell.lossless = entry->lossless;
     cell.rule = entry->make(own);
     cell.one_hot_target = entry->demands.one_hot_target;
     rule_text = config::to_canonical_text(verifier);
     if (entry->demands.argmax_draft && !cell.chain.argmax)
-      diagnostics.add(verifier.where, fmt::format("verifier {} with a sampled draft, allowed: drafter.selection: argmax", entry->info.name));
+      diagnostics.add(verifier.where,
+                      fmt::format("verifier {} with a sampled draft, allowed: drafter.selection: argmax", entry->info.name));
   }
 }
 
@@ -159,13 +182,16 @@ void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnosti
   const families::ContextShape& shape = cell.contexts->process->shape();
   const double tokens = cell.chain.draft_length + 1.0;
   const double rounds_of_one = shape.request_tokens > 0 ? static_cast<double>(shape.request_tokens) : cell.sequence_rounds;
-  const double sequences = shape.request_tokens > 0 ? static_cast<double>(cell.work()) : std::ceil(static_cast<double>(cell.rounds) / cell.sequence_rounds);
+  const double sequences = shape.request_tokens > 0 ? static_cast<double>(cell.work())
+                                                    : std::ceil(static_cast<double>(cell.rounds) / cell.sequence_rounds);
   const double tokens_of_one = shape.request_tokens > 0 ? rounds_of_one : rounds_of_one * tokens;
   if (sequences * tokens_of_one * tokens_of_one > 1.8e19)
-    diagnostics.add(where, fmt::format("rounds is {}, allowed here: fewer, or shorter sequences: sums of squares over {:.3g} sequences of {:.3g} tokens exceed 64 bits",
+    diagnostics.add(where, fmt::format("rounds is {}, allowed here: fewer, or shorter sequences: sums of squares over {:.3g} "
+                                       "sequences of {:.3g} tokens exceed 64 bits",
                                        cell.rounds, sequences, tokens_of_one));
   if (shape.contexts == 0 && sequences > static_cast<double>(decode::kMaxFreshSequences))
-    diagnostics.add(where, fmt::format("rounds is {}, allowed with fresh laws: at most {} sequences of sequence_rounds", cell.rounds, decode::kMaxFreshSequences));
+    diagnostics.add(where, fmt::format("rounds is {}, allowed with fresh laws: at most {} sequences of sequence_rounds",
+                                       cell.rounds, decode::kMaxFreshSequences));
 }
 
 Cell read_cell(const Value& config, Diagnostics& diagnostics) {
@@ -176,8 +202,11 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
   cell.seed = static_cast<std::uint64_t>(top.integer("seed"));
   cell.rounds = static_cast<std::uint64_t>(top.integer("rounds"));
   if (cell.experiment.find_first_of(",\"\n\r") != std::string::npos)
-    diagnostics.add(top.where("experiment"), fmt::format("experiment is {}, allowed: a name without commas, quotes and line breaks", config::quote_for_message(cell.experiment)));
-  if (top.has("experiment") && cell.experiment.empty()) diagnostics.add(top.where("experiment"), "experiment is \"\", allowed: a name");
+    diagnostics.add(top.where("experiment"),
+                    fmt::format("experiment is {}, allowed: a name without commas, quotes and line breaks",
+                                config::quote_for_message(cell.experiment)));
+  if (top.has("experiment") && cell.experiment.empty())
+    diagnostics.add(top.where("experiment"), "experiment is \"\", allowed: a name");
 
   std::string rule_text;  // the verifier with its arguments
   static const Value nothing;
@@ -200,14 +229,18 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
     std::vector<std::string> names = {"exact", "none"};
     for (const theory::ClosedForm& form : theory::closed_forms()) names.push_back(form.name);
     const std::string near = nearest_name(cell.theory.name, names);
-    diagnostics.add(theory.where("name"), fmt::format("unknown closed form {}{} allowed: {}", config::quote_for_message(cell.theory.name),
-                                                      near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
-  } else if (const theory::ClosedForm* form = theory::find_closed_form(cell.theory.name); form != nullptr && cell.rule != nullptr) {
+    diagnostics.add(theory.where("name"),
+                    fmt::format("unknown closed form {}{} allowed: {}", config::quote_for_message(cell.theory.name),
+                                near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+  } else if (const theory::ClosedForm* form = theory::find_closed_form(cell.theory.name);
+             form != nullptr && cell.rule != nullptr) {
     const auto length = static_cast<std::size_t>(cell.chain.draft_length);
     try {
       form->evaluate({0.5, std::vector<double>(length, 0.5), cell.chain.draft_length, 0.1, 0.1, 1.0});
     } catch (const InvariantBroken&) {
-      diagnostics.add(theory.where("name"), fmt::format("closed form {} at draft_length {}, allowed: a draft_length that it is defined for", cell.theory.name, length));
+      diagnostics.add(theory.where("name"),
+                      fmt::format("closed form {} at draft_length {}, allowed: a draft_length that it is defined for",
+                                  cell.theory.name, length));
     }
   }
 
@@ -215,7 +248,8 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
     diagnostics.add(theory.where("expect"), "expect is \"refuted\" with name: none, allowed: refuted with a closed form's name");
   if (cell.contexts != nullptr) check_sizes(cell, top.where("rounds"), diagnostics);
 
-  const std::string laws = (pair != nullptr ? config::to_canonical_text(*pair) : "") + "|" + config::to_canonical_text(top.value("context"));
+  const std::string laws =
+      (pair != nullptr ? config::to_canonical_text(*pair) : "") + "|" + config::to_canonical_text(top.value("context"));
   cell.pairing_group = rng::hash_text(laws);
   cell.preparation_key = fmt::format("{}|{}|{}|{}", laws, rule_text, cell.chain.argmax, cell.seed);
   return cell;
@@ -265,13 +299,16 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
         return;
       } catch (const InvariantBroken&) {
         const Value* section = cell.config.find("pair");
-        diagnostics.add(section->where, "pair has a law that keeps no token, allowed: transforms and settings that leave probability on some token");
+        diagnostics.add(
+            section->where,
+            "pair has a law that keeps no token, allowed: transforms and settings that leave probability on some token");
         return;
       }
       if (entry->demands.one_hot_target && *std::max_element(target.begin(), target.end()) < 1.0) {
         const Value* section = config::find_path(cell.config, "decode.verifier");
         diagnostics.add(section != nullptr ? section->where : Location{},
-                        fmt::format("verifier {} for a target that is not one-hot, allowed: pair.target_sampling: {{temperature: 0}}, or a one_hot target",
+                        fmt::format("verifier {} for a target that is not one-hot, allowed: pair.target_sampling: {{temperature: "
+                                    "0}}, or a one_hot target",
                                     cell.verifier));
         return;
       }
@@ -306,7 +343,8 @@ Experiment read_experiment(const std::string& path, const std::vector<Override>&
   return read_experiment(std::move(config), path, overrides, diagnostics);
 }
 
-Experiment read_experiment(Value config, const std::string& file, const std::vector<Override>& overrides, Diagnostics& diagnostics) {
+Experiment read_experiment(Value config, const std::string& file, const std::vector<Override>& overrides,
+                           Diagnostics& diagnostics) {
   Experiment experiment;
   experiment.file = file;
   const std::size_t before = diagnostics.list().size();
@@ -321,7 +359,8 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
       std::erase_if(config.fields, [](const config::Field& field) { return field.key == "sweep"; });
       continue;
     }
-    if (Value* sweep = config.find("sweep"); sweep != nullptr && sweep->find(override_.path) != nullptr) {  // what is set is swept no more
+    if (Value* sweep = config.find("sweep");
+        sweep != nullptr && sweep->find(override_.path) != nullptr) {  // what is set is swept no more
       std::erase_if(sweep->fields, [&](const config::Field& field) { return field.key == override_.path; });
       if (sweep->fields.empty()) std::erase_if(config.fields, [](const config::Field& field) { return field.key == "sweep"; });
     }
@@ -337,8 +376,9 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
   std::vector<Axis> axes;
   if (const Value* sweep = config.find("sweep")) axes = read_sweep(*sweep, diagnostics);
   if (diagnostics.list().size() != before) return experiment;
-  config.fields.erase(std::remove_if(config.fields.begin(), config.fields.end(), [](const config::Field& f) { return f.key == "sweep"; }),
-                      config.fields.end());
+  config.fields.erase(
+      std::remove_if(config.fields.begin(), config.fields.end(), [](const config::Field& f) { return f.key == "sweep"; }),
+      config.fields.end());
   std::size_t count = 1;
   for (const Axis& axis : axes) {
     count *= axis.points.size();
@@ -367,9 +407,11 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
     cell.index = index;
     cell.axes = std::move(values);
     for (const Diagnostic& diagnostic : own.list())
-      if (reported.insert(to_string(diagnostic.where) + diagnostic.message).second) diagnostics.add(diagnostic.where, diagnostic.message);
+      if (reported.insert(to_string(diagnostic.where) + diagnostic.message).second)
+        diagnostics.add(diagnostic.where, diagnostic.message);
     if (diagnostics.list().size() - before >= kMaxMistakes) {
-      diagnostics.add({file, 0, 0}, fmt::format("{} mistakes so far, the rest of the sweep was not read", diagnostics.list().size() - before));
+      diagnostics.add({file, 0, 0},
+                      fmt::format("{} mistakes so far, the rest of the sweep was not read", diagnostics.list().size() - before));
       return experiment;
     }
     experiment.cells.push_back(std::move(cell));

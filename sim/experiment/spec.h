@@ -17,15 +17,15 @@ namespace specsim::experiment {
 
 // `theory:` of a config: which closed form to hold the run to.
 struct TheoryChoice {
-  std::string name = "exact";    // exact: what the context process calls for; else one of theory/closed_forms.h
+  std::string name = "exact";  // exact: what the context process calls for; else one of theory/closed_forms.h
   bool expect_refuted = false;
 };
 
 struct Cell {
   std::string experiment;
-  std::size_t index = 0;                                    // within its experiment, rows of the grid, last axis fastest
-  std::vector<std::pair<std::string, std::string>> axes;    // path, value
-  config::Value config;                                     // with the axes set, without `sweep`
+  std::size_t index = 0;                                  // within its experiment, rows of the grid, last axis fastest
+  std::vector<std::pair<std::string, std::string>> axes;  // path, value
+  config::Value config;                                   // with the axes set, without `sweep`
   std::uint64_t seed = 0;
   std::uint64_t rounds = 0;
   int vocab = 0;
@@ -54,14 +54,15 @@ struct Experiment {
 };
 
 struct Override {
-  std::string path;   // "sweep.PATH" sets the axis PATH
+  std::string path;  // "sweep.PATH" sets the axis PATH
   std::string value;
   std::string shown;  // in messages: "--set PATH"
 };
 
 // Reads and validates whole experiments, all cells included; every mistake goes to `diagnostics`.
 Experiment read_experiment(const std::string& path, const std::vector<Override>& overrides, Diagnostics& diagnostics);
-Experiment read_experiment(config::Value config, const std::string& file, const std::vector<Override>& overrides, Diagnostics& diagnostics);
+Experiment read_experiment(config::Value config, const std::string& file, const std::vector<Override>& overrides,
+                           Diagnostics& diagnostics);
 
 // The top-level sections and their keys, for the reference page.
 struct SectionInfo {

@@ -25,7 +25,12 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
   static const std::vector<config::Parameter> parameters = {
       {"from", config::Type::number, {}, "first value", {}, {}},
       {"to", config::Type::number, {}, "last value, reached when a step lands on it", {}, {}},
-      {"step", config::Type::number, "", "distance of neighbours (scale linear) or their ratio (scale log)", config::above(0), {}},
+      {"step",
+       config::Type::number,
+       "",
+       "distance of neighbours (scale linear) or their ratio (scale log)",
+       config::above(0),
+       {}},
       {"count", config::Type::integer, "", "number of values, both ends included", config::between(1, kMaxCells), {}},
       {"scale", config::Type::text, "linear", "", {}, {"linear", "log"}}};
   const std::size_t before = diagnostics.list().size();
@@ -36,15 +41,18 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
   const bool log = arguments.text("scale") == "log";
   const bool by_step = arguments.has("step");
   if (by_step == arguments.has("count")) {
-    diagnostics.add(range.where, fmt::format("range of {} has {}, allowed: exactly one of step and count", path, by_step ? "both step and count" : "neither step nor count"));
+    diagnostics.add(range.where, fmt::format("range of {} has {}, allowed: exactly one of step and count", path,
+                                             by_step ? "both step and count" : "neither step nor count"));
     return {};
   }
   if (to < from || (log && !(from > 0.0))) {
-    diagnostics.add(range.where, fmt::format("range of {} goes from {} to {}, allowed: from <= to{}", path, from, to, log ? ", from above 0 on a log scale" : ""));
+    diagnostics.add(range.where, fmt::format("range of {} goes from {} to {}, allowed: from <= to{}", path, from, to,
+                                             log ? ", from above 0 on a log scale" : ""));
     return {};
   }
   if (!std::isfinite(to - from) || (log && !std::isfinite(to / from))) {
-    diagnostics.add(range.where, fmt::format("range of {} goes from {} to {}, allowed: ends whose {} is finite", path, from, to, log ? "ratio" : "distance"));
+    diagnostics.add(range.where, fmt::format("range of {} goes from {} to {}, allowed: ends whose {} is finite", path, from, to,
+                                             log ? "ratio" : "distance"));
     return {};
   }
   std::vector<Value> values;
@@ -64,7 +72,8 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
   } else {
     const std::int64_t count = arguments.integer("count");
     if (count == 1 && from < to) {
-      diagnostics.add(arguments.where("count"), fmt::format("count is 1, allowed: at least 2 from {} to {}, both included", from, to));
+      diagnostics.add(arguments.where("count"),
+                      fmt::format("count is 1, allowed: at least 2 from {} to {}, both included", from, to));
       return {};
     }
     for (std::int64_t i = 0; i < count; ++i) {
@@ -88,7 +97,8 @@ std::vector<Value> read_values(const config::Field& field, Diagnostics& diagnost
                                            ", allowed: a list, or a range {from, to, step | count, scale}");
     return {};
   }
-  if (field.value.items.empty()) diagnostics.add(field.value.where, "axis " + field.key + " is an empty list, allowed: at least one value");
+  if (field.value.items.empty())
+    diagnostics.add(field.value.where, "axis " + field.key + " is an empty list, allowed: at least one value");
   return field.value.items;
 }
 
@@ -98,7 +108,9 @@ std::string found_group(const Value& value) {
 }
 
 // A path that is set after another one and contains it would undo it.
-bool contains(const std::string& path, const std::string& other) { return other.size() > path.size() && other.starts_with(path) && other[path.size()] == '.'; }
+bool contains(const std::string& path, const std::string& other) {
+  return other.size() > path.size() && other.starts_with(path) && other[path.size()] == '.';
+}
 
 void check_paths(const std::vector<Axis>& axes, Diagnostics& diagnostics) {
   std::vector<std::string> seen;
@@ -107,11 +119,15 @@ void check_paths(const std::vector<Axis>& axes, Diagnostics& diagnostics) {
       const std::string& path = axis.paths[p];
       const std::string top = path.substr(0, path.find('.'));
       if (top == "sweep" || top == "experiment")
-        diagnostics.add(axis.where[p], fmt::format("axis {} is not a setting of a cell, allowed: paths below other keys than sweep and experiment", path));
+        diagnostics.add(
+            axis.where[p],
+            fmt::format("axis {} is not a setting of a cell, allowed: paths below other keys than sweep and experiment", path));
       for (const std::string& earlier : seen) {
         if (earlier == path) diagnostics.add(axis.where[p], fmt::format("axis {} is swept twice, allowed: once", path));
         if (contains(path, earlier))
-          diagnostics.add(axis.where[p], fmt::format("axis {} would replace what the axis {} before it sets, allowed: {} after it", path, earlier, earlier));
+          diagnostics.add(
+              axis.where[p],
+              fmt::format("axis {} would replace what the axis {} before it sets, allowed: {} after it", path, earlier, earlier));
       }
       seen.push_back(path);
     }
@@ -133,8 +149,8 @@ void read_zip(const Value& zip, std::vector<Axis>& axes, Diagnostics& diagnostic
     if (values.empty()) continue;  // reported
     if (axis.paths.empty()) axis.points.resize(values.size());
     if (values.size() != axis.points.size()) {
-      diagnostics.add(field.value.where, fmt::format("axis {} has {} values, allowed: {}, as {} has in the same zip", field.key, values.size(),
-                                                     axis.points.size(), axis.paths.front()));
+      diagnostics.add(field.value.where, fmt::format("axis {} has {} values, allowed: {}, as {} has in the same zip", field.key,
+                                                     values.size(), axis.points.size(), axis.paths.front()));
       continue;
     }
     axis.paths.push_back(field.key);

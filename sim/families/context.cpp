@@ -24,10 +24,25 @@ const config::Registry<ContextEntry>& context_processes() {
 
 const std::vector<config::Parameter>& sampling_parameters() {
   static const std::vector<config::Parameter> parameters = {
-      {"temperature", config::Type::number, "1", "divides the logits; 0: one-hot at the argmax, ties to the lowest token", config::between(0, 1e6), {}},
+      {"temperature",
+       config::Type::number,
+       "1",
+       "divides the logits; 0: one-hot at the argmax, ties to the lowest token",
+       config::between(0, 1e6),
+       {}},
       {"top_k", config::Type::integer, "0", "keeps the k likeliest tokens; 0: off", config::between(0, kMaxVocab), {}},
-      {"top_p", config::Type::number, "1", "keeps the shortest run of likeliest tokens that reaches this mass", config::Interval{0, 1, true, false}, {}},
-      {"min_p", config::Type::number, "0", "keeps tokens with at least this share of the likeliest one's probability", config::between(0, 1), {}}};
+      {"top_p",
+       config::Type::number,
+       "1",
+       "keeps the shortest run of likeliest tokens that reaches this mass",
+       config::Interval{0, 1, true, false},
+       {}},
+      {"min_p",
+       config::Type::number,
+       "0",
+       "keeps tokens with at least this share of the likeliest one's probability",
+       config::between(0, 1),
+       {}}};
   return parameters;
 }
 
@@ -64,7 +79,8 @@ void ContextBuilder::add(ContextModel& model, const config::Value* target, const
   std::vector<std::unique_ptr<Law>> draft_laws;
   for (const config::Value* draft : drafts) {
     if (draft == nullptr) {
-      diagnostics_->add(pair_->where, what + " lacks \"draft\", allowed: {family: NAME, ...} or {from: target, transform: NAME, ...}");
+      diagnostics_->add(pair_->where,
+                        what + " lacks \"draft\", allowed: {family: NAME, ...} or {from: target, transform: NAME, ...}");
       return;
     }
     if (auto law = draft_builder.build(*draft, what + ".draft")) draft_laws.push_back(std::move(law));

@@ -27,12 +27,14 @@ class ContextBuilder {
   // Adds the configured pair to `model`.
   void add_pair(ContextModel& model);
   // Adds a pair with `overrides` ({target: LAW, draft: LAW}, both optional) over the configured one.
-  void add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed, const std::string& what);
+  void add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
+                const std::string& what);
   // Adds the configured target with one draft for each depth.
   void add_pair_by_depth(ContextModel& model, const std::vector<config::Value>& drafts);
 
  private:
-  void add(ContextModel& model, const config::Value* target, const std::vector<const config::Value*>& drafts, const std::string& what);
+  void add(ContextModel& model, const config::Value* target, const std::vector<const config::Value*>& drafts,
+           const std::string& what);
   int vocab_;
   const config::Value* pair_;
   math::Sampling target_sampling_;

@@ -15,9 +15,12 @@ class ByDepthProcess final : public ContextProcess {
     shape_.depths = depths;
   }
   [[nodiscard]] const ContextShape& shape() const override { return shape_; }
-  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override { std::fill_n(context, count, 0U); }
+  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override {
+    std::fill_n(context, count, 0U);
+  }
   [[nodiscard]] bool moves() const override { return false; }
-  void step(rng::Key, std::uint64_t, const std::uint32_t*, std::size_t, const std::uint32_t*, const Token*, std::uint32_t*) const override {}
+  void step(rng::Key, std::uint64_t, const std::uint32_t*, std::size_t, const std::uint32_t*, const Token*,
+            std::uint32_t*) const override {}
 
  private:
   ContextShape shape_;
@@ -26,14 +29,22 @@ class ByDepthProcess final : public ContextProcess {
 }  // namespace
 
 ContextEntry by_depth_context() {
-  return {{"by_depth", "the draft's law depends on the position within the block, as EAGLE's n-alpha; the target's never does", "Li et al., EAGLE, arXiv 2401.15077",
-           {{"drafts", config::Type::value_list, {}, "the draft's law at position 1, 2, ...; the last one holds beyond; pair.draft is not used", {}, {}}},
+  return {{"by_depth",
+           "the draft's law depends on the position within the block, as EAGLE's n-alpha; the target's never does",
+           "Li et al., EAGLE, arXiv 2401.15077",
+           {{"drafts",
+             config::Type::value_list,
+             {},
+             "the draft's law at position 1, 2, ...; the last one holds beyond; pair.draft is not used",
+             {},
+             {}}},
            "Acceptances are independent with a rate for each position: tokens_per_round = 1 + alpha_1 + alpha_1 alpha_2 + ..."},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             ContextModel model;
             const std::vector<config::Value>& drafts = arguments.value("drafts").items;
             if (drafts.empty() || drafts.size() > static_cast<std::size_t>(kMaxDraftLength)) {
-              builder.diagnostics().add(arguments.where("drafts"), fmt::format("drafts has {} entries, allowed: 1 to {}", drafts.size(), kMaxDraftLength));
+              builder.diagnostics().add(arguments.where("drafts"),
+                                        fmt::format("drafts has {} entries, allowed: 1 to {}", drafts.size(), kMaxDraftLength));
               return model;
             }
             builder.add_pair_by_depth(model, drafts);

@@ -9,9 +9,12 @@ namespace {
 class FixedProcess final : public ContextProcess {
  public:
   [[nodiscard]] const ContextShape& shape() const override { return shape_; }
-  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override { std::fill_n(context, count, 0U); }
+  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override {
+    std::fill_n(context, count, 0U);
+  }
   [[nodiscard]] bool moves() const override { return false; }
-  void step(rng::Key, std::uint64_t, const std::uint32_t*, std::size_t, const std::uint32_t*, const Token*, std::uint32_t*) const override {}
+  void step(rng::Key, std::uint64_t, const std::uint32_t*, std::size_t, const std::uint32_t*, const Token*,
+            std::uint32_t*) const override {}
 
  private:
   ContextShape shape_;
@@ -20,8 +23,12 @@ class FixedProcess final : public ContextProcess {
 }  // namespace
 
 ContextEntry fixed_context() {
-  return {{"fixed", "the same pair of laws at every position", "", {},
-           "Positions are independent with the same alpha, so the accepted count is a truncated geometric variable: the closed forms' own case."},
+  return {{"fixed",
+           "the same pair of laws at every position",
+           "",
+           {},
+           "Positions are independent with the same alpha, so the accepted count is a truncated geometric variable: the closed "
+           "forms' own case."},
           [](const config::Arguments&, ContextBuilder& builder) {
             ContextModel model;
             builder.add_pair(model);

@@ -24,8 +24,8 @@ class IidProcess final : public ContextProcess {
     }
   }
   [[nodiscard]] bool moves() const override { return true; }
-  void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count, const std::uint32_t* text_position,
-            const Token*, std::uint32_t* context) const override {
+  void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count,
+            const std::uint32_t* text_position, const Token*, std::uint32_t* context) const override {
     constexpr std::size_t kBatch = 256;
     std::array<std::uint32_t, kBatch> next;
     std::array<std::uint64_t, kBatch> first;
@@ -45,9 +45,7 @@ class IidProcess final : public ContextProcess {
   }
 
  private:
-  [[nodiscard]] std::uint32_t pick(std::uint64_t word) const {
-    return static_cast<std::uint32_t>(scale_word(word, pool_));
-  }
+  [[nodiscard]] std::uint32_t pick(std::uint64_t word) const { return static_cast<std::uint32_t>(scale_word(word, pool_)); }
   std::uint32_t pool_;
   ContextShape shape_;
 };
@@ -55,17 +53,26 @@ class IidProcess final : public ContextProcess {
 }  // namespace
 
 ContextEntry iid_context() {
-  return {{"iid", "each text position draws its pair of laws anew, from a pool or truly fresh", "",
+  return {{"iid",
+           "each text position draws its pair of laws anew, from a pool or truly fresh",
+           "",
            {{"pool", config::Type::integer, "256", "prepared pairs to draw from, uniformly", config::between(1, 1 << 20), {}},
-            {"fresh", config::Type::boolean, "false", "a new pair for every position instead of a pool; costs several passes over the vocabulary each", {}, {}}},
-           "Acceptances at successive positions are independent with the mean alpha of the pool (or of the family), so the geometric closed form "
+            {"fresh",
+             config::Type::boolean,
+             "false",
+             "a new pair for every position instead of a pool; costs several passes over the vocabulary each",
+             {},
+             {}}},
+           "Acceptances at successive positions are independent with the mean alpha of the pool (or of the family), so the "
+           "geometric closed form "
            "holds at that mean. A position that is drafted again after a rejection meets the same pair."},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             ContextModel model;
             builder.add_pair(model);
             if (arguments.boolean("fresh") && arguments.given("pool"))
               builder.diagnostics().add(arguments.where("pool"), "pool is given together with fresh: true, allowed: one of them");
-            model.process = std::make_unique<IidProcess>(arguments.boolean("fresh") ? 0 : static_cast<int>(arguments.integer("pool")));
+            model.process =
+                std::make_unique<IidProcess>(arguments.boolean("fresh") ? 0 : static_cast<int>(arguments.integer("pool")));
             return model;
           }};
 }

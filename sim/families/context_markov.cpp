@@ -20,7 +20,9 @@ class MarkovProcess final : public ContextProcess {
     shape_.contexts = static_cast<int>(states);
   }
   [[nodiscard]] const ContextShape& shape() const override { return shape_; }
-  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override { std::fill_n(context, count, 0U); }
+  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override {
+    std::fill_n(context, count, 0U);
+  }
   [[nodiscard]] bool moves() const override { return true; }
   void step(rng::Key, std::uint64_t, const std::uint32_t* lanes, std::size_t count, const std::uint32_t*, const Token* token,
             std::uint32_t* context) const override {
@@ -44,34 +46,49 @@ class MarkovProcess final : public ContextProcess {
 }  // namespace
 
 ContextEntry markov_context() {
-  return {{"markov", "the laws depend on the tokens emitted so far", "",
-           {{"order", config::Type::integer, "1", "on the last so many tokens; vocab^order states, at most 4096", config::between(1, 12), {}},
-            {"states", config::Type::integer, "", "instead of order: a hash of state and token moves among so many states, for large vocabularies",
-             config::between(1, kMaxStates), {}}},
-           "Every sequence starts in state 0 (as after token 0 repeated). Rounds of a sequence are correlated through the state; theory follows them exactly by "
-           "matrices over the states, from the first round of a sequence on."},
-          [](const config::Arguments& arguments, ContextBuilder& builder) {
-            ContextModel model;
-            builder.add_pair(model);
-            const auto vocab = static_cast<std::int64_t>(builder.vocab());
-            std::int64_t states = 1;
-            const bool hashed = arguments.has("states");
-            if (hashed && arguments.given("order"))
-              builder.diagnostics().add(arguments.where("order"), "order is given together with states, allowed: one of them");
-            if (hashed) {
-              states = arguments.integer("states");
-            } else {
-              for (std::int64_t i = 0; i < arguments.integer("order") && states <= kMaxStates; ++i) states *= vocab;
-              if (states > kMaxStates) {
-                builder.diagnostics().add(arguments.where("order"),
-                                          fmt::format("order is {} at vocab {}, allowed: vocab^order of at most {} states, or instead states: N (hashed)",
-                                                      arguments.integer("order"), vocab, kMaxStates));
-                return model;
-              }
-            }
-            model.process = std::make_unique<MarkovProcess>(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(states), hashed);
+  return {
+      {"markov",
+       "the laws depend on the tokens emitted so far",
+       "",
+       {{"order",
+         config::Type::integer,
+         "1",
+         "on the last so many tokens; vocab^order states, at most 4096",
+         config::between(1, 12),
+         {}},
+        {"states",
+         config::Type::integer,
+         "",
+         "instead of order: a hash of state and token moves among so many states, for large vocabularies",
+         config::between(1, kMaxStates),
+         {}}},
+       "Every sequence starts in state 0 (as after token 0 repeated). Rounds of a sequence are correlated through the state; "
+       "theory follows them exactly by "
+       "matrices over the states, from the first round of a sequence on."},
+      [](const config::Arguments& arguments, ContextBuilder& builder) {
+        ContextModel model;
+        builder.add_pair(model);
+        const auto vocab = static_cast<std::int64_t>(builder.vocab());
+        std::int64_t states = 1;
+        const bool hashed = arguments.has("states");
+        if (hashed && arguments.given("order"))
+          builder.diagnostics().add(arguments.where("order"), "order is given together with states, allowed: one of them");
+        if (hashed) {
+          states = arguments.integer("states");
+        } else {
+          for (std::int64_t i = 0; i < arguments.integer("order") && states <= kMaxStates; ++i) states *= vocab;
+          if (states > kMaxStates) {
+            builder.diagnostics().add(
+                arguments.where("order"),
+                fmt::format("order is {} at vocab {}, allowed: vocab^order of at most {} states, or instead states: N (hashed)",
+                            arguments.integer("order"), vocab, kMaxStates));
             return model;
-          }};
+          }
+        }
+        model.process =
+            std::make_unique<MarkovProcess>(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(states), hashed);
+        return model;
+      }};
 }
 
 }  // namespace specsim::families

@@ -14,11 +14,11 @@ namespace specsim::families {
 struct ContextShape {
   enum class Kind { fixed, iid_pool, iid_fresh, markov, regimes, by_depth, requests };
   Kind kind = Kind::fixed;
-  int contexts = 1;                    // prepared pairs of laws; 0 where each position draws its own
-  int depths = 1;                      // draft laws per context, by position in the block (the last one holds beyond)
-  std::vector<double> start;           // [contexts]: law of the context at text position 0; empty: context 0
-  std::vector<double> transition;      // regimes: [contexts][contexts], row-major
-  std::uint64_t request_tokens = 0;    // requests: tokens that each request emits; 0: no end
+  int contexts = 1;                  // prepared pairs of laws; 0 where each position draws its own
+  int depths = 1;                    // draft laws per context, by position in the block (the last one holds beyond)
+  std::vector<double> start;         // [contexts]: law of the context at text position 0; empty: context 0
+  std::vector<double> transition;    // regimes: [contexts][contexts], row-major
+  std::uint64_t request_tokens = 0;  // requests: tokens that each request emits; 0: no end
 };
 
 class ContextProcess {

@@ -26,15 +26,16 @@ class RegimesProcess final : public ContextProcess {
   void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t sequence = first_sequence + i;
-      context[i] = start_table_.pick(rng::philox_words({rng::counter_word0(rng::Purpose::start, 0), 0, static_cast<std::uint32_t>(sequence),
-                                                        static_cast<std::uint32_t>(sequence >> 32)},
-                                                       key)
-                                         .first);
+      context[i] =
+          start_table_.pick(rng::philox_words({rng::counter_word0(rng::Purpose::start, 0), 0,
+                                               static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)},
+                                              key)
+                                .first);
     }
   }
   [[nodiscard]] bool moves() const override { return true; }
-  void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count, const std::uint32_t* text_position,
-            const Token*, std::uint32_t* context) const override {
+  void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count,
+            const std::uint32_t* text_position, const Token*, std::uint32_t* context) const override {
     constexpr std::size_t kBatch = 256;
     std::array<std::uint32_t, kBatch> next;
     std::array<std::uint64_t, kBatch> first;
@@ -65,53 +66,73 @@ class RegimesProcess final : public ContextProcess {
 }  // namespace
 
 ContextEntry regimes_context() {
-  return {{"regimes", "easy and hard stretches: a hidden Markov chain over text positions picks the pair", "",
-           {{"states", config::Type::value_list, {}, "for each regime {target: LAW, draft: LAW}; what is left out is pair's", {}, {}},
-            {"transition", config::Type::number_table, {}, "row i: law of the next position's regime after regime i", config::between(0, 1), {}},
-            {"start", config::Type::number_list, "", "law of the first position's regime; left out: the stationary law", config::between(0, 1), {}}},
-           "Acceptances cluster; the iid formula at the mean alpha misses the truth, and theory gives it exactly by matrices over the regimes. The "
-           "regime belongs to the text position: a hard position stays hard when it is drafted again."},
-          [](const config::Arguments& arguments, ContextBuilder& builder) {
-            ContextModel model;
-            const std::vector<config::Value>& states = arguments.value("states").items;
-            const std::vector<std::vector<double>>& rows = arguments.table("transition");
-            Diagnostics& diagnostics = builder.diagnostics();
-            const std::size_t n = states.size();
-            const std::size_t before = diagnostics.list().size();
-            if (n == 0 || n > 256) diagnostics.add(arguments.where("states"), fmt::format("states has {} entries, allowed: 1 to 256", n));
-            if (rows.size() != n)
-              diagnostics.add(arguments.where("transition"), fmt::format("transition has {} rows, allowed: {}, one for each state", rows.size(), n));
-            for (std::size_t i = 0; i < rows.size() && rows.size() == n; ++i) {
-              double sum = 0.0;
-              for (const double p : rows[i]) sum += p;
-              if (rows[i].size() != n || std::abs(sum - 1.0) > 1e-9)
-                diagnostics.add(arguments.where("transition"), fmt::format("transition row {} has {} entries that sum to {:.12g}, allowed: {} that sum to 1",
-                                                                           i, rows[i].size(), sum, n));
-            }
-            std::vector<double> start;
-            if (arguments.has("start")) {
-              start = arguments.numbers("start");
-              double sum = 0.0;
-              for (const double p : start) sum += p;
-              if (start.size() != n || std::abs(sum - 1.0) > 1e-9)
-                diagnostics.add(arguments.where("start"), fmt::format("start has {} entries that sum to {:.12g}, allowed: {} that sum to 1", start.size(), sum, n));
-            }
-            for (std::size_t i = 0; i < n; ++i) builder.add_pair(model, states[i], {}, fmt::format("states[{}]", i));
-            if (diagnostics.list().size() != before) return model;
-            if (start.empty()) {
-              std::vector<double> flat;
-              for (const std::vector<double>& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-              try {
-                start = math::stationary_law(flat, static_cast<int>(n));
-              } catch (const InvariantBroken&) {
-                diagnostics.add(arguments.where("transition"), "transition has no unique stationary law, allowed: an irreducible chain, or give start");
-                return model;
-              }
-              for (double& p : start) p = std::max(p, 0.0);
-            }
-            model.process = std::make_unique<RegimesProcess>(rows, std::move(start));
+  return {
+      {"regimes",
+       "easy and hard stretches: a hidden Markov chain over text positions picks the pair",
+       "",
+       {{"states", config::Type::value_list, {}, "for each regime {target: LAW, draft: LAW}; what is left out is pair's", {}, {}},
+        {"transition",
+         config::Type::number_table,
+         {},
+         "row i: law of the next position's regime after regime i",
+         config::between(0, 1),
+         {}},
+        {"start",
+         config::Type::number_list,
+         "",
+         "law of the first position's regime; left out: the stationary law",
+         config::between(0, 1),
+         {}}},
+       "Acceptances cluster; the iid formula at the mean alpha misses the truth, and theory gives it exactly by matrices over "
+       "the regimes. The "
+       "regime belongs to the text position: a hard position stays hard when it is drafted again."},
+      [](const config::Arguments& arguments, ContextBuilder& builder) {
+        ContextModel model;
+        const std::vector<config::Value>& states = arguments.value("states").items;
+        const std::vector<std::vector<double>>& rows = arguments.table("transition");
+        Diagnostics& diagnostics = builder.diagnostics();
+        const std::size_t n = states.size();
+        const std::size_t before = diagnostics.list().size();
+        if (n == 0 || n > 256)
+          diagnostics.add(arguments.where("states"), fmt::format("states has {} entries, allowed: 1 to 256", n));
+        if (rows.size() != n)
+          diagnostics.add(arguments.where("transition"),
+                          fmt::format("transition has {} rows, allowed: {}, one for each state", rows.size(), n));
+        for (std::size_t i = 0; i < rows.size() && rows.size() == n; ++i) {
+          double sum = 0.0;
+          for (const double p : rows[i]) sum += p;
+          if (rows[i].size() != n || std::abs(sum - 1.0) > 1e-9)
+            diagnostics.add(arguments.where("transition"),
+                            fmt::format("transition row {} has {} entries that sum to {:.12g}, allowed: {} that sum to 1", i,
+                                        rows[i].size(), sum, n));
+        }
+        std::vector<double> start;
+        if (arguments.has("start")) {
+          start = arguments.numbers("start");
+          double sum = 0.0;
+          for (const double p : start) sum += p;
+          if (start.size() != n || std::abs(sum - 1.0) > 1e-9)
+            diagnostics.add(
+                arguments.where("start"),
+                fmt::format("start has {} entries that sum to {:.12g}, allowed: {} that sum to 1", start.size(), sum, n));
+        }
+        for (std::size_t i = 0; i < n; ++i) builder.add_pair(model, states[i], {}, fmt::format("states[{}]", i));
+        if (diagnostics.list().size() != before) return model;
+        if (start.empty()) {
+          std::vector<double> flat;
+          for (const std::vector<double>& row : rows) flat.insert(flat.end(), row.begin(), row.end());
+          try {
+            start = math::stationary_law(flat, static_cast<int>(n));
+          } catch (const InvariantBroken&) {
+            diagnostics.add(arguments.where("transition"),
+                            "transition has no unique stationary law, allowed: an irreducible chain, or give start");
             return model;
-          }};
+          }
+          for (double& p : start) p = std::max(p, 0.0);
+        }
+        model.process = std::make_unique<RegimesProcess>(rows, std::move(start));
+        return model;
+      }};
 }
 
 }  // namespace specsim::families

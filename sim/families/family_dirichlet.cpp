@@ -35,9 +35,17 @@ class DirichletLaw final : public Law {
 }  // namespace
 
 FamilyEntry dirichlet_family() {
-  return {{"dirichlet", "a random point of the simplex, symmetric", "",
-           {{"concentration", config::Type::number, {}, "small: few tokens hold the mass; large: nearly uniform", config::Interval{1e-3, 1e6}, {}}},
-           "Law: Dirichlet(concentration, ..., concentration), fresh for each context. Two independent ones at concentration 1 overlap by "
+  return {{"dirichlet",
+           "a random point of the simplex, symmetric",
+           "",
+           {{"concentration",
+             config::Type::number,
+             {},
+             "small: few tokens hold the mass; large: nearly uniform",
+             config::Interval{1e-3, 1e6},
+             {}}},
+           "Law: Dirichlet(concentration, ..., concentration), fresh for each context. Two independent ones at concentration 1 "
+           "overlap by "
            "vocab / (2 vocab - 1) on average."},
           [](const config::Arguments& arguments, LawBuilder& builder) {
             return std::make_unique<DirichletLaw>(arguments.number("concentration"), builder.next_stream());

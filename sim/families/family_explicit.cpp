@@ -26,14 +26,22 @@ class ExplicitLaw final : public Law {
 }  // namespace
 
 FamilyEntry explicit_family() {
-  return {{"explicit", "the probabilities as listed", "",
-           {{"probabilities", config::Type::number_list, {}, "one for each token, summing to 1 within 1e-9; zeros are legal", config::between(0, 1), {}}},
+  return {{"explicit",
+           "the probabilities as listed",
+           "",
+           {{"probabilities",
+             config::Type::number_list,
+             {},
+             "one for each token, summing to 1 within 1e-9; zeros are legal",
+             config::between(0, 1),
+             {}}},
            "Law: as listed."},
           [](const config::Arguments& arguments, LawBuilder& builder) -> std::unique_ptr<Law> {
             const std::vector<double>& list = arguments.numbers("probabilities");
             const Location where = arguments.where("probabilities");
             if (list.size() != static_cast<std::size_t>(builder.vocab())) {
-              builder.diagnostics().add(where, fmt::format("probabilities has {} entries, allowed: {} (pair.vocab)", list.size(), builder.vocab()));
+              builder.diagnostics().add(
+                  where, fmt::format("probabilities has {} entries, allowed: {} (pair.vocab)", list.size(), builder.vocab()));
               return nullptr;
             }
             double sum = 0.0;

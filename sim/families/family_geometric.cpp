@@ -22,10 +22,13 @@ class GeometricLaw final : public Law {
 }  // namespace
 
 FamilyEntry geometric_family() {
-  return {{"geometric", "each token less likely than the one before by a constant ratio", "",
-           {{"ratio", config::Type::number, {}, "of neighbouring probabilities", config::Interval{0, 1, true, false}, {}}},
-           "Law: proportional to ratio^token; ratio 1 is uniform."},
-          [](const config::Arguments& arguments, LawBuilder&) { return std::make_unique<GeometricLaw>(arguments.number("ratio")); }};
+  return {
+      {"geometric",
+       "each token less likely than the one before by a constant ratio",
+       "",
+       {{"ratio", config::Type::number, {}, "of neighbouring probabilities", config::Interval{0, 1, true, false}, {}}},
+       "Law: proportional to ratio^token; ratio 1 is uniform."},
+      [](const config::Arguments& arguments, LawBuilder&) { return std::make_unique<GeometricLaw>(arguments.number("ratio")); }};
 }
 
 }  // namespace specsim::families

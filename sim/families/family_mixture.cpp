@@ -35,28 +35,33 @@ class MixtureLaw final : public Law {
 }  // namespace
 
 FamilyEntry mixture_family() {
-  return {{"mixture", "a weighted mean of other laws", "",
-           {{"components", config::Type::value_list, {}, "the laws", {}, {}},
-            {"weights", config::Type::number_list, {}, "one for each component, any positive sum", config::between(0, 1e100), {}}},
-           "Law: sum of weight * component, weights normalised."},
-          [](const config::Arguments& arguments, LawBuilder& builder) -> std::unique_ptr<Law> {
-            const config::Value& list = arguments.value("components");
-            const std::vector<double>& weights = arguments.numbers("weights");
-            double sum = 0.0;
-            for (const double w : weights) sum += w;
-            if (list.items.empty() || list.items.size() != weights.size() || !(sum > 0.0)) {
-              builder.diagnostics().add(arguments.where("weights"), fmt::format("weights has {} entries of sum {:.12g}, allowed: {}, one for each component, of a positive sum",
-                                                                                weights.size(), sum, list.items.size()));
-              return nullptr;
-            }
-            std::vector<std::unique_ptr<Law>> components;
-            for (std::size_t i = 0; i < list.items.size(); ++i) {
-              auto component = builder.build(list.items[i], fmt::format("components[{}]", i));
-              if (component != nullptr) components.push_back(std::move(component));
-            }
-            if (components.size() != weights.size()) return nullptr;
-            return std::make_unique<MixtureLaw>(std::move(components), weights);
-          }};
+  return {
+      {"mixture",
+       "a weighted mean of other laws",
+       "",
+       {{"components", config::Type::value_list, {}, "the laws", {}, {}},
+        {"weights", config::Type::number_list, {}, "one for each component, any positive sum", config::between(0, 1e100), {}}},
+       "Law: sum of weight * component, weights normalised."},
+      [](const config::Arguments& arguments, LawBuilder& builder) -> std::unique_ptr<Law> {
+        const config::Value& list = arguments.value("components");
+        const std::vector<double>& weights = arguments.numbers("weights");
+        double sum = 0.0;
+        for (const double w : weights) sum += w;
+        if (list.items.empty() || list.items.size() != weights.size() || !(sum > 0.0)) {
+          builder.diagnostics().add(
+              arguments.where("weights"),
+              fmt::format("weights has {} entries of sum {:.12g}, allowed: {}, one for each component, of a positive sum",
+                          weights.size(), sum, list.items.size()));
+          return nullptr;
+        }
+        std::vector<std::unique_ptr<Law>> components;
+        for (std::size_t i = 0; i < list.items.size(); ++i) {
+          auto component = builder.build(list.items[i], fmt::format("components[{}]", i));
+          if (component != nullptr) components.push_back(std::move(component));
+        }
+        if (components.size() != weights.size()) return nullptr;
+        return std::make_unique<MixtureLaw>(std::move(components), weights);
+      }};
 }
 
 }  // namespace specsim::families

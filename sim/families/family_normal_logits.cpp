@@ -26,9 +26,12 @@ class NormalLogits final : public Law {
 }  // namespace
 
 FamilyEntry normal_logits_family() {
-  return {{"normal_logits", "softmax of independent normal logits", "",
+  return {{"normal_logits",
+           "softmax of independent normal logits",
+           "",
            {{"sigma", config::Type::number, {}, "standard deviation of the logits", config::Interval{0, 1000, true, false}, {}}},
-           "Law: softmax(sigma * N(0, 1)), fresh for each context. For large vocabularies the likeliest tokens hold a log-normal share."},
+           "Law: softmax(sigma * N(0, 1)), fresh for each context. For large vocabularies the likeliest tokens hold a log-normal "
+           "share."},
           [](const config::Arguments& arguments, LawBuilder& builder) {
             return std::make_unique<NormalLogits>(arguments.number("sigma"), builder.next_stream());
           }};

@@ -28,15 +28,23 @@ class OneHotLaw final : public Law {
 }  // namespace
 
 FamilyEntry one_hot_family() {
-  return {{"one_hot", "all mass on one token, as a target at temperature 0 has", "",
-           {{"token", config::Type::integer, "", "which; left out: a uniformly random one for each context", config::between(0, kMaxVocab - 1), {}}},
+  return {{"one_hot",
+           "all mass on one token, as a target at temperature 0 has",
+           "",
+           {{"token",
+             config::Type::integer,
+             "",
+             "which; left out: a uniformly random one for each context",
+             config::between(0, kMaxVocab - 1),
+             {}}},
            "Law: a point mass. Two independent random ones agree with probability 1 / vocab."},
           [](const config::Arguments& arguments, LawBuilder& builder) -> std::unique_ptr<Law> {
             if (!arguments.has("token")) return std::make_unique<OneHotLaw>(true, 0, builder.next_stream());
             const std::int64_t token = arguments.integer("token");
             if (token >= builder.vocab()) {
-              builder.diagnostics().add(arguments.where("token"), "token is " + std::to_string(token) + ", allowed: below pair.vocab = " +
-                                                                      std::to_string(builder.vocab()));
+              builder.diagnostics().add(
+                  arguments.where("token"),
+                  "token is " + std::to_string(token) + ", allowed: below pair.vocab = " + std::to_string(builder.vocab()));
               return nullptr;
             }
             return std::make_unique<OneHotLaw>(false, static_cast<Token>(token), 0);

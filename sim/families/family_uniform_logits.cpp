@@ -26,12 +26,15 @@ class UniformLogits final : public Law {
 }  // namespace
 
 FamilyEntry uniform_logits_family() {
-  return {{"uniform_logits", "softmax of independent uniform logits", "",
-           {{"range", config::Type::number, {}, "the logits lie within range / 2 of 0", config::Interval{0, 1000, true, false}, {}}},
-           "Law: softmax(range * (U - 0.5)), fresh for each context; range 3 is the note's example (claim N1)."},
-          [](const config::Arguments& arguments, LawBuilder& builder) {
-            return std::make_unique<UniformLogits>(arguments.number("range"), builder.next_stream());
-          }};
+  return {
+      {"uniform_logits",
+       "softmax of independent uniform logits",
+       "",
+       {{"range", config::Type::number, {}, "the logits lie within range / 2 of 0", config::Interval{0, 1000, true, false}, {}}},
+       "Law: softmax(range * (U - 0.5)), fresh for each context; range 3 is the note's example (claim N1)."},
+      [](const config::Arguments& arguments, LawBuilder& builder) {
+        return std::make_unique<UniformLogits>(arguments.number("range"), builder.next_stream());
+      }};
 }
 
 }  // namespace specsim::families

@@ -24,7 +24,9 @@ class ZipfLaw final : public Law {
 }  // namespace
 
 FamilyEntry zipf_family() {
-  return {{"zipf", "rank-frequency law of text (Zipf-Mandelbrot): token 0 is the likeliest", "Mandelbrot 1953",
+  return {{"zipf",
+           "rank-frequency law of text (Zipf-Mandelbrot): token 0 is the likeliest",
+           "Mandelbrot 1953",
            {{"exponent", config::Type::number, {}, "how fast probabilities fall with rank", config::between(0, 100), {}},
             {"offset", config::Type::number, "0", "flattens the head", config::between(0, 1e9), {}}},
            "Law: proportional to (rank + offset)^-exponent, rank = token + 1."},

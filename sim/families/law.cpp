@@ -21,11 +21,13 @@ class TargetItself final : public Law {
 
 std::unique_ptr<Law> LawBuilder::build(const config::Value& value, const std::string& what) {
   if (!value.is_map()) {
-    diagnostics_->add(value.where, what + " is " + config::found_text(value) + ", allowed: {family: NAME, ...}" + (is_draft_ ? " or {from: target, transform: NAME, ...}" : ""));
+    diagnostics_->add(value.where, what + " is " + config::found_text(value) + ", allowed: {family: NAME, ...}" +
+                                       (is_draft_ ? " or {from: target, transform: NAME, ...}" : ""));
     return nullptr;
   }
   if (++depth_ > kMaxNesting) {
-    diagnostics_->add(value.where, what.substr(0, what.find(".from.")) + " is nested too deep, allowed: at most " + std::to_string(kMaxNesting) + " levels");
+    diagnostics_->add(value.where, what.substr(0, what.find(".from.")) + " is nested too deep, allowed: at most " +
+                                       std::to_string(kMaxNesting) + " levels");
     return nullptr;
   }
   std::unique_ptr<Law> law;
@@ -51,7 +53,8 @@ std::unique_ptr<Law> LawBuilder::build(const config::Value& value, const std::st
       if (from->text == "target" && is_draft_)
         source = std::make_unique<TargetItself>();
       else
-        diagnostics_->add(from->where, what + ".from is " + config::found_text(*from) + ", allowed: " + (is_draft_ ? "target or a law" : "a law"));
+        diagnostics_->add(from->where, what + ".from is " + config::found_text(*from) +
+                                           ", allowed: " + (is_draft_ ? "target or a law" : "a law"));
     } else {
       source = build(*from, what + ".from");
     }
@@ -66,7 +69,8 @@ std::unique_ptr<Law> LawBuilder::build(const config::Value& value, const std::st
       }
     }
   } else {
-    diagnostics_->add(value.where, what + " lacks \"family\"" + (is_draft_ ? " (or from: target and a transform)" : "") + ", allowed: " + families().names());
+    diagnostics_->add(value.where, what + " lacks \"family\"" + (is_draft_ ? " (or from: target and a transform)" : "") +
+                                       ", allowed: " + families().names());
   }
   --depth_;
   return law;

@@ -26,10 +26,11 @@ struct TargetLaws {
   std::span<const double> verified;
 
   TargetLaws() = default;
-  TargetLaws(std::span<const double> model_law, std::span<const double> verified_law) : model(model_law), verified(verified_law) {}
+  TargetLaws(std::span<const double> model_law, std::span<const double> verified_law)
+      : model(model_law), verified(verified_law) {}
   // Without sampling settings the two are one.
-  TargetLaws(std::span<const double> law) : TargetLaws(law, law) {}         // NOLINT(google-explicit-constructor)
-  TargetLaws(const std::vector<double>& law) : TargetLaws(law, law) {}      // NOLINT(google-explicit-constructor)
+  TargetLaws(std::span<const double> law) : TargetLaws(law, law) {}     // NOLINT(google-explicit-constructor)
+  TargetLaws(const std::vector<double>& law) : TargetLaws(law, law) {}  // NOLINT(google-explicit-constructor)
 };
 
 class Law {
@@ -50,7 +51,8 @@ class Law {
 class LawBuilder {
  public:
   // `is_draft`: "from: target" is allowed.
-  LawBuilder(int vocab, bool is_draft, Diagnostics& diagnostics) : vocab_(vocab), is_draft_(is_draft), diagnostics_(&diagnostics) {}
+  LawBuilder(int vocab, bool is_draft, Diagnostics& diagnostics)
+      : vocab_(vocab), is_draft_(is_draft), diagnostics_(&diagnostics) {}
   [[nodiscard]] int vocab() const { return vocab_; }
   [[nodiscard]] bool is_draft() const { return is_draft_; }
   [[nodiscard]] Diagnostics& diagnostics() const { return *diagnostics_; }

@@ -5,8 +5,8 @@
 
 namespace specsim::families {
 
-PairSource::PairSource(std::unique_ptr<Law> target, std::vector<std::unique_ptr<Law>> drafts_by_depth, math::Sampling target_sampling,
-                       math::Sampling draft_sampling)
+PairSource::PairSource(std::unique_ptr<Law> target, std::vector<std::unique_ptr<Law>> drafts_by_depth,
+                       math::Sampling target_sampling, math::Sampling draft_sampling)
     : target_(std::move(target)),
       drafts_(std::move(drafts_by_depth)),
       target_sampling_(target_sampling),
@@ -17,7 +17,8 @@ void PairSource::draw_target(const LawAddress& address, std::span<double> target
   math::apply_sampling(target, target_sampling_);
 }
 
-void PairSource::draw_draft(const LawAddress& address, std::size_t depth, std::span<const double> target, std::span<double> draft) const {
+void PairSource::draw_draft(const LawAddress& address, std::size_t depth, std::span<const double> target,
+                            std::span<double> draft) const {
   const Law& law = *drafts_[std::min(depth, drafts_.size() - 1)];
   if (target_sampling_ == math::Sampling()) {
     law.draw(address, target, draft);

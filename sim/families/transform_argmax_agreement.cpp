@@ -30,12 +30,16 @@ class ArgmaxAgreementTransform final : public Law {
 }  // namespace
 
 TransformEntry argmax_agreement_transform() {
-  return {{"argmax_agreement", "one-hot laws whose argmaxes agree at a given rate: a draft at temperature 0", "",
+  return {{"argmax_agreement",
+           "one-hot laws whose argmaxes agree at a given rate: a draft at temperature 0",
+           "",
            {{"value", config::Type::number, {}, "the rate", config::between(0, 1), {}}},
-           "Law: a point mass on the source's argmax with probability value, else on another token, uniformly; fresh for each context. "
+           "Law: a point mass on the source's argmax with probability value, else on another token, uniformly; fresh for each "
+           "context. "
            "alpha is value on average where the target is one-hot."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) {
-            return std::make_unique<ArgmaxAgreementTransform>(std::move(source), arguments.number("value"), builder.next_stream());
+            return std::make_unique<ArgmaxAgreementTransform>(std::move(source), arguments.number("value"),
+                                                              builder.next_stream());
           }};
 }
 

@@ -23,7 +23,9 @@ class InterpolateTransform final : public Law {
 }  // namespace
 
 TransformEntry interpolate_transform() {
-  return {{"interpolate", "moves a draft towards the target, as distillation does", "",
+  return {{"interpolate",
+           "moves a draft towards the target, as distillation does",
+           "",
            {{"value", config::Type::number, {}, "0: the source, 1: the target", config::between(0, 1), {}}},
            "Law: (1 - value) source + value target; drafts only. alpha = 1 - (1 - value)(1 - overlap(target, source))."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) -> std::unique_ptr<Law> {

@@ -35,7 +35,9 @@ class LogitNoiseTransform final : public Law {
 }  // namespace
 
 TransformEntry logit_noise_transform() {
-  return {{"logit_noise", "independent normal noise on the source's logits", "",
+  return {{"logit_noise",
+           "independent normal noise on the source's logits",
+           "",
            {{"value", config::Type::number, {}, "standard deviation of the noise", config::between(0, 1000), {}}},
            "Law: softmax(log source + value * N(0, 1)), fresh for each context; tokens of probability 0 stay there."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) {

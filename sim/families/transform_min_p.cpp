@@ -22,7 +22,9 @@ class MinPTransform final : public Law {
 }  // namespace
 
 TransformEntry min_p_transform() {
-  return {{"min_p", "tokens with at least a share of the likeliest one's probability, renormalised", "Nguyen et al., arXiv 2407.01082",
+  return {{"min_p",
+           "tokens with at least a share of the likeliest one's probability, renormalised",
+           "Nguyen et al., arXiv 2407.01082",
            {{"value", config::Type::number, {}, "the share", config::between(0, 1), {}}},
            "Law: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder&) {

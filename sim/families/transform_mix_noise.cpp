@@ -27,7 +27,9 @@ class MixNoiseTransform final : public Law {
 }  // namespace
 
 TransformEntry mix_noise_transform() {
-  return {{"mix_noise", "a mixture of the source with a noise law", "",
+  return {{"mix_noise",
+           "a mixture of the source with a noise law",
+           "",
            {{"value", config::Type::number, {}, "the noise's weight", config::between(0, 1), {}},
             {"noise", config::Type::value, "{family: uniform}", "the noise law", {}, {}}},
            "Law: (1 - value) source + value noise. From the target: alpha = 1 - value (1 - overlap(target, noise))."},

@@ -23,8 +23,9 @@ class OverlapTransform final : public Law {
     const std::span<const double> target = laws.verified;  // the law that alpha is about
     const double lowest = shape_ == Shape::temperature ? along_temperature(target, law, 0.0) : mixed(target, law, 1.0);
     if (value_ < lowest - kTolerance)
-      throw BadInput(where_, fmt::format("value is {:.12g}, allowed: in [{:.12g}, 1], which is all that shape {} reaches from this target", value_,
-                                         lowest, name()));
+      throw BadInput(
+          where_, fmt::format("value is {:.12g}, allowed: in [{:.12g}, 1], which is all that shape {} reaches from this target",
+                              value_, lowest, name()));
     // Both paths lower the overlap steadily from 1 at s = 1 (the target itself) or s = 0 respectively; mixtures do so linearly.
     if (shape_ == Shape::temperature) {
       double low = 0.0;
@@ -41,7 +42,8 @@ class OverlapTransform final : public Law {
     }
     const double reached = math::overlap(target, law);
     if (std::abs(reached - value_) > kTolerance)
-      throw BadInput(where_, fmt::format("value is {:.15g}, but this target lets shape {} come no nearer than {:.15g}", value_, name(), reached));
+      throw BadInput(where_, fmt::format("value is {:.15g}, but this target lets shape {} come no nearer than {:.15g}", value_,
+                                         name(), reached));
   }
 
  private:
@@ -54,8 +56,8 @@ class OverlapTransform final : public Law {
   }
 
   double mixed(std::span<const double> target, std::span<double> law, double weight) const {
-    const auto least = static_cast<std::size_t>(
-        std::min_element(target.rbegin(), target.rend()).base() - target.begin() - 1);  // ties: the highest token
+    const auto least = static_cast<std::size_t>(std::min_element(target.rbegin(), target.rend()).base() - target.begin() -
+                                                1);  // ties: the highest token
     const double share = 1.0 / static_cast<double>(law.size());
     for (std::size_t x = 0; x < law.size(); ++x) {
       const double noise = shape_ == Shape::uniform_mix ? share : (x == least ? 1.0 : 0.0);
@@ -67,9 +69,12 @@ class OverlapTransform final : public Law {
 
   [[nodiscard]] const char* name() const {
     switch (shape_) {
-      case Shape::temperature: return "temperature";
-      case Shape::uniform_mix: return "uniform_mix";
-      case Shape::disjoint_tail: return "disjoint_tail";
+      case Shape::temperature:
+        return "temperature";
+      case Shape::uniform_mix:
+        return "uniform_mix";
+      case Shape::disjoint_tail:
+        return "disjoint_tail";
     }
     return "";
   }
@@ -82,19 +87,30 @@ class OverlapTransform final : public Law {
 }  // namespace
 
 TransformEntry overlap_transform() {
-  return {{"overlap", "a draft with exactly the requested alpha, along a named path from the target", "",
+  return {{"overlap",
+           "a draft with exactly the requested alpha, along a named path from the target",
+           "",
            {{"value", config::Type::number, {}, "the overlap, reached to 1e-12", config::between(0, 1), {}},
-            {"shape", config::Type::text, "temperature", "the path; block and tree rules depend on it", {}, {"temperature", "uniform_mix", "disjoint_tail"}}},
-           "Law by shape. temperature: target^(1/T), normalised, T > 1 found by bisection. uniform_mix: (1 - w) target + w uniform. disjoint_tail: "
-           "(1 - w) target + w on the target's least likely token. alpha = value by construction; a value that the path cannot reach is refused "
-           "with the range. The target is meant as it is verified, after its sampling settings; sampling settings of the draft come on top and change alpha."},
+            {"shape",
+             config::Type::text,
+             "temperature",
+             "the path; block and tree rules depend on it",
+             {},
+             {"temperature", "uniform_mix", "disjoint_tail"}}},
+           "Law by shape. temperature: target^(1/T), normalised, T > 1 found by bisection. uniform_mix: (1 - w) target + w "
+           "uniform. disjoint_tail: "
+           "(1 - w) target + w on the target's least likely token. alpha = value by construction; a value that the path cannot "
+           "reach is refused "
+           "with the range. The target is meant as it is verified, after its sampling settings; sampling settings of the draft "
+           "come on top and change alpha."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) -> std::unique_ptr<Law> {
             if (!builder.is_draft()) {
               builder.diagnostics().add(arguments.where(), "transform overlap in a target, allowed: in a draft");
               return nullptr;
             }
             if (!source->is_target()) {
-              builder.diagnostics().add(arguments.where(), "transform overlap from another law than the target, allowed: from: target");
+              builder.diagnostics().add(arguments.where(),
+                                        "transform overlap from another law than the target, allowed: from: target");
               return nullptr;
             }
             const std::string& shape = arguments.text("shape");

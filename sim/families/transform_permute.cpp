@@ -34,9 +34,12 @@ class PermuteTransform final : public Law {
 }  // namespace
 
 TransformEntry permute_transform() {
-  return {{"permute", "shuffles the probabilities of a random part of the tokens", "",
+  return {{"permute",
+           "shuffles the probabilities of a random part of the tokens",
+           "",
            {{"value", config::Type::number, {}, "each token takes part with this probability", config::between(0, 1), {}}},
-           "Law: the source with the ranks of the chosen tokens permuted at random, fresh for each context: a draft that confuses tokens."},
+           "Law: the source with the ranks of the chosen tokens permuted at random, fresh for each context: a draft that "
+           "confuses tokens."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) {
             return std::make_unique<PermuteTransform>(std::move(source), arguments.number("value"), builder.next_stream());
           }};

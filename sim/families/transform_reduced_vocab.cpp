@@ -23,11 +23,20 @@ class ReducedVocabTransform final : public Law {
 }  // namespace
 
 TransformEntry reduced_vocab_transform() {
-  return {{"reduced_vocab", "a draft that knows only the lowest token ids", "Zhao et al., FR-Spec, arXiv 2502.14856",
-           {{"value", config::Type::integer, {}, "tokens known: ids below it (in a zipf law the most frequent ones)", config::between(1, kMaxVocab), {}}},
-           "Law: source restricted to ids below value, renormalised; the source must have mass there. From the target: alpha = the target's mass there."},
+  return {{"reduced_vocab",
+           "a draft that knows only the lowest token ids",
+           "Zhao et al., FR-Spec, arXiv 2502.14856",
+           {{"value",
+             config::Type::integer,
+             {},
+             "tokens known: ids below it (in a zipf law the most frequent ones)",
+             config::between(1, kMaxVocab),
+             {}}},
+           "Law: source restricted to ids below value, renormalised; the source must have mass there. From the target: alpha = "
+           "the target's mass there."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder&) {
-            return std::make_unique<ReducedVocabTransform>(std::move(source), static_cast<std::size_t>(arguments.integer("value")));
+            return std::make_unique<ReducedVocabTransform>(std::move(source),
+                                                           static_cast<std::size_t>(arguments.integer("value")));
           }};
 }
 

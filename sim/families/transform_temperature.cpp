@@ -22,8 +22,15 @@ class TemperatureTransform final : public Law {
 }  // namespace
 
 TransformEntry temperature_transform() {
-  return {{"temperature", "the same logits divided by a temperature", "",
-           {{"value", config::Type::number, {}, "below 1 sharpens, above 1 flattens; limits: one-hot and uniform", config::Interval{1e-3, 1e6}, {}}},
+  return {{"temperature",
+           "the same logits divided by a temperature",
+           "",
+           {{"value",
+             config::Type::number,
+             {},
+             "below 1 sharpens, above 1 flattens; limits: one-hot and uniform",
+             config::Interval{1e-3, 1e6},
+             {}}},
            "Law: proportional to source^(1 / value). No closed form of the overlap in general; 1 at value 1."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder&) {
             return std::make_unique<TemperatureTransform>(std::move(source), arguments.number("value"));

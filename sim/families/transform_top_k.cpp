@@ -22,7 +22,9 @@ class TopKTransform final : public Law {
 }  // namespace
 
 TransformEntry top_k_transform() {
-  return {{"top_k", "the k likeliest tokens, renormalised", "Fan et al., arXiv 1805.04833",
+  return {{"top_k",
+           "the k likeliest tokens, renormalised",
+           "Fan et al., arXiv 1805.04833",
            {{"value", config::Type::integer, {}, "tokens kept; ties: the lower token stays", config::between(1, kMaxVocab), {}}},
            "Law: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder&) {

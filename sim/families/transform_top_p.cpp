@@ -22,8 +22,15 @@ class TopPTransform final : public Law {
 }  // namespace
 
 TransformEntry top_p_transform() {
-  return {{"top_p", "the shortest run of likeliest tokens that reaches a mass, renormalised", "Holtzman et al., arXiv 1904.09751",
-           {{"value", config::Type::number, {}, "the mass to reach; the token that reaches it stays", config::Interval{0, 1, true, false}, {}}},
+  return {{"top_p",
+           "the shortest run of likeliest tokens that reaches a mass, renormalised",
+           "Holtzman et al., arXiv 1904.09751",
+           {{"value",
+             config::Type::number,
+             {},
+             "the mass to reach; the token that reaches it stays",
+             config::Interval{0, 1, true, false},
+             {}}},
            "Law: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
           [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder&) {
             return std::make_unique<TopPTransform>(std::move(source), arguments.number("value"));

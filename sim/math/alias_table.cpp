@@ -50,8 +50,7 @@ void build_alias(std::span<const double> weights, std::uint64_t* entries, AliasS
   // takes the likeliest token as alias.
   const auto likeliest = static_cast<std::uint32_t>(std::max_element(weights.begin(), weights.end()) - weights.begin());
   for (const std::uint32_t left : scratch.large) entries[left] = pack(1.0, left);
-  for (const std::uint32_t left : scratch.small)
-    entries[left] = weights[left] > 0.0 ? pack(1.0, left) : pack(0.0, likeliest);
+  for (const std::uint32_t left : scratch.small) entries[left] = weights[left] > 0.0 ? pack(1.0, left) : pack(0.0, likeliest);
 }
 
 AliasTable::AliasTable(std::span<const double> weights) : entries_(weights.size()) {

@@ -64,7 +64,8 @@ class Stream {
       has_second_ = false;
       return words_.second;
     }
-    words_ = philox_words({position_, index_++, static_cast<std::uint32_t>(sequence_), static_cast<std::uint32_t>(sequence_ >> 32)}, key_);
+    words_ = philox_words(
+        {position_, index_++, static_cast<std::uint32_t>(sequence_), static_cast<std::uint32_t>(sequence_ >> 32)}, key_);
     has_second_ = true;
     return words_.first;
   }

@@ -50,9 +50,8 @@ __attribute__((target("avx2"))) void avx2_batch(const CounterBatch& counters, Ke
     for (std::size_t g = 0; g < kGroups; ++g) {
       const std::size_t at = i + 4 * g;
       x0[g] = _mm256_set1_epi64x(counters.c0);
-      x1[g] = counters.c1 != nullptr
-                  ? _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(counters.c1 + at)))
-                  : _mm256_set1_epi64x(counters.c1_common);
+      x1[g] = counters.c1 != nullptr ? _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(counters.c1 + at)))
+                                     : _mm256_set1_epi64x(counters.c1_common);
       const __m128i lane = counters.lanes != nullptr
                                ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(counters.lanes + at))
                                : _mm_add_epi32(_mm_set1_epi32(static_cast<int>(at)), _mm_setr_epi32(0, 1, 2, 3));

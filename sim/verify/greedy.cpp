@@ -8,16 +8,18 @@ namespace {
 class GreedyRule final : public PositionRule {
  public:
   [[nodiscard]] Odds odds(const PositionLaws& laws, Token x) const override { return {laws.target[x] > 0.5 ? 1.0 : 0.0, 1.0}; }
-  void rejected(const PositionLaws& laws, std::span<double> weights) const override {
-    bonus(laws.target, weights);
-  }
+  void rejected(const PositionLaws& laws, std::span<double> weights) const override { bonus(laws.target, weights); }
 };
 
 }  // namespace
 
 VerifierEntry greedy_verifier() {
-  return {{"greedy", "accept while the draft token is the target's argmax", "Stern et al., arXiv 1811.03115", {},
-           "Lossless for a target at temperature 0, and refused for any other. Ties go to the lowest token. alpha = 1 where an argmax "
+  return {{"greedy",
+           "accept while the draft token is the target's argmax",
+           "Stern et al., arXiv 1811.03115",
+           {},
+           "Lossless for a target at temperature 0, and refused for any other. Ties go to the lowest token. alpha = 1 where an "
+           "argmax "
            "draft agrees, else 0; for a sampled draft, draft(argmax target)."},
           true,
           {.one_hot_target = true, .argmax_draft = false},

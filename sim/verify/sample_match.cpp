@@ -16,13 +16,16 @@ class SampleMatchRule final : public PositionRule {
 }  // namespace
 
 VerifierEntry sample_match_verifier() {
-  return {{"sample_match", "the target samples at each position; the draft token is kept while the two are equal",
-           "Gante, assisted generation, 2023", {},
-           "Lossless at any temperature, for every emitted token is the target's own sample. alpha = sum target * draft, which is "
-           "at most the token verifier's sum min(target, draft)."},
-          true,
-          {},
-          [](const config::Arguments&) { return std::make_unique<SampleMatchRule>(); }};
+  return {
+      {"sample_match",
+       "the target samples at each position; the draft token is kept while the two are equal",
+       "Gante, assisted generation, 2023",
+       {},
+       "Lossless at any temperature, for every emitted token is the target's own sample. alpha = sum target * draft, which is "
+       "at most the token verifier's sum min(target, draft)."},
+      true,
+      {},
+      [](const config::Arguments&) { return std::make_unique<SampleMatchRule>(); }};
 }
 
 }  // namespace specsim::verify

@@ -15,11 +15,15 @@ class TokenRule final : public PositionRule {
 }  // namespace
 
 VerifierEntry token_verifier() {
-  return {{"token", "rejection sampling token by token: accept with min(1, target/draft), resample from the residual",
-           "Leviathan et al., arXiv 2211.17192; Chen et al., arXiv 2302.01318", {},
-           "Lossless. A draft token x is accepted with probability min(1, target(x)/draft(x)), where draft is the law that x was drawn "
+  return {{"token",
+           "rejection sampling token by token: accept with min(1, target/draft), resample from the residual",
+           "Leviathan et al., arXiv 2211.17192; Chen et al., arXiv 2302.01318",
+           {},
+           "Lossless. A draft token x is accepted with probability min(1, target(x)/draft(x)), where draft is the law that x was "
+           "drawn "
            "from (a point mass for an argmax draft). At the first rejection the final token comes from the residual "
-           "max(target - draft, 0), normalised by its own sum; after full acceptance from the target. alpha = sum min(target, draft)."},
+           "max(target - draft, 0), normalised by its own sum; after full acceptance from the target. alpha = sum min(target, "
+           "draft)."},
           true,
           {},
           [](const config::Arguments&) { return std::make_unique<TokenRule>(); }};

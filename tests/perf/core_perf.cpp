@@ -5,9 +5,9 @@
 #include "tests/perf/sketch.h"
 #include "tests/support/cells.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <catch2/catch.hpp>
 
 #include <chrono>
 #include <functional>
@@ -36,9 +36,11 @@ std::vector<double> best_of(const std::vector<std::function<void()>>& works, int
 }
 
 std::string chain(int vocab, int draft_length, const std::string& draft, const std::string& context) {
-  return fmt::format("{{experiment: perf, rounds: 100000000, pair: {{vocab: {}, target: {{family: zipf, exponent: 1.1}}, draft: {}}}, context: {}, "
-                     "decode: {{drafter: {{kind: chain, draft_length: {}}}, verifier: token}}}}",
-                     vocab, draft, context, draft_length);
+  return fmt::format(
+      "{{experiment: perf, rounds: 100000000, pair: {{vocab: {}, target: {{family: zipf, exponent: 1.1}}, draft: {}}}, context: "
+      "{}, "
+      "decode: {{drafter: {{kind: chain, draft_length: {}}}, verifier: token}}}}",
+      vocab, draft, context, draft_length);
 }
 
 const char* const kWarmer = "{from: target, transform: temperature, value: 1.25}";
@@ -76,8 +78,10 @@ TEST_CASE("chain of 5, zipf 1.1 over 32,000, draft at temperature 1.25, fixed co
   const tests::ReadyCell pool(chain(32000, 5, "{from: target, transform: permute, value: 0.3}", "{process: iid, pool: 256}"));
   const std::vector<double> pooled = best_of({[&] { REQUIRE(sketch.run(kRounds, 5) > kRounds); }, rounds_of(pool, kRounds)});
   const double pool_ratio = pooled[1] / pooled[0];
-  fmt::print("pool of 256 contexts: {:6.1f} ns a round ({:.1f} million/s), sketch {:6.1f} ns, ratio {:.3f} (goal {:.3f}: 10 million/s where the sketch takes 28 ns)\n",
-             pooled[1] / kRounds * 1e9, kRounds / pooled[1] * 1e-6, pooled[0] / kRounds * 1e9, pool_ratio, 100.0 / kSketchNs);
+  fmt::print(
+      "pool of 256 contexts: {:6.1f} ns a round ({:.1f} million/s), sketch {:6.1f} ns, ratio {:.3f} (goal {:.3f}: 10 million/s "
+      "where the sketch takes 28 ns)\n",
+      pooled[1] / kRounds * 1e9, kRounds / pooled[1] * 1e-6, pooled[0] / kRounds * 1e9, pool_ratio, 100.0 / kSketchNs);
   CHECK(pool_ratio <= 100.0 / kSketchNs);
 }
 
@@ -87,7 +91,8 @@ TEST_CASE("cost per round grows at most 1.5 times from vocabulary 1,000 to 32,00
   const tests::ReadyCell small(chain(1000, 5, draft, "{process: fixed}"));
   const tests::ReadyCell large(chain(32000, 5, draft, "{process: fixed}"));
   const std::vector<double> best = best_of({rounds_of(small, kRounds), rounds_of(large, kRounds)});
-  fmt::print("vocabulary 1,000 to 32,000: {:.1f} to {:.1f} ns, ratio {:.3f} (goal 1.5)\n", best[0] / kRounds * 1e9, best[1] / kRounds * 1e9, best[1] / best[0]);
+  fmt::print("vocabulary 1,000 to 32,000: {:.1f} to {:.1f} ns, ratio {:.3f} (goal 1.5)\n", best[0] / kRounds * 1e9,
+             best[1] / kRounds * 1e9, best[1] / best[0]);
   CHECK(best[1] / best[0] <= 1.5);
 }
 
@@ -100,8 +105,10 @@ TEST_CASE("cost is linear in draft length") {
   const std::vector<double> best = best_of({rounds_of(four, kRounds), rounds_of(eight, kRounds), rounds_of(sixteen, kRounds)});
   const double first = (best[1] - best[0]) / 4.0;
   const double second = (best[2] - best[1]) / 8.0;
-  fmt::print("draft length 4, 8, 16: {:.1f}, {:.1f}, {:.1f} ns; a position costs {:.2f} and {:.2f} ns, ratio {:.3f} (goal 1.25)\n", best[0] / kRounds * 1e9,
-             best[1] / kRounds * 1e9, best[2] / kRounds * 1e9, first / kRounds * 1e9, second / kRounds * 1e9, second / first);
+  fmt::print(
+      "draft length 4, 8, 16: {:.1f}, {:.1f}, {:.1f} ns; a position costs {:.2f} and {:.2f} ns, ratio {:.3f} (goal 1.25)\n",
+      best[0] / kRounds * 1e9, best[1] / kRounds * 1e9, best[2] / kRounds * 1e9, first / kRounds * 1e9, second / kRounds * 1e9,
+      second / first);
   CHECK(second / first <= 1.25);
 }
 
@@ -162,7 +169,8 @@ TEST_CASE("fresh laws: at least half the speed of streaming the arrays once for 
   const std::vector<double> best = best_of({stream, decode}, 15);
   const double share = best[0] / best[1];
   const double bytes = static_cast<double>(laws * vocab) * 8.0 * 4.0;
-  fmt::print("fresh laws: {:.1f} GB/s, streaming {:.1f} GB/s, share {:.2f} (goal 0.5)\n", bytes / best[1] * 1e-9, bytes / best[0] * 1e-9, share);
+  fmt::print("fresh laws: {:.1f} GB/s, streaming {:.1f} GB/s, share {:.2f} (goal 0.5)\n", bytes / best[1] * 1e-9,
+             bytes / best[0] * 1e-9, share);
   CHECK(share >= 0.5);
   CHECK(sink != 0.0);
 }

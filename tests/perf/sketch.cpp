@@ -10,7 +10,8 @@ constexpr int kMaxDrafts = 64;
 std::uint64_t rotate(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
 }  // namespace
 
-Sketch::Sketch(const std::vector<double>& target, const std::vector<double>& draft) : draft_(table(draft)), target_(table(target)) {
+Sketch::Sketch(const std::vector<double>& target, const std::vector<double>& draft)
+    : draft_(table(draft)), target_(table(target)) {
   std::vector<double> residual(target.size());
   for (std::size_t x = 0; x < target.size(); ++x) {
     residual[x] = std::max(target[x] - draft[x], 0.0);

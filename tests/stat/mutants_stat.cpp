@@ -27,7 +27,8 @@ experiment::Cell ten_tokens() {  // claim M3's laws: chi2(draft || target) = .10
 
 experiment::Cell markov_tokens() {
   return tests::experiment_of(
-             "{experiment: mutants, seed: 20260302, rounds: 12000000, pair: {vocab: 6, target: {family: dirichlet, concentration: 1}, "
+             "{experiment: mutants, seed: 20260302, rounds: 12000000, pair: {vocab: 6, target: {family: dirichlet, "
+             "concentration: 1}, "
              "draft: {from: target, transform: logit_noise, value: .8}}, context: {process: markov, order: 1}, "
              "decode: {drafter: {kind: chain, draft_length: 3}}}")
       .cells.at(0);
@@ -41,7 +42,8 @@ experiment::Agreement judged(const experiment::Cell& cell, const testing::Mutant
 }
 
 const testing::Mutant& shipped() {
-  static const testing::Mutant none{"none", [] { return std::make_unique<testing::TokenLikeRule>(); }, {}, testing::Figure::scripted, {}};
+  static const testing::Mutant none{
+      "none", [] { return std::make_unique<testing::TokenLikeRule>(); }, {}, testing::Figure::scripted, {}};
   return none;
 }
 
@@ -50,7 +52,8 @@ const testing::Mutant& shipped() {
 TEST_CASE("the shipped rule passes every check where its mutants are tried") {
   for (const experiment::Cell& cell : {ten_tokens(), markov_tokens()}) {
     const experiment::Agreement agreement = judged(cell, shipped());
-    INFO(cell.experiment << " z " << agreement.z_tokens_per_round << " accepted " << agreement.p_accepted_law << " output " << agreement.p_output_law);
+    INFO(cell.experiment << " z " << agreement.z_tokens_per_round << " accepted " << agreement.p_accepted_law << " output "
+                         << agreement.p_output_law);
     CHECK(agreement.p_tokens_per_round > 1e-3);
     CHECK(agreement.p_accepted_law > 1e-3);
     CHECK(agreement.p_output_law > 1e-3);
@@ -63,21 +66,27 @@ TEST_CASE("every mutant is rejected by a check of check, by name") {
     DYNAMIC_SECTION(mutant.name) {
       const experiment::Cell cell = mutant.name == "goes on after a rejection" ? markov_tokens() : ten_tokens();
       const experiment::Agreement agreement = judged(cell, mutant);
-      INFO("p of tokens " << agreement.p_tokens_per_round << " accepted " << agreement.p_accepted_law << " output " << agreement.p_output_law);
+      INFO("p of tokens " << agreement.p_tokens_per_round << " accepted " << agreement.p_accepted_law << " output "
+                          << agreement.p_output_law);
       switch (mutant.caught_by) {
         case testing::Figure::output_law:
         case testing::Figure::joint_law:  // over a stream, a wrong bonus token shows in the single tokens as well
           CHECK(agreement.p_output_law < kLevel);
           break;
-        case testing::Figure::accepted_law: CHECK(agreement.p_accepted_law < kLevel); break;
-        case testing::Figure::emitted_law: CHECK(agreement.p_tokens_per_round < kLevel); break;
+        case testing::Figure::accepted_law:
+          CHECK(agreement.p_accepted_law < kLevel);
+          break;
+        case testing::Figure::emitted_law:
+          CHECK(agreement.p_tokens_per_round < kLevel);
+          break;
         case testing::Figure::scripted:  // one word in 2^53: no sample can show it; tests/exact does
           CHECK(agreement.p_output_law > kLevel);
           CHECK(agreement.p_accepted_law > kLevel);
           break;
       }
       // Acceptance figures alone never show a lost distribution.
-      if (mutant.name == "resamples from the target" || mutant.name == "residual from abs(target - draft)") CHECK(agreement.p_accepted_law > kLevel);
+      if (mutant.name == "resamples from the target" || mutant.name == "residual from abs(target - draft)")
+        CHECK(agreement.p_accepted_law > kLevel);
     }
   }
 }
@@ -104,7 +113,8 @@ TEST_CASE("truly fresh laws have a loop of their own: wrong rules are rejected t
   const auto p_of = [](const verify::PositionRule* rule) {
     const tests::ReadyCell cell(
         "{experiment: fresh, seed: 20260303, rounds: 200000, pair: {vocab: 8, target: {family: uniform_logits, range: 4}, "
-        "draft: {from: target, transform: logit_noise, value: 1}}, context: {process: iid, fresh: true}, decode: {drafter: {kind: chain, draft_length: 3}}}",
+        "draft: {from: target, transform: logit_noise, value: 1}}, context: {process: iid, fresh: true}, decode: {drafter: "
+        "{kind: chain, draft_length: 3}}}",
         rule);
     const decode::Simulator simulator = cell.simulator();
     decode::Counts counts = simulator.empty_counts();
@@ -123,15 +133,20 @@ TEST_CASE("truly fresh laws have a loop of their own: wrong rules are rejected t
 }
 
 TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of context") {
-  // The number of p-values below 1/10 among 1500 seeds is binomial: mean 150, standard deviation 11.6; the bounds are five of them. A
-  // standard error that is 10 % too small moves the count to about 205. The spread of z is held to five standard deviations as well.
+  // The number of p-values below 1/10 among 1500 seeds is binomial: mean 150, standard deviation 11.6; the bounds are five of
+  // them. A standard error that is 10 % too small moves the count to about 205. The spread of z is held to five standard
+  // deviations as well.
   constexpr int kSeeds = 1500;
   constexpr std::uint64_t kShort = 16384;
   const char* const contexts[] = {
-      "{process: fixed}", "{process: iid, pool: 5}", "{process: markov, order: 1}",
-      "{process: regimes, states: [{draft: {family: uniform}}, {draft: {from: target, transform: temperature, value: 1.2}}], transition: [[.9, .1], [.2, .8]]}",
+      "{process: fixed}",
+      "{process: iid, pool: 5}",
+      "{process: markov, order: 1}",
+      "{process: regimes, states: [{draft: {family: uniform}}, {draft: {from: target, transform: temperature, value: 1.2}}], "
+      "transition: [[.9, .1], [.2, .8]]}",
       "{process: by_depth, drafts: [{from: target, transform: temperature, value: 1.5}, {family: uniform}]}",
-      "{process: requests, request_tokens: 60, types: [{draft: {family: uniform}}, {draft: {from: target, transform: temperature, value: 1.2}}]}"};
+      "{process: requests, request_tokens: 60, types: [{draft: {family: uniform}}, {draft: {from: target, transform: "
+      "temperature, value: 1.2}}]}"};
   for (const char* const context : contexts) {
     DYNAMIC_SECTION(context) {
       int low_tokens = 0;
@@ -140,8 +155,10 @@ TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of 
       double squares = 0.0;
       for (int seed = 0; seed < kSeeds; ++seed) {
         const tests::ReadyCell ready("{experiment: uniform_p, seed: " + std::to_string(1000 + seed) +
-                                     ", rounds: 16384, pair: {vocab: 6, target: {family: zipf, exponent: 1}, draft: {from: target, transform: temperature, "
-                                     "value: 2}}, context: " + context + ", decode: {drafter: {kind: chain, draft_length: 3}}}");
+                                     ", rounds: 16384, pair: {vocab: 6, target: {family: zipf, exponent: 1}, draft: {from: "
+                                     "target, transform: temperature, "
+                                     "value: 2}}, context: " +
+                                     context + ", decode: {drafter: {kind: chain, draft_length: 3}}}");
         const decode::Simulator simulator = ready.simulator();
         decode::Counts counts = simulator.empty_counts();
         const std::uint64_t work = ready.cell().work();
@@ -168,7 +185,8 @@ TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of 
 TEST_CASE("equal laws agree at every seed: rounding must not carry alpha beyond 1") {
   for (int seed = 0; seed < 200; ++seed) {
     const tests::ReadyCell ready("{experiment: equal, seed: " + std::to_string(seed) +
-                                 ", rounds: 256, pair: {vocab: 37, target: {family: dirichlet, concentration: 1}, draft: {from: target, transform: mix_noise, "
+                                 ", rounds: 256, pair: {vocab: 37, target: {family: dirichlet, concentration: 1}, draft: {from: "
+                                 "target, transform: mix_noise, "
                                  "value: 0}}, decode: {drafter: {kind: chain, draft_length: 3}}}");
     const experiment::Prediction prediction = experiment::predict_exact(ready.cell(), ready.facts(), 256);
     CHECK(prediction.tokens_per_round == Approx(4.0).margin(1e-9));
@@ -181,7 +199,8 @@ TEST_CASE("rare classes raise no false alarms") {
   const double level = 1e-6;
   for (int seed = 0; seed < 1000; ++seed) {
     const tests::ReadyCell ready("{experiment: rare, seed: " + std::to_string(seed) +
-                                 ", rounds: 10000, pair: {vocab: 2, target: {family: explicit, probabilities: [.999999, .000001]}, draft: {family: uniform}}, "
+                                 ", rounds: 10000, pair: {vocab: 2, target: {family: explicit, probabilities: [.999999, "
+                                 ".000001]}, draft: {family: uniform}}, "
                                  "decode: {drafter: {kind: chain, draft_length: 1}}}");
     const decode::Simulator simulator = ready.simulator();
     decode::Counts counts = simulator.empty_counts();

@@ -24,10 +24,12 @@ inline experiment::Experiment experiment_of(const std::string& yaml) {
 // A cell ready to simulate, as the runner makes it ready; `rule` in the place of the verifier's own, if given.
 class ReadyCell {
  public:
-  explicit ReadyCell(experiment::Cell cell, const verify::PositionRule* rule = nullptr) : cell_(std::move(cell)), plan_(plan(cell_, rule)) {
+  explicit ReadyCell(experiment::Cell cell, const verify::PositionRule* rule = nullptr)
+      : cell_(std::move(cell)), plan_(plan(cell_, rule)) {
     facts_ = experiment::gather_facts(cell_, plan_, &prepared_);
   }
-  explicit ReadyCell(const std::string& yaml, const verify::PositionRule* rule = nullptr) : ReadyCell(experiment_of(yaml).cells.at(0), rule) {}
+  explicit ReadyCell(const std::string& yaml, const verify::PositionRule* rule = nullptr)
+      : ReadyCell(experiment_of(yaml).cells.at(0), rule) {}
   ReadyCell(const ReadyCell&) = delete;
   ReadyCell& operator=(const ReadyCell&) = delete;
 

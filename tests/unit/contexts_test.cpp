@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <boost/math/distributions/chi_squared.hpp>
 #include <fmt/format.h>
+#include <boost/math/distributions/chi_squared.hpp>
 
 #include <algorithm>
 #include <array>
@@ -28,15 +28,18 @@ namespace {
 constexpr double kLevel = 1e-6;
 
 constexpr const char* kPair =
-    "{vocab: 9, target: {family: dirichlet, concentration: 1}, draft: {from: target, transform: mix_noise, value: .5, noise: {family: dirichlet, "
+    "{vocab: 9, target: {family: dirichlet, concentration: 1}, draft: {from: target, transform: mix_noise, value: .5, noise: "
+    "{family: dirichlet, "
     "concentration: 1}}}";
 constexpr const char* kRegimes =
     "{process: regimes, states: [{}, {draft: {family: uniform}}, {target: {family: zipf, exponent: 1}}], "
     "transition: [[.8, .15, .05], [.3, .3, .4], [.1, 0, .9]]";
 
 std::string yaml_of(const std::string& context, int draft_length, std::uint64_t rounds = 100000) {
-  return fmt::format("{{experiment: contexts, seed: 20260440, rounds: {}, pair: {}, context: {}, decode: {{drafter: {{kind: chain, draft_length: {}}}}}}}",
-                     rounds, kPair, context, draft_length);
+  return fmt::format(
+      "{{experiment: contexts, seed: 20260440, rounds: {}, pair: {}, context: {}, decode: {{drafter: {{kind: chain, "
+      "draft_length: {}}}}}}}",
+      rounds, kPair, context, draft_length);
 }
 
 // One example or more of each process, and its kind.
@@ -50,8 +53,12 @@ const std::vector<std::pair<std::string, Kind>>& examples() {
       {"{process: markov, order: 2}", Kind::markov},
       {"{process: markov, states: 7}", Kind::markov},
       {std::string(kRegimes) + "}", Kind::regimes},
-      {"{process: by_depth, drafts: [{from: target, transform: mix_noise, value: .1}, {from: target, transform: mix_noise, value: .6}]}", Kind::by_depth},
-      {"{process: requests, request_tokens: 30, types: [{weight: 2, draft: {from: target, transform: mix_noise, value: .2}}, {weight: 1}]}", Kind::requests},
+      {"{process: by_depth, drafts: [{from: target, transform: mix_noise, value: .1}, {from: target, transform: mix_noise, "
+       "value: .6}]}",
+       Kind::by_depth},
+      {"{process: requests, request_tokens: 30, types: [{weight: 2, draft: {from: target, transform: mix_noise, value: .2}}, "
+       "{weight: 1}]}",
+       Kind::requests},
   };
   return list;
 }
@@ -136,7 +143,8 @@ TEST_CASE("every registered context process has an example, of the shape that it
   for (const families::ContextEntry& entry : families::context_processes().entries()) {
     INFO(entry.info.name);
     const std::string start = "{process: " + entry.info.name;
-    CHECK(std::any_of(examples().begin(), examples().end(), [&](const auto& example) { return example.first.starts_with(start); }));
+    CHECK(
+        std::any_of(examples().begin(), examples().end(), [&](const auto& example) { return example.first.starts_with(start); }));
   }
   for (const auto& [yaml, kind] : examples()) {
     INFO(yaml);
@@ -235,10 +243,12 @@ TEST_CASE("iid: the pool is used evenly and neighbours are independent", "[conte
   CHECK(chi_square_p(across, std::vector<double>(pool * pool, n / 2.0 / (pool * pool))) > kLevel);
 }
 
-TEST_CASE("iid and regimes: the context is a function of sequence and text position, however the text was drafted", "[contexts]") {
-  // Plain decoding visits every position and so tells the function; drafting 1, 5 or 9 tokens with rejections must then meet the same
-  // contexts. Would catch a state that advances with drafted instead of emitted tokens, or is drawn anew after a rejection.
-  for (const std::string& context : {std::string("{process: iid, pool: 40, sequence_rounds: 40}"), std::string(kRegimes) + ", sequence_rounds: 40}"}) {
+TEST_CASE("iid and regimes: the context is a function of sequence and text position, however the text was drafted",
+          "[contexts]") {
+  // Plain decoding visits every position and so tells the function; drafting 1, 5 or 9 tokens with rejections must then meet the
+  // same contexts. Would catch a state that advances with drafted instead of emitted tokens, or is drawn anew after a rejection.
+  for (const std::string& context :
+       {std::string("{process: iid, pool: 40, sequence_rounds: 40}"), std::string(kRegimes) + ", sequence_rounds: 40}"}) {
     const tests::ReadyCell plain(yaml_of(context, 0));
     constexpr std::uint64_t kSequences = 300;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> known;
@@ -303,7 +313,8 @@ TEST_CASE("regimes: start law and transition frequencies", "[contexts][stat]") {
     INFO("start given: " << given);
     CHECK(chi_square_p(starts, expected) > kLevel);
     for (std::size_t i = 0; i < states; ++i) {
-      const std::vector<double> row(moves.begin() + static_cast<std::ptrdiff_t>(i * states), moves.begin() + static_cast<std::ptrdiff_t>((i + 1) * states));
+      const std::vector<double> row(moves.begin() + static_cast<std::ptrdiff_t>(i * states),
+                                    moves.begin() + static_cast<std::ptrdiff_t>((i + 1) * states));
       const double n = std::accumulate(row.begin(), row.end(), 0.0);
       CHECK(chi_square_p(row, {n * rows[i * states], n * rows[i * states + 1], n * rows[i * states + 2]}) > kLevel);
     }
@@ -349,7 +360,8 @@ TEST_CASE("markov: contexts follow the emitted tokens", "[contexts]") {
     CHECK(wrong == 0);
     for (std::uint32_t context = 0; context < static_cast<std::uint32_t>(shape.contexts); ++context)
       for (Token token = 0; token < 9; ++token)
-        REQUIRE(ready.cell().contexts->process->next(context, token) == (context * 9 + token) % static_cast<std::uint32_t>(shape.contexts));
+        REQUIRE(ready.cell().contexts->process->next(context, token) ==
+                (context * 9 + token) % static_cast<std::uint32_t>(shape.contexts));
   }
 }
 
@@ -459,9 +471,10 @@ TEST_CASE("requests: every request emits exactly request_tokens", "[contexts]") 
   for (const std::uint64_t tokens : {1ULL, 2ULL, 5ULL, 30ULL, 101ULL}) {
     for (const int draft_length : {0, 1, 4, 9}) {
       for (const std::uint64_t requests : {1ULL, 255ULL, 256ULL, 257ULL, 700ULL}) {
-        const tests::ReadyCell ready(yaml_of(
-            fmt::format("{{process: requests, request_tokens: {}, types: [{{weight: 2, draft: {{from: target, transform: mix_noise, value: .2}}}}, {{}}]}}", tokens),
-            draft_length));
+        const tests::ReadyCell ready(yaml_of(fmt::format("{{process: requests, request_tokens: {}, types: [{{weight: 2, draft: "
+                                                         "{{from: target, transform: mix_noise, value: .2}}}}, {{}}]}}",
+                                                         tokens),
+                                             draft_length));
         RequestTexts sink;
         sink.limit = tokens;
         const decode::Counts counts = run(ready, requests, &sink);
@@ -477,7 +490,8 @@ TEST_CASE("requests: every request emits exactly request_tokens", "[contexts]") 
         CHECK(counts.cut_emitted == sink.cut_emitted);
         CHECK(counts.cut_rounds <= requests);
         if (draft_length == 0) CHECK(counts.cut_rounds == 0);
-        CHECK(std::accumulate(counts.accepted_law.begin(), counts.accepted_law.end(), std::uint64_t{0}) == counts.rounds + counts.cut_rounds);
+        CHECK(std::accumulate(counts.accepted_law.begin(), counts.accepted_law.end(), std::uint64_t{0}) ==
+              counts.rounds + counts.cut_rounds);
         CHECK(std::accumulate(counts.output.begin(), counts.output.end(), std::uint64_t{0}) == sink.all);
         CHECK(sink.all == counts.emitted + sink.cut_whole);
       }
@@ -487,7 +501,10 @@ TEST_CASE("requests: every request emits exactly request_tokens", "[contexts]") 
 
 TEST_CASE("requests: the number of requests follows from rounds", "[contexts]") {
   const auto work = [](std::uint64_t rounds, int tokens) {
-    return tests::experiment_of(yaml_of(fmt::format("{{process: requests, request_tokens: {}, types: [{{}}]}}", tokens), 4, rounds)).cells.at(0).work();
+    return tests::experiment_of(
+               yaml_of(fmt::format("{{process: requests, request_tokens: {}, types: [{{}}]}}", tokens), 4, rounds))
+        .cells.at(0)
+        .work();
   };
   CHECK(work(1000, 100) == 256);
   CHECK(work(100000, 100) == 2000);
@@ -512,7 +529,8 @@ TEST_CASE("what context processes refuse", "[contexts]") {
   CHECK_FALSE(refused("{process: regimes, states: [{}, {}], transition: [[.5, .5]]}").empty());
   CHECK_FALSE(refused("{process: regimes, states: [{}, {}], transition: [[.5, .4], [.5, .5]]}").empty());
   CHECK_FALSE(refused("{process: regimes, states: [{}, {}], transition: [[.5, .5], [.5, .5]], start: [.5, .4]}").empty());
-  CHECK(refused("{process: regimes, states: [{}, {}], transition: [[1, 0], [0, 1]]}").find("unique stationary law") != std::string::npos);
+  CHECK(refused("{process: regimes, states: [{}, {}], transition: [[1, 0], [0, 1]]}").find("unique stationary law") !=
+        std::string::npos);
   CHECK(refused("{process: regimes, states: [{}, {}], transition: [[1, 0], [0, 1]], start: [.5, .5]}").empty());
   CHECK_FALSE(refused("{process: requests, request_tokens: 10, types: []}").empty());
   CHECK_FALSE(refused("{process: requests, request_tokens: 0, types: [{}]}").empty());

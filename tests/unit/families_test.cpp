@@ -1,4 +1,5 @@
-// Every family of the registry: laws that are laws, addressed, and as documented. A family without an example here fails the suite.
+// Every family of the registry: laws that are laws, addressed, and as documented. A family without an example here fails the
+// suite.
 #include "sim/base/check.h"
 #include "sim/families/context.h"
 #include "sim/families/law.h"
@@ -43,23 +44,36 @@ struct Example {
 const std::vector<Example>& examples() {
   static const std::vector<Example> list = {
       {"explicit", "{family: explicit, probabilities: [.5, 0, .2, .3]}", false,
-       [](std::size_t x, std::size_t) { return std::vector<double>{.5, 0, .2, .3}[x]; }, 4},
-      {"explicit", "{family: explicit, probabilities: [0, 1]}", false, [](std::size_t x, std::size_t) { return x == 1 ? 1.0 : 0.0; }, 2},
+       [](std::size_t x, std::size_t) {
+         return std::vector<double>{.5, 0, .2, .3}[x];
+       },
+       4},
+      {"explicit", "{family: explicit, probabilities: [0, 1]}", false,
+       [](std::size_t x, std::size_t) { return x == 1 ? 1.0 : 0.0; }, 2},
       {"uniform", "{family: uniform}", false, [](std::size_t, std::size_t) { return 1.0; }},
-      {"zipf", "{family: zipf, exponent: 1.1}", false, [](std::size_t x, std::size_t) { return std::pow(static_cast<double>(x) + 1.0, -1.1); }},
-      {"zipf", "{family: zipf, exponent: 2, offset: 3.5}", false, [](std::size_t x, std::size_t) { return std::pow(static_cast<double>(x) + 4.5, -2.0); }},
+      {"zipf", "{family: zipf, exponent: 1.1}", false,
+       [](std::size_t x, std::size_t) { return std::pow(static_cast<double>(x) + 1.0, -1.1); }},
+      {"zipf", "{family: zipf, exponent: 2, offset: 3.5}", false,
+       [](std::size_t x, std::size_t) { return std::pow(static_cast<double>(x) + 4.5, -2.0); }},
       {"zipf", "{family: zipf, exponent: 0}", false, [](std::size_t, std::size_t) { return 1.0; }},
       {"zipf", "{family: zipf, exponent: 100, offset: 1e9}", false,
        [](std::size_t x, std::size_t) { return std::exp(-100.0 * std::log1p(static_cast<double>(x) / (1e9 + 1.0))); }},
-      {"geometric", "{family: geometric, ratio: .8}", false, [](std::size_t x, std::size_t) { return std::exp(static_cast<double>(x) * std::log(0.8)); }},
+      {"geometric", "{family: geometric, ratio: .8}", false,
+       [](std::size_t x, std::size_t) { return std::exp(static_cast<double>(x) * std::log(0.8)); }},
       {"geometric", "{family: geometric, ratio: 1}", false, [](std::size_t, std::size_t) { return 1.0; }},
-      {"geometric", "{family: geometric, ratio: 1e-300}", false, [](std::size_t x, std::size_t) { return x == 0 ? 1.0 : x == 1 ? 1e-300 : 0.0; }},
+      {"geometric", "{family: geometric, ratio: 1e-300}", false,
+       [](std::size_t x, std::size_t) { return x == 0   ? 1.0
+                                               : x == 1 ? 1e-300
+                                                        : 0.0; }},
       {"one_hot", "{family: one_hot, token: 1}", false, [](std::size_t x, std::size_t) { return x == 1 ? 1.0 : 0.0; }},
       {"mixture", "{family: mixture, weights: [3, 1], components: [{family: uniform}, {family: one_hot, token: 0}]}", false,
        [](std::size_t x, std::size_t vocab) { return 0.75 / static_cast<double>(vocab) + (x == 0 ? 0.25 : 0.0); }},
       {"mixture", "{family: mixture, weights: [0, 2], components: [{family: uniform}, {family: geometric, ratio: .5}]}", false,
        [](std::size_t x, std::size_t) { return std::pow(0.5, static_cast<double>(x)); }},
-      {"mixture", "{family: mixture, weights: [1, 1], components: [{family: uniform}, {family: dirichlet, concentration: 1}]}", true, {}},
+      {"mixture",
+       "{family: mixture, weights: [1, 1], components: [{family: uniform}, {family: dirichlet, concentration: 1}]}",
+       true,
+       {}},
       {"dirichlet", "{family: dirichlet, concentration: 1}", true, {}},
       {"dirichlet", "{family: dirichlet, concentration: .001}", true, {}},
       {"dirichlet", "{family: dirichlet, concentration: 1e6}", true, {}},
@@ -151,7 +165,8 @@ class Mean {
 TEST_CASE("every registered family has an example", "[families]") {
   for (const families::FamilyEntry& entry : families::families().entries()) {
     INFO(entry.info.name);
-    CHECK(std::any_of(examples().begin(), examples().end(), [&](const Example& example) { return example.family == entry.info.name; }));
+    CHECK(std::any_of(examples().begin(), examples().end(),
+                      [&](const Example& example) { return example.family == entry.info.name; }));
     CHECK_FALSE(entry.info.summary.empty());
     CHECK(entry.info.notes.starts_with("Law:"));
   }
@@ -218,8 +233,10 @@ TEST_CASE("fixed families are their formulas", "[families]") {
 }
 
 TEST_CASE("what families refuse", "[families]") {
-  CHECK(refusal("{family: explicit, probabilities: [.5, .5]}", 3).find("probabilities has 2 entries, allowed: 3 (pair.vocab)") != std::string::npos);
-  CHECK(refusal("{family: explicit, probabilities: [.5, .4]}", 2).find("probabilities sum to 0.9, allowed: 1 within 1e-9") != std::string::npos);
+  CHECK(refusal("{family: explicit, probabilities: [.5, .5]}", 3).find("probabilities has 2 entries, allowed: 3 (pair.vocab)") !=
+        std::string::npos);
+  CHECK(refusal("{family: explicit, probabilities: [.5, .4]}", 2).find("probabilities sum to 0.9, allowed: 1 within 1e-9") !=
+        std::string::npos);
   CHECK(refusal("{family: explicit, probabilities: [.5, .5000000001]}", 2).empty());
   CHECK_FALSE(refusal("{family: explicit, probabilities: [1.5, -.5]}", 2).empty());
   CHECK(refusal("{family: one_hot, token: 4}", 4).find("token is 4, allowed: below pair.vocab = 4") != std::string::npos);
@@ -229,7 +246,8 @@ TEST_CASE("what families refuse", "[families]") {
   CHECK_FALSE(refusal("{family: dirichlet, concentration: 1e-4}", 4).empty());
   CHECK_FALSE(refusal("{family: dirichlet}", 4).empty());
   CHECK_FALSE(refusal("{family: normal_logits, sigma: 0}", 4).empty());
-  CHECK(refusal("{family: mixture, weights: [1], components: [{family: uniform}, {family: uniform}]}", 4).find("weights has 1 entries") != std::string::npos);
+  CHECK(refusal("{family: mixture, weights: [1], components: [{family: uniform}, {family: uniform}]}", 4)
+            .find("weights has 1 entries") != std::string::npos);
   CHECK_FALSE(refusal("{family: mixture, weights: [0, 0], components: [{family: uniform}, {family: uniform}]}", 4).empty());
   CHECK(refusal("{family: dirichlets}", 4).find("did you mean \"dirichlet\"") != std::string::npos);
   CHECK_FALSE(refusal("{from: target, transform: temperature, value: 2}", 4, false).empty());
@@ -237,8 +255,8 @@ TEST_CASE("what families refuse", "[families]") {
 }
 
 TEST_CASE("dirichlet: each token's law is a beta law", "[families][stat]") {
-  // Would catch a gamma shape off by one (the boost of small shapes left out), a scale that depends on the token, and a log that is
-  // normalised without its exponential.
+  // Would catch a gamma shape off by one (the boost of small shapes left out), a scale that depends on the token, and a log that
+  // is normalised without its exponential.
   for (const double a : {0.05, 0.5, 1.0, 4.0, 300.0}) {
     for (const int vocab : {2, 7}) {
       const auto law = build("{family: dirichlet, concentration: " + std::to_string(a) + "}", vocab);
@@ -369,8 +387,8 @@ TEST_CASE("one_hot: the random token is uniform, and fresh for each context", "[
 }
 
 TEST_CASE("a target and a draft of the same family are independent", "[families][stat]") {
-  // Documented means of the overlap: Dirichlet(1) vocab / (2 vocab - 1), one_hot 1 / vocab. Would catch streams shared by the two sides
-  // (overlap 1) and by the parts of a mixture.
+  // Documented means of the overlap: Dirichlet(1) vocab / (2 vocab - 1), one_hot 1 / vocab. Would catch streams shared by the two
+  // sides (overlap 1) and by the parts of a mixture.
   const auto mean_overlap = [](const std::string& family, int vocab, std::uint64_t n) {
     Diagnostics diagnostics;
     const config::Value pair = config::parse_text("{target: " + family + ", draft: " + family + "}", "test", diagnostics);
@@ -396,10 +414,12 @@ TEST_CASE("a target and a draft of the same family are independent", "[families]
     const double agree = 1.0 / vocab;
     CHECK(std::abs(mean_overlap("{family: one_hot}", vocab, 40000).z(agree, agree * (1.0 - agree))) < kZ);
   }
-  // Two parts of a mixture: E[sum of squares] of the mean of two independent Dirichlet(1) at vocab 4 is (2 * 2/5 + 2 * 1/4) / 4 = .325; with one stream for
-  // both it would be .4.
+  // Two parts of a mixture: E[sum of squares] of the mean of two independent Dirichlet(1) at vocab 4 is (2 * 2/5 + 2 * 1/4) / 4 =
+  // .325; with one stream for both it would be .4.
   const auto mixture = build(
-      "{family: mixture, weights: [1, 1], components: [{family: dirichlet, concentration: 1}, {family: dirichlet, concentration: 1}]}", 4);
+      "{family: mixture, weights: [1, 1], components: [{family: dirichlet, concentration: 1}, {family: dirichlet, concentration: "
+      "1}]}",
+      4);
   Mean squares;
   for (std::uint64_t context = 0; context < 20000; ++context) {
     double sum = 0.0;

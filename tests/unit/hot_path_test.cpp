@@ -1,5 +1,5 @@
-// The hot loop against a plain one: round by round, lane by lane, token by token. The plain one shares with it the addresses of the
-// words, the rules and the tables' construction, and nothing of the loop.
+// The hot loop against a plain one: round by round, lane by lane, token by token. The plain one shares with it the addresses of
+// the words, the rules and the tables' construction, and nothing of the loop.
 #include "sim/math/alias_table.h"
 #include "tests/support/cells.h"
 
@@ -34,7 +34,9 @@ class Recorder final : public decode::RoundSink {
  public:
   void chunk(std::uint64_t index) { chunk_ = index; }
   void round(std::uint32_t lane, std::uint32_t round, std::span<const Token> emitted, std::uint32_t next_context) override {
-    const bool fresh = rounds_.emplace(std::array<std::uint64_t, 3>{chunk_, lane, round}, Round{{emitted.begin(), emitted.end()}, next_context}).second;
+    const bool fresh =
+        rounds_.emplace(std::array<std::uint64_t, 3>{chunk_, lane, round}, Round{{emitted.begin(), emitted.end()}, next_context})
+            .second;
     if (!fresh) ++twice;
   }
   [[nodiscard]] const Rounds& rounds() const { return rounds_; }
@@ -60,7 +62,11 @@ struct Tables {
 class Plain {
  public:
   Plain(const tests::ReadyCell& ready, std::uint32_t sequence_rounds)
-      : ready_(ready), shape_(ready.cell().contexts->process->shape()), rule_(*ready.cell().rule), words_(ready.draw_key()), sequence_rounds_(sequence_rounds) {
+      : ready_(ready),
+        shape_(ready.cell().contexts->process->shape()),
+        rule_(*ready.cell().rule),
+        words_(ready.draw_key()),
+        sequence_rounds_(sequence_rounds) {
     const decode::LawDrawer drawer(ready.preparation());
     for (std::size_t context = 0; context < static_cast<std::size_t>(shape_.contexts); ++context) {
       std::vector<Tables> depths;
@@ -81,7 +87,8 @@ class Plain {
     }
     if (!shape_.start.empty()) start_ = math::AliasTable(shape_.start);
     const auto n = static_cast<std::size_t>(shape_.contexts);
-    for (std::size_t i = 0; i < n && !shape_.transition.empty(); ++i) rows_.emplace_back(std::span(shape_.transition).subspan(i * n, n));
+    for (std::size_t i = 0; i < n && !shape_.transition.empty(); ++i)
+      rows_.emplace_back(std::span(shape_.transition).subspan(i * n, n));
   }
 
   // `total` rounds (requests: sequences), one sequence after the other.
@@ -99,7 +106,8 @@ class Plain {
   static verify::PositionLaws laws(const Tables& at) { return {at.target, at.drafted, at.draft_model}; }
 
   std::uint64_t word(rng::Purpose purpose, std::uint32_t word1, std::uint64_t sequence) const {
-    return rng::philox_words({rng::counter_word0(purpose, 0), word1, static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)},
+    return rng::philox_words({rng::counter_word0(purpose, 0), word1, static_cast<std::uint32_t>(sequence),
+                              static_cast<std::uint32_t>(sequence >> 32)},
                              ready_.draw_key())
         .first;
   }
@@ -108,19 +116,26 @@ class Plain {
   std::uint32_t context_at(std::uint64_t sequence, const std::vector<Token>& text, std::uint32_t before) const {
     const auto position = static_cast<std::uint32_t>(text.size());
     switch (shape_.kind) {
-      case Kind::iid_pool: return static_cast<std::uint32_t>(scale_word(word(rng::Purpose::context, position, sequence), static_cast<std::uint64_t>(shape_.contexts)));
+      case Kind::iid_pool:
+        return static_cast<std::uint32_t>(
+            scale_word(word(rng::Purpose::context, position, sequence), static_cast<std::uint64_t>(shape_.contexts)));
       case Kind::regimes:
-        return position == 0 ? start_.pick(word(rng::Purpose::start, 0, sequence)) : rows_[before].pick(word(rng::Purpose::context, position, sequence));
-      case Kind::markov: return position == 0 ? 0 : ready_.cell().contexts->process->next(before, text.back());
-      case Kind::requests: return start_.pick(word(rng::Purpose::start, 0, sequence));
-      default: return 0;
+        return position == 0 ? start_.pick(word(rng::Purpose::start, 0, sequence))
+                             : rows_[before].pick(word(rng::Purpose::context, position, sequence));
+      case Kind::markov:
+        return position == 0 ? 0 : ready_.cell().contexts->process->next(before, text.back());
+      case Kind::requests:
+        return start_.pick(word(rng::Purpose::start, 0, sequence));
+      default:
+        return 0;
     }
   }
 
   void run_sequence(std::uint64_t sequence, std::uint64_t share, Rounds& rounds, decode::Counts& counts) {
     const auto draft_length = static_cast<std::size_t>(ready_.cell().chain.draft_length);
     const std::uint64_t limit = shape_.request_tokens;
-    const bool apart = shape_.contexts > 1 && (shape_.kind == Kind::markov || shape_.kind == Kind::regimes || shape_.kind == Kind::requests);
+    const bool apart =
+        shape_.contexts > 1 && (shape_.kind == Kind::markov || shape_.kind == Kind::regimes || shape_.kind == Kind::requests);
     const auto class_count = static_cast<std::size_t>(classes_[0].count);
     std::vector<Token> text;
     std::uint32_t context = context_at(sequence, text, 0);
@@ -138,7 +153,8 @@ class Plain {
         ++counts.output[(apart ? context : 0) * class_count + kind];
         if (!apart) {
           const int bin = classes.bin_of_class[kind];
-          if (previous_bin >= 0) ++counts.pairs[static_cast<std::size_t>(previous_bin) * decode::kPairBins + static_cast<std::size_t>(bin)];
+          if (previous_bin >= 0)
+            ++counts.pairs[static_cast<std::size_t>(previous_bin) * decode::kPairBins + static_cast<std::size_t>(bin)];
           previous_bin = bin;
         }
         text.push_back(token);
@@ -173,7 +189,8 @@ class Plain {
         }
       }
       if (!rejected) emit(tables_[context][0].bonus.pick(final_word));
-      rounds[{sequence / decode::kLanes, sequence % decode::kLanes, round}] = {{text.begin() + static_cast<std::ptrdiff_t>(length_before), text.end()}, context};
+      rounds[{sequence / decode::kLanes, sequence % decode::kLanes, round}] = {
+          {text.begin() + static_cast<std::ptrdiff_t>(length_before), text.end()}, context};
       ++counts.accepted_law[(apart ? start_context : 0) * (draft_length + 1) + accepted];
       if (limit > 0 && text.size() > limit) {
         ++counts.cut_rounds;
@@ -224,9 +241,15 @@ const std::vector<Process>& processes() {
       {"markov", ", order: 1"},
       {"markov", ", order: 2"},
       {"markov", ", states: 5"},
-      {"regimes", ", states: [{}, {draft: {from: target, transform: mix_noise, value: .9}}, {}], transition: [[.7, .2, .1], [.3, .3, .4], [.5, 0, .5]]"},
-      {"by_depth", ", drafts: [{from: target, transform: mix_noise, value: .1}, {from: target, transform: logit_noise, value: 1}, {family: uniform}]"},
-      {"requests", ", request_tokens: 37, types: [{weight: 2, draft: {from: target, transform: mix_noise, value: .2}}, {weight: 1}, {draft: {family: uniform}}]"},
+      {"regimes",
+       ", states: [{}, {draft: {from: target, transform: mix_noise, value: .9}}, {}], transition: [[.7, .2, .1], [.3, .3, .4], "
+       "[.5, 0, .5]]"},
+      {"by_depth",
+       ", drafts: [{from: target, transform: mix_noise, value: .1}, {from: target, transform: logit_noise, value: 1}, {family: "
+       "uniform}]"},
+      {"requests",
+       ", request_tokens: 37, types: [{weight: 2, draft: {from: target, transform: mix_noise, value: .2}}, {weight: 1}, {draft: "
+       "{family: uniform}}]"},
       // One context: one stratum, as the fixed process has it.
       {"markov", ", states: 1"},
       {"regimes", ", states: [{}], transition: [[1]]"},
@@ -241,7 +264,8 @@ struct Decode {
   bool one_hot_target = false;
 };
 
-// Every registered verifier with what it demands, and those without demands with an argmax draft and a target at temperature 0 as well.
+// Every registered verifier with what it demands, and those without demands with an argmax draft and a target at temperature 0 as
+// well.
 std::vector<Decode> decodings() {
   std::vector<Decode> list;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
@@ -257,11 +281,13 @@ std::string yaml_of(const Process& process, const Decode& how, int draft_length,
       "{{experiment: hot_path, seed: 20260450, pair: {{vocab: {}, target: {{family: dirichlet, concentration: .8}}, "
       "draft: {{from: target, transform: mix_noise, value: .4, noise: {{family: dirichlet, concentration: .3}}}}{}}}, "
       "context: {{process: {}{}}}, decode: {{verifier: {}, drafter: {{kind: chain, draft_length: {}{}}}}}}}",
-      vocab, how.one_hot_target ? ", target_sampling: {temperature: 0}" : "", process.name, process.parameters, how.verifier, draft_length,
-      how.argmax ? ", selection: argmax" : "");
+      vocab, how.one_hot_target ? ", target_sampling: {temperature: 0}" : "", process.name, process.parameters, how.verifier,
+      draft_length, how.argmax ? ", selection: argmax" : "");
 }
 
-std::uint64_t sum_of(const std::vector<std::uint64_t>& values) { return std::accumulate(values.begin(), values.end(), std::uint64_t{0}); }
+std::uint64_t sum_of(const std::vector<std::uint64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
+}
 
 // What must hold of any counts; `cut_whole`: tokens of cut rounds, those beyond the end included.
 void check_invariants(const decode::Counts& counts, std::uint64_t cut_whole, bool several_strata) {
@@ -299,7 +325,8 @@ void check_invariants(const decode::Counts& counts, std::uint64_t cut_whole, boo
 
 // Shipped against plain: true where something was rejected and something accepted.
 bool compare(const tests::ReadyCell& ready, std::uint32_t sequence_rounds, std::uint64_t total) {
-  const decode::Simulator simulator(ready.preparation(), ready.prepared(), ready.draw_key(), ready.cell().chain.draft_length, sequence_rounds);
+  const decode::Simulator simulator(ready.preparation(), ready.prepared(), ready.draw_key(), ready.cell().chain.draft_length,
+                                    sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   decode::Counts without_sink = counts;
   decode::Counts plain_counts = counts;
@@ -344,7 +371,8 @@ TEST_CASE("the hot loop equals a plain loop: every context process, every verifi
   // Every registered process with prepared tables has a cell above.
   for (const families::ContextEntry& entry : families::context_processes().entries()) {
     INFO(entry.info.name);
-    CHECK(std::any_of(processes().begin(), processes().end(), [&](const Process& process) { return process.name == entry.info.name; }));
+    CHECK(std::any_of(processes().begin(), processes().end(),
+                      [&](const Process& process) { return process.name == entry.info.name; }));
   }
   int lively = 0;
   for (const Process& process : processes()) {
@@ -355,8 +383,9 @@ TEST_CASE("the hot loop equals a plain loop: every context process, every verifi
         for (const std::uint32_t sequence_rounds : {1U, 7U, 64U}) {
           // A whole chunk, then a last one that holds a few whole sequences and a part of one.
           const std::uint64_t total = ready.cell().contexts->process->shape().request_tokens > 0 ? 256 + 3 * sequence_rounds
-                                      : draft_length == 4 && sequence_rounds < 64            ? 256 * sequence_rounds + 5 * sequence_rounds + sequence_rounds / 2
-                                                                                              : 41 * sequence_rounds + sequence_rounds / 2;
+                                      : draft_length == 4 && sequence_rounds < 64
+                                          ? 256 * sequence_rounds + 5 * sequence_rounds + sequence_rounds / 2
+                                          : 41 * sequence_rounds + sequence_rounds / 2;
           INFO(yaml << "\nsequence_rounds " << sequence_rounds << ", total " << total);
           lively += compare(ready, sequence_rounds, total) ? 1 : 0;
         }

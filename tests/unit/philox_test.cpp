@@ -1,7 +1,7 @@
 // Philox4x32-10, its batches and the addresses of uniforms.
+#include "sim/rng/philox.h"
 #include "sim/decode/words.h"
 #include "sim/rng/address.h"
-#include "sim/rng/philox.h"
 
 #include <catch2/catch.hpp>
 
@@ -220,7 +220,8 @@ TEST_CASE("Boost's distributions on a stream have their means and variances", "[
     boost::random::gamma_distribution<double> gamma(shape);
     CHECK(std::abs(z_of_mean(n, shape, shape, [&] { return gamma(stream); })) < kZ);
     // The fourth central moment of a gamma variate is 3 a^2 + 6 a.
-    CHECK(std::abs(z_of_mean(n, shape, 2.0 * shape * shape + 6.0 * shape, [&] { return std::pow(gamma(stream) - shape, 2); })) < kZ);
+    CHECK(std::abs(z_of_mean(n, shape, 2.0 * shape * shape + 6.0 * shape, [&] { return std::pow(gamma(stream) - shape, 2); })) <
+          kZ);
   }
   boost::random::exponential_distribution<double> exponential(0.5);
   CHECK(std::abs(z_of_mean(n, 2.0, 4.0, [&] { return exponential(stream); })) < kZ);
@@ -304,8 +305,9 @@ TEST_CASE("words are uniform: bytes, and pairs of neighbouring addresses", "[rng
   std::vector<std::uint64_t> second(kBatch);
   std::vector<std::uint64_t> before(kBatch, 0);
   for (std::uint32_t round = 0; round < kRounds; ++round) {
-    philox_batch({.c0 = counter_word0(Purpose::draft_accept, 0), .c1_common = round, .c1 = nullptr, .c2 = 0, .lanes = nullptr, .c3 = 0}, key, kBatch,
-                 first.data(), second.data());
+    philox_batch(
+        {.c0 = counter_word0(Purpose::draft_accept, 0), .c1_common = round, .c1 = nullptr, .c2 = 0, .lanes = nullptr, .c3 = 0},
+        key, kBatch, first.data(), second.data());
     for (std::size_t i = 0; i < kBatch; ++i) {
       for (std::size_t byte = 0; byte < 8; ++byte) {
         bytes[byte][first[i] >> (8 * byte) & 255] += 1.0;

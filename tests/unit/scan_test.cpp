@@ -1,6 +1,6 @@
 // Draws by scanning: the law that they imply, and what must never come up.
-#include "sim/math/alias_table.h"
 #include "sim/math/scan.h"
+#include "sim/math/alias_table.h"
 
 #include <catch2/catch.hpp>
 
@@ -32,18 +32,30 @@ std::vector<double> weights_of(Lcg& lcg, std::size_t size, Shape shape) {
   std::vector<double> weights(size);
   for (std::size_t x = 0; x < size; ++x) {
     switch (shape) {
-      case Shape::flat: weights[x] = 1.0 + lcg(); break;
-      case Shape::steep: weights[x] = std::exp(-30.0 * lcg()); break;
-      case Shape::zeros: weights[x] = lcg() < 0.6 ? 0.0 : lcg(); break;
-      case Shape::alone: weights[x] = 0.0; break;
-      case Shape::tiny: weights[x] = lcg() < 0.5 ? 1e-300 * lcg() : lcg(); break;
+      case Shape::flat:
+        weights[x] = 1.0 + lcg();
+        break;
+      case Shape::steep:
+        weights[x] = std::exp(-30.0 * lcg());
+        break;
+      case Shape::zeros:
+        weights[x] = lcg() < 0.6 ? 0.0 : lcg();
+        break;
+      case Shape::alone:
+        weights[x] = 0.0;
+        break;
+      case Shape::tiny:
+        weights[x] = lcg() < 0.5 ? 1e-300 * lcg() : lcg();
+        break;
     }
   }
-  if (*std::max_element(weights.begin(), weights.end()) == 0.0) weights[static_cast<std::size_t>(lcg() * static_cast<double>(size))] = 0.37;
+  if (*std::max_element(weights.begin(), weights.end()) == 0.0)
+    weights[static_cast<std::size_t>(lcg() * static_cast<double>(size))] = 0.37;
   return weights;
 }
 
-// Grid points from which a token beyond x is drawn: the end of x's interval. Rests on draws being monotone, which is tested apart.
+// Grid points from which a token beyond x is drawn: the end of x's interval. Rests on draws being monotone, which is tested
+// apart.
 std::uint64_t end_of(const ScanSums& sums, const std::vector<double>& weights, Token x) {
   std::uint64_t low = 0;
   std::uint64_t high = kGrid;
@@ -60,8 +72,8 @@ std::uint64_t end_of(const ScanSums& sums, const std::vector<double>& weights, T
 }  // namespace
 
 TEST_CASE("the law that a scan implies is its weights", "[math]") {
-  // By bisection of the uniform, token by token: nothing is sampled. Would catch a border that belongs to the wrong token, a block
-  // sum that misses its tail, and a scan that starts a block with what the last one left over.
+  // By bisection of the uniform, token by token: nothing is sampled. Would catch a border that belongs to the wrong token, a
+  // block sum that misses its tail, and a scan that starts a block with what the last one left over.
   Lcg lcg{20260406};
   for (const std::size_t size : {1U, 2U, 3U, 7U, 8U, 9U, 15U, 17U, 100U, 511U, 512U, 513U, 520U, 1023U, 1024U, 1025U, 1100U}) {
     for (const Shape shape : {Shape::flat, Shape::steep, Shape::zeros, Shape::alone, Shape::tiny}) {
@@ -76,7 +88,8 @@ TEST_CASE("the law that a scan implies is its weights", "[math]") {
       bool zeros_stay = true;
       for (std::size_t x = 0; x < size; ++x) {
         if (size > 520 && x > 40 && x + 40 < size && (x + 20) % 512 > 40 && x % 7 != 0) {  // thinned out far from the borders
-          if (x + 1 < size && ((x + 1) % 7 == 0 || (x + 21) % 512 <= 40 || x + 1 + 40 >= size)) begin = end_of(sums, weights, static_cast<Token>(x));
+          if (x + 1 < size && ((x + 1) % 7 == 0 || (x + 21) % 512 <= 40 || x + 1 + 40 >= size))
+            begin = end_of(sums, weights, static_cast<Token>(x));
           continue;
         }
         const std::uint64_t end = end_of(sums, weights, static_cast<Token>(x));

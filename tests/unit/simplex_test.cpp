@@ -1,6 +1,6 @@
 // Operations on laws, against slow reimplementations that share nothing with them.
-#include "sim/base/check.h"
 #include "sim/math/simplex.h"
+#include "sim/base/check.h"
 
 #include <catch2/catch.hpp>
 
@@ -114,10 +114,18 @@ Long slow_sampling(const Law& law, const Sampling& sampling, const std::array<in
   Long result(law.begin(), law.end());
   for (const int step : order) {
     switch (step) {
-      case 0: result = sampling.temperature == 1.0 ? result : slow_temperature(result, sampling.temperature); break;
-      case 1: result = slow_top_k(result, sampling.top_k); break;
-      case 2: result = slow_top_p(result, sampling.top_p, narrow); break;
-      default: result = slow_min_p(result, sampling.min_p, narrow); break;
+      case 0:
+        result = sampling.temperature == 1.0 ? result : slow_temperature(result, sampling.temperature);
+        break;
+      case 1:
+        result = slow_top_k(result, sampling.top_k);
+        break;
+      case 2:
+        result = slow_top_p(result, sampling.top_p, narrow);
+        break;
+      default:
+        result = slow_min_p(result, sampling.min_p, narrow);
+        break;
     }
   }
   return result;
@@ -162,8 +170,8 @@ TEST_CASE("sampling settings equal a slow reimplementation, in the documented or
     ++compared;
     Law actual = law;
     math::apply_sampling(actual, sampling);
-    INFO("trial " << trial << ": vocab " << size << ", temperature " << sampling.temperature << ", top_k " << sampling.top_k << ", top_p " << sampling.top_p
-                  << ", min_p " << sampling.min_p);
+    INFO("trial " << trial << ": vocab " << size << ", temperature " << sampling.temperature << ", top_k " << sampling.top_k
+                  << ", top_p " << sampling.top_p << ", min_p " << sampling.min_p);
     REQUIRE(distance(actual, expected) < 1e-12);
     REQUIRE(std::abs(sum_of(actual) - 1.0) < 1e-14);
     for (std::size_t i = 0; i < orders.size(); ++i) {
@@ -172,8 +180,8 @@ TEST_CASE("sampling settings equal a slow reimplementation, in the documented or
     }
   }
   CHECK(compared > 3000);
-  // The test could have failed: every other order gives another law somewhere, but for top_k before the temperature, which keeps the
-  // same tokens at the same ratios.
+  // The test could have failed: every other order gives another law somewhere, but for top_k before the temperature, which keeps
+  // the same tokens at the same ratios.
   for (std::size_t i = 0; i < orders.size(); ++i) {
     INFO("order " << orders[i][0] << orders[i][1] << orders[i][2] << orders[i][3]);
     CHECK(told_apart[i] == (orders[i] != std::array<int, 4>{1, 0, 2, 3}));

@@ -1,6 +1,6 @@
 // Stationary laws of finite chains.
-#include "sim/base/check.h"
 #include "sim/math/stochastic_matrix.h"
+#include "sim/base/check.h"
 
 #include <catch2/catch.hpp>
 

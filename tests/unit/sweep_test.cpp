@@ -1,6 +1,6 @@
 // Sweeps: axes, the grid of cells, and which cells draw the same numbers.
-#include "sim/experiment/spec.h"
 #include "sim/experiment/sweep.h"
+#include "sim/experiment/spec.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>
@@ -48,7 +48,8 @@ std::string refusal(const std::string& yaml) {
 }
 
 std::string yaml_of(const std::string& sweep) {
-  return "{experiment: sweep, rounds: 1000, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, transform: temperature, value: 2}}, "
+  return "{experiment: sweep, rounds: 1000, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, "
+         "transform: temperature, value: 2}}, "
          "decode: {drafter: {kind: chain, draft_length: 3}}" +
          (sweep.empty() ? "" : ", sweep: " + sweep) + "}";
 }
@@ -90,7 +91,8 @@ TEST_CASE("ranges by step", "[sweep]") {
   CHECK(values_of("{from: 1, to: 5, step: 1}") == Texts{"1", "2", "3", "4", "5"});
   CHECK(values_of("{from: 1, to: 5.9, step: 2}") == Texts{"1", "3", "5"});
   CHECK(values_of("{from: 1, to: 1, step: 7}") == Texts{"1"});
-  CHECK(values_of("{from: 0, to: 1, step: 0.1}") == Texts{"0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1"});
+  CHECK(values_of("{from: 0, to: 1, step: 0.1}") ==
+        Texts{"0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1"});
   CHECK(values_of("{from: 0.1, to: 0.7, step: 0.2}") == Texts{"0.1", "0.3", "0.5", "0.7"});
   CHECK(values_of("{from: 0.05, to: 0.35, step: 0.05}") == Texts{"0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35"});
   CHECK(values_of("{from: -1, to: 1, step: 0.5}") == Texts{"-1", "-0.5", "0", "0.5", "1"});
@@ -175,10 +177,11 @@ TEST_CASE("paths that clash are refused", "[sweep]") {
 }
 
 TEST_CASE("the grid: the last axis is the fastest", "[sweep]") {
-  const auto cells = cells_of("{pair.vocab: [8, 16], decode.drafter.draft_length: [1, 2, 3], zip: {seed: [5, 6], rounds: [100, 200]}}");
+  const auto cells =
+      cells_of("{pair.vocab: [8, 16], decode.drafter.draft_length: [1, 2, 3], zip: {seed: [5, 6], rounds: [100, 200]}}");
   REQUIRE(cells.size() == 12);
-  CHECK(labels(cells) == Texts{"8 1 5 100", "8 1 6 200", "8 2 5 100", "8 2 6 200", "8 3 5 100", "8 3 6 200", "16 1 5 100", "16 1 6 200", "16 2 5 100",
-                               "16 2 6 200", "16 3 5 100", "16 3 6 200"});
+  CHECK(labels(cells) == Texts{"8 1 5 100", "8 1 6 200", "8 2 5 100", "8 2 6 200", "8 3 5 100", "8 3 6 200", "16 1 5 100",
+                               "16 1 6 200", "16 2 5 100", "16 2 6 200", "16 3 5 100", "16 3 6 200"});
   for (std::size_t i = 0; i < cells.size(); ++i) CHECK(cells[i].index == i);
   // The values have arrived.
   CHECK(cells[7].vocab == 16);
@@ -187,7 +190,9 @@ TEST_CASE("the grid: the last axis is the fastest", "[sweep]") {
   CHECK(cells[7].rounds == 200);
   CHECK(cells[7].config.find("sweep") == nullptr);
   const Texts paths = {"pair.vocab", "decode.drafter.draft_length", "seed", "rounds"};
-  CHECK(tests::experiment_of(yaml_of("{pair.vocab: [8, 16], decode.drafter.draft_length: [1, 2, 3], zip: {seed: [5, 6], rounds: [100, 200]}}")).axes == paths);
+  CHECK(tests::experiment_of(
+            yaml_of("{pair.vocab: [8, 16], decode.drafter.draft_length: [1, 2, 3], zip: {seed: [5, 6], rounds: [100, 200]}}"))
+            .axes == paths);
   // No sweep: one cell.
   const auto one = cells_of("");
   REQUIRE(one.size() == 1);
@@ -214,8 +219,10 @@ TEST_CASE("axes set what they name, make sections on the way, and replace whole 
   CHECK(contexts[2].axes[0].second == "{process: iid, pool: 4}");
   // A list item by its number.
   const auto types = tests::experiment_of(
-      "{experiment: sweep, rounds: 1000, pair: {vocab: 2, target: {family: explicit, probabilities: [.5, .5]}, draft: {family: uniform}}, "
-      "context: {process: requests, request_tokens: 5, types: [{weight: 1}, {weight: 1}]}, decode: {drafter: {kind: chain, draft_length: 3}}, "
+      "{experiment: sweep, rounds: 1000, pair: {vocab: 2, target: {family: explicit, probabilities: [.5, .5]}, draft: {family: "
+      "uniform}}, "
+      "context: {process: requests, request_tokens: 5, types: [{weight: 1}, {weight: 1}]}, decode: {drafter: {kind: chain, "
+      "draft_length: 3}}, "
       "sweep: {context.types.1.weight: [1, 3]}}");
   CHECK(types.cells.at(1).contexts->process->shape().start == std::vector<double>{0.25, 0.75});
   CHECK(types.cells.at(0).contexts->process->shape().start == std::vector<double>{0.5, 0.5});
@@ -229,8 +236,8 @@ TEST_CASE("mistakes in any cell are found before the start", "[sweep]") {
   CHECK_FALSE(mistakes("{pair.vocab.x: [1]}").empty());
   CHECK_FALSE(mistakes("{decode.verifier: [token, tokens]}").empty());
   CHECK_FALSE(mistakes("{decode.verifier: [token, greedy]}").empty());  // a target that is not one-hot
-  CHECK(mistakes("{pair.draft: [{from: target, transform: overlap, value: .9}, {from: target, transform: overlap, value: .01}]}").find("allowed: in [") !=
-        std::string::npos);
+  CHECK(mistakes("{pair.draft: [{from: target, transform: overlap, value: .9}, {from: target, transform: overlap, value: .01}]}")
+            .find("allowed: in [") != std::string::npos);
   CHECK(mistakes("{decode.verifier: [token, sample_match]}").empty());
 }
 
@@ -242,9 +249,10 @@ TEST_CASE("cells that differ in decode or cost alone draw the same numbers, othe
     return std::pair{distinct.size(), cells.size()};
   };
   using Groups = std::pair<std::size_t, std::size_t>;
-  CHECK(groups("{decode.drafter.draft_length: [0, 1, 8], decode.verifier: [token, sample_match], cost: [{model: ratio, cost_ratio: .1}, {model: ratio, cost_ratio: .2}]}") ==
-        Groups{1, 12});
-  CHECK(groups("{decode.drafter: [{kind: chain, draft_length: 2}, {kind: chain, draft_length: 2, selection: argmax}]}") == Groups{1, 2});
+  CHECK(groups("{decode.drafter.draft_length: [0, 1, 8], decode.verifier: [token, sample_match], cost: [{model: ratio, "
+               "cost_ratio: .1}, {model: ratio, cost_ratio: .2}]}") == Groups{1, 12});
+  CHECK(groups("{decode.drafter: [{kind: chain, draft_length: 2}, {kind: chain, draft_length: 2, selection: argmax}]}") ==
+        Groups{1, 2});
   CHECK(groups("{theory: [{name: exact}, {name: none}], rounds: [10, 20]}") == Groups{1, 4});
   CHECK(groups("{pair.vocab: [8, 9, 10]}") == Groups{3, 3});
   CHECK(groups("{pair.target.exponent: [1, 2]}") == Groups{2, 2});
@@ -253,7 +261,8 @@ TEST_CASE("cells that differ in decode or cost alone draw the same numbers, othe
   CHECK(groups("{context: [{process: fixed}, {process: iid, pool: 4}, {process: iid, pool: 5}]}") == Groups{3, 3});
   // Spelling does not matter: the numbers 2, 2.0 and 2e0 are one, and so is the order of keys.
   CHECK(groups("{pair.draft.value: [2, 2.0, 2e0]}") == Groups{1, 3});
-  CHECK(groups("{pair.target: [{family: zipf, exponent: 1, offset: 2}, {offset: 2, exponent: 1, family: zipf}]}") == Groups{1, 2});
+  CHECK(groups("{pair.target: [{family: zipf, exponent: 1, offset: 2}, {offset: 2, exponent: 1, family: zipf}]}") ==
+        Groups{1, 2});
   // The seed enters the key, not the group.
   const auto seeds = cells_of("{seed: [1, 2]}");
   CHECK(seeds[0].pairing_group == seeds[1].pairing_group);
@@ -266,7 +275,8 @@ TEST_CASE("prepared tables are shared where laws, rule and seed are the same", "
     for (const experiment::Cell& cell : cells_of(sweep)) distinct.insert(cell.preparation_key);
     return distinct.size();
   };
-  CHECK(keys("{decode.drafter.draft_length: [0, 1, 8], cost: [{model: ratio, cost_ratio: .1}, {model: ratio, cost_ratio: .2}], rounds: [5, 6]}") == 1);
+  CHECK(keys("{decode.drafter.draft_length: [0, 1, 8], cost: [{model: ratio, cost_ratio: .1}, {model: ratio, cost_ratio: .2}], "
+             "rounds: [5, 6]}") == 1);
   CHECK(keys("{decode.verifier: [token, sample_match]}") == 2);
   CHECK(keys("{decode.drafter: [{kind: chain, draft_length: 2}, {kind: chain, draft_length: 2, selection: argmax}]}") == 2);
   CHECK(keys("{seed: [1, 2]}") == 2);

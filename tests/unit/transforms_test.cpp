@@ -1,14 +1,14 @@
-// Every transform of the registry: laws that are laws, addressed, as documented, and with the documented overlap. A transform without an
-// example here fails the suite.
+// Every transform of the registry: laws that are laws, addressed, as documented, and with the documented overlap. A transform
+// without an example here fails the suite.
 #include "sim/base/check.h"
 #include "sim/families/law.h"
 #include "sim/math/simplex.h"
 
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/normal.hpp>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -217,7 +217,8 @@ double chi_square_p(const std::vector<double>& observed, double expected_each) {
 TEST_CASE("every registered transform has an example", "[transforms]") {
   for (const families::TransformEntry& entry : families::transforms().entries()) {
     INFO(entry.info.name);
-    CHECK(std::any_of(examples().begin(), examples().end(), [&](const Example& example) { return example.transform == entry.info.name; }));
+    CHECK(std::any_of(examples().begin(), examples().end(),
+                      [&](const Example& example) { return example.transform == entry.info.name; }));
     CHECK_FALSE(entry.info.summary.empty());
     CHECK(entry.info.notes.starts_with("Law"));
   }
@@ -274,7 +275,8 @@ TEST_CASE("relabelled tokens in, relabelled tokens out", "[transforms]") {
         const Probabilities target = random_target(lcg, vocab, false);
         std::vector<std::size_t> label(vocab);
         std::iota(label.begin(), label.end(), std::size_t{0});
-        for (std::size_t i = vocab; i > 1; --i) std::swap(label[i - 1], label[static_cast<std::size_t>(lcg() * static_cast<double>(i))]);
+        for (std::size_t i = vocab; i > 1; --i)
+          std::swap(label[i - 1], label[static_cast<std::size_t>(lcg() * static_cast<double>(i))]);
         Probabilities relabelled(vocab);
         for (std::size_t x = 0; x < vocab; ++x) relabelled[label[x]] = target[x];
         const auto law = build(example.yaml, vocab);
@@ -293,8 +295,8 @@ TEST_CASE("zeros of the target: transforms that keep the support keep it", "[tra
   Lcg lcg{20260434};
   for (int trial = 0; trial < 30; ++trial) {
     const Probabilities target = random_target(lcg, 25, true);
-    for (const char* transform : {"temperature, value: 3", "temperature, value: .1", "logit_noise, value: 2", "top_k, value: 4", "top_p, value: .5",
-                                  "min_p, value: .3", "overlap, value: .97, shape: temperature"}) {
+    for (const char* transform : {"temperature, value: 3", "temperature, value: .1", "logit_noise, value: 2", "top_k, value: 4",
+                                  "top_p, value: .5", "min_p, value: .3", "overlap, value: .97, shape: temperature"}) {
       const Probabilities drawn = draw(*build(from_target(transform), 25), target);
       INFO(transform);
       REQUIRE(is_law(drawn));
@@ -315,13 +317,16 @@ TEST_CASE("documented overlaps: mixtures and truncations", "[transforms]") {
     const Probabilities noisy = draw(*build(from_target(fmt::format("mix_noise, value: {}", value)), vocab), target);
     REQUIRE(std::abs(overlap(target, noisy) - (1.0 - value * (1.0 - overlap(target, uniform)))) < 1e-13);
     const Probabilities closer =
-        draw(*build(fmt::format("{{from: {{family: geometric, ratio: .7}}, transform: interpolate, value: {}}}", value), vocab), target);
+        draw(*build(fmt::format("{{from: {{family: geometric, ratio: .7}}, transform: interpolate, value: {}}}", value), vocab),
+             target);
     Probabilities source(vocab);
     for (std::size_t x = 0; x < vocab; ++x) source[x] = std::pow(0.7, static_cast<double>(x));
     source = normalised(source);
     REQUIRE(std::abs(overlap(target, closer) - (1.0 - (1.0 - value) * (1.0 - overlap(target, source)))) < 1e-13);
-    for (const std::string& transform : {fmt::format("top_k, value: {}", 1 + static_cast<int>(lcg() * 10.0)), fmt::format("top_p, value: {}", 0.05 + 0.9 * lcg()),
-                                         fmt::format("min_p, value: {}", lcg()), fmt::format("reduced_vocab, value: {}", 4 + static_cast<int>(lcg() * 10.0))}) {
+    for (const std::string& transform :
+         {fmt::format("top_k, value: {}", 1 + static_cast<int>(lcg() * 10.0)),
+          fmt::format("top_p, value: {}", 0.05 + 0.9 * lcg()), fmt::format("min_p, value: {}", lcg()),
+          fmt::format("reduced_vocab, value: {}", 4 + static_cast<int>(lcg() * 10.0))}) {
       Probabilities drawn;
       try {
         drawn = draw(*build(from_target(transform), vocab), target);
@@ -378,8 +383,8 @@ TEST_CASE("logit_noise: log-ratios of draft and source are normal", "[transforms
 }
 
 TEST_CASE("permute: the share that takes part, and a uniform shuffle of it", "[transforms][stat]") {
-  // Would catch a shuffle that favours some orders (the usual mistake in Fisher and Yates), one that never leaves a chosen token where it is, and
-  // a share that is squared.
+  // Would catch a shuffle that favours some orders (the usual mistake in Fisher and Yates), one that never leaves a chosen token
+  // where it is, and a share that is squared.
   const Probabilities target = normalised({1, 2, 3, 4, 5});
   const std::size_t vocab = target.size();
   Probabilities sorted = target;
@@ -420,7 +425,8 @@ TEST_CASE("permute: the share that takes part, and a uniform shuffle of it", "[t
 }
 
 TEST_CASE("argmax_agreement: the rate, and uniform other tokens", "[transforms][stat]") {
-  // Would catch a rate that counts chance agreement twice and an "other" token that may be the argmax itself or misses the last one.
+  // Would catch a rate that counts chance agreement twice and an "other" token that may be the argmax itself or misses the last
+  // one.
   const Probabilities target = {.1, .2, .3, .15, .25};
   for (const double value : {0.0, 0.37, 0.9, 1.0}) {
     const auto law = build(from_target(fmt::format("argmax_agreement, value: {}", value)), target.size());
@@ -467,7 +473,8 @@ TEST_CASE("overlap reaches the value to 1e-12 on every shape", "[transforms]") {
       const double to_flat = overlap(target, flat);
       const double to_uniform = overlap(target, Probabilities(vocab, 1.0 / static_cast<double>(vocab)));
       const double to_least = *std::min_element(target.begin(), target.end());
-      const std::vector<std::pair<std::string, double>> shapes = {{"temperature", to_flat}, {"uniform_mix", to_uniform}, {"disjoint_tail", to_least}};
+      const std::vector<std::pair<std::string, double>> shapes = {
+          {"temperature", to_flat}, {"uniform_mix", to_uniform}, {"disjoint_tail", to_least}};
       for (const auto& [shape, lowest] : shapes) {
         std::vector<double> shares = {0.0, 1e-6, 0.3, 0.999, 1.0};
         if (vocab <= 1000) shares.insert(shares.end(), {1e-12, 0.01, 0.1, 0.5, 0.7, 0.9, 1.0 - 1e-9});
@@ -503,7 +510,8 @@ TEST_CASE("overlap refuses what its path cannot reach, with the range", "[transf
   const Probabilities target = {.5, .3, .15, .05};
   const auto message = [&](const std::string& shape, double value, const Probabilities& law) -> std::string {
     try {
-      static_cast<void>(draw(*build(from_target(fmt::format("overlap, value: {:.17g}, shape: {}", value, shape)), law.size()), law));
+      static_cast<void>(
+          draw(*build(from_target(fmt::format("overlap, value: {:.17g}, shape: {}", value, shape)), law.size()), law));
     } catch (const BadInput& bad) {
       return bad.what();
     }
@@ -533,15 +541,19 @@ TEST_CASE("overlap refuses what its path cannot reach, with the range", "[transf
 }
 
 TEST_CASE("what transforms refuse", "[transforms]") {
-  CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, false).find("allowed: in a draft") != std::string::npos);
-  CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, true).find("allowed: from: target") != std::string::npos);
-  CHECK(refusal("{from: {from: target, transform: top_k, value: 2}, transform: overlap, value: .9}", 4, true).find("allowed: from: target") !=
+  CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, false).find("allowed: in a draft") !=
         std::string::npos);
-  CHECK(refusal("{from: {family: uniform}, transform: interpolate, value: .9}", 4, false).find("allowed: in a draft") != std::string::npos);
+  CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, true).find("allowed: from: target") !=
+        std::string::npos);
+  CHECK(refusal("{from: {from: target, transform: top_k, value: 2}, transform: overlap, value: .9}", 4, true)
+            .find("allowed: from: target") != std::string::npos);
+  CHECK(refusal("{from: {family: uniform}, transform: interpolate, value: .9}", 4, false).find("allowed: in a draft") !=
+        std::string::npos);
   CHECK(refusal("{from: target, transform: temperature, value: 2}", 4, false).find("allowed: a law") != std::string::npos);
   CHECK(refusal("{from: target}", 4, true).find("lacks \"transform\"") != std::string::npos);
   CHECK(refusal("{transform: top_k, value: 2}", 4, true).find("lacks \"from\"") != std::string::npos);
-  CHECK(refusal("{family: uniform, transform: top_k, value: 2}", 4, true).find("family beside from or transform") != std::string::npos);
+  CHECK(refusal("{family: uniform, transform: top_k, value: 2}", 4, true).find("family beside from or transform") !=
+        std::string::npos);
   CHECK_FALSE(refusal("{from: target, transform: temperature, value: 0}", 4, true).empty());
   CHECK_FALSE(refusal("{from: target, transform: mix_noise, value: 1.5}", 4, true).empty());
   CHECK_FALSE(refusal("{from: target, transform: mix_noise, value: .5, noise: {family: nobody}}", 4, true).empty());
@@ -554,7 +566,8 @@ TEST_CASE("what transforms refuse", "[transforms]") {
 TEST_CASE("nested transforms apply from the inside out, each with a stream of its own", "[transforms]") {
   Lcg lcg{20260438};
   const Probabilities target = random_target(lcg, 12, false);
-  const Probabilities nested = draw(*build("{from: {from: target, transform: top_k, value: 5}, transform: mix_noise, value: .5}", 12), target);
+  const Probabilities nested =
+      draw(*build("{from: {from: target, transform: top_k, value: 5}, transform: mix_noise, value: .5}", 12), target);
   Probabilities expected = likeliest(target, 5);
   for (double& mass : expected) mass = 0.5 * mass + 0.5 / 12.0;
   CHECK(largest_difference(nested, expected) < 1e-15);
