@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <sstream>
@@ -14,7 +15,7 @@ namespace specsim::cli {
 
 namespace po = boost::program_options;
 
-bool parse(const std::vector<std::string>& arguments, po::options_description options, const std::string& positional,
+bool parse(const std::vector<std::string>& arguments, const po::options_description& options, const std::string& positional,
            const std::string& usage, const std::string& examples, po::variables_map& values) {
   po::options_description shown("options", 110);
   shown.add(options);
@@ -94,7 +95,7 @@ double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_c
 namespace {
 
 std::string duration_text(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
+  const auto whole = std::lround(seconds);
   if (whole < 60) return fmt::format("{}s", whole);
   if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);

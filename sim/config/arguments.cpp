@@ -107,7 +107,7 @@ void read_numbers(const Value& list, const Interval& interval, const std::string
       numbers.push_back(*x);
       continue;
     }
-    const std::size_t n = static_cast<std::size_t>(&item - list.items.data());
+    const auto n = static_cast<std::size_t>(&item - list.items.data());
     read_number(item, interval, fmt::format("{}[{}]", what, n), diagnostics);
     if (mistakes.add()) return;
   }

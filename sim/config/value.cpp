@@ -414,7 +414,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (message == Known::UNKNOWN_ANCHOR) return alias_message(mark);
     if (message == Known::END_OF_SEQ_FLOW || message == Known::END_OF_MAP_FLOW) {
       const bool list = message == Known::END_OF_SEQ_FLOW;
-      for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame)
+      for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame)  // NOLINT(modernize-loop-convert): from the innermost
         if (frame->flow && frame->value.is_list() == list)
           return fmt::format("the {} opened at {}:{} is not closed, allowed: \"{}\" behind its last value", list ? "list" : "map",
                              frame->value.where.line, frame->value.where.column, list ? "]" : "}");
@@ -686,7 +686,11 @@ const Value* Value::find(std::string_view key) const {
   return nullptr;
 }
 
-Value* Value::find(std::string_view key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
+Value* Value::find(std::string_view key) {
+  for (Field& field : fields)
+    if (field.key == key) return &field.value;
+  return nullptr;
+}
 
 Value parse_text(const std::string& text, const std::string& name, Diagnostics& diagnostics) {
   return parse(text, name, true, diagnostics);
@@ -818,7 +822,7 @@ std::string found_text(const Value& value) {
   if (value.is_null()) return "null (no value)";
   if (value.is_list()) return "a list";
   if (value.is_map()) return "a map";
-  const std::string shown = quote_for_message(value.text);
+  std::string shown = quote_for_message(value.text);
   if (value.quoted) return (reads_as_other_than_text(value.text) ? "the text " : "") + shown;
   if (value.text == "true" || value.text == "false") return value.text;
   if (value.text.size() <= max_shown) {
