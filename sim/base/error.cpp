@@ -64,7 +64,11 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
   std::string best;
   std::size_t best_distance = word.size() / 3 + 2;  // farther than this is another word, not a slip
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(lower(word), lower(candidate));
+    std::size_t distance = edit_distance(lower(word), lower(candidate));
+    constexpr std::size_t kStem = 4;  // an abbreviation, or the word in full: vocabulary, vocab
+    const std::size_t common = std::min(word.size(), candidate.size());
+    if (common >= kStem && lower(word).substr(0, common) == lower(candidate).substr(0, common))
+      distance = std::min<std::size_t>(distance, 1);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

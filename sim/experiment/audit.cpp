@@ -575,25 +575,24 @@ void check_size(const Cell& cell) {
 // An empty `loop`: decode::Simulator's own.
 AuditReport audit_cell(const Cell& cell, const verify::PositionRule& rule, const RoundLoop& loop, const AuditOptions& options) {
   check_size(cell);
-  const decode::PreparationPlan plan{cell.vocab, cell.chain.argmax, rng::make_key(cell.seed, rng::hash_text("law")),
-                                     cell.contexts.get(), &rule};
+  const decode::PreparationPlan plan = plan_of(cell, &rule);
   std::vector<std::vector<double>> targets;
   const decode::Prepared prepared = decode::prepare(plan, [&](int, int depth, const verify::PositionLaws& laws) {
     if (depth == 0) targets.emplace_back(laws.target.begin(), laws.target.end());
   });
 
-  const rng::Key draw_key = rng::make_key(cell.seed, cell.pairing_group);
+  const rng::Key key = draw_key(cell);
   families::ContextModel started;  // for the simulator, which needs no laws once the tables are there
   auto process = std::make_unique<StartsAt>(*cell.contexts->process);
   StartsAt& starts_at = *process;
   started.process = std::move(process);
   decode::PreparationPlan run_plan = plan;
   run_plan.contexts = &started;
-  const decode::Simulator simulator(run_plan, prepared, draw_key, cell.chain.draft_length, 1);
+  const decode::Simulator simulator(run_plan, prepared, key, cell.chain.draft_length, 1);
   const decode::Counts empty = simulator.empty_counts();
   const decode::RoundSetup setup{.tables = &*prepared.tables,
                                  .process = started.process.get(),
-                                 .key = draw_key,
+                                 .key = key,
                                  .draft_length = static_cast<std::uint32_t>(cell.chain.draft_length),
                                  .matches = rule.matches(),
                                  .classes = prepared.class_count,

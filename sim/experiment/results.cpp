@@ -152,7 +152,8 @@ void judge_rows(std::vector<Row>& rows, const std::function<const LawFacts&(cons
 }
 
 std::string data_csv(const std::vector<Row>& rows) {
-  const std::vector<std::string> axes = axes_of(rows);
+  std::vector<std::string> axes = axes_of(rows);
+  std::erase_if(axes, [](const std::string& axis) { return axis == "seed" || axis == "rounds"; });  // columns anyway
   std::size_t positions = 0;
   for (const Row& row : rows) positions = std::max(positions, row.counts.accepted.size());
   std::string text = "experiment,cell,seed";

@@ -33,12 +33,8 @@ struct Group {
   std::shared_ptr<decode::Prepared> tables;
 };
 
-decode::PreparationPlan plan_of(const Cell& cell) {
-  return {cell.vocab, cell.chain.argmax, rng::make_key(cell.seed, rng::hash_text("law")), cell.contexts.get(), cell.rule.get()};
-}
-
 decode::Simulator simulator_of(const Cell& cell, const decode::Prepared& tables) {
-  return {plan_of(cell), tables, rng::make_key(cell.seed, cell.pairing_group), cell.chain.draft_length, cell.sequence_rounds};
+  return {plan_of(cell), tables, draw_key(cell), cell.chain.draft_length, cell.sequence_rounds};
 }
 
 struct Task {

@@ -1,7 +1,6 @@
 #include "sim/experiment/spec.h"
 
 #include "sim/base/check.h"
-#include "sim/decode/simulator.h"
 #include "sim/experiment/sweep.h"
 #include "sim/theory/closed_forms.h"
 
@@ -286,7 +285,7 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
     const auto contexts = static_cast<std::size_t>(cell.contexts->process->shape().contexts);  // 0: as many as text positions
     const std::size_t draws = pairs == 1 && cell.contexts->pairs[0].random() ? (contexts > 0 ? contexts : kFreshProbes) : pairs;
     for (std::size_t context = 0; context < draws; ++context) {
-      const families::LawAddress address{rng::make_key(cell.seed, rng::hash_text("law")), context};
+      const families::LawAddress address{law_key(cell), context};
       const families::PairSource& pair = cell.contexts->pair(context);
       spent += vocab * (1 + pair.depths());
       if (spent > kProbeBudget) return;
@@ -323,6 +322,14 @@ std::uint64_t Cell::work() const {
   if (request_tokens == 0) return rounds;
   constexpr std::uint64_t kFewestRequests = 256;
   return std::max(kFewestRequests, (2 * rounds + request_tokens - 1) / request_tokens);
+}
+
+rng::Key law_key(const Cell& cell) { return rng::make_key(cell.seed, rng::hash_text("law")); }
+
+rng::Key draw_key(const Cell& cell) { return rng::make_key(cell.seed, cell.pairing_group); }
+
+decode::PreparationPlan plan_of(const Cell& cell, const verify::PositionRule* rule) {
+  return {cell.vocab, cell.chain.argmax, law_key(cell), cell.contexts.get(), rule != nullptr ? rule : cell.rule.get()};
 }
 
 const std::vector<SectionInfo>& config_sections() {

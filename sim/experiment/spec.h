@@ -3,6 +3,7 @@
 
 #include "sim/config/value.h"
 #include "sim/cost/cost_model.h"
+#include "sim/decode/simulator.h"
 #include "sim/draft/drafter.h"
 #include "sim/families/context.h"
 #include "sim/verify/verifier.h"
@@ -44,6 +45,12 @@ struct Cell {
   // Sequences (requests) or rounds to simulate: what Simulator::run counts in.
   [[nodiscard]] std::uint64_t work() const;
 };
+
+// Addresses the cell's random laws, and its drafts, acceptances and final tokens.
+rng::Key law_key(const Cell& cell);
+rng::Key draw_key(const Cell& cell);
+// What the cell's tables are prepared from, with its own rule or another; refers to the cell.
+decode::PreparationPlan plan_of(const Cell& cell, const verify::PositionRule* rule = nullptr);
 
 struct Experiment {
   std::string name;

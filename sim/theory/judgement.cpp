@@ -13,10 +13,6 @@ double Judgement::alpha() const {
   return std::min(1.0, sum.value());  // equal laws may sum to 1 + 2e-16
 }
 
-bool knows_verifier(const std::string& verifier) {
-  return verifier == "token" || verifier == "greedy" || verifier == "sample_match" || verifier == "soft_argmax";
-}
-
 Judgement judge(const std::string& verifier, std::span<const double> target, std::span<const double> drafted,
                 std::span<const double> draft_model) {
   const std::size_t vocab = target.size();

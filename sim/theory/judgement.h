@@ -14,9 +14,6 @@ struct Judgement {
   [[nodiscard]] double alpha() const;
 };
 
-// True if `verifier` is known here.
-[[nodiscard]] bool knows_verifier(const std::string& verifier);
-
 // Rules `token` (Leviathan et al., Chen et al.), `greedy`, `sample_match` and `soft_argmax` (see bounds.h). `drafted` is
 // what the draft token is drawn from, `draft_model` the draft model's own law; laws as in bounds.h.
 [[nodiscard]] Judgement judge(const std::string& verifier, std::span<const double> target, std::span<const double> drafted,

@@ -13,8 +13,10 @@ struct RatioCost {
   double verify_inflation = 1.0;  // target pass over draft_length + 1 tokens / over one
   double overhead = 0.0;          // per round, in target passes
 
-  // Time of a round: draft_length cost_ratio + verify_inflation + overhead.
-  [[nodiscard]] double round_time(int draft_length) const { return draft_length * cost_ratio + verify_inflation + overhead; }
+  // Time of a round: draft_length cost_ratio + verify_inflation + overhead; 1 at draft length 0, which is plain decoding.
+  [[nodiscard]] double round_time(int draft_length) const {
+    return draft_length == 0 ? 1.0 : draft_length * cost_ratio + verify_inflation + overhead;
+  }
 };
 
 // tokens_per_round / round_time (Leviathan et al. 2022, theorem 3.8, with verify inflation and overhead added).

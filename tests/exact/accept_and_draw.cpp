@@ -6,7 +6,7 @@
 #include "sim/verify/accept.h"
 
 using namespace specsim;
-using namespace specsim::testing;
+using namespace specsim::tests;
 
 namespace {
 
@@ -176,10 +176,9 @@ TEST_CASE("what scripts drive is what runs: each lane of a chunk, replayed alone
       const experiment::Cell cell = cell_of(pair, context, chain(4), verifier);
       Run run;
       run_chunk(cell, 256, run);
-      const decode::PreparationPlan plan{cell.vocab, cell.chain.argmax, rng::make_key(cell.seed, rng::hash_text("law")),
-                                         cell.contexts.get(), cell.rule.get()};
+      const decode::PreparationPlan plan = experiment::plan_of(cell);
       const decode::Prepared prepared = decode::prepare(plan, {});
-      const rng::Key key = rng::make_key(cell.seed, cell.pairing_group);
+      const rng::Key key = experiment::draw_key(cell);
       const decode::Simulator simulator(plan, prepared, key, 4, 1);
       decode::Counts silent = simulator.empty_counts();
       simulator.run(0, 256, silent);

@@ -3,7 +3,7 @@
 #include "tests/support/mutants.h"
 
 using namespace specsim;
-using namespace specsim::testing;
+using namespace specsim::tests;
 using experiment::audit;
 using experiment::AuditReport;
 using experiment::AuditStart;

@@ -7,7 +7,7 @@
 #include <numeric>
 
 using namespace specsim;
-using namespace specsim::testing;
+using namespace specsim::tests;
 using experiment::audit;
 using experiment::AuditReport;
 using experiment::AuditStart;

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace specsim::testing {
+namespace specsim::tests {
 
 using Law = std::vector<double>;
 
@@ -67,13 +67,13 @@ inline experiment::Cell second_pair(int draft_length, const std::string& verifie
 // Laws listed by context, and contexts that follow a table of successors [context][token].
 class ListedLaw final : public families::Law {
  public:
-  explicit ListedLaw(testing::Law law) : law_(std::move(law)) {}
+  explicit ListedLaw(tests::Law law) : law_(std::move(law)) {}
   void draw(const families::LawAddress&, const families::TargetLaws&, std::span<double> law) const override {
     std::copy(law_.begin(), law_.end(), law.begin());
   }
 
  private:
-  testing::Law law_;
+  tests::Law law_;
 };
 
 class ListedProcess final : public families::ContextProcess {
@@ -125,8 +125,8 @@ inline experiment::Cell listed_cell(const std::vector<Law>& targets, const std::
 
 // The cell as the independent enumeration sees it.
 inline theory::Automaton automaton_of(const experiment::Cell& cell) {
-  const decode::PreparationPlan plan{cell.vocab, false, rng::make_key(cell.seed, rng::hash_text("law")), cell.contexts.get(),
-                                     cell.rule.get()};
+  decode::PreparationPlan plan = experiment::plan_of(cell);
+  plan.argmax_draft = false;
   const families::ContextProcess& process = *cell.contexts->process;
   const auto contexts = static_cast<std::size_t>(process.shape().contexts);
   theory::Automaton automaton;
@@ -219,11 +219,9 @@ struct Run {
   Recorder rounds;
 };
 inline void run_chunk(const experiment::Cell& cell, std::uint64_t rounds, Run& run) {
-  const decode::PreparationPlan plan{cell.vocab, cell.chain.argmax, rng::make_key(cell.seed, rng::hash_text("law")),
-                                     cell.contexts.get(), cell.rule.get()};
+  const decode::PreparationPlan plan = experiment::plan_of(cell);
   const decode::Prepared prepared = decode::prepare(plan, {});
-  const decode::Simulator simulator(plan, prepared, rng::make_key(cell.seed, cell.pairing_group), cell.chain.draft_length,
-                                    cell.sequence_rounds);
+  const decode::Simulator simulator(plan, prepared, experiment::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
   run.counts = simulator.empty_counts();
   simulator.run(0, rounds, run.counts, &run.rounds);
 }
@@ -249,4 +247,4 @@ class Numbers {
   rng::Stream stream_;
 };
 
-}  // namespace specsim::testing
+}  // namespace specsim::tests

@@ -6,7 +6,7 @@
 #include <numeric>
 
 using namespace specsim;
-using namespace specsim::testing;
+using namespace specsim::tests;
 using experiment::audit;
 using experiment::AuditReport;
 
@@ -103,10 +103,10 @@ TEST_CASE("draft_length 0 is plain decoding, word for word") {
       for (int c = 0; c < process.shape().contexts; ++c) {
         Law law(5);
         cell.contexts->pair(static_cast<std::size_t>(c))
-            .draw_target({rng::make_key(cell.seed, rng::hash_text("law")), static_cast<std::uint64_t>(c)}, law);
+            .draw_target({experiment::law_key(cell), static_cast<std::uint64_t>(c)}, law);
         tables.emplace_back(law);
       }
-      const rng::Key key = rng::make_key(cell.seed, cell.pairing_group);
+      const rng::Key key = experiment::draw_key(cell);
       for (std::uint32_t sequence = 0; sequence < 37; ++sequence) {
         std::vector<Token> text;
         std::uint32_t state = 0;

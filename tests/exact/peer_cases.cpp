@@ -4,7 +4,7 @@
 #include <numeric>
 
 using namespace specsim;
-using namespace specsim::testing;
+using namespace specsim::tests;
 using experiment::audit;
 using experiment::AuditReport;
 
@@ -117,7 +117,7 @@ TEST_CASE("one-hot targets: every emitted token is the target's, the bonus too, 
         std::vector<Law> targets;
         for (std::uint64_t c = 0; c < 8; ++c) {
           targets.emplace_back(static_cast<std::size_t>(vocab));
-          cell.contexts->pair(c).draw_target({rng::make_key(cell.seed, rng::hash_text("law")), c}, targets.back());
+          cell.contexts->pair(c).draw_target({experiment::law_key(cell), c}, targets.back());
         }
         std::uint64_t emitted = 0;
         std::size_t outside = 0;
@@ -156,7 +156,7 @@ TEST_CASE("truncated targets: emitted tokens stay inside") {
       const experiment::Cell cell = cell_of(fmt::format("{{vocab: {}, {}, target_sampling: {}}}", vocab, laws, sampling),
                                             "{process: fixed, sequence_rounds: 50}", chain(3), "token");
       Law target(static_cast<std::size_t>(vocab));
-      cell.contexts->pair(0).draw_target({rng::make_key(cell.seed, rng::hash_text("law")), 0}, target);
+      cell.contexts->pair(0).draw_target({experiment::law_key(cell), 0}, target);
       const auto support = std::count_if(target.begin(), target.end(), [](double p) { return p > 0.0; });
       CHECK(support < vocab);
       Run run;

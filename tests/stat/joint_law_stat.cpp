@@ -63,7 +63,7 @@ std::string config(const std::string& context) {
          context + ", decode: {drafter: {kind: chain, draft_length: 2}}}";
 }
 
-double joint_p(const std::string& context, const testing::Mutant* mutant) {
+double joint_p(const std::string& context, const tests::Mutant* mutant) {
   const tests::ReadyCell ready(config(context));
   const experiment::Cell& cell = ready.cell();
   const auto contexts = static_cast<std::size_t>(cell.contexts->process->shape().contexts);
@@ -125,8 +125,8 @@ TEST_CASE("the joint law of draft_length + 1 tokens is the target's, in fixed an
 }
 
 TEST_CASE("mutants that lose the joint law are rejected by it") {
-  for (const testing::Mutant& mutant : testing::mutants()) {
-    const bool moves = std::find(mutant.moves.begin(), mutant.moves.end(), testing::Figure::joint_law) != mutant.moves.end();
+  for (const tests::Mutant& mutant : tests::mutants()) {
+    const bool moves = std::find(mutant.moves.begin(), mutant.moves.end(), tests::Figure::joint_law) != mutant.moves.end();
     if (!moves || mutant.name == "leaks 1 % of the draft law") continue;  // the leak needs more rounds: see mutants_stat.cpp
     INFO(mutant.name);
     if (mutant.name == "goes on after a rejection") {

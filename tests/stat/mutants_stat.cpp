@@ -34,16 +34,16 @@ experiment::Cell markov_tokens() {
       .cells.at(0);
 }
 
-experiment::Agreement judged(const experiment::Cell& cell, const testing::Mutant& mutant) {
+experiment::Agreement judged(const experiment::Cell& cell, const tests::Mutant& mutant) {
   const tests::ReadyCell ready(cell);
-  const decode::Counts counts = testing::run_mutant(cell, mutant, kRounds);
+  const decode::Counts counts = tests::run_mutant(cell, mutant, kRounds);
   const experiment::Prediction prediction = experiment::predict_exact(cell, ready.facts(), kRounds);
   return experiment::judge_cell(cell, ready.facts(), prediction, counts, kLevel);
 }
 
-const testing::Mutant& shipped() {
-  static const testing::Mutant none{
-      "none", [] { return std::make_unique<testing::TokenLikeRule>(); }, {}, testing::Figure::scripted, {}};
+const tests::Mutant& shipped() {
+  static const tests::Mutant none{
+      "none", [] { return std::make_unique<tests::TokenLikeRule>(); }, {}, tests::Figure::scripted, {}};
   return none;
 }
 
@@ -62,24 +62,24 @@ TEST_CASE("the shipped rule passes every check where its mutants are tried") {
 }
 
 TEST_CASE("every mutant is rejected by a check of check, by name") {
-  for (const testing::Mutant& mutant : testing::mutants()) {
+  for (const tests::Mutant& mutant : tests::mutants()) {
     DYNAMIC_SECTION(mutant.name) {
       const experiment::Cell cell = mutant.name == "goes on after a rejection" ? markov_tokens() : ten_tokens();
       const experiment::Agreement agreement = judged(cell, mutant);
       INFO("p of tokens " << agreement.p_tokens_per_round << " accepted " << agreement.p_accepted_law << " output "
                           << agreement.p_output_law);
       switch (mutant.caught_by) {
-        case testing::Figure::output_law:
-        case testing::Figure::joint_law:  // over a stream, a wrong bonus token shows in the single tokens as well
+        case tests::Figure::output_law:
+        case tests::Figure::joint_law:  // over a stream, a wrong bonus token shows in the single tokens as well
           CHECK(agreement.p_output_law < kLevel);
           break;
-        case testing::Figure::accepted_law:
+        case tests::Figure::accepted_law:
           CHECK(agreement.p_accepted_law < kLevel);
           break;
-        case testing::Figure::emitted_law:
+        case tests::Figure::emitted_law:
           CHECK(agreement.p_tokens_per_round < kLevel);
           break;
-        case testing::Figure::scripted:  // one word in 2^53: no sample can show it; tests/exact does
+        case tests::Figure::scripted:  // one word in 2^53: no sample can show it; tests/exact does
           CHECK(agreement.p_output_law > kLevel);
           CHECK(agreement.p_accepted_law > kLevel);
           break;
@@ -95,7 +95,7 @@ namespace {
 
 // Always the first token that the residual allows: acceptance figures cannot see it, nor can a test that only asks on which
 // side of the draft a token lies.
-class FirstResidualTokenRule final : public testing::TokenLikeRule {
+class FirstResidualTokenRule final : public tests::TokenLikeRule {
  public:
   void rejected(const verify::PositionLaws& laws, std::span<double> weights) const override {
     TokenLikeRule::rejected(laws, weights);
@@ -125,11 +125,11 @@ TEST_CASE("truly fresh laws have a loop of their own: wrong rules are rejected t
   const experiment::Agreement correct = p_of(nullptr);
   CHECK(correct.p_output_law > 1e-3);
   CHECK(correct.p_tokens_per_round > 1e-3);
-  CHECK(p_of(std::make_unique<testing::LeakRule>(1.0).get()).p_output_law < kLevel);
-  CHECK(p_of(std::make_unique<testing::ResampleTargetRule>().get()).p_output_law < kLevel);
-  CHECK(p_of(std::make_unique<testing::AbsoluteResidualRule>().get()).p_output_law < kLevel);
+  CHECK(p_of(std::make_unique<tests::LeakRule>(1.0).get()).p_output_law < kLevel);
+  CHECK(p_of(std::make_unique<tests::ResampleTargetRule>().get()).p_output_law < kLevel);
+  CHECK(p_of(std::make_unique<tests::AbsoluteResidualRule>().get()).p_output_law < kLevel);
   CHECK(p_of(std::make_unique<FirstResidualTokenRule>().get()).p_output_law < kLevel);
-  CHECK(p_of(std::make_unique<testing::InvertedRatioRule>().get()).p_tokens_per_round < kLevel);
+  CHECK(p_of(std::make_unique<tests::InvertedRatioRule>().get()).p_tokens_per_round < kLevel);
 }
 
 TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of context") {

@@ -25,7 +25,7 @@ inline experiment::Experiment experiment_of(const std::string& yaml) {
 class ReadyCell {
  public:
   explicit ReadyCell(experiment::Cell cell, const verify::PositionRule* rule = nullptr)
-      : cell_(std::move(cell)), plan_(plan(cell_, rule)) {
+      : cell_(std::move(cell)), plan_(experiment::plan_of(cell_, rule)) {
     facts_ = experiment::gather_facts(cell_, plan_, &prepared_);
   }
   explicit ReadyCell(const std::string& yaml, const verify::PositionRule* rule = nullptr)
@@ -37,16 +37,12 @@ class ReadyCell {
   [[nodiscard]] const experiment::LawFacts& facts() const { return facts_; }
   [[nodiscard]] const decode::Prepared& prepared() const { return prepared_; }
   [[nodiscard]] const decode::PreparationPlan& preparation() const { return plan_; }
-  [[nodiscard]] rng::Key draw_key() const { return rng::make_key(cell_.seed, cell_.pairing_group); }
+  [[nodiscard]] rng::Key draw_key() const { return experiment::draw_key(cell_); }
   [[nodiscard]] decode::Simulator simulator() const {
     return {plan_, prepared_, draw_key(), cell_.chain.draft_length, cell_.sequence_rounds};
   }
 
  private:
-  static decode::PreparationPlan plan(const experiment::Cell& cell, const verify::PositionRule* rule) {
-    return {cell.vocab, cell.chain.argmax, rng::make_key(cell.seed, rng::hash_text("law")), cell.contexts.get(),
-            rule != nullptr ? rule : cell.rule.get()};
-  }
   experiment::Cell cell_;
   decode::PreparationPlan plan_;
   decode::Prepared prepared_;

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace specsim::testing {
+namespace specsim::tests {
 
 // ---- rules ------------------------------------------------------------------------------------------------------------
 
@@ -188,11 +188,10 @@ inline const std::vector<Mutant>& mutants() {
 // `rounds` rounds of a cell as the mutant runs them: same laws, same addressed words as Simulator::run.
 inline decode::Counts run_mutant(const experiment::Cell& cell, const Mutant& mutant, std::uint64_t rounds) {
   const std::unique_ptr<verify::PositionRule> rule = mutant.rule();
-  const decode::PreparationPlan plan{cell.vocab, cell.chain.argmax, rng::make_key(cell.seed, rng::hash_text("law")),
-                                     cell.contexts.get(), rule.get()};
+  const decode::PreparationPlan plan = experiment::plan_of(cell, rule.get());
   const decode::Prepared prepared = decode::prepare(plan, {});
   SPECSIM_CHECK(prepared.tables.has_value(), "cell {} has no tables", cell.index);
-  const rng::Key key = rng::make_key(cell.seed, cell.pairing_group);
+  const rng::Key key = experiment::draw_key(cell);
   const decode::Simulator simulator(plan, prepared, key, cell.chain.draft_length, cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   const std::uint64_t size = simulator.chunk_size();
@@ -215,4 +214,4 @@ inline decode::Counts run_mutant(const experiment::Cell& cell, const Mutant& mut
   return counts;
 }
 
-}  // namespace specsim::testing
+}  // namespace specsim::tests
