@@ -1,10 +1,15 @@
-// The registry of cost models: how long a round takes.
+// The registry of cost models: how long a forward pass takes.
 #pragma once
 
 #include "sim/config/registry.h"
+#include "sim/cost/ledger.h"
+#include "sim/cost/pass.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace specsim::cost {
 
@@ -14,13 +19,20 @@ class CostModel {
   CostModel(const CostModel&) = delete;
   CostModel& operator=(const CostModel&) = delete;
   virtual ~CostModel() = default;
-  // Time of a round with `draft_length` sequential draft passes and one target pass over draft_length + 1 tokens, in
-  // target passes over one token.
-  [[nodiscard]] virtual double round_time(int draft_length) const = 0;
-  // Draft pass / target pass.
-  [[nodiscard]] virtual double cost_ratio() const = 0;
-  // Seconds of a target pass over one token; 0 where the model knows only ratios.
-  [[nodiscard]] virtual double target_seconds() const { return 0.0; }
+  // Time of a pass. Throws BadInput for one that the model does not cover (a table's edge).
+  [[nodiscard]] virtual PassTime pass(Role role, const Pass& pass) const = 0;
+  // Time of a round's draft pass number `index`, 0 .. draft_length - 1, with `extra` tokens per sequence to catch up with.
+  [[nodiscard]] virtual PassTime draft_pass(const Workload& workload, int index, double extra) const {
+    return pass(Role::draft, {workload.batch, 1.0 + extra, workload.context + index, 1.0});
+  }
+  // Time of a speculative round outside its passes: proposing, accepting, bookkeeping. Seconds.
+  [[nodiscard]] virtual double round_overhead(double batch) const = 0;
+  // False: times count in target passes over one token, and only ratios of them mean anything.
+  [[nodiscard]] virtual bool in_seconds() const { return true; }
+  // What must lie in memory for `look_ahead` new tokens per sequence; empty where the model does not know sizes.
+  [[nodiscard]] virtual std::optional<Ledger> ledger(const Workload& workload, int look_ahead) const;
+  // What a user should know before trusting the model: unverified figures, kept dips.
+  [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
 };
 
 struct CostEntry {

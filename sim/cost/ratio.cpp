@@ -9,18 +9,25 @@ namespace {
 class RatioCost final : public CostModel {
  public:
   RatioCost(double cost_ratio, double verify_inflation, double overhead, double target_seconds)
-      : cost_ratio_(cost_ratio), verify_inflation_(verify_inflation), overhead_(overhead), target_seconds_(target_seconds) {}
-  [[nodiscard]] double round_time(int draft_length) const override {
-    return draft_length * cost_ratio_ + (draft_length > 0 ? verify_inflation_ + overhead_ : 1.0);
+      : cost_ratio_(cost_ratio),
+        verify_inflation_(verify_inflation),
+        overhead_(overhead),
+        unit_(target_seconds > 0.0 ? target_seconds : 1.0),
+        in_seconds_(target_seconds > 0.0) {}
+  [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
+    PassTime time;
+    time.weights = unit_ * (role == Role::draft ? cost_ratio_ : pass.tokens > 1.0 ? verify_inflation_ : 1.0);
+    return time;
   }
-  [[nodiscard]] double cost_ratio() const override { return cost_ratio_; }
-  [[nodiscard]] double target_seconds() const override { return target_seconds_; }
+  [[nodiscard]] double round_overhead(double /*batch*/) const override { return unit_ * overhead_; }
+  [[nodiscard]] bool in_seconds() const override { return in_seconds_; }
 
  private:
   double cost_ratio_;
   double verify_inflation_;
   double overhead_;
-  double target_seconds_;
+  double unit_;
+  bool in_seconds_;
 };
 
 }  // namespace

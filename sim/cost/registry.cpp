@@ -3,7 +3,7 @@
 namespace specsim::cost {
 
 // One line here and one file beside it add a cost model.
-#define SPECSIM_COSTS(X) X(ratio)
+#define SPECSIM_COSTS(X) X(ratio) X(affine) X(table) X(roofline)
 
 #define SPECSIM_DECLARE(name) CostEntry name##_cost();
 SPECSIM_COSTS(SPECSIM_DECLARE)

@@ -59,6 +59,8 @@ std::string axis_value(const Row& row, const std::string& path) {
 
 std::string theory_text(const Prediction& prediction, double value) { return prediction.known ? real_text(value) : ""; }
 
+std::string ms_text(const Row& row, double seconds) { return row.cell->cost->in_seconds() ? real_text(1e3 * seconds) : ""; }
+
 double speedup_theory(const Row& row) {
   return row.judged_by.speedup ? *row.judged_by.speedup : row.judged_by.tokens_per_round * row.speedup_per_token();
 }
@@ -81,7 +83,16 @@ double Row::tokens_per_round_error() const {
                      counts.sum_emitted_squared);
 }
 
-double Row::speedup_per_token() const { return 1.0 / cell->cost->round_time(cell->chain.draft_length); }
+double Row::full_rate() const {
+  const auto rounds = static_cast<double>(counts.rounds + counts.cut_rounds);
+  return counts.accepted.empty() || rounds == 0.0 ? 0.0 : static_cast<double>(counts.accepted.back()) / rounds;
+}
+
+cost::RoundTime Row::round_time() const { return cell->round_time(full_rate()); }
+
+double Row::speedup_per_token() const { return cost::speedup(round_time(), 1.0); }
+
+double Row::tokens_per_second() const { return cell->workload.batch * tokens_per_round() / round_time().total(); }
 
 std::string real_text(double x) {
   if (std::isnan(x)) return "";
@@ -111,10 +122,28 @@ const std::vector<Column>& columns() {
        [](const Row& r) { return real_text(r.tokens_per_round_error()); }},
       {"speedup_theory", "1", "tokens_per_round_theory / round time",
        [](const Row& r) { return theory_text(r.judged_by, speedup_theory(r)); }},
-      {"speedup", "1", "tokens_per_round / (draft_length cost_ratio + verify_inflation + overhead)",
+      {"speedup", "1",
+       "tokens_per_round plain_ms / round_ms; ratio: tokens_per_round / (draft_length cost_ratio + verify_inflation + overhead)",
        [](const Row& r) { return real_text(r.tokens_per_round() * r.speedup_per_token()); }},
       {"speedup_se", "1", "tokens_per_round_se / round time",
        [](const Row& r) { return real_text(r.tokens_per_round_error() * r.speedup_per_token()); }},
+      {"plain_ms", "ms",
+       "a target pass over one token: a token of plain decoding; times are empty where the cost model knows only ratios",
+       [](const Row& r) { return ms_text(r, r.round_time().plain.total()); }},
+      {"round_ms", "ms", "draft_ms + verify_ms + overhead_ms", [](const Row& r) { return ms_text(r, r.round_time().total()); }},
+      {"draft_ms", "ms", "draft_length draft passes, with the token to catch up with after a full acceptance",
+       [](const Row& r) { return ms_text(r, r.round_time().draft.total()); }},
+      {"verify_ms", "ms", "a target pass over draft_length + 1 tokens",
+       [](const Row& r) { return ms_text(r, r.round_time().verify.total()); }},
+      {"overhead_ms", "ms", "of a round, outside its passes", [](const Row& r) { return ms_text(r, r.round_time().overhead); }},
+      {"sampling_ms", "ms", "of it all: logits to tokens",
+       [](const Row& r) { return ms_text(r, r.round_time().draft.sampling + r.round_time().verify.sampling); }},
+      {"host_ms", "ms", "of it all: host and floors of passes",
+       [](const Row& r) { return ms_text(r, r.round_time().draft.host + r.round_time().verify.host + r.round_time().overhead); }},
+      {"wasted_draft_ms", "ms", "draft_ms (1 - draft_efficiency)",
+       [](const Row& r) { return ms_text(r, r.round_time().draft.total() * (1.0 - r.draft_efficiency())); }},
+      {"tokens_per_second", "1/s", "batch tokens_per_round / round_ms",
+       [](const Row& r) { return r.cell->cost->in_seconds() ? real_text(r.tokens_per_second()) : ""; }},
       {"z_tokens_per_round", "1", "(tokens_per_round - theory) / standard deviation by theory",
        [](const Row& r) { return real_text(r.agreement.z_tokens_per_round); }},
       {"p_accepted_law", "1", "G-test of the law of accepted, by context at the round's start",

@@ -31,7 +31,10 @@ struct Row {
   [[nodiscard]] double alpha_error() const;
   [[nodiscard]] double tokens_per_round() const;
   [[nodiscard]] double tokens_per_round_error() const;  // from the sequences' own spread
-  [[nodiscard]] double speedup_per_token() const;       // speedup / tokens_per_round
+  [[nodiscard]] double full_rate() const;               // share of rounds that accept every draft
+  [[nodiscard]] cost::RoundTime round_time() const;
+  [[nodiscard]] double speedup_per_token() const;  // speedup / tokens_per_round
+  [[nodiscard]] double tokens_per_second() const;  // of the whole batch; means something where the cost is in seconds
 };
 
 // Every column once: name, unit, formula, and how a row prints it. Axes and accepted_pos_* come in between.

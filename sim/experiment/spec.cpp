@@ -35,6 +35,7 @@ const std::vector<Parameter>& top_parameters() {
       {"context", Type::value, "{process: fixed}", "how the laws change along the text", {}, {}},
       {"decode", Type::value, {}, "drafter and verifier", {}, {}},
       {"cost", Type::value, "{model: ratio, cost_ratio: 0}", "how long passes take", {}, {}},
+      {"workload", Type::value, "{}", "the batch that is decoded; cost models in seconds read it", {}, {}},
       {"sweep",
        Type::value,
        "",
@@ -64,6 +65,13 @@ const std::vector<Parameter>& decode_parameters() {
   static const std::vector<Parameter> parameters = {
       {"drafter", Type::value, {}, "{kind: chain, draft_length: N}", {}, {}},
       {"verifier", Type::value, "token", "a verifier's name, or {kind: NAME, ...}", {}, {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& workload_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"batch", Type::integer, "1", "sequences decoded together, in lockstep", config::between(1, 1e6), {}},
+      {"context", Type::integer, "512", "tokens cached by each of them, in the middle of its work", config::between(0, 1e8), {}}};
   return parameters;
 }
 
@@ -193,6 +201,24 @@ void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnosti
                                        cell.rounds, decode::kMaxFreshSequences));
 }
 
+// Prices the cell's rounds once, so that what a cost model does not cover and what does not fit is told before the start.
+void check_cost(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
+  try {
+    for (const double full_rate : {0.0, 1.0}) {
+      const double total = cell.round_time(full_rate).total();
+      SPECSIM_CHECK(total > 0.0 && std::isfinite(total), "a round takes {}", total);
+    }
+  } catch (const BadInput& bad) {
+    for (const Diagnostic& diagnostic : bad.list()) diagnostics.add(diagnostic.where, diagnostic.message);
+  }
+  const auto ledger = cell.cost->ledger(cell.workload, cell.chain.draft_length + 1);
+  if (ledger && !ledger->fits())
+    diagnostics.add(where,
+                    fmt::format("batch {:g} at context {:g} does not fit the GPU ({}), allowed: less of it, fewer bits, or "
+                                "more tensor_parallel",
+                                cell.workload.batch, cell.workload.context, ledger->to_text()));
+}
+
 Cell read_cell(const Value& config, Diagnostics& diagnostics) {
   Cell cell;
   cell.config = config;
@@ -217,9 +243,13 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
   read_context(top.value("context"), pair != nullptr ? *pair : nothing, cell, diagnostics);
   if (const Value* decode = config.find("decode")) read_decode(*decode, cell, rule_text, diagnostics);
 
+  const config::Arguments workload =
+      config::read_arguments(top.value("workload"), workload_parameters(), {}, "workload", diagnostics);
+  cell.workload = {static_cast<double>(workload.integer("batch")), static_cast<double>(workload.integer("context"))};
   config::Arguments cost;
   if (const cost::CostEntry* entry = choose(cost::cost_models(), top.value("cost"), "model", "cost", {}, cost, diagnostics))
     cell.cost = entry->make(cost, diagnostics);
+  if (diagnostics.empty() && cell.cost != nullptr) check_cost(cell, top.where("cost"), diagnostics);
 
   const config::Arguments theory = config::read_arguments(top.value("theory"), theory_parameters(), {}, "theory", diagnostics);
   cell.theory.name = theory.text("name");
@@ -317,6 +347,10 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
 
 }  // namespace
 
+cost::RoundTime Cell::round_time(double full_rate) const {
+  return cost::round_time(*cost, workload, chain.draft_length, full_rate);
+}
+
 std::uint64_t Cell::work() const {
   const std::uint64_t request_tokens = contexts->process->shape().request_tokens;
   if (request_tokens == 0) return rounds;
@@ -339,6 +373,7 @@ const std::vector<SectionInfo>& config_sections() {
       {"pair.target_sampling, pair.draft_sampling", "sampling settings as servers have them", families::sampling_parameters()},
       {"context", "how the laws change along the text", context_parameters()},
       {"decode", "drafter and verifier", decode_parameters()},
+      {"workload", "the batch that is decoded", workload_parameters()},
       {"theory", "the closed form that judges the run", theory_parameters()}};
   return sections;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/config/value.h"
-#include "sim/cost/cost_model.h"
+#include "sim/cost/round_time.h"
 #include "sim/decode/simulator.h"
 #include "sim/draft/drafter.h"
 #include "sim/families/context.h"
@@ -39,9 +39,12 @@ struct Cell {
   std::shared_ptr<families::ContextModel> contexts;
   std::shared_ptr<verify::PositionRule> rule;
   std::shared_ptr<cost::CostModel> cost;
+  cost::Workload workload;
   std::uint64_t pairing_group = 0;  // equal for cells that differ only in decode and cost
   std::string preparation_key;      // equal for cells that share prepared tables
 
+  // A round's time where `full_rate` of rounds accept every draft.
+  [[nodiscard]] cost::RoundTime round_time(double full_rate) const;
   // Sequences (requests) or rounds to simulate: what Simulator::run counts in.
   [[nodiscard]] std::uint64_t work() const;
 };

@@ -1,0 +1,187 @@
+#include "sim/cost/hardware.h"
+
+#include "sim/base/check.h"
+#include "sim/cost/presets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace specsim::cost {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+
+struct Tile {
+  double m;
+  double n;
+};
+
+constexpr std::array<Tile, 8> kTiles = {
+    {{64, 64}, {64, 128}, {64, 256}, {128, 64}, {128, 128}, {128, 256}, {256, 64}, {256, 128}}};
+constexpr std::array<double, 6> kSplits = {1, 2, 3, 4, 6, 8};
+constexpr double kInnerStep = 32.0;
+constexpr double kActivationBytes = 2.0;
+
+struct Plausible {
+  const char* key;
+  double low;
+  double high;
+  const char* hint;
+};
+
+// Outside these a figure is more likely in other units than true.
+constexpr std::array<Plausible, 6> kPlausible = {{{"memory_gb", 1, 2000, "gigabytes"},
+                                                  {"bandwidth_gb_per_s", 40, 40000, "gigabytes per second, 3350 for an H100"},
+                                                  {"bf16_tflops", 1, 20000, "dense teraflops, 989 for an H100"},
+                                                  {"multiprocessors", 1, 1024, "a count, 132 for an H100"},
+                                                  {"link_gb_per_s", 0.1, 5000, "gigabytes per second and direction"},
+                                                  {"link_latency_us", 0.01, 1e6, "microseconds"}}};
+
+Parameter figure(const char* name, std::optional<std::string> fallback, const char* summary) {
+  return {name, Type::number, std::move(fallback), summary, config::between(0, 1e9), {}};
+}
+
+}  // namespace
+
+double product_seconds(const Hardware& hardware, double rows, double inner, double outer, double weight_bytes, double groups) {
+  SPECSIM_CHECK(rows > 0.0 && inner > 0.0 && outer > 0.0 && groups > 0.0, "{} x {} x {}, {} groups", rows, inner, outer, groups);
+  const Calibration& c = hardware.calibration;
+  const double n = std::ceil(rows);
+  const double wide = n > 16.0 ? 1.0 + c.wide_penalty : 1.0;
+  const double memory = wide * groups * (inner * outer * weight_bytes + kActivationBytes * n * (inner + outer)) /
+                        (hardware.bandwidth * c.memory_efficiency);
+  const double odd = n > 64.0 && n <= 0.75 * std::exp2(std::ceil(std::log2(n))) ? 1.0 + c.odd_rows_penalty : 1.0;
+  const double flops = hardware.flops / hardware.multiprocessors;
+  const double all_feed = c.feed_tb_per_s * 1e12;
+  const double feed = all_feed / hardware.multiprocessors;
+  const double p = c.overlap_power;
+  const double memory_power = std::pow(memory, p);
+  double best = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : kTiles) {
+    const double tiles = groups * std::ceil(outer / tile.m) * std::ceil(n / tile.n);
+    for (const double split : kSplits) {
+      const double waves = std::ceil(tiles * split / hardware.multiprocessors);
+      const double block = waves * kInnerStep * std::ceil(inner / split / kInnerStep);
+      const double arithmetic = block * 2.0 * tile.m * tile.n / flops;
+      const double feeding = block * (tile.m * weight_bytes + std::min(tile.n, n) * kActivationBytes) / feed;
+      const double least = odd * std::max({memory, arithmetic, feeding});
+      if (least >= best) continue;
+      double time = odd * std::pow(memory_power + std::pow(arithmetic, p) + std::pow(feeding, p), 1.0 / p);
+      if (split > 1.0) time += 8.0 * split * n * outer * groups / all_feed + 1e-6 * c.split_us;
+      best = std::min(best, time);
+    }
+  }
+  return best + 1e-6 * c.kernel_us;
+}
+
+const std::vector<Parameter>& hardware_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"preset", Type::text, "", "a GPU's name or file; the other keys replace its own", {}, {}},
+      {"name", Type::text, "", "as its maker calls it", {}, {}},
+      {"aliases", Type::value_list, "", "further names", {}, {}},
+      {"source", Type::text, "", "where the figures come from", {}, {}},
+      {"unverified", Type::boolean, "false", "figures from memory, nobody has checked them", {}, {}},
+      figure("memory_gb", {}, "memory, 1e9 bytes"),
+      figure("bandwidth_gb_per_s", {}, "of that memory, by the data sheet"),
+      figure("bf16_tflops", {}, "dense bf16 arithmetic, by the data sheet"),
+      figure("fp8_tflops", "", "dense fp8 arithmetic"),
+      figure("int8_tops", "", "dense int8 arithmetic"),
+      figure("multiprocessors", {}, "streaming multiprocessors, compute units or cores"),
+      figure("l2_mb", "", "last-level cache"),
+      figure("link_gb_per_s", "32", "to a peer GPU, one direction"),
+      figure("link_latency_us", "10", "of a message to a peer"),
+      {"calibration", Type::value, "{}", "what measurements say of its matrix products", {}, {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& calibration_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"source", Type::text, "", "what it was fitted to", {}, {}},
+      {"memory_efficiency",
+       Type::number,
+       "0.9",
+       "share of the bandwidth that a long stream of weights reaches",
+       config::between(0.01, 1.2),
+       {}},
+      {"feed_tb_per_s",
+       Type::number,
+       "5",
+       "operands into all multiprocessors, through the second-level cache",
+       config::between(0.01, 1000),
+       {}},
+      {"overlap_power",
+       Type::number,
+       "2",
+       "p-norm of memory, arithmetic and feed: 1 one after the other, large all at once",
+       config::between(1, 100),
+       {}},
+      {"kernel_us", Type::number, "3", "a matrix product's fixed time", config::between(0, 1e6), {}},
+      {"split_us", Type::number, "3", "a second kernel that adds up partial sums", config::between(0, 1e6), {}},
+      {"odd_rows_penalty",
+       Type::number,
+       "0",
+       "relative, of products over 65 rows and more, well below a power of two",
+       config::between(0, 10),
+       {}},
+      {"wide_penalty", Type::number, "0", "relative, of memory traffic beyond 16 rows", config::between(0, 10), {}},
+      {"attention_efficiency",
+       Type::number,
+       "0.8",
+       "share of the bandwidth that reading keys and values reaches",
+       config::between(0.01, 1.2),
+       {}},
+      {"attention_us", Type::number, "10", "attention's fixed time in a layer", config::between(0, 1e6), {}},
+      {"elementwise_us",
+       Type::number,
+       "10",
+       "norms, rotary embedding, activation and residuals of a layer",
+       config::between(0, 1e6),
+       {}}};
+  return parameters;
+}
+
+Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
+  Hardware hardware;
+  const std::size_t before = diagnostics.list().size();
+  const config::Value value = resolve_preset("hardware", spec, diagnostics);
+  if (diagnostics.list().size() != before) return hardware;
+  const config::Arguments a = config::read_arguments(value, hardware_parameters(), {}, "hardware", diagnostics);
+  if (diagnostics.list().size() != before) return hardware;
+  for (const Plausible& plausible : kPlausible) {
+    const double x = a.number(plausible.key);
+    if (x < plausible.low || x > plausible.high)
+      diagnostics.add(a.where(plausible.key), fmt::format("{} is {:g}, allowed: {:g} to {:g}; is it in {}?", plausible.key, x,
+                                                          plausible.low, plausible.high, plausible.hint));
+  }
+  const config::Arguments c =
+      config::read_arguments(a.value("calibration"), calibration_parameters(), {}, "calibration", diagnostics);
+  if (diagnostics.list().size() != before) return hardware;
+  hardware.name = a.has("name") ? a.text("name") : spec.text;
+  hardware.memory_bytes = 1e9 * a.number("memory_gb");
+  hardware.bandwidth = 1e9 * a.number("bandwidth_gb_per_s");
+  hardware.flops = 1e12 * a.number("bf16_tflops");
+  hardware.multiprocessors = a.number("multiprocessors");
+  hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
+  hardware.link_latency = 1e-6 * a.number("link_latency_us");
+  hardware.unverified = a.boolean("unverified");
+  Calibration& own = hardware.calibration;
+  own.memory_efficiency = c.number("memory_efficiency");
+  own.feed_tb_per_s = c.number("feed_tb_per_s");
+  own.overlap_power = c.number("overlap_power");
+  own.kernel_us = c.number("kernel_us");
+  own.split_us = c.number("split_us");
+  own.odd_rows_penalty = c.number("odd_rows_penalty");
+  own.wide_penalty = c.number("wide_penalty");
+  own.attention_efficiency = c.number("attention_efficiency");
+  own.attention_us = c.number("attention_us");
+  own.elementwise_us = c.number("elementwise_us");
+  return hardware;
+}
+
+}  // namespace specsim::cost

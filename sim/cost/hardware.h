@@ -1,0 +1,51 @@
+// One GPU: its data sheet, and what measurements on it say of its matrix products.
+#pragma once
+
+#include "sim/config/arguments.h"
+
+#include <string>
+
+namespace specsim::cost {
+
+// How a GPU's matrix products depart from the data sheet; fitted to measured ones, see configs/hardware.
+struct Calibration {
+  double memory_efficiency = 0.9;     // of the data sheet's bandwidth, for a long stream of weights
+  double feed_tb_per_s = 5.0;         // operands into all multiprocessors, through the second-level cache
+  double overlap_power = 2.0;         // p-norm of memory, arithmetic and feed: 1 one after the other, large all at once
+  double kernel_us = 3.0;             // a matrix product's fixed time
+  double split_us = 3.0;              // a second kernel that adds up partial sums
+  double odd_rows_penalty = 0.0;      // of products over 65 rows and more, well below a power of two
+  double wide_penalty = 0.0;          // of memory traffic beyond 16 rows
+  double attention_efficiency = 0.8;  // of the data sheet's bandwidth, reading keys and values
+  double attention_us = 10.0;         // attention's fixed time
+  double elementwise_us = 10.0;       // norms, rotary embedding, activation, residuals of a layer
+};
+
+struct Hardware {
+  std::string name;
+  double memory_bytes = 0.0;
+  double bandwidth = 0.0;  // bytes per second
+  double flops = 0.0;      // dense bf16 operations per second
+  double multiprocessors = 1.0;
+  double link_bandwidth = 0.0;  // bytes per second, one direction, to a peer
+  double link_latency = 0.0;    // seconds
+  Calibration calibration;
+  bool unverified = false;
+};
+
+// Seconds of `groups` equal matrix products in one kernel: each `rows` by `inner` times `inner` by `outer`, weights of
+// `weight_bytes` bytes, activations of two. The fastest of the usual tile shapes and splits of the inner length, each the
+// p-norm of
+//   memory      groups (inner outer weight_bytes + 2 rows (inner + outer)) / (bandwidth efficiency)
+//   arithmetic  waves 2 tile_m tile_n inner_of_block / (flops / multiprocessors)
+//   feed        waves (tile_m weight_bytes + 2 min(tile_n, rows)) inner_of_block / (feed / multiprocessors)
+// with waves = ceil(tiles / multiprocessors): a step in time where one more row starts another tile or wave.
+double product_seconds(const Hardware& hardware, double rows, double inner, double outer, double weight_bytes,
+                       double groups = 1.0);
+
+const std::vector<config::Parameter>& hardware_parameters();
+const std::vector<config::Parameter>& calibration_parameters();
+// `spec` as resolve_preset takes it. Reports what is wrong, implausible units too; the hardware is then not to be used.
+Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics);
+
+}  // namespace specsim::cost

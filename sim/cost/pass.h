@@ -1,0 +1,46 @@
+// One forward pass of one model, and where its time goes.
+#pragma once
+
+namespace specsim::cost {
+
+enum class Role { target, draft };
+
+// A pass over a batch of sequences that each bring `tokens` new tokens onto `context` cached ones. Means over the batch where
+// its sequences differ: every term below is linear in them.
+struct Pass {
+  double batch = 1.0;
+  double tokens = 1.0;   // per sequence: 1 in plain decoding, draft_length + 1 in verification, the prompt in prefill
+  double context = 0.0;  // per sequence, cached before the pass
+  double logits = 1.0;   // rows per sequence that go through the LM head: all in verification, 1 in prefill
+};
+
+// Seconds. The parts add up to the pass.
+struct PassTime {
+  double weights = 0.0;        // reading weights, and what the matrix products take beyond it while they hide behind it
+  double compute = 0.0;        // what arithmetic adds to reading: 0 where the pass is memory-bound
+  double kv = 0.0;             // attention over the cache
+  double communication = 0.0;  // between the GPUs of one model
+  double launch = 0.0;         // kernels, elementwise work
+  double host = 0.0;           // the processor beside the GPU
+  double sampling = 0.0;       // logits to tokens
+
+  [[nodiscard]] double total() const { return weights + compute + kv + communication + launch + host + sampling; }
+  PassTime& operator+=(const PassTime& other) {
+    weights += other.weights;
+    compute += other.compute;
+    kv += other.kv;
+    communication += other.communication;
+    launch += other.launch;
+    host += other.host;
+    sampling += other.sampling;
+    return *this;
+  }
+};
+
+// The batch that is decoded, in the middle of its work.
+struct Workload {
+  double batch = 1.0;    // sequences in lockstep
+  double context = 0.0;  // tokens cached by each
+};
+
+}  // namespace specsim::cost

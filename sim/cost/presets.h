@@ -1,0 +1,23 @@
+// The YAML files of configs/hardware and configs/models, built into the program, and how a config names one of them.
+#pragma once
+
+#include "sim/config/value.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::cost {
+
+struct Preset {
+  const char* kind;  // "hardware" or "model"
+  const char* name;
+  const char* path;  // in the repository, for messages
+  const char* text;
+};
+const std::vector<Preset>& presets();  // generated, see cmake/presets.cmake
+
+// What `spec` names: a preset (one of its aliases), the path of a .yaml file, or a map: {preset: NAME, ...} with keys that
+// replace the preset's, or a whole description. A null value after reporting.
+config::Value resolve_preset(const std::string& kind, const config::Value& spec, Diagnostics& diagnostics);
+
+}  // namespace specsim::cost

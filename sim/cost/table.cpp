@@ -1,0 +1,245 @@
+#include "sim/base/check.h"
+#include "sim/base/whole_file.h"
+#include "sim/cost/cost_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <sstream>
+#include <utility>
+
+namespace specsim::cost {
+
+namespace {
+
+constexpr const char* kHeader = "model,tokens,batch,context,ms";
+constexpr std::array<const char*, 3> kAxes = {"tokens", "batch", "context"};
+// Real tables dip where a larger shape meets a better kernel; by more than this it is a mistake.
+constexpr double kLargestDip = 0.20;
+constexpr std::size_t kMaxRows = 1'000'000;
+
+using Point = std::array<double, 3>;  // tokens, batch, context
+
+struct Measured {
+  double ms = 0.0;
+  int line = 0;
+};
+
+// One model's passes on a full grid.
+class Grid {
+ public:
+  Grid() = default;
+  Grid(std::string role, std::string file, const std::map<Point, Measured>& rows, Diagnostics& diagnostics,
+       std::vector<std::string>& warnings)
+      : role_(std::move(role)), file_(std::move(file)) {
+    for (const auto& [point, row] : rows)
+      for (std::size_t a = 0; a < 3; ++a)
+        if (std::find(axes_[a].begin(), axes_[a].end(), point[a]) == axes_[a].end()) axes_[a].push_back(point[a]);
+    for (std::vector<double>& axis : axes_) std::sort(axis.begin(), axis.end());
+    constexpr int kMaxHoles = 5;
+    int holes = 0;
+    for (const double tokens : axes_[0]) {
+      for (const double batch : axes_[1]) {
+        for (const double context : axes_[2]) {
+          const auto found = rows.find({tokens, batch, context});
+          ms_.push_back(found == rows.end() ? 0.0 : found->second.ms);
+          if (found == rows.end() && ++holes <= kMaxHoles)
+            diagnostics.add({file_, 0, 0}, fmt::format("the {}'s table has a hole at tokens {}, batch {}, context {}, allowed: a "
+                                                       "full grid of the values that it names",
+                                                       role_, tokens, batch, context));
+        }
+      }
+    }
+    if (holes == 0) look_for_dips(rows, diagnostics, warnings);
+  }
+
+  [[nodiscard]] bool empty() const { return ms_.empty(); }
+
+  // Linear between neighbours along every axis; throws BadInput outside the grid.
+  [[nodiscard]] double ms(const Point& at) const {
+    std::array<std::size_t, 3> below{};
+    std::array<double, 3> share{};
+    for (std::size_t a = 0; a < 3; ++a) {
+      const std::vector<double>& axis = axes_[a];
+      if (at[a] < axis.front() || at[a] > axis.back())
+        throw BadInput({file_, 0, 0},
+                       fmt::format("a {} pass at {} {:g} is asked for, allowed by the table: {:g} to {:g} (it is not "
+                                   "extrapolated)",
+                                   role_, kAxes[a], at[a], axis.front(), axis.back()));
+      const auto above = std::upper_bound(axis.begin(), axis.end(), at[a]);
+      below[a] = static_cast<std::size_t>(std::max<std::ptrdiff_t>(above - axis.begin() - 1, 0));
+      if (below[a] + 1 < axis.size()) share[a] = (at[a] - axis[below[a]]) / (axis[below[a] + 1] - axis[below[a]]);
+    }
+    double sum = 0.0;
+    for (unsigned corner = 0; corner < 8; ++corner) {
+      double weight = 1.0;
+      std::array<std::size_t, 3> index = below;
+      for (std::size_t a = 0; a < 3; ++a) {
+        const bool up = ((corner >> a) & 1U) != 0;
+        weight *= up ? share[a] : 1.0 - share[a];
+        if (up) ++index[a];
+      }
+      if (weight > 0.0) sum += weight * ms_[flat(index)];
+    }
+    return sum;
+  }
+
+ private:
+  [[nodiscard]] std::size_t flat(const std::array<std::size_t, 3>& index) const {
+    return (index[0] * axes_[1].size() + index[1]) * axes_[2].size() + index[2];
+  }
+
+  void look_for_dips(const std::map<Point, Measured>& rows, Diagnostics& diagnostics, std::vector<std::string>& warnings) const {
+    std::size_t kept = 0;
+    double largest = 0.0;
+    for (const auto& [point, row] : rows) {
+      for (std::size_t a = 0; a < 3; ++a) {
+        const auto next = std::upper_bound(axes_[a].begin(), axes_[a].end(), point[a]);
+        if (next == axes_[a].end()) continue;
+        Point further = point;
+        further[a] = *next;
+        const Measured& more = rows.at(further);
+        const double dip = 1.0 - more.ms / row.ms;
+        if (dip > kLargestDip) {
+          diagnostics.add({file_, more.line, 0},
+                          fmt::format("a {} pass takes {:g} ms at {} {:g} and {:g} ms at {:g}, allowed: a time that falls by at "
+                                      "most {:.0f} % from one {} to the next",
+                                      role_, row.ms, kAxes[a], point[a], more.ms, further[a], 100.0 * kLargestDip, kAxes[a]));
+        } else if (dip > 0.0) {
+          ++kept;
+          largest = std::max(largest, dip);
+        }
+      }
+    }
+    if (kept > 0)
+      warnings.push_back(fmt::format("{}: the {}'s times dip in {} places, by up to {:.1f} %; kept as measured", file_, role_,
+                                     kept, 100.0 * largest));
+  }
+
+  std::string role_;
+  std::string file_;
+  std::array<std::vector<double>, 3> axes_;
+  std::vector<double> ms_;
+};
+
+class TableCost final : public CostModel {
+ public:
+  TableCost(Grid target, Grid draft, double overhead_ms, std::vector<std::string> warnings)
+      : target_(std::move(target)), draft_(std::move(draft)), overhead_ms_(overhead_ms), warnings_(std::move(warnings)) {}
+  [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
+    const Grid& grid = role == Role::target ? target_ : draft_;
+    PassTime time;
+    time.weights = 1e-3 * grid.ms({pass.tokens, pass.batch, pass.context});
+    return time;
+  }
+  [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-3 * overhead_ms_; }
+  [[nodiscard]] std::vector<std::string> warnings() const override { return warnings_; }
+
+ private:
+  Grid target_;
+  Grid draft_;
+  double overhead_ms_;
+  std::vector<std::string> warnings_;
+};
+
+void read_rows(const std::string& file, const std::string& text, std::array<std::map<Point, Measured>, 2>& rows,
+               Diagnostics& diagnostics) {
+  constexpr std::size_t kMaxMistakes = 20;
+  std::istringstream lines(text);
+  std::string line;
+  int number = 0;
+  std::size_t mistakes = 0;
+  while (std::getline(lines, line) && mistakes < kMaxMistakes) {
+    const Location where{file, ++number, 0};
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (number == 1) {
+      if (line != kHeader) {
+        diagnostics.add(where, fmt::format("the header is {}, allowed: {}", config::quote_for_message(line), kHeader));
+        return;
+      }
+      continue;
+    }
+    if (line.empty() || line[0] == '#') continue;
+    std::vector<std::string> cells;
+    std::istringstream parts(line);
+    for (std::string part; std::getline(parts, part, ',');) cells.push_back(part);
+    if (cells.size() != 5 || (cells[0] != "target" && cells[0] != "draft")) {
+      diagnostics.add(where, fmt::format("{}, allowed: {} with model target or draft", config::quote_for_message(line), kHeader));
+      ++mistakes;
+      continue;
+    }
+    std::array<double, 4> x{};
+    bool good = true;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::string& cell = cells[i + 1];
+      const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), x[i]);
+      const double least = i == 2 ? 0.0 : i == 3 ? 1e-9 : 1.0;
+      if (good &&
+          (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(x[i]) || x[i] < least || x[i] > 1e9)) {
+        const char* const name = i == 3 ? "ms" : kAxes[i];
+        diagnostics.add(where,
+                        fmt::format("{} is {}, allowed: a number from {:g}", name, config::quote_for_message(cell), least));
+        good = false;
+        ++mistakes;
+      }
+    }
+    if (!good) continue;
+    auto& own = rows[cells[0] == "draft" ? 1 : 0];
+    const auto [at, fresh] = own.insert({{x[0], x[1], x[2]}, {x[3], number}});
+    if (!fresh) {
+      diagnostics.add(where, fmt::format("this point stands on line {} already, allowed: each once", at->second.line));
+      ++mistakes;
+    }
+    if (own.size() > kMaxRows) {
+      diagnostics.add(where, fmt::format("more than {} rows", kMaxRows));
+      return;
+    }
+  }
+  if (mistakes == 0 && rows[0].empty())
+    diagnostics.add({file, 0, 0}, "no target pass in the table, allowed: rows of both models");
+  if (mistakes == 0 && rows[1].empty()) diagnostics.add({file, 0, 0}, "no draft pass in the table, allowed: rows of both models");
+}
+
+}  // namespace
+
+CostEntry table_cost() {
+  return {
+      {"table",
+       "measured times of passes, interpolated",
+       "",
+       {{"file", config::Type::text, {}, "CSV with the columns model (target, draft), tokens, batch, context, ms", {}, {}},
+        {"overhead_ms",
+         config::Type::number,
+         "0",
+         "host time of a speculative round that plain decoding does not pay",
+         config::between(0, 1e9),
+         {}}},
+       "Linear between measured points along tokens per sequence, batch and context; never beyond them. Times that dip by up to "
+       "20 % from one point to the next are kept with a warning, larger dips and holes are refused."},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<CostModel> {
+        const std::string& file = arguments.text("file");
+        std::string text;
+        try {
+          text = read_whole_file(file);
+        } catch (const IoError& error) {
+          diagnostics.add(arguments.where("file"), fmt::format("{}, allowed: a readable CSV file", error.what()));
+          return nullptr;
+        }
+        const std::size_t before = diagnostics.list().size();
+        std::array<std::map<Point, Measured>, 2> rows;
+        read_rows(file, text, rows, diagnostics);
+        if (diagnostics.list().size() != before) return nullptr;
+        std::vector<std::string> warnings;
+        Grid target("target", file, rows[0], diagnostics, warnings);
+        Grid draft("draft", file, rows[1], diagnostics, warnings);
+        if (diagnostics.list().size() != before) return nullptr;
+        return std::make_unique<TableCost>(std::move(target), std::move(draft), arguments.number("overhead_ms"),
+                                           std::move(warnings));
+      }};
+}
+
+}  // namespace specsim::cost
