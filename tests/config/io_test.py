@@ -87,6 +87,8 @@ class Io(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"^specsim: /proc/specsim: cannot be made a directory: [A-Z][a-z ]+\n$")
 
+    # The thread sanitizer's own start-up, before main, does not survive the limit.
+    @unittest.skipIf("thread" in os.environ.get("SPECSIM_SANITIZE", ""), "thread sanitizer")
     def test_a_full_disk(self):
         """A limit on the size of files acts as a disk that is full after so many bytes, at every place of the run."""
         whole = self.folder / "whole"
