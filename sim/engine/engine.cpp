@@ -13,6 +13,13 @@ constexpr std::uint64_t stir(std::uint64_t hash, std::uint64_t word) {
 
 }  // namespace
 
+void Engine::refuse(SimTime at, Priority priority) const {
+  SPECSIM_CHECK(at >= now_, "at {} ps, now {} ps: in the past", at.ps(), now_.ps());
+  SPECSIM_CHECK(priority <= kLast, "priority {} of 0 .. 15, at {} ps, now {} ps", priority, at.ps(), now_.ps());
+  fail_check("an event has an action and a sequence number", __FILE__, __LINE__,
+             fmt::format("at {} ps, now {} ps, {} events scheduled", at.ps(), now_.ps(), sequence_ - 1));
+}
+
 std::uint32_t Engine::new_slot() {
   SPECSIM_CHECK(events_.size() < std::size_t{1} << kSlotBits, "{} events pending, now {} ps", events_.size(), now_.ps());
   events_.emplace_back();
@@ -52,8 +59,6 @@ std::uint64_t Engine::run_some(SimTime until, std::uint64_t most) {
       continue;
     }
     heap_.visit_next([this](Key next) { __builtin_prefetch(&events_[slot_of(id_of(next))]); });
-    // A copy: the action may schedule, and then the events may move, or its own slot be taken again.
-    Action action = event.action;
     if (fingerprinting_) {
       fingerprint_ = stir(fingerprint_, static_cast<std::uint64_t>(time_ps));
       fingerprint_ = stir(fingerprint_, sequence_of(id) << kPriorityBits | priority_of(key));
@@ -63,7 +68,7 @@ std::uint64_t Engine::run_some(SimTime until, std::uint64_t most) {
     --live_;
     ++executed_;
     now_ = SimTime::from_ps(time_ps);
-    action();
+    event.action();  // works on a copy of itself: its place is free to be taken by what it schedules
   }
   return executed_ - before;
 }

@@ -24,6 +24,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace specsim::engine {
@@ -57,20 +58,25 @@ class Engine {
   [[nodiscard]] std::uint64_t executed() const { return executed_; }
 
   // The label is for the fingerprint: what kind of event it is.
-  EventId schedule_at(SimTime at, Action action, Priority priority = kNormal, std::uint32_t label = 0) {
-    SPECSIM_CHECK(at >= now_, "at {} ps, now {} ps: in the past", at.ps(), now_.ps());
-    SPECSIM_CHECK(priority <= kLast && action, "priority {} of 0 .. 15, at {} ps, or an empty action", priority, at.ps());
+  template <class F>
+  EventId schedule_at(SimTime at, const F& action, Priority priority = kNormal, std::uint32_t label = 0) {
+    if (at < now_ || priority > kLast) [[unlikely]]
+      refuse(at, priority);
+    if constexpr (std::is_same_v<F, Action>)
+      if (!action) [[unlikely]]
+        refuse(at, priority);
     const std::uint32_t slot = take_slot();
     const std::uint64_t id = make_id(next_sequence(), slot);
     Event& event = events_[slot];
-    event.action = action;
+    event.action.set(action);
     event.id = id;
     event.label = label;
     ++live_;
     heap_.push(make_key(at.ps(), priority, id));
     return EventId(id);
   }
-  EventId schedule_after(Duration delay, Action action, Priority priority = kNormal, std::uint32_t label = 0) {
+  template <class F>
+  EventId schedule_after(Duration delay, const F& action, Priority priority = kNormal, std::uint32_t label = 0) {
     return schedule_at(now_ + delay, action, priority, label);
   }
 
@@ -120,9 +126,12 @@ class Engine {
     first_free_ = slot;
   }
   std::uint64_t next_sequence() {
-    SPECSIM_CHECK(sequence_ + 1 < std::uint64_t{1} << kSequenceBits, "{} events scheduled, now {} ps", sequence_, now_.ps());
+    if (sequence_ + 1 >= std::uint64_t{1} << kSequenceBits) [[unlikely]]
+      refuse(now_, kNormal);
     return sequence_++;
   }
+  // Out of line: the texts would crowd the code that schedules.
+  [[noreturn]] void refuse(SimTime at, Priority priority) const;
   std::uint32_t new_slot();
   // Runs up to `most` events that are due at `until` or before.
   std::uint64_t run_some(SimTime until, std::uint64_t most);

@@ -77,10 +77,12 @@ class KeyHeap {
     return keys_[kRoot];
   }
 
-  // Calls visit(key) for the keys right below the root: one of them, or a key yet to be pushed, comes to the top next.
+  // Calls visit(key) for the keys right below the root: one of them, or a key yet to be pushed, comes to the top next. In a
+  // small heap it calls nothing: there, what the keys stand for is in the cache anyway.
   template <class Visit>
   void visit_next(Visit&& visit) const {
-    for (std::size_t i = kRoot + 1; i < kRoot + 5 && i < end_; ++i) visit(keys_[i]);
+    if (end_ < 256) return;
+    for (std::size_t i = kRoot + 1; i <= kRoot + 4; ++i) visit(keys_[i]);
   }
 
   // Takes the least key away: its place is a hole until the next push or top. Only right after top().

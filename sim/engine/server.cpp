@@ -18,11 +18,11 @@ void Server::start(const Job& job) {
   engine_.schedule_after(
       job.service, [this, unit] { finish(unit); }, finish_priority_);
   if (timeline_ != nullptr) timeline_->span(lanes_[unit], job.name, engine_.now(), job.service);
-  if (job.on_start) Action(job.on_start)();
+  if (job.on_start) job.on_start();
 }
 
 void Server::finish(unsigned unit) {
-  Action on_finish = units_[unit];
+  const Action on_finish = units_[unit];
   free_units_.push_back(unit);
   in_service_.down(engine_.now());
   in_system_.down(engine_.now());
