@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 # Room -> what it may include besides itself: "room" for all of a room, "room/file.h" for that file alone.
-EVERYTHING_BELOW = ["base", "rng", "math", "config", "families", "draft", "verify", "cost", "decode", "theory"]
+EVERYTHING_BELOW = ["base", "rng", "math", "config", "families", "draft", "verify", "cost", "decode", "engine", "theory"]
 ALLOWED = {
     "base": [],
     "rng": ["base"],
@@ -25,6 +25,8 @@ ALLOWED = {
     # A verifier may use only what a real server has, the laws at the drafted positions: never families.
     "verify": ["math", "config", "rng", "base", "draft/draft_block.h"],
     "cost": ["config", "base"],
+    # The event engine knows nothing of tokens.
+    "engine": ["base"],
     "decode": ["draft", "verify", "families", "math", "rng", "config", "base"],
     # An oracle that shares code with the suspect agrees with it.
     "theory": ["base", "math/series.h"],
@@ -155,6 +157,7 @@ def self_test():
         ("sim/theory/a.cpp", '#include "sim/math/simplex.h"\n', 1, "base, math/series.h"),
         ("sim/theory/a.cpp", '  #  include <sim/rng/philox.h>\n', 1, "sim/theory may include only"),
         ("sim/experiment/a.cpp", '/* x */ int a;\n#include "sim/cli/a.h"\n', 2, "sim/experiment may include only"),
+        ("sim/engine/a.cpp", '#include "sim/rng/a.h"\n', 1, "sim/engine may include only: engine (itself), base"),
         ("sim/base/a.cpp", '#include "sim/nowhere/a.h"\n', 1, "sim/base may include only"),
         ("sim/draft/draft_block.h", once + '#include "sim/families/a.h"\n', 2, "lent to another room"),
         ("sim/draft/draft_block.h", once + '#include "sim/draft/drafter.h"\n', 2, "lent to another room"),

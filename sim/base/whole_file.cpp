@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace specsim {
 
@@ -21,32 +22,36 @@ namespace {
 
 }  // namespace
 
-void write_whole_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".part";
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) fail(temporary, "cannot be written", errno);
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = write(file, text.data() + done, text.size() - done);
+WholeFileWriter::WholeFileWriter(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
+  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file_ < 0) fail(temporary_, "cannot be written", errno);
+  remains_ = true;
+}
+
+WholeFileWriter::~WholeFileWriter() {
+  if (file_ >= 0) close(file_);
+  if (remains_) unlink(temporary_.c_str());
+}
+
+void WholeFileWriter::append(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = write(file_, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      const int error = errno;
-      close(file);
-      unlink(temporary.c_str());
-      fail(path, "cannot be written", error);
-    }
-    done += static_cast<std::size_t>(n);
+    if (n < 0) fail(path_, "cannot be written", errno);
+    text.remove_prefix(static_cast<std::size_t>(n));
   }
-  if (fsync(file) != 0 || close(file) != 0) {
-    const int error = errno;
-    unlink(temporary.c_str());
-    fail(path, "cannot be written", error);
-  }
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    unlink(temporary.c_str());
-    fail(path, "cannot be replaced", error);
-  }
+}
+
+void WholeFileWriter::commit() {
+  if (fsync(file_) != 0 || close(std::exchange(file_, -1)) != 0) fail(path_, "cannot be written", errno);
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be replaced", errno);
+  remains_ = false;
+}
+
+void write_whole_file(const std::string& path, const std::string& text) {
+  WholeFileWriter file(path);
+  file.append(text);
+  file.commit();
 }
 
 std::string read_whole_file(const std::string& path) {

@@ -1,0 +1,57 @@
+// Link: literal timetables.
+#include "sim/engine/link.h"
+#include "tests/engine/draws.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <string>
+
+using namespace specsim;
+using namespace specsim::engine;
+using specsim::tests::at_ps;
+using specsim::tests::ps;
+
+TEST_CASE("a link's timetable: transmissions one after the other, deliveries a latency later") {
+  struct {
+    Engine engine;
+    Link link{engine, "pcie", ps(500), 1e12};  // a byte takes a picosecond
+    std::string log;
+    void send(char name, std::uint64_t bytes, std::int64_t delivery) {
+      CHECK(link.send(bytes, [this, name] { log += std::string(1, name) + "@" + std::to_string(engine.now().ps()) + " "; }) ==
+            at_ps(delivery));
+    }
+  } world;
+  world.send('a', 100, 600);
+  world.send('b', 50, 650);  // waits for a's last byte, not for its delivery
+  world.send('c', 0, 650);   // takes no time, arrives with b but after it
+  world.engine.schedule_at(at_ps(120), [&world] {
+    CHECK(world.link.busy() == ps(120));
+    world.send('d', 10, 660);
+    CHECK(world.link.busy_when_done() == ps(160));
+  });
+  world.engine.schedule_at(at_ps(1000), [&world] {
+    CHECK(world.link.busy() == ps(160));
+    world.send('e', 7, 1507);  // the link was idle
+  });
+  world.engine.run();
+  CHECK(world.log == "a@600 b@650 c@650 d@660 e@1507 ");
+  CHECK(world.link.sent() == 5);
+  CHECK(world.link.sent_bytes() == 167);
+  CHECK(world.link.busy() == ps(167));
+}
+
+TEST_CASE("transmissions are rounded to the nearest picosecond") {
+  Engine engine;
+  const Link link(engine, "nic", ps(0), 3e12);
+  CHECK(link.transmission(1) == ps(0));
+  CHECK(link.transmission(2) == ps(1));
+  CHECK(link.transmission(3) == ps(1));
+  CHECK(link.transmission(3'000'000'000'000) == Duration::from_seconds(1.0));
+}
+
+TEST_CASE("a link without a bandwidth fails") {
+  Engine engine;
+  for (const double bad : {0.0, -1.0, HUGE_VAL, static_cast<double>(NAN)})
+    CHECK_THROWS_AS(Link(engine, "bad", ps(0), bad), InvariantBroken);
+}
