@@ -89,8 +89,15 @@ Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool 
 }
 
 Simulator::Simulator(const PreparationPlan& plan, const Prepared& prepared, rng::Key draw_key, int draft_length,
-                     std::uint32_t sequence_rounds)
-    : plan_(plan), prepared_(&prepared), draw_key_(draw_key), draft_length_(draft_length), sequence_rounds_(sequence_rounds) {}
+                     std::uint32_t sequence_rounds, Bonus bonus)
+    : plan_(plan),
+      prepared_(&prepared),
+      draw_key_(draw_key),
+      draft_length_(draft_length),
+      sequence_rounds_(sequence_rounds),
+      bonus_(bonus) {
+  SPECSIM_CHECK(bonus == Bonus::emitted || draft_length >= 1, "draft_length {} without a bonus token", draft_length);
+}
 
 Counts Simulator::empty_counts() const { return {draft_length_, prepared_->strata, prepared_->class_count}; }
 
@@ -117,6 +124,14 @@ void Simulator::run_scripted(std::uint64_t rounds, WordSource& words, Counts& co
 }
 
 void Simulator::run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const {
+  if (bonus_ == Bonus::emitted)
+    run_prepared_as<ShippedBehaviour>(chunk, words, counts, sink);
+  else
+    run_prepared_as<NoBonusBehaviour>(chunk, words, counts, sink);
+}
+
+template <class Behaviour>
+void Simulator::run_prepared_as(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const {
   const RoundSetup setup{.tables = &*prepared_->tables,
                          .process = plan_.contexts->process.get(),
                          .key = draw_key_,
@@ -127,11 +142,11 @@ void Simulator::run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& 
                          .stratum = prepared_->stratum.empty() ? nullptr : prepared_->stratum.data()};
   const bool several = plan_.contexts->process->shape().contexts > 1;
   if (sink != nullptr)
-    several ? run_staged<ShippedBehaviour, true, true>(setup, chunk, words, counts, sink)
-            : run_staged<ShippedBehaviour, false, true>(setup, chunk, words, counts, sink);
+    several ? run_staged<Behaviour, true, true>(setup, chunk, words, counts, sink)
+            : run_staged<Behaviour, false, true>(setup, chunk, words, counts, sink);
   else
-    several ? run_staged<ShippedBehaviour, true, false>(setup, chunk, words, counts, nullptr)
-            : run_staged<ShippedBehaviour, false, false>(setup, chunk, words, counts, nullptr);
+    several ? run_staged<Behaviour, true, false>(setup, chunk, words, counts, nullptr)
+            : run_staged<Behaviour, false, false>(setup, chunk, words, counts, nullptr);
 }
 
 // One sequence whose every text position has laws of its own. The same rule, the same addresses as the prepared path; draws
@@ -211,8 +226,9 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
       text.push_back(y);
       ++text_position;
     }
-    if (!rejected) {
-      ++full_rounds;
+    const std::size_t accepted = text.size() - (rejected ? 1 : 0);
+    if (!rejected) ++full_rounds;
+    if (!rejected && bonus_ == Bonus::emitted) {
       drawer.target(0, fresh_context(sequence, text_position), target);
       rule.bonus(target, weights);
       sums.sum(weights);
@@ -223,9 +239,12 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
       }
       ++text_position;
     }
-    ++counts.accepted_law[text.size() - 1];
+    ++counts.accepted_law[accepted];
     emitted_in_all += text.size();
-    if (sink != nullptr) sink->round(lane, round, text, 0);
+    if (sink != nullptr) {
+      sink->accepted(lane, round, static_cast<std::uint32_t>(accepted));
+      sink->round(lane, round, text, 0);
+    }
   }
   counts.add_sequence(chunk.rounds, full_rounds, emitted_in_all, draft_length_ > 0);
 }

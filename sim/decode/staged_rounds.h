@@ -30,6 +30,11 @@ struct ShippedBehaviour {
   static bool emits_bonus() { return true; }
 };
 
+// Pre-drafting: the next block is drafted before this one is verified, so full acceptance adds no token of the target's.
+struct NoBonusBehaviour : ShippedBehaviour {
+  static bool emits_bonus() { return false; }
+};
+
 struct RoundSetup {
   const PreparedContexts* tables = nullptr;
   const families::ContextProcess* process = nullptr;
@@ -255,6 +260,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
           std::vector<Token> text;
           for (std::uint32_t p = 0; p < length; ++p) text.push_back(drafts[std::size_t{p} * kLanes + who[i]]);
           if (final_emitted) text.push_back(token[i]);
+          sink->accepted(who[i], round, length);
           sink->round(who[i], round, text, lane.context[who[i]]);
         }
       }
