@@ -5,6 +5,7 @@
 #include "sim/draft/drafter.h"
 #include "sim/experiment/results.h"
 #include "sim/families/context.h"
+#include "sim/placement/placement.h"
 #include "sim/theory/closed_forms.h"
 #include "sim/verify/verifier.h"
 
@@ -37,6 +38,7 @@ const std::vector<std::pair<std::string, std::string>>& kinds() {
       {"drafter", "decode.drafter: {kind: NAME, ...}"},
       {"verifier", "decode.verifier: NAME"},
       {"cost", "cost: {model: NAME, ...}"},
+      {"placement", "placement: {kind: NAME, ...}"},
       {"closed_form", "theory: {name: NAME}"}};
   return list;
 }
@@ -51,6 +53,7 @@ std::vector<Part> all_parts() {
   add(parts, "verifier", verify::verifiers(),
       [](const verify::VerifierEntry& entry) { return std::string(entry.lossless ? "lossless" : "not lossless"); });
   add(parts, "cost", cost::cost_models(), plain);
+  add(parts, "placement", placement::placements(), plain);
   for (const theory::ClosedForm& form : theory::closed_forms())
     parts.push_back(
         {"closed_form",

@@ -6,6 +6,7 @@
 #include "sim/decode/simulator.h"
 #include "sim/draft/drafter.h"
 #include "sim/families/context.h"
+#include "sim/placement/placement.h"
 #include "sim/verify/verifier.h"
 
 #include <cstdint>
@@ -40,6 +41,7 @@ struct Cell {
   std::shared_ptr<verify::PositionRule> rule;
   std::shared_ptr<cost::CostModel> cost;
   cost::Workload workload;
+  std::shared_ptr<const placement::Setting> placement;  // nullptr: the config names none
   std::uint64_t pairing_group = 0;  // equal for cells that differ only in decode and cost
   std::string preparation_key;      // equal for cells that share prepared tables
 
