@@ -73,8 +73,18 @@ const std::vector<Parameter>& workload_parameters() {
   static const std::vector<Parameter> parameters = {
       {"batch", Type::integer, "1", "sequences decoded together, in lockstep", config::between(1, 1e6), {}},
       {"context", Type::integer, "512", "tokens cached by each of them, in the middle of its work", config::between(0, 1e8), {}},
-      {"prompt_tokens", Type::integer, "", "of each sequence, for a placement; context where not given", config::between(1, 1e8), {}},
-      {"output_tokens", Type::integer, "", "of each sequence, for a placement; 128 where not given", config::between(1, 1e7), {}}};
+      {"prompt_tokens",
+       Type::integer,
+       "",
+       "of each sequence, for a placement; context where not given",
+       config::between(1, 1e8),
+       {}},
+      {"output_tokens",
+       Type::integer,
+       "",
+       "of each sequence, for a placement; 128 where not given",
+       config::between(1, 1e7),
+       {}}};
   return parameters;
 }
 
@@ -251,9 +261,9 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
       workload.has("prompt_tokens") ? workload.integer("prompt_tokens") : std::max<std::int64_t>(workload.integer("context"), 1));
   const std::uint64_t request_tokens = cell.contexts != nullptr ? cell.contexts->process->shape().request_tokens : 0;
   constexpr std::uint64_t kOutputTokens = 128;
-  setting->output_tokens = workload.has("output_tokens")  ? static_cast<std::uint64_t>(workload.integer("output_tokens"))
-                           : request_tokens > 0 ? std::min(kOutputTokens, request_tokens)
-                                                : kOutputTokens;
+  setting->output_tokens = workload.has("output_tokens") ? static_cast<std::uint64_t>(workload.integer("output_tokens"))
+                           : request_tokens > 0          ? std::min(kOutputTokens, request_tokens)
+                                                         : kOutputTokens;
   setting->vocab = cell.vocab;
   if (request_tokens > 0 && setting->output_tokens > request_tokens)
     diagnostics.add(workload.where("output_tokens"),

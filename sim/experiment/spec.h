@@ -42,8 +42,8 @@ struct Cell {
   std::shared_ptr<cost::CostModel> cost;
   cost::Workload workload;
   std::shared_ptr<const placement::Setting> placement;  // nullptr: the config names none
-  std::uint64_t pairing_group = 0;  // equal for cells that differ only in decode and cost
-  std::string preparation_key;      // equal for cells that share prepared tables
+  std::uint64_t pairing_group = 0;                      // equal for cells that differ only in decode and cost
+  std::string preparation_key;                          // equal for cells that share prepared tables
 
   // A round's time where `full_rate` of rounds accept every draft.
   [[nodiscard]] cost::RoundTime round_time(double full_rate) const;

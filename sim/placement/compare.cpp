@@ -65,7 +65,8 @@ void check_prices(const Setting& setting, const cost::CostModel& cost, int draft
   if (speculates) static_cast<void>(cost.pass(cost::Role::draft, {batch, prompt, 0.0, 1.0}));
   const double last = prompt + static_cast<double>(setting.output_tokens) - 2.0;
   for (const double context : {prompt, std::max(prompt, last)}) {
-    for (const double sequences : {1.0, batch}) {
+    const bool always_whole = !setting.shrink && setting.placement->bonus() == decode::Bonus::emitted;
+    for (const double sequences : {always_whole ? batch : 1.0, batch}) {
       static_cast<void>(cost.pass(cost::Role::target, {sequences, 1.0, context, 1.0}));
       static_cast<void>(cost.pass(cost::Role::target, {sequences, length + 1.0, context, length + 1.0}));
       const double ahead = setting.placement->bonus() == decode::Bonus::none ? length : 0.0;

@@ -61,7 +61,8 @@ double Lockstep::catch_up_share() const {
 }
 
 Priced Lockstep::prefill_price(cost::Role role) const {
-  return priced(job_.cost->pass(role, {static_cast<double>(result_.sequences), static_cast<double>(job_.prompt_tokens), 0.0, 1.0}));
+  return priced(
+      job_.cost->pass(role, {static_cast<double>(result_.sequences), static_cast<double>(job_.prompt_tokens), 0.0, 1.0}));
 }
 
 Priced Lockstep::draft_pass_price(std::uint64_t batch, int index, double ahead, double extra) const {
@@ -172,11 +173,11 @@ void Lockstep::span(engine::Timeline::Lane lane, std::string_view name, SimTime 
                     const Outcome& outcome) const {
   if (timeline_ == nullptr) return;
   const std::uint64_t drafted = outcome.batch * static_cast<std::uint64_t>(draft_length());
-  const std::string_view colour = outcome.accepted == drafted         ? "good"
-                                  : 2 * outcome.accepted >= drafted   ? "olive"
-                                  : 4 * outcome.accepted >= drafted   ? "yellow"
-                                  : outcome.accepted > 0              ? "bad"
-                                                                      : "terrible";
+  const std::string_view colour = outcome.accepted == drafted       ? "good"
+                                  : 2 * outcome.accepted >= drafted ? "olive"
+                                  : 4 * outcome.accepted >= drafted ? "yellow"
+                                  : outcome.accepted > 0            ? "bad"
+                                                                    : "terrible";
   timeline_->span(lane, name, start, duration,
                   {{"round", static_cast<std::int64_t>(outcome.round)},
                    {"accepted", static_cast<std::int64_t>(outcome.accepted)},
@@ -192,8 +193,7 @@ Result Lockstep::run() {
   SPECSIM_CHECK(result_.parts.total() == result_.end, "parts {} ps, end {} ps", result_.parts.total().ps(), result_.end.ps());
   SPECSIM_CHECK(result_.emitted == result_.sequences * job_.output_tokens, "{} tokens of {} x {}", result_.emitted,
                 result_.sequences, job_.output_tokens);
-  result_.tokens_per_second =
-      result_.end == Duration() ? 0.0 : static_cast<double>(result_.emitted) / result_.end.seconds();
+  result_.tokens_per_second = result_.end == Duration() ? 0.0 : static_cast<double>(result_.emitted) / result_.end.seconds();
   result_.inter_token = spread_of(gaps_);
   std::vector<std::pair<std::int64_t, std::uint64_t>> per_token;  // of a whole text: divided below
   if (job_.output_tokens > 1)

@@ -89,11 +89,11 @@ class Lockstep {
 
   const Job& job_;
   engine::Timeline* timeline_;
-  std::vector<std::uint32_t> running_;   // sequences that are not finished, in order
-  std::vector<std::uint64_t> emitted_;   // [sequence]
-  std::vector<std::int64_t> ended_ps_;   // [sequence]
-  std::uint64_t emitted_in_batch_ = 0;   // by those that passes hold
-  std::uint64_t full_ = 0;               // running sequences that accepted everything in the last round
+  std::vector<std::uint32_t> running_;  // sequences that are not finished, in order
+  std::vector<std::uint64_t> emitted_;  // [sequence]
+  std::vector<std::int64_t> ended_ps_;  // [sequence]
+  std::uint64_t emitted_in_batch_ = 0;  // by those that passes hold
+  std::uint64_t full_ = 0;              // running sequences that accepted everything in the last round
   SimTime last_burst_;
   std::vector<std::pair<std::int64_t, std::uint64_t>> gaps_;  // ps between bursts, how many of them
 };

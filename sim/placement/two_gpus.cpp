@@ -55,7 +55,8 @@ class OverlappedRun final : public Lockstep {
     verify_ = verify_price();
     // Behind the block that is being verified, which the draft takes for accepted.
     ahead_ = draft_price(batch_, draft_length(), 0.0);
-    engine_.schedule_after(verify_.total(), [this] { verified(); }, engine::kNormal, 1);
+    engine_.schedule_after(
+        verify_.total(), [this] { verified(); }, engine::kNormal, 1);
   }
 
   void verified() {
@@ -108,16 +109,17 @@ class TwoGpus final : public Placement {
 }  // namespace
 
 PlacementEntry two_gpus_placement() {
-  return {{"two_gpus",
-           "the draft on a second GPU: the next block is drafted while this one is verified",
-           "PEARL, arXiv 2408.11850; DSI, arXiv 2405.14105",
-           {},
-           "What was pre-drafted behind a rejected token is thrown away and drafting begins again once the verification has ended: "
-           "a round takes alpha^K max(draft, verify) + (1 - alpha^K)(verify + draft) for one sequence. Full acceptance adds no "
-           "bonus token, for the next block was drafted before the target's own token was known: (1 - alpha^K) / (1 - alpha) "
-           "tokens a round. In a batch whoever rejected drafts again while the others wait. Drafts are priced as the cost model "
-           "prices them; a second GPU makes them neither faster nor slower."},
-          [](const config::Arguments&, Diagnostics&) { return std::make_unique<TwoGpus>(); }};
+  return {
+      {"two_gpus",
+       "the draft on a second GPU: the next block is drafted while this one is verified",
+       "PEARL, arXiv 2408.11850; DSI, arXiv 2405.14105",
+       {},
+       "What was pre-drafted behind a rejected token is thrown away and drafting begins again once the verification has ended: "
+       "a round takes alpha^K max(draft, verify) + (1 - alpha^K)(verify + draft) for one sequence. Full acceptance adds no "
+       "bonus token, for the next block was drafted before the target's own token was known: (1 - alpha^K) / (1 - alpha) "
+       "tokens a round. In a batch whoever rejected drafts again while the others wait. Drafts are priced as the cost model "
+       "prices them; a second GPU makes them neither faster nor slower."},
+      [](const config::Arguments&, Diagnostics&) { return std::make_unique<TwoGpus>(); }};
 }
 
 }  // namespace specsim::placement

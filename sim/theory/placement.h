@@ -29,10 +29,10 @@ namespace specsim::theory {
 
 // Drafting behind verification on a second GPU. `draft`, `verify`: a block and a pass, whatever the batch.
 struct Overlap {
-  double round = 0.0;      // E[time from one verification to the next]
-  double in_vain = 0.0;    // E[pre-drafting that is thrown away], a round
-  double waiting = 0.0;    // E[target idle until a pre-drafted block is whole]
-  double tokens = 0.0;     // E[emitted], of the batch
+  double round = 0.0;    // E[time from one verification to the next]
+  double in_vain = 0.0;  // E[pre-drafting that is thrown away], a round
+  double waiting = 0.0;  // E[target idle until a pre-drafted block is whole]
+  double tokens = 0.0;   // E[emitted], of the batch
   [[nodiscard]] double rate() const { return tokens / round; }
 };
 // A batch that never ends. Everybody accepts with probability alpha^(K B) and the next block is there; nobody with
@@ -47,12 +47,12 @@ struct Overlap {
 struct NetworkRound {
   int sequences = 1;
   int draft_length = 1;
-  double draft = 0.0;   // seconds
-  double verify = 0.0;  // seconds
+  double draft = 0.0;    // seconds
+  double verify = 0.0;   // seconds
   double latency = 0.0;  // seconds, one way
   double bytes_per_second = 1.0;
   double id_bytes = 4.0;
-  double vocab = 0.0;             // 0: ids alone
+  double vocab = 0.0;  // 0: ids alone
   double probability_bits = 0.0;
 };
 [[nodiscard]] double network_bytes_up(const NetworkRound& round);

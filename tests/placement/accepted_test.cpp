@@ -22,7 +22,8 @@ class Rounds final : public decode::RoundSink {
   std::map<std::uint32_t, std::vector<std::size_t>> emitted;
 };
 
-const char* const kHead = "{experiment: accepted, seed: 20260420, rounds: 8000, pair: {vocab: 40, target: {family: zipf, exponent: 1}, ";
+const char* const kHead =
+    "{experiment: accepted, seed: 20260420, rounds: 8000, pair: {vocab: 40, target: {family: zipf, exponent: 1}, ";
 
 AcceptanceSource source_of(const ReadyCell& cell) {
   return {cell.preparation(), &cell.prepared(), cell.draw_key(), cell.cell().chain.draft_length};
@@ -33,8 +34,8 @@ AcceptanceSource source_of(const ReadyCell& cell) {
 TEST_CASE("recorded counts are those of the long run") {
   const std::vector<std::string> contexts = {"", "context: {process: iid, pool: 16}, ", "context: {process: iid, fresh: true}, "};
   for (const std::string& context : contexts) {
-    const ReadyCell cell(std::string(kHead) + "draft: {from: target, transform: overlap, value: .7, shape: temperature}}, " + context +
-                         "decode: {drafter: {kind: chain, draft_length: 3}}}");
+    const ReadyCell cell(std::string(kHead) + "draft: {from: target, transform: overlap, value: .7, shape: temperature}}, " +
+                         context + "decode: {drafter: {kind: chain, draft_length: 3}}}");
     const std::size_t sequences = context.find("fresh") != std::string::npos ? 3 : 300;  // more than one chunk
     const AcceptedCounts counts = record_accepted(source_of(cell), Bonus::emitted, sequences, 50);
     REQUIRE(counts.of_sequence.size() == sequences);
@@ -79,8 +80,8 @@ TEST_CASE("without a bonus token the text stands still after full acceptance") {
 
 TEST_CASE("what a round emits without a bonus token, prepared and fresh") {
   for (const std::string context : {"", "context: {process: iid, fresh: true}, "}) {
-    const ReadyCell cell(std::string(kHead) + "draft: {from: target, transform: overlap, value: .8, shape: temperature}}, " + context +
-                         "decode: {drafter: {kind: chain, draft_length: 2}}}");
+    const ReadyCell cell(std::string(kHead) + "draft: {from: target, transform: overlap, value: .8, shape: temperature}}, " +
+                         context + "decode: {drafter: {kind: chain, draft_length: 2}}}");
     const decode::Simulator simulator(cell.preparation(), cell.prepared(), cell.draw_key(), 2, 200, Bonus::none);
     Rounds rounds;
     decode::Counts counts = simulator.empty_counts();

@@ -28,8 +28,12 @@ std::int64_t last_of(const AcceptedCounts& accepted, std::uint64_t tokens) {
   return static_cast<std::int64_t>(*std::max_element(rounds.begin(), rounds.end()));
 }
 
-const char* const kAll[] = {"{kind: plain}", "{kind: serial}", "{kind: shared}", "{kind: shared, target_share: .75, draft_share: .5}",
-                            "{kind: two_gpus}", "{kind: network, latency_ms: .01, gbit_per_second: 1}",
+const char* const kAll[] = {"{kind: plain}",
+                            "{kind: serial}",
+                            "{kind: shared}",
+                            "{kind: shared, target_share: .75, draft_share: .5}",
+                            "{kind: two_gpus}",
+                            "{kind: network, latency_ms: .01, gbit_per_second: 1}",
                             "{kind: network, latency_ms: .01, gbit_per_second: 1, send: probabilities}"};
 
 AcceptedCounts counts_for(const std::string& kind, double alpha, int draft_length, std::size_t sequences, std::uint64_t tokens,
@@ -151,8 +155,8 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
     CHECK(us(r.parts.waiting) == 4);
     CHECK(us(r.parts.draft) == 12);
     CHECK(us(r.parts.verify) == 16);
-    CHECK(us(r.in_vain) == 4 + 4);             // behind the rejection, and behind the last round
-    CHECK(us(r.wasted_draft) == 4 + 4 + 6);    // and the block that was rejected
+    CHECK(us(r.in_vain) == 4 + 4);           // behind the rejection, and behind the last round
+    CHECK(us(r.wasted_draft) == 4 + 4 + 6);  // and the block that was rejected
     CHECK(us(r.draft_busy) == 3 + 6 + 6 + 4 + 6 + 6 + 4);
     CHECK(us(r.target_busy) == 4 + 16);
     CHECK((r.emitted == 8 && r.accepted == 6 && r.drafted == 8 && r.cut_tokens == 0));
@@ -193,9 +197,9 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
 TEST_CASE("a round across a network, to the picosecond") {
   for (const bool probabilities : {false, true}) {
     const AcceptedCounts accepted = simulated(0.7, 4, Bonus::emitted, 3, 30, 20260404);
-    const Result r = simulate(fmt::format("{{kind: network, latency_ms: .25, gbit_per_second: 8, send: {}}}",
-                                          probabilities ? "probabilities" : "ids"),
-                              constant_cost(), accepted, 31, false);
+    const Result r = simulate(
+        fmt::format("{{kind: network, latency_ms: .25, gbit_per_second: 8, send: {}}}", probabilities ? "probabilities" : "ids"),
+        constant_cost(), accepted, 31, false);
     // 8 Gbit/s are 1000 ps a byte.
     theory::NetworkRound round{.sequences = 3,
                                .draft_length = 4,
@@ -211,7 +215,8 @@ TEST_CASE("a round across a network, to the picosecond") {
       CHECK(theory::network_bytes_up(round) == 48.0 + 1200.0);
     }
     const std::int64_t rounds = last_of(accepted, 30);
-    const std::int64_t round_ps = 4 * kDraftPs + kTargetPs + kRoundPs + 500'000'000 + (probabilities ? 1'248'000 : 48'000) + 24'000;
+    const std::int64_t round_ps =
+        4 * kDraftPs + kTargetPs + kRoundPs + 500'000'000 + (probabilities ? 1'248'000 : 48'000) + 24'000;
     CHECK(theory::network_round_seconds(round) == Approx(1e-12 * static_cast<double>(round_ps)).epsilon(1e-13));
     CHECK(r.end.ps() == kTargetPs + 250'000'000 + 12'000 + rounds * round_ps);
     CHECK(r.parts.network.ps() == 250'012'000 + rounds * (round_ps - 4 * kDraftPs - kTargetPs - kRoundPs));
