@@ -287,7 +287,10 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   cell.placement = std::move(setting);
 }
 
-Cell read_cell(const Value& config, Diagnostics& diagnostics) {
+// Cost models by their section: cells of a sweep share them, and what they keep of earlier passes.
+using CostModels = std::map<std::string, std::shared_ptr<cost::CostModel>>;
+
+Cell read_cell(const Value& config, CostModels& cost_models, Diagnostics& diagnostics) {
   Cell cell;
   cell.config = config;
   const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "the config", diagnostics);
@@ -314,9 +317,13 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
   const config::Arguments workload =
       config::read_arguments(top.value("workload"), workload_parameters(), {}, "workload", diagnostics);
   cell.workload = {static_cast<double>(workload.integer("batch")), static_cast<double>(workload.integer("context"))};
-  config::Arguments cost;
-  if (const cost::CostEntry* entry = choose(cost::cost_models(), top.value("cost"), "model", "cost", {}, cost, diagnostics))
-    cell.cost = entry->make(cost, diagnostics);
+  std::shared_ptr<cost::CostModel>& model = cost_models[config::to_canonical_text(top.value("cost"))];
+  if (model == nullptr) {
+    config::Arguments cost;
+    if (const cost::CostEntry* entry = choose(cost::cost_models(), top.value("cost"), "model", "cost", {}, cost, diagnostics))
+      model = entry->make(cost, diagnostics);
+  }
+  cell.cost = model;
   if (diagnostics.empty() && cell.cost != nullptr) check_cost(cell, top.where("cost"), diagnostics);
 
   if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
@@ -498,6 +505,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
     experiment.axes.insert(experiment.axes.end(), axis.paths.begin(), axis.paths.end());
   }
   std::set<std::string> reported;
+  CostModels cost_models;
   for (std::size_t index = 0; index < count; ++index) {
     Diagnostics own;
     Value cell_config = config;
@@ -516,7 +524,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
       }
     }
     Cell cell;
-    if (own.empty()) cell = read_cell(cell_config, own);
+    if (own.empty()) cell = read_cell(cell_config, cost_models, own);
     cell.index = index;
     cell.axes = std::move(values);
     for (const Diagnostic& diagnostic : own.list())
