@@ -124,14 +124,6 @@ void Simulator::run_scripted(std::uint64_t rounds, WordSource& words, Counts& co
 }
 
 void Simulator::run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const {
-  if (bonus_ == Bonus::emitted)
-    run_prepared_as<ShippedBehaviour>(chunk, words, counts, sink);
-  else
-    run_prepared_as<NoBonusBehaviour>(chunk, words, counts, sink);
-}
-
-template <class Behaviour>
-void Simulator::run_prepared_as(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const {
   const RoundSetup setup{.tables = &*prepared_->tables,
                          .process = plan_.contexts->process.get(),
                          .key = draw_key_,
@@ -140,13 +132,14 @@ void Simulator::run_prepared_as(const ChunkPlan& chunk, WordSource& words, Count
                          .classes = prepared_->class_count,
                          .bin_of_class = prepared_->bin_of_class.data(),
                          .stratum = prepared_->stratum.empty() ? nullptr : prepared_->stratum.data()};
+  if (bonus_ == Bonus::none) return run_prepared_without_bonus(setup, chunk, words, counts, sink);
   const bool several = plan_.contexts->process->shape().contexts > 1;
   if (sink != nullptr)
-    several ? run_staged<Behaviour, true, true>(setup, chunk, words, counts, sink)
-            : run_staged<Behaviour, false, true>(setup, chunk, words, counts, sink);
+    several ? run_staged<ShippedBehaviour, true, true>(setup, chunk, words, counts, sink)
+            : run_staged<ShippedBehaviour, false, true>(setup, chunk, words, counts, sink);
   else
-    several ? run_staged<Behaviour, true, false>(setup, chunk, words, counts, nullptr)
-            : run_staged<Behaviour, false, false>(setup, chunk, words, counts, nullptr);
+    several ? run_staged<ShippedBehaviour, true, false>(setup, chunk, words, counts, nullptr)
+            : run_staged<ShippedBehaviour, false, false>(setup, chunk, words, counts, nullptr);
 }
 
 // One sequence whose every text position has laws of its own. The same rule, the same addresses as the prepared path; draws

@@ -63,7 +63,10 @@ constexpr std::uint64_t kMaxFreshSequences = std::uint64_t{1} << 31;
 constexpr int kFreshClasses = 16;
 constexpr std::uint32_t kFreshJudged = 8;
 
-// What a round emits after full acceptance: one more token of the target's, or nothing (see NoBonusBehaviour).
+struct RoundSetup;
+
+// What a round emits after full acceptance: one more token of the target's, or nothing,
+// as where the next block is drafted before this one is verified.
 enum class Bonus : bool { none, emitted };
 
 class Simulator {
@@ -81,8 +84,9 @@ class Simulator {
 
  private:
   void run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
-  template <class Behaviour>
-  void run_prepared_as(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
+  // In a file of its own: the compiler's choices for the usual loop do not depend on it.
+  void run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, WordSource& words, Counts& counts,
+                                  RoundSink* sink) const;
   void run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
   PreparationPlan plan_;
   const Prepared* prepared_;

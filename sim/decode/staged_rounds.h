@@ -30,11 +30,6 @@ struct ShippedBehaviour {
   static bool emits_bonus() { return true; }
 };
 
-// Pre-drafting: the next block is drafted before this one is verified, so full acceptance adds no token of the target's.
-struct NoBonusBehaviour : ShippedBehaviour {
-  static bool emits_bonus() { return false; }
-};
-
 struct RoundSetup {
   const PreparedContexts* tables = nullptr;
   const families::ContextProcess* process = nullptr;
