@@ -359,6 +359,9 @@ int plan_command(const std::vector<std::string>& arguments) {
     if (options.has(option)) sets.push_back(fmt::format("{}={}", path, options.text(option)));
   if (options.has("tensor-parallel")) {
     const int shards = static_cast<int>(read_number(options.text("tensor-parallel"), "--tensor-parallel", 1, 64));
+    if (!files.empty() && !options.has("target"))
+      throw BadInput({"--tensor-parallel", 0, 0},
+                     "given with a config but without --target, allowed: with it, or cost.target.tensor_parallel");
     const std::string target = options.has("target") ? options.text("target") : "llama-3.1-8b";
     sets.push_back(fmt::format("cost.target={{preset: {}, tensor_parallel: {}}}", target, shards));
   }
