@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 # Room -> what it may include besides itself: "room" for all of a room, "room/file.h" for that file alone.
-EVERYTHING_BELOW = ["base", "rng", "math", "config", "families", "draft", "verify", "cost", "decode", "engine", "theory"]
+EVERYTHING_BELOW = ["base", "rng", "math", "config", "families", "draft", "verify", "cost", "decode", "engine", "theory",
+                    "placement"]
 ALLOWED = {
     "base": [],
     "rng": ["base"],
@@ -28,6 +29,7 @@ ALLOWED = {
     # The event engine knows nothing of tokens.
     "engine": ["base"],
     "decode": ["draft", "verify", "families", "math", "rng", "config", "base"],
+    "placement": ["engine", "cost", "decode", "draft", "verify", "families", "math", "rng", "config", "base"],
     # An oracle that shares code with the suspect agrees with it.
     "theory": ["base", "math/series.h"],
     "experiment": EVERYTHING_BELOW,
@@ -141,6 +143,7 @@ def self_test():
         ("sim/math/a.cpp", '#include "sim/rng/a.h"\n#include "sim/base/a.h"\n'),
         ("sim/verify/a.cpp", '#include "sim/draft/draft_block.h"\n#include "sim/math/a.h"\n'),
         ("sim/theory/a.cpp", '#include "sim/math/series.h"\n'),
+        ("sim/placement/a.cpp", '#include "sim/engine/a.h"\n#include "sim/cost/a.h"\n#include "sim/decode/a.h"\n'),
         ("sim/experiment/a.cpp", '#include "sim/theory/a.h"\n#include "specsim_version.h"\n'),
         ("sim/cli/a.cpp", '#include "sim/experiment/a.h"\nusing namespace std;\n'),
         ("sim/base/c.cpp", '// #include "sim/cli/a.h"\n/*\n#include "sim/cli/a.h"\n*/\n'
@@ -158,6 +161,8 @@ def self_test():
         ("sim/theory/a.cpp", '  #  include <sim/rng/philox.h>\n', 1, "sim/theory may include only"),
         ("sim/experiment/a.cpp", '/* x */ int a;\n#include "sim/cli/a.h"\n', 2, "sim/experiment may include only"),
         ("sim/engine/a.cpp", '#include "sim/rng/a.h"\n', 1, "sim/engine may include only: engine (itself), base"),
+        ("sim/placement/a.cpp", '#include "sim/theory/a.h"\n', 1, "sim/placement may include only"),
+        ("sim/engine/a.cpp", '#include "sim/placement/a.h"\n', 1, "sim/engine may include only"),
         ("sim/base/a.cpp", '#include "sim/nowhere/a.h"\n', 1, "sim/base may include only"),
         ("sim/draft/draft_block.h", once + '#include "sim/families/a.h"\n', 2, "lent to another room"),
         ("sim/draft/draft_block.h", once + '#include "sim/draft/drafter.h"\n', 2, "lent to another room"),

@@ -8,6 +8,7 @@
 #include "sim/draft/drafter.h"
 #include "sim/experiment/results.h"
 #include "sim/families/context.h"
+#include "sim/placement/placement.h"
 #include "sim/theory/closed_forms.h"
 #include "sim/verify/verifier.h"
 
@@ -42,6 +43,7 @@ const std::vector<std::pair<std::string, std::string>>& kinds() {
       {"cost", "cost: {model: NAME, ...}"},
       {"hardware", "cost: {model: roofline, hardware: NAME, ...}"},
       {"model", "cost: {model: roofline, target: NAME, draft: NAME, ...}"},
+      {"placement", "placement: {kind: NAME, ...}"},
       {"closed_form", "theory: {name: NAME}"}};
   return list;
 }
@@ -99,6 +101,7 @@ std::vector<Part> all_parts() {
       [](const verify::VerifierEntry& entry) { return std::string(entry.lossless ? "lossless" : "not lossless"); });
   add(parts, "cost", cost::cost_models(), plain);
   for (const cost::Preset& preset : cost::presets()) parts.push_back(preset_part(preset));
+  add(parts, "placement", placement::placements(), plain);
   for (const theory::ClosedForm& form : theory::closed_forms())
     parts.push_back(
         {"closed_form",

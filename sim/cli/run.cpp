@@ -5,6 +5,7 @@
 #include "sim/experiment/manifest.h"
 #include "sim/experiment/results.h"
 #include "sim/experiment/runner.h"
+#include "sim/experiment/timed.h"
 #include "specsim_version.h"
 
 #include <fmt/format.h>
@@ -156,7 +157,8 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
       "shard", po::value<std::string>()->default_value("1/1"),
       "i/n: this process's share of every cell; join with specsim merge")("resume", "go on with the unfinished run in --out")(
       "force", "drop an unfinished run in --out, or replace another run's results there")(
-      "dry-run", "say what it would take, and stop")("quiet", "no table");
+      "dry-run", "say what it would take, and stop")("quiet", "no table")(
+      "trace", po::value<std::string>(), "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing");
   po::variables_map values;
   if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
              fmt::format("  specsim {0} configs/quickstart.yaml\n"
@@ -190,6 +192,10 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   std::vector<const experiment::Cell*> cells;
   for (const experiment::Experiment& one : experiments)
     for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
+
+  const std::string trace = values.count("trace") > 0 ? values["trace"].as<std::string>() : "";
+  if (values.count("trace") > 0 && trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
+  if (!trace.empty()) experiment::check_traceable(*cells.front());
 
   const experiment::RunEstimate needs = experiment::estimate(cells, run.threads);
   const std::size_t available = experiment::available_memory();
@@ -283,6 +289,10 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     fmt::print(
         "wrote {}/{}\n", out,
         whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)");
+  }
+  if (!trace.empty()) {
+    experiment::write_trace(*cells.front(), trace);
+    fmt::print("wrote {}\n", trace);
   }
   if (unread != nullptr) std::rethrow_exception(unread);
   return passed ? 0 : 1;

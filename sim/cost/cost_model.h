@@ -31,6 +31,8 @@ class CostModel {
   [[nodiscard]] virtual bool in_seconds() const { return true; }
   // What must lie in memory for `look_ahead` new tokens per sequence; empty where the model does not know sizes.
   [[nodiscard]] virtual std::optional<Ledger> ledger(const Workload& workload, int look_ahead) const;
+  // The same with the target on twice as many GPUs, tensor parallel; nullptr where the model cannot price that.
+  [[nodiscard]] virtual std::unique_ptr<CostModel> on_twice_the_gpus() const { return nullptr; }
   // What a user should know before trusting the model: unverified figures, kept dips.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
 };

@@ -106,6 +106,13 @@ class RooflineCost final : public CostModel {
     return ledger;
   }
 
+  [[nodiscard]] std::unique_ptr<CostModel> on_twice_the_gpus() const override {
+    ModelShape target = target_;
+    target.tensor_parallel *= 2.0;
+    return std::make_unique<RooflineCost>(hardware_, std::move(target), draft_, engine_, largest_graph_, memory_share_,
+                                          quantized_efficiency_);
+  }
+
   [[nodiscard]] std::vector<std::string> warnings() const override {
     std::vector<std::string> list;
     if (hardware_.unverified) list.push_back(hardware_.name + ": its figures are from memory, nobody has checked them");

@@ -89,8 +89,15 @@ Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool 
 }
 
 Simulator::Simulator(const PreparationPlan& plan, const Prepared& prepared, rng::Key draw_key, int draft_length,
-                     std::uint32_t sequence_rounds)
-    : plan_(plan), prepared_(&prepared), draw_key_(draw_key), draft_length_(draft_length), sequence_rounds_(sequence_rounds) {}
+                     std::uint32_t sequence_rounds, Bonus bonus)
+    : plan_(plan),
+      prepared_(&prepared),
+      draw_key_(draw_key),
+      draft_length_(draft_length),
+      sequence_rounds_(sequence_rounds),
+      bonus_(bonus) {
+  SPECSIM_CHECK(bonus == Bonus::emitted || draft_length >= 1, "draft_length {} without a bonus token", draft_length);
+}
 
 Counts Simulator::empty_counts() const { return {draft_length_, prepared_->strata, prepared_->class_count}; }
 
@@ -125,6 +132,7 @@ void Simulator::run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& 
                          .classes = prepared_->class_count,
                          .bin_of_class = prepared_->bin_of_class.data(),
                          .stratum = prepared_->stratum.empty() ? nullptr : prepared_->stratum.data()};
+  if (bonus_ == Bonus::none) return run_prepared_without_bonus(setup, chunk, words, counts, sink);
   const bool several = plan_.contexts->process->shape().contexts > 1;
   if (sink != nullptr)
     several ? run_staged<ShippedBehaviour, true, true>(setup, chunk, words, counts, sink)
@@ -211,8 +219,9 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
       text.push_back(y);
       ++text_position;
     }
-    if (!rejected) {
-      ++full_rounds;
+    const std::size_t accepted = text.size() - (rejected ? 1 : 0);
+    if (!rejected) ++full_rounds;
+    if (!rejected && bonus_ == Bonus::emitted) {
       drawer.target(0, fresh_context(sequence, text_position), target);
       rule.bonus(target, weights);
       sums.sum(weights);
@@ -223,9 +232,12 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
       }
       ++text_position;
     }
-    ++counts.accepted_law[text.size() - 1];
+    ++counts.accepted_law[accepted];
     emitted_in_all += text.size();
-    if (sink != nullptr) sink->round(lane, round, text, 0);
+    if (sink != nullptr) {
+      sink->accepted(lane, round, static_cast<std::uint32_t>(accepted));
+      sink->round(lane, round, text, 0);
+    }
   }
   counts.add_sequence(chunk.rounds, full_rounds, emitted_in_all, draft_length_ > 0);
 }

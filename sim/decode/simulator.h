@@ -63,10 +63,17 @@ constexpr std::uint64_t kMaxFreshSequences = std::uint64_t{1} << 31;
 constexpr int kFreshClasses = 16;
 constexpr std::uint32_t kFreshJudged = 8;
 
+struct RoundSetup;
+
+// What a round emits after full acceptance: one more token of the target's, or nothing,
+// as where the next block is drafted before this one is verified.
+enum class Bonus : bool { none, emitted };
+
 class Simulator {
  public:
+  // Without a bonus token draft_length must be at least 1: a failed check.
   Simulator(const PreparationPlan& plan, const Prepared& prepared, rng::Key draw_key, int draft_length,
-            std::uint32_t sequence_rounds);
+            std::uint32_t sequence_rounds, Bonus bonus = Bonus::emitted);
   [[nodiscard]] Counts empty_counts() const;
   // Rounds (requests: sequences) that a whole chunk holds.
   [[nodiscard]] std::uint64_t chunk_size() const;
@@ -77,12 +84,16 @@ class Simulator {
 
  private:
   void run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
+  // In a file of its own: the compiler's choices for the usual loop do not depend on it.
+  void run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, WordSource& words, Counts& counts,
+                                  RoundSink* sink) const;
   void run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
   PreparationPlan plan_;
   const Prepared* prepared_;
   rng::Key draw_key_;
   int draft_length_;
   std::uint32_t sequence_rounds_;
+  Bonus bonus_;
 };
 
 }  // namespace specsim::decode

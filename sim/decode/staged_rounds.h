@@ -255,6 +255,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
           std::vector<Token> text;
           for (std::uint32_t p = 0; p < length; ++p) text.push_back(drafts[std::size_t{p} * kLanes + who[i]]);
           if (final_emitted) text.push_back(token[i]);
+          sink->accepted(who[i], round, length);
           sink->round(who[i], round, text, lane.context[who[i]]);
         }
       }

@@ -1,5 +1,7 @@
 #include "sim/experiment/results.h"
 
+#include "sim/experiment/timed.h"
+
 #include <fmt/format.h>
 #include <boost/math/distributions/students_t.hpp>
 
@@ -60,6 +62,11 @@ std::string axis_value(const Row& row, const std::string& path) {
 std::string theory_text(const Prediction& prediction, double value) { return prediction.known ? real_text(value) : ""; }
 
 std::string ms_text(const Row& row, double seconds) { return row.cell->cost->in_seconds() ? real_text(1e3 * seconds) : ""; }
+
+// A figure of the placement in seconds, as a column in milliseconds.
+std::function<std::string(const Row&)> timed_ms(double (*seconds)(const placement::Result&)) {
+  return [seconds](const Row& row) { return row.timed ? real_text(1e3 * seconds(row.timed->run)) : ""; };
+}
 
 double speedup_theory(const Row& row) {
   return row.judged_by.speedup ? *row.judged_by.speedup : row.judged_by.tokens_per_round * row.speedup_per_token();
@@ -144,6 +151,24 @@ const std::vector<Column>& columns() {
        [](const Row& r) { return ms_text(r, r.round_time().draft.total() * (1.0 - r.draft_efficiency())); }},
       {"tokens_per_second", "1/s", "batch tokens_per_round / round_ms",
        [](const Row& r) { return r.cell->cost->in_seconds() ? real_text(r.tokens_per_second()) : ""; }},
+      {"ttft_ms", "ms", "placement: to the first token; this and the next are empty without one",
+       timed_ms([](const placement::Result& r) { return r.time_to_first_token.seconds(); })},
+      {"tpot_ms", "ms", "(end - ttft_ms) / (output_tokens - 1), mean over sequences",
+       timed_ms([](const placement::Result& r) { return r.time_per_output_token.mean; })},
+      {"itl_p50_ms", "ms", "median time between bursts of tokens, a round's tokens are one",
+       timed_ms([](const placement::Result& r) { return r.inter_token.p50; })},
+      {"itl_p99_ms", "ms", "99th percentile of it", timed_ms([](const placement::Result& r) { return r.inter_token.p99; })},
+      {"e2e_ms", "ms", "to the last token of the batch", timed_ms([](const placement::Result& r) { return r.end.seconds(); })},
+      {"waiting_ms", "ms", "of e2e_ms: the target's GPU idle until pre-drafted blocks are whole",
+       timed_ms([](const placement::Result& r) { return r.parts.waiting.seconds(); })},
+      {"wasted_ms", "ms", "of all drafting, behind verification too: for drafts that nobody got",
+       timed_ms([](const placement::Result& r) { return r.wasted_draft.seconds(); })},
+      {"e2e_speedup", "1", "e2e_ms of plain decoding / e2e_ms",
+       [](const Row& r) { return r.timed ? real_text(r.timed->speedup()) : ""; }},
+      {"e2e_speedup_equal_hardware", "1",
+       "the same with the target alone on twice its GPUs, tensor parallel, where the draft had its own and the cost model prices "
+       "it",
+       [](const Row& r) { return r.timed && r.timed->plain_twice ? real_text(*r.timed->speedup_of_twice()) : ""; }},
       {"z_tokens_per_round", "1", "(tokens_per_round - theory) / standard deviation by theory",
        [](const Row& r) { return real_text(r.agreement.z_tokens_per_round); }},
       {"p_accepted_law", "1", "G-test of the law of accepted, by context at the round's start",
@@ -178,6 +203,7 @@ void judge_rows(std::vector<Row>& rows, const std::function<const LawFacts&(cons
     row.chi_squared = own.chi_squared;
     row.kl = own.kl;
   }
+  time_rows(rows);
 }
 
 std::string data_csv(const std::vector<Row>& rows) {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Row {
   bool could_have_failed = true;
   double chi_squared = 0.0;
   double kl = 0.0;
+  std::optional<placement::Comparison> timed;  // where the config has a placement and the cost model knows seconds
 
   [[nodiscard]] double drafted() const;
   [[nodiscard]] double accepted() const;

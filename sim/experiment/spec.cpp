@@ -36,6 +36,7 @@ const std::vector<Parameter>& top_parameters() {
       {"decode", Type::value, {}, "drafter and verifier", {}, {}},
       {"cost", Type::value, "{model: ratio, cost_ratio: 0}", "how long passes take", {}, {}},
       {"workload", Type::value, "{}", "the batch that is decoded; cost models in seconds read it", {}, {}},
+      {"placement", Type::value, "", "who runs where, to simulate a batch in time: {kind: NAME, ...}; costs in seconds", {}, {}},
       {"sweep",
        Type::value,
        "",
@@ -71,7 +72,26 @@ const std::vector<Parameter>& decode_parameters() {
 const std::vector<Parameter>& workload_parameters() {
   static const std::vector<Parameter> parameters = {
       {"batch", Type::integer, "1", "sequences decoded together, in lockstep", config::between(1, 1e6), {}},
-      {"context", Type::integer, "512", "tokens cached by each of them, in the middle of its work", config::between(0, 1e8), {}}};
+      {"context", Type::integer, "512", "tokens cached by each of them, in the middle of its work", config::between(0, 1e8), {}},
+      {"prompt_tokens",
+       Type::integer,
+       "",
+       "of each sequence, for a placement; context where not given",
+       config::between(1, 1e8),
+       {}},
+      {"output_tokens",
+       Type::integer,
+       "",
+       "of each sequence, for a placement; 128 where not given",
+       config::between(1, 1e7),
+       {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& placement_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"kind", Type::text, {}, "a placement's name; its parameters stand beside it", {}, {}},
+      {"shrink", Type::boolean, "true", "false: a finished sequence keeps its place in the batch to the end", {}, {}}};
   return parameters;
 }
 
@@ -219,6 +239,54 @@ void check_cost(const Cell& cell, const Location& where, Diagnostics& diagnostic
                                 cell.workload.batch, cell.workload.context, ledger->to_text()));
 }
 
+// Sizes of one batch: every sequence's rounds are kept in memory.
+constexpr double kMaxBatchTokens = 1e8;
+
+void read_placement(const Value& section, const config::Arguments& workload, Cell& cell, Diagnostics& diagnostics) {
+  auto setting = std::make_shared<placement::Setting>();
+  config::Arguments own;
+  const placement::PlacementEntry* entry =
+      choose(placement::placements(), section, "kind", "placement", {"shrink"}, own, diagnostics);
+  if (const Value* shrink = section.find("shrink")) {
+    Value alone;
+    alone.kind = config::Kind::map;
+    alone.where = section.where;
+    alone.fields.push_back({"shrink", shrink->where, *shrink});
+    setting->shrink = config::read_arguments(alone, {placement_parameters()[1]}, {}, "placement", diagnostics).boolean("shrink");
+  }
+  if (entry == nullptr || !diagnostics.empty()) return;
+  setting->placement = entry->make(own, diagnostics);
+  setting->batch = static_cast<std::uint64_t>(workload.integer("batch"));
+  setting->prompt_tokens = static_cast<std::uint64_t>(
+      workload.has("prompt_tokens") ? workload.integer("prompt_tokens") : std::max<std::int64_t>(workload.integer("context"), 1));
+  const std::uint64_t request_tokens = cell.contexts != nullptr ? cell.contexts->process->shape().request_tokens : 0;
+  constexpr std::uint64_t kOutputTokens = 128;
+  setting->output_tokens = workload.has("output_tokens") ? static_cast<std::uint64_t>(workload.integer("output_tokens"))
+                           : request_tokens > 0          ? std::min(kOutputTokens, request_tokens)
+                                                         : kOutputTokens;
+  setting->vocab = cell.vocab;
+  if (request_tokens > 0 && setting->output_tokens > request_tokens)
+    diagnostics.add(workload.where("output_tokens"),
+                    fmt::format("output_tokens is {} with requests of {} tokens, allowed: at most their request_tokens",
+                                setting->output_tokens, request_tokens));
+  if (cell.workload.batch * static_cast<double>(setting->output_tokens) > kMaxBatchTokens)
+    diagnostics.add(workload.where("output_tokens"),
+                    fmt::format("batch {:g} times output_tokens {} exceed {:g}, allowed: fewer tokens for a placement to follow",
+                                cell.workload.batch, setting->output_tokens, kMaxBatchTokens));
+  if (!diagnostics.empty() || cell.cost == nullptr) return;
+  if (cell.cost->in_seconds()) {
+    try {
+      placement::check_prices(*setting, *cell.cost, cell.chain.draft_length);
+    } catch (const BadInput& bad) {
+      for (const Diagnostic& diagnostic : bad.list())
+        diagnostics.add(section.where, fmt::format("placement {} needs a pass that the cost model does not cover: {}: {}",
+                                                   entry->info.name, to_string(diagnostic.where), diagnostic.message));
+      return;
+    }
+  }
+  cell.placement = std::move(setting);
+}
+
 // Cost models by their section: cells of a sweep share them, and what they keep of earlier passes.
 using CostModels = std::map<std::string, std::shared_ptr<cost::CostModel>>;
 
@@ -257,6 +325,8 @@ Cell read_cell(const Value& config, CostModels& cost_models, Diagnostics& diagno
   }
   cell.cost = model;
   if (diagnostics.empty() && cell.cost != nullptr) check_cost(cell, top.where("cost"), diagnostics);
+
+  if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
 
   const config::Arguments theory = config::read_arguments(top.value("theory"), theory_parameters(), {}, "theory", diagnostics);
   cell.theory.name = theory.text("name");
@@ -381,6 +451,7 @@ const std::vector<SectionInfo>& config_sections() {
       {"context", "how the laws change along the text", context_parameters()},
       {"decode", "drafter and verifier", decode_parameters()},
       {"workload", "the batch that is decoded", workload_parameters()},
+      {"placement", "who runs where", placement_parameters()},
       {"theory", "the closed form that judges the run", theory_parameters()}};
   return sections;
 }

@@ -6,6 +6,7 @@
 #include "sim/decode/simulator.h"
 #include "sim/draft/drafter.h"
 #include "sim/families/context.h"
+#include "sim/placement/placement.h"
 #include "sim/verify/verifier.h"
 
 #include <cstdint>
@@ -40,8 +41,9 @@ struct Cell {
   std::shared_ptr<verify::PositionRule> rule;
   std::shared_ptr<cost::CostModel> cost;
   cost::Workload workload;
-  std::uint64_t pairing_group = 0;  // equal for cells that differ only in decode and cost
-  std::string preparation_key;      // equal for cells that share prepared tables
+  std::shared_ptr<const placement::Setting> placement;  // nullptr: the config names none
+  std::uint64_t pairing_group = 0;                      // equal for cells that differ only in decode and cost
+  std::string preparation_key;                          // equal for cells that share prepared tables
 
   // A round's time where `full_rate` of rounds accept every draft.
   [[nodiscard]] cost::RoundTime round_time(double full_rate) const;

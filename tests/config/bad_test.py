@@ -21,7 +21,7 @@ GOOD = Path("tests/config/good")
 CONFIG = "tests/config/good/zeros.yaml"
 
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
-OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --help"
+OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --help"
 COMMANDS = "run, check, audit, plan, theory, list, describe, merge, reference"
 
 # Arguments, and what standard error says.
@@ -80,6 +80,9 @@ LINES = [
     (["run", CONFIG, "--out", ""], '--out: "", allowed: a directory'),
     (["run", CONFIG, "--resume"], "--resume: given without --out, allowed: with --out, where the unfinished run is"),
     (["run", CONFIG, "--out", "OUT", "--resume", "--force"], "--resume: given together with --force, allowed: one of them"),
+    (["run", CONFIG, "--trace", "OUT/trace.json"],
+     "--trace: given with a config that has no placement, allowed: with placement: {kind: NAME, ...}"),
+    (["run", CONFIG, "--trace", ""], '--trace: "", allowed: a file'),
     (["run", CONFIG, "--quiet=yes"], "specsim run: option '--quiet' does not take any arguments"),
     # unknown words
     (["run", CONFIG, "--thread-count", "2"],
@@ -88,7 +91,7 @@ LINES = [
     (["chekc"], f'specsim: unknown command "chekc", did you mean "check"? allowed: {COMMANDS}'),
     (["simulate"], f'specsim: unknown command "simulate", allowed: {COMMANDS}'),
     (["list", "familys"], 'unknown kind "familys", did you mean "family"? '
-                          "allowed: family, transform, context, drafter, verifier, cost, hardware, model, closed_form"),
+                          "allowed: family, transform, context, drafter, verifier, cost, hardware, model, placement, closed_form"),
     (["describe"], "specsim describe needs KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
                                     "allowed: what specsim list prints, as KIND/NAME"),

@@ -63,6 +63,9 @@ context:
   process: requests
   types: [{weight: 2}, {weight: 1, draft: {family: uniform}}]
   request_tokens: 37
+cost: {model: ratio, draft_seconds: 0.001, target_seconds: 0.01}
+workload: {batch: 4, output_tokens: 37}
+placement: {kind: two_gpus}
 """,
 }
 

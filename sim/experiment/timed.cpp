@@ -1,0 +1,52 @@
+#include "sim/experiment/timed.h"
+
+#include "sim/engine/timeline.h"
+#include "sim/experiment/prediction.h"
+
+namespace specsim::experiment {
+
+namespace {
+
+bool is_timed(const Cell& cell) { return cell.placement != nullptr && cell.cost->in_seconds(); }
+
+placement::Comparison compare(const Cell& cell, const decode::Prepared& tables, engine::Timeline* timeline) {
+  return placement::compare(*cell.placement, *cell.cost, {plan_of(cell), &tables, draw_key(cell), cell.chain.draft_length},
+                            timeline);
+}
+
+decode::Prepared tables_of(const Cell& cell) {
+  decode::Prepared tables;
+  static_cast<void>(gather_facts(cell, plan_of(cell), &tables));
+  return tables;
+}
+
+}  // namespace
+
+void time_rows(std::vector<Row>& rows) {
+  std::string key;  // whose tables are at hand: neighbours often share them
+  decode::Prepared tables;
+  for (Row& row : rows) {
+    if (!is_timed(*row.cell)) continue;
+    if (key != row.cell->preparation_key) {
+      tables = tables_of(*row.cell);
+      key = row.cell->preparation_key;
+    }
+    row.timed = compare(*row.cell, tables, nullptr);
+  }
+}
+
+void check_traceable(const Cell& cell) {
+  if (cell.placement == nullptr)
+    throw BadInput({"--trace", 0, 0}, "given with a config that has no placement, allowed: with placement: {kind: NAME, ...}");
+  if (!cell.cost->in_seconds())
+    throw BadInput({"--trace", 0, 0}, "given with a cost model that knows only ratios, allowed: one in seconds");
+}
+
+void write_trace(const Cell& cell, const std::string& path) {
+  check_traceable(cell);
+  engine::Timeline timeline(path);
+  static_cast<void>(compare(cell, tables_of(cell), &timeline));
+  timeline.close();
+}
+
+}  // namespace specsim::experiment

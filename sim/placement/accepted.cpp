@@ -1,0 +1,62 @@
+#include "sim/placement/accepted.h"
+
+#include "sim/base/check.h"
+
+#include <algorithm>
+
+namespace specsim::placement {
+
+namespace {
+
+// Keeps each lane's counts until the lane has emitted enough.
+class Recorder final : public decode::RoundSink {
+ public:
+  Recorder(AcceptedCounts& counts, std::size_t first, std::size_t count, std::uint64_t tokens)
+      : counts_(&counts), first_(first), left_(count, tokens) {
+    for (std::size_t i = 0; i < count; ++i) counts.of_sequence[first + i].clear();
+  }
+  void round(std::uint32_t, std::uint32_t, std::span<const Token>, std::uint32_t) override {}
+  void accepted(std::uint32_t lane, std::uint32_t, std::uint32_t drafts) override {
+    if (lane >= left_.size() || left_[lane] == 0) return;
+    counts_->of_sequence[first_ + lane].push_back(static_cast<std::uint8_t>(drafts));
+    left_[lane] -= std::min<std::uint64_t>(left_[lane], static_cast<std::uint64_t>(counts_->emitted(static_cast<int>(drafts))));
+  }
+  [[nodiscard]] bool whole() const {
+    return std::all_of(left_.begin(), left_.end(), [](std::uint64_t left) { return left == 0; });
+  }
+
+ private:
+  AcceptedCounts* counts_;
+  std::size_t first_;
+  std::vector<std::uint64_t> left_;
+};
+
+}  // namespace
+
+AcceptedCounts record_accepted(const AcceptanceSource& source, decode::Bonus bonus, std::size_t sequences, std::uint64_t tokens) {
+  AcceptedCounts result;
+  result.draft_length = source.draft_length;
+  result.bonus = bonus;
+  result.of_sequence.resize(sequences);
+  if (tokens == 0) return result;
+  const families::ContextShape& shape = source.plan.contexts->process->shape();
+  const bool requests = shape.request_tokens > 0;
+  SPECSIM_CHECK(!requests || tokens <= shape.request_tokens, "{} tokens of requests of {}", tokens, shape.request_tokens);
+  const std::size_t lanes = shape.contexts == 0 ? 1 : decode::kLanes;  // sequences that a chunk holds
+  const std::uint64_t fewest = tokens / (static_cast<std::uint64_t>(source.draft_length) + 1) + 8;
+  for (std::size_t first = 0; first < sequences; first += lanes) {
+    const std::size_t count = std::min(lanes, sequences - first);
+    for (std::uint64_t rounds = std::min(tokens, 2 * fewest);; rounds = std::min(tokens, 2 * rounds)) {
+      const decode::Simulator simulator(source.plan, *source.prepared, source.draw_key, source.draft_length,
+                                        static_cast<std::uint32_t>(rounds), bonus);
+      Recorder recorder(result, first, count, tokens);
+      decode::Counts counts = simulator.empty_counts();
+      simulator.run(first / lanes, requests ? sequences : sequences * rounds, counts, &recorder);
+      if (recorder.whole()) break;
+      SPECSIM_CHECK(!requests && rounds < tokens, "{} rounds do not emit {} tokens", rounds, tokens);
+    }
+  }
+  return result;
+}
+
+}  // namespace specsim::placement

@@ -1,0 +1,37 @@
+// What the exact simulator says of a batch: how many drafts each sequence accepts, round by round.
+#pragma once
+
+#include "sim/decode/simulator.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace specsim::placement {
+
+struct AcceptedCounts {
+  int draft_length = 0;
+  decode::Bonus bonus = decode::Bonus::emitted;
+  std::vector<std::vector<std::uint8_t>> of_sequence;  // [sequence][round]: 0 .. draft_length
+
+  // Tokens that a round emits.
+  [[nodiscard]] int emitted(int accepted) const {
+    return accepted + (accepted < draft_length || bonus == decode::Bonus::emitted ? 1 : 0);
+  }
+};
+
+// What the decode loop is set up from; refers to the plan's parts and to the tables.
+struct AcceptanceSource {
+  decode::PreparationPlan plan;
+  const decode::Prepared* prepared = nullptr;
+  rng::Key draw_key;
+  int draft_length = 0;
+};
+
+// Sequences 0 .. sequences - 1 of the cell, each until its rounds have emitted `tokens`, by decode::Simulator itself: the same
+// addresses, so the same drafts and the same acceptances as in its long run. Every round emits a token at least, so `tokens`
+// rounds would always do; it starts with fewer and doubles them for the chunks that fall short. Where requests have an end, it
+// must not come before `tokens`: a failed check.
+AcceptedCounts record_accepted(const AcceptanceSource& source, decode::Bonus bonus, std::size_t sequences, std::uint64_t tokens);
+
+}  // namespace specsim::placement

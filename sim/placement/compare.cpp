@@ -1,0 +1,79 @@
+#include "sim/placement/placement.h"
+
+#include <algorithm>
+
+namespace specsim::placement {
+
+namespace {
+
+AcceptedCounts without_drafts(std::uint64_t sequences) {
+  AcceptedCounts counts;
+  counts.of_sequence.resize(static_cast<std::size_t>(sequences));
+  return counts;
+}
+
+}  // namespace
+
+double Comparison::speedup() const { return plain.end.seconds() / run.end.seconds(); }
+
+std::optional<double> Comparison::speedup_of_twice() const {
+  if (!plain_twice) return std::nullopt;
+  return plain_twice->end.seconds() / run.end.seconds();
+}
+
+Comparison compare(const Setting& setting, const cost::CostModel& cost, const AcceptanceSource& source,
+                   engine::Timeline* timeline) {
+  Diagnostics none;
+  const std::unique_ptr<Placement> plain = placements().find("plain")->make({}, none);
+  const AcceptedCounts no_drafts = without_drafts(setting.batch);
+  Job job;
+  job.cost = &cost;
+  job.accepted = &no_drafts;
+  job.prompt_tokens = setting.prompt_tokens;
+  job.output_tokens = setting.output_tokens;
+  job.vocab = setting.vocab;
+  job.shrink = setting.shrink;
+
+  Comparison result;
+  const bool speculates = source.draft_length > 0 && setting.placement->speculates();
+  result.plain = plain->simulate(job, speculates ? nullptr : timeline);
+  if (setting.placement->second_gpu()) {
+    if (const std::unique_ptr<cost::CostModel> twice = cost.on_twice_the_gpus()) {
+      Job on_both = job;
+      on_both.cost = twice.get();
+      result.plain_twice = plain->simulate(on_both, nullptr);
+    }
+  }
+  if (!speculates) {
+    result.run = result.plain;
+    return result;
+  }
+  // The first token comes from the prefill.
+  const AcceptedCounts accepted =
+      record_accepted(source, setting.placement->bonus(), static_cast<std::size_t>(setting.batch), setting.output_tokens - 1);
+  job.accepted = &accepted;
+  result.run = setting.placement->simulate(job, timeline);
+  return result;
+}
+
+void check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length) {
+  const auto batch = static_cast<double>(setting.batch);
+  const auto prompt = static_cast<double>(setting.prompt_tokens);
+  const bool speculates = draft_length > 0 && setting.placement->speculates();
+  const int length = speculates ? draft_length : 0;
+  static_cast<void>(cost.pass(cost::Role::target, {batch, prompt, 0.0, 1.0}));
+  if (speculates) static_cast<void>(cost.pass(cost::Role::draft, {batch, prompt, 0.0, 1.0}));
+  const double last = prompt + static_cast<double>(setting.output_tokens) - 2.0;
+  for (const double context : {prompt, std::max(prompt, last)}) {
+    const bool always_whole = !setting.shrink && setting.placement->bonus() == decode::Bonus::emitted;
+    for (const double sequences : {always_whole ? batch : 1.0, batch}) {
+      static_cast<void>(cost.pass(cost::Role::target, {sequences, 1.0, context, 1.0}));
+      static_cast<void>(cost.pass(cost::Role::target, {sequences, length + 1.0, context, length + 1.0}));
+      const double ahead = setting.placement->bonus() == decode::Bonus::none ? length : 0.0;
+      for (int i = 0; i < length; ++i)
+        for (const double extra : {0.0, 1.0}) static_cast<void>(cost.draft_pass({sequences, context + ahead}, i, extra));
+    }
+  }
+}
+
+}  // namespace specsim::placement

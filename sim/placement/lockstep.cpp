@@ -1,0 +1,207 @@
+#include "sim/placement/lockstep.h"
+
+#include "sim/base/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace specsim::placement {
+
+namespace {
+
+// Of (value, how many); sorts them.
+Spread spread_of(std::vector<std::pair<std::int64_t, std::uint64_t>>& values) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  std::uint64_t count = 0;
+  double sum = 0.0;
+  for (const auto& [value, times] : values) {
+    count += times;
+    sum += static_cast<double>(value) * static_cast<double>(times);
+  }
+  if (count == 0) return {kNaN, kNaN, kNaN, kNaN};
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    const auto rank = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(count)));
+    std::uint64_t seen = 0;
+    for (const auto& [value, times] : values) {
+      seen += times;
+      if (seen >= rank) return 1e-12 * static_cast<double>(value);
+    }
+    return 1e-12 * static_cast<double>(values.back().first);
+  };
+  return {1e-12 * sum / static_cast<double>(count), at(0.5), at(0.9), at(0.99)};
+}
+
+}  // namespace
+
+Priced priced(const cost::PassTime& time, double more_host) {
+  const double model = time.weights + time.compute + time.kv + time.communication + time.launch;
+  return {Duration::from_seconds(std::max(model, 0.0)), Duration::from_seconds(time.sampling),
+          Duration::from_seconds(time.host + more_host)};
+}
+
+Lockstep::Lockstep(const Job& job, engine::Timeline* timeline) : job_(job), timeline_(timeline) {
+  const std::size_t sequences = job.accepted->of_sequence.size();
+  SPECSIM_CHECK(sequences >= 1 && job.prompt_tokens >= 1 && job.output_tokens >= 1, "{} sequences, {} + {} tokens", sequences,
+                job.prompt_tokens, job.output_tokens);
+  result_.sequences = sequences;
+  emitted_.assign(sequences, 0);
+  ended_ps_.assign(sequences, 0);
+  for (std::size_t i = 0; i < sequences; ++i) running_.push_back(static_cast<std::uint32_t>(i));
+  engine_.record_fingerprint();
+}
+
+double Lockstep::context() const {
+  return static_cast<double>(job_.prompt_tokens) + static_cast<double>(emitted_in_batch_) / static_cast<double>(size()) - 1.0;
+}
+
+double Lockstep::catch_up_share() const {
+  return job_.accepted->bonus == decode::Bonus::emitted ? static_cast<double>(full_) / static_cast<double>(size()) : 0.0;
+}
+
+Priced Lockstep::prefill_price(cost::Role role) const {
+  return priced(
+      job_.cost->pass(role, {static_cast<double>(result_.sequences), static_cast<double>(job_.prompt_tokens), 0.0, 1.0}));
+}
+
+Priced Lockstep::draft_pass_price(std::uint64_t batch, int index, double ahead, double extra) const {
+  return priced(job_.cost->draft_pass({static_cast<double>(batch), context() + ahead}, index, index == 0 ? extra : 0.0));
+}
+
+Priced Lockstep::draft_price(std::uint64_t batch, double ahead, double extra) const {
+  cost::PassTime sum;
+  for (int i = 0; i < draft_length(); ++i)
+    sum += job_.cost->draft_pass({static_cast<double>(batch), context() + ahead}, i, i == 0 ? extra : 0.0);
+  return priced(sum);
+}
+
+Priced Lockstep::verify_price() const {
+  const double tokens = draft_length() + 1.0;
+  const auto batch = static_cast<double>(size());
+  return priced(job_.cost->pass(cost::Role::target, {batch, tokens, context(), tokens}),
+                draft_length() > 0 ? job_.cost->round_overhead(batch) : 0.0);
+}
+
+void Lockstep::emit_first() {
+  result_.time_to_first_token = engine_.now() - SimTime();
+  last_burst_ = engine_.now();
+  for (std::uint64_t& emitted : emitted_) emitted = 1;
+  emitted_in_batch_ = emitted_.size();
+  result_.emitted = emitted_.size();
+  if (job_.output_tokens > 1) return;
+  for (std::int64_t& end : ended_ps_) end = engine_.now().ps();
+  running_.clear();
+}
+
+Lockstep::Outcome Lockstep::finish_round() {
+  Outcome outcome;
+  outcome.round = result_.rounds;
+  outcome.batch = running_.size();
+  const AcceptedCounts& counts = *job_.accepted;
+  std::size_t kept = 0;
+  for (const std::uint32_t i : running_) {
+    const std::vector<std::uint8_t>& own = counts.of_sequence[i];
+    SPECSIM_CHECK(counts.draft_length == 0 || result_.rounds < own.size(), "sequence {} has {} rounds", i, own.size());
+    const int accepted = counts.draft_length == 0 ? 0 : own[result_.rounds];
+    const auto whole = static_cast<std::uint64_t>(counts.emitted(accepted));
+    const std::uint64_t room = job_.output_tokens - emitted_[i];
+    const std::uint64_t emitted = std::min(whole, room);
+    outcome.accepted += std::min(static_cast<std::uint64_t>(accepted), emitted);
+    emitted_[i] += emitted;
+    emitted_in_batch_ += emitted;
+    result_.emitted += emitted;
+    if (whole > room) {
+      ++result_.cut_rounds;
+      result_.cut_tokens += whole - room;
+    }
+    if (emitted_[i] < job_.output_tokens) {
+      running_[kept++] = i;
+      ++(accepted == counts.draft_length ? outcome.full : outcome.rejected);
+    } else {
+      ended_ps_[i] = engine_.now().ps();
+      if (job_.shrink) emitted_in_batch_ -= emitted_[i];
+    }
+  }
+  running_.resize(kept);
+  full_ = outcome.full;
+  const std::int64_t gap = (engine_.now() - last_burst_).ps();
+  last_burst_ = engine_.now();
+  if (!gaps_.empty() && gaps_.back().first == gap)
+    gaps_.back().second += outcome.batch;
+  else
+    gaps_.emplace_back(gap, outcome.batch);
+  ++result_.rounds;
+  result_.sequence_rounds += outcome.batch;
+  result_.drafted += outcome.batch * static_cast<std::uint64_t>(counts.draft_length);
+  result_.accepted += outcome.accepted;
+  return outcome;
+}
+
+void Lockstep::spend(Duration Parts::*part, Duration wall, const Priced& pass) {
+  const Duration sampling = std::min(pass.sampling, wall);
+  const Duration host = std::min(pass.host, wall - sampling);
+  result_.parts.sampling += sampling;
+  result_.parts.host += host;
+  result_.parts.*part += wall - sampling - host;
+}
+
+void Lockstep::waste(Duration block, std::uint64_t used, std::uint64_t drafted) {
+  SPECSIM_CHECK(used <= drafted, "{} of {} drafts", used, drafted);
+  if (drafted == 0) return;
+  const double share = static_cast<double>(drafted - used) / static_cast<double>(drafted);
+  result_.wasted_draft += Duration::from_ps(static_cast<double>(block.ps()) * share);
+}
+
+void Lockstep::in_vain(Duration stretch) {
+  result_.in_vain += stretch;
+  result_.wasted_draft += stretch;
+}
+
+void Lockstep::span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration) const {
+  if (timeline_ != nullptr) timeline_->span(lane, name, start, duration);
+}
+
+void Lockstep::span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration, std::uint64_t round,
+                    std::uint64_t batch, std::string_view colour) const {
+  if (timeline_ == nullptr) return;
+  timeline_->span(lane, name, start, duration,
+                  {{"round", static_cast<std::int64_t>(round)}, {"batch", static_cast<std::int64_t>(batch)}}, colour);
+}
+
+void Lockstep::span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration,
+                    const Outcome& outcome) const {
+  if (timeline_ == nullptr) return;
+  const std::uint64_t drafted = outcome.batch * static_cast<std::uint64_t>(draft_length());
+  const std::string_view colour = outcome.accepted == drafted       ? "good"
+                                  : 2 * outcome.accepted >= drafted ? "olive"
+                                  : 4 * outcome.accepted >= drafted ? "yellow"
+                                  : outcome.accepted > 0            ? "bad"
+                                                                    : "terrible";
+  timeline_->span(lane, name, start, duration,
+                  {{"round", static_cast<std::int64_t>(outcome.round)},
+                   {"accepted", static_cast<std::int64_t>(outcome.accepted)},
+                   {"batch", static_cast<std::int64_t>(outcome.batch)}},
+                  colour);
+}
+
+Result Lockstep::run() {
+  result_.events = engine_.run();
+  SPECSIM_CHECK(done(), "{} sequences did not finish", running_.size());
+  result_.fingerprint = engine_.fingerprint();
+  result_.end = Duration::from_ps(*std::max_element(ended_ps_.begin(), ended_ps_.end()));
+  SPECSIM_CHECK(result_.parts.total() == result_.end, "parts {} ps, end {} ps", result_.parts.total().ps(), result_.end.ps());
+  SPECSIM_CHECK(result_.emitted == result_.sequences * job_.output_tokens, "{} tokens of {} x {}", result_.emitted,
+                result_.sequences, job_.output_tokens);
+  result_.tokens_per_second = result_.end == Duration() ? 0.0 : static_cast<double>(result_.emitted) / result_.end.seconds();
+  result_.inter_token = spread_of(gaps_);
+  std::vector<std::pair<std::int64_t, std::uint64_t>> per_token;  // of a whole text: divided below
+  if (job_.output_tokens > 1)
+    for (const std::int64_t end : ended_ps_) per_token.emplace_back(end - result_.time_to_first_token.ps(), 1);
+  Spread& spread = result_.time_per_output_token = spread_of(per_token);
+  const double gaps = static_cast<double>(std::max<std::uint64_t>(job_.output_tokens, 2) - 1);
+  for (double* figure : {&spread.mean, &spread.p50, &spread.p90, &spread.p99}) *figure /= gaps;
+  return result_;
+}
+
+}  // namespace specsim::placement

@@ -1,0 +1,101 @@
+// What every placement keeps: the batch in lockstep, the prices of its passes, the account of time.
+#pragma once
+
+#include "sim/engine/engine.h"
+#include "sim/engine/timeline.h"
+#include "sim/placement/placement.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace specsim::placement {
+
+// A pass, or several, in whole picoseconds.
+struct Priced {
+  Duration model;
+  Duration sampling;
+  Duration host;
+  [[nodiscard]] Duration total() const { return model + sampling + host; }
+};
+Priced priced(const cost::PassTime& time, double more_host = 0.0);
+
+class Lockstep {
+ public:
+  Lockstep(const Job& job, engine::Timeline* timeline);
+  Lockstep(const Lockstep&) = delete;
+  Lockstep& operator=(const Lockstep&) = delete;
+
+ protected:
+  // What a round did, over the sequences that took part.
+  struct Outcome {
+    std::uint64_t round = 0;
+    std::uint64_t batch = 0;     // sequences that took part
+    std::uint64_t accepted = 0;  // drafts that were emitted, of all of them
+    std::uint64_t full = 0;      // sequences that go on and accepted every draft
+    std::uint64_t rejected = 0;  // sequences that go on and did not
+  };
+
+  ~Lockstep() = default;
+
+  [[nodiscard]] int draft_length() const { return job_.accepted->draft_length; }
+  [[nodiscard]] bool done() const { return running_.empty(); }
+  [[nodiscard]] std::uint64_t round() const { return result_.rounds; }
+  // Sequences that passes hold, at least 1 before the end.
+  [[nodiscard]] std::uint64_t size() const { return job_.shrink ? running_.size() : result_.sequences; }
+  // Mean tokens cached over them.
+  [[nodiscard]] double context() const;
+  // Share of them that the draft must catch up with: they accepted everything in the last round, a bonus token came after.
+  [[nodiscard]] double catch_up_share() const;
+
+  [[nodiscard]] Priced prefill_price(cost::Role role) const;
+  // A draft pass, or all of a block, over `batch` sequences whose texts are `ahead` tokens further on than what is emitted.
+  [[nodiscard]] Priced draft_pass_price(std::uint64_t batch, int index, double ahead, double extra) const;
+  [[nodiscard]] Priced draft_price(std::uint64_t batch, double ahead, double extra) const;
+  // The target's pass over draft_length + 1 tokens; with the round's overhead where there are drafts.
+  [[nodiscard]] Priced verify_price() const;
+
+  // Every sequence's first token comes now.
+  void emit_first();
+  // Every running sequence's next round ends now: its tokens come.
+  Outcome finish_round();
+
+  // `wall` went to `part`, less what of it was the pass's sampling and host.
+  void spend(Duration Parts::*part, Duration wall, const Priced& pass);
+  void spend(Duration Parts::*part, Duration wall) { result_.parts.*part += wall; }
+  // Drafting of a block of `drafted` tokens of which `used` were emitted.
+  void waste(Duration block, std::uint64_t used, std::uint64_t drafted);
+  void in_vain(Duration stretch);
+
+  [[nodiscard]] engine::Timeline::Lane lane(std::string_view name) {
+    return timeline_ != nullptr ? timeline_->lane(name) : engine::Timeline::Lane{};
+  }
+  void span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration) const;
+  void span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration, std::uint64_t round,
+            std::uint64_t batch, std::string_view colour = {}) const;
+  // Coloured by how many drafts were accepted.
+  void span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration, const Outcome& outcome) const;
+
+  // Runs the engine to the end; checks that the parts are all of it.
+  Result run();
+
+  engine::Engine engine_;
+  Result result_;
+
+ private:
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+  const Job& job_;
+  engine::Timeline* timeline_;
+  std::vector<std::uint32_t> running_;  // sequences that are not finished, in order
+  std::vector<std::uint64_t> emitted_;  // [sequence]
+  std::vector<std::int64_t> ended_ps_;  // [sequence]
+  std::uint64_t emitted_in_batch_ = 0;  // by those that passes hold
+  std::uint64_t full_ = 0;              // running sequences that accepted everything in the last round
+  SimTime last_burst_;
+  std::vector<std::pair<std::int64_t, std::uint64_t>> gaps_;  // ps between bursts, how many of them
+};
+
+}  // namespace specsim::placement

@@ -1,0 +1,170 @@
+#include "sim/engine/link.h"
+#include "sim/engine/server.h"
+#include "sim/placement/lockstep.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::placement {
+
+namespace {
+
+struct Connection {
+  Duration latency;  // one way
+  double bytes_per_second = 0.0;
+  std::uint64_t id_bytes = 4;
+  bool probabilities = false;
+  double probability_bits = 16.0;
+};
+
+// Tokens count as emitted where they are delivered, at the device that drafts.
+class NetworkRun final : public Lockstep {
+ public:
+  NetworkRun(const Job& job, engine::Timeline* timeline, const Connection& connection)
+      : Lockstep(job, timeline),
+        connection_(connection),
+        vocab_(job.vocab),
+        up_(engine_, "uplink", connection.latency, connection.bytes_per_second),
+        down_(engine_, "downlink", connection.latency, connection.bytes_per_second),
+        target_lane_(lane("target GPU")),
+        draft_lane_(lane("draft device")),
+        up_lane_(lane("uplink")),
+        down_lane_(lane("downlink")) {}
+
+  Result simulate() {
+    target_prefill_ = prefill_price(cost::Role::target);
+    draft_prefill_ = prefill_price(cost::Role::draft);
+    span(target_lane_, "prefill", SimTime(), target_prefill_.total());
+    gpu_.request(target_prefill_.total(), [this] {
+      sent_ = engine_.now();
+      bytes_ = size() * connection_.id_bytes;
+      down_.send(bytes_, [this] { first_token(); });
+    });
+    return run();
+  }
+
+ private:
+  void first_token() {
+    emit_first();
+    spend(&Parts::prefill, target_prefill_.total(), target_prefill_);
+    result_.target_busy += target_prefill_.total();
+    network(down_lane_, "first token", down_);
+    const Duration drafting = done() ? std::min(draft_prefill_.total(), engine_.now() - SimTime()) : draft_prefill_.total();
+    result_.draft_busy += drafting;
+    span(draft_lane_, "draft prefill", SimTime(), drafting);
+    if (done()) return;
+    const SimTime ready = std::max(engine_.now(), SimTime() + draft_prefill_.total());
+    spend(&Parts::prefill, ready - engine_.now());
+    engine_.schedule_at(ready, [this] { draft(); });
+  }
+  void draft() {
+    batch_ = size();
+    draft_ = draft_price(batch_, 0.0, catch_up_share());
+    verify_ = verify_price();
+    began_ = engine_.now();
+    device_.request(draft_.total(), [this] {
+      const auto length = static_cast<std::uint64_t>(draft_length());
+      const double bits = connection_.probabilities ? connection_.probability_bits * vocab_ : 0.0;
+      bytes_ = batch_ * length * connection_.id_bytes +
+               static_cast<std::uint64_t>(std::ceil(static_cast<double>(batch_ * length) * bits / 8.0));
+      sent_ = engine_.now();
+      up_.send(bytes_, [this] {
+        network(up_lane_, "drafts", up_);
+        verifying_ = engine_.now();
+        gpu_.request(verify_.total(), [this] {
+          bytes_ = 2 * batch_ * connection_.id_bytes;  // how many were accepted, and the token after them
+          sent_ = engine_.now();
+          down_.send(bytes_, [this] { finish(); });
+        });
+      });
+    });
+  }
+  void finish() {
+    const Outcome outcome = finish_round();
+    network(down_lane_, "tokens", down_);
+    spend(&Parts::draft, draft_.total(), draft_);
+    spend(&Parts::verify, verify_.total(), verify_);
+    result_.draft_busy += draft_.total();
+    result_.target_busy += verify_.total();
+    waste(draft_.total(), outcome.accepted, batch_ * static_cast<std::uint64_t>(draft_length()));
+    span(draft_lane_, "draft", began_, draft_.total(), outcome);
+    span(target_lane_, "verify", verifying_, verify_.total(), outcome);
+    if (!done()) draft();
+  }
+  // A message has arrived: the span is its transmission, its arrival comes the latency later.
+  void network(engine::Timeline::Lane lane, const char* name, const engine::Link& link) {
+    spend(&Parts::network, engine_.now() - sent_);
+    span(lane, name, sent_, link.transmission(bytes_), round(), batch_);
+  }
+
+  Connection connection_;
+  int vocab_;
+  engine::Server gpu_{engine_, "target GPU"};
+  engine::Server device_{engine_, "draft device"};
+  engine::Link up_;
+  engine::Link down_;
+  engine::Timeline::Lane target_lane_;
+  engine::Timeline::Lane draft_lane_;
+  engine::Timeline::Lane up_lane_;
+  engine::Timeline::Lane down_lane_;
+  Priced target_prefill_;
+  Priced draft_prefill_;
+  Priced draft_;
+  Priced verify_;
+  SimTime began_;
+  SimTime verifying_;
+  SimTime sent_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t batch_ = 0;
+};
+
+class Network final : public Placement {
+ public:
+  explicit Network(const Connection& connection) : connection_(connection) {}
+  [[nodiscard]] Result simulate(const Job& job, engine::Timeline* timeline) const override {
+    return NetworkRun(job, timeline, connection_).simulate();
+  }
+
+ private:
+  Connection connection_;
+};
+
+}  // namespace
+
+PlacementEntry network_placement() {
+  return {
+      {"network",
+       "the draft on a device across a network: drafts go up, accepted counts and tokens come down, round by round",
+       "",
+       {{"latency_ms", config::Type::number, {}, "one way", config::between(0, 1e6), {}},
+        {"gbit_per_second",
+         config::Type::number,
+         {},
+         "bandwidth of either direction",
+         config::Interval{0.0, 1e6, true, false},
+         {}},
+        {"send",
+         config::Type::text,
+         "ids",
+         "what goes up with each draft: its id, or the draft's whole law as well",
+         {},
+         {"ids", "probabilities"}},
+        {"id_bytes", config::Type::integer, "4", "of a token id, and of an accepted count", config::between(1, 64), {}},
+        {"probability_bits", config::Type::integer, "16", "of each of vocab probabilities a draft", config::between(1, 64), {}}},
+       "A round takes draft + verify + two latencies + the bytes of both ways over the bandwidth. Rejection sampling at the "
+       "target needs the draft's probabilities: draft_length vocab probability_bits / 8 bytes a sequence and round, unless both "
+       "sides can draw them again from ids (send: ids). Prompts are on both sides at the start; tokens count where they are "
+       "delivered, at the device."},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        Connection connection;
+        connection.latency = Duration::from_seconds(1e-3 * arguments.number("latency_ms"));
+        // Zero after a mistake that is reported.
+        connection.bytes_per_second = std::max(1.25e8 * arguments.number("gbit_per_second"), 1e-6);
+        connection.id_bytes = static_cast<std::uint64_t>(arguments.integer("id_bytes"));
+        connection.probabilities = arguments.text("send") == "probabilities";
+        connection.probability_bits = static_cast<double>(arguments.integer("probability_bits"));
+        return std::make_unique<Network>(connection);
+      }};
+}
+
+}  // namespace specsim::placement

@@ -1,0 +1,125 @@
+// Who runs where: a static batch of sequences decoded in lockstep on one GPU, on two, or across a network, in simulated time.
+//
+// Every placement does this. All sequences arrive at 0 with prompts of equal length. The target's prefill yields each sequence's
+// first token; the rest come in rounds, all sequences of the batch in the same round. A sequence leaves when it has emitted
+// output_tokens; what its last round would have added beyond is counted apart. Passes are priced by the cost model at the mean
+// of the cached tokens over the batch, which grow as tokens are emitted: prompt_tokens + emitted - 1, for the newest token
+// comes with the next pass. Times are whole picoseconds, and parts add up to the end exactly.
+#pragma once
+
+#include "sim/config/registry.h"
+#include "sim/cost/cost_model.h"
+#include "sim/engine/timeline.h"
+#include "sim/placement/accepted.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::placement {
+
+struct Job {
+  const cost::CostModel* cost = nullptr;
+  const AcceptedCounts* accepted = nullptr;  // one sequence of the batch each; its draft_length is the job's
+  std::uint64_t prompt_tokens = 1;
+  std::uint64_t output_tokens = 1;
+  int vocab = 0;       // rows of the probabilities that a network may have to carry
+  bool shrink = true;  // a finished sequence leaves the batch; else its place stays priced to the end
+};
+
+// What the time to the last token went to: at every moment one of these.
+struct Parts {
+  Duration prefill;   // of either model
+  Duration draft;     // drafting while no verification goes on
+  Duration verify;    // verification, whatever goes on beside it
+  Duration sampling;  // logits to tokens, of either
+  Duration host;      // the processor beside the GPU, of either, and of rounds
+  Duration network;   // messages on their way
+  Duration waiting;   // the target's GPU idle until a pre-drafted block is whole
+  [[nodiscard]] Duration total() const { return prefill + draft + verify + sampling + host + network + waiting; }
+};
+
+struct Spread {  // seconds; percentiles by nearest rank; NaN of nothing
+  double mean = 0.0;
+  double p50 = 0.0;
+  double p90 = 0.0;
+  double p99 = 0.0;
+};
+
+struct Result {
+  std::uint64_t sequences = 0;
+  std::uint64_t rounds = 0;           // of the batch
+  std::uint64_t sequence_rounds = 0;  // sum over sequences
+  std::uint64_t emitted = 0;          // sequences * output_tokens
+  std::uint64_t drafted = 0;          // verified drafts: draft_length a sequence and round
+  std::uint64_t accepted = 0;         // of them emitted
+  std::uint64_t cut_rounds = 0;       // last rounds that would have emitted more than was left
+  std::uint64_t cut_tokens = 0;       // by so much
+  Duration end;                       // the last token of the last sequence
+  Parts parts;
+  // Beside the parts, for drafting may go on behind verification. On one shared GPU both are busy at once.
+  Duration target_busy;
+  Duration draft_busy;
+  Duration wasted_draft;  // of drafting, the share of drafts that were not emitted, and what was drafted in vain
+  Duration in_vain;       // of it, pre-drafting for sequences that then rejected or ended
+  Duration time_to_first_token;
+  Spread time_per_output_token;  // (end - time to first token) / (output_tokens - 1), over sequences
+  Spread inter_token;            // between bursts: a round's tokens come at once and count as one
+  double tokens_per_second = 0.0;
+  std::uint64_t events = 0;
+  std::uint64_t fingerprint = 0;  // of the engine
+};
+
+class Placement {
+ public:
+  Placement() = default;
+  Placement(const Placement&) = delete;
+  Placement& operator=(const Placement&) = delete;
+  virtual ~Placement() = default;
+  // Whether a round that accepts every draft adds a token of the target's own.
+  [[nodiscard]] virtual decode::Bonus bonus() const { return decode::Bonus::emitted; }
+  // False: nothing is ever drafted.
+  [[nodiscard]] virtual bool speculates() const { return true; }
+  // The draft has a GPU of its own, which plain decoding could have for its target.
+  [[nodiscard]] virtual bool second_gpu() const { return false; }
+  // The job's counts must have been recorded with this placement's bonus(), and draft_length >= 1 unless it is plain.
+  [[nodiscard]] virtual Result simulate(const Job& job, engine::Timeline* timeline) const = 0;
+};
+
+struct PlacementEntry {
+  config::PartInfo info;
+  std::function<std::unique_ptr<Placement>(const config::Arguments&, Diagnostics&)> make;
+};
+const config::Registry<PlacementEntry>& placements();
+
+// A placement as an experiment asks for it, and the batch that it serves.
+struct Setting {
+  std::shared_ptr<const Placement> placement;
+  std::uint64_t batch = 1;
+  std::uint64_t prompt_tokens = 1;
+  std::uint64_t output_tokens = 128;
+  int vocab = 0;
+  bool shrink = true;
+};
+
+struct Comparison {
+  Result run;
+  Result plain;                          // the same batch, one token a pass
+  std::optional<Result> plain_twice;     // on two GPUs: the same with the target on both, where the cost model can price it
+  [[nodiscard]] double speedup() const;  // plain end / end
+  [[nodiscard]] std::optional<double> speedup_of_twice() const;  // plain_twice end / end
+};
+
+// Plain decoding beside the placement. At draft length 0 both are plain decoding.
+Comparison compare(const Setting& setting, const cost::CostModel& cost, const AcceptanceSource& source,
+                   engine::Timeline* timeline = nullptr);
+
+// Prices what a run may meet: the prefills, and rounds at either end of the contexts and of the batch. Throws BadInput for what
+// the cost model does not cover.
+void check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length);
+
+}  // namespace specsim::placement

@@ -1,0 +1,163 @@
+#include "sim/theory/placement.h"
+
+#include "sim/base/check.h"
+#include "sim/math/series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace specsim::theory {
+
+namespace {
+
+// P(a round emits e tokens), e = 0 .. draft_length + 1.
+std::vector<double> emitted_law(double alpha, int draft_length, bool bonus) {
+  SPECSIM_CHECK(bonus || draft_length >= 1, "draft_length {} without a bonus token", draft_length);
+  const std::vector<double> accepted = truncated_geometric(alpha, draft_length);
+  std::vector<double> law(accepted.size() + 1, 0.0);
+  for (std::size_t a = 0; a + 1 < accepted.size(); ++a) law[a + 1] += accepted[a];
+  law[accepted.size() - (bonus ? 0 : 1)] += accepted.back();
+  return law;
+}
+
+}  // namespace
+
+std::vector<double> truncated_geometric(double alpha, int draft_length) {
+  SPECSIM_CHECK(alpha >= 0.0 && alpha <= 1.0 && draft_length >= 0, "alpha {}, draft_length {}", alpha, draft_length);
+  std::vector<double> law;
+  double reached = 1.0;
+  for (int a = 0; a < draft_length; ++a) {
+    law.push_back(reached * (1.0 - alpha));
+    reached *= alpha;
+  }
+  law.push_back(reached);
+  return law;
+}
+
+double expected_minimum(std::span<const double> law, int count) {
+  math::CompensatedSum sum;
+  for (std::size_t a = 1; a < law.size(); ++a) {
+    math::CompensatedSum tail;
+    for (std::size_t b = a; b < law.size(); ++b) tail += law[b];
+    sum += std::pow(tail.value(), count);
+  }
+  return sum.value();
+}
+
+double expected_maximum(std::span<const double> law, int count) {
+  math::CompensatedSum sum;
+  math::CompensatedSum below;
+  for (std::size_t a = 1; a < law.size(); ++a) {
+    below += law[a - 1];
+    sum += 1.0 - std::pow(std::min(below.value(), 1.0), count);
+  }
+  return sum.value();
+}
+
+double tokens_per_round(double alpha, int draft_length, bool bonus) {
+  return math::geometric_sum(alpha, draft_length + (bonus ? 1 : 0));
+}
+
+std::vector<double> rounds_survival(double alpha, int draft_length, bool bonus, int tokens) {
+  SPECSIM_CHECK(tokens >= 0, "{} tokens", tokens);
+  const std::vector<double> law = emitted_law(alpha, draft_length, bonus);
+  const auto n = static_cast<std::size_t>(tokens);
+  std::vector<double> at(n, 0.0);  // P(so many tokens after r rounds), below `tokens`
+  if (n > 0) at[0] = 1.0;
+  std::vector<double> survival;
+  for (std::size_t r = 0; r <= n; ++r) {
+    math::CompensatedSum left;
+    for (const double p : at) left += p;
+    survival.push_back(left.value());
+    std::vector<double> next(n, 0.0);
+    for (std::size_t have = 0; have < n; ++have)
+      for (std::size_t e = 1; e < law.size() && have + e < n; ++e) next[have + e] += at[have] * law[e];
+    at = std::move(next);
+  }
+  return survival;
+}
+
+double expected_rounds(double alpha, int draft_length, bool bonus, int tokens) {
+  SPECSIM_CHECK(tokens >= 0, "{} tokens", tokens);
+  const std::vector<double> law = emitted_law(alpha, draft_length, bonus);
+  std::vector<double> rounds(static_cast<std::size_t>(tokens) + 1, 0.0);
+  for (std::size_t n = 1; n < rounds.size(); ++n) {
+    math::CompensatedSum sum(1.0);
+    for (std::size_t e = 1; e < std::min(law.size(), n); ++e) sum += law[e] * rounds[n - e];
+    rounds[n] = sum.value();
+  }
+  return rounds.back();
+}
+
+double expected_straggler_rounds(double alpha, int draft_length, bool bonus, int tokens, int sequences) {
+  math::CompensatedSum sum;
+  for (const double more : rounds_survival(alpha, draft_length, bonus, tokens))
+    sum += -std::expm1(sequences * std::log1p(-std::min(more, 1.0)));
+  return sum.value();
+}
+
+Overlap overlapped_round(double alpha, int draft_length, double draft, double verify, int sequences) {
+  const double full = std::pow(alpha, draft_length);
+  const double all = std::pow(full, sequences);
+  const double none = std::pow(1.0 - full, sequences);
+  const double some = 1.0 - all - none;
+  const double longer = std::max(draft, verify);
+  Overlap result;
+  result.round = all * longer + none * (verify + draft) + some * (longer + draft);
+  // Of a block that is finished, the share of those who rejected: 1 - full of the batch in the mean, and nobody's is none.
+  result.in_vain = none * std::min(draft, verify) + (1.0 - full - none) * draft;
+  result.waiting = (all + some) * (longer - verify);
+  result.tokens = sequences * tokens_per_round(alpha, draft_length, false);
+  return result;
+}
+
+double overlapped_time(double alpha, int draft_length, double draft, double verify, int tokens) {
+  const std::vector<double> law = truncated_geometric(alpha, draft_length);
+  std::vector<double> time(static_cast<std::size_t>(tokens) + 1, 0.0);
+  for (std::size_t n = 1; n < time.size(); ++n) {
+    math::CompensatedSum sum;
+    for (std::size_t a = 0; a < law.size(); ++a) {
+      const bool full = a + 1 == law.size();
+      const std::size_t emitted = full ? a : a + 1;
+      const double next = full ? std::max(draft, verify) : verify + draft;
+      sum += law[a] * (emitted >= n ? verify : next + time[n - emitted]);
+    }
+    time[n] = sum.value();
+  }
+  return time.back();
+}
+
+double shared_time(double alpha, int draft_length, double pass, double verify, int tokens) {
+  const std::vector<double> law = truncated_geometric(alpha, draft_length);
+  const double block = draft_length * pass;
+  // Half the speed each until the shorter is done, then the rest alone.
+  const double verified = block >= verify ? 2.0 * verify : verify + block;
+  const double both = verify + block;
+  // Work of the pass under way when the verification ends, once it runs alone.
+  const double under_way = block > verify ? std::ceil(verify / pass) * pass - verify : 0.0;
+  std::vector<double> time(static_cast<std::size_t>(tokens) + 1, 0.0);
+  for (std::size_t n = 1; n < time.size(); ++n) {
+    math::CompensatedSum sum;
+    for (std::size_t a = 0; a < law.size(); ++a) {
+      const bool full = a + 1 == law.size();
+      const std::size_t emitted = full ? a : a + 1;
+      const double next = full ? both : verified + under_way + block;
+      sum += law[a] * (emitted >= n ? verified : next + time[n - emitted]);
+    }
+    time[n] = sum.value();
+  }
+  return time.back();
+}
+
+double network_bytes_up(const NetworkRound& round) {
+  const double drafts = static_cast<double>(round.sequences) * round.draft_length;
+  return drafts * round.id_bytes + std::ceil(drafts * round.vocab * round.probability_bits / 8.0);
+}
+
+double network_round_seconds(const NetworkRound& round) {
+  const double down = 2.0 * round.sequences * round.id_bytes;  // a count and a token each
+  return round.draft + round.verify + 2.0 * round.latency + (network_bytes_up(round) + down) / round.bytes_per_second;
+}
+
+}  // namespace specsim::theory

@@ -1,0 +1,61 @@
+// Lockstep batches, overlap and networks in closed form or by exact recursion, from acceptance that is independent and equal
+// at every position. Written from the description of the placements, without their code.
+//
+// Times are plain numbers in any unit. A prefill and the first token that it yields are the caller's: `tokens` are those that
+// rounds emit.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace specsim::theory {
+
+// P(a round accepts exactly a drafts), a = 0 .. draft_length: alpha^a (1 - alpha), and alpha^draft_length at the end.
+[[nodiscard]] std::vector<double> truncated_geometric(double alpha, int draft_length);
+
+// Of `count` independent draws of such a law: what all of them reach, and what any of them does.
+[[nodiscard]] double expected_minimum(std::span<const double> law, int count);
+[[nodiscard]] double expected_maximum(std::span<const double> law, int count);
+
+// Tokens of a round by accepted drafts: a + 1, or with `bonus` false draft_length after full acceptance too.
+[[nodiscard]] double tokens_per_round(double alpha, int draft_length, bool bonus);
+
+// P(more than r rounds are needed for `tokens` tokens), r = 0, 1, ... to the last that is possible.
+[[nodiscard]] std::vector<double> rounds_survival(double alpha, int draft_length, bool bonus, int tokens);
+// E[rounds] of one sequence, by renewal: m(n) = 1 + sum over e of P(emitted = e) m(n - e).
+[[nodiscard]] double expected_rounds(double alpha, int draft_length, bool bonus, int tokens);
+// E[rounds] of the last of `sequences` independent ones: a lockstep batch ends with its straggler.
+[[nodiscard]] double expected_straggler_rounds(double alpha, int draft_length, bool bonus, int tokens, int sequences);
+
+// Drafting behind verification on a second GPU. `draft`, `verify`: a block and a pass, whatever the batch.
+struct Overlap {
+  double round = 0.0;    // E[time from one verification to the next]
+  double in_vain = 0.0;  // E[pre-drafting that is thrown away], a round
+  double waiting = 0.0;  // E[target idle until a pre-drafted block is whole]
+  double tokens = 0.0;   // E[emitted], of the batch
+  [[nodiscard]] double rate() const { return tokens / round; }
+};
+// A batch that never ends. Everybody accepts with probability alpha^(K B) and the next block is there; nobody with
+// (1 - alpha^K)^B, and drafting begins anew at once; in between the others' block is finished first.
+[[nodiscard]] Overlap overlapped_round(double alpha, int draft_length, double draft, double verify, int sequences);
+// One sequence to its end: E[time from the first verification's start to the last token], by recursion.
+[[nodiscard]] double overlapped_time(double alpha, int draft_length, double draft, double verify, int tokens);
+// The same on one GPU whose speed both share equally, draft_length passes of `pass` each; a pass under way runs out.
+[[nodiscard]] double shared_time(double alpha, int draft_length, double pass, double verify, int tokens);
+
+// One round across a network, and its messages.
+struct NetworkRound {
+  int sequences = 1;
+  int draft_length = 1;
+  double draft = 0.0;    // seconds
+  double verify = 0.0;   // seconds
+  double latency = 0.0;  // seconds, one way
+  double bytes_per_second = 1.0;
+  double id_bytes = 4.0;
+  double vocab = 0.0;  // 0: ids alone
+  double probability_bits = 0.0;
+};
+[[nodiscard]] double network_bytes_up(const NetworkRound& round);
+[[nodiscard]] double network_round_seconds(const NetworkRound& round);
+
+}  // namespace specsim::theory
