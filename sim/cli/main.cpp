@@ -34,6 +34,7 @@ const std::vector<Command>& commands() {
       {"check", "the same, and the verdict of theory against simulation", check_command},
       {"audit", "exact enumeration of the shipped verifier on a small vocabulary", audit_command},
       {"theory", "closed forms at given parameters, without simulating", theory_command},
+      {"pass", "what one forward pass takes on a GPU, part by part", pass_command},
       {"list", "families, transforms, context processes, drafters, verifiers, cost models, closed forms", list_command},
       {"describe", "one of them: its parameters, its law, its source (KIND/NAME)", describe_command},
       {"merge", "join the results of shards", merge_command},
