@@ -102,7 +102,11 @@ std::unique_ptr<cost::CostModel> make_model(const Setting& setting, const po::va
   const config::Arguments arguments = config::read_arguments(section, roofline.info.parameters, {}, "specsim pass", diagnostics);
   diagnostics.throw_if_any();
   std::unique_ptr<cost::CostModel> model = roofline.make(arguments, diagnostics);
-  diagnostics.throw_if_any();
+  Diagnostics once;  // the model stands for target and draft
+  std::set<std::string> seen;
+  for (const Diagnostic& mistake : diagnostics.list())
+    if (seen.insert(to_string(mistake.where) + mistake.message).second) once.add(mistake.where, mistake.message);
+  once.throw_if_any();
   return model;
 }
 
