@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -33,18 +34,22 @@ std::vector<std::string> texts(const po::variables_map& values, const std::strin
   return parts;
 }
 
-double read_count(const std::string& text, const std::string& option, double least, double most) {
+std::optional<double> as_count(const std::string& text, double least, double most) {
   double x = 0.0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (error != std::errc() || end != text.data() + text.size() || !(x >= least && x <= most) || x != std::floor(x))
-    throw BadInput({"--" + option, 0, 0},
-                   fmt::format("\"{}\", allowed: integers from {:g} to {:g} with commas between", text, least, most));
+  if (error != std::errc() || end != text.data() + text.size() || !(x >= least && x <= most) || x != std::floor(x)) return {};
   return x;
 }
 
 std::vector<double> counts(const po::variables_map& values, const std::string& option, double least, double most) {
   std::vector<double> list;
-  for (const std::string& text : texts(values, option)) list.push_back(read_count(text, option, least, most));
+  for (const std::string& text : texts(values, option)) {
+    const std::optional<double> count = as_count(text, least, most);
+    if (!count)
+      throw BadInput({"--" + option, 0, 0},
+                     fmt::format("\"{}\", allowed: integers from {:g} to {:g} with commas between", text, least, most));
+    list.push_back(*count);
+  }
   return list;
 }
 
@@ -190,9 +195,11 @@ int pass_command(const std::vector<std::string>& arguments) {
   const cost::Role role = role_name == "draft" ? cost::Role::draft : cost::Role::target;
   const bool products_only = values.count("products-only") > 0;
   const std::string& logits = values["logits"].as<std::string>();
-  const double most_logits = products_only || logits == "none" ? 0.0
-                             : logits == "all"                 ? 1e9
-                                                               : read_count(logits, "logits", 0, 1e6);
+  const std::optional<double> most_logits = products_only || logits == "none" ? 0.0
+                                            : logits == "all"                 ? 1e9
+                                                                              : as_count(logits, 0, 1e6);
+  if (!most_logits)
+    throw BadInput({"--logits", 0, 0}, fmt::format("\"{}\", allowed: all, none, or an integer from 0 to {:g}", logits, 1e6));
   const std::vector<double> tokens = counts(values, "tokens", 1, 1e6);
   const std::vector<double> batches = counts(values, "batch", 1, 1e6);
   const std::vector<double> contexts = counts(values, "context", 0, 1e7);
@@ -216,7 +223,7 @@ int pass_command(const std::vector<std::string>& arguments) {
     for (const double batch : batches) {
       for (const double context : contexts) {
         for (const double count : tokens) {
-          const cost::Pass pass{batch, count, context, std::min(count, most_logits)};
+          const cost::Pass pass{batch, count, context, std::min(count, *most_logits)};
           cost::PassTime time = model->pass(role, pass);
           if (products_only) {
             const cost::PassTime whole = time;

@@ -110,10 +110,11 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
                     fmt::format("kv_heads is {} of {} heads, allowed: at most as many as heads", shape.kv_heads, shape.heads));
   if ((shape.experts > 0.0) != (shape.experts_per_token > 0.0) || (shape.experts > 0.0) != (shape.expert_ffn > 0.0) ||
       shape.experts_per_token > shape.experts)
-    diagnostics.add(a.where("experts"),
-                    fmt::format("experts is {}, experts_per_token {} and expert_ffn {}, allowed: all three above 0 with at most "
-                                "experts per token, or none",
-                                shape.experts, shape.experts_per_token, shape.expert_ffn));
+    diagnostics.add(
+        a.where(shape.experts_per_token > shape.experts ? "experts_per_token" : "experts"),
+        fmt::format("experts is {}, experts_per_token {}, expert_ffn {}, allowed: all three above 0 with at most as many "
+                    "experts_per_token as experts, or none of them",
+                    shape.experts, shape.experts_per_token, shape.expert_ffn));
   if (std::fmod(shape.heads, shape.tensor_parallel) != 0.0)
     diagnostics.add(a.where("tensor_parallel"),
                     fmt::format("tensor_parallel is {}, allowed: a divisor of the {} heads", shape.tensor_parallel, shape.heads));

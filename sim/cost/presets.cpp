@@ -58,7 +58,15 @@ Value resolve(const std::string& kind, const Value& spec, int depth, Diagnostics
   }
   if (spec.is_scalar()) {
     if (!spec.text.ends_with(".yaml") && !spec.text.ends_with(".yml")) return find_preset(kind, spec, diagnostics);
-    Value file = config::parse_file(spec.text, diagnostics);
+    Diagnostics own;
+    Value file = config::parse_file(spec.text, own);
+    for (const Diagnostic& mistake : own.list()) {
+      if (mistake.where.line > 0)
+        diagnostics.add(mistake.where, mistake.message);
+      else
+        diagnostics.add(spec.where, fmt::format("{} {}: {}", kind, spec.text, mistake.message));
+    }
+    if (!own.empty()) return {};
     return file.find("preset") == nullptr ? file : resolve(kind, file, depth + 1, diagnostics);
   }
   if (!spec.is_map()) {

@@ -120,10 +120,10 @@ class Grid {
         const Measured& more = rows.at(further);
         const double dip = 1.0 - more.ms / row.ms;
         if (dip > kLargestDip) {
-          diagnostics.add({file_, more.line, 0},
-                          fmt::format("a {} pass takes {:g} ms at {} {:g} and {:g} ms at {:g}, allowed: a time that falls by at "
-                                      "most {:.0f} % from one {} to the next",
-                                      role_, row.ms, kAxes[a], point[a], more.ms, further[a], 100.0 * kLargestDip, kAxes[a]));
+          diagnostics.add(
+              {file_, more.line, 0},
+              fmt::format("a {} pass takes {:g} ms at {} {:g} and {:g} ms at {:g}, allowed: a dip of at most {:.0f} %", role_,
+                          row.ms, kAxes[a], point[a], more.ms, further[a], 100.0 * kLargestDip));
         } else if (dip > 0.0) {
           ++kept;
           largest = std::max(largest, dip);
@@ -131,8 +131,8 @@ class Grid {
       }
     }
     if (kept > 0)
-      warnings.push_back(fmt::format("{}: the {}'s times dip in {} places, by up to {:.1f} %; kept as measured", file_, role_,
-                                     kept, 100.0 * largest));
+      warnings.push_back(fmt::format("{}: the {}'s times dip in {} {}, by up to {:.1f} %; kept as measured", file_, role_, kept,
+                                     kept == 1 ? "place" : "places", 100.0 * largest));
   }
 
   std::string role_;
@@ -197,8 +197,8 @@ void read_rows(const std::string& file, const std::string& text, std::array<std:
       if (good &&
           (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(x[i]) || x[i] < least || x[i] > 1e9)) {
         const char* const name = i == 3 ? "ms" : kAxes[i];
-        diagnostics.add(
-            where, fmt::format("{} is {}, allowed: a number from {:g} to 1e9", name, config::quote_for_message(cell), least));
+        diagnostics.add(where, fmt::format("{} is {}, allowed: a number {} to 1e9", name, config::quote_for_message(cell),
+                                           i == 3 ? "above 0, up" : fmt::format("from {:g}", least)));
         good = false;
         ++mistakes;
       }
