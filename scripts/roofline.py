@@ -206,7 +206,8 @@ def main():
     misses = write_md(rows, out / "roofline.md")
     version = subprocess.run([specsim, "--version"], capture_output=True, text=True).stdout.strip()
     (out / "manifest.yaml").write_text(f'script: scripts/roofline.py\ncommand: "scripts/roofline.py {specsim} {out}"\nprogram: "{version}"\n'
-                                       f"data: {DATA}\nplots: scripts/plot_roofline.py\n")
+                                       f"data: {DATA}\nplots: scripts/plot_roofline.py\n"
+                                       "beside it: scripts/published_speedups.py, which writes published_speedups.csv and .md from configs/published/speedups.csv\n")
     print(f"{len(rows)} rows; goals missed on {', '.join(misses) or 'no GPU'}; see {out / 'roofline.md'}")
     return 0
 
