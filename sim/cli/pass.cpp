@@ -25,7 +25,7 @@ using config::Value;
 constexpr std::size_t kMaxPasses = 1'000'000;
 
 std::vector<std::string> texts(const po::variables_map& values, const std::string& option) {
-  const std::string& list = values[option].as<std::string>();
+  const auto& list = values[option].as<std::string>();
   std::vector<std::string> parts;
   std::istringstream stream(list);
   for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
@@ -189,12 +189,12 @@ int pass_command(const std::vector<std::string>& arguments) {
   for (const char* option : {"hardware", "model"})
     if (values.count(option) == 0)
       throw BadInput({"", 0, 0}, fmt::format("specsim pass needs --{}; specsim pass --help shows examples", option));
-  const std::string& role_name = values["role"].as<std::string>();
+  const auto& role_name = values["role"].as<std::string>();
   if (role_name != "target" && role_name != "draft")
     throw BadInput({"--role", 0, 0}, fmt::format("\"{}\", allowed: target, draft", role_name));
   const cost::Role role = role_name == "draft" ? cost::Role::draft : cost::Role::target;
   const bool products_only = values.count("products-only") > 0;
-  const std::string& logits = values["logits"].as<std::string>();
+  const auto& logits = values["logits"].as<std::string>();
   const std::optional<double> most_logits = products_only || logits == "none" ? 0.0
                                             : logits == "all"                 ? 1e9
                                                                               : as_count(logits, 0, 1e6);
