@@ -36,7 +36,7 @@ def points(axes, x, y, se, colour, label=None, size=3.2):
     return axes.errorbar(x, y, yerr=[Z95 * s for s in se], fmt="o", markersize=size, color=colour, elinewidth=0.9, label=label, linestyle="none")
 
 
-def save(figure, path):
-    figure.savefig(path, metadata={"Software": None})
+def save(figure, path, **how):
+    figure.savefig(path, metadata={"Software": None}, **how)
     plt.close(figure)
     print(f"wrote {Path(path)}")

@@ -49,7 +49,7 @@ class Duration {
   [[nodiscard]] constexpr std::int64_t ps() const { return ps_; }
   [[nodiscard]] constexpr double seconds() const { return static_cast<double>(ps_) / 1e12; }
 
-  friend constexpr auto operator<=>(Duration, Duration) = default;
+  friend constexpr auto operator<=>(Duration, Duration) = default;  // NOLINT(modernize-use-nullptr): misread by clang-tidy 14
   friend constexpr Duration operator+(Duration a, Duration b) { return Duration(detail::sum_ps(a.ps_, b.ps_)); }
   friend constexpr Duration operator-(Duration a, Duration b) { return from_ps(a.ps_ - b.ps_); }
   constexpr Duration& operator+=(Duration other) { return *this = *this + other; }
@@ -69,7 +69,7 @@ class SimTime {
   [[nodiscard]] constexpr std::int64_t ps() const { return ps_; }
   [[nodiscard]] constexpr double seconds() const { return static_cast<double>(ps_) / 1e12; }
 
-  friend constexpr auto operator<=>(SimTime, SimTime) = default;
+  friend constexpr auto operator<=>(SimTime, SimTime) = default;  // NOLINT(modernize-use-nullptr): misread by clang-tidy 14
   friend constexpr SimTime operator+(SimTime a, Duration b) { return SimTime(detail::sum_ps(a.ps_, b.ps())); }
   friend constexpr Duration operator-(SimTime a, SimTime b) { return Duration::from_ps(a.ps_ - b.ps_); }
 

@@ -22,8 +22,10 @@ namespace {
 
 }  // namespace
 
-WholeFileWriter::WholeFileWriter(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
-  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+WholeFileWriter::WholeFileWriter(std::string path)
+    : path_(std::move(path)),
+      temporary_(path_ + ".part"),
+      file_(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
   if (file_ < 0) fail(temporary_, "cannot be written", errno);
   remains_ = true;
 }

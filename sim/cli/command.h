@@ -16,6 +16,7 @@ struct Command {
 int run_command(const std::vector<std::string>& arguments);
 int check_command(const std::vector<std::string>& arguments);
 int audit_command(const std::vector<std::string>& arguments);
+int plan_command(const std::vector<std::string>& arguments);
 int theory_command(const std::vector<std::string>& arguments);
 int pass_command(const std::vector<std::string>& arguments);
 int list_command(const std::vector<std::string>& arguments);

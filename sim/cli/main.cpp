@@ -33,9 +33,10 @@ const std::vector<Command>& commands() {
       {"run", "simulate the cells of one or more configs; table, data.csv, manifest.yaml", run_command},
       {"check", "the same, and the verdict of theory against simulation", check_command},
       {"audit", "exact enumeration of the shipped verifier on a small vocabulary", audit_command},
+      {"plan", "the best draft length on a GPU, break-even points, and when not to speculate", plan_command},
       {"theory", "closed forms at given parameters, without simulating", theory_command},
       {"pass", "what one forward pass takes on a GPU, part by part", pass_command},
-      {"list", "families, transforms, context processes, drafters, verifiers, cost models, closed forms", list_command},
+      {"list", "families, context processes, verifiers, cost models, GPUs, models, closed forms", list_command},
       {"describe", "one of them: its parameters, its law, its source (KIND/NAME)", describe_command},
       {"merge", "join the results of shards", merge_command},
       {"reference", "all of them as one page (configs/REFERENCE.md)", reference_command}};

@@ -65,9 +65,8 @@ std::vector<Diagnostic> by_place(std::vector<Diagnostic> list) {
 
 }  // namespace
 
-std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
-                                                     const std::string& seed) {
-  Diagnostics diagnostics;
+std::vector<experiment::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
+                                                 Diagnostics& diagnostics) {
   std::vector<experiment::Override> overrides;
   for (const std::string& set : sets) {
     const std::size_t equals = set.find('=');
@@ -78,6 +77,13 @@ std::vector<experiment::Experiment> read_experiments(const std::vector<std::stri
       overrides.push_back({set.substr(0, equals), set.substr(equals + 1), "--set " + set.substr(0, equals)});
   }
   if (!seed.empty()) overrides.push_back({"seed", seed, "--seed"});
+  return overrides;
+}
+
+std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
+                                                     const std::string& seed) {
+  Diagnostics diagnostics;
+  const std::vector<experiment::Override> overrides = read_overrides(sets, seed, diagnostics);
   std::vector<experiment::Experiment> experiments;
   for (const std::string& file : files) {
     experiments.push_back(experiment::read_experiment(file, overrides, diagnostics));

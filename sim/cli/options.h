@@ -17,6 +17,10 @@ bool parse(const std::vector<std::string>& arguments, const boost::program_optio
            const std::string& positional, const std::string& usage, const std::string& examples,
            boost::program_options::variables_map& values);
 
+// PATH=VALUE texts and a seed ("": none) as changes to a config.
+std::vector<experiment::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
+                                                 Diagnostics& diagnostics);
+
 // Reads every config with its --set and --seed ("": none); throws BadInput with all mistakes, in the order of their places.
 std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
                                                      const std::string& seed);

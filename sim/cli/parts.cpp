@@ -2,6 +2,9 @@
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/hardware.h"
+#include "sim/cost/model_shape.h"
+#include "sim/cost/presets.h"
 #include "sim/draft/drafter.h"
 #include "sim/experiment/results.h"
 #include "sim/families/context.h"
@@ -37,8 +40,52 @@ const std::vector<std::pair<std::string, std::string>>& kinds() {
       {"drafter", "decode.drafter: {kind: NAME, ...}"},
       {"verifier", "decode.verifier: NAME"},
       {"cost", "cost: {model: NAME, ...}"},
+      {"hardware", "cost: {model: roofline, hardware: NAME, ...}"},
+      {"model", "cost: {model: roofline, target: NAME, draft: NAME, ...}"},
       {"closed_form", "theory: {name: NAME}"}};
   return list;
+}
+
+// A preset's figures, worked out.
+Part preset_part(const cost::Preset& preset) {
+  Diagnostics diagnostics;
+  const config::Value value = config::parse_text(preset.text, preset.path, diagnostics);
+  Part part{preset.kind, {preset.name, "", "", {}, ""}, ""};
+  if (std::string(preset.kind) == "model") {
+    const cost::ModelShape shape = cost::read_model(value, preset.name, diagnostics);
+    part.info.summary =
+        fmt::format("{:.3f}B parameters, {:.2f} GB in 16 bits, {:.1f} kB of KV per token", 1e-9 * shape.total_parameters(),
+                    1e-9 * shape.weight_bytes(), 1e-3 * shape.kv_bytes_per_token());
+    part.info.notes = fmt::format(
+        "{} layers of width {}, {} heads, {} of keys and values, {} wide, feed-forward {}{}, vocabulary {}{}. {:.3f}B parameters "
+        "in the "
+        "layers.",
+        shape.layers, shape.hidden, shape.heads, shape.kv_heads, shape.head_dim,
+        shape.experts > 0.0 ? fmt::format("{} of {} experts of {}", shape.experts_per_token, shape.experts, shape.expert_ffn)
+                            : fmt::format("{}", shape.ffn),
+        shape.gated ? " gated" : "", shape.vocab,
+        shape.shares_lm_head    ? ", embeddings and LM head shared with the target"
+        : shape.tied_embeddings ? ", tied"
+                                : "",
+        1e-9 * shape.layer_parameters());
+    part.mark = shape.unverified ? "unverified" : "";
+  } else {
+    const cost::Hardware hardware = cost::read_hardware(value, diagnostics);
+    part.info.summary = fmt::format("{}: {:.0f} GB at {:.0f} GB/s, {:.0f} TFLOP/s dense bf16", hardware.name,
+                                    1e-9 * hardware.memory_bytes, 1e-9 * hardware.bandwidth, 1e-12 * hardware.flops);
+    const cost::Calibration& c = hardware.calibration;
+    part.info.notes = fmt::format(
+        "{} multiprocessors; to a peer {:.0f} GB/s and {:g} us. A decode step turns compute-bound near {:.0f} rows. Matrix "
+        "products reach "
+        "{:.1f} % of the bandwidth, operands arrive at {:.1f} TB/s, each product takes {:.1f} us beside.",
+        hardware.multiprocessors, 1e-9 * hardware.link_bandwidth, 1e6 * hardware.link_latency,
+        hardware.flops / (hardware.bandwidth * c.memory_efficiency), 100.0 * c.memory_efficiency, c.feed_tb_per_s, c.kernel_us);
+    if (const config::Value* source = config::find_path(value, "calibration.source")) part.info.paper = source->text;
+    part.mark = hardware.unverified ? "unverified" : "";
+  }
+  if (const config::Value* source = value.find("source")) part.info.paper = source->text;
+  diagnostics.throw_if_any();
+  return part;
 }
 
 std::vector<Part> all_parts() {
@@ -51,6 +98,7 @@ std::vector<Part> all_parts() {
   add(parts, "verifier", verify::verifiers(),
       [](const verify::VerifierEntry& entry) { return std::string(entry.lossless ? "lossless" : "not lossless"); });
   add(parts, "cost", cost::cost_models(), plain);
+  for (const cost::Preset& preset : cost::presets()) parts.push_back(preset_part(preset));
   for (const theory::ClosedForm& form : theory::closed_forms())
     parts.push_back(
         {"closed_form",
@@ -141,7 +189,7 @@ int list_command(const std::vector<std::string>& arguments) {
 int describe_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
   if (!parse(arguments, po::options_description(), "part", "specsim describe KIND/NAME...",
-             "  specsim describe verifier/token\n  specsim describe family/zipf\n", values))
+             "  specsim describe verifier/token\n  specsim describe model/llama-3.1-8b hardware/h100-sxm\n", values))
     return 0;
   if (values.count("part") == 0) throw BadInput({"", 0, 0}, "specsim describe needs KIND/NAME, as specsim list prints them");
   const std::vector<Part> parts = all_parts();

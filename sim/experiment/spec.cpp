@@ -237,7 +237,10 @@ void check_memory(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
                               which, least->workload.batch, least->workload.context, of_least.to_text()));
 }
 
-Cell read_cell(const Value& config, Diagnostics& diagnostics) {
+// Cost models by their section: cells of a sweep share them, and what they keep of earlier passes.
+using CostModels = std::map<std::string, std::shared_ptr<cost::CostModel>>;
+
+Cell read_cell(const Value& config, CostModels& cost_models, Diagnostics& diagnostics) {
   Cell cell;
   cell.config = config;
   const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "the config", diagnostics);
@@ -264,9 +267,13 @@ Cell read_cell(const Value& config, Diagnostics& diagnostics) {
   const config::Arguments workload =
       config::read_arguments(top.value("workload"), workload_parameters(), {}, "workload", diagnostics);
   cell.workload = {static_cast<double>(workload.integer("batch")), static_cast<double>(workload.integer("context"))};
-  config::Arguments cost;
-  if (const cost::CostEntry* entry = choose(cost::cost_models(), top.value("cost"), "model", "cost", {}, cost, diagnostics))
-    cell.cost = entry->make(cost, diagnostics);
+  std::shared_ptr<cost::CostModel>& model = cost_models[config::to_canonical_text(top.value("cost"))];
+  if (model == nullptr) {
+    config::Arguments cost;
+    if (const cost::CostEntry* entry = choose(cost::cost_models(), top.value("cost"), "model", "cost", {}, cost, diagnostics))
+      model = entry->make(cost, diagnostics);
+  }
+  cell.cost = model;
   if (diagnostics.empty() && cell.cost != nullptr) check_cost(cell, diagnostics);
 
   const config::Arguments theory = config::read_arguments(top.value("theory"), theory_parameters(), {}, "theory", diagnostics);
@@ -445,6 +452,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
     experiment.axes.insert(experiment.axes.end(), axis.paths.begin(), axis.paths.end());
   }
   std::set<std::string> reported;
+  CostModels cost_models;
   for (std::size_t index = 0; index < count; ++index) {
     Diagnostics own;
     Value cell_config = config;
@@ -463,7 +471,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
       }
     }
     Cell cell;
-    if (own.empty()) cell = read_cell(cell_config, own);
+    if (own.empty()) cell = read_cell(cell_config, cost_models, own);
     cell.index = index;
     cell.axes = std::move(values);
     for (const Diagnostic& diagnostic : own.list())

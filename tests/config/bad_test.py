@@ -22,7 +22,7 @@ CONFIG = "tests/config/good/zeros.yaml"
 
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --help"
-COMMANDS = "run, check, audit, theory, pass, list, describe, merge, reference"
+COMMANDS = "run, check, audit, plan, theory, pass, list, describe, merge, reference"
 GPUS = ("a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, "
         "or the path of a .yaml file")
 PASS = ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"]
@@ -91,7 +91,7 @@ LINES = [
     (["chekc"], f'specsim: unknown command "chekc", did you mean "check"? allowed: {COMMANDS}'),
     (["simulate"], f'specsim: unknown command "simulate", allowed: {COMMANDS}'),
     (["list", "familys"], 'unknown kind "familys", did you mean "family"? '
-                          "allowed: family, transform, context, drafter, verifier, cost, closed_form"),
+                          "allowed: family, transform, context, drafter, verifier, cost, hardware, model, closed_form"),
     (["describe"], "specsim describe needs KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
                                     "allowed: what specsim list prints, as KIND/NAME"),
@@ -103,6 +103,28 @@ LINES = [
     (["theory", "--alpha", "1.1"], "--alpha: 1.1, allowed: a number in [0, 1]"),
     (["theory", "--alpha", "nan"], "--alpha: nan, allowed: a number in [0, 1]"),
     (["theory", "--alpha", "0.5", "--draft-length", "65"], "--draft-length: 65, allowed: 0 to 64"),
+    # plan
+    (["plan"], "specsim plan needs a config, whose laws say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
+     "--mean-acceptance-length, --trace; specsim plan --help shows examples"),
+    (["plan", "--alpha", "1.5"], '--alpha: "1.5", allowed: a number in [0, 1]'),
+    (["plan", "--alpha", "0.5", "--trace", "x"], "--trace: given together with --alpha, allowed: one figure of acceptance"),
+    (["plan", "--alpha", "0.5", "--hardware", "h100"],
+     '--set cost.hardware:1:1: unknown hardware "h100", did you mean "h100-pcie"? allowed: a100-40gb-sxm, a100-80gb-pcie, '
+     "a100-80gb-sxm, a10g, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, or the path of a .yaml file"),
+    (["plan", "--position-rates", "0.5,0.7"],
+     "--position-rates: 0.7 after 0.5, allowed: rates of all rounds, which cannot rise from one position to the next; rates given that "
+     "a position is reached go into --conditional-rates"),
+    (["plan", "--position-rates", "0.5,,0.4"], '--position-rates: "", allowed: a number in [0, 1]'),
+    (["plan", "--mean-acceptance-length", "3"],
+     "--at-draft-length: allowed with --mean-acceptance-length, which needs it: the draft length that it was measured at"),
+    (["plan", "--mean-acceptance-length", "9", "--at-draft-length", "4"],
+     "--mean-acceptance-length: 9, allowed at draft length 4: 1 to 5 (the target's own token is counted)"),
+    (["plan", "--trace", "no.jsonl"], "--trace: no.jsonl: cannot be read: No such file or directory, allowed: a readable JSONL file"),
+    (["plan", "--alpha", "0.5", "--longest", "65"], '--longest: "65", allowed: a number in [1, 64]'),
+    (["plan", "--alpha", "0.5", "--batch", "0"], "--set workload.batch:1:1: batch is 0, allowed: an integer in [1, 1000000]"),
+    (["plan", "--alpha", "0.5", "--engine", "tgi"], '--set cost.engine:1:1: engine is "tgi", allowed: bare, vllm, eager'),
+    (["plan", CONFIG, "--tensor-parallel", "2"],
+     "--tensor-parallel: given with a config but without --target, allowed: with it, or cost.target.tensor_parallel"),
     (["theory", "--alpha", "0.5", "--cost-ratio", "-1"], "--cost-ratio: -1, allowed: at least 0"),
     (["theory", "--alpha", "0.5", "--target-to-draft-ratio", "0"], "--target-to-draft-ratio: 0, allowed: above 0"),
     (["theory", "--alpha", "0.5", "--cost-ratio", "0.1", "--target-to-draft-ratio", "10"],

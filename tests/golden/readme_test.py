@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""README.md shows what results/ holds: the claims table and the quickstart's table. --update puts them in."""
+"""README.md shows what results/ holds: the claims table; and what the quickstart and the worked plan print. --update puts them in."""
 import re
 import subprocess
 import os
@@ -7,6 +7,17 @@ import sys
 from pathlib import Path
 
 README = Path("README.md")
+
+
+PLAN = ["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-70b", "--tensor-parallel", "4", "--draft", "llama-3.2-1b", "--position-rates",
+        "0.723,0.455,0.291,0.16", "--batch", "16", "--context", "4096", "--longest", "8"]
+
+
+def printed(*arguments):
+    run = subprocess.run([os.environ["SPECSIM"], *arguments], capture_output=True, text=True)
+    if run.returncode != 0:
+        sys.exit(run.stdout + run.stderr)
+    return run.stdout
 
 
 def between(text, name, content):
@@ -19,11 +30,9 @@ def between(text, name, content):
 def main():
     text = README.read_text()
     claims = Path("results/claims/claims.md").read_text()
-    run = subprocess.run([os.environ["SPECSIM"], "check", "configs/quickstart.yaml"], capture_output=True, text=True)
-    if run.returncode != 0:
-        sys.exit(run.stdout + run.stderr)
     wanted = between(text, "claims", "\n" + claims + "\n")
-    wanted = between(wanted, "quickstart", "```\n$ build/specsim check configs/quickstart.yaml\n" + run.stdout + "```\n")
+    wanted = between(wanted, "quickstart", "```\n$ build/specsim check configs/quickstart.yaml\n" + printed("check", "configs/quickstart.yaml") + "```\n")
+    wanted = between(wanted, "plan", "```\n$ build/specsim " + " ".join(PLAN) + "\n" + printed(*PLAN) + "```\n")
     if "--update" in sys.argv:
         README.write_text(wanted)
     elif wanted != text:

@@ -63,7 +63,7 @@ cp "$scratch/out" "$scratch/all"
 for kind in $kinds; do
   runs list "$kind" || continue
   cat "$scratch/out" >>"$scratch/pieces"
-  names=$(sed -n 's/^  \([a-z_0-9]*\) .*/\1/p' "$scratch/out")
+  names=$(sed -n 's/^  \([a-z_0-9.-]*\) .*/\1/p' "$scratch/out")
   [[ -n $names ]] || problem "specsim list $kind lists nothing"
   for name in $names; do
     runs describe "$kind/$name" || continue

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+"""What specsim plan --out DIR wrote, as pictures: plan.png (by draft length, and where a round's time goes) and map.png (where
+speculation pays, over batch, context and alpha).
+
+usage: scripts/plot_plan.py DIR
+"""
+import sys
+from pathlib import Path
+
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.patches import Patch
+from plot_style import COLOURS, plt, read, save
+
+REGIMES = {"low_acceptance": ("draft is wrong too often", "#cc79a7"), "expensive_draft": ("drafting costs too much", "#8c6d00"),
+           "compute_bound": ("verification is compute-bound", "#d55e00")}
+
+
+def draw_plan(folder):
+    rows = [row for row in read(folder / "plan.csv") if row["cell"] == 0]
+    lengths = [row["draft_length"] for row in rows]
+    figure, panels = plt.subplots(1, 3, figsize=(11.4, 3.6))
+    panels[0].plot(lengths, [row["speedup"] for row in rows], "o-", markersize=3.5, color=COLOURS[0], label="speedup")
+    panels[0].plot(lengths, [row["tokens_per_round"] for row in rows], "--", color=COLOURS[1], label="tokens per round (ideal)")
+    panels[0].axhline(1, color="#888888", linewidth=0.8)
+    best = next(row for row in rows if row["best"] == 1)
+    note = f"best: {best['speedup']:.2f}x at {best['draft_length']:.0f}" if best["draft_length"] > 0 else "do not speculate"
+    panels[0].annotate(note, (best["draft_length"], best["speedup"]), xytext=(6, -34), textcoords="offset points",
+                       arrowprops={"arrowstyle": "-", "color": "#888888", "shrinkB": 4})
+    panels[0].set(xlabel="draft length", title="speedup over plain decoding")
+    panels[0].legend()
+    bottom = [0.0] * len(rows)
+    for name, label, colour in (("verify_ms", "verification", COLOURS[0]), ("draft_ms", "draft passes", COLOURS[3]),
+                                ("overhead_ms", "outside passes", COLOURS[4])):
+        values = [row[name] for row in rows]
+        if any(values):
+            panels[1].bar(lengths, values, bottom=bottom, color=colour, label=label, width=0.75)
+        bottom = [b + v for b, v in zip(bottom, values)]
+    panels[1].set(xlabel="draft length", title="time of a round, ms")
+    panels[1].legend(loc="upper left")
+    steps = [row for row in read(folder / "waterfall.csv") if row["cell"] == 0]
+    total = sum(row["ms"] for row in steps)
+    steps = steps[:1] + [row for row in steps[1:] if abs(row["ms"]) >= 5e-4 * total]
+    before = steps[0]["speedup_after"]
+    labels = ["tokens per round"] + [row["step"] for row in steps[1:]] + ["speedup"]
+    panels[2].barh(0, before, color=COLOURS[1])
+    panels[2].text(before, 0, f" {before:.2f}", va="center")
+    for at, row in enumerate(steps[1:], 1):
+        after = row["speedup_after"]
+        panels[2].barh(at, before - after, left=after, color=COLOURS[3] if before > after else COLOURS[2])
+        panels[2].text(max(before, after), at, f" {after - before:+.3f}", va="center")
+        before = after
+    panels[2].barh(len(steps), before, color=COLOURS[0])
+    panels[2].text(before, len(steps), f" {before:.2f}", va="center")
+    panels[2].set(yticks=range(len(labels)), yticklabels=labels, title="from ideal to achieved", xlim=(0, 1.2 * steps[0]["speedup_after"]))
+    panels[2].invert_yaxis()
+    panels[2].grid(axis="y", visible=False)
+    save(figure, folder / "plan.png")
+
+
+def draw_map(folder):
+    rows = read(folder / "map.csv")
+    alphas = sorted({row["alpha"] for row in rows})
+    batches = sorted({row["batch"] for row in rows})
+    contexts = sorted({row["context"] for row in rows})
+    shown = [min(alphas, key=lambda a: abs(a - wanted)) for wanted in (0.3, 0.5, 0.7, 0.9)]
+    cell = {(row["alpha"], row["batch"], row["context"]): row for row in rows}
+    top = max([row["speedup"] for row in rows if row["fits"] == 1 and row["alpha"] in shown] + [1.2])
+    edges = [1 + (top - 1) * i / 9 for i in range(10)]
+    greens = plt.get_cmap("YlGnBu")(([0.1 + 0.08 * i for i in range(9)]))
+    colours, norm = ListedColormap(greens), BoundaryNorm(edges, 9)
+    figure, panels = plt.subplots(1, 4, figsize=(12.6, 3.9), sharey=True)
+    used = set()
+    for axes, alpha in zip(panels, shown):
+        axes.grid(visible=False)
+        for x, batch in enumerate(batches):
+            for y, context in enumerate(contexts):
+                row = cell[alpha, batch, context]
+                text = ""
+                if row["fits"] == 0:
+                    colour = "#eeeeee"
+                    used.add("none")
+                elif row["best_draft_length"] == 0:
+                    used.add(row["regime"])
+                    colour, text = REGIMES[row["regime"]][1], "x"
+                else:
+                    colour = colours(norm(row["speedup"]))
+                    text = f"{row['best_draft_length']:.0f}"
+                axes.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, linewidth=0))
+                light = row["fits"] == 1 and row["best_draft_length"] > 0 and norm(row["speedup"]) < 5
+                axes.text(x, y, text, ha="center", va="center", fontsize=7, color="#222222" if light else "white")
+        axes.set(xlim=(-0.5, len(batches) - 0.5), ylim=(-0.5, len(contexts) - 0.5), title=f"alpha {alpha:.2f}", xlabel="batch",
+                 xticks=range(len(batches)), xticklabels=[f"{b:.0f}" for b in batches], yticks=range(len(contexts)),
+                 yticklabels=[f"{c / 1024:g}k" if c >= 1024 else f"{c:.0f}" for c in contexts])
+        axes.tick_params(axis="x", labelsize=7)
+    panels[0].set_ylabel("context")
+    bar = figure.colorbar(plt.cm.ScalarMappable(norm=norm, cmap=colours), ax=panels, pad=0.01, format="%.2f")
+    bar.set_label("speedup at the best draft length (the number)")
+    handles = [Patch(color=colour, label=f"x: {label}") for name, (label, colour) in REGIMES.items() if name in used]
+    if "none" in used:
+        handles.append(Patch(color="#eeeeee", label="does not fit, or not covered"))
+    if handles:
+        figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.45, 0.0), ncol=4)
+    save(figure, folder / "map.png", bbox_inches="tight")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    folder = Path(sys.argv[1])
+    draw_plan(folder)
+    if (folder / "map.csv").exists():
+        draw_map(folder)
+
+
+if __name__ == "__main__":
+    main()

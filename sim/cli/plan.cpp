@@ -1,0 +1,453 @@
+// specsim plan: which draft length, when not to speculate, and the flags to start a server with.
+#include "sim/base/whole_file.h"
+#include "sim/cli/command.h"
+#include "sim/cli/options.h"
+#include "sim/experiment/manifest.h"
+#include "sim/experiment/planner.h"
+#include "sim/experiment/results.h"
+#include "specsim_version.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+using experiment::AcceptanceCurve;
+using experiment::MapCell;
+using experiment::Plan;
+using experiment::PlanPoint;
+
+// What a plan without a config starts from.
+constexpr const char* kBase = R"(experiment: plan
+pair: {vocab: 2, target: {family: uniform}, draft: {family: uniform}}
+decode: {drafter: {kind: chain, draft_length: 1}}
+cost: {model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}
+workload: {batch: 1, context: 2048}
+)";
+
+constexpr std::uint64_t kDefaultRounds = 200000;
+
+double read_number(const std::string& text, const std::string& option, double low, double high) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(value >= low && value <= high))
+    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: a number in [{:g}, {:g}]", text, low, high));
+  return value;
+}
+
+std::vector<double> read_list(const std::string& text, const std::string& option, double low, double high) {
+  std::vector<double> values;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) values.push_back(read_number(part, option, low, high));
+  if (values.empty()) throw BadInput({option, 0, 0}, "\"\", allowed: numbers with commas between");
+  return values;
+}
+
+class Options {
+ public:
+  explicit Options(const po::variables_map& values) : values_(&values) {}
+  [[nodiscard]] bool has(const char* name) const { return values_->count(name) > 0; }
+  [[nodiscard]] std::string text(const char* name) const { return (*values_)[name].as<std::string>(); }
+  [[nodiscard]] std::vector<std::string> texts(const char* name) const {
+    return has(name) ? (*values_)[name].as<std::vector<std::string>>() : std::vector<std::string>{};
+  }
+
+ private:
+  const po::variables_map* values_;
+};
+
+// The acceptance that options state; nothing where the config's laws are to say it.
+bool stated_acceptance(const Options& options, int longest, AcceptanceCurve& curve) {
+  std::vector<std::string> given;
+  for (const char* name : {"alpha", "position-rates", "conditional-rates", "mean-acceptance-length", "trace"})
+    if (options.has(name)) given.push_back(std::string("--") + name);
+  if (given.size() > 1)
+    throw BadInput({given[1], 0, 0}, fmt::format("given together with {}, allowed: one figure of acceptance", given[0]));
+  if (options.has("at-draft-length") != options.has("mean-acceptance-length"))
+    throw BadInput({"--at-draft-length", 0, 0},
+                   "allowed with --mean-acceptance-length, which needs it: the draft length that it was measured at");
+  if (options.has("alpha"))
+    curve = experiment::constant_acceptance(read_number(options.text("alpha"), "--alpha", 0.0, 1.0), longest);
+  else if (options.has("position-rates"))
+    curve =
+        experiment::unconditional_acceptance(read_list(options.text("position-rates"), "--position-rates", 0.0, 1.0), longest);
+  else if (options.has("conditional-rates"))
+    curve = experiment::conditional_acceptance(read_list(options.text("conditional-rates"), "--conditional-rates", 0.0, 1.0),
+                                               longest);
+  else if (options.has("mean-acceptance-length"))
+    curve = experiment::length_acceptance(
+        read_number(options.text("mean-acceptance-length"), "--mean-acceptance-length", 1.0, kMaxDraftLength + 1.0),
+        static_cast<int>(read_number(options.text("at-draft-length"), "--at-draft-length", 1.0, kMaxDraftLength)), longest);
+  else if (options.has("trace"))
+    curve = experiment::trace_acceptance(options.text("trace"), longest);
+  return !given.empty();
+}
+
+std::string spec_name(const config::Value& config, const char* path) {
+  const config::Value* value = config::find_path(config, path);
+  if (value == nullptr) return "";
+  if (value->is_scalar()) return value->text;
+  for (const char* key : {"preset", "name"})
+    if (const config::Value* name = value->find(key)) return name->text;
+  return "custom";
+}
+
+std::string gain(double speedup) { return speedup > 0.0 ? fmt::format("{:.2f}x", speedup) : "-"; }
+
+void print_points(const Plan& plan, bool in_seconds) {
+  const double unit = in_seconds ? 1e3 : 1.0;
+  const char* const ms = in_seconds ? " ms" : "";
+  fmt::print("\n{:>12}  {:>12}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>8}\n", "draft_length", "tokens/round",
+             fmt::format("draft{}", ms), fmt::format("verify{}", ms), fmt::format("other{}", ms), fmt::format("round{}", ms),
+             in_seconds ? "tokens/s" : "-", "speedup");
+  for (const PlanPoint& p : plan.points)
+    fmt::print("{:>12}  {:>12.4f}  {:>10.4f}  {:>10.4f}  {:>10.4f}  {:>10.4f}  {:>10}  {:>8.4f}{}\n", p.draft_length,
+               p.tokens_per_round, unit * p.time.draft.total(), unit * p.time.verify.total(), unit * p.time.overhead,
+               unit * p.time.total(), in_seconds ? fmt::format("{:.1f}", p.tokens_per_second) : "-", p.speedup,
+               p.draft_length == plan.best ? "  <- best" : "");
+}
+
+void print_margins(const Plan& plan) {
+  for (const experiment::Margin& margin : plan.margins)
+    fmt::print("  {:+.4f}{} over {}\n", margin.margin,
+               std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, paired)", margin.half_width),
+               margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
+}
+
+// The first value of `grid` at which the best draft length loses; the table of what is best on the way.
+void print_scan(const std::string& axis, const std::vector<double>& grid, const std::function<cost::Workload(double)>& at,
+                const cost::CostModel& cost, const AcceptanceCurve& curve) {
+  std::vector<std::string> cells;
+  std::string loses;
+  bool refused = false;
+  double last = 0.0;
+  for (const double x : grid) {
+    const auto memory = cost.ledger(at(x), 2);
+    if (memory && !memory->fits()) {
+      refused = true;
+      break;
+    }
+    try {
+      const Plan plan = experiment::make_plan(cost, at(x), curve);
+      cells.push_back(plan.best > 0 ? fmt::format("{:g}: {} ({})", x, plan.best, gain(plan.best_point().speedup))
+                                    : fmt::format("{:g}: none", x));
+      if (plan.best == 0 && loses.empty()) loses = fmt::format("{:g}", x);
+    } catch (const BadInput&) {  // beyond a table's edge
+      refused = true;
+      break;
+    }
+    last = x;
+  }
+  fmt::print("best draft length by {}: {}{}\n", axis, fmt::join(cells, ", "),
+             refused ? "; beyond: does not fit, or not covered" : "");
+  fmt::print("  {}\n", !loses.empty() ? fmt::format("speculation starts to lose at {} {}", axis, loses)
+                                      : fmt::format("speculation pays up to {} {:g}", axis, last));
+}
+
+void print_flags(const Plan& plan, const std::string& draft) {
+  if (plan.best == 0) return;
+  fmt::print("start a server with\n");
+  fmt::print("  vLLM       --speculative-config '{{\"model\": \"{}\", \"num_speculative_tokens\": {}}}'\n", draft, plan.best);
+  fmt::print(
+      "  SGLang     --speculative-algorithm STANDALONE --speculative-draft-model-path {} --speculative-num-steps {} "
+      "--speculative-eagle-topk 1 --speculative-num-draft-tokens {}\n",
+      draft, plan.best, plan.best + 1);
+  fmt::print("  llama.cpp  --model-draft {}.gguf --draft-max {} --draft-min {}\n", draft, plan.best, plan.best);
+}
+
+// Speedup of the best draft length when the parts of time that `faster` names shrink by a tenth.
+double speedup_with(const PlanPoint& point, bool bandwidth) {
+  const auto scaled = [&](const cost::PassTime& t) {
+    const double reading = t.weights + t.kv + t.launch + t.sampling;
+    return bandwidth ? t.total() - reading * (1.0 - 1.0 / 1.1) : t.total() + 0.1 * t.host;
+  };
+  const double overhead = bandwidth ? point.time.overhead : 1.1 * point.time.overhead;
+  return point.tokens_per_round * scaled(point.time.plain) / (scaled(point.time.draft) + scaled(point.time.verify) + overhead);
+}
+
+std::vector<double> doubling(double from, double to) {
+  std::vector<double> grid;
+  for (double x = from; x <= to; x *= 2.0) grid.push_back(x);
+  return grid;
+}
+
+void report(const experiment::Cell& cell, const Plan& plan, const AcceptanceCurve& curve) {
+  const cost::CostModel& cost = *cell.cost;
+  const cost::Workload& workload = cell.workload;
+  const bool in_seconds = cost.in_seconds();
+  const std::string hardware = spec_name(cell.config, "cost.hardware");
+  const std::string draft = spec_name(cell.config, "cost.draft");
+  if (!hardware.empty())
+    fmt::print("{} drafted by {} on {}, batch {:g}, context {:g}\n", spec_name(cell.config, "cost.target"), draft, hardware,
+               workload.batch, workload.context);
+  else
+    fmt::print("cost model {}, batch {:g}, context {:g}\n", spec_name(cell.config, "cost.model"), workload.batch,
+               workload.context);
+  fmt::print("acceptance: {}\n", curve.source);
+  print_points(plan, in_seconds);
+  if (curve.measured < curve.longest())
+    fmt::print("(acceptance was measured up to draft length {}; beyond it the last rate is assumed)\n", curve.measured);
+
+  if (plan.best == 0)
+    fmt::print("\ndo not speculate: no draft length up to {} is faster than plain decoding\n", curve.longest());
+  else
+    fmt::print("\nbest: draft length {}, speedup {:.4f}\n", plan.best, plan.best_point().speedup);
+  print_margins(plan);
+  const auto any = experiment::break_even(cost, workload, curve.longest());
+  if (plan.best > 0) {
+    const auto own = experiment::break_even(cost, workload, curve.longest(), plan.best);
+    fmt::print("break-even alpha: {:.4f} at draft length {}, {:.4f} at the most forgiving ({}); here {:.4f}\n",
+               own ? own->alpha : NAN, plan.best, any ? any->alpha : NAN, any ? any->draft_length : 0,
+               curve.equivalent_alpha(plan.best));
+  } else {
+    fmt::print("break-even alpha: {}\n", any ? fmt::format("{:.4f} at draft length {}; here {:.4f}", any->alpha,
+                                                           any->draft_length, curve.equivalent_alpha(any->draft_length))
+                                             : "none: even a draft that is always right loses");
+    const MapCell why = experiment::map_cell(cost, workload, curve.equivalent_alpha(1), curve.longest());
+    fmt::print("reason: {}\n", experiment::to_text(why.regime));
+  }
+  if (in_seconds) {
+    print_scan(
+        "batch", doubling(1, 1024),
+        [&](double x) {
+          return cost::Workload{x, workload.context};
+        },
+        cost, curve);
+    print_scan(
+        "context", doubling(512, 131072),
+        [&](double x) {
+          return cost::Workload{workload.batch, x};
+        },
+        cost, curve);
+  }
+  if (plan.best > 0) {
+    const PlanPoint& best = plan.best_point();
+    fmt::print("from tokens per round to speedup:");
+    bool first = true;
+    for (const cost::WaterfallStep& step : cost::waterfall(best.time, best.tokens_per_round)) {
+      if (!first && std::abs(step.seconds) < 5e-4 * best.time.total()) continue;
+      fmt::print("{} {} {:.3f}", first ? "" : ",", first ? "ideal" : step.name, step.after);
+      first = false;
+    }
+    fmt::print(
+        "\nsensitivity: {:+.4f} for each .01 of alpha", 0.01 * [&] {
+          const auto k = static_cast<std::size_t>(plan.best);
+          const double alpha = std::clamp(curve.equivalent_alpha(plan.best), 0.005, 0.995);
+          const AcceptanceCurve up = experiment::constant_acceptance(alpha + 0.005, plan.best);
+          const AcceptanceCurve down = experiment::constant_acceptance(alpha - 0.005, plan.best);
+          return (up.tokens_per_round[k] - down.tokens_per_round[k]) / 0.01 * best.speedup / best.tokens_per_round;
+        }());
+    if (in_seconds)
+      fmt::print(", {:+.4f} with 10 % more bandwidth, {:+.4f} with 10 % more host time", speedup_with(best, true) - best.speedup,
+                 speedup_with(best, false) - best.speedup);
+    fmt::print("\n");
+  }
+  if (const auto memory = cost.ledger(workload, plan.best + 1)) {
+    fmt::print("memory: {}\n", memory->to_text());
+    fmt::print("  largest power-of-two batch at this context: {:g} with the draft, {:g} without\n",
+               experiment::largest_batch(cost, workload.context, std::max(plan.best, 1) + 1),
+               experiment::largest_batch(cost, workload.context, 1));
+  }
+  for (const std::string& warning : cost.warnings()) fmt::print("note: {}\n", warning);
+  if (!draft.empty()) print_flags(plan, draft);
+}
+
+std::string plan_csv(const std::vector<std::vector<std::string>>& prefix, const std::vector<std::string>& axes,
+                     const std::vector<Plan>& plans) {
+  std::string text = "cell";
+  for (const std::string& axis : axes) text += "," + axis;
+  text += ",draft_length,tokens_per_round,plain_ms,draft_ms,verify_ms,overhead_ms,round_ms,tokens_per_second,speedup,best\n";
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    for (const PlanPoint& p : plans[i].points) {
+      text += std::to_string(i);
+      for (const std::string& value : prefix[i]) text += "," + value;
+      text += fmt::format(",{},{},{},{},{},{},{},{},{},{}\n", p.draft_length, experiment::real_text(p.tokens_per_round),
+                          experiment::real_text(1e3 * p.time.plain.total()), experiment::real_text(1e3 * p.time.draft.total()),
+                          experiment::real_text(1e3 * p.time.verify.total()), experiment::real_text(1e3 * p.time.overhead),
+                          experiment::real_text(1e3 * p.time.total()), experiment::real_text(p.tokens_per_second),
+                          experiment::real_text(p.speedup), p.draft_length == plans[i].best ? 1 : 0);
+    }
+  }
+  return text;
+}
+
+std::string waterfall_csv(const std::vector<Plan>& plans) {
+  std::string text = "cell,draft_length,step,ms,speedup_after\n";
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    for (const cost::WaterfallStep& step : cost::waterfall(plans[i].best_point().time, plans[i].best_point().tokens_per_round))
+      text += fmt::format("{},{},{},{},{}\n", i, plans[i].best, step.name, experiment::real_text(1e3 * step.seconds),
+                          experiment::real_text(step.after));
+  return text;
+}
+
+std::string map_csv(const std::vector<MapCell>& cells) {
+  std::string text = "batch,context,alpha,fits,best_draft_length,speedup,break_even_alpha,regime\n";
+  for (const MapCell& cell : cells) {
+    if (cell.fits)
+      text += fmt::format(
+          "{:g},{:g},{:g},1,{},{},{},{}\n", cell.batch, cell.context, cell.alpha, cell.best, experiment::real_text(cell.speedup),
+          cell.break_even_alpha <= 1.0 ? experiment::real_text(cell.break_even_alpha) : "", experiment::to_text(cell.regime));
+    else
+      text += fmt::format("{:g},{:g},{:g},0,,,,\n", cell.batch, cell.context, cell.alpha);
+  }
+  return text;
+}
+
+}  // namespace
+
+int plan_command(const std::vector<std::string>& arguments) {
+  po::options_description description("options");
+  const auto text = [] { return po::value<std::string>(); };
+  description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
+                            "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
+      "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
+      "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model")(
+      "batch", text(), "sequences decoded together")("context", text(), "tokens cached by each")(
+      "tensor-parallel", text(), "GPUs that share the target")("engine", text(), "bare, vllm or eager")(
+      "alpha", text(), "acceptance: the same at every position")(
+      "position-rates", text(), "acceptance: by position, of all rounds, as vLLM logs it (0.7,0.45,0.3)")(
+      "conditional-rates", text(), "acceptance: by position, given that it is reached (0.7,0.64,0.67)")(
+      "mean-acceptance-length", text(), "acceptance: emitted tokens per round, bonus included")(
+      "at-draft-length", text(), "the draft length that it was measured at")("trace", text(), "acceptance: a JSONL trace")(
+      "longest", po::value<std::string>()->default_value("16"), "longest draft length that is tried")(
+      "rounds", text(), "simulated at each draft length where the config's laws say the acceptance")(
+      "out", text(), "directory for plan.csv, map.csv, waterfall.csv")("threads", text(), "default: as many as the machine has");
+  po::variables_map values;
+  if (!parse(arguments, description, "config", "specsim plan [CONFIG...] [options]",
+             "  specsim plan --hardware h100-sxm --target llama-3.1-70b --tensor-parallel 4 --draft llama-3.2-1b --alpha 0.7 "
+             "--batch 8\n"
+             "  specsim plan --hardware a100-80gb-sxm --target llama-2-7b --draft llama-68m --position-rates 0.7,0.45,0.31 --out "
+             "build/plan\n"
+             "  specsim plan configs/plan/h100_8b.yaml --batch 32 --context 8192\n"
+             "  specsim plan --trace accepted.jsonl --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b\n"
+             "  scripts/plot_plan.py build/plan\n",
+             values))
+    return 0;
+  const Options options(values);
+  const int longest = static_cast<int>(read_number(options.text("longest"), "--longest", 1, kMaxDraftLength));
+  unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+  if (options.has("threads")) threads = static_cast<unsigned>(read_number(options.text("threads"), "--threads", 1, 1024));
+
+  AcceptanceCurve stated;
+  const bool is_stated = stated_acceptance(options, longest, stated);
+  const std::vector<std::string> files = options.texts("config");
+  if (files.empty() && !is_stated)
+    throw BadInput(
+        {"", 0, 0},
+        "specsim plan needs a config, whose laws say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
+        "--mean-acceptance-length, --trace; specsim plan --help shows examples");
+
+  std::vector<std::string> sets = options.texts("set");
+  for (const auto& [option, path] : std::vector<std::pair<const char*, const char*>>{{"hardware", "cost.hardware"},
+                                                                                     {"target", "cost.target"},
+                                                                                     {"draft", "cost.draft"},
+                                                                                     {"engine", "cost.engine"},
+                                                                                     {"batch", "workload.batch"},
+                                                                                     {"context", "workload.context"}})
+    if (options.has(option)) sets.push_back(fmt::format("{}={}", path, options.text(option)));
+  if (options.has("tensor-parallel")) {
+    const int shards = static_cast<int>(read_number(options.text("tensor-parallel"), "--tensor-parallel", 1, 64));
+    if (!files.empty() && !options.has("target"))
+      throw BadInput({"--tensor-parallel", 0, 0},
+                     "given with a config but without --target, allowed: with it, or cost.target.tensor_parallel");
+    const std::string target = options.has("target") ? options.text("target") : "llama-3.1-8b";
+    sets.push_back(fmt::format("cost.target={{preset: {}, tensor_parallel: {}}}", target, shards));
+  }
+  sets.emplace_back("decode.drafter.draft_length=1");  // the plan looks for it itself, whatever the config sweeps
+  std::vector<experiment::Experiment> experiments;
+  if (files.empty()) {
+    Diagnostics diagnostics;
+    experiments.push_back(experiment::read_experiment(
+        config::parse_text(kBase, "the built-in plan", diagnostics), "the built-in plan",
+        read_overrides(sets, options.has("seed") ? options.text("seed") : "", diagnostics), diagnostics));
+    diagnostics.throw_if_any();
+  } else {
+    experiments = read_experiments(files, sets, options.has("seed") ? options.text("seed") : "");
+  }
+  std::vector<const experiment::Cell*> cells;
+  for (const experiment::Experiment& one : experiments)
+    for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
+
+  const bool single = cells.size() == 1;
+  std::vector<Plan> plans;
+  std::vector<AcceptanceCurve> curves;
+  Progress progress;
+  for (const experiment::Cell* cell : cells) {
+    AcceptanceCurve curve = stated;
+    if (!is_stated) {
+      const auto rounds = options.has("rounds")
+                              ? static_cast<std::uint64_t>(read_number(options.text("rounds"), "--rounds", 1000, 1e12))
+                              : std::min(cell->rounds, kDefaultRounds);
+      if (!single) curve = experiment::predicted_acceptance(*cell, longest);
+      if (single || curve.tokens_per_round.empty()) curve = experiment::simulated_acceptance(*cell, longest, rounds);
+    }
+    plans.push_back(experiment::make_plan(*cell->cost, cell->workload, curve));
+    curves.push_back(std::move(curve));
+    if (!single) progress.show(static_cast<double>(plans.size()), static_cast<double>(cells.size()));
+  }
+  progress.finish();
+
+  std::vector<std::string> axes;
+  for (const experiment::Cell* cell : cells)
+    for (const auto& [path, value] : cell->axes)
+      if (std::find(axes.begin(), axes.end(), path) == axes.end()) axes.push_back(path);
+  std::vector<std::vector<std::string>> prefix;
+  for (const experiment::Cell* cell : cells) {
+    std::vector<std::string> own(axes.size());
+    for (const auto& [path, value] : cell->axes)
+      own[static_cast<std::size_t>(std::find(axes.begin(), axes.end(), path) - axes.begin())] =
+          value.find_first_of(",\"") == std::string::npos ? value : "\"" + value + "\"";
+    prefix.push_back(std::move(own));
+  }
+  if (single) {
+    report(*cells[0], plans[0], curves[0]);
+  } else {
+    constexpr std::size_t kShown = 60;
+    fmt::print("{:>5}  {:>12}  {:>12}  {:>8}  {}\n", "cell", "draft_length", "tokens/round", "speedup", fmt::join(axes, ", "));
+    for (std::size_t i = 0; i < std::min(plans.size(), kShown); ++i)
+      fmt::print("{:>5}  {:>12}  {:>12.4f}  {:>8.4f}  {}\n", i, plans[i].best > 0 ? std::to_string(plans[i].best) : "none",
+                 plans[i].best_point().tokens_per_round, plans[i].best_point().speedup, fmt::join(prefix[i], ", "));
+    if (plans.size() > kShown) fmt::print("  ... and {} more, in plan.csv with --out\n", plans.size() - kShown);
+  }
+  if (options.has("out")) {
+    const std::string out = options.text("out");
+    make_directories(out);
+    write_whole_file(out + "/plan.csv", plan_csv(prefix, axes, plans));
+    write_whole_file(out + "/waterfall.csv", waterfall_csv(plans));
+    std::string files_written = "plan.csv, waterfall.csv";
+    if (single && cells[0]->cost->in_seconds()) {
+      std::vector<double> alphas;
+      for (int i = 6; i <= 19; ++i) alphas.push_back(0.05 * i);
+      write_whole_file(out + "/map.csv", map_csv(experiment::make_map(*cells[0]->cost, doubling(1, 512), doubling(512, 131072),
+                                                                      alphas, longest, threads)));
+      files_written += ", map.csv";
+    }
+    experiment::Manifest manifest;
+    manifest.command = command_line();
+    manifest.version = build_info::version;
+    manifest.commit = build_info::commit;
+    manifest.threads = threads;
+    manifest.cells = cells.size();
+    for (const experiment::Experiment& one : experiments) {
+      manifest.files.push_back(one.file);
+      manifest.configs.push_back(config::to_flow_text(one.config));
+    }
+    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
+    fmt::print("wrote {}/{}, manifest.yaml; scripts/plot_plan.py {} draws them\n", out, files_written, out);
+  }
+  return 0;
+}
+
+}  // namespace specsim::cli

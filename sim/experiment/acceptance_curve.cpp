@@ -1,0 +1,296 @@
+#include "sim/experiment/acceptance_curve.h"
+
+#include "sim/base/check.h"
+#include "sim/base/whole_file.h"
+#include "sim/experiment/prediction.h"
+#include "sim/theory/round_law.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+namespace specsim::experiment {
+
+namespace {
+
+constexpr std::size_t kParts = 32;
+
+AcceptanceCurve from_rates(std::string source, const std::vector<double>& rates, int longest) {
+  AcceptanceCurve curve;
+  curve.source = std::move(source);
+  curve.measured = static_cast<int>(rates.size());
+  curve.tokens_per_round = {1.0};
+  curve.full_rate = {1.0};
+  for (int k = 1; k <= longest; ++k) {
+    const double rate = rates[std::min<std::size_t>(static_cast<std::size_t>(k), rates.size()) - 1];
+    curve.full_rate.push_back(curve.full_rate.back() * rate);
+    curve.tokens_per_round.push_back(curve.tokens_per_round.back() + curve.full_rate.back());
+  }
+  return curve;
+}
+
+// One request of a trace.
+struct TracedRequest {
+  std::vector<double> values;  // accepted prefix lengths, or overlaps
+  int draft_length = 0;        // 0: overlaps
+};
+
+// Whole rounds of a request that drafts `draft_length` tokens a round, and what they emit; expectations for overlaps.
+struct Walk {
+  double rounds = 0.0;
+  double emitted = 0.0;
+  double full = 0.0;
+};
+
+Walk walk_accepted(const TracedRequest& request, int draft_length) {
+  Walk walk;
+  const std::size_t size = request.values.size();
+  for (std::size_t at = 0; at < size;) {
+    const int accepted = std::min(static_cast<int>(request.values[at]), draft_length);
+    at += static_cast<std::size_t>(accepted) + 1;
+    if (at > size) break;  // cut by the end
+    walk.rounds += 1.0;
+    walk.emitted += accepted + 1.0;
+    if (accepted == draft_length) walk.full += 1.0;
+  }
+  return walk;
+}
+
+Walk walk_overlaps(const TracedRequest& request, int draft_length) {
+  Walk walk;
+  const std::size_t size = request.values.size();
+  std::vector<double> starts(size + 1, 0.0);  // probability that a round starts here
+  starts[0] = 1.0;
+  for (std::size_t at = 0; at < size; ++at) {
+    double reached = starts[at];
+    for (int j = 0; j <= draft_length && reached > 0.0; ++j) {
+      const std::size_t last = at + static_cast<std::size_t>(j);  // of the final token, if the round stops after j accepted
+      if (last >= size) break;
+      const double goes_on = j < draft_length ? request.values[last] : 0.0;
+      const double stops = reached * (1.0 - goes_on);
+      walk.rounds += stops;
+      walk.emitted += stops * (j + 1.0);
+      if (j == draft_length) walk.full += stops;
+      starts[last + 1] += stops;
+      reached *= goes_on;
+    }
+  }
+  return walk;
+}
+
+std::vector<TracedRequest> read_trace(const std::string& path) {
+  std::string text;
+  try {
+    text = read_whole_file(path);
+  } catch (const IoError& error) {
+    throw BadInput({"--trace", 0, 0}, fmt::format("{}, allowed: a readable JSONL file", error.what()));
+  }
+  Diagnostics diagnostics;
+  std::vector<TracedRequest> requests;
+  std::istringstream lines(text);
+  std::string line;
+  int number = 0;
+  bool overlaps = false;
+  while (std::getline(lines, line) && diagnostics.list().size() < 20) {
+    const Location where{path, ++number, 0};
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Diagnostics own;
+    const config::Value value = config::parse_text(line, path, own);
+    if (!own.empty() || !value.is_map()) {
+      diagnostics.add(where, own.empty()
+                                 ? "this is no JSON object, allowed: {\"request\", \"draft_length\", \"accepted\": [...]} or "
+                                   "{\"request\", \"overlap\": [...]}"
+                                 : own.list().front().message);
+      continue;
+    }
+    const config::Value* accepted = value.find("accepted");
+    const config::Value* overlap = value.find("overlap");
+    const config::Value* length = value.find("draft_length");
+    if ((accepted == nullptr) == (overlap == nullptr) || (accepted != nullptr) != (length != nullptr)) {
+      diagnostics.add(
+          where, "neither an acceptance nor an overlap trace, allowed: \"draft_length\" with \"accepted\", or \"overlap\" alone");
+      continue;
+    }
+    if (!requests.empty() && overlaps != (overlap != nullptr)) {
+      diagnostics.add(where, "acceptance and overlap lines in one file, allowed: one kind");
+      continue;
+    }
+    overlaps = overlap != nullptr;
+    TracedRequest request;
+    if (length != nullptr) {
+      const auto n = config::as_integer(*length);
+      if (!n || *n < 1 || *n > kMaxDraftLength) {
+        diagnostics.add(where, fmt::format("draft_length is {}, allowed: an integer in [1, {}]", config::found_text(*length),
+                                           kMaxDraftLength));
+        continue;
+      }
+      request.draft_length = static_cast<int>(*n);
+    }
+    const config::Value& list = overlaps ? *overlap : *accepted;
+    const double high = overlaps ? 1.0 : request.draft_length;
+    for (const config::Value& item : list.items) {
+      const auto x = config::as_number(item);
+      if (!x || *x < 0.0 || *x > high || (!overlaps && *x != std::floor(*x))) {
+        diagnostics.add(where, fmt::format("{} holds {}, allowed: {} in [0, {:g}]", overlaps ? "overlap" : "accepted",
+                                           config::found_text(item), overlaps ? "numbers" : "integers", high));
+        break;
+      }
+      request.values.push_back(*x);
+    }
+    if (list.items.empty()) diagnostics.add(where, "no position in this request, allowed: at least one");
+    requests.push_back(std::move(request));
+  }
+  if (requests.empty() && diagnostics.empty()) diagnostics.add({path, 0, 0}, "no request, allowed: one a line");
+  diagnostics.throw_if_any();
+  return requests;
+}
+
+}  // namespace
+
+double AcceptanceCurve::equivalent_alpha(int draft_length) const {
+  double low = 0.0;
+  double high = 1.0;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (theory::tokens_per_round(middle, draft_length) < tokens_per_round[static_cast<std::size_t>(draft_length)] ? low : high) =
+        middle;
+  }
+  return 0.5 * (low + high);
+}
+
+AcceptanceCurve constant_acceptance(double alpha, int longest) {
+  AcceptanceCurve curve = from_rates(fmt::format("alpha {:.4g} at every position", alpha), {alpha}, longest);
+  curve.measured = longest;
+  return curve;
+}
+
+AcceptanceCurve conditional_acceptance(const std::vector<double>& rates, int longest) {
+  return from_rates(fmt::format("conditional rates {:.4g}", fmt::join(rates, ", ")), rates, longest);
+}
+
+AcceptanceCurve unconditional_acceptance(const std::vector<double>& rates, int longest) {
+  std::vector<double> conditional;
+  double before = 1.0;
+  for (const double rate : rates) {
+    if (rate > before)
+      throw BadInput(
+          {"--position-rates", 0, 0},
+          fmt::format(
+              "{:g} after {:g}, allowed: rates of all rounds, which cannot rise from one position to the next; rates given "
+              "that a position is reached go into --conditional-rates",
+              rate, before));
+    conditional.push_back(before > 0.0 ? rate / before : 0.0);
+    before = rate;
+  }
+  return from_rates(fmt::format("rates of all rounds {:.4g}", fmt::join(rates, ", ")), conditional, longest);
+}
+
+AcceptanceCurve length_acceptance(double mean_length, int draft_length, int longest) {
+  if (!(mean_length >= 1.0 && mean_length <= draft_length + 1.0))
+    throw BadInput({"--mean-acceptance-length", 0, 0},
+                   fmt::format("{:g}, allowed at draft length {}: 1 to {} (the target's own token is counted)", mean_length,
+                               draft_length, draft_length + 1));
+  AcceptanceCurve at;
+  at.tokens_per_round.assign(static_cast<std::size_t>(draft_length) + 1, mean_length);
+  const double alpha = at.equivalent_alpha(draft_length);
+  AcceptanceCurve curve = constant_acceptance(alpha, longest);
+  curve.source = fmt::format("mean acceptance length {:.4g} at draft length {}, as alpha {:.4f} at every position", mean_length,
+                             draft_length, alpha);
+  curve.measured = draft_length;
+  return curve;
+}
+
+AcceptanceCurve trace_acceptance(const std::string& path, int longest) {
+  const std::vector<TracedRequest> requests = read_trace(path);
+  const bool overlaps = requests[0].draft_length == 0;
+  std::size_t positions = 0;
+  for (const TracedRequest& request : requests) {
+    positions += request.values.size();
+    if (!overlaps) longest = std::min(longest, request.draft_length);
+  }
+  AcceptanceCurve curve;
+  curve.source = fmt::format("{} trace of {} requests, {} positions ({})", overlaps ? "overlap" : "acceptance", requests.size(),
+                             positions, path);
+  curve.measured = longest;
+  const std::size_t parts = std::min(kParts, requests.size());
+  std::vector<std::vector<Walk>> walks(parts, std::vector<Walk>(static_cast<std::size_t>(longest) + 1));
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    for (int k = 0; k <= longest; ++k) {
+      const Walk one = overlaps ? walk_overlaps(requests[i], k) : walk_accepted(requests[i], k);
+      Walk& sum = walks[i % parts][static_cast<std::size_t>(k)];
+      sum.rounds += one.rounds;
+      sum.emitted += one.emitted;
+      sum.full += one.full;
+    }
+  }
+  curve.parts.assign(parts, {});
+  for (std::size_t k = 0; k <= static_cast<std::size_t>(longest); ++k) {
+    Walk all;
+    for (std::size_t p = 0; p < parts; ++p) {
+      const Walk& walk = walks[p][k];
+      all.rounds += walk.rounds;
+      all.emitted += walk.emitted;
+      all.full += walk.full;
+      curve.parts[p].push_back(walk.rounds > 0.0 ? walk.emitted / walk.rounds : 1.0);
+    }
+    curve.tokens_per_round.push_back(all.rounds > 0.0 ? all.emitted / all.rounds : 1.0);
+    curve.full_rate.push_back(all.rounds > 0.0 ? all.full / all.rounds : 0.0);
+  }
+  if (parts < 5) curve.parts.clear();  // too few for an interval
+  return curve;
+}
+
+AcceptanceCurve simulated_acceptance(const Cell& cell, int longest, std::uint64_t rounds) {
+  AcceptanceCurve curve;
+  curve.measured = longest;
+  Cell own = cell;
+  own.rounds = rounds;
+  decode::Prepared tables;
+  gather_facts(own, plan_of(own), &tables);
+  curve.tokens_per_round = {1.0};
+  curve.full_rate = {1.0};
+  for (int k = 1; k <= longest; ++k) {
+    own.chain.draft_length = k;
+    const decode::Simulator simulator(plan_of(own), tables, draw_key(own), k, own.sequence_rounds);
+    const std::uint64_t chunks = (own.work() + simulator.chunk_size() - 1) / simulator.chunk_size();
+    decode::Counts all = simulator.empty_counts();
+    if (k == 1) curve.parts.assign(std::min<std::uint64_t>(kParts, chunks), {1.0});
+    std::vector<decode::Counts> parts(curve.parts.size(), simulator.empty_counts());
+    for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) simulator.run(chunk, own.work(), parts[chunk % parts.size()]);
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      all.add(parts[p]);
+      curve.parts[p].push_back(parts[p].rounds > 0 ? static_cast<double>(parts[p].emitted) / static_cast<double>(parts[p].rounds)
+                                                   : 1.0);
+    }
+    curve.tokens_per_round.push_back(static_cast<double>(all.emitted) / static_cast<double>(all.rounds));
+    curve.full_rate.push_back(static_cast<double>(all.accepted.back()) / static_cast<double>(all.rounds + all.cut_rounds));
+  }
+  if (curve.parts.size() < 5) curve.parts.clear();
+  curve.source = fmt::format("the config's laws, simulated: alpha {:.4f} at the first position", curve.tokens_per_round[1] - 1.0);
+  return curve;
+}
+
+AcceptanceCurve predicted_acceptance(const Cell& cell, int longest) {
+  AcceptanceCurve curve;
+  curve.measured = longest;
+  Cell own = cell;
+  const LawFacts facts = gather_facts(own, plan_of(own), nullptr);
+  curve.tokens_per_round = {1.0};
+  curve.full_rate = {1.0};
+  for (int k = 1; k <= longest; ++k) {
+    own.chain.draft_length = k;
+    const Prediction prediction = predict_exact(own, facts, own.work());
+    if (!prediction.known) return {};
+    curve.tokens_per_round.push_back(prediction.tokens_per_round);
+    // With several strata their shares of rounds are not at hand; the mean rate serves, for the token to catch up with.
+    curve.full_rate.push_back(prediction.accepted_law.size() == 1 ? prediction.accepted_law[0].accepted.back()
+                                                                  : std::pow(prediction.alpha, k));
+  }
+  curve.source = fmt::format("the config's laws, by theory: alpha {:.4f} at the first position", curve.tokens_per_round[1] - 1.0);
+  return curve;
+}
+
+}  // namespace specsim::experiment

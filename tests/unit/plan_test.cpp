@@ -1,0 +1,199 @@
+// Acceptance curves and plans against closed forms of sim/theory, which share no code with them.
+#include "sim/experiment/planner.h"
+
+#include "sim/base/whole_file.h"
+#include "sim/theory/requests.h"
+#include "sim/theory/round_law.h"
+#include "sim/theory/speedup.h"
+
+#include <unistd.h>
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+
+using namespace specsim;
+using experiment::AcceptanceCurve;
+
+namespace {
+
+std::unique_ptr<cost::CostModel> cost_model(const std::string& yaml) {
+  Diagnostics diagnostics;
+  const config::Value value = config::parse_text(yaml, "test", diagnostics);
+  const std::string name = value.find("model")->text;
+  const cost::CostEntry* entry = cost::cost_models().find(name);
+  REQUIRE(entry != nullptr);
+  auto model = entry->make(config::read_arguments(value, entry->info.parameters, {"model"}, name, diagnostics), diagnostics);
+  diagnostics.throw_if_any();
+  REQUIRE(model != nullptr);
+  return model;
+}
+
+struct TemporaryFile {
+  explicit TemporaryFile(const std::string& text)
+      : path((std::filesystem::temp_directory_path() / ("specsim_plan_" + std::to_string(getpid()) + ".jsonl")).string()) {
+    write_whole_file(path, text);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { std::filesystem::remove(path); }
+  std::string path;
+};
+
+}  // namespace
+
+TEST_CASE("a constant acceptance curve is the closed form") {
+  for (const double alpha : {0.0, 0.3, 0.75, 1.0}) {
+    const AcceptanceCurve curve = experiment::constant_acceptance(alpha, 12);
+    REQUIRE(curve.longest() == 12);
+    for (int k = 0; k <= 12; ++k) {
+      CHECK(curve.tokens_per_round[static_cast<std::size_t>(k)] == Approx(theory::tokens_per_round(alpha, k)).epsilon(1e-13));
+      CHECK(curve.full_rate[static_cast<std::size_t>(k)] == Approx(std::pow(alpha, k)).epsilon(1e-13));
+    }
+    CHECK(curve.equivalent_alpha(5) == Approx(alpha).margin(1e-12));
+  }
+}
+
+TEST_CASE("rates of all rounds, conditional rates and lengths are told apart") {
+  // A vLLM log: .707, .453, .307, .253 of all rounds, mean acceptance length 2.72.
+  const AcceptanceCurve all = experiment::unconditional_acceptance({0.707, 0.453, 0.307, 0.253}, 6);
+  CHECK(all.tokens_per_round[4] == Approx(1.0 + 0.707 + 0.453 + 0.307 + 0.253).epsilon(1e-12));
+  CHECK(all.tokens_per_round[5] == Approx(all.tokens_per_round[4] + 0.253 * 0.253 / 0.307).epsilon(1e-12));
+  CHECK(all.measured == 4);
+  const AcceptanceCurve conditional = experiment::conditional_acceptance({0.707, 0.453 / 0.707, 0.307 / 0.453, 0.253 / 0.307}, 6);
+  for (std::size_t k = 0; k <= 6; ++k) CHECK(conditional.tokens_per_round[k] == Approx(all.tokens_per_round[k]).epsilon(1e-12));
+  // Taken for conditional ones, they would promise far less.
+  CHECK(experiment::conditional_acceptance({0.707, 0.453, 0.307, 0.253}, 4).tokens_per_round[4] < 2.2);
+  CHECK_THROWS_WITH(experiment::unconditional_acceptance({0.5, 0.6}, 4), Catch::Contains("0.6 after 0.5"));
+
+  const AcceptanceCurve length = experiment::length_acceptance(2.72, 4, 8);
+  CHECK(length.tokens_per_round[4] == Approx(2.72).epsilon(1e-12));
+  CHECK_THROWS_WITH(experiment::length_acceptance(5.5, 4, 8), Catch::Contains("1 to 5"));
+}
+
+TEST_CASE("an acceptance trace is walked round by round") {
+  // Draft length 2: positions 0 (accepts 2 of 3: emits 3), 3 (0: 1), 4 (1: 2), 6 (2: beyond the end, cut).
+  const TemporaryFile file(
+      "{\"request\": \"a\", \"draft_length\": 3, \"accepted\": [3, 0, 0, 0, 1, 0, 2]}\n"
+      "\n"
+      "{\"request\": 7, \"draft_length\": 4, \"accepted\": [0, 0]}\n");
+  const AcceptanceCurve curve = experiment::trace_acceptance(file.path, 16);
+  CHECK(curve.longest() == 3);  // what the shortest drafting answers
+  CHECK(curve.tokens_per_round[0] == 1.0);
+  CHECK(curve.tokens_per_round[2] == Approx((3.0 + 1.0 + 2.0 + 1.0 + 1.0) / 5.0));
+  CHECK(curve.full_rate[2] == Approx(1.0 / 5.0));
+  CHECK(curve.tokens_per_round[1] == Approx((2 + 1 + 1 + 2 + 1 + 1.0) / 6.0));  // 0, 2, 3, 4, then 6 is cut
+}
+
+TEST_CASE("an overlap trace gives the exact expectation") {
+  // Constant overlap: whole rounds of a request of n tokens, by the renewal recursion of sim/theory.
+  for (const int tokens : {1, 5, 40}) {
+    std::string overlaps;
+    for (int i = 0; i < tokens; ++i) overlaps += std::string(i > 0 ? ", " : "") + "0.7";
+    const TemporaryFile file("{\"request\": 1, \"overlap\": [" + overlaps + "]}\n");
+    const AcceptanceCurve curve = experiment::trace_acceptance(file.path, 4);
+    for (const int k : {1, 4}) {
+      const theory::RequestTotals totals = theory::request_totals(theory::constant_alpha(0.7, k), tokens);
+      CHECK(curve.tokens_per_round[static_cast<std::size_t>(k)] == Approx(totals.tokens_per_round()).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("a wrong line of a trace is named") {
+  const auto message = [](const std::string& text) -> std::string {
+    const TemporaryFile file(text);
+    try {
+      experiment::trace_acceptance(file.path, 4);
+    } catch (const BadInput& bad) {
+      return std::string(bad.what()).substr(file.path.size());
+    }
+    return "";
+  };
+  const std::string good = "{\"request\": 1, \"draft_length\": 3, \"accepted\": [1]}\n";
+  CHECK_THAT(message(good + "{\"request\": 1, \"draft_length\": 3, \"accepted\": [1, 4]}\n"),
+             Catch::StartsWith(":2: accepted holds 4"));
+  CHECK_THAT(message(good + "{\"request\": 1, \"draft_length\": 3, \"accepted\": [0.5]}\n"),
+             Catch::StartsWith(":2: accepted holds 0.5"));
+  CHECK_THAT(message(good + "{\"request\": 1, \"overlap\": [0.5]}\n"), Catch::StartsWith(":2: acceptance and overlap lines"));
+  CHECK_THAT(message(good + "[1, 2]\n"), Catch::StartsWith(":2: this is no JSON object"));
+  CHECK_THAT(message(good + "{\"request\": 1, \"accepted\": [1]}\n"), Catch::StartsWith(":2: neither"));
+  CHECK_THAT(message(good + "{\"request\": 1, \"draft_length\": 0, \"accepted\": [0]}\n"),
+             Catch::StartsWith(":2: draft_length is 0"));
+  CHECK_THAT(message("{\"request\": 1, \"overlap\": []}\n"), Catch::StartsWith(":1: no position"));
+  CHECK_THAT(message("\n"), Catch::StartsWith(": no request"));
+}
+
+TEST_CASE("with the ratio model a plan is theory's best draft length and break-even alpha") {
+  for (const double alpha : {0.2, 0.5, 0.7, 0.9}) {
+    for (const double ratio : {0.02, 0.05, 0.2, 0.6}) {
+      const auto cost =
+          cost_model("{model: ratio, cost_ratio: " + std::to_string(ratio) + ", verify_inflation: 1.1, overhead: 0.02}");
+      const theory::RatioCost closed{ratio, 1.1, 0.02};
+      const experiment::Plan plan = experiment::make_plan(*cost, {}, experiment::constant_acceptance(alpha, 64));
+      const theory::BestDraftLength best = theory::best_draft_length(alpha, closed, 64);
+      CHECK(plan.best == best.draft_length);
+      CHECK(plan.best_point().speedup == Approx(best.speedup).epsilon(1e-12));
+      const auto even = experiment::break_even(*cost, {}, 64);
+      const auto any = theory::break_even_alpha_any(closed, 64);
+      REQUIRE(even.has_value() == any.has_value());
+      if (even) CHECK(even->alpha == Approx(any->alpha).epsilon(1e-9));
+      const auto at_four = experiment::break_even(*cost, {}, 64, 4);
+      const auto closed_at_four = theory::break_even_alpha(4, closed);
+      REQUIRE(at_four.has_value() == closed_at_four.has_value());
+      if (at_four) CHECK(at_four->alpha == Approx(*closed_at_four).margin(1e-9));
+    }
+  }
+}
+
+TEST_CASE("why speculation loses") {
+  const auto regime = [](const std::string& yaml, double alpha) {
+    const experiment::MapCell cell = experiment::map_cell(*cost_model(yaml), {}, alpha, 16);
+    CHECK((cell.best == 0) == (cell.speedup == 1.0));
+    CHECK((cell.regime == experiment::Regime::pays) == (cell.best > 0));
+    return std::string(experiment::to_text(cell.regime));
+  };
+  CHECK(regime("{model: ratio, cost_ratio: 0.1}", 0.5) == "pays");
+  CHECK(regime("{model: ratio, cost_ratio: 0.3}", 0.2) == "low_acceptance");
+  CHECK(regime("{model: ratio, cost_ratio: 0.8}", 0.5) == "expensive_draft");
+  CHECK(regime("{model: ratio, cost_ratio: 0.1, verify_inflation: 2.5}", 0.5) == "compute_bound");
+}
+
+TEST_CASE("a paired margin is narrower than an unpaired one, and covers the truth") {
+  // Parts whose rates move together: the difference between draft lengths hardly moves.
+  AcceptanceCurve curve = experiment::constant_acceptance(0.7, 6);
+  std::mt19937 random(20261121);
+  std::normal_distribution<double> noise(0.0, 0.01);
+  for (int p = 0; p < 32; ++p) curve.parts.push_back(experiment::constant_acceptance(0.7 + noise(random), 6).tokens_per_round);
+  const auto cost = cost_model("{model: ratio, cost_ratio: 0.1}");
+  const experiment::Plan plan = experiment::make_plan(*cost, {}, curve);
+  REQUIRE(plan.best == 4);
+  REQUIRE(plan.margins.size() == 3);
+  CHECK(plan.margins[0].over == 0);
+  CHECK(plan.margins[1].over == 3);
+  CHECK(plan.margins[1].half_width < 0.25 * plan.margins[0].half_width);
+  CHECK(plan.margins[0].half_width > 0.0);
+  const theory::RatioCost closed{0.1, 1.0, 0.0};
+  CHECK(plan.margins[0].margin == Approx(theory::constant_alpha_speedup(0.7, 4, closed) - 1.0).epsilon(1e-12));
+}
+
+TEST_CASE("the map does not depend on threads, and leaves out what does not fit") {
+  const auto cost = cost_model("{model: roofline, hardware: rtx-4090, target: llama-3.1-8b, draft: llama-3.2-1b}");
+  const std::vector<double> batches = {1, 16, 256};
+  const std::vector<double> contexts = {512, 65536};
+  const std::vector<double> alphas = {0.3, 0.8};
+  const auto one = experiment::make_map(*cost, batches, contexts, alphas, 8, 1);
+  const auto three = experiment::make_map(*cost, batches, contexts, alphas, 8, 3);
+  REQUIRE(one.size() == 12);
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    CHECK(one[i].speedup == three[i].speedup);
+    CHECK(one[i].fits == three[i].fits);
+    CHECK(one[i].fits == cost->ledger({one[i].batch, one[i].context}, 2)->fits());
+  }
+  CHECK(one.front().fits);
+  CHECK_FALSE(one.back().fits);
+  CHECK(experiment::largest_batch(*cost, 512, 2) >= 16.0);
+  CHECK(experiment::largest_batch(*cost, 65536, 2) == 0.0);
+}
