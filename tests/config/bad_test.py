@@ -110,7 +110,7 @@ LINES = [
     (["plan", "--alpha", "0.5", "--trace", "x"], "--trace: given together with --alpha, allowed: one figure of acceptance"),
     (["plan", "--alpha", "0.5", "--hardware", "h100"],
      '--set cost.hardware:1:1: unknown hardware "h100", did you mean "h100-pcie"? allowed: a100-40gb-sxm, a100-80gb-pcie, '
-     "a100-80gb-sxm, a10g, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, or the path of a .yaml file"),
+     "a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, or the path of a .yaml file"),
     (["plan", "--position-rates", "0.5,0.7"],
      "--position-rates: 0.7 after 0.5, allowed: rates of all rounds, which cannot rise from one position to the next; rates given that "
      "a position is reached go into --conditional-rates"),
