@@ -18,6 +18,7 @@ int check_command(const std::vector<std::string>& arguments);
 int audit_command(const std::vector<std::string>& arguments);
 int plan_command(const std::vector<std::string>& arguments);
 int theory_command(const std::vector<std::string>& arguments);
+int pass_command(const std::vector<std::string>& arguments);
 int list_command(const std::vector<std::string>& arguments);
 int describe_command(const std::vector<std::string>& arguments);
 int merge_command(const std::vector<std::string>& arguments);

@@ -35,6 +35,7 @@ const std::vector<Command>& commands() {
       {"audit", "exact enumeration of the shipped verifier on a small vocabulary", audit_command},
       {"plan", "the best draft length on a GPU, break-even points, and when not to speculate", plan_command},
       {"theory", "closed forms at given parameters, without simulating", theory_command},
+      {"pass", "what one forward pass takes on a GPU, part by part", pass_command},
       {"list", "families, context processes, verifiers, cost models, GPUs, models, closed forms", list_command},
       {"describe", "one of them: its parameters, its law, its source (KIND/NAME)", describe_command},
       {"merge", "join the results of shards", merge_command},

@@ -19,6 +19,7 @@
 #include <exception>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <thread>
 
 namespace specsim::cli {
@@ -128,6 +129,14 @@ std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& 
   return text;
 }
 
+// What a user should know of the cost models, each thing once.
+void print_warnings(const std::vector<const experiment::Cell*>& cells) {
+  std::set<std::string> seen;
+  for (const experiment::Cell* cell : cells)
+    for (const std::string& warning : cell->cost->warnings())
+      if (seen.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
+}
+
 // A folder's finished results are replaced by the same run's only.
 void guard_finished(const std::string& out, const std::string& identity, bool resume) {
   const std::string path = out + "/manifest.yaml";
@@ -157,7 +166,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
       "shard", po::value<std::string>()->default_value("1/1"),
       "i/n: this process's share of every cell; join with specsim merge")("resume", "go on with the unfinished run in --out")(
       "force", "drop an unfinished run in --out, or replace another run's results there")(
-      "dry-run", "say what it would take, and stop")("quiet", "no table")(
+      "dry-run", "say what it would take, and stop")("quiet", "no table, no warnings")(
       "trace", po::value<std::string>(), "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing");
   po::variables_map values;
   if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
@@ -207,6 +216,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
                    fmt::format("needs {} for the tables of its contexts, this machine has {} available; allowed: a smaller "
                                "vocabulary or pool, fewer --threads, or context.fresh",
                                bytes_text(needs.memory_bytes), bytes_text(available)));
+  if (values.count("quiet") == 0) print_warnings(cells);
   if (values.count("dry-run") > 0) return 0;
 
   bool resumable = false;  // a journal was here before this run

@@ -61,7 +61,6 @@ double product_seconds(const Hardware& hardware, double rows, double inner, doub
   const double all_feed = c.feed_tb_per_s * 1e12;
   const double feed = all_feed / hardware.multiprocessors;
   const double p = c.overlap_power;
-  const double memory_power = std::pow(memory, p);
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
     const double tiles = groups * std::ceil(outer / tile.m) * std::ceil(n / tile.n);
@@ -70,9 +69,11 @@ double product_seconds(const Hardware& hardware, double rows, double inner, doub
       const double block = waves * kInnerStep * std::ceil(inner / split / kInnerStep);
       const double arithmetic = block * 2.0 * tile.m * tile.n / flops;
       const double feeding = block * (tile.m * weight_bytes + std::min(tile.n, n) * kActivationBytes) / feed;
-      const double least = odd * std::max({memory, arithmetic, feeding});
-      if (least >= best) continue;
-      double time = odd * std::pow(memory_power + std::pow(arithmetic, p) + std::pow(feeding, p), 1.0 / p);
+      const double largest = std::max({memory, arithmetic, feeding});
+      if (odd * largest >= best) continue;
+      // In units of the largest: seconds to a power of 50 are 0.
+      const auto share = [&](double part) { return part == largest ? 1.0 : std::pow(part / largest, p); };
+      double time = odd * largest * std::pow(share(memory) + share(arithmetic) + share(feeding), 1.0 / p);
       if (split > 1.0) time += 8.0 * split * n * outer * groups / all_feed + 1e-6 * c.split_us;
       best = std::min(best, time);
     }

@@ -45,6 +45,7 @@ double ModelShape::total_parameters() const { return layer_parameters() + (tied_
 double ModelShape::own_parameters() const { return shares_lm_head ? layer_parameters() : total_parameters(); }
 
 double expected_experts(double experts, double per_token, double tokens) {
+  if (tokens <= 0.0) return 0.0;  // also where every token takes every expert: 0 times log 0
   return experts * -std::expm1(tokens * std::log1p(-std::min(per_token / experts, 1.0)));
 }
 
@@ -109,8 +110,14 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
                     fmt::format("kv_heads is {} of {} heads, allowed: at most as many as heads", shape.kv_heads, shape.heads));
   if ((shape.experts > 0.0) != (shape.experts_per_token > 0.0) || (shape.experts > 0.0) != (shape.expert_ffn > 0.0) ||
       shape.experts_per_token > shape.experts)
-    diagnostics.add(a.where("experts"),
-                    "experts, experts_per_token and expert_ffn do not fit together, allowed: all three, or none");
+    diagnostics.add(
+        a.where(shape.experts_per_token > shape.experts ? "experts_per_token" : "experts"),
+        fmt::format("experts is {}, experts_per_token {}, expert_ffn {}, allowed: all three above 0 with at most as many "
+                    "experts_per_token as experts, or none of them",
+                    shape.experts, shape.experts_per_token, shape.expert_ffn));
+  if (std::fmod(shape.heads, shape.tensor_parallel) != 0.0)
+    diagnostics.add(a.where("tensor_parallel"),
+                    fmt::format("tensor_parallel is {}, allowed: a divisor of the {} heads", shape.tensor_parallel, shape.heads));
   if (shape.experts == 0.0 && shape.ffn == 0.0) diagnostics.add(a.where("ffn"), "ffn is 0 in a dense model, allowed: its width");
   return shape;
 }

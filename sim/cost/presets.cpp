@@ -36,12 +36,38 @@ Value find_preset(const std::string& kind, const Value& name, Diagnostics& diagn
   return {};
 }
 
-}  // namespace
+constexpr int kMaxDepth = 8;
 
-Value resolve_preset(const std::string& kind, const Value& spec, Diagnostics& diagnostics) {
+// The keys of `changes` in place of those of `base`; maps within them alike, so that one calibrated figure can be changed.
+void replace_keys(Value& base, const Value& changes) {
+  for (const config::Field& field : changes.fields) {
+    Value* old = base.find(field.key);
+    if (old == nullptr)
+      base.fields.push_back(field);
+    else if (old->is_map() && field.value.is_map())
+      replace_keys(*old, field.value);
+    else
+      *old = field.value;
+  }
+}
+
+Value resolve(const std::string& kind, const Value& spec, int depth, Diagnostics& diagnostics) {
+  if (depth > kMaxDepth) {
+    diagnostics.add(spec.where, fmt::format("presets are {} deep, allowed: {}; does a file name itself?", depth, kMaxDepth));
+    return {};
+  }
   if (spec.is_scalar()) {
-    if (spec.text.ends_with(".yaml") || spec.text.ends_with(".yml")) return config::parse_file(spec.text, diagnostics);
-    return find_preset(kind, spec, diagnostics);
+    if (!spec.text.ends_with(".yaml") && !spec.text.ends_with(".yml")) return find_preset(kind, spec, diagnostics);
+    Diagnostics own;
+    Value file = config::parse_file(spec.text, own);
+    for (const Diagnostic& mistake : own.list()) {
+      if (mistake.where.line > 0)
+        diagnostics.add(mistake.where, mistake.message);
+      else
+        diagnostics.add(spec.where, fmt::format("{} {}: {}", kind, spec.text, mistake.message));
+    }
+    if (!own.empty()) return {};
+    return file.find("preset") == nullptr ? file : resolve(kind, file, depth + 1, diagnostics);
   }
   if (!spec.is_map()) {
     diagnostics.add(spec.where, fmt::format("{} is {}, allowed: a name, the path of a .yaml file, or a map with preset: NAME",
@@ -55,17 +81,19 @@ Value resolve_preset(const std::string& kind, const Value& spec, Diagnostics& di
                     fmt::format("preset is {}, allowed: a name or the path of a .yaml file", config::found_text(*name)));
     return {};
   }
-  Value base = resolve_preset(kind, *name, diagnostics);
+  Value base = resolve(kind, *name, depth + 1, diagnostics);
   if (!base.is_map()) return {};
-  for (const config::Field& field : spec.fields) {
-    if (field.key == "preset") continue;
-    if (Value* old = base.find(field.key))
-      *old = field.value;
-    else
-      base.fields.push_back(field);
-  }
+  Value changes = spec;
+  std::erase_if(changes.fields, [](const config::Field& field) { return field.key == "preset"; });
+  replace_keys(base, changes);
   base.where = spec.where;
   return base;
+}
+
+}  // namespace
+
+Value resolve_preset(const std::string& kind, const Value& spec, Diagnostics& diagnostics) {
+  return resolve(kind, spec, 0, diagnostics);
 }
 
 }  // namespace specsim::cost

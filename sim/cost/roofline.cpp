@@ -31,7 +31,7 @@ struct Engine {
 };
 
 constexpr std::array<Engine, 3> kEngines = {
-    {{"bare", "nothing but the GPU's own work: a lower bound", 0, 0, 0, 0, true},
+    {{"bare", "nothing but the GPU's own work, no rows of padding: a lower bound", 0, 0, 0, 0, false},
      {"vllm", "host 1.207 ms a step: SpecDecode-Bench's fit on an H100; 0.5 ms a pass of a 2-layer draft: Sequoia on an A100",
       1207, 500, 0, 6000, true},
      {"eager", "Hugging Face transformers without graphs: about 15 ms a pass whatever the model", 0, 500, 0, 15000, false}}};
@@ -39,10 +39,8 @@ constexpr std::array<Engine, 3> kEngines = {
 // Rows that engines capture graphs for; a pass is padded up to the next one.
 double captured_rows(double rows, double largest) {
   if (rows > largest) return 0.0;
-  if (rows <= 1.0) return 1.0;
-  if (rows <= 2.0) return 2.0;
-  if (rows <= 4.0) return 4.0;
-  return std::min(largest, 8.0 * std::ceil(rows / 8.0));
+  const double usual = rows <= 1.0 ? 1.0 : rows <= 2.0 ? 2.0 : rows <= 4.0 ? 4.0 : 8.0 * std::ceil(rows / 8.0);
+  return std::min(largest, usual);
 }
 
 class RooflineCost final : public CostModel {
@@ -71,7 +69,7 @@ class RooflineCost final : public CostModel {
     const Calibration& c = hardware_.calibration;
     const double seen = model.kv_window > 0.0 ? std::min(model.kv_window, pass.context) : pass.context;
     // Keys and values are read once for each sequence, whatever the tokens that look at them.
-    const double kv_bytes = model.kv_bytes_per_token() * pass.batch * (seen + pass.tokens) / shards;
+    const double kv_bytes = model.kv_bytes_per_token() * pass.batch * (seen + pass.tokens) / kv_shards(model);
     const double attention_flops = 4.0 * model.layers * model.heads * model.head_dim * pass.batch * pass.tokens *
                                    (seen + 0.5 * (pass.tokens + 1.0)) / shards;
     time.kv = std::max(kv_bytes / (hardware_.bandwidth * c.attention_efficiency), attention_flops / hardware_.flops) +
@@ -94,7 +92,9 @@ class RooflineCost final : public CostModel {
   [[nodiscard]] std::optional<Ledger> ledger(const Workload& workload, int look_ahead) const override {
     const auto cached = [&](const ModelShape& model) {
       const double tokens = workload.context + look_ahead;
-      return model.kv_bytes_per_token() * workload.batch * (model.kv_window > 0.0 ? std::min(model.kv_window, tokens) : tokens);
+      const double copies = model.tensor_parallel / kv_shards(model);
+      return copies * model.kv_bytes_per_token() * workload.batch *
+             (model.kv_window > 0.0 ? std::min(model.kv_window, tokens) : tokens);
     };
     Ledger ledger;
     ledger.lines = {{"target weights", target_.weight_bytes()}, {"target KV", cached(target_)}};
@@ -129,10 +129,18 @@ class RooflineCost final : public CostModel {
 
   struct Products {
     double total = 0.0;
-    double streaming = 0.0;  // of it, what one row would take
+    double streaming = 0.0;  // of it, what one row would take, in the same experts
   };
 
-  [[nodiscard]] double products_seconds(const ModelShape& model, double rows, double logit_rows) const {
+  // GPUs that cut the cache between them: a key and value head is not cut, where there are fewer each GPU keeps a copy.
+  static double kv_shards(const ModelShape& model) { return std::min(model.tensor_parallel, model.kv_heads); }
+
+  // Experts of a layer that a pass over so many rows reads.
+  static double active_experts(const ModelShape& model, double rows) {
+    return std::max(1.0, std::round(expected_experts(model.experts, model.experts_per_token, rows)));
+  }
+
+  [[nodiscard]] double products_seconds(const ModelShape& model, double rows, double logit_rows, double active) const {
     const double bytes = model.weight_bits / 8.0;
     // Kernels for fewer than 16 bits do not reach the bandwidth of plain ones.
     const double usual = model.weight_bits >= 8.0 ? 0.77 : 0.62;
@@ -146,13 +154,15 @@ class RooflineCost final : public CostModel {
                              by_columns ? product.outer / shards : product.outer, reading, groups);
     };
     double layer = 0.0;
-    for (const Product& product : model.products()) layer += one(product, rows, 1.0);
-    if (model.experts > 0.0) {
-      const double active = std::max(1.0, std::round(expected_experts(model.experts, model.experts_per_token, rows)));
-      for (const Product& product : model.expert_products())
-        layer += one(product, rows * model.experts_per_token / active, active);
+    for (Product product : model.products()) {
+      if (product.name == "qkv")  // copied heads are computed on each GPU
+        product.outer = (model.heads + 2.0 * model.kv_heads * shards / kv_shards(model)) * model.head_dim;
+      layer += one(product, rows, 1.0);
     }
-    double sum = model.layers * layer + one({"lm_head", model.hidden, model.vocab}, logit_rows, 1.0);
+    for (const Product& product : model.expert_products())
+      layer += one(product, std::max(1.0, rows * model.experts_per_token / active), active);
+    double sum = model.layers * layer;
+    if (logit_rows > 0.0) sum += one({"lm_head", model.hidden, model.vocab}, logit_rows, 1.0);
     if (model.fused_inputs > 0.0) sum += one({"up", model.fused_inputs * model.hidden, model.hidden}, rows, 1.0);
     return sum;
   }
@@ -163,8 +173,9 @@ class RooflineCost final : public CostModel {
     const auto [at, fresh] = kept_[static_cast<std::size_t>(role)].try_emplace({rows, logit_rows});
     if (fresh) {
       const ModelShape& model = role == Role::target ? target_ : draft_;
-      at->second.total = products_seconds(model, rows, logit_rows);
-      at->second.streaming = std::min(at->second.total, products_seconds(model, 1.0, 1.0));
+      const double active = model.experts > 0.0 ? active_experts(model, rows) : 0.0;
+      at->second.total = products_seconds(model, rows, logit_rows, active);
+      at->second.streaming = std::min(at->second.total, products_seconds(model, 1.0, std::min(1.0, logit_rows), active));
     }
     return at->second;
   }
@@ -213,7 +224,7 @@ CostEntry roofline_cost() {
         {"engine",
          config::Type::text,
          "vllm",
-         "what host and launches add: bare nothing, vllm a captured graph and its host time, eager a floor per pass",
+         "what host and launches add: bare nothing, vllm captured graphs and host time, eager a floor per pass",
          {},
          engine_names()},
         microseconds("host_us", "of a target pass, in place of the engine's"),
@@ -236,8 +247,7 @@ CostEntry roofline_cost() {
          config::Type::number,
          "",
          "of a plain kernel's bandwidth, reached with weights of fewer than 16 bits; 0.77 from 8 bits up and 0.62 below where it "
-         "is "
-         "not given (gpt-fast on an A100)",
+         "is not given (gpt-fast on an A100)",
          config::between(0.05, 1),
          {}}},
        "Weights once a pass, keys and values once a sequence, the LM head on every verified row; the experts that all tokens of "

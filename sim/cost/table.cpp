@@ -3,12 +3,14 @@
 #include "sim/cost/cost_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -36,25 +38,25 @@ class Grid {
   Grid(std::string role, std::string file, const std::map<Point, Measured>& rows, Diagnostics& diagnostics,
        std::vector<std::string>& warnings)
       : role_(std::move(role)), file_(std::move(file)) {
-    for (const auto& [point, row] : rows)
-      for (std::size_t a = 0; a < 3; ++a)
-        if (std::find(axes_[a].begin(), axes_[a].end(), point[a]) == axes_[a].end()) axes_[a].push_back(point[a]);
-    for (std::vector<double>& axis : axes_) std::sort(axis.begin(), axis.end());
-    constexpr int kMaxHoles = 5;
-    int holes = 0;
-    for (const double tokens : axes_[0]) {
-      for (const double batch : axes_[1]) {
-        for (const double context : axes_[2]) {
-          const auto found = rows.find({tokens, batch, context});
-          ms_.push_back(found == rows.end() ? 0.0 : found->second.ms);
-          if (found == rows.end() && ++holes <= kMaxHoles)
-            diagnostics.add({file_, 0, 0}, fmt::format("the {}'s table has a hole at tokens {}, batch {}, context {}, allowed: a "
-                                                       "full grid of the values that it names",
-                                                       role_, tokens, batch, context));
-        }
-      }
+    for (std::size_t a = 0; a < 3; ++a) {
+      std::set<double> values;
+      for (const auto& [point, row] : rows) values.insert(point[a]);
+      axes_[a].assign(values.begin(), values.end());
     }
-    if (holes == 0) look_for_dips(rows, diagnostics, warnings);
+    constexpr std::size_t kShownHoles = 5;
+    const double places =
+        static_cast<double>(axes_[0].size()) * static_cast<double>(axes_[1].size()) * static_cast<double>(axes_[2].size());
+    const double holes = places - static_cast<double>(rows.size());
+    if (holes == 0.0) {
+      for (const auto& [point, row] : rows) ms_.push_back(row.ms);  // in the order of flat()
+      look_for_dips(rows, diagnostics, warnings);
+      return;
+    }
+    diagnostics.add({file_, 0, 0},
+                    fmt::format("the {}'s table has {} {}: {}{}; allowed: every combination of the tokens, batches and contexts "
+                                "that it names",
+                                role_, holes, holes == 1.0 ? "hole" : "holes", fmt::join(first_holes(rows, kShownHoles), ", "),
+                                holes > static_cast<double>(kShownHoles) ? ", ..." : ""));
   }
 
   [[nodiscard]] bool empty() const { return ms_.empty(); }
@@ -93,6 +95,19 @@ class Grid {
     return (index[0] * axes_[1].size() + index[1]) * axes_[2].size() + index[2];
   }
 
+  // Not all places are looked at: a few rows can name a grid beyond memory.
+  [[nodiscard]] std::vector<std::string> first_holes(const std::map<Point, Measured>& rows, std::size_t count) const {
+    std::vector<std::string> holes;
+    for (const double tokens : axes_[0])
+      for (const double batch : axes_[1])
+        for (const double context : axes_[2]) {
+          if (rows.contains({tokens, batch, context})) continue;
+          holes.push_back(fmt::format("tokens {} batch {} context {}", tokens, batch, context));
+          if (holes.size() == count) return holes;
+        }
+    return holes;
+  }
+
   void look_for_dips(const std::map<Point, Measured>& rows, Diagnostics& diagnostics, std::vector<std::string>& warnings) const {
     std::size_t kept = 0;
     double largest = 0.0;
@@ -105,10 +120,10 @@ class Grid {
         const Measured& more = rows.at(further);
         const double dip = 1.0 - more.ms / row.ms;
         if (dip > kLargestDip) {
-          diagnostics.add({file_, more.line, 0},
-                          fmt::format("a {} pass takes {:g} ms at {} {:g} and {:g} ms at {:g}, allowed: a time that falls by at "
-                                      "most {:.0f} % from one {} to the next",
-                                      role_, row.ms, kAxes[a], point[a], more.ms, further[a], 100.0 * kLargestDip, kAxes[a]));
+          diagnostics.add(
+              {file_, more.line, 0},
+              fmt::format("a {} pass takes {:g} ms at {} {:g} and {:g} ms at {:g}, allowed: a dip of at most {:.0f} %", role_,
+                          row.ms, kAxes[a], point[a], more.ms, further[a], 100.0 * kLargestDip));
         } else if (dip > 0.0) {
           ++kept;
           largest = std::max(largest, dip);
@@ -116,8 +131,8 @@ class Grid {
       }
     }
     if (kept > 0)
-      warnings.push_back(fmt::format("{}: the {}'s times dip in {} places, by up to {:.1f} %; kept as measured", file_, role_,
-                                     kept, 100.0 * largest));
+      warnings.push_back(fmt::format("{}: the {}'s times dip in {} {}, by up to {:.1f} %; kept as measured", file_, role_, kept,
+                                     kept == 1 ? "place" : "places", 100.0 * largest));
   }
 
   std::string role_;
@@ -167,6 +182,7 @@ void read_rows(const std::string& file, const std::string& text, std::array<std:
     std::vector<std::string> cells;
     std::istringstream parts(line);
     for (std::string part; std::getline(parts, part, ',');) cells.push_back(part);
+    if (line.back() == ',') cells.emplace_back();
     if (cells.size() != 5 || (cells[0] != "target" && cells[0] != "draft")) {
       diagnostics.add(where, fmt::format("{}, allowed: {} with model target or draft", config::quote_for_message(line), kHeader));
       ++mistakes;
@@ -181,8 +197,8 @@ void read_rows(const std::string& file, const std::string& text, std::array<std:
       if (good &&
           (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(x[i]) || x[i] < least || x[i] > 1e9)) {
         const char* const name = i == 3 ? "ms" : kAxes[i];
-        diagnostics.add(where,
-                        fmt::format("{} is {}, allowed: a number from {:g}", name, config::quote_for_message(cell), least));
+        diagnostics.add(where, fmt::format("{} is {}, allowed: a number {} to 1e9", name, config::quote_for_message(cell),
+                                           i == 3 ? "above 0, up" : fmt::format("from {:g}", least)));
         good = false;
         ++mistakes;
       }

@@ -221,8 +221,8 @@ void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnosti
                                        cell.rounds, decode::kMaxFreshSequences));
 }
 
-// Prices the cell's rounds once, so that what a cost model does not cover and what does not fit is told before the start.
-void check_cost(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
+// Prices the cell's rounds once, so that what a cost model does not cover is told before the start.
+void check_cost(const Cell& cell, Diagnostics& diagnostics) {
   try {
     for (const double full_rate : {0.0, 1.0}) {
       const double total = cell.round_time(full_rate).total();
@@ -231,12 +231,30 @@ void check_cost(const Cell& cell, const Location& where, Diagnostics& diagnostic
   } catch (const BadInput& bad) {
     for (const Diagnostic& diagnostic : bad.list()) diagnostics.add(diagnostic.where, diagnostic.message);
   }
-  const auto ledger = cell.cost->ledger(cell.workload, cell.chain.draft_length + 1);
-  if (ledger && !ledger->fits())
-    diagnostics.add(where,
-                    fmt::format("batch {:g} at context {:g} does not fit the GPU ({}), allowed: less of it, fewer bits, or "
-                                "more tensor_parallel",
-                                cell.workload.batch, cell.workload.context, ledger->to_text()));
+}
+
+// What does not fit is told once for a sweep, by the cell that needs least.
+void check_memory(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
+  std::size_t misfits = 0;
+  const Cell* least = nullptr;
+  cost::Ledger of_least;
+  for (const Cell& cell : cells) {
+    const auto ledger = cell.cost->ledger(cell.workload, cell.chain.draft_length + 1);
+    if (!ledger || ledger->fits()) continue;
+    ++misfits;
+    const auto excess = [](const cost::Ledger& own) { return own.needed_bytes() / own.available_bytes; };
+    if (least != nullptr && excess(*ledger) >= excess(of_least)) continue;
+    least = &cell;
+    of_least = *ledger;
+  }
+  if (least == nullptr) return;
+  const std::string which =
+      cells.size() == 1 ? "" : fmt::format("{} of {} cells do not fit the GPU, the smallest: ", misfits, cells.size());
+  const Value* cost = least->config.find("cost");
+  diagnostics.add(cost != nullptr ? cost->where : Location{},
+                  fmt::format("{}batch {:g} at context {:g} needs more memory than there is ({}), allowed: fewer sequences, "
+                              "shorter contexts, fewer bits, or more tensor_parallel",
+                              which, least->workload.batch, least->workload.context, of_least.to_text()));
 }
 
 // Sizes of one batch: every sequence's rounds are kept in memory.
@@ -324,7 +342,7 @@ Cell read_cell(const Value& config, CostModels& cost_models, Diagnostics& diagno
       model = entry->make(cost, diagnostics);
   }
   cell.cost = model;
-  if (diagnostics.empty() && cell.cost != nullptr) check_cost(cell, top.where("cost"), diagnostics);
+  if (diagnostics.empty() && cell.cost != nullptr) check_cost(cell, diagnostics);
 
   if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
 
@@ -537,6 +555,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
     }
     experiment.cells.push_back(std::move(cell));
   }
+  if (diagnostics.list().size() == before) check_memory(experiment.cells, diagnostics);
   if (diagnostics.list().size() == before) probe(experiment.cells, diagnostics);
   if (!experiment.cells.empty()) experiment.name = experiment.cells.front().experiment;
   return experiment;

@@ -22,7 +22,10 @@ CONFIG = "tests/config/good/zeros.yaml"
 
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --help"
-COMMANDS = "run, check, audit, plan, theory, list, describe, merge, reference"
+COMMANDS = "run, check, audit, plan, theory, pass, list, describe, merge, reference"
+GPUS = ("a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, "
+        "or the path of a .yaml file")
+PASS = ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"]
 
 # Arguments, and what standard error says.
 LINES = [
@@ -110,7 +113,7 @@ LINES = [
     (["plan", "--alpha", "0.5", "--trace", "x"], "--trace: given together with --alpha, allowed: one figure of acceptance"),
     (["plan", "--alpha", "0.5", "--hardware", "h100"],
      '--set cost.hardware:1:1: unknown hardware "h100", did you mean "h100-pcie"? allowed: a100-40gb-sxm, a100-80gb-pcie, '
-     "a100-80gb-sxm, a10g, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, or the path of a .yaml file"),
+     "a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, or the path of a .yaml file"),
     (["plan", "--position-rates", "0.5,0.7"],
      "--position-rates: 0.7 after 0.5, allowed: rates of all rounds, which cannot rise from one position to the next; rates given that "
      "a position is reached go into --conditional-rates"),
@@ -131,6 +134,23 @@ LINES = [
      "--cost-ratio: given together with --target-to-draft-ratio, allowed: one of them"),
     (["theory", "--alpha", "0.5", "--verify-inflation", "nan"], "--verify-inflation: nan, allowed: above 0"),
     (["theory", "--alpha", "0.5", "--overhead", "-1"], "--overhead: -1, allowed: at least 0"),
+    # pass
+    (["pass"], "specsim pass needs --hardware; specsim pass --help shows examples"),
+    (["pass", "--hardware", "h100-sxm"], "specsim pass needs --model; specsim pass --help shows examples"),
+    (["pass", "--hardware", "h100-smx", "--model", "llama-2-7b"],
+     f'--hardware: unknown hardware "h100-smx", did you mean "h100-sxm"? allowed: {GPUS}'),
+    ([*PASS, "--tokens", "1,x"], '--tokens: "x", allowed: integers from 1 to 1e+06 with commas between'),
+    ([*PASS, "--tokens", "1,,2"], '--tokens: "1,,2", allowed: values with commas between'),
+    ([*PASS, "--tokens", "0"], '--tokens: "0", allowed: integers from 1 to 1e+06 with commas between'),
+    ([*PASS, "--batch", "1.5"], '--batch: "1.5", allowed: integers from 1 to 1e+06 with commas between'),
+    ([*PASS, "--context", "-1"], '--context: "-1", allowed: integers from 0 to 1e+07 with commas between'),
+    ([*PASS, "--tensor-parallel", "3"], "--tensor-parallel: tensor_parallel is 3, allowed: a divisor of the 32 heads"),
+    ([*PASS, "--weight-bits", "fp8"], '--weight-bits: weight_bits is "fp8", allowed: a number in [1, 32]'),
+    ([*PASS, "--engine", "vlm"], '--engine: engine is "vlm", did you mean "vllm"? allowed: bare, vllm, eager'),
+    ([*PASS, "--logits", "some"], '--logits: "some", allowed: all, none, or an integer from 0 to 1e+06'),
+    ([*PASS, "--role", "tutor"], '--role: "tutor", allowed: target, draft'),
+    (["pass", "--hardware", "h100-sxm", "--model", "eagle-head-7b"],
+     "--model: the target is a head that cannot stand alone, allowed: a whole model"),
     # merge
     (["merge"], "specsim merge: the option '--out' is required but missing"),
     (["merge", "--out", "OUT"], "specsim merge needs the directories of the shards"),
@@ -212,6 +232,21 @@ def check_good(path):
     return []
 
 
+def check_warnings(scratch):
+    """What a cost model warns of is said once for all cells, and not at all with --quiet."""
+    path = scratch / "larger.yaml"
+    path.write_text(Path(CONFIG).read_text() + "cost: {model: roofline, hardware: rtx-3090, target: llama-3.2-1b, draft: llama-2-7b}\n"
+                    "sweep:\n  workload.batch: [1, 2, 4]\n")
+    expected = ["warning: NVIDIA GeForce RTX 3090: its figures are from memory, nobody has checked them",
+                "warning: the draft (llama-2-7b, 6.74B) is larger than the target (llama-3.2-1b, 1.24B)"]
+    problems = []
+    for more, lines in (([], expected), (["--quiet"], [])):
+        result = run(["run", str(path), "--set", "rounds=100", *more])
+        if result.returncode != 0 or result.stderr.decode().splitlines() != lines:
+            problems.append(f"a draft larger than its target {more}: exit code {result.returncode}, {result.stderr.decode()!r}")
+    return problems
+
+
 def update(files):
     for path in files:
         result = run(["run", str(path)])
@@ -239,7 +274,8 @@ def main(arguments):
         jobs = [pool.submit(check_file, path, scratch) for path in files]
         jobs += [pool.submit(check_line, n, line, text, scratch) for n, (line, text) in enumerate(LINES)]
         jobs += [pool.submit(check_good, path) for path in sorted(GOOD.glob("*.yaml"))]
-        jobs += [pool.submit(check_unreadable, scratch), pool.submit(check_no_file, scratch)]
+        jobs += [pool.submit(check_unreadable, scratch), pool.submit(check_no_file, scratch),
+                 pool.submit(check_warnings, scratch)]
         for job in jobs:
             problems += job.result()
     for problem in problems:

@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""Holds the roofline against published speedups, pass times and cost ratios whose inputs are known. Nothing is tuned.
+
+usage: scripts/published_speedups.py SPECSIM OUT    (from the repository's root: scripts/published_speedups.py build/specsim results/roofline)
+
+Reads configs/published/speedups.csv (figures, sources, what was assumed) and writes to OUT published_speedups.csv and
+published_speedups.md. Tokens per round are the published ones: what is simulated is time.
+  speedup     tokens_per_round plain / (draft_passes draft + verify)      published / simulated above 1: the simulator is too low
+  plain_ms, verify_ms                                                     above 1: the simulator is too fast
+  cost_ratio  draft_passes draft / plain
+"""
+import csv
+import io
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+ROWS = Path("configs/published/speedups.csv")
+kept = {}
+
+
+def pass_ms(specsim, row, role, tokens, logits):
+    model, shards = (row["target"], row["tensor_parallel"]) if role == "target" else (row["draft"], "1")
+    bits = row["weight_bits"]
+    arguments = ("--hardware", row["hardware"], "--model", model, "--role", role, "--engine", row[f"{role}_engine"], "--tokens", str(tokens), "--batch",
+                 row["batch"], "--context", row["context"], "--tensor-parallel", shards, "--weight-bits", bits, "--logits", logits)
+    if arguments not in kept:
+        done = subprocess.run([specsim, "pass", "--csv", *arguments], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"published_speedups: {row['row']}: {done.stderr}")
+        kept[arguments] = float(next(csv.DictReader(io.StringIO(done.stdout)))["total_ms"])
+    return kept[arguments]
+
+
+def price(specsim, row):
+    plain = pass_ms(specsim, row, "target", 1, "all")
+    verify = pass_ms(specsim, row, "target", row["verify_tokens"], "all")
+    draft = pass_ms(specsim, row, "draft", row["draft_tokens"], "all") if row["draft"] else 0.0
+    drafting = int(row["draft_passes"]) * draft
+    value = {"speedup": float(row["tokens_per_round"]) * plain / (drafting + verify), "plain_ms": plain, "verify_ms": verify,
+             "cost_ratio": drafting / plain}[row["quantity"]]
+    return value, plain, verify, drafting
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    specsim, out = sys.argv[1], Path(sys.argv[2])
+    out.mkdir(parents=True, exist_ok=True)
+    with open(ROWS, newline="") as file:
+        rows = list(csv.DictReader(file))
+    groups = {}
+    lines = []
+    for row in rows:
+        value, plain, verify, drafting = price(specsim, row)
+        published = float(row["published"])
+        ratio = published / value
+        row.update(simulated=f"{value:.5g}", published_over_simulated=f"{ratio:.4f}", plain_ms=f"{plain:.5g}", verify_ms=f"{verify:.5g}", draft_ms=f"{drafting:.5g}")
+        group = (row["quantity"], row["row"].split()[0])
+        if row["scored"] == "yes":
+            groups.setdefault(group, []).append(ratio)
+            groups.setdefault((row["quantity"], "all"), []).append(ratio)
+        comment = row["inputs"]
+        if abs(ratio - 1) > 0.1:
+            if row["quantity"] == "speedup":
+                step = float(row["tokens_per_round"]) / published
+                comment += (f"{'; ' if comment else ''}a round takes {step:.2f} plain passes, simulated {(verify + drafting) / plain:.2f} "
+                            f"(verification {verify / plain:.2f}, drafting {drafting / plain:.2f})")
+            comment += f"{'; ' if comment else ''}{row['term'] or 'no term known'}"
+        lines.append(f"| {row['row']} | {row['quantity']} | {row['published']} | {value:.3f} | {ratio:.2f} | {row['scored']} | {comment} |\n")
+    columns = ["row", "source", "quantity", "published", "simulated", "published_over_simulated", "plain_ms", "verify_ms", "draft_ms", "scored",
+               "hardware", "tensor_parallel", "target", "draft", "weight_bits", "target_engine", "draft_engine", "draft_passes", "draft_tokens", "verify_tokens",
+               "batch", "context", "tokens_per_round", "inputs"]
+    with open(out / "published_speedups.csv", "w", newline="") as file:
+        write = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+        write.writeheader()
+        write.writerows(rows)
+    text = ("Published figures against the roofline's, tokens per round given, nothing tuned. Speedups: published / simulated above 1 means that the "
+            "simulator promises too little. Times: above 1 means that it is too fast.\n\n"
+            "| quantity | rows of | rows | published / simulated: geometric mean | spread (factor) | least | most | within 10 % |\n|---|---|---|---|---|---|---|---|\n")
+    order = {"speedup": 0, "plain_ms": 1, "verify_ms": 2, "cost_ratio": 3}
+    for (quantity, name), ratios in sorted(groups.items(), key=lambda g: (order[g[0][0]], g[0][1] == "all", g[0][1])):
+        logs = [math.log(r) for r in ratios]
+        mean = sum(logs) / len(logs)
+        spread = math.sqrt(sum((x - mean) ** 2 for x in logs) / max(1, len(logs) - 1))
+        inside = sum(abs(r - 1) <= 0.1 for r in ratios)
+        text += f"| {quantity} | {name} | {len(ratios)} | {math.exp(mean):.3f} | {math.exp(spread):.3f} | {min(ratios):.3f} | {max(ratios):.3f} | {inside} |\n"
+        if name == "all":
+            print(f"{quantity:10} {len(ratios):3} rows, published / simulated {math.exp(mean):.3f}, spread {math.exp(spread):.3f}, {inside} within 10 %")
+    text += ("\n| row | quantity | published | simulated | published / simulated | scored | inputs assumed; where it misses 10 %, the term |\n|---|---|---|---|---|---|---|\n"
+             + "".join(lines))
+    text += ("\nNot here: Leviathan's T5 (encoder and decoder, no shape for it), Chen's Chinchilla (its tokens per round come from its speedup), Medusa's and "
+             "EAGLE's Table 1 and EAGLE-2 (no GPU stated beside the figures). Sources are in published_speedups.csv.\n")
+    (out / "published_speedups.md").write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

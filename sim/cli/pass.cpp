@@ -1,0 +1,243 @@
+// specsim pass: what one forward pass takes on a GPU, part by part.
+#include "sim/cli/command.h"
+#include "sim/cli/options.h"
+#include "sim/cost/cost_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <sstream>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+using config::Value;
+
+constexpr std::size_t kMaxPasses = 1'000'000;
+
+std::vector<std::string> texts(const po::variables_map& values, const std::string& option) {
+  const auto& list = values[option].as<std::string>();
+  std::vector<std::string> parts;
+  std::istringstream stream(list);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  if (parts.empty() || list.back() == ',' || std::find(parts.begin(), parts.end(), "") != parts.end())
+    throw BadInput({"--" + option, 0, 0}, fmt::format("\"{}\", allowed: values with commas between", list));
+  return parts;
+}
+
+std::optional<double> as_count(const std::string& text, double least, double most) {
+  double x = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
+  if (error != std::errc() || end != text.data() + text.size() || !(x >= least && x <= most) || x != std::floor(x)) return {};
+  return x;
+}
+
+std::vector<double> counts(const po::variables_map& values, const std::string& option, double least, double most) {
+  std::vector<double> list;
+  for (const std::string& text : texts(values, option)) {
+    const std::optional<double> count = as_count(text, least, most);
+    if (!count)
+      throw BadInput({"--" + option, 0, 0},
+                     fmt::format("\"{}\", allowed: integers from {:g} to {:g} with commas between", text, least, most));
+    list.push_back(*count);
+  }
+  return list;
+}
+
+Value scalar(const std::string& text, const std::string& option) {
+  Value value;
+  value.kind = config::Kind::scalar;
+  value.where = {option, 0, 0};
+  value.text = text;
+  return value;
+}
+
+Value map_of(std::vector<config::Field> fields, const std::string& option) {
+  Value value;
+  value.kind = config::Kind::map;
+  value.where = {option, 0, 0};
+  value.fields = std::move(fields);
+  return value;
+}
+
+config::Field field(const std::string& key, Value value) {
+  const Location where = value.where;
+  return {key, where, std::move(value)};
+}
+
+struct Setting {
+  std::string hardware;
+  std::string model;
+  std::string tensor_parallel;
+  std::string weight_bits;
+};
+
+struct Line {
+  const Setting* setting = nullptr;
+  cost::Pass pass;
+  cost::PassTime time;
+};
+
+std::unique_ptr<cost::CostModel> make_model(const Setting& setting, const po::variables_map& values, cost::Role role) {
+  const auto shape = [&](const std::string& name) {
+    return map_of(
+        {field("preset", scalar(name, "--model")), field("tensor_parallel", scalar(setting.tensor_parallel, "--tensor-parallel")),
+         field("weight_bits", scalar(setting.weight_bits, "--weight-bits")),
+         field("kv_bits", scalar(values["kv-bits"].as<std::string>(), "--kv-bits")),
+         field("kv_window", scalar(values["kv-window"].as<std::string>(), "--kv-window"))},
+        "--model");
+  };
+  // A draft's pass asks nothing of its target, but a head cannot stand as one.
+  const std::string target = role == cost::Role::draft ? "llama-3.1-405b" : setting.model;
+  const Value section =
+      map_of({field("hardware", scalar(setting.hardware, "--hardware")), field("target", shape(target)),
+              field("draft", shape(setting.model)), field("engine", scalar(values["engine"].as<std::string>(), "--engine"))},
+             "specsim pass");
+  const cost::CostEntry& roofline = *cost::cost_models().find("roofline");
+  Diagnostics diagnostics;
+  const config::Arguments arguments = config::read_arguments(section, roofline.info.parameters, {}, "specsim pass", diagnostics);
+  diagnostics.throw_if_any();
+  std::unique_ptr<cost::CostModel> model = roofline.make(arguments, diagnostics);
+  Diagnostics once;  // the model stands for target and draft
+  std::set<std::string> seen;
+  for (const Diagnostic& mistake : diagnostics.list())
+    if (seen.insert(to_string(mistake.where) + mistake.message).second) once.add(mistake.where, mistake.message);
+  once.throw_if_any();
+  return model;
+}
+
+std::string csv_text(const std::vector<Line>& lines) {
+  std::string text =
+      "hardware,model,tensor_parallel,weight_bits,batch,context,tokens,total_ms,weights_ms,compute_ms,kv_ms,communication_ms,"
+      "launch_ms,"
+      "host_ms,sampling_ms\n";
+  for (const Line& line : lines) {
+    const Setting& s = *line.setting;
+    const cost::PassTime& t = line.time;
+    fmt::format_to(std::back_inserter(text),
+                   "{},{},{},{},{},{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g}\n", s.hardware, s.model,
+                   s.tensor_parallel, s.weight_bits, line.pass.batch, line.pass.context, line.pass.tokens, 1e3 * t.total(),
+                   1e3 * t.weights, 1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch, 1e3 * t.host,
+                   1e3 * t.sampling);
+  }
+  return text;
+}
+
+std::string table_text(const std::vector<Line>& lines, const std::string& first_tokens) {
+  std::string text;
+  const auto out = std::back_inserter(text);
+  const Setting* shown = nullptr;
+  double base = 0.0;
+  const Line* block = nullptr;
+  for (const Line& line : lines) {
+    if (line.setting != shown) {
+      shown = line.setting;
+      fmt::format_to(out, "{}{} on {}{}{}\n", text.empty() ? "" : "\n", shown->model, shown->hardware,
+                     shown->tensor_parallel == "1" ? "" : fmt::format(" x {}", shown->tensor_parallel),
+                     shown->weight_bits == "16" ? "" : fmt::format(", {}-bit weights", shown->weight_bits));
+      fmt::format_to(out, "{:>6}{:>9}{:>8}{:>11}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "batch", "context", "tokens", "ms",
+                     "ratio", "weights", "compute", "kv", "comm", "launch", "host", "sampling");
+      block = nullptr;
+    }
+    if (block == nullptr || block->pass.batch != line.pass.batch || block->pass.context != line.pass.context) {
+      block = &line;
+      base = line.time.total();
+    }
+    const cost::PassTime& t = line.time;
+    fmt::format_to(out, "{:>6g}{:>9g}{:>8g}{:>11.4f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}\n",
+                   line.pass.batch, line.pass.context, line.pass.tokens, 1e3 * t.total(), t.total() / base, 1e3 * t.weights,
+                   1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch, 1e3 * t.host, 1e3 * t.sampling);
+  }
+  fmt::format_to(out, "\nratio: to the pass over {} tokens a sequence; compute: what arithmetic adds to reading the weights\n",
+                 first_tokens);
+  return text;
+}
+
+}  // namespace
+
+int pass_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
+  options.add_options()("hardware", po::value<std::string>(), "GPUs: names or .yaml files, commas between")(
+      "model", po::value<std::string>(), "models, the same way")(
+      "tokens", text("1,2,4,8,16,32,64,128"), "new tokens of each sequence: 1 plain, draft length + 1 verified")(
+      "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
+      "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"), "of a weight")(
+      "kv-bits", text("16"), "of a cached key or value")("kv-window", text("0"),
+                                                         "newest cached tokens that attention reads; 0: all")(
+      "engine", text("vllm"), "bare, vllm or eager: host, launches, padding")(
+      "logits", text("all"), "rows of each sequence through the LM head: all, none, or at most so many")(
+      "role", text("target"), "target, or draft: no host time, but the engine's floor")(
+      "products-only", "the layers' matrix products alone")("csv", "as CSV");
+  po::variables_map values;
+  if (!parse(arguments, options, "", "specsim pass --hardware GPU --model MODEL [options]",
+             "  specsim pass --hardware h100-sxm --model llama-2-7b --tokens 1,8,64\n"
+             "  specsim pass --hardware a100-80gb-sxm,rtx-3090 --model llama-3.1-8b --tokens 1,6 --batch 1,16 --context 4096\n"
+             "  specsim pass --hardware h100-sxm --model llama-2-70b --tensor-parallel 2,4,8 --products-only --csv\n"
+             "  specsim pass --hardware rtx-4090 --model eagle-head-7b --role draft --tokens 1\n",
+             values))
+    return 0;
+  for (const char* option : {"hardware", "model"})
+    if (values.count(option) == 0)
+      throw BadInput({"", 0, 0}, fmt::format("specsim pass needs --{}; specsim pass --help shows examples", option));
+  const auto& role_name = values["role"].as<std::string>();
+  if (role_name != "target" && role_name != "draft")
+    throw BadInput({"--role", 0, 0}, fmt::format("\"{}\", allowed: target, draft", role_name));
+  const cost::Role role = role_name == "draft" ? cost::Role::draft : cost::Role::target;
+  const bool products_only = values.count("products-only") > 0;
+  const auto& logits = values["logits"].as<std::string>();
+  const std::optional<double> most_logits = products_only || logits == "none" ? 0.0
+                                            : logits == "all"                 ? 1e9
+                                                                              : as_count(logits, 0, 1e6);
+  if (!most_logits)
+    throw BadInput({"--logits", 0, 0}, fmt::format("\"{}\", allowed: all, none, or an integer from 0 to {:g}", logits, 1e6));
+  const std::vector<double> tokens = counts(values, "tokens", 1, 1e6);
+  const std::vector<double> batches = counts(values, "batch", 1, 1e6);
+  const std::vector<double> contexts = counts(values, "context", 0, 1e7);
+
+  std::vector<Setting> settings;
+  for (const std::string& hardware : texts(values, "hardware"))
+    for (const std::string& model : texts(values, "model"))
+      for (const std::string& shards : texts(values, "tensor-parallel"))
+        for (const std::string& bits : texts(values, "weight-bits")) settings.push_back({hardware, model, shards, bits});
+  if (static_cast<double>(settings.size()) * static_cast<double>(batches.size()) * static_cast<double>(contexts.size()) *
+          static_cast<double>(tokens.size()) >
+      static_cast<double>(kMaxPasses))
+    throw BadInput({"", 0, 0}, fmt::format("more than {} passes asked for at once, allowed: shorter lists", kMaxPasses));
+
+  std::vector<Line> lines;
+  std::set<std::string> warned;
+  for (const Setting& setting : settings) {
+    const std::unique_ptr<cost::CostModel> model = make_model(setting, values, role);
+    for (const std::string& warning : model->warnings())
+      if (warned.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
+    for (const double batch : batches) {
+      for (const double context : contexts) {
+        for (const double count : tokens) {
+          const cost::Pass pass{batch, count, context, std::min(count, *most_logits)};
+          cost::PassTime time = model->pass(role, pass);
+          if (products_only) {
+            const cost::PassTime whole = time;
+            time = {};
+            time.weights = whole.weights;
+            time.compute = whole.compute;
+          }
+          lines.push_back({&setting, pass, time});
+        }
+      }
+    }
+  }
+  fmt::print("{}", values.count("csv") > 0 ? csv_text(lines) : table_text(lines, fmt::format("{:g}", tokens.front())));
+  return 0;
+}
+
+}  // namespace specsim::cli

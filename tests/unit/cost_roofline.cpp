@@ -1,0 +1,238 @@
+// A pass by hand, part by part, on a GPU and a model with round figures.
+#include "tests/support/costs.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace specsim;
+using namespace specsim::cost;
+using specsim::tests::hardware_of;
+using specsim::tests::make_cost;
+using specsim::tests::near;
+
+namespace {
+
+// 1 TB/s, arithmetic for nothing: time is bytes, unless a test says otherwise.
+const std::string kGpu =
+    "{memory_gb: 80, bandwidth_gb_per_s: 1000, bf16_tflops: 20000, multiprocessors: 1, link_gb_per_s: 100, link_latency_us: 5, "
+    "calibration: {memory_efficiency: 1, feed_tb_per_s: 1000, overlap_power: 100, kernel_us: 0, split_us: 1e6, "
+    "attention_efficiency: 1, attention_us: 0, elementwise_us: 0}}";
+const std::string kShape = "layers: 2, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 512, vocab: 1000";
+
+std::string with(const std::string& shape, const std::string& more) {
+  return "{" + shape + (more.empty() ? "" : ", " + more) + "}";
+}
+
+std::unique_ptr<CostModel> by_hand(const std::string& target_more, const std::string& more, const std::string& draft_more = "") {
+  return make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: {}, {}}}", kGpu, with(kShape, target_more),
+                                           with(kShape, draft_more), more.empty() ? "engine: bare" : more));
+}
+
+double products(double rows, double logit_rows, double bits = 16, double efficiency = 1, double shards = 1) {
+  const Hardware gpu = hardware_of(kGpu);
+  const double bytes = bits / 8 / efficiency;
+  const double layer =
+      product_seconds(gpu, rows, 256, 512 / shards, bytes) + product_seconds(gpu, rows, 256 / shards, 256, bytes) +
+      product_seconds(gpu, rows, 256, 1024 / shards, bytes) + product_seconds(gpu, rows, 512 / shards, 256, bytes);
+  return 2 * layer + (logit_rows > 0 ? product_seconds(gpu, logit_rows, 256, 1000 / shards, bytes) : 0.0);
+}
+
+double matrix_products(const PassTime& time) { return time.weights + time.compute; }
+
+// Bytes over 1 TB/s: of the layers' weights, the LM head's and the activations of a one-row pass.
+constexpr double kLayer = 256.0 * 512 + 256 * 256 + 256 * 1024 + 512 * 256;
+constexpr double kLayerActivations = (256.0 + 512) + (256 + 256) + (256 + 1024) + (512 + 256);
+
+}  // namespace
+
+TEST_CASE("weights once a pass, the LM head on every row that asks for logits", "[cost][roofline]") {
+  const auto model = by_hand("", "");
+  const PassTime one = model->pass(Role::target, {1, 1, 0, 1});
+  CHECK(near(one.weights, (2 * (2 * kLayer + 2 * kLayerActivations) + 2.0 * 256 * 1000 + 2.0 * (256 + 1000)) / 1e12, 1e-9));
+  CHECK(std::abs(one.compute) < 1e-18);
+  for (const double tokens : {2.0, 6.0, 33.0}) {
+    const PassTime time = model->pass(Role::target, {3, tokens, 0, tokens});
+    CHECK(near(time.weights, one.weights));  // once, whatever the rows
+    CHECK(near(matrix_products(time), products(3 * tokens, 3 * tokens)));
+    CHECK(near(matrix_products(model->pass(Role::target, {3, tokens, 0, 1})), products(3 * tokens, 3)));  // prefill
+    CHECK(near(matrix_products(model->pass(Role::target, {3, tokens, 0, 0})), products(3 * tokens, 0)));
+  }
+  // Logits: four bytes, three times.
+  CHECK(near(model->pass(Role::target, {3, 6, 0, 6}).sampling, 3.0 * 18 * 1000 * 4 / 1e12));
+  CHECK(near(model->pass(Role::target, {3, 6, 0, 1}).sampling, 3.0 * 3 * 1000 * 4 / 1e12));
+}
+
+TEST_CASE("keys and values once a sequence, whatever the tokens", "[cost][roofline]") {
+  const auto model = by_hand("", "");
+  const double per_token = 2.0 * 2 * 2 * 64 * 2;
+  for (const double tokens : {1.0, 6.0, 40.0}) {
+    const double kv = model->pass(Role::target, {3, tokens, 1000, tokens}).kv;
+    CHECK(near(kv, per_token * 3 * (1000 + tokens) / 1e12));  // the cache read, the new tokens written
+  }
+  CHECK(near(by_hand("kv_bits: 8", "")->pass(Role::target, {3, 6, 1000, 6}).kv, 0.5 * per_token * 3 * 1006 / 1e12));
+  // A window keeps the newest: context beyond it costs nothing more.
+  const auto window = by_hand("kv_window: 100", "");
+  CHECK(near(window->pass(Role::target, {3, 1, 1000, 1}).kv, per_token * 3 * 101 / 1e12));
+  CHECK(window->pass(Role::target, {3, 1, 1000, 1}).kv == window->pass(Role::target, {3, 1, 9000, 1}).kv);
+  CHECK(near(window->pass(Role::target, {3, 1, 50, 1}).kv, per_token * 3 * 51 / 1e12));
+}
+
+TEST_CASE("attention's operations: 6 tokens onto 100 look at 621 pairs", "[cost][roofline]") {
+  std::string slow = kGpu;
+  slow.replace(slow.find("20000"), 5, "1.000");
+  const auto model =
+      make_cost("roofline", fmt::format("{{hardware: {}, target: {{{}}}, draft: {{{}}}, engine: bare}}", slow, kShape, kShape));
+  CHECK(near(model->pass(Role::target, {3, 6, 100, 6}).kv, 4.0 * 2 * 4 * 64 * 3 * 621 / 1e12));
+  CHECK(near(model->pass(Role::target, {1, 1, 0, 1}).kv, std::max(4.0 * 2 * 4 * 64 * 1 / 1e12, 2.0 * 2 * 2 * 64 * 2 / 1e12)));
+}
+
+TEST_CASE("tensor parallel: a share of everything, two all-reduces a layer", "[cost][roofline]") {
+  const auto model = by_hand("tensor_parallel: 2", "");
+  const PassTime time = model->pass(Role::target, {3, 6, 1000, 6});
+  CHECK(near(matrix_products(time), products(18, 18, 16, 1, 2)));
+  CHECK(near(time.kv, 0.5 * by_hand("", "")->pass(Role::target, {3, 6, 1000, 6}).kv));
+  CHECK(near(time.communication, 2.0 * 2 * (5e-6 + 18.0 * 256 * 2 * (2.0 * 1 / 2) / 1e11)));
+  CHECK(by_hand("", "")->pass(Role::target, {3, 6, 1000, 6}).communication == 0.0);
+  // 4 GPUs, 2 key and value heads: each GPU keeps and reads one of them.
+  const auto copies = by_hand("tensor_parallel: 4", "");
+  CHECK(near(copies->pass(Role::target, {3, 6, 1000, 6}).kv, time.kv));
+  CHECK(near(copies->ledger({3, 1000}, 1)->lines[1].bytes, 2.0 * model->ledger({3, 1000}, 1)->lines[1].bytes));
+  CHECK(near(copies->pass(Role::target, {1, 1, 0, 0}).communication, 2.0 * 2 * (5e-6 + 256.0 * 2 * (2.0 * 3 / 4) / 1e11)));
+}
+
+TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a floor", "[cost][roofline]") {
+  const auto vllm = by_hand("", "engine: vllm, largest_graph: 32");
+  for (const auto& [rows, padded] :
+       {std::pair{1.0, 1.0}, {2.0, 2.0}, {3.0, 4.0}, {5.0, 8.0}, {9.0, 16.0}, {24.0, 24.0}, {25.0, 32.0}})
+    CHECK(near(matrix_products(vllm->pass(Role::target, {1, rows, 0, 1})), products(padded, 1)));
+  const PassTime captured = vllm->pass(Role::target, {1, 32, 0, 1});
+  CHECK(near(captured.host, 1.207e-3));
+  const PassTime eager = vllm->pass(Role::target, {1, 33, 0, 1});
+  CHECK(near(matrix_products(eager), products(33, 1)));
+  CHECK(near(eager.total(), 6e-3));
+  CHECK(near(vllm->pass(Role::draft, {1, 1, 0, 1}).total(), 0.5e-3));
+  CHECK(near(by_hand("", "engine: vllm, draft_floor_us: 0")->pass(Role::draft, {1, 1, 0, 1}).host, 0.0));
+  CHECK(near(by_hand("", "engine: eager")->pass(Role::target, {1, 5, 0, 1}).total(), 15e-3));
+  CHECK(near(by_hand("", "engine: vllm, host_us: 10, round_us: 20")->round_overhead(1), 20e-6));
+  // A largest graph of 3 rows holds 3.
+  CHECK(near(matrix_products(by_hand("", "engine: vllm, largest_graph: 3")->pass(Role::target, {1, 3, 0, 1})), products(3, 1)));
+  // bare is a lower bound: no padding, no host, no floor.
+  const PassTime bare = by_hand("", "")->pass(Role::target, {1, 5, 0, 1});
+  CHECK(near(matrix_products(bare), products(5, 1)));
+  CHECK(bare.host == 0.0);
+}
+
+TEST_CASE("weights of fewer bits stream faster, at a lesser share of the bandwidth", "[cost][roofline]") {
+  const auto time = [&](const std::string& bits, const std::string& more) {
+    return by_hand(bits, "engine: bare" + more)->pass(Role::target, {1, 1, 0, 1}).weights;
+  };
+  CHECK(near(time("weight_bits: 8", ""), products(1, 1, 8, 0.77)));
+  CHECK(near(time("weight_bits: 4", ""), products(1, 1, 4, 0.62)));
+  CHECK(near(time("weight_bits: 8", ", quantized_efficiency: 1"), products(1, 1, 8, 1)));
+  CHECK(near(time("", ", quantized_efficiency: 0.5"), products(1, 1)));
+}
+
+TEST_CASE("experts: the pass reads those that all its tokens choose", "[cost][roofline]") {
+  const std::string experts = "experts: 8, experts_per_token: 2, expert_ffn: 512";
+  const auto model = by_hand(experts, "");
+  const auto weights = [&](double active) {
+    const double expert = 256.0 * 1024 + 512 * 256;
+    return (2.0 * 2 * (256.0 * 512 + 256 * 256 + active * expert) + 2.0 * 256 * 1000) / 1e12;
+  };
+  // 2 for one token; 8 (1 - .75^6) = 6.6 for six, whether of one sequence or of six.
+  for (const auto& [pass, active] :
+       {std::pair{Pass{1, 1, 0, 1}, 2.0}, {Pass{1, 6, 0, 6}, 7.0}, {Pass{6, 1, 0, 1}, 7.0}, {Pass{64, 6, 0, 6}, 8.0}}) {
+    const PassTime time = model->pass(Role::target, pass);
+    CHECK(near(time.weights, weights(active), 0.02));                              // and the activations of a row
+    if (pass.batch * pass.tokens <= 6) CHECK(time.compute < 0.01 * time.weights);  // reading more experts is no arithmetic
+  }
+  CHECK(model->ledger({1, 0}, 1)->lines[0].bytes ==
+        2.0 * (2 * (256.0 * 512 + 256 * 256 + 8 * (256.0 * 1024 + 512 * 256)) + 2 * 256 * 1000.0));
+}
+
+TEST_CASE("an EAGLE head runs its layer, its joining product and the target's LM head", "[cost][roofline]") {
+  const auto model = by_hand("", "", "fused_inputs: 2, shares_lm_head: true");
+  const Hardware gpu = hardware_of(kGpu);
+  CHECK(near(matrix_products(model->draft_pass({3, 100}, 0, 0)), products(3, 3) + product_seconds(gpu, 3, 512, 256, 2)));
+  const auto ledger = model->ledger({1, 0}, 2);
+  CHECK(ledger->lines[2].bytes == 2.0 * (2 * kLayer + 2.0 * 256 * 256));  // no LM head of its own
+  std::string mistakes;
+  make_cost("roofline", fmt::format("{{hardware: {}, target: {{{}, fused_inputs: 2}}, draft: {{{}}}}}", kGpu, kShape, kShape),
+            &mistakes);
+  CHECK(mistakes.find("the target is a head that cannot stand alone, allowed: a whole model") != std::string::npos);
+}
+
+TEST_CASE("parts add up, and batches of one kind add", "[cost][roofline]") {
+  for (const std::string engine : {"bare", "vllm", "eager"}) {
+    const auto model =
+        make_cost("roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: llama-68m, engine: " + engine + "}");
+    for (const Role role : {Role::target, Role::draft}) {
+      const PassTime t = model->pass(role, {4, 6, 900, 6});
+      CHECK(near(t.total(), t.weights + t.compute + t.kv + t.communication + t.launch + t.host + t.sampling, 1e-15));
+      for (const double part : {t.weights, t.compute, t.kv, t.communication, t.launch, t.host, t.sampling}) CHECK(part >= 0.0);
+    }
+    const RoundTime plain = round_time(*model, {4, 900}, 0, 0.7);
+    CHECK(plain.plain.total() == model->pass(Role::target, {4, 1, 900, 1}).total());
+    CHECK(plain.verify.total() == plain.plain.total());
+  }
+  const auto model = by_hand("", "");
+  const auto kv = [&](double batch, double context) { return model->pass(Role::target, {batch, 6, context, 6}).kv; };
+  CHECK(near(kv(5, 700) + kv(3, 700), kv(8, 700)));
+  CHECK(near(kv(4, 700) + kv(4, 100), kv(8, 400)));  // linear in the context: means serve
+  // A draft pass holds the token to catch up with, and stands further on in the text.
+  const PassTime extra = model->draft_pass({4, 700}, 2, 0.5);
+  CHECK(near(extra.kv, model->pass(Role::draft, {4, 1.5, 702, 1}).kv));
+}
+
+TEST_CASE("norms and activations: a floor a layer, and their bytes", "[cost][roofline]") {
+  std::string text = kGpu;
+  text.replace(text.find("elementwise_us: 0"), 17, "elementwise_us: 9");
+  const auto model =
+      make_cost("roofline", fmt::format("{{hardware: {}, target: {{{}}}, draft: {{{}}}, engine: bare}}", text, kShape, kShape));
+  CHECK(near(model->pass(Role::target, {2, 3, 0, 3}).launch, 2 * (9e-6 + 12.0 * 6 * 256 * 2 / 1e12)));
+}
+
+TEST_CASE("the ledger: weights and caches of both, in bytes", "[cost][ledger]") {
+  const auto model =
+      make_cost("roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: {preset: llama-68m, kv_window: 512}}");
+  const auto ledger = model->ledger({16, 2000}, 6);
+  REQUIRE(ledger);
+  REQUIRE(ledger->lines.size() == 4);
+  CHECK(ledger->lines[0].bytes == 2.0 * (32 * (4.0 * 4096 * 4096 + 3.0 * 4096 * 11008) + 2.0 * 32000 * 4096));
+  CHECK(ledger->lines[1].bytes == 524288.0 * 16 * 2006);
+  CHECK(ledger->lines[2].bytes == 2.0 * (2 * (4.0 * 768 * 768 + 3.0 * 768 * 3072) + 2.0 * 32000 * 768));
+  CHECK(ledger->lines[3].bytes == 6144.0 * 16 * 512);
+  CHECK(near(ledger->available_bytes, 72e9));
+  CHECK(ledger->fits());
+  CHECK_FALSE(model->ledger({80, 2000}, 6)->fits());
+  CHECK(model->ledger({16, 2000}, 1)->lines.size() == 2);  // plain decoding keeps no draft
+  CHECK(ledger->to_text() ==
+        "target weights 12.55 GiB, target KV 15.67 GiB, draft weights 0.13 GiB, draft KV 0.05 GiB: 28.40 of 67.06 GiB");
+  const auto two = make_cost(
+      "roofline",
+      "{hardware: a100-80gb-sxm, target: {preset: llama-2-7b, tensor_parallel: 2}, draft: llama-68m, memory_share: 0.5}");
+  CHECK(near(two->ledger({1, 0}, 1)->available_bytes, 80e9));
+}
+
+TEST_CASE("warnings: figures that nobody checked, a draft larger than its target", "[cost][roofline]") {
+  CHECK(make_cost("roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: tinyllama-1.1b}")->warnings().empty());
+  const auto list = make_cost("roofline", "{hardware: rtx-3090, target: tinyllama-1.1b, draft: llama-2-7b}")->warnings();
+  REQUIRE(list.size() == 2);
+  CHECK(list[0] == "NVIDIA GeForce RTX 3090: its figures are from memory, nobody has checked them");
+  CHECK(list[1].find("is larger than the target") != std::string::npos);
+}
+
+TEST_CASE("one figure of a preset is replaced, the others stay", "[cost][presets]") {
+  const Hardware base = hardware_of("h100-sxm");
+  const Hardware changed = hardware_of("{preset: h100-sxm, bandwidth_gb_per_s: 3000, calibration: {kernel_us: 1}}");
+  CHECK(changed.bandwidth == 3e12);
+  CHECK(changed.flops == base.flops);
+  CHECK(changed.calibration.kernel_us == 1.0);
+  CHECK(changed.calibration.overlap_power == base.calibration.overlap_power);
+  CHECK(changed.calibration.odd_rows_penalty == base.calibration.odd_rows_penalty);
+  CHECK(specsim::tests::shape_of("vicuna-7b").total_parameters() == specsim::tests::shape_of("llama-2-7b").total_parameters());
+}
