@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -94,6 +95,13 @@ std::vector<experiment::Experiment> read_experiments(const std::vector<std::stri
   }
   if (!diagnostics.empty()) throw BadInput(by_place(diagnostics.list()));
   return experiments;
+}
+
+void print_warnings(const std::vector<const experiment::Cell*>& cells) {
+  std::set<std::string> seen;
+  for (const experiment::Cell* cell : cells)
+    for (const std::string& warning : cell->cost->warnings())
+      if (seen.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
 }
 
 double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }

@@ -25,6 +25,9 @@ std::vector<experiment::Override> read_overrides(const std::vector<std::string>&
 std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
                                                      const std::string& seed);
 
+// What the cells' cost models warn of, each once, on standard error.
+void print_warnings(const std::vector<const experiment::Cell*>& cells);
+
 // A bar with rate and time left on a terminal, a line every ten seconds elsewhere.
 class Progress {
  public:

@@ -260,7 +260,6 @@ void report(const experiment::Cell& cell, const Plan& plan, const AcceptanceCurv
                experiment::largest_batch(cost, workload.context, std::max(plan.best, 1) + 1),
                experiment::largest_batch(cost, workload.context, 1));
   }
-  for (const std::string& warning : cost.warnings()) fmt::print("note: {}\n", warning);
   if (!draft.empty()) print_flags(plan, draft);
 }
 
@@ -380,6 +379,7 @@ int plan_command(const std::vector<std::string>& arguments) {
   for (const experiment::Experiment& one : experiments)
     for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
 
+  print_warnings(cells);
   const bool single = cells.size() == 1;
   std::vector<Plan> plans;
   std::vector<AcceptanceCurve> curves;

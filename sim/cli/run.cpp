@@ -129,14 +129,6 @@ std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& 
   return text;
 }
 
-// What a user should know of the cost models, each thing once.
-void print_warnings(const std::vector<const experiment::Cell*>& cells) {
-  std::set<std::string> seen;
-  for (const experiment::Cell* cell : cells)
-    for (const std::string& warning : cell->cost->warnings())
-      if (seen.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
-}
-
 // A folder's finished results are replaced by the same run's only.
 void guard_finished(const std::string& out, const std::string& identity, bool resume) {
   const std::string path = out + "/manifest.yaml";
