@@ -1,6 +1,8 @@
 // One forward pass of one model, and where its time goes.
 #pragma once
 
+#include <initializer_list>
+
 namespace specsim::cost {
 
 enum class Role { target, draft };
@@ -36,6 +38,12 @@ struct PassTime {
     return *this;
   }
 };
+
+inline PassTime operator*(double share, PassTime time) {
+  for (double* part : {&time.weights, &time.compute, &time.kv, &time.communication, &time.launch, &time.host, &time.sampling})
+    *part *= share;
+  return time;
+}
 
 // The batch that is decoded, in the middle of its work.
 struct Workload {

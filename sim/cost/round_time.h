@@ -17,11 +17,18 @@ struct RoundTime {
 
   // Plain decoding at draft length 0.
   [[nodiscard]] double total() const { return draft.total() + verify.total() + overhead; }
+  // `share` of another round's time on top; that of plain decoding is the same for both.
+  void add(double share, const RoundTime& other);
 };
 
 // `full_rate`: share of rounds that accept every draft. The draft has then not seen its own last token: the next round's first
 // pass takes two tokens for those sequences. Times as the model gives them (CostModel::in_seconds).
 RoundTime round_time(const CostModel& model, const Workload& workload, int draft_length, double full_rate);
+
+// A round that drafts a block: `pass_rows` tokens per sequence in each sequential draft pass, and one target pass over
+// `verified_rows` tokens per sequence, all of them through the LM head. Plain decoding where both say so.
+RoundTime block_time(const CostModel& model, const Workload& workload, const std::vector<double>& pass_rows, double verified_rows,
+                     double full_rate);
 
 // speedup = tokens_per_round plain / total.
 double speedup(const RoundTime& time, double tokens_per_round);

@@ -4,7 +4,7 @@
 
 namespace specsim::decode {
 
-Counts::Counts(int draft_length, int strata, int classes) {
+Counts::Counts(int draft_length, int strata, int classes, int nodes) {
   const auto length = static_cast<std::size_t>(draft_length);
   const auto groups = static_cast<std::size_t>(strata);
   const auto cells = static_cast<std::size_t>(classes);
@@ -13,6 +13,7 @@ Counts::Counts(int draft_length, int strata, int classes) {
   accepted_law.assign(groups * (length + 1), 0);
   output.assign(groups * cells, 0);
   if (strata == 1) pairs.assign(kPairBins * kPairBins, 0);
+  if (nodes > 0) drafted.assign(static_cast<std::size_t>(nodes) + 1, 0);
 }
 
 void Counts::add_sequence(std::uint64_t whole_rounds, std::uint64_t full_rounds, std::uint64_t whole_emitted, bool drafts) {

@@ -16,7 +16,8 @@ constexpr std::size_t kPairBins = kRatioBins + 1;
 struct Counts {
   // strata: groups of contexts whose output law is judged apart; classes: see output_classes.h.
   Counts() = default;
-  Counts(int draft_length, int strata, int classes);
+  // nodes: that a block drafts at most; 0 where blocks are not counted.
+  Counts(int draft_length, int strata, int classes, int nodes = 0);
 
   std::uint64_t rounds = 0;      // whole rounds
   std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short; in reached, accepted, accepted_law, output and
@@ -41,6 +42,7 @@ struct Counts {
   std::vector<std::uint64_t> output;  // [strata][classes]: emitted tokens by class
   std::vector<std::uint64_t>
       pairs;  // [kPairBins][kPairBins]: neighbours in the emitted text by ratio bin, where there is one stratum
+  std::vector<std::uint64_t> drafted;  // [nodes + 1]: rounds, cut ones too, by the number of nodes that they drafted
 
   void add(const Counts& other);
   // Adds one sequence to the sums: its whole rounds, how many of them accepted every draft, and the tokens that they emitted.
@@ -80,6 +82,7 @@ struct Counts {
     all("accepted_law", self.accepted_law);
     all("output", self.output);
     all("pairs", self.pairs);
+    all("drafted", self.drafted);
   }
 };
 

@@ -40,13 +40,19 @@ void LawDrawer::draft(std::size_t pair, std::uint64_t context, std::size_t depth
   draft_model.resize(target.size());
   plan_->contexts->pair(pair).draw_draft({plan_->law_key, context}, depth, target, draft_model);
   drafted = draft_model;
+  if (plan_->drafter != nullptr) plan_->drafter->alter_law(static_cast<int>(depth), target, drafted);
   if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(draft_model));
 }
 
-std::size_t prepared_bytes(const families::ContextModel& contexts, int vocab) {
-  const families::ContextShape& shape = contexts.process->shape();
-  return PreparedContexts::bytes_needed(static_cast<std::size_t>(vocab), static_cast<std::size_t>(shape.contexts),
-                                        static_cast<std::size_t>(shape.depths));
+int PreparationPlan::depths() const {
+  const int own = contexts->process->shape().depths;
+  return drafter != nullptr ? std::max(own, drafter->shape().law_depths) : own;
+}
+
+std::size_t prepared_bytes(const PreparationPlan& plan) {
+  const auto bytes = plan.block_rule != nullptr ? &BlockTables::bytes_needed : &PreparedContexts::bytes_needed;
+  return bytes(static_cast<std::size_t>(plan.vocab), static_cast<std::size_t>(plan.contexts->process->shape().contexts),
+               static_cast<std::size_t>(plan.depths()));
 }
 
 Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool tables) {
@@ -58,7 +64,11 @@ Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool 
     return prepared;
   }
   const LawDrawer drawer(plan);
-  if (tables) prepared.tables.emplace(plan.vocab, shape.contexts, shape.depths);
+  const int depths = plan.depths();
+  if (tables && plan.block_rule != nullptr)
+    prepared.blocks.emplace(shape.contexts, depths, *plan.drafter, *plan.block_rule);
+  else if (tables)
+    prepared.tables.emplace(plan.vocab, shape.contexts, depths);
   const bool alone = shape.contexts == 1;
   math::AliasScratch scratch;
   std::vector<double> target;
@@ -68,11 +78,12 @@ Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool 
     const auto c = static_cast<std::size_t>(context);
     drawer.target(c, c, target);
     OutputClasses classes;
-    for (int depth = 0; depth < shape.depths; ++depth) {
+    for (int depth = 0; depth < depths; ++depth) {
       drawer.draft(c, c, static_cast<std::size_t>(depth), target, draft_model, drafted);
       if (depth == 0) classes = output_classes(target, drafted, alone);
       const verify::PositionLaws laws{target, drafted, draft_model};
-      if (tables) prepared.tables->prepare(context, depth, *plan.rule, laws, classes, scratch);
+      if (prepared.blocks) prepared.blocks->add(target, drafted, classes.of_token, scratch);
+      if (prepared.tables) prepared.tables->prepare(context, depth, *plan.rule, laws, classes, scratch);
       if (observer) observer(context, depth, laws);
     }
     classes.of_token.clear();
@@ -99,7 +110,9 @@ Simulator::Simulator(const PreparationPlan& plan, const Prepared& prepared, rng:
   SPECSIM_CHECK(bonus == Bonus::emitted || draft_length >= 1, "draft_length {} without a bonus token", draft_length);
 }
 
-Counts Simulator::empty_counts() const { return {draft_length_, prepared_->strata, prepared_->class_count}; }
+Counts Simulator::empty_counts() const {
+  return {draft_length_, prepared_->strata, prepared_->class_count, plan_.drafter != nullptr ? plan_.drafter->shape().nodes : 0};
+}
 
 std::uint64_t Simulator::chunk_size() const {
   const families::ContextShape& shape = plan_.contexts->process->shape();
@@ -112,6 +125,7 @@ void Simulator::run(std::uint64_t index, std::uint64_t total, Counts& counts, Ro
   SPECSIM_CHECK(index * size < total, "chunk {} of {} rounds", index, total);
   const bool fresh = plan_.contexts->process->shape().contexts == 0;
   const ChunkPlan chunk{fresh ? index : index * kLanes, std::min(size, total - index * size), sequence_rounds_};
+  if (plan_.block_rule != nullptr) return run_blocks(chunk, counts, sink);
   PhiloxWords words(draw_key_);
   if (fresh)
     run_fresh(chunk, words, counts, sink);

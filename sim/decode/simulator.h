@@ -1,6 +1,7 @@
 // One cell's decoding, ready to run chunk by chunk on any thread.
 #pragma once
 
+#include "sim/decode/block_round.h"
 #include "sim/decode/chunk.h"
 #include "sim/decode/counts.h"
 #include "sim/decode/prepared.h"
@@ -22,13 +23,21 @@ struct PreparationPlan {
   rng::Key law_key;           // addresses the random laws
   const families::ContextModel* contexts = nullptr;
   const verify::PositionRule* rule = nullptr;
+  // Where blocks are judged instead of positions:
+  const verify::BlockRule* block_rule = nullptr;
+  const draft::BlockDrafter* drafter = nullptr;
+  const draft::LengthPolicy* policy = nullptr;  // nullptr: every block is drafted whole
+
+  // Draft laws per context.
+  [[nodiscard]] int depths() const;
 };
 
 // Sees every context's laws once, while they are at hand: (context, depth, laws).
 using LawObserver = std::function<void(int, int, const verify::PositionLaws&)>;
 
 struct Prepared {
-  std::optional<PreparedContexts> tables;  // empty where every position draws fresh laws
+  std::optional<PreparedContexts> tables;  // empty where every position draws fresh laws, and where blocks are judged
+  std::optional<BlockTables> blocks;       // where blocks are judged
   std::vector<OutputClasses> classes;      // [contexts], without the per-token part
   int class_count = kFirstTopToken;
   std::vector<std::uint8_t> bin_of_class;
@@ -40,7 +49,7 @@ struct Prepared {
 // may be empty.
 Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool tables = true);
 // Bytes that prepare() will keep.
-std::size_t prepared_bytes(const families::ContextModel& contexts, int vocab);
+std::size_t prepared_bytes(const PreparationPlan& plan);
 
 // Laws of one context at one depth, drawn from the model's families: shared by preparation and fresh decoding.
 class LawDrawer {
@@ -88,6 +97,7 @@ class Simulator {
   void run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, WordSource& words, Counts& counts,
                                   RoundSink* sink) const;
   void run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
+  void run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* sink) const;
   PreparationPlan plan_;
   const Prepared* prepared_;
   rng::Key draw_key_;

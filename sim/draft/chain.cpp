@@ -1,7 +1,11 @@
 #include "sim/base/token.h"
-#include "sim/draft/drafter.h"
+#include "sim/draft/tree_drafter.h"
 
 namespace specsim::draft {
+
+std::shared_ptr<const BlockDrafter> chain_block(int draft_length) {
+  return std::make_shared<TreeDrafter>(path_of(draft_length), Siblings::independent);
+}
 
 DrafterEntry chain_drafter() {
   return {{"chain",
@@ -21,8 +25,8 @@ DrafterEntry chain_drafter() {
              {"sampled", "argmax"}}},
            "An argmax draft token has probability 1 under the law that it was drawn from, so a lossless rule accepts it with "
            "target(argmax draft)."},
-          [](const config::Arguments& arguments) {
-            return Chain{static_cast<int>(arguments.integer("draft_length")), arguments.text("selection") == "argmax"};
+          [](const config::Arguments& arguments, Diagnostics&) {
+            return Draft{{static_cast<int>(arguments.integer("draft_length")), arguments.text("selection") == "argmax"}, nullptr};
           }};
 }
 

@@ -1,9 +1,14 @@
-// The registry of drafters.
+// The registry of drafters, and what a drafter of blocks is.
 #pragma once
 
+#include "sim/base/token.h"
 #include "sim/config/registry.h"
+#include "sim/draft/draft_block.h"
 
 #include <functional>
+#include <memory>
+#include <span>
+#include <vector>
 
 namespace specsim::draft {
 
@@ -13,11 +18,85 @@ struct Chain {
   bool argmax = false;  // takes the draft model's argmax instead of sampling from its law
 };
 
+// A token and its probability under the draft's law.
+struct Ranked {
+  Token token = 0;
+  double probability = 0.0;
+};
+
+// A block whose tokens are chosen before the round.
+struct ChosenBlock {
+  Tree tree;
+  std::vector<Token> tokens;  // [node]; the root's means nothing
+
+  int add(int parent, Token token, int rank = 0) {
+    tokens.resize(tree.nodes.size());
+    tokens.push_back(token);
+    return tree.add(parent, rank);
+  }
+};
+
+// What a drafter can look at while it chooses a block.
+class Sight {
+ public:
+  Sight() = default;
+  Sight(const Sight&) = delete;
+  Sight& operator=(const Sight&) = delete;
+  virtual ~Sight() = default;
+  // The draft's likeliest tokens after a node of `block`, falling, as many as Shape::ranks; ties: the lower token first.
+  virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
+  // Prompt and text so far.
+  [[nodiscard]] virtual std::span<const Token> text() const = 0;
+};
+
+// What a block costs beside the draft tokens themselves.
+struct Work {
+  std::vector<double> pass_rows;  // of each sequential pass of the draft model: tokens per sequence
+  double verified_rows = 1.0;     // tokens per sequence in the target's pass
+};
+
+class BlockDrafter {
+ public:
+  struct Shape {
+    Siblings siblings = Siblings::independent;
+    int draft_length = 0;    // of the longest path
+    int nodes = 0;           // at most, without the root
+    int ranks = 0;           // how many of the draft's likeliest tokens it needs to know
+    int law_depths = 1;      // draft laws per context that alter_law() makes; the last one holds beyond
+    bool from_root = false;  // every position is predicted from the text before the block, not from the drafted tokens
+    bool reads_text = false;
+  };
+
+  BlockDrafter() = default;
+  BlockDrafter(const BlockDrafter&) = delete;
+  BlockDrafter& operator=(const BlockDrafter&) = delete;
+  virtual ~BlockDrafter() = default;
+
+  [[nodiscard]] virtual const Shape& shape() const = 0;
+  // The block's tree where it is the same in every round, its tokens drawn or ranked as shape() says; else nullptr.
+  [[nodiscard]] virtual const Tree* tree() const { return nullptr; }
+  // Else: chooses the round's block. `block` comes in empty.
+  virtual void choose(Sight& /*sight*/, ChosenBlock& /*block*/) const {}
+  // What the drafter makes of the configured draft law at a depth of the block.
+  virtual void alter_law(int /*depth*/, std::span<const double> /*target*/, std::span<double> /*draft*/) const {}
+  // Of a round that drafted so many nodes.
+  [[nodiscard]] virtual Work work(int nodes) const = 0;
+};
+
+struct Draft {
+  Chain chain;                                // its draft_length is that of the longest path
+  std::shared_ptr<const BlockDrafter> block;  // nullptr: the chain is all there is to it
+};
+
 struct DrafterEntry {
   config::PartInfo info;
-  std::function<Chain(const config::Arguments&)> make;
+  // May return an empty draft after reporting.
+  std::function<Draft(const config::Arguments&, Diagnostics&)> make;
 };
 
 const config::Registry<DrafterEntry>& drafters();
+
+// The chain as a block, for verifiers that judge blocks. A chain of argmaxes has the point mass as its draft law.
+std::shared_ptr<const BlockDrafter> chain_block(int draft_length);
 
 }  // namespace specsim::draft

@@ -3,7 +3,18 @@
 namespace specsim::draft {
 
 // One line here and one file beside it add a drafter.
-#define SPECSIM_DRAFTERS(X) X(chain)
+#define SPECSIM_DRAFTERS(X) \
+  X(chain)                  \
+  X(tree_static)            \
+  X(tree_sequoia)           \
+  X(tree_dynamic)           \
+  X(medusa)                 \
+  X(eagle)                  \
+  X(early_exit)             \
+  X(parallel)               \
+  X(lookahead)              \
+  X(prompt_lookup)          \
+  X(suffix)
 
 #define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
 SPECSIM_DRAFTERS(SPECSIM_DECLARE)

@@ -218,7 +218,7 @@ class Explorer {
     path.context = context;
     return node(path);
   }
-  [[nodiscard]] const Node& at(std::size_t index) const { return nodes_[index]; }
+  [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
   [[nodiscard]] std::uint64_t runs() const { return runs_; }
 
  private:
@@ -372,8 +372,9 @@ class Explorer {
 // Laws of the text's first tokens, round by round.
 class Texts {
  public:
-  Texts(const Explorer& explorer, const std::vector<std::size_t>& roots, std::size_t vocab)
-      : explorer_(&explorer), roots_(&roots), vocab_(vocab) {}
+  // roots: of the rounds that start in each context.
+  Texts(const std::vector<Node>& nodes, const std::vector<std::size_t>& roots, std::size_t vocab)
+      : nodes_(&nodes), roots_(&roots), vocab_(vocab) {}
 
   // Law of the first `tokens` tokens from each context, knowing those of all smaller numbers. A round that emits nothing
   // loses its probability.
@@ -401,7 +402,7 @@ class Texts {
       law[text] += probability;
       return;
     }
-    const Node& node = explorer_->at(index);
+    const Node& node = (*nodes_)[index];
     for (const Node::Step& step : node.steps)
       add(step.node, text * vocab_ + step.token, missing - 1, probability * step.probability, law);
     for (const Node::End& end : node.ends) {
@@ -422,7 +423,7 @@ class Texts {
     }
   }
 
-  const Explorer* explorer_;
+  const std::vector<Node>* nodes_;
   const std::vector<std::size_t>* roots_;
   std::size_t vocab_;
   std::vector<std::vector<std::vector<double>>> laws_;  // [tokens - 1][context][text]
@@ -457,10 +458,10 @@ double variation(const std::vector<double>& a, const std::vector<double>& b) {
 // What a round's law says of its counts.
 class Tallies {
  public:
-  Tallies(const Explorer& explorer, AuditStart& start, bool keep_rounds)
-      : explorer_(&explorer), start_(&start), keep_rounds_(keep_rounds) {}
+  Tallies(const std::vector<Node>& nodes, AuditStart& start, bool keep_rounds)
+      : nodes_(&nodes), start_(&start), keep_rounds_(keep_rounds) {}
   void add(std::size_t index, long double probability) {
-    const Node& node = explorer_->at(index);
+    const Node& node = (*nodes_)[index];
     for (const Node::Step& step : node.steps) {
       text_.push_back(step.token);
       add(step.node, probability * step.probability);
@@ -500,7 +501,7 @@ class Tallies {
   }
 
  private:
-  const Explorer* explorer_;
+  const std::vector<Node>* nodes_;
   AuditStart* start_;
   bool keep_rounds_;
   std::vector<Token> text_;
@@ -510,27 +511,27 @@ class Tallies {
   std::map<std::pair<std::vector<Token>, std::uint32_t>, long double> rounds_;
 };
 
-AuditReport report_on(const Subject& subject, const std::vector<std::vector<double>>& targets, const AuditOptions& options) {
+// The first roots are those of the contexts; where rounds depend on more, further ones follow, and Node::End::next_context counts
+// roots.
+AuditReport report_on(const Cell& cell, const std::vector<Node>& nodes, const std::vector<std::size_t>& roots,
+                      const std::vector<std::vector<double>>& targets, const AuditOptions& options) {
   AuditReport report;
-  report.vocab = subject.vocab;
-  report.draft_length = subject.draft_length;
-  const int tokens = subject.draft_length + 1;
-  Explorer explorer(subject, options.share);
-  std::vector<std::size_t> roots;
-  for (std::size_t context = 0; context < targets.size(); ++context)
-    roots.push_back(explorer.root(static_cast<std::uint32_t>(context)));
-  Texts texts(explorer, roots, static_cast<std::size_t>(subject.vocab));
+  report.verifier = cell.verifier;
+  report.vocab = cell.vocab;
+  report.draft_length = cell.chain.draft_length;
+  const int tokens = cell.chain.draft_length + 1;
+  Texts texts(nodes, roots, static_cast<std::size_t>(cell.vocab));
   for (int i = 0; i < tokens; ++i) texts.extend();
   for (std::size_t context = 0; context < targets.size(); ++context) {
     AuditStart start;
     start.context = static_cast<std::uint32_t>(context);
-    Tallies tallies(explorer, start, options.keep_rounds);
+    Tallies tallies(nodes, start, options.keep_rounds);
     tallies.add(roots[context], 1.0L);
-    tallies.finish(subject.draft_length);
+    tallies.finish(cell.chain.draft_length);
     start.first_token = texts.law(1, context);
     start.target = targets[context];
     start.joint = texts.law(static_cast<std::size_t>(tokens), context);
-    start.target_joint = target_texts(targets, *subject.process, start.context, tokens);
+    start.target_joint = target_texts(targets, *cell.contexts->process, start.context, tokens);
     for (std::size_t i = 0; i < start.joint.size(); ++i) {
       start.largest_difference = std::max(start.largest_difference, std::abs(start.joint[i] - start.target_joint[i]));
       if (start.target_joint[i] == 0.0) start.impossible += start.joint[i];
@@ -543,7 +544,6 @@ AuditReport report_on(const Subject& subject, const std::vector<std::vector<doub
     report.impossible = std::max(report.impossible, start.impossible);
     report.starts.push_back(std::move(start));
   }
-  report.rounds_run = explorer.runs();
   return report;
 }
 
@@ -624,14 +624,174 @@ AuditReport audit_cell(const Cell& cell, const verify::PositionRule& rule, const
     outcome.asked = words.asked();
     return outcome;
   };
-  AuditReport report = report_on(subject, targets, options);
-  report.verifier = cell.verifier;
+  Explorer explorer(subject, options.share);
+  std::vector<std::size_t> roots;
+  for (std::size_t context = 0; context < targets.size(); ++context)
+    roots.push_back(explorer.root(static_cast<std::uint32_t>(context)));
+  AuditReport report = report_on(cell, explorer.nodes(), roots, targets, options);
+  report.rounds_run = explorer.runs();
+  return report;
+}
+
+// Every outcome of every random choice of a block's round in turn. A choice's shares of the word space are found by bisection of
+// what the shipped code draws with: `accepts` for decisions, Pickable::pick for tokens.
+class EveryChoice final : public decode::ChoiceSource {
+ public:
+  explicit EveryChoice(int vocab) : columns_(kColumnsPerToken * static_cast<std::size_t>(vocab)) {}
+
+  Token pick(Use, int, int, const verify::Pickable& law) override {
+    if (at_ == made_.size()) {
+      Choice choice;
+      for (std::size_t i = 0; i < columns_; ++i) add_pieces(law, column(i, columns_), choice);
+      made_.push_back(std::move(choice));
+    }
+    return made_[at_++].option().first;
+  }
+  bool accept(int, verify::Odds odds) override {
+    if (at_ == made_.size()) {
+      std::uint64_t low = 0;  // of the uniforms m / 2^53, those below `low` pass and those from `high` on do not
+      std::uint64_t high = verify::kAcceptAlways;
+      while (low < high) {
+        const std::uint64_t middle = low + (high - low) / 2;
+        if (verify::accepts(rng::to_unit(middle << 11), odds))
+          low = middle + 1;
+        else
+          high = middle;
+      }
+      Choice choice;
+      choice.add(1, uint128{low} << 11);
+      choice.add(0, uint128{verify::kAcceptAlways - low} << 11);
+      made_.push_back(std::move(choice));
+    }
+    return made_[at_++].option().first == 1;
+  }
+
+  // Of the round just played.
+  [[nodiscard]] long double probability() const {
+    long double product = 1.0L;
+    for (const Choice& choice : made_) product *= share(choice.option().second);
+    return product;
+  }
+  // On to the next round; false after the last.
+  bool advance() {
+    SPECSIM_CHECK(at_ == made_.size(), "{} choices asked for of {} made", at_, made_.size());
+    at_ = 0;
+    while (!made_.empty() && ++made_.back().at == made_.back().options.size()) made_.pop_back();
+    return !made_.empty();
+  }
+
+ private:
+  // Tables are split in a column for each token, running sums anywhere: more columns than tokens, and bisection in each.
+  static constexpr std::size_t kColumnsPerToken = 4;
+  struct Choice {
+    std::vector<std::pair<Token, uint128>> options;
+    std::size_t at = 0;
+    [[nodiscard]] const std::pair<Token, uint128>& option() const { return options[at]; }
+    void add(Token token, uint128 words) {
+      if (words == 0) return;
+      for (auto& [own, sum] : options)
+        if (own == token) {
+          sum += words;
+          return;
+        }
+      options.emplace_back(token, words);
+    }
+  };
+
+  void add_pieces(const verify::Pickable& law, const Piece& piece, Choice& choice) const {
+    const Token first = law.pick(piece.first);
+    const Token last = law.pick(piece.last);
+    const std::uint64_t third = (piece.last - piece.first) / 3;
+    if (first == last && law.pick(piece.first + third) == first && law.pick(piece.first + 2 * third) == first) {
+      choice.add(first, piece.size());
+      return;
+    }
+    const std::uint64_t middle = piece.first + (piece.last - piece.first) / 2;
+    add_pieces(law, {piece.first, middle}, choice);
+    add_pieces(law, {middle + 1, piece.last}, choice);
+  }
+
+  std::size_t columns_;
+  std::vector<Choice> made_;
+  std::size_t at_ = 0;
+};
+
+// Where a round of a block starts: a context, and the text where the drafter reads it.
+struct BlockStart {
+  std::uint32_t context = 0;
+  std::vector<Token> text;  // emitted so far
+  auto operator<=>(const BlockStart&) const = default;
+};
+
+AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const AuditOptions& options) {
+  check_size(cell);
+  decode::PreparationPlan plan = plan_of(cell);
+  plan.block_rule = &rule;
+  std::vector<std::vector<double>> targets;
+  const decode::Prepared prepared = decode::prepare(plan, [&](int, int depth, const verify::PositionLaws& laws) {
+    if (depth == 0) targets.emplace_back(laws.target.begin(), laws.target.end());
+  });
+  const families::ContextProcess& process = *cell.contexts->process;
+  const bool reads_text = cell.drafter->shape().reads_text;
+  const std::size_t tokens = static_cast<std::size_t>(cell.chain.draft_length) + 1;
+
+  std::map<BlockStart, std::uint32_t> known;
+  std::vector<BlockStart> starts;
+  const auto index_of = [&](BlockStart start) {
+    const auto [at, fresh] = known.try_emplace(start, static_cast<std::uint32_t>(starts.size()));
+    if (fresh) starts.push_back(std::move(start));
+    return at->second;
+  };
+  for (std::uint32_t context = 0; context < targets.size(); ++context) index_of({context, {}});
+
+  decode::BlockRound round(*prepared.blocks, process, draw_key(cell), *cell.drafter, cell.policy.get());
+  std::vector<Node> nodes;
+  std::vector<std::size_t> roots;
+  std::uint64_t runs = 0;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const BlockStart start = starts[i];
+    roots.push_back(i);
+    Node& node = nodes.emplace_back();
+    if (start.text.size() >= tokens) continue;  // beyond the joint law
+    std::vector<Token> text(process.prompt().begin(), process.prompt().end());
+    text.insert(text.end(), start.text.begin(), start.text.end());
+    const int longest = cell.policy != nullptr ? cell.policy->start().length : cell.chain.draft_length;
+    std::map<std::tuple<std::vector<Token>, std::uint32_t, bool>, long double> ends;
+    EveryChoice choices(cell.vocab);
+    do {
+      const decode::BlockRound::Outcome& outcome = round.play(rule, {0, start.context, 0, text, longest}, choices);
+      ends[{outcome.emitted, outcome.contexts.back(), outcome.whole}] += choices.probability();
+      if (++runs > kAuditMaxBlockRounds)
+        refuse(cell, "decode.drafter",
+               fmt::format("a block has more than {} outcomes, allowed in an audit: fewer nodes or a smaller vocabulary",
+                           kAuditMaxBlockRounds));
+    } while (choices.advance());
+    for (const auto& [end, probability] : ends) {
+      const auto& [emitted, context, whole] = end;
+      BlockStart next{context, {}};
+      if (reads_text) {
+        next.text = start.text;
+        next.text.insert(next.text.end(), emitted.begin(), emitted.end());
+        if (next.text.size() > tokens) next.text.resize(tokens);
+      }
+      const auto accepted = static_cast<std::uint32_t>(emitted.size()) - 1;
+      node.ends.push_back({emitted, index_of(std::move(next)), accepted, accepted + (whole ? 0U : 1U), probability});
+    }
+  }
+  AuditReport report = report_on(cell, nodes, roots, targets, options);
+  report.rounds_run = runs;
   return report;
 }
 
 }  // namespace
 
-AuditReport audit(const Cell& cell, const AuditOptions& options) { return audit_cell(cell, *cell.rule, {}, options); }
+AuditReport audit(const Cell& cell, const AuditOptions& options) {
+  return cell.block_rule != nullptr ? audit_block(cell, *cell.block_rule, options) : audit_cell(cell, *cell.rule, {}, options);
+}
+
+AuditReport audit(const Cell& cell, const verify::BlockRule& rule, const AuditOptions& options) {
+  return audit_block(cell, rule, options);
+}
 
 AuditReport audit(const Cell& cell, const verify::PositionRule& rule, const AuditOptions& options) {
   return audit_cell(cell, rule, {}, options);

@@ -26,7 +26,8 @@ namespace specsim::experiment {
 constexpr int kAuditMaxVocab = 10;
 constexpr int kAuditMaxDraftLength = 6;
 constexpr int kAuditMaxContexts = 1024;
-constexpr std::uint64_t kAuditMaxBranches = 5'000'000;  // contexts vocab^(draft_length + 1)
+constexpr std::uint64_t kAuditMaxBranches = 5'000'000;      // contexts vocab^(draft_length + 1)
+constexpr std::uint64_t kAuditMaxBlockRounds = 20'000'000;  // outcomes of blocks, over all starts
 constexpr double kAuditTolerance = 1e-12;
 
 struct AuditOptions {
@@ -83,6 +84,7 @@ AuditReport audit(const Cell& cell, const AuditOptions& options = {});
 using RoundLoop = std::function<void(const decode::RoundSetup&, const decode::ChunkPlan&, decode::WordSource&, decode::Counts&,
                                      decode::RoundSink*)>;
 AuditReport audit(const Cell& cell, const verify::PositionRule& rule, const AuditOptions& options = {});
+AuditReport audit(const Cell& cell, const verify::BlockRule& rule, const AuditOptions& options = {});
 AuditReport audit(const Cell& cell, const verify::PositionRule& rule, const RoundLoop& loop, const AuditOptions& options = {});
 
 // The partition of the word space that a table of `size` columns implies, by bisection: the share of words that draw each

@@ -80,7 +80,7 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
   const families::ContextShape& shape = process.shape();
   const auto contexts = static_cast<std::size_t>(shape.contexts);
   facts.alpha.assign(contexts, std::vector<double>(static_cast<std::size_t>(shape.depths)));
-  const bool markov = shape.kind == Kind::markov && shape.contexts <= kMaxTheoryStates;
+  const bool markov = shape.kind == Kind::markov && shape.contexts <= kMaxTheoryStates && cell.block_rule == nullptr;
   if (markov) {
     theory::Modulation modulation;
     modulation.states = shape.contexts;
@@ -90,9 +90,12 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
     facts.modulation = std::move(modulation);
   }
   const decode::LawObserver observer = [&](int context, int depth, const verify::PositionLaws& laws) {
-    const theory::Judgement judgement = theory::judge(cell.verifier, laws.target, laws.drafted, laws.draft_model);
     const auto c = static_cast<std::size_t>(context);
-    facts.alpha[c][static_cast<std::size_t>(depth)] = judgement.alpha();
+    theory::Judgement judgement;
+    if (cell.block_rule == nullptr) {
+      judgement = theory::judge(cell.verifier, laws.target, laws.drafted, laws.draft_model);
+      facts.alpha[c][static_cast<std::size_t>(depth)] = judgement.alpha();
+    }
     if (cell.one_hot_target && *std::max_element(laws.target.begin(), laws.target.end()) < 1.0)
       throw BadInput(
           {"", 0, 0},
@@ -103,7 +106,7 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
       facts.chi_squared += share * theory::chi_squared(laws.drafted, laws.target);
       facts.kl += share * theory::kl_divergence(laws.target, laws.drafted);
     }
-    if (markov) {
+    if (facts.modulation) {
       for (std::size_t x = 0; x < laws.target.size(); ++x) {
         const std::size_t at = c * contexts + process.next(static_cast<std::uint32_t>(context), static_cast<Token>(x));
         facts.modulation->accept[0][at] += judgement.accepted[x];
@@ -128,6 +131,7 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
   const int draft_length = cell.chain.draft_length;
   const auto rounds = static_cast<double>(work);
   Prediction prediction;
+  if (cell.block_rule != nullptr) return prediction;
   prediction.known = true;
   const auto from_law = [&](theory::RoundLaw law) {
     prediction.tokens_per_round = law.mean_emitted();

@@ -74,7 +74,13 @@ double speedup_theory(const Row& row) {
 
 }  // namespace
 
-double Row::drafted() const { return static_cast<double>(counts.rounds + counts.cut_rounds) * cell->chain.draft_length; }
+double Row::drafted() const {
+  if (counts.drafted.empty()) return static_cast<double>(counts.rounds + counts.cut_rounds) * cell->chain.draft_length;
+  double sum = 0.0;
+  for (std::size_t nodes = 0; nodes < counts.drafted.size(); ++nodes)
+    sum += static_cast<double>(nodes) * static_cast<double>(counts.drafted[nodes]);
+  return sum;
+}
 double Row::accepted() const { return sum_of(counts.accepted); }
 double Row::tries() const { return sum_of(counts.reached); }
 double Row::alpha() const { return tries() > 0.0 ? accepted() / tries() : kNaN; }
@@ -95,7 +101,7 @@ double Row::full_rate() const {
   return counts.accepted.empty() || rounds == 0.0 ? 0.0 : static_cast<double>(counts.accepted.back()) / rounds;
 }
 
-cost::RoundTime Row::round_time() const { return cell->round_time(full_rate()); }
+cost::RoundTime Row::round_time() const { return cell->round_time(full_rate(), counts.drafted); }
 
 double Row::speedup_per_token() const { return cost::speedup(round_time(), 1.0); }
 
@@ -110,7 +116,8 @@ std::string real_text(double x) {
 const std::vector<Column>& columns() {
   static const std::vector<Column> list = {
       {"rounds", "1", "whole rounds simulated", [](const Row& r) { return std::to_string(r.counts.rounds); }},
-      {"drafted", "tokens", "draft_length for each round", [](const Row& r) { return count_text(r.drafted()); }},
+      {"drafted", "tokens", "draft_length for each round; the nodes of each round's tree",
+       [](const Row& r) { return count_text(r.drafted()); }},
       {"accepted", "tokens", "sum of accepted_pos_i", [](const Row& r) { return count_text(r.accepted()); }},
       {"emitted", "tokens", "accepted + 1 for each whole round", [](const Row& r) { return std::to_string(r.counts.emitted); }},
       {"cut_rounds", "1", "rounds cut by a request's end, in neither rounds nor emitted",

@@ -68,7 +68,8 @@ std::vector<Task> tasks_of(const Cell& cell, std::size_t index, const Shard& sha
 }  // namespace
 
 decode::Counts empty_counts(const Cell& cell, const LawFacts& facts) {
-  return {cell.chain.draft_length, facts.classes.strata, facts.classes.class_count};
+  return {cell.chain.draft_length, facts.classes.strata, facts.classes.class_count,
+          cell.drafter != nullptr ? cell.drafter->shape().nodes : 0};
 }
 
 std::vector<std::shared_ptr<const LawFacts>> facts_of(const std::vector<const Cell*>& cells) {
@@ -228,7 +229,7 @@ RunEstimate estimate(const std::vector<const Cell*>& cells, unsigned threads) {
     const double rounds = expected_rounds(*cell);
     result.rounds += rounds;
     const families::ContextShape& shape = cell->contexts->process->shape();
-    const std::size_t bytes = decode::prepared_bytes(*cell->contexts, cell->vocab);
+    const std::size_t bytes = decode::prepared_bytes(plan_of(*cell));
     result.largest_tables_bytes = std::max(result.largest_tables_bytes, bytes);
     if (shape.contexts == 0)
       result.seconds += rounds * cell->vocab * (1 + cell->chain.draft_length) * kNsPerFreshToken * 1e-9;

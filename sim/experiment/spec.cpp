@@ -65,7 +65,13 @@ const std::vector<Parameter>& pair_parameters() {
 const std::vector<Parameter>& decode_parameters() {
   static const std::vector<Parameter> parameters = {
       {"drafter", Type::value, {}, "{kind: chain, draft_length: N}", {}, {}},
-      {"verifier", Type::value, "token", "a verifier's name, or {kind: NAME, ...}", {}, {}}};
+      {"verifier", Type::value, "token", "a verifier's name, or {kind: NAME, ...}", {}, {}},
+      {"policy",
+       Type::value,
+       "",
+       "how long a chain to draft each round: {kind: NAME, ...}; its draft_length is then the most",
+       {},
+       {}}};
   return parameters;
 }
 
@@ -174,13 +180,47 @@ void read_context(const Value& context, const Value& pair, Cell& cell, Diagnosti
   }
 }
 
+const char* siblings_text(draft::Siblings siblings) {
+  switch (siblings) {
+    case draft::Siblings::independent:
+      return "siblings drawn with replacement";
+    case draft::Siblings::without_replacement:
+      return "siblings drawn without replacement";
+    case draft::Siblings::point_mass:
+      break;
+  }
+  return "chosen tokens (point masses)";
+}
+
+// Why a verifier cannot judge what a drafter drafts, and what it can; "" where it can.
+std::string misfit(const verify::VerifierEntry& verifier, const draft::BlockDrafter* drafter, int vocab) {
+  const verify::Demands& demands = verifier.demands;
+  if (vocab > demands.vocab) return fmt::format("at vocab {}, allowed: at most {}", vocab, demands.vocab);
+  if (drafter == nullptr) return "";
+  const draft::BlockDrafter::Shape& shape = drafter->shape();
+  if (std::find(demands.trees.begin(), demands.trees.end(), shape.siblings) == demands.trees.end()) {
+    std::string allowed;
+    for (const draft::Siblings siblings : demands.trees)
+      allowed += (allowed.empty() ? "" : ", ") + std::string(siblings_text(siblings));
+    return fmt::format("with {}, allowed: {}", siblings_text(shape.siblings), allowed.empty() ? "drafter chain" : allowed);
+  }
+  if (const draft::Tree* tree = drafter->tree())
+    for (const draft::Tree::Node& node : tree->nodes)
+      if (node.children > demands.children)
+        return fmt::format("with {} children of a node, allowed: at most {}", node.children, demands.children);
+  return "";
+}
+
 void read_decode(const Value& decode, Cell& cell, std::string& rule_text, Diagnostics& diagnostics) {
   const config::Arguments arguments = config::read_arguments(decode, decode_parameters(), {}, "decode", diagnostics);
   if (arguments.has("drafter")) {
     config::Arguments drafter;
     if (const draft::DrafterEntry* entry =
-            choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", {}, drafter, diagnostics))
-      cell.chain = entry->make(drafter);
+            choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", {}, drafter, diagnostics)) {
+      draft::Draft made = entry->make(drafter, diagnostics);
+      cell.chain = made.chain;
+      cell.drafter = std::move(made.block);
+    }
   }
   Value verifier = arguments.value("verifier");
   if (verifier.is_scalar()) {  // verifier: token is short for verifier: {kind: token}
@@ -195,9 +235,25 @@ void read_decode(const Value& decode, Cell& cell, std::string& rule_text, Diagno
           choose(verify::verifiers(), verifier, "kind", "decode.verifier", {}, own, diagnostics)) {
     cell.verifier = entry->info.name;
     cell.lossless = entry->lossless;
-    cell.rule = entry->make(own);
     cell.one_hot_target = entry->demands.one_hot_target;
     rule_text = config::to_canonical_text(verifier);
+    const bool has_policy = arguments.has("policy");
+    const bool chain = cell.drafter == nullptr;
+    const std::string why = misfit(*entry, cell.drafter.get(), cell.vocab);
+    if (!why.empty()) {
+      diagnostics.add(verifier.where, fmt::format("verifier {} {}", entry->info.name, why));
+    } else if (has_policy && !chain) {
+      diagnostics.add(arguments.where("policy"), "policy is given with a drafter of trees, allowed: with drafter chain");
+    } else if (has_policy && !entry->make_block) {
+      diagnostics.add(arguments.where("policy"),
+                      fmt::format("policy is given with verifier {}, allowed: another verifier", entry->info.name));
+    } else if (chain && !has_policy && entry->make) {
+      cell.rule = entry->make(own);
+    } else {
+      cell.block_rule = entry->make_block(own);
+      if (chain) cell.drafter = draft::chain_block(cell.chain.draft_length);
+      rule_text += "|" + config::to_canonical_text(arguments.value("drafter"));
+    }
     if (entry->demands.argmax_draft && !cell.chain.argmax)
       diagnostics.add(verifier.where,
                       fmt::format("verifier {} with a sampled draft, allowed: drafter.selection: argmax", entry->info.name));
@@ -305,6 +361,42 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   cell.placement = std::move(setting);
 }
 
+// After the cost model: a policy may go by the times of rounds.
+void read_policy(const Value& section, Cell& cell, std::string& rule_text, Diagnostics& diagnostics) {
+  config::Arguments own;
+  const draft::PolicyEntry* entry = choose(draft::policies(), section, "kind", "decode.policy", {}, own, diagnostics);
+  if (entry == nullptr || cell.block_rule == nullptr) return;
+  draft::LengthChoice choice{cell.chain.draft_length, {}};
+  for (int length = 0; length <= cell.chain.draft_length; ++length) {
+    std::vector<std::uint64_t> drafted(static_cast<std::size_t>(length) + 1, 0);
+    drafted.back() = 1;
+    choice.round_times.push_back(cell.round_time(0.0, drafted).total());
+  }
+  cell.policy = entry->make(own, choice, diagnostics);
+  rule_text += "|" + config::to_canonical_text(section);
+}
+
+// What rules for blocks cannot do, wherever they are asked to.
+void check_block(const Value& config, const Cell& cell, Diagnostics& diagnostics) {
+  const auto where = [&](const char* path) {
+    const Value* value = config::find_path(config, path);
+    return value != nullptr ? value->where : config.where;
+  };
+  const draft::BlockDrafter::Shape& shape = cell.drafter->shape();
+  if (cell.contexts != nullptr && cell.contexts->process->shape().contexts == 0)
+    diagnostics.add(where("context.fresh"),
+                    fmt::format("fresh laws with verifier {}, allowed: a pool, whose laws are prepared", cell.verifier));
+  if (shape.ranks > cell.vocab)
+    diagnostics.add(
+        where("decode.drafter"),
+        fmt::format("the drafter ranks {} tokens of a vocabulary of {}, allowed: at most as many", shape.ranks, cell.vocab));
+  if (config.find("placement") != nullptr)
+    diagnostics.add(where("placement"),
+                    fmt::format("placement with verifier {} and drafted blocks, allowed: a verifier of chains that "
+                                "judges position by position ({})",
+                                cell.verifier, "token, greedy, sample_match"));
+}
+
 // Cost models by their section: cells of a sweep share them, and what they keep of earlier passes.
 using CostModels = std::map<std::string, std::shared_ptr<cost::CostModel>>;
 
@@ -343,6 +435,9 @@ Cell read_cell(const Value& config, CostModels& cost_models, Diagnostics& diagno
   }
   cell.cost = model;
   if (diagnostics.empty() && cell.cost != nullptr) check_cost(cell, diagnostics);
+  if (const Value* policy = config::find_path(config, "decode.policy"); policy != nullptr && diagnostics.empty())
+    read_policy(*policy, cell, rule_text, diagnostics);
+  if (diagnostics.empty() && cell.block_rule != nullptr) check_block(config, cell, diagnostics);
 
   if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
 
@@ -357,7 +452,7 @@ Cell read_cell(const Value& config, CostModels& cost_models, Diagnostics& diagno
                     fmt::format("unknown closed form {}{} allowed: {}", config::quote_for_message(cell.theory.name),
                                 near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
   } else if (const theory::ClosedForm* form = theory::find_closed_form(cell.theory.name);
-             form != nullptr && cell.rule != nullptr) {
+             form != nullptr && (cell.rule != nullptr || cell.block_rule != nullptr)) {
     const auto length = static_cast<std::size_t>(cell.chain.draft_length);
     try {
       form->evaluate({0.5, std::vector<double>(length, 0.5), cell.chain.draft_length, 0.1, 0.1, 1.0});
@@ -401,7 +496,9 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
   std::set<std::string> seen;
   std::uint64_t spent = 0;
   for (const Cell& cell : cells) {
-    if (cell.contexts == nullptr || cell.rule == nullptr || !seen.insert(cell.preparation_key).second) continue;
+    if (cell.contexts == nullptr || (cell.rule == nullptr && cell.block_rule == nullptr) ||
+        !seen.insert(cell.preparation_key).second)
+      continue;
     const verify::VerifierEntry* entry = verify::verifiers().find(cell.verifier);
     const auto vocab = static_cast<std::size_t>(cell.vocab);
     std::vector<double> target(vocab);
@@ -442,8 +539,21 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
 
 }  // namespace
 
-cost::RoundTime Cell::round_time(double full_rate) const {
-  return cost::round_time(*cost, workload, chain.draft_length, full_rate);
+cost::RoundTime Cell::round_time(double full_rate) const { return round_time(full_rate, {}); }
+
+cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64_t>& drafted) const {
+  if (drafter == nullptr) return cost::round_time(*cost, workload, chain.draft_length, full_rate);
+  const auto of = [&](int nodes) {
+    const draft::Work work = drafter->work(nodes);
+    return cost::block_time(*cost, workload, work.pass_rows, work.verified_rows, full_rate);
+  };
+  double all = 0.0;
+  for (const std::uint64_t count : drafted) all += static_cast<double>(count);
+  if (all == 0.0) return of(drafter->shape().nodes);
+  cost::RoundTime mean;
+  for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
+    if (drafted[nodes] > 0) mean.add(static_cast<double>(drafted[nodes]) / all, of(static_cast<int>(nodes)));
+  return mean;
 }
 
 std::uint64_t Cell::work() const {
@@ -458,7 +568,14 @@ rng::Key law_key(const Cell& cell) { return rng::make_key(cell.seed, rng::hash_t
 rng::Key draw_key(const Cell& cell) { return rng::make_key(cell.seed, cell.pairing_group); }
 
 decode::PreparationPlan plan_of(const Cell& cell, const verify::PositionRule* rule) {
-  return {cell.vocab, cell.chain.argmax, law_key(cell), cell.contexts.get(), rule != nullptr ? rule : cell.rule.get()};
+  return {cell.vocab,
+          cell.chain.argmax,
+          law_key(cell),
+          cell.contexts.get(),
+          rule != nullptr ? rule : cell.rule.get(),
+          rule != nullptr ? nullptr : cell.block_rule.get(),
+          rule != nullptr ? nullptr : cell.drafter.get(),
+          rule != nullptr ? nullptr : cell.policy.get()};
 }
 
 const std::vector<SectionInfo>& config_sections() {

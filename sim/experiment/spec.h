@@ -5,6 +5,7 @@
 #include "sim/cost/round_time.h"
 #include "sim/decode/simulator.h"
 #include "sim/draft/drafter.h"
+#include "sim/draft/length_policy.h"
 #include "sim/families/context.h"
 #include "sim/placement/placement.h"
 #include "sim/verify/verifier.h"
@@ -38,15 +39,20 @@ struct Cell {
   draft::Chain chain;
   TheoryChoice theory;
   std::shared_ptr<families::ContextModel> contexts;
-  std::shared_ptr<verify::PositionRule> rule;
+  std::shared_ptr<verify::PositionRule> rule;  // nullptr where blocks are judged:
+  std::shared_ptr<const verify::BlockRule> block_rule;
+  std::shared_ptr<const draft::BlockDrafter> drafter;
+  std::shared_ptr<const draft::LengthPolicy> policy;  // nullptr: none
   std::shared_ptr<cost::CostModel> cost;
   cost::Workload workload;
   std::shared_ptr<const placement::Setting> placement;  // nullptr: the config names none
   std::uint64_t pairing_group = 0;                      // equal for cells that differ only in decode and cost
   std::string preparation_key;                          // equal for cells that share prepared tables
 
-  // A round's time where `full_rate` of rounds accept every draft.
+  // A round's time where `full_rate` of rounds accept every draft, and every block is drafted whole.
   [[nodiscard]] cost::RoundTime round_time(double full_rate) const;
+  // The same, in the mean over rounds that drafted as many nodes as `drafted` counts; empty: all drafted whole.
+  [[nodiscard]] cost::RoundTime round_time(double full_rate, const std::vector<std::uint64_t>& drafted) const;
   // Sequences (requests) or rounds to simulate: what Simulator::run counts in.
   [[nodiscard]] std::uint64_t work() const;
 };

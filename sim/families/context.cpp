@@ -9,7 +9,8 @@ namespace specsim::families {
   X(markov)                 \
   X(regimes)                \
   X(by_depth)               \
-  X(requests)
+  X(requests)               \
+  X(copy)
 
 #define SPECSIM_DECLARE(name) ContextEntry name##_context();
 SPECSIM_CONTEXTS(SPECSIM_DECLARE)

@@ -23,6 +23,7 @@ class ContextBuilder {
  public:
   ContextBuilder(int vocab, const config::Value& pair, Diagnostics& diagnostics);
   [[nodiscard]] int vocab() const { return vocab_; }
+  [[nodiscard]] const config::Value& pair() const { return *pair_; }
   [[nodiscard]] Diagnostics& diagnostics() const { return *diagnostics_; }
   // Adds the configured pair to `model`.
   void add_pair(ContextModel& model);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace specsim::families {
@@ -38,6 +39,8 @@ class ContextProcess {
   // again after a rejection meets the same context.
   virtual void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count,
                     const std::uint32_t* text_position, const Token* token, std::uint32_t* context) const = 0;
+  // The tokens that a sequence's text goes on from, for processes that have a prompt.
+  [[nodiscard]] virtual std::span<const Token> prompt() const { return {}; }
   // markov: the context after `token` in `context`; elsewhere not to be called.
   [[nodiscard]] virtual std::uint32_t next(std::uint32_t context, Token token) const;
 };

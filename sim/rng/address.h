@@ -19,12 +19,15 @@
 namespace specsim::rng {
 
 enum class Purpose : std::uint32_t {
-  draft_accept = 1,  // word 1 = round; first: the draft token, second: the decision on it
-  final_token = 2,   // word 1 = round; word 2 = sequence / 2: first for even sequences, second for odd
+  draft_accept = 1,  // word 1 = round; first: the draft token, second: the decision on it. In a block position = node - 1
+  final_token = 2,   // word 1 = round; word 2 = sequence / 2: first for even sequences, second for odd. In a block position =
+                     // depth of the token before it, and word 2 = sequence: first
   context = 3,       // word 1 = text position; first: the context process's step
   start = 4,         // first: the start state, or the request's type
   law = 5,           // word 1 = index of the use; draws of the families
   judge = 6,         // word 1 = text position; first: places a token within its part (decode/simulator.h)
+  redraft = 7,       // word 1 = round, position = node; first: a draft token in place of one drawn before
+  child = 8,         // word 1 = round, position = node; first: which of a node's children
 };
 
 constexpr std::uint32_t counter_word0(Purpose purpose, std::uint32_t position) {

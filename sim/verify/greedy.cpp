@@ -1,3 +1,4 @@
+#include "sim/verify/matching_rule.h"
 #include "sim/verify/verifier.h"
 
 namespace specsim::verify {
@@ -23,7 +24,8 @@ VerifierEntry greedy_verifier() {
            "draft agrees, else 0; for a sampled draft, draft(argmax target)."},
           true,
           {.one_hot_target = true, .argmax_draft = false},
-          [](const config::Arguments&) { return std::make_unique<GreedyRule>(); }};
+          [](const config::Arguments&) { return std::make_unique<GreedyRule>(); },
+          [](const config::Arguments&) { return std::make_unique<MatchingRule>(); }};
 }
 
 }  // namespace specsim::verify

@@ -7,7 +7,18 @@ namespace specsim::verify {
   X(token)                   \
   X(greedy)                  \
   X(sample_match)            \
-  X(soft_argmax)
+  X(soft_argmax)             \
+  X(block)                   \
+  X(multi_draft_recursive)   \
+  X(without_replacement)     \
+  X(kseq)                    \
+  X(optimal_transport)       \
+  X(tree_point_mass)         \
+  X(greedy_tree)             \
+  X(traversal)               \
+  X(typical)                 \
+  X(lenience)                \
+  X(top_k_match)
 
 #define SPECSIM_DECLARE(name) VerifierEntry name##_verifier();
 SPECSIM_VERIFIERS(SPECSIM_DECLARE)

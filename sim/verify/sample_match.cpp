@@ -1,3 +1,4 @@
+#include "sim/verify/matching_rule.h"
 #include "sim/verify/verifier.h"
 
 namespace specsim::verify {
@@ -25,7 +26,8 @@ VerifierEntry sample_match_verifier() {
        "at most the token verifier's sum min(target, draft)."},
       true,
       {},
-      [](const config::Arguments&) { return std::make_unique<SampleMatchRule>(); }};
+      [](const config::Arguments&) { return std::make_unique<SampleMatchRule>(); },
+      [](const config::Arguments&) { return std::make_unique<MatchingRule>(); }};
 }
 
 }  // namespace specsim::verify

@@ -26,7 +26,8 @@ VerifierEntry soft_argmax_verifier() {
        "target(m)/draft(m) instead of target(m). Exact for a draft token that is sampled; needs drafter.selection: argmax."},
       false,
       {.one_hot_target = false, .argmax_draft = true},
-      [](const config::Arguments&) { return std::make_unique<SoftArgmaxRule>(); }};
+      [](const config::Arguments&) { return std::make_unique<SoftArgmaxRule>(); },
+      {}};
 }
 
 }  // namespace specsim::verify

@@ -1,3 +1,4 @@
+#include "sim/verify/recursive_rule.h"
 #include "sim/verify/verifier.h"
 
 namespace specsim::verify {
@@ -26,7 +27,8 @@ VerifierEntry token_verifier() {
            "draft)."},
           true,
           {},
-          [](const config::Arguments&) { return std::make_unique<TokenRule>(); }};
+          [](const config::Arguments&) { return std::make_unique<TokenRule>(); },
+          [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); }};
 }
 
 }  // namespace specsim::verify

@@ -2,24 +2,33 @@
 #pragma once
 
 #include "sim/config/registry.h"
+#include "sim/verify/block_rule.h"
 #include "sim/verify/position_rule.h"
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace specsim::verify {
 
 // What a config must have for a verifier to make sense.
 struct Demands {
   bool one_hot_target = false;  // a target at temperature 0
-  bool argmax_draft = false;    // a drafter that takes the argmax
+  bool argmax_draft = false;    // a chain of the draft's argmax
+  // Trees that it can judge; a verifier without any takes chains alone. A chain counts as independent, chosen tokens as point
+  // masses.
+  std::vector<draft::Siblings> trees = {};
+  int vocab = kMaxVocab;   // at most
+  int children = 1 << 20;  // of one node, at most
 };
 
 struct VerifierEntry {
   config::PartInfo info;
   bool lossless = true;
   Demands demands;
+  // One of the two, or both where a rule that judges positions is known as a rule for blocks as well.
   std::function<std::unique_ptr<PositionRule>(const config::Arguments&)> make;
+  std::function<std::unique_ptr<BlockRule>(const config::Arguments&)> make_block;
 };
 
 const config::Registry<VerifierEntry>& verifiers();

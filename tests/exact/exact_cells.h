@@ -110,7 +110,12 @@ inline experiment::Cell listed_cell(const std::vector<Law>& targets, const std::
   const verify::VerifierEntry* entry = verify::verifiers().find(verifier);
   SPECSIM_CHECK(entry != nullptr, "verifier {}", verifier);
   cell.lossless = entry->lossless;
-  cell.rule = entry->make({});
+  if (entry->make) {
+    cell.rule = entry->make({});
+  } else {
+    cell.block_rule = entry->make_block({});
+    cell.drafter = draft::chain_block(draft_length);
+  }
   auto model = std::make_shared<families::ContextModel>();
   for (std::size_t c = 0; c < targets.size(); ++c) {
     std::vector<std::unique_ptr<families::Law>> draft;

@@ -269,6 +269,7 @@ struct Decode {
 std::vector<Decode> decodings() {
   std::vector<Decode> list;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
+    if (entry.demands.vocab < kMaxVocab) continue;
     list.push_back({entry.info.name, entry.demands.argmax_draft, entry.demands.one_hot_target});
     if (!entry.demands.argmax_draft) list.push_back({entry.info.name, true, entry.demands.one_hot_target});
   }

@@ -1,0 +1,47 @@
+// The laws of every context of a cell, prepared for rules that judge blocks.
+#pragma once
+
+#include "sim/draft/drafter.h"
+#include "sim/verify/block_rule.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace specsim::decode {
+
+class BlockTables {
+ public:
+  // depths: draft laws per context; the last one holds beyond. `drafter` and `rule` must outlive the tables.
+  BlockTables(int contexts, int depths, const draft::BlockDrafter& drafter, const verify::BlockRule& rule);
+  static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths);
+
+  // Called context by context, depth by depth, in order. `draft` as the drafter alters it. `class_of_token` of depth 0 counts.
+  void add(std::span<const double> target, std::span<const double> draft, std::span<const std::uint16_t> class_of_token,
+           math::AliasScratch& scratch);
+
+  struct Entry {
+    explicit Entry(math::RatioTable table) : laws(std::move(table)) {}
+    math::RatioTable laws;
+    std::vector<std::unique_ptr<verify::NodePlan>> plans;  // [children]
+    std::vector<draft::Ranked> likeliest;                  // as many as the drafter's ranks
+    double draft_entropy = 0.0;                            // nats
+  };
+  [[nodiscard]] const Entry& at(std::uint32_t context, int depth) const {
+    return entries_[std::size_t{context} * depths_ + std::min(static_cast<std::size_t>(depth), depths_ - 1)];
+  }
+  [[nodiscard]] const std::uint16_t* classes(std::uint32_t context) const { return classes_.data() + context * vocab_; }
+
+ private:
+  std::size_t depths_;
+  std::size_t ranks_;
+  std::vector<int> fan_outs_;  // numbers of children that a node of the tree can have
+  const verify::BlockRule* rule_;
+  std::vector<Entry> entries_;
+  std::size_t vocab_ = 0;
+  std::vector<std::uint16_t> classes_;
+};
+
+}  // namespace specsim::decode

@@ -1,0 +1,71 @@
+#include "sim/base/token.h"
+#include "sim/draft/tree_config.h"
+#include "sim/draft/tree_drafter.h"
+
+#include <cmath>
+
+namespace specsim::draft {
+
+namespace {
+
+class Eagle final : public TreeDrafter {
+ public:
+  Eagle(Tree tree, Siblings siblings, double sharpening, double decay)
+      : TreeDrafter(std::move(tree), siblings), sharpening_(sharpening), decay_(decay) {
+    shape_.law_depths = shape_.draft_length;
+  }
+  void alter_law(int depth, std::span<const double> target, std::span<double> draft) const override {
+    const double share = sharpening_ * std::pow(decay_, depth);
+    for (std::size_t x = 0; x < draft.size(); ++x) draft[x] += share * (target[x] - draft[x]);
+  }
+
+ private:
+  double sharpening_;
+  double decay_;
+};
+
+}  // namespace
+
+DrafterEntry eagle_drafter() {
+  return {{"eagle",
+           "a one-layer head on the target's features: a draft law pulled towards the target, less so with depth",
+           "Li et al. (EAGLE), arXiv 2401.15077",
+           {{"branching",
+             config::Type::number_list,
+             "",
+             "children of each node, level by level; [1, 1, 1]: a chain of 3; or paths, parents",
+             config::between(1, kMaxNodes),
+             {}},
+            {"paths",
+             config::Type::number_table,
+             "",
+             "every node as the ranks of the children on its path",
+             config::between(0, kMaxNodes),
+             {}},
+            {"parents", config::Type::number_list, "", "parent of nodes 1, 2, ...", config::between(0, kMaxNodes), {}},
+            siblings_parameter(),
+            {"sharpening",
+             config::Type::number,
+             "0.5",
+             "share of the target's law in the draft's, at depth 0",
+             config::between(0, 1),
+             {}},
+            {"decay",
+             config::Type::number,
+             "0.9",
+             "of that share with each level, as features are guessed from guessed features",
+             config::between(0, 1),
+             {}}},
+           "At depth i (0 first) the draft law is (1 - s) draft + s target, s = sharpening decay^i: its overlap with the target "
+           "is at least "
+           "alpha + s (1 - alpha). Published acceptance by depth (n-alpha) can be given law by law instead: context by_depth."},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            const Siblings siblings = siblings_of(arguments);
+            const std::optional<Tree> tree = tree_of(arguments, siblings, diagnostics);
+            if (!tree) return Draft();
+            return Draft{{tree->height(), false},
+                         std::make_shared<Eagle>(*tree, siblings, arguments.number("sharpening"), arguments.number("decay"))};
+          }};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,121 @@
+#include "sim/base/token.h"
+#include "sim/draft/tree_config.h"
+#include "sim/draft/tree_drafter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace specsim::draft {
+
+namespace {
+
+// Heads on the target itself: every position is guessed from the text before the block.
+class Heads final : public TreeDrafter {
+ public:
+  explicit Heads(Tree tree) : TreeDrafter(std::move(tree), Siblings::point_mass) { shape_.from_root = true; }
+  // All heads run once, beside the target: the cost section's draft model is the heads together.
+  [[nodiscard]] Work work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }
+};
+
+// The tree of most expected tokens where head d's candidate of rank r is right with accuracy[d][r], independently of the others:
+// nodes by falling product, which take their parents and elder siblings along.
+Tree best_tree(const std::vector<std::vector<double>>& accuracy, int nodes) {
+  using Path = std::vector<int>;
+  const auto value = [&](const Path& path) {
+    double product = 1.0;
+    for (std::size_t depth = 0; depth < path.size(); ++depth) product *= accuracy[depth][static_cast<std::size_t>(path[depth])];
+    return product;
+  };
+  std::vector<Path> chosen;
+  std::vector<Path> open = {{0}};
+  while (static_cast<int>(chosen.size()) < nodes && !open.empty()) {
+    const auto best = std::max_element(open.begin(), open.end(), [&](const Path& a, const Path& b) {
+      return value(a) != value(b) ? value(a) < value(b) : a.size() != b.size() ? a.size() > b.size() : a > b;
+    });
+    const Path path = *best;
+    open.erase(best);
+    chosen.push_back(path);
+    if (static_cast<std::size_t>(path.back()) + 1 < accuracy[path.size() - 1].size()) {
+      open.push_back(path);
+      ++open.back().back();
+    }
+    if (path.size() < accuracy.size()) {
+      open.push_back(path);
+      open.back().push_back(0);
+    }
+  }
+  std::sort(chosen.begin(), chosen.end(),
+            [](const Path& a, const Path& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
+  Tree tree;
+  std::map<Path, int> index = {{Path(), 0}};
+  for (const Path& path : chosen) index[path] = tree.add(index.at(Path(path.begin(), path.end() - 1)), path.back());
+  return tree;
+}
+
+}  // namespace
+
+DrafterEntry medusa_drafter() {
+  return {{"medusa",
+           "heads that guess each position on their own, from the text before the block",
+           "Cai et al. (Medusa), arXiv 2401.10774",
+           {{"branching",
+             config::Type::number_list,
+             "",
+             "children of each node, level by level; or paths, parents, accuracies",
+             config::between(1, kMaxNodes),
+             {}},
+            {"paths",
+             config::Type::number_table,
+             "",
+             "every node as the ranks of the children on its path",
+             config::between(0, kMaxNodes),
+             {}},
+            {"parents", config::Type::number_list, "", "parent of nodes 1, 2, ...", config::between(0, kMaxNodes), {}},
+            {"accuracies",
+             config::Type::number_table,
+             "",
+             "[[rank 1, rank 2, ...] of head 1, ...]: P(this candidate is right); with nodes, the tree is the best for them",
+             config::between(0, 1),
+             {}},
+            {"nodes", config::Type::integer, "", "of that tree", config::between(1, kMaxNodes), {}}},
+           "Children at depth d are the likeliest tokens of the draft's law for depth d in the context before the block (context "
+           "by_depth: one "
+           "law for each head), the same under every parent. No sequential cost: the heads together are one pass of the cost "
+           "section's draft "
+           "model."},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            Tree tree;
+            if (arguments.has("accuracies") || arguments.has("nodes")) {
+              const auto& accuracies = arguments.table("accuracies");
+              if (!arguments.has("accuracies") || !arguments.has("nodes") || arguments.has("branching") ||
+                  arguments.has("paths") || arguments.has("parents")) {
+                diagnostics.add(
+                    arguments.where(),
+                    "medusa has accuracies or nodes, allowed: both of them, and neither branching, paths nor parents");
+                return Draft();
+              }
+              for (std::size_t head = 0; head < accuracies.size(); ++head) {
+                const double sum = std::accumulate(accuracies[head].begin(), accuracies[head].end(), 0.0);
+                if (accuracies[head].empty() || sum > 1.0 + 1e-9 || accuracies.size() > kMaxDraftLength) {
+                  diagnostics.add(
+                      arguments.where("accuracies"),
+                      fmt::format("accuracies of head {} of {} sum to {:g}, allowed: at most 1 each head, at most {} heads",
+                                  head + 1, accuracies.size(), sum, kMaxDraftLength));
+                  return Draft();
+                }
+              }
+              tree = best_tree(accuracies, static_cast<int>(arguments.integer("nodes")));
+            } else {
+              const std::optional<Tree> given = tree_of(arguments, Siblings::point_mass, diagnostics);
+              if (!given) return Draft();
+              tree = *given;
+            }
+            const int height = tree.height();
+            return Draft{{height, false}, std::make_shared<Heads>(std::move(tree))};
+          }};
+}
+
+}  // namespace specsim::draft

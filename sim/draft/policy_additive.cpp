@@ -1,0 +1,47 @@
+#include "sim/base/token.h"
+#include "sim/draft/length_policy.h"
+
+#include <algorithm>
+
+namespace specsim::draft {
+
+namespace {
+
+class Additive final : public LengthPolicy {
+ public:
+  Additive(int first, int up, int down, int longest) : first_(first), up_(up), down_(down), longest_(longest) {}
+  [[nodiscard]] Memory start() const override { return {0.0, first_}; }
+  void observe(Memory& memory, int drafted, int accepted) const override {
+    memory.length = accepted == drafted ? std::min(memory.length + up_, longest_) : std::max(memory.length - down_, 1);
+  }
+
+ private:
+  int first_;
+  int up_;
+  int down_;
+  int longest_;
+};
+
+}  // namespace
+
+PolicyEntry additive_policy() {
+  return {{"additive",
+           "more after a round that accepted every draft, fewer after any other",
+           "Hugging Face transformers, num_assistant_tokens_schedule: heuristic",
+           {{"first",
+             config::Type::integer,
+             "5",
+             "draft length of a sequence's first round",
+             config::between(1, kMaxDraftLength),
+             {}},
+            {"up", config::Type::integer, "2", "added after full acceptance", config::between(1, kMaxDraftLength), {}},
+            {"down", config::Type::integer, "1", "taken off otherwise, down to 1", config::between(1, kMaxDraftLength), {}}},
+           "Never above the drafter's draft_length."},
+          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+            return std::make_unique<Additive>(std::min(static_cast<int>(arguments.integer("first")), choice.longest),
+                                              static_cast<int>(arguments.integer("up")),
+                                              static_cast<int>(arguments.integer("down")), choice.longest);
+          }};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,34 @@
+#include "sim/draft/length_policy.h"
+
+namespace specsim::draft {
+
+namespace {
+
+class Confidence final : public LengthPolicy {
+ public:
+  Confidence(double least, int longest) : least_(least), longest_(longest) {}
+  [[nodiscard]] Memory start() const override { return {0.0, longest_}; }
+  [[nodiscard]] bool goes_on(double probability, double /*entropy*/) const override { return probability >= least_; }
+  [[nodiscard]] bool looks() const override { return true; }
+
+ private:
+  double least_;
+  int longest_;
+};
+
+}  // namespace
+
+PolicyEntry confidence_policy() {
+  return {{"confidence",
+           "stops behind the first draft token that the draft itself finds unlikely",
+           "Hugging Face transformers, assistant_confidence_threshold",
+           {{"least", config::Type::number, "0.4", "draft probability below which drafting stops", config::between(0, 1), {}}},
+           "The unlikely token is still judged: leaving it out would make what is judged depend on it, and the output would no "
+           "longer be "
+           "the target's."},
+          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+            return std::make_unique<Confidence>(arguments.number("least"), choice.longest);
+          }};
+}
+
+}  // namespace specsim::draft

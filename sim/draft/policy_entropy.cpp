@@ -1,0 +1,34 @@
+#include "sim/draft/length_policy.h"
+
+namespace specsim::draft {
+
+namespace {
+
+class Entropy final : public LengthPolicy {
+ public:
+  Entropy(double most, int longest) : most_(most), longest_(longest) {}
+  [[nodiscard]] Memory start() const override { return {0.0, longest_}; }
+  [[nodiscard]] bool goes_on(double /*probability*/, double entropy) const override { return entropy <= most_; }
+  [[nodiscard]] bool looks() const override { return true; }
+
+ private:
+  double most_;
+  int longest_;
+};
+
+}  // namespace
+
+PolicyEntry entropy_policy() {
+  return {{"entropy",
+           "stops behind the first draft token that was drawn from a law of high entropy",
+           "Agrawal et al. (AdaEDL), arXiv 2410.18351",
+           {{"most", config::Type::number, {}, "nats above which drafting stops", config::at_least(0), {}}},
+           "High entropy bounds the overlap with any target from above only loosely; the paper's bound falls with its square "
+           "root, so the "
+           "two thresholds are one."},
+          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+            return std::make_unique<Entropy>(arguments.number("most"), choice.longest);
+          }};
+}
+
+}  // namespace specsim::draft

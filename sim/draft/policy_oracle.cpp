@@ -1,0 +1,30 @@
+#include "sim/draft/length_policy.h"
+
+namespace specsim::draft {
+
+namespace {
+
+class Oracle final : public LengthPolicy {
+ public:
+  explicit Oracle(int longest) : longest_(longest) {}
+  [[nodiscard]] Memory start() const override { return {0.0, longest_}; }
+  [[nodiscard]] bool foresees() const override { return true; }
+
+ private:
+  int longest_;
+};
+
+}  // namespace
+
+PolicyEntry oracle_policy() {
+  return {{"oracle",
+           "drafts as many tokens as will be accepted: a bound for every other policy",
+           "",
+           {},
+           "Rounds go as without a policy, and emit the same tokens; only those drafts are paid for that are accepted."},
+          [](const config::Arguments&, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+            return std::make_unique<Oracle>(choice.longest);
+          }};
+}
+
+}  // namespace specsim::draft

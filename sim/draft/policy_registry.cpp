@@ -1,0 +1,25 @@
+#include "sim/draft/length_policy.h"
+
+namespace specsim::draft {
+
+// One line here and one file beside it add a policy.
+#define SPECSIM_POLICIES(X) \
+  X(additive)               \
+  X(ema_tiers)              \
+  X(confidence)             \
+  X(entropy)                \
+  X(goodput)                \
+  X(oracle)
+
+#define SPECSIM_DECLARE(name) PolicyEntry name##_policy();
+SPECSIM_POLICIES(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+
+const config::Registry<PolicyEntry>& policies() {
+#define SPECSIM_ENTRY(name) name##_policy(),
+  static const config::Registry<PolicyEntry> registry("policy", {SPECSIM_POLICIES(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+}  // namespace specsim::draft

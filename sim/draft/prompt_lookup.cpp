@@ -1,0 +1,55 @@
+#include "sim/draft/text_match.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::draft {
+
+namespace {
+
+class PromptLookup final : public TextDrafter {
+ public:
+  PromptLookup(int draft_length, int longest, int shortest)
+      : TextDrafter(draft_length, draft_length), longest_(longest), shortest_(shortest) {}
+  void choose(Sight& sight, ChosenBlock& block) const override {
+    const std::span<const Token> text = sight.text();
+    for (auto length = static_cast<std::size_t>(longest_); length >= static_cast<std::size_t>(shortest_); --length) {
+      for (std::size_t end = length; end < text.size(); ++end) {
+        if (!matches_end(text, end, length)) continue;
+        const std::size_t last = std::min(end + static_cast<std::size_t>(shape().draft_length), text.size());
+        add_paths(block, {std::vector<Token>(text.begin() + static_cast<std::ptrdiff_t>(end),
+                                             text.begin() + static_cast<std::ptrdiff_t>(last))});
+        return;
+      }
+    }
+  }
+
+ private:
+  int longest_;
+  int shortest_;
+};
+
+}  // namespace
+
+DrafterEntry prompt_lookup_drafter() {
+  return {{"prompt_lookup",
+           "copies what followed the text's last tokens where they first stood, in prompt or text",
+           "Saxena, prompt lookup decoding, 2023; Hugging Face transformers, prompt_lookup_num_tokens",
+           {{"draft_length", config::Type::integer, {}, "tokens copied at most", config::between(1, kMaxDraftLength), {}},
+            {"max_ngram", config::Type::integer, "3", "last tokens to look for, at first", config::between(1, 64), {}},
+            {"min_ngram", config::Type::integer, "1", "and at least", config::between(1, 64), {}}},
+           "No draft model: a round without a match is a plain step. The longest match wins, and of equal ones the first in the "
+           "text."},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            const auto longest = static_cast<int>(arguments.integer("max_ngram"));
+            const auto shortest = static_cast<int>(arguments.integer("min_ngram"));
+            const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
+            if (shortest > longest)
+              diagnostics.add(arguments.where("min_ngram"),
+                              fmt::format("min_ngram is {} with max_ngram {}, allowed: at most max_ngram", shortest, longest));
+            return Draft{{draft_length, false}, std::make_shared<PromptLookup>(draft_length, longest, shortest)};
+          }};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,86 @@
+#include "sim/draft/text_match.h"
+
+#include <algorithm>
+#include <map>
+
+namespace specsim::draft {
+
+namespace {
+
+class Suffix final : public TextDrafter {
+ public:
+  Suffix(int draft_length, int longest, double factor, double least)
+      : TextDrafter(draft_length, draft_length), longest_(longest), factor_(factor), least_(least) {}
+
+  void choose(Sight& sight, ChosenBlock& block) const override {
+    const std::span<const Token> text = sight.text();
+    // Every earlier place that the longest repeated end of the text stands at.
+    std::vector<std::size_t> ends;
+    std::size_t length = 0;
+    for (std::size_t end = 1; end < text.size(); ++end) {
+      std::size_t own = 0;
+      while (own < static_cast<std::size_t>(longest_) && matches_end(text, end, own + 1)) ++own;
+      if (own > length) ends.clear();
+      length = std::max(length, own);
+      if (own == length && own > 0) ends.push_back(end);
+    }
+    const auto most = std::min<std::size_t>(static_cast<std::size_t>(shape().draft_length),
+                                            static_cast<std::size_t>(factor_ * static_cast<double>(length)));
+    std::vector<Token> path;
+    double probability = 1.0;
+    while (path.size() < most && !ends.empty()) {
+      // The commonest next token of these places, ties to the lower.
+      std::map<Token, std::size_t> counts;
+      for (const std::size_t end : ends)
+        if (end + path.size() < text.size()) ++counts[text[end + path.size()]];
+      if (counts.empty()) break;
+      const auto best =
+          std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      probability *= static_cast<double>(best->second) / static_cast<double>(ends.size());
+      if (probability < least_) break;
+      std::erase_if(ends,
+                    [&](std::size_t end) { return end + path.size() >= text.size() || text[end + path.size()] != best->first; });
+      path.push_back(best->first);
+    }
+    add_paths(block, {path});
+  }
+
+ private:
+  int longest_;
+  double factor_;
+  double least_;
+};
+
+}  // namespace
+
+DrafterEntry suffix_drafter() {
+  return {
+      {"suffix",
+       "goes on as the text did after the longest earlier stretch that ends as it does now",
+       "Oliaro et al. (SuffixDecoding), arXiv 2411.04975",
+       {{"draft_length", config::Type::integer, {}, "tokens at most", config::between(1, kMaxDraftLength), {}},
+        {"max_match", config::Type::integer, "16", "length of the end that is looked for, at most", config::between(1, 256), {}},
+        {"factor",
+         config::Type::number,
+         "2",
+         "drafts factor times the match's length at most",
+         config::Interval{0, 64, true, false},
+         {}},
+        {"least",
+         config::Type::number,
+         "0.1",
+         "stops where the path's share of the matches falls below",
+         config::between(0, 1),
+         {}}},
+       "No draft model. Of the places where the longest match stands, the commonest next token is followed, then the commonest "
+       "after it. A "
+       "tree of suffixes finds the same places faster."},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
+        return Draft{{draft_length, false},
+                     std::make_shared<Suffix>(draft_length, static_cast<int>(arguments.integer("max_match")),
+                                              arguments.number("factor"), arguments.number("least"))};
+      }};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,39 @@
+#include "sim/draft/text_match.h"
+
+#include <algorithm>
+
+namespace specsim::draft {
+
+void add_paths(ChosenBlock& block, const std::vector<std::vector<Token>>& paths) {
+  std::vector<std::vector<std::size_t>> through(1);  // paths that lead through each node
+  for (std::size_t i = 0; i < paths.size(); ++i) through[0].push_back(i);
+  for (std::size_t node = 0; node < block.tree.nodes.size(); ++node) {
+    const auto depth = static_cast<std::size_t>(block.tree.nodes[node].depth);
+    std::vector<Token> tokens;
+    for (const std::size_t i : through[node])
+      if (paths[i].size() > depth && std::find(tokens.begin(), tokens.end(), paths[i][depth]) == tokens.end())
+        tokens.push_back(paths[i][depth]);
+    for (const Token token : tokens) {
+      block.add(static_cast<int>(node), token);
+      std::vector<std::size_t> on;
+      for (const std::size_t i : through[node])
+        if (paths[i].size() > depth && paths[i][depth] == token) on.push_back(i);
+      through.push_back(std::move(on));
+    }
+  }
+}
+
+bool matches_end(std::span<const Token> text, std::size_t end, std::size_t length) {
+  return end >= length && text.size() >= length &&
+         std::equal(text.end() - static_cast<std::ptrdiff_t>(length), text.end(),
+                    text.begin() + static_cast<std::ptrdiff_t>(end - length));
+}
+
+TextDrafter::TextDrafter(int draft_length, int nodes) {
+  shape_.siblings = Siblings::point_mass;
+  shape_.draft_length = draft_length;
+  shape_.nodes = nodes;
+  shape_.reads_text = true;
+}
+
+}  // namespace specsim::draft

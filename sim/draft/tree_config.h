@@ -1,0 +1,20 @@
+// Trees as a config writes them, shared by the drafters that take one.
+#pragma once
+
+#include "sim/config/arguments.h"
+#include "sim/draft/draft_block.h"
+
+#include <optional>
+
+namespace specsim::draft {
+
+constexpr int kMaxNodes = 1024;
+
+// siblings: sampled | without_replacement | top_k
+config::Parameter siblings_parameter();
+Siblings siblings_of(const config::Arguments& arguments);
+
+// From exactly one of `branching`, `paths` and `parents`; nullopt after reporting.
+std::optional<Tree> tree_of(const config::Arguments& arguments, Siblings siblings, Diagnostics& diagnostics);
+
+}  // namespace specsim::draft

@@ -1,0 +1,43 @@
+#include "sim/base/token.h"
+#include "sim/draft/tree_config.h"
+#include "sim/draft/tree_drafter.h"
+
+#include <fmt/format.h>
+
+namespace specsim::draft {
+
+DrafterEntry tree_static_drafter() {
+  return {{"tree_static",
+           "a token tree of one shape, the same every round",
+           "Miao et al. (SpecInfer), arXiv 2305.09781; Cai et al. (Medusa), arXiv 2401.10774",
+           {{"branching",
+             config::Type::number_list,
+             "",
+             "children of each node, level by level: [3, 2, 1]; one of branching, paths, parents",
+             config::between(1, kMaxNodes),
+             {}},
+            {"paths",
+             config::Type::number_table,
+             "",
+             "every node as the ranks of the children on its path: [[0], [1], [0, 0]]",
+             config::between(0, kMaxNodes),
+             {}},
+            {"parents",
+             config::Type::number_list,
+             "",
+             "parent of nodes 1, 2, ...; 0 is the text so far",
+             config::between(0, kMaxNodes),
+             {}},
+            siblings_parameter()},
+           "Each level of the tree is one pass of the draft model, over the nodes of the level above that have children; the "
+           "target verifies "
+           "all nodes and the text's last token in one pass."},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            const Siblings siblings = siblings_of(arguments);
+            const std::optional<Tree> tree = tree_of(arguments, siblings, diagnostics);
+            if (!tree) return Draft();
+            return Draft{{tree->height(), false}, std::make_shared<TreeDrafter>(*tree, siblings)};
+          }};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,117 @@
+#include "sim/math/ratio_table.h"
+
+#include "sim/base/check.h"
+#include "sim/math/series.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+
+namespace specsim::math {
+
+namespace {
+
+// Buckets of c by its high bits: 32 to an octave, from 2^-20 to 2^20; all below share the first and all above the last.
+constexpr int kBucketShift = 47;
+constexpr std::uint64_t kFirstBucket = std::bit_cast<std::uint64_t>(0x1.0p-20) >> kBucketShift;
+constexpr std::uint64_t kBuckets = (std::bit_cast<std::uint64_t>(0x1.0p20) >> kBucketShift) - kFirstBucket + 1;
+
+}  // namespace
+
+std::uint64_t RatioTable::bucket(double c) {
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(c) >> kBucketShift;
+  return std::clamp(bits, kFirstBucket, kFirstBucket + kBuckets - 1) - kFirstBucket;
+}
+
+RatioTable::RatioTable(std::span<const double> target, std::span<const double> draft, AliasScratch& scratch) {
+  SPECSIM_CHECK(target.size() == draft.size() && !target.empty(), "{} and {} tokens", target.size(), draft.size());
+  const std::size_t vocab = target.size();
+  laws_.resize(vocab);
+  std::vector<double> ratio_of(vocab);
+  for (std::size_t x = 0; x < vocab; ++x) {
+    laws_[x] = {target[x], draft[x]};
+    ratio_of[x] = !(target[x] > 0.0) ? 0.0 : draft[x] > 0.0 ? target[x] / draft[x] : std::numeric_limits<double>::infinity();
+    draft_support_ += draft[x] > 0.0 ? 1 : 0;
+  }
+  order_.resize(vocab);
+  std::iota(order_.begin(), order_.end(), Token{0});
+  std::stable_sort(order_.begin(), order_.end(), [&](Token a, Token b) { return ratio_of[a] > ratio_of[b]; });
+  rank_.resize(vocab);
+  ratio_.resize(vocab);
+  sums_.resize(vocab + 1);
+  CompensatedSum target_sum;
+  CompensatedSum draft_sum;
+  for (std::size_t i = 0; i < vocab; ++i) {
+    const Token x = order_[i];
+    rank_[x] = static_cast<std::uint32_t>(i);
+    ratio_[i] = ratio_of[x];
+    target_sum.add(target[x]);
+    draft_sum.add(draft[x]);
+    sums_[i + 1] = {target_sum.value(), draft_sum.value()};
+  }
+  guide_.resize(kBuckets + 1);
+  std::uint32_t above = static_cast<std::uint32_t>(vocab);
+  for (std::uint64_t b = 0; b <= kBuckets; ++b) {
+    // The smallest c of bucket b; the first bucket goes down to 0, the last up to infinity.
+    const double least = b == 0 ? 0.0 : std::bit_cast<double>((kFirstBucket + b) << kBucketShift);
+    while (above > 0 && !(ratio_[above - 1] > least)) --above;
+    guide_[b] = above;
+  }
+  guide_[kBuckets] = 0;
+  target_alias_.resize(vocab);
+  draft_alias_.resize(vocab);
+  build_alias(target, target_alias_.data(), scratch);
+  build_alias(draft, draft_alias_.data(), scratch);
+}
+
+std::size_t RatioTable::bytes_needed(std::size_t vocab) {
+  return vocab * (2 * sizeof(Pair) + sizeof(double) + sizeof(Token) + sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t)) +
+         kBuckets * sizeof(std::uint32_t);
+}
+
+Cut RatioTable::cut(double c) const {
+  const std::uint64_t b = bucket(c);
+  // Ratios above c lie between those above the bucket's end and those above its beginning.
+  const auto begin = ratio_.begin() + guide_[b + 1];
+  const auto end = ratio_.begin() + guide_[b];
+  const auto count =
+      static_cast<std::uint32_t>(std::partition_point(begin, end, [c](double ratio) { return ratio > c; }) - ratio_.begin());
+  return {c, count == 0 ? 0.0 : std::max(sums_[count].target - c * sums_[count].draft, 0.0), count};
+}
+
+Token RatioTable::pick(const Cut& cut, double u) const {
+  const double place = u * cut.mass;
+  const auto begin = sums_.begin() + 1;
+  const auto end = begin + cut.count;
+  const auto at = std::partition_point(begin, end, [&](const Pair& sum) { return sum.target - cut.c * sum.draft <= place; });
+  return order_[static_cast<std::size_t>(std::min(at, end - 1) - begin)];
+}
+
+Token RatioTable::pick_draft_without(std::span<const Token> drawn, double u) const {
+  std::vector<std::uint32_t> holes;
+  holes.reserve(drawn.size());
+  for (const Token x : drawn) holes.push_back(rank_[x]);
+  std::sort(holes.begin(), holes.end());
+  double left = sums_.back().draft;
+  for (const std::uint32_t rank : holes) left -= sums_[rank + 1].draft - sums_[rank].draft;
+  double place = u * std::max(left, 0.0);
+  for (const std::uint32_t rank : holes)
+    if (place >= sums_[rank].draft) place += sums_[rank + 1].draft - sums_[rank].draft;
+  const auto begin = sums_.begin() + 1;
+  auto at = static_cast<std::size_t>(
+      std::partition_point(begin, sums_.end(), [&](const Pair& sum) { return sum.draft <= place; }) - begin);
+  // Rounding may end in a hole, or beyond the end: the nearest token that can be drawn.
+  const auto can_be = [&](std::size_t rank) {
+    return laws_[order_[rank]].draft > 0.0 && !std::binary_search(holes.begin(), holes.end(), static_cast<std::uint32_t>(rank));
+  };
+  const std::size_t start = std::min(at, order_.size() - 1);
+  for (at = start; at < order_.size(); ++at)
+    if (can_be(at)) return order_[at];
+  for (at = start; at > 0; --at)
+    if (can_be(at - 1)) return order_[at - 1];
+  SPECSIM_CHECK(false, "{} of {} tokens drawn", drawn.size(), draft_support_);
+  return 0;
+}
+
+}  // namespace specsim::math

@@ -1,0 +1,66 @@
+// A target's and a draft's law over one vocabulary, prepared so that whatever a verifier asks of them takes a memory access or
+// a search of log2(vocab) steps.
+//
+// All rules that reject resample from a law of one shape, (target - c draft)+ for some c >= 0: recursive rejection sampling
+// raises c with each rejected sibling, block verification has c = 1 / p, K-SEQ c = rho. With tokens in decreasing order of
+// target / draft, the tokens of positive weight are a prefix of that order, and running sums of both laws along it give the
+// mass and a draw.
+#pragma once
+
+#include "sim/base/token.h"
+#include "sim/math/alias_table.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace specsim::math {
+
+// The weights (target - c draft)+.
+struct Cut {
+  double c = 0.0;
+  double mass = 1.0;        // their sum, never negative
+  std::uint32_t count = 0;  // of tokens with target / draft > c
+};
+
+class RatioTable {
+ public:
+  // Both of the same size, each summing to 1.
+  RatioTable(std::span<const double> target, std::span<const double> draft, AliasScratch& scratch);
+  static std::size_t bytes_needed(std::size_t vocab);
+
+  [[nodiscard]] std::size_t vocab() const { return laws_.size(); }
+  [[nodiscard]] double target(Token x) const { return laws_[x].target; }
+  [[nodiscard]] double draft(Token x) const { return laws_[x].draft; }
+  [[nodiscard]] Token pick_target(std::uint64_t word) const { return alias_pick(target_alias_.data(), vocab(), word); }
+  [[nodiscard]] Token pick_draft(std::uint64_t word) const { return alias_pick(draft_alias_.data(), vocab(), word); }
+
+  [[nodiscard]] Cut cut(double c) const;
+  // From the weights of a cut of positive mass; u in [0, 1).
+  [[nodiscard]] Token pick(const Cut& cut, double u) const;
+
+  // How many tokens the draft can draw.
+  [[nodiscard]] std::uint32_t draft_support() const { return draft_support_; }
+  // A token of the draft's law without the tokens `drawn` (distinct, fewer than draft_support()), u in [0, 1).
+  [[nodiscard]] Token pick_draft_without(std::span<const Token> drawn, double u) const;
+
+ private:
+  struct Pair {
+    double target = 0.0;
+    double draft = 0.0;
+  };
+  static std::uint64_t bucket(double c);
+
+  std::vector<Pair> laws_;           // [token]
+  std::vector<Pair> sums_;           // [rank + 1]: of the first rank + 1 tokens in order; [0] is zero
+  std::vector<double> ratio_;        // [rank], decreasing
+  std::vector<Token> order_;         // [rank]
+  std::vector<std::uint32_t> rank_;  // [token]
+  std::vector<std::uint64_t> target_alias_;
+  std::vector<std::uint64_t> draft_alias_;
+  std::vector<std::uint32_t> guide_;  // [bucket]: how many ratios lie above the bucket
+  std::uint32_t draft_support_ = 0;
+};
+
+}  // namespace specsim::math

@@ -1,0 +1,95 @@
+// A verifier that judges a drafted tree of tokens as a whole. It sees what a server has: the tree, its tokens, and the laws of
+// target and draft after each node. A chain is a tree.
+#pragma once
+
+#include "sim/draft/draft_block.h"
+#include "sim/math/ratio_table.h"
+#include "sim/verify/accept.h"
+
+#include <memory>
+
+namespace specsim::verify {
+
+// Something to draw one token from.
+class Pickable {
+ public:
+  [[nodiscard]] virtual Token pick(std::uint64_t word) const = 0;
+
+ protected:
+  ~Pickable() = default;
+};
+
+// What a rule wants to have worked out once for a pair of laws with so many children below.
+class NodePlan {
+ public:
+  NodePlan() = default;
+  NodePlan(const NodePlan&) = delete;
+  NodePlan& operator=(const NodePlan&) = delete;
+  virtual ~NodePlan() = default;
+};
+
+// One round's block. Tokens are drawn when they are first asked for: what a rule does not look at costs nothing. Every random
+// choice of a round goes through token, accept and pick, which is what an exact enumeration takes hold of.
+class Block {
+ public:
+  Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  virtual ~Block() = default;
+
+  [[nodiscard]] virtual const draft::Tree& tree() const = 0;
+  [[nodiscard]] virtual draft::Siblings siblings() const = 0;
+  // How many children of a node were drafted: nodes first_child .. of the tree. Fewer than the tree has where drafting
+  // stopped, or where the draft has no further token to draw without replacement.
+  virtual int children(int node) = 0;
+  virtual Token token(int node) = 0;
+  // The mass that the draft's law had left when `node` was drawn: 1 but without replacement.
+  virtual double remaining(int node) = 0;
+  // The laws of the token that follows `node`; its children were drawn from .draft().
+  virtual const math::RatioTable& laws(int node) = 0;
+  // BlockRule::plan of them; nullptr for a leaf.
+  virtual const NodePlan* plan(int node) = 0;
+
+  // The decision on a node, once at most.
+  virtual bool accept(int node, Odds odds) = 0;
+  // One of a few outcomes, all children of a node judged at once; once at most.
+  virtual Token choose(int node, const Pickable& law) = 0;
+  // A token of the target's side after `node`, once at most.
+  virtual Token pick(int node, const Pickable& law) = 0;
+
+  // From (target - c draft)+ after `node`; from the target where nothing of it is left, which rounding alone brings about.
+  Token pick_residual(int node, const math::Cut& cut);
+  Token pick_target(int node);
+};
+
+// How a round ends: the last accepted node (0: none), and the token after it.
+struct Verdict {
+  int node = 0;
+  Token final_token = 0;
+};
+
+class BlockRule {
+ public:
+  BlockRule() = default;
+  BlockRule(const BlockRule&) = delete;
+  BlockRule& operator=(const BlockRule&) = delete;
+  virtual ~BlockRule() = default;
+
+  [[nodiscard]] virtual std::unique_ptr<NodePlan> plan(const math::RatioTable& /*laws*/, int /*children*/) const {
+    return nullptr;
+  }
+  virtual Verdict verify(Block& block) const = 0;
+};
+
+// A rule that walks down from the root, node by node.
+class NodeRule : public BlockRule {
+ public:
+  Verdict verify(Block& block) const final;
+
+ protected:
+  static constexpr int kNone = -1;
+  // At a node with children: the accepted one, or kNone with the final token.
+  virtual int step(Block& block, int node, Token& final_token) const = 0;
+};
+
+}  // namespace specsim::verify

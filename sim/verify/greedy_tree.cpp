@@ -1,0 +1,21 @@
+#include "sim/verify/matching_rule.h"
+#include "sim/verify/verifier.h"
+
+namespace specsim::verify {
+
+VerifierEntry greedy_tree_verifier() {
+  return {{"greedy_tree",
+           "the path of the target's argmax through the tree",
+           "Miao et al. (SpecInfer), arXiv 2305.09781",
+           {},
+           "Lossless for a target at temperature 0, and refused for any other. Takes every tree, drawn or chosen: whichever "
+           "child is the "
+           "argmax is accepted."},
+          true,
+          {.one_hot_target = true,
+           .trees = {draft::Siblings::independent, draft::Siblings::without_replacement, draft::Siblings::point_mass}},
+          {},
+          [](const config::Arguments&) { return std::make_unique<MatchingRule>(); }};
+}
+
+}  // namespace specsim::verify

@@ -1,0 +1,66 @@
+#include "sim/verify/verifier.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::verify {
+
+namespace {
+
+class Threshold final : public NodePlan {
+ public:
+  math::Cut cut;  // c = rho
+};
+
+class KSeqRule final : public NodeRule {
+ public:
+  // rho solves 1 - (1 - beta)^k = rho beta, beta = sum min(draft, target / rho); it lies between 1 and k.
+  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& laws, int children) const override {
+    const auto excess = [&](double rho) {
+      const double taken = 1.0 - laws.cut(rho).mass;  // sum min(rho draft, target) = rho beta
+      return -std::expm1(children * std::log1p(-std::min(taken / rho, 1.0))) - taken;
+    };
+    double low = 1.0;
+    double high = children;
+    for (int i = 0; i < 200 && low < high; ++i) {
+      const double middle = 0.5 * (low + high);
+      if (middle <= low || middle >= high) break;
+      (excess(middle) > 0.0 ? low : high) = middle;
+    }
+    auto plan = std::make_unique<Threshold>();
+    plan->cut = laws.cut(high);
+    return plan;
+  }
+
+ protected:
+  int step(Block& block, int node, Token& final_token) const override {
+    const math::RatioTable& laws = block.laws(node);
+    const math::Cut& cut = static_cast<const Threshold*>(block.plan(node))->cut;
+    const int first = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
+    for (int child = first; child < first + block.children(node); ++child) {
+      const Token x = block.token(child);
+      if (block.accept(child, {laws.target(x), cut.c * laws.draft(x)})) return child;
+    }
+    final_token = block.pick_residual(node, cut);
+    return kNone;
+  }
+};
+
+}  // namespace
+
+VerifierEntry kseq_verifier() {
+  return {{"kseq",
+           "K-SEQ: every sibling judged against the target divided by one rho",
+           "Sun et al. (SpecTr), arXiv 2310.15141",
+           {},
+           "Lossless. Of k siblings drawn with replacement, x is accepted with min(1, target(x)/(rho draft(x))), in turn; rho in "
+           "[1, k] "
+           "solves 1 - (1 - beta)^k = rho beta, beta = sum min(draft, target/rho), found once per context. The residual is then "
+           "max(target - rho draft, 0). P(some sibling is accepted) = 1 - (1 - beta)^k, at least (1 - 1/e) of the optimum's."},
+          true,
+          {.trees = {draft::Siblings::independent}},
+          {},
+          [](const config::Arguments&) { return std::make_unique<KSeqRule>(); }};
+}
+
+}  // namespace specsim::verify

@@ -1,0 +1,46 @@
+#include "sim/verify/verifier.h"
+
+namespace specsim::verify {
+
+namespace {
+
+class LenientRule final : public NodeRule {
+ public:
+  explicit LenientRule(double lenience) : lenience_(lenience) {}
+
+ protected:
+  int step(Block& block, int node, Token& final_token) const override {
+    const math::RatioTable& laws = block.laws(node);
+    const int child = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
+    const Token x = block.token(child);
+    if (block.accept(child, {laws.target(x), lenience_ * laws.draft(x)})) return child;
+    final_token = block.pick_residual(node, laws.cut(1.0));
+    return kNone;
+  }
+
+ private:
+  double lenience_;
+};
+
+}  // namespace
+
+VerifierEntry lenience_verifier() {
+  return {{"lenience",
+           "the token verifier with a draft probability that counts less",
+           "Leviathan et al., arXiv 2211.17192, appendix A.5",
+           {{"lenience",
+             config::Type::number,
+             "0.5",
+             "factor on the draft's probability; 1: the token verifier",
+             config::Interval{0, 1, true, false},
+             {}}},
+           "Not lossless. A draft token x is accepted with min(1, target(x)/(lenience draft(x))); a rejection resamples from "
+           "max(target - "
+           "draft, 0). No token is emitted with more than target(x)/lenience."},
+          false,
+          {},
+          {},
+          [](const config::Arguments& arguments) { return std::make_unique<LenientRule>(arguments.number("lenience")); }};
+}
+
+}  // namespace specsim::verify

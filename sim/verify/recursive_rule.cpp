@@ -1,0 +1,43 @@
+#include "sim/verify/recursive_rule.h"
+
+#include <vector>
+
+namespace specsim::verify {
+
+namespace {
+
+// cuts[j]: the residual after j rejections of siblings drawn with replacement, c increasing by the mass each time.
+class Residuals final : public NodePlan {
+ public:
+  std::vector<math::Cut> cuts;
+};
+
+}  // namespace
+
+std::unique_ptr<NodePlan> RecursiveRule::plan(const math::RatioTable& laws, int children) const {
+  auto plan = std::make_unique<Residuals>();
+  plan->cuts.push_back({0.0, 1.0, 0});
+  for (int i = 0; i < children; ++i) plan->cuts.push_back(laws.cut(plan->cuts.back().c + plan->cuts.back().mass));
+  return plan;
+}
+
+int RecursiveRule::step(Block& block, int node, Token& final_token) const {
+  const math::RatioTable& laws = block.laws(node);
+  const auto& cuts = static_cast<const Residuals*>(block.plan(node))->cuts;
+  const int first = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
+  const int children = block.children(node);
+  math::Cut cut = cuts[0];
+  for (int i = 0; i < children; ++i) {
+    const Token x = block.token(first + i);
+    const double remaining = block.remaining(first + i);
+    const Odds odds{(laws.target(x) - cut.c * laws.draft(x)) * remaining, cut.mass * laws.draft(x)};
+    if (block.accept(first + i, odds)) return first + i;
+    const double c = cut.c + cut.mass / remaining;
+    const math::Cut& planned = cuts[static_cast<std::size_t>(i) + 1];
+    cut = c == planned.c ? planned : laws.cut(c);
+  }
+  final_token = block.pick_residual(node, cut);
+  return kNone;
+}
+
+}  // namespace specsim::verify

@@ -1,0 +1,65 @@
+#include "sim/verify/verifier.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace specsim::verify {
+
+namespace {
+
+class TopTokens final : public NodePlan {
+ public:
+  std::vector<Token> tokens;
+};
+
+class TopMatchRule final : public NodeRule {
+ public:
+  explicit TopMatchRule(int k) : k_(k) {}
+
+  // Ties: the lower token.
+  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& laws, int /*children*/) const override {
+    auto plan = std::make_unique<TopTokens>();
+    plan->tokens.resize(laws.vocab());
+    std::iota(plan->tokens.begin(), plan->tokens.end(), Token{0});
+    const auto end = plan->tokens.begin() + std::min<std::ptrdiff_t>(k_, static_cast<std::ptrdiff_t>(laws.vocab()));
+    std::partial_sort(plan->tokens.begin(), end, plan->tokens.end(), [&](Token a, Token b) {
+      return laws.target(a) != laws.target(b) ? laws.target(a) > laws.target(b) : a < b;
+    });
+    plan->tokens.erase(end, plan->tokens.end());
+    return plan;
+  }
+
+ protected:
+  int step(Block& block, int node, Token& final_token) const override {
+    const std::vector<Token>& top = static_cast<const TopTokens*>(block.plan(node))->tokens;
+    const int first = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
+    for (int child = first; child < first + block.children(node); ++child)
+      if (std::find(top.begin(), top.end(), block.token(child)) != top.end()) return child;
+    final_token = block.pick_target(node);
+    return kNone;
+  }
+
+ private:
+  int k_;
+};
+
+}  // namespace
+
+VerifierEntry top_k_match_verifier() {
+  return {{"top_k_match",
+           "a draft token is accepted while it is among the target's k likeliest",
+           "a shortcut in circulation; Stern et al., arXiv 1811.03115, section 5.1 (top-k selection)",
+           {{"k", config::Type::integer, "3", "tokens of the target that count as a match", config::between(1, kMaxVocab), {}}},
+           "Not lossless. Ties go to the lower token. The first sibling that matches is accepted; where none does, the final "
+           "token is the "
+           "target's own sample."},
+          false,
+          {.trees = {draft::Siblings::independent, draft::Siblings::without_replacement, draft::Siblings::point_mass}},
+          {},
+          [](const config::Arguments& arguments) {
+            return std::make_unique<TopMatchRule>(static_cast<int>(arguments.integer("k")));
+          }};
+}
+
+}  // namespace specsim::verify

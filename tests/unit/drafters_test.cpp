@@ -1,0 +1,206 @@
+// Drafters: their trees, what they find in a text, and how policies choose lengths.
+#include "sim/draft/drafter.h"
+#include "sim/draft/length_policy.h"
+#include "sim/draft/sequoia.h"
+#include "tests/support/cells.h"
+
+#include <fmt/format.h>
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+using namespace specsim;
+
+namespace {
+
+draft::Draft make(const std::string& kind, const std::string& parameters) {
+  Diagnostics diagnostics;
+  const draft::DrafterEntry* entry = draft::drafters().find(kind);
+  REQUIRE(entry != nullptr);
+  const config::Value section = config::parse_text(parameters, "t", diagnostics);
+  const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, kind, diagnostics);
+  draft::Draft made = entry->make(arguments, diagnostics);
+  diagnostics.throw_if_any();
+  return made;
+}
+
+class Text final : public draft::Sight {
+ public:
+  explicit Text(std::vector<Token> text) : text_(std::move(text)) {}
+  std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
+  [[nodiscard]] std::span<const Token> text() const override { return text_; }
+
+ private:
+  std::vector<Token> text_;
+};
+
+std::vector<Token> found(const std::string& kind, const std::string& parameters, const std::vector<Token>& text) {
+  const draft::Draft made = make(kind, parameters);
+  draft::ChosenBlock block;
+  Text sight(text);
+  made.block->choose(sight, block);
+  if (block.tokens.empty()) return {};
+  return {block.tokens.begin() + 1, block.tokens.end()};
+}
+
+// Expected tokens of every tree of `size` nodes with its root, on at most `levels` levels below it.
+std::vector<double> all_trees(const std::vector<double>& acceptance, int size, int levels);
+
+// The same of every row of children, of the ranks from `rank` on, with `size` nodes in all.
+std::vector<double> all_rows(const std::vector<double>& acceptance, std::size_t rank, int size, int levels) {
+  if (size == 0) return {0.0};
+  std::vector<double> values;
+  if (rank == acceptance.size() || levels == 0) return values;
+  for (int first = 1; first <= size; ++first)
+    for (const double one : all_trees(acceptance, first, levels - 1))
+      for (const double rest : all_rows(acceptance, rank + 1, size - first, levels)) values.push_back(acceptance[rank] * one + rest);
+  return values;
+}
+
+std::vector<double> all_trees(const std::vector<double>& acceptance, int size, int levels) {
+  std::vector<double> values = all_rows(acceptance, 0, size - 1, levels);
+  for (double& value : values) value += 1.0;
+  return values;
+}
+
+double value_of(const draft::Tree& tree, const std::vector<double>& acceptance) {
+  std::vector<double> value(tree.nodes.size(), 1.0);
+  for (std::size_t i = 1; i < value.size(); ++i)
+    value[i] = value[static_cast<std::size_t>(tree.nodes[i].parent)] * acceptance[static_cast<std::size_t>(tree.nodes[i].rank)];
+  return std::accumulate(value.begin(), value.end(), 0.0);
+}
+
+}  // namespace
+
+TEST_CASE("Sequoia's programme finds the best of all trees up to 9 nodes") {
+  const std::vector<std::vector<double>> acceptances = {
+      {0.6, 0.2, 0.1, 0.05}, {0.9, 0.05}, {0.3, 0.25, 0.2, 0.15, 0.1}, {0.5}, {0.2, 0.5, 0.1}};
+  int compared = 0;
+  for (const std::vector<double>& acceptance : acceptances) {
+    const draft::SequoiaProgramme programme(acceptance, 9, 5);
+    for (int nodes = 1; nodes <= 9; ++nodes) {
+      for (int depth = 1; depth <= 5; ++depth) {
+        const std::vector<double> all = all_trees(acceptance, nodes + 1, depth);
+        INFO(nodes << " nodes, depth " << depth << ", " << acceptance.size() << " ranks, " << all.size() << " trees");
+        if (all.empty()) {
+          CHECK(programme.tokens(nodes, depth) == -std::numeric_limits<double>::infinity());
+          continue;
+        }
+        const double best = *std::max_element(all.begin(), all.end());
+        CHECK(programme.tokens(nodes, depth) == Approx(best).epsilon(0).margin(1e-13));
+        const draft::Tree tree = programme.tree(nodes, depth);
+        CHECK(tree.drafted() == nodes);
+        CHECK(tree.height() <= depth);
+        CHECK(value_of(tree, acceptance) == Approx(best).epsilon(0).margin(1e-13));
+        ++compared;
+      }
+    }
+  }
+  CHECK(compared > 150);
+}
+
+TEST_CASE("a time table chooses Sequoia's size and depth") {
+  // Verification free up to 4 tokens and dear beyond, drafting free: 3 nodes. Drafting dear: one level.
+  const std::string common = "budget: 16, depth: 6, acceptance: [0.7, 0.2], verify_times: [[1, 1], [4, 1], [5, 3], [17, 9]]";
+  CHECK(make("tree_sequoia", "{" + common + ", draft_time: 0}").block->shape().nodes == 3);
+  CHECK(make("tree_sequoia", "{" + common + ", draft_time: 5}").block->shape().draft_length == 1);
+}
+
+TEST_CASE("trees from branching, paths and parents are the same trees") {
+  const auto shape = [](const std::string& parameters) {
+    const draft::Draft made = make("tree_static", parameters);
+    std::vector<int> parents;
+    for (const draft::Tree::Node& node : made.block->tree()->nodes) parents.push_back(node.parent);
+    return parents;
+  };
+  const std::vector<int> wanted = {-1, 0, 0, 1, 1, 2, 2};
+  CHECK(shape("{branching: [2, 2]}") == wanted);
+  CHECK(shape("{paths: [[1, 1], [0], [0, 1], [1], [0, 0], [1, 0]]}") == wanted);
+  CHECK(shape("{parents: [0, 0, 1, 1, 2, 2]}") == wanted);
+  CHECK(shape("{parents: [2, 0, 0, 2, 3, 3]}") == wanted);  // a parent may come behind its child
+}
+
+TEST_CASE("passes and rows of a tree") {
+  const draft::Work whole = make("tree_static", "{branching: [4, 3, 2, 1]}").block->work(64);
+  CHECK(whole.pass_rows == std::vector<double>{1, 4, 12, 24});
+  CHECK(whole.verified_rows == 65.0);
+  CHECK(draft::chain_block(5)->work(2).pass_rows == std::vector<double>{1, 1});
+  CHECK(draft::chain_block(5)->work(0).pass_rows.empty());
+  CHECK(make("medusa", "{branching: [3, 2]}").block->work(9).pass_rows == std::vector<double>{1});
+  CHECK(make("parallel", "{draft_length: 4}").block->work(4).pass_rows == std::vector<double>{4});
+  CHECK(make("lookahead", "{window: 5, ngram: 4, guesses: 3}").block->work(9).verified_rows == 1.0 + 9.0 + 15.0);
+  CHECK(make("tree_dynamic", "{depth: 3, width: 4, nodes: 10}").block->work(10).pass_rows == std::vector<double>{1, 4, 4});
+}
+
+TEST_CASE("Medusa's tree for head accuracies: the most expected tokens of all with as many nodes") {
+  const draft::Draft made = make("medusa", "{nodes: 4, accuracies: [[0.6, 0.2, 0.1], [0.5, 0.3]]}");
+  std::vector<std::pair<int, int>> nodes;  // parent, rank
+  for (const draft::Tree::Node& node : made.block->tree()->nodes) nodes.emplace_back(node.parent, node.rank);
+  CHECK(nodes == std::vector<std::pair<int, int>>{{-1, 0}, {0, 0}, {0, 1}, {1, 0}, {1, 1}});  // .6, .2, .3, .18
+}
+
+TEST_CASE("what drafters find in a text") {
+  const std::vector<Token> text = {1, 2, 3, 4, 9, 1, 2, 5, 6, 7, 1, 2};
+  CHECK(found("prompt_lookup", "{draft_length: 3}", text) == std::vector<Token>{3, 4, 9});  // the first of two places
+  CHECK(found("prompt_lookup", "{draft_length: 3}", {1, 2, 3}).empty());
+  CHECK(found("prompt_lookup", "{draft_length: 4, min_ngram: 2}", {5, 5, 5}) == std::vector<Token>{5});
+  CHECK(found("lookahead", "{ngram: 3, guesses: 2}", text) == std::vector<Token>{5, 3, 6, 4});  // newest first, level by level
+  CHECK(found("suffix", "{draft_length: 3, factor: 1}", text) == std::vector<Token>{3, 4});    // match of 2, ties to the lower token
+  CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());                      // 1/2 each
+  CHECK(found("suffix", "{draft_length: 8}", {4, 4, 8}).empty());
+}
+
+TEST_CASE("policies: lengths after given rounds") {
+  const auto policy = [](const std::string& kind, const std::string& parameters, std::vector<double> times = std::vector<double>(11, 1.0)) {
+    Diagnostics diagnostics;
+    const draft::PolicyEntry* entry = draft::policies().find(kind);
+    REQUIRE(entry != nullptr);
+    const config::Value section = config::parse_text(parameters, "t", diagnostics);
+    const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, kind, diagnostics);
+    auto made = entry->make(arguments, {10, std::move(times)}, diagnostics);
+    diagnostics.throw_if_any();
+    return made;
+  };
+  const auto additive = policy("additive", "{}");
+  draft::LengthPolicy::Memory memory = additive->start();
+  CHECK(memory.length == 5);
+  for (const int wanted : {7, 9, 10, 10}) {
+    additive->observe(memory, memory.length, memory.length);
+    CHECK(memory.length == wanted);
+  }
+  for (int i = 0; i < 20; ++i) additive->observe(memory, memory.length, 0);
+  CHECK(memory.length == 1);
+
+  const auto tiers = policy("ema_tiers", "{tiers: [1, 3, 7], weight: 0.5}");
+  memory = tiers->start();
+  CHECK(memory.length == 3);
+  tiers->observe(memory, 3, 3);  // average .8: not above
+  CHECK(memory.length == 3);
+  tiers->observe(memory, 3, 3);  // .9
+  CHECK(memory.length == 7);
+  tiers->observe(memory, 7, 3);  // .6 and .43 average .51: within the band
+  CHECK(memory.length == 7);
+  tiers->observe(memory, 7, 0);
+  CHECK(memory.length == 3);
+
+  std::vector<double> times;
+  for (int k = 0; k <= 10; ++k) times.push_back(1.0 + 0.1 * k);
+  const auto goodput = policy("goodput", "{first_alpha: 0.7, weight: 1}", times);
+  memory = goodput->start();
+  CHECK(memory.length == 4);  // the best length at alpha .7, cost ratio .1
+  goodput->observe(memory, 4, 0);
+  CHECK(memory.length == 0);
+  goodput->observe(memory, 0, 0);
+  CHECK(memory.length == 4);
+  goodput->observe(memory, 4, 4);
+  CHECK(memory.length == 10);
+
+  CHECK_FALSE(policy("confidence", "{least: 0.4}")->goes_on(0.39, 0.0));
+  CHECK(policy("confidence", "{least: 0.4}")->goes_on(0.4, 9.0));
+  CHECK_FALSE(policy("entropy", "{most: 2}")->goes_on(1.0, 2.1));
+  CHECK(policy("oracle", "{}")->foresees());
+}
