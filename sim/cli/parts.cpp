@@ -6,6 +6,7 @@
 #include "sim/cost/model_shape.h"
 #include "sim/cost/presets.h"
 #include "sim/draft/drafter.h"
+#include "sim/draft/length_policy.h"
 #include "sim/experiment/results.h"
 #include "sim/families/context.h"
 #include "sim/placement/placement.h"
@@ -39,7 +40,8 @@ const std::vector<std::pair<std::string, std::string>>& kinds() {
       {"transform", "laws made from another one: {from: target | LAW, transform: NAME, ...}"},
       {"context", "how the laws change along the text: context: {process: NAME, ...}"},
       {"drafter", "decode.drafter: {kind: NAME, ...}"},
-      {"verifier", "decode.verifier: NAME"},
+      {"verifier", "decode.verifier: NAME, or {kind: NAME, ...}"},
+      {"policy", "decode.policy: {kind: NAME, ...}"},
       {"cost", "cost: {model: NAME, ...}"},
       {"hardware", "cost: {model: roofline, hardware: NAME, ...}"},
       {"model", "cost: {model: roofline, target: NAME, draft: NAME, ...}"},
@@ -99,6 +101,7 @@ std::vector<Part> all_parts() {
   add(parts, "drafter", draft::drafters(), plain);
   add(parts, "verifier", verify::verifiers(),
       [](const verify::VerifierEntry& entry) { return std::string(entry.lossless ? "lossless" : "not lossless"); });
+  add(parts, "policy", draft::policies(), plain);
   add(parts, "cost", cost::cost_models(), plain);
   for (const cost::Preset& preset : cost::presets()) parts.push_back(preset_part(preset));
   add(parts, "placement", placement::placements(), plain);

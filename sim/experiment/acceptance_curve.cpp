@@ -246,14 +246,20 @@ AcceptanceCurve trace_acceptance(const std::string& path, int longest) {
 AcceptanceCurve simulated_acceptance(const Cell& cell, int longest, std::uint64_t rounds) {
   AcceptanceCurve curve;
   curve.measured = longest;
+  if (const config::Value* kind = config::find_path(cell.config, "decode.drafter.kind");
+      kind != nullptr && (kind->text != "chain" || cell.policy != nullptr))
+    throw BadInput(kind->where, "a plan over draft lengths for drafter " + kind->text +
+                                    (cell.policy != nullptr ? " with a policy" : "") + ", allowed: drafter chain without one");
   Cell own = cell;
   own.rounds = rounds;
+  if (own.block_rule != nullptr) own.drafter = draft::chain_block(longest);
   decode::Prepared tables;
   gather_facts(own, plan_of(own), &tables);
   curve.tokens_per_round = {1.0};
   curve.full_rate = {1.0};
   for (int k = 1; k <= longest; ++k) {
     own.chain.draft_length = k;
+    if (own.block_rule != nullptr) own.drafter = draft::chain_block(k);
     const decode::Simulator simulator(plan_of(own), tables, draw_key(own), k, own.sequence_rounds);
     const std::uint64_t chunks = (own.work() + simulator.chunk_size() - 1) / simulator.chunk_size();
     decode::Counts all = simulator.empty_counts();

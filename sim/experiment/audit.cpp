@@ -733,6 +733,7 @@ AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const A
   });
   const families::ContextProcess& process = *cell.contexts->process;
   const bool reads_text = cell.drafter->shape().reads_text;
+  const bool joint = verify::verifiers().find(cell.verifier)->demands.joint;
   const std::size_t tokens = static_cast<std::size_t>(cell.chain.draft_length) + 1;
 
   std::map<BlockStart, std::uint32_t> known;
@@ -775,7 +776,8 @@ AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const A
         if (next.text.size() > tokens) next.text.resize(tokens);
       }
       const auto accepted = static_cast<std::uint32_t>(emitted.size()) - 1;
-      node.ends.push_back({emitted, index_of(std::move(next)), accepted, accepted + (whole ? 0U : 1U), probability});
+      const std::uint32_t judged = joint ? 0 : accepted + (whole ? 0U : 1U);
+      node.ends.push_back({emitted, index_of(std::move(next)), accepted, judged, probability});
     }
   }
   AuditReport report = report_on(cell, nodes, roots, targets, options);

@@ -68,6 +68,25 @@ std::function<std::string(const Row&)> timed_ms(double (*seconds)(const placemen
   return [seconds](const Row& row) { return row.timed ? real_text(1e3 * seconds(row.timed->run)) : ""; };
 }
 
+bool judges_jointly(const Cell& cell) { return verify::verifiers().find(cell.verifier)->demands.joint; }
+
+// The mean over rounds of a figure of their work.
+double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
+  if (row.cell->drafter == nullptr || row.counts.drafted.empty()) {
+    const int length = row.cell->chain.draft_length;
+    return figure({std::vector<double>(static_cast<std::size_t>(length), 1.0), 1.0 + length});
+  }
+  double sum = 0.0;
+  double rounds = 0.0;
+  for (std::size_t nodes = 0; nodes < row.counts.drafted.size(); ++nodes) {
+    if (row.counts.drafted[nodes] == 0) continue;
+    const auto count = static_cast<double>(row.counts.drafted[nodes]);
+    sum += count * figure(row.cell->drafter->work(static_cast<int>(nodes)));
+    rounds += count;
+  }
+  return sum / rounds;
+}
+
 double speedup_theory(const Row& row) {
   return row.judged_by.speedup ? *row.judged_by.speedup : row.judged_by.tokens_per_round * row.speedup_per_token();
 }
@@ -83,9 +102,10 @@ double Row::drafted() const {
 }
 double Row::accepted() const { return sum_of(counts.accepted); }
 double Row::tries() const { return sum_of(counts.reached); }
-double Row::alpha() const { return tries() > 0.0 ? accepted() / tries() : kNaN; }
+double Row::alpha() const { return tries() > 0.0 && !judges_jointly(*cell) ? accepted() / tries() : kNaN; }
 double Row::draft_efficiency() const { return drafted() > 0.0 ? accepted() / drafted() : kNaN; }
 double Row::alpha_error() const {
+  if (judges_jointly(*cell)) return kNaN;
   return ratio_error(counts.sequences, counts.sum_tries, counts.sum_accepted, counts.sum_tries_squared, counts.sum_tries_accepted,
                      counts.sum_accepted_squared);
 }
@@ -120,12 +140,19 @@ const std::vector<Column>& columns() {
        [](const Row& r) { return count_text(r.drafted()); }},
       {"accepted", "tokens", "sum of accepted_pos_i", [](const Row& r) { return count_text(r.accepted()); }},
       {"emitted", "tokens", "accepted + 1 for each whole round", [](const Row& r) { return std::to_string(r.counts.emitted); }},
+      {"draft_passes", "1", "sequential passes of the draft model, mean over rounds",
+       [](const Row& r) {
+         return real_text(mean_work(r, [](const draft::Work& w) { return static_cast<double>(w.pass_rows.size()); }));
+       }},
+      {"verified_rows", "tokens", "tokens per sequence in the target's pass, all through the LM head, mean over rounds",
+       [](const Row& r) { return real_text(mean_work(r, [](const draft::Work& w) { return w.verified_rows; })); }},
       {"cut_rounds", "1", "rounds cut by a request's end, in neither rounds nor emitted",
        [](const Row& r) { return std::to_string(r.counts.cut_rounds); }},
       {"accepted_pos_i", "rounds", "rounds that accepted draft position i", nullptr},
       {"alpha_theory", "1", "try-weighted expected acceptance at a position that is reached",
        [](const Row& r) { return theory_text(r.exact, r.exact.alpha); }},
-      {"alpha", "1", "accepted / (accepted + rejections)", [](const Row& r) { return real_text(r.alpha()); }},
+      {"alpha", "1", "accepted / (accepted + rejections); empty where tokens are judged jointly",
+       [](const Row& r) { return real_text(r.alpha()); }},
       {"alpha_se", "1", "from the spread of independent sequences", [](const Row& r) { return real_text(r.alpha_error()); }},
       {"draft_efficiency", "1", "accepted / drafted, a server's draft acceptance rate",
        [](const Row& r) { return real_text(r.draft_efficiency()); }},

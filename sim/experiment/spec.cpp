@@ -295,7 +295,8 @@ void check_memory(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
   const Cell* least = nullptr;
   cost::Ledger of_least;
   for (const Cell& cell : cells) {
-    const auto ledger = cell.cost->ledger(cell.workload, cell.chain.draft_length + 1);
+    const auto ledger =
+        cell.cost->ledger(cell.workload, 1 + (cell.drafter != nullptr ? cell.drafter->shape().nodes : cell.chain.draft_length));
     if (!ledger || ledger->fits()) continue;
     ++misfits;
     const auto excess = [](const cost::Ledger& own) { return own.needed_bytes() / own.available_bytes; };

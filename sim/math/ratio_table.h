@@ -17,7 +17,7 @@
 
 namespace specsim::math {
 
-// The weights (target - c draft)+.
+// The weights (target - c draft)+. By default the target itself, of whose tokens nothing is counted: not to be picked from.
 struct Cut {
   double c = 0.0;
   double mass = 1.0;        // their sum, never negative

@@ -55,7 +55,7 @@ VerifierEntry block_verifier() {
            "draft, 0) after token i (with p_i for the last one); the final token comes from max(p_i target - draft, 0). Expected "
            "accepted = sum of E[p_i]. Positions are not judged one by one: there is no alpha."},
           true,
-          {},
+          {.joint = true},
           {},
           [](const config::Arguments&) { return std::make_unique<BlockVerification>(); }};
 }

@@ -57,7 +57,8 @@ class Block {
   // A token of the target's side after `node`, once at most.
   virtual Token pick(int node, const Pickable& law) = 0;
 
-  // From (target - c draft)+ after `node`; from the target where nothing of it is left, which rounding alone brings about.
+  // From (target - c draft)+ after `node`; from the target where c = 0, or where nothing is left, which rounding alone brings
+  // about.
   Token pick_residual(int node, const math::Cut& cut);
   Token pick_target(int node);
 };

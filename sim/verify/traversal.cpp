@@ -121,7 +121,7 @@ VerifierEntry traversal_verifier() {
        "draft, 0), "
        "normalised, its p becomes Z/(Z + 1 - p), and the next leaf is judged. On a chain it is the block verifier."},
       true,
-      {.trees = {draft::Siblings::independent, draft::Siblings::without_replacement}},
+      {.trees = {draft::Siblings::independent, draft::Siblings::without_replacement}, .joint = true},
       {},
       [](const config::Arguments&) { return std::make_unique<TraversalRule>(); }};
 }

@@ -255,3 +255,78 @@ TEST_CASE("lossy verifiers of blocks are biased by exactly what their law says")
       for (const double size : seen) CHECK(size > 1e-2);
   }
 }
+
+TEST_CASE("every drafter of blocks leaves the target's law alone, whatever it drafts") {
+  struct Case {
+    std::string drafter;
+    std::string verifier;
+  };
+  const std::vector<Case> cases = {
+      {"{kind: tree_sequoia, budget: 5, depth: 3, acceptance: [0.5, 0.3]}", "multi_draft_recursive"},
+      {"{kind: tree_sequoia, budget: 5, depth: 3, acceptance: [0.5, 0.3], siblings: without_replacement}", "without_replacement"},
+      {"{kind: tree_dynamic, depth: 3, width: 2, nodes: 5}", "tree_point_mass"},
+      {"{kind: medusa, nodes: 5, accuracies: [[0.5, 0.3], [0.4, 0.2], [0.3]]}", "tree_point_mass"},
+      {"{kind: eagle, branching: [2, 1, 1]}", "multi_draft_recursive"},
+      {"{kind: eagle, branching: [2, 1], siblings: top_k}", "tree_point_mass"},
+      {"{kind: early_exit, draft_length: 3, exit_share: 0.4}", "traversal"},
+      {"{kind: parallel, draft_length: 3}", "tree_point_mass"},
+      {"{kind: lookahead, ngram: 3, guesses: 2}", "tree_point_mass"},
+      {"{kind: prompt_lookup, draft_length: 3}", "tree_point_mass"},
+      {"{kind: suffix, draft_length: 3}", "tree_point_mass"},
+  };
+  for (const Case& one : cases) {
+    for (const char* process : {"{process: fixed}", "{process: markov}", "{process: copy, prompt_tokens: 4, fidelity: 0.7}"}) {
+      const AuditReport report = audit(cell_of(pair_of(laws()[0], 3, false), process, one.drafter, one.verifier));
+      INFO(one.drafter << ", " << one.verifier << ", " << process);
+      CHECK(report.lossless());
+      // Something is drafted, and accepted: the law is not kept by leaving everything to the target. (Free text may hold no
+      // match.)
+      double most = 0.0;
+      for (const experiment::AuditStart& start : report.starts) most = std::max(most, start.expected_accepted);
+      CHECK(most > (std::string(process).find("fixed") != std::string::npos && one.drafter.find("ngram") != std::string::npos
+                        ? -1.0
+                        : 0.0));
+    }
+  }
+}
+
+TEST_CASE("an overlap drawn towards the target: EAGLE's law by depth, an exit's law") {
+  const Law target = {0.5, 0.3, 0.2};
+  const Law draft = {0.2, 0.3, 0.5};
+  const auto accepted = [&](const std::string& drafter) {
+    return audit(cell_of(explicit_pair(target, draft), "{process: fixed}", drafter, "multi_draft_recursive"))
+        .starts[0]
+        .accepted_law;
+  };
+  // Overlap .7; with share s of the target .7 + .3 s: s = .5 and .25.
+  const Law eagle = accepted("{kind: eagle, branching: [1, 1], sharpening: 0.5, decay: 0.5}");
+  CHECK(eagle[0] == Approx(0.15).epsilon(0).margin(kExact));
+  CHECK(eagle[2] == Approx(0.85 * 0.775).epsilon(0).margin(kExact));
+  Law flat(3);
+  double sum = 0.0;
+  for (std::size_t x = 0; x < 3; ++x) sum += flat[x] = std::sqrt(target[x]);
+  double overlap = 0.0;
+  for (std::size_t x = 0; x < 3; ++x) overlap += std::min(target[x], flat[x] / sum);
+  CHECK(accepted("{kind: early_exit, draft_length: 1, exit_share: 0.5}")[1] == Approx(overlap).epsilon(0).margin(kExact));
+}
+
+TEST_CASE("policies that look at the draft stop without moving the law") {
+  for (const char* policy : {"{kind: confidence, least: 0.4}", "{kind: entropy, most: 0.9}", "{kind: additive, first: 2}"}) {
+    for (const char* verifier : {"token", "block", "multi_draft_recursive", "sample_match"}) {
+      for (const char* process : {"{process: fixed}", "{process: markov}"}) {
+        const std::string text =
+            fmt::format("{{experiment: exact, pair: {}, context: {}, decode: {{drafter: {}, verifier: {}, policy: {}}}}}",
+                        pair_of(laws()[0], 3, false), process, chain(4), verifier, policy);
+        Diagnostics diagnostics;
+        const experiment::Experiment experiment =
+            experiment::read_experiment(config::parse_text(text, "test", diagnostics), "test", {}, diagnostics);
+        INFO(text);
+        diagnostics.throw_if_any();
+        const AuditReport report = audit(experiment.cells.front());
+        CHECK(report.lossless());
+        CHECK(report.starts[0].expected_accepted < 4.0);
+        CHECK(report.starts[0].expected_accepted > 0.0);
+      }
+    }
+  }
+}

@@ -1,5 +1,5 @@
-// Simulated blocks against the exact enumeration of the same round: law of accepted, and the emitted tokens against the target. Ties
-// the addressed words of a simulation to the rule that the audit runs.
+// Simulated blocks against the exact enumeration of the same round: law of accepted, and the emitted tokens against the target.
+// Ties the addressed words of a simulation to the rule that the audit runs.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 
@@ -49,9 +49,10 @@ experiment::Cell cell_for(const verify::VerifierEntry& entry) {
                           : siblings == draft::Siblings::without_replacement ? "without_replacement"
                                                                              : "top_k");
   }
-  return cell_of(fmt::format("{{vocab: 3, target: {}, draft: {}{}}}", explicit_law({0.25, 0.375, 0.375}), explicit_law({0.125, 0.125, 0.75}),
-                             entry.demands.one_hot_target ? ", target_sampling: {temperature: 0}" : ""),
-                 "{process: fixed}", drafter, entry.info.name);
+  return cell_of(
+      fmt::format("{{vocab: 3, target: {}, draft: {}{}}}", explicit_law({0.25, 0.375, 0.375}), explicit_law({0.125, 0.125, 0.75}),
+                  entry.demands.one_hot_target ? ", target_sampling: {temperature: 0}" : ""),
+      "{process: fixed}", drafter, entry.info.name);
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ std::vector<double> all_rows(const std::vector<double>& acceptance, std::size_t 
   if (rank == acceptance.size() || levels == 0) return values;
   for (int first = 1; first <= size; ++first)
     for (const double one : all_trees(acceptance, first, levels - 1))
-      for (const double rest : all_rows(acceptance, rank + 1, size - first, levels)) values.push_back(acceptance[rank] * one + rest);
+      for (const double rest : all_rows(acceptance, rank + 1, size - first, levels))
+        values.push_back(acceptance[rank] * one + rest);
   return values;
 }
 
@@ -149,13 +150,15 @@ TEST_CASE("what drafters find in a text") {
   CHECK(found("prompt_lookup", "{draft_length: 3}", {1, 2, 3}).empty());
   CHECK(found("prompt_lookup", "{draft_length: 4, min_ngram: 2}", {5, 5, 5}) == std::vector<Token>{5});
   CHECK(found("lookahead", "{ngram: 3, guesses: 2}", text) == std::vector<Token>{5, 3, 6, 4});  // newest first, level by level
-  CHECK(found("suffix", "{draft_length: 3, factor: 1}", text) == std::vector<Token>{3, 4});    // match of 2, ties to the lower token
-  CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());                      // 1/2 each
+  CHECK(found("suffix", "{draft_length: 3, factor: 1}", text) ==
+        std::vector<Token>{3, 4});                                        // match of 2, ties to the lower token
+  CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());  // 1/2 each
   CHECK(found("suffix", "{draft_length: 8}", {4, 4, 8}).empty());
 }
 
 TEST_CASE("policies: lengths after given rounds") {
-  const auto policy = [](const std::string& kind, const std::string& parameters, std::vector<double> times = std::vector<double>(11, 1.0)) {
+  const auto policy = [](const std::string& kind, const std::string& parameters,
+                         std::vector<double> times = std::vector<double>(11, 1.0)) {
     Diagnostics diagnostics;
     const draft::PolicyEntry* entry = draft::policies().find(kind);
     REQUIRE(entry != nullptr);

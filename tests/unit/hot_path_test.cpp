@@ -254,6 +254,7 @@ const std::vector<Process>& processes() {
       {"markov", ", states: 1"},
       {"regimes", ", states: [{}], transition: [[1]]"},
       {"requests", ", request_tokens: 20, types: [{}]"},
+      {"copy", ", prompt_tokens: 6, fidelity: .8"},
   };
   return list;
 }
@@ -269,7 +270,7 @@ struct Decode {
 std::vector<Decode> decodings() {
   std::vector<Decode> list;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
-    if (entry.demands.vocab < kMaxVocab) continue;
+    if (!entry.make) continue;  // judges blocks: tests/stat/blocks_stat.cpp
     list.push_back({entry.info.name, entry.demands.argmax_draft, entry.demands.one_hot_target});
     if (!entry.demands.argmax_draft) list.push_back({entry.info.name, true, entry.demands.one_hot_target});
   }
