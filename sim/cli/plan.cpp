@@ -285,9 +285,8 @@ std::string plan_csv(const std::vector<std::vector<std::string>>& prefix, const 
 std::string waterfall_csv(const std::vector<Plan>& plans) {
   std::string text = "cell,draft_length,step,ms,speedup_after\n";
   for (std::size_t i = 0; i < plans.size(); ++i)
-    for (const cost::WaterfallStep& step : cost::waterfall(plans[i].best_point().time, plans[i].best_point().tokens_per_round))
-      text += fmt::format("{},{},{},{},{}\n", i, plans[i].best, step.name, experiment::real_text(1e3 * step.seconds),
-                          experiment::real_text(step.after));
+    text += experiment::waterfall_lines(fmt::format("{},{}", i, plans[i].best), plans[i].best_point().time,
+                                        plans[i].best_point().tokens_per_round);
   return text;
 }
 
@@ -307,7 +306,7 @@ std::string map_csv(const std::vector<MapCell>& cells) {
 }  // namespace
 
 int plan_command(const std::vector<std::string>& arguments) {
-  po::options_description description("options");
+  po::options_description description;
   const auto text = [] { return po::value<std::string>(); };
   description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
                             "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
@@ -329,7 +328,7 @@ int plan_command(const std::vector<std::string>& arguments) {
              "--batch 8\n"
              "  specsim plan --hardware a100-80gb-sxm --target llama-2-7b --draft llama-68m --position-rates 0.7,0.45,0.31 --out "
              "build/plan\n"
-             "  specsim plan configs/plan/h100_8b.yaml --batch 32 --context 8192\n"
+             "  specsim plan configs/examples/h100_8b.yaml --batch 8 --context 8192\n"
              "  specsim plan --trace accepted.jsonl --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b\n"
              "  scripts/plot_plan.py build/plan\n",
              values))

@@ -151,7 +151,8 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   po::options_description options;
   options.add_options()("set", po::value<std::vector<std::string>>()->composing(),
                         "path=value: override the configs, e.g. --set rounds=1e5")(
-      "out", po::value<std::string>(), "directory for data.csv, counts.csv and manifest.yaml")(
+      "out", po::value<std::string>(),
+      "directory for data.csv, counts.csv, manifest.yaml and, where the cost is in seconds, waterfall.csv")(
       "threads",
       po::value<std::string>()->default_value(std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads))),
       "worker threads; results do not depend on them")("seed", po::value<std::string>(), "instead of the configs' seed")(
@@ -284,13 +285,16 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
       manifest.configs.push_back(config::to_flow_text(one.config));
     }
     manifest.wall_seconds = wall_clock() - started;
+    const std::string waterfall = whole ? experiment::waterfall_csv(rows) : "";
+    if (!waterfall.empty()) write_whole_file(out + "/waterfall.csv", waterfall);
     if (whole) write_whole_file(out + "/data.csv", experiment::data_csv(rows));
     write_whole_file(out + "/counts.csv", experiment::counts_csv(rows));
     write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
     remove_journal(run.journal);
     fmt::print(
-        "wrote {}/{}\n", out,
-        whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)");
+        "wrote {}/{}{}\n", out,
+        whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)",
+        waterfall.empty() ? "" : ", waterfall.csv");
   }
   if (!trace.empty()) {
     experiment::write_trace(*cells.front(), trace);

@@ -237,6 +237,22 @@ std::string data_csv(const std::vector<Row>& rows) {
   return text;
 }
 
+std::string waterfall_lines(const std::string& prefix, const cost::RoundTime& time, double tokens_per_round) {
+  std::string text;
+  for (const cost::WaterfallStep& step : cost::waterfall(time, tokens_per_round))
+    text += fmt::format("{},{},{},{}\n", prefix, step.name, real_text(1e3 * step.seconds), real_text(step.after));
+  return text;
+}
+
+std::string waterfall_csv(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows)
+    if (row.cell->cost->in_seconds())
+      text += waterfall_lines(fmt::format("{},{}", csv_text(row.cell->experiment), row.cell->index), row.round_time(),
+                              row.tokens_per_round());
+  return text.empty() ? text : "experiment,cell,step,ms,speedup_after\n" + text;
+}
+
 std::string counts_csv(const std::vector<Row>& rows) {
   std::string text = std::string(kCountsHeader) + "\n";
   for (const Row& row : rows) {

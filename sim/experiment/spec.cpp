@@ -82,8 +82,14 @@ const std::vector<Parameter>& workload_parameters() {
       {"output_tokens",
        Type::integer,
        "",
-       "of each sequence, for a placement; 128 where not given",
+       "of each sequence at most, for a placement; 128 where not given",
        config::between(1, 1e7),
+       {}},
+      {"end_token_rate",
+       Type::number,
+       "0",
+       "chance that an emitted token ends its sequence, for a placement",
+       config::between(0, 1),
        {}}};
   return parameters;
 }
@@ -282,6 +288,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   setting->output_tokens = workload.has("output_tokens") ? static_cast<std::uint64_t>(workload.integer("output_tokens"))
                            : request_tokens > 0          ? std::min(kOutputTokens, request_tokens)
                                                          : kOutputTokens;
+  setting->end_token_rate = workload.number("end_token_rate");
   setting->vocab = cell.vocab;
   if (request_tokens > 0 && setting->output_tokens > request_tokens)
     diagnostics.add(workload.where("output_tokens"),

@@ -1,6 +1,7 @@
 #include "sim/placement/placement.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace specsim::placement {
 
@@ -13,6 +14,17 @@ AcceptedCounts without_drafts(std::uint64_t sequences) {
 }
 
 }  // namespace
+
+std::vector<std::uint64_t> output_lengths(const Setting& setting, rng::Key key) {
+  std::vector<std::uint64_t> lengths(static_cast<std::size_t>(setting.batch), setting.output_tokens);
+  if (setting.end_token_rate <= 0.0) return lengths;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const double u = rng::to_unit(rng::Stream(key, rng::Purpose::length, 0, i)());
+    const double before = std::floor(std::log1p(-u) / std::log1p(-setting.end_token_rate));
+    if (before + 1.0 < static_cast<double>(setting.output_tokens)) lengths[i] = static_cast<std::uint64_t>(before) + 1;
+  }
+  return lengths;
+}
 
 double Comparison::speedup() const { return plain.end.seconds() / run.end.seconds(); }
 
@@ -30,7 +42,7 @@ Comparison compare(const Setting& setting, const cost::CostModel& cost, const Ac
   job.cost = &cost;
   job.accepted = &no_drafts;
   job.prompt_tokens = setting.prompt_tokens;
-  job.output_tokens = setting.output_tokens;
+  job.output_tokens = output_lengths(setting, source.draw_key);
   job.vocab = setting.vocab;
   job.shrink = setting.shrink;
 

@@ -85,7 +85,7 @@ class Lockstep {
   Result result_;
 
  private:
-  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  void end_now(std::uint32_t sequence);
 
   const Job& job_;
   engine::Timeline* timeline_;
