@@ -292,14 +292,15 @@ std::string waterfall_csv(const std::vector<Plan>& plans) {
 }
 
 std::string map_csv(const std::vector<MapCell>& cells) {
-  std::string text = "batch,context,alpha,fits,best_draft_length,speedup,break_even_alpha,regime\n";
+  std::string text = "batch,context,alpha,best_draft_length,speedup,break_even_alpha,regime\n";
   for (const MapCell& cell : cells) {
-    if (cell.fits)
-      text += fmt::format(
-          "{:g},{:g},{:g},1,{},{},{},{}\n", cell.batch, cell.context, cell.alpha, cell.best, experiment::real_text(cell.speedup),
-          cell.break_even_alpha <= 1.0 ? experiment::real_text(cell.break_even_alpha) : "", experiment::to_text(cell.regime));
+    text += fmt::format("{:g},{:g},{:g},", cell.batch, cell.context, cell.alpha);
+    if (cell.known())
+      text += fmt::format("{},{},{},", cell.best, experiment::real_text(cell.speedup),
+                          cell.break_even_alpha <= 1.0 ? experiment::real_text(cell.break_even_alpha) : "");
     else
-      text += fmt::format("{:g},{:g},{:g},0,,,,\n", cell.batch, cell.context, cell.alpha);
+      text += ",,,";
+    text += fmt::format("{}\n", experiment::to_text(cell.regime));
   }
   return text;
 }
