@@ -239,8 +239,8 @@ def judge_regimes(table):
              "claimed": "three regimes",
              "measured": f"{share_text(loses, known)} cells lose: " + ", ".join(f"{LOSSES[regime]} {counts[regime]}" for regime in LOSSES),
              "verdict": "confirmed, as we read it" if all(counts[regime] for regime in LOSSES) else "refuted in part",
-             "reason": f"each occurs, but they are no boxes: {len(shared)} of {len(PAIRS)} pairs lose in more than one way, by batch and context; what a draft costs depends "
-                       "on its cache as well as on its size"}
+             "reason": f"each occurs, in {len(shared)} of {len(PAIRS)} pairs more than one, by batch and context: what a draft costs depends on its cache as well as on its size. "
+                       "Every loss is given to one of the three, so a fourth could not show"}
     return claim, text
 
 
