@@ -85,6 +85,7 @@ struct Line {
   const Setting* setting = nullptr;
   cost::Pass pass;
   cost::PassTime time;
+  std::optional<bool> fits;  // model and cache alone into memory; of a draft nothing is known, for its target lies there too
 };
 
 std::unique_ptr<cost::CostModel> make_model(const Setting& setting, const po::variables_map& values, cost::Role role) {
@@ -118,16 +119,18 @@ std::unique_ptr<cost::CostModel> make_model(const Setting& setting, const po::va
 std::string csv_text(const std::vector<Line>& lines) {
   std::string text =
       "hardware,model,tensor_parallel,weight_bits,batch,context,tokens,total_ms,weights_ms,compute_ms,kv_ms,communication_ms,"
-      "launch_ms,"
-      "host_ms,sampling_ms\n";
+      "launch_ms,host_ms,sampling_ms,fits\n";
   for (const Line& line : lines) {
     const Setting& s = *line.setting;
     const cost::PassTime& t = line.time;
     fmt::format_to(std::back_inserter(text),
-                   "{},{},{},{},{},{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g}\n", s.hardware, s.model,
-                   s.tensor_parallel, s.weight_bits, line.pass.batch, line.pass.context, line.pass.tokens, 1e3 * t.total(),
-                   1e3 * t.weights, 1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch, 1e3 * t.host,
-                   1e3 * t.sampling);
+                   "{},{},{},{},{},{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{}\n", s.hardware,
+                   s.model, s.tensor_parallel, s.weight_bits, line.pass.batch, line.pass.context, line.pass.tokens,
+                   1e3 * t.total(), 1e3 * t.weights, 1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch,
+                   1e3 * t.host, 1e3 * t.sampling,
+                   !line.fits   ? ""
+                   : *line.fits ? "1"
+                                : "0");
   }
   return text;
 }
@@ -153,9 +156,10 @@ std::string table_text(const std::vector<Line>& lines, const std::string& first_
       base = line.time.total();
     }
     const cost::PassTime& t = line.time;
-    fmt::format_to(out, "{:>6g}{:>9g}{:>8g}{:>11.4f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}\n",
+    fmt::format_to(out, "{:>6g}{:>9g}{:>8g}{:>11.4f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{}\n",
                    line.pass.batch, line.pass.context, line.pass.tokens, 1e3 * t.total(), t.total() / base, 1e3 * t.weights,
-                   1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch, 1e3 * t.host, 1e3 * t.sampling);
+                   1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch, 1e3 * t.host, 1e3 * t.sampling,
+                   line.fits.value_or(true) ? "" : "  does not fit");
   }
   fmt::format_to(out, "\nratio: to the pass over {} tokens a sequence; compute: what arithmetic adds to reading the weights\n",
                  first_tokens);
@@ -231,7 +235,10 @@ int pass_command(const std::vector<std::string>& arguments) {
             time.weights = whole.weights;
             time.compute = whole.compute;
           }
-          lines.push_back({&setting, pass, time});
+          std::optional<bool> fits;
+          if (role == cost::Role::target)
+            if (const auto memory = model->ledger({batch, context + count - 1.0}, 1)) fits = memory->fits();
+          lines.push_back({&setting, pass, time, fits});
         }
       }
     }

@@ -2,6 +2,7 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
+#include "sim/cost/model_shape.h"
 #include "sim/experiment/manifest.h"
 #include "sim/experiment/planner.h"
 #include "sim/experiment/results.h"
@@ -156,15 +157,17 @@ void print_scan(const std::string& axis, const std::vector<double>& grid, const 
                                       : fmt::format("speculation pays up to {} {:g}", axis, last));
 }
 
-void print_flags(const Plan& plan, const std::string& draft) {
+// `head`: of a target's own features; llama.cpp's drafts are whole models.
+void print_flags(const Plan& plan, const std::string& draft, bool head) {
   if (plan.best == 0) return;
   fmt::print("start a server with\n");
-  fmt::print("  vLLM       --speculative-config '{{\"model\": \"{}\", \"num_speculative_tokens\": {}}}'\n", draft, plan.best);
+  fmt::print("  vLLM       --speculative-config '{{{}\"model\": \"{}\", \"num_speculative_tokens\": {}}}'\n",
+             head ? "\"method\": \"eagle\", " : "", draft, plan.best);
   fmt::print(
-      "  SGLang     --speculative-algorithm STANDALONE --speculative-draft-model-path {} --speculative-num-steps {} "
+      "  SGLang     --speculative-algorithm {} --speculative-draft-model-path {} --speculative-num-steps {} "
       "--speculative-eagle-topk 1 --speculative-num-draft-tokens {}\n",
-      draft, plan.best, plan.best + 1);
-  fmt::print("  llama.cpp  --model-draft {}.gguf --draft-max {} --draft-min {}\n", draft, plan.best, plan.best);
+      head ? "EAGLE" : "STANDALONE", draft, plan.best, plan.best + 1);
+  if (!head) fmt::print("  llama.cpp  --model-draft {}.gguf --draft-max {} --draft-min {}\n", draft, plan.best, plan.best);
 }
 
 // Speedup of the best draft length when the parts of time that `faster` names shrink by a tenth.
@@ -260,7 +263,10 @@ void report(const experiment::Cell& cell, const Plan& plan, const AcceptanceCurv
                experiment::largest_batch(cost, workload.context, std::max(plan.best, 1) + 1),
                experiment::largest_batch(cost, workload.context, 1));
   }
-  if (!draft.empty()) print_flags(plan, draft);
+  if (const config::Value* model = config::find_path(cell.config, "cost.draft")) {
+    Diagnostics read_before;
+    print_flags(plan, draft, cost::read_model(*model, "draft", read_before).fused_inputs > 0.0);
+  }
 }
 
 std::string plan_csv(const std::vector<std::vector<std::string>>& prefix, const std::vector<std::string>& axes,
@@ -291,14 +297,15 @@ std::string waterfall_csv(const std::vector<Plan>& plans) {
 }
 
 std::string map_csv(const std::vector<MapCell>& cells) {
-  std::string text = "batch,context,alpha,fits,best_draft_length,speedup,break_even_alpha,regime\n";
+  std::string text = "batch,context,alpha,best_draft_length,speedup,break_even_alpha,regime\n";
   for (const MapCell& cell : cells) {
-    if (cell.fits)
-      text += fmt::format(
-          "{:g},{:g},{:g},1,{},{},{},{}\n", cell.batch, cell.context, cell.alpha, cell.best, experiment::real_text(cell.speedup),
-          cell.break_even_alpha <= 1.0 ? experiment::real_text(cell.break_even_alpha) : "", experiment::to_text(cell.regime));
+    text += fmt::format("{:g},{:g},{:g},", cell.batch, cell.context, cell.alpha);
+    if (cell.known())
+      text += fmt::format("{},{},{},", cell.best, experiment::real_text(cell.speedup),
+                          cell.break_even_alpha <= 1.0 ? experiment::real_text(cell.break_even_alpha) : "");
     else
-      text += fmt::format("{:g},{:g},{:g},0,,,,\n", cell.batch, cell.context, cell.alpha);
+      text += ",,,";
+    text += fmt::format("{}\n", experiment::to_text(cell.regime));
   }
   return text;
 }

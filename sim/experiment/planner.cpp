@@ -129,6 +129,10 @@ const char* to_text(Regime regime) {
       return "expensive_draft";
     case Regime::compute_bound:
       return "compute_bound";
+    case Regime::does_not_fit:
+      return "does_not_fit";
+    case Regime::not_covered:
+      return "not_covered";
   }
   return "";
 }
@@ -179,17 +183,23 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
     try {
       for (std::size_t at = next++; at < batches.size() * contexts.size() && !failed; at = next++) {
         const cost::Workload workload{batches[at / contexts.size()], contexts[at % contexts.size()]};
+        const auto column = cells.begin() + static_cast<std::ptrdiff_t>(at * alphas.size());
+        const auto unknown = [&](Regime why) {
+          std::transform(alphas.begin(), alphas.end(), column,
+                         [&](double alpha) { return MapCell{workload.batch, workload.context, alpha, 0, 0.0, 0.0, why}; });
+        };
         const auto memory = cost.ledger(workload, 2);
-        const bool fits = !memory || memory->fits();
-        const Ladder ladder = fits ? ladder_of(cost, workload, longest) : Ladder();
-        const auto even = fits ? break_even_of(ladder, 0) : std::nullopt;
-        for (std::size_t a = 0; a < alphas.size(); ++a) {
-          MapCell& cell = cells[at * alphas.size() + a];
-          if (fits)
-            cell = map_cell_of(ladder, even, workload, alphas[a]);
-          else
-            cell = {workload.batch, workload.context, alphas[a]};
-          cell.fits = fits;
+        if (memory && !memory->fits()) {
+          unknown(Regime::does_not_fit);
+          continue;
+        }
+        try {
+          const Ladder ladder = ladder_of(cost, workload, longest);
+          const auto even = break_even_of(ladder, 0);
+          std::transform(alphas.begin(), alphas.end(), column,
+                         [&](double alpha) { return map_cell_of(ladder, even, workload, alpha); });
+        } catch (const BadInput&) {
+          unknown(Regime::not_covered);
         }
       }
     } catch (...) {

@@ -189,11 +189,34 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   REQUIRE(one.size() == 12);
   for (std::size_t i = 0; i < one.size(); ++i) {
     CHECK(one[i].speedup == three[i].speedup);
-    CHECK(one[i].fits == three[i].fits);
-    CHECK(one[i].fits == cost->ledger({one[i].batch, one[i].context}, 2)->fits());
+    CHECK(one[i].regime == three[i].regime);
+    CHECK((one[i].regime != experiment::Regime::does_not_fit) == cost->ledger({one[i].batch, one[i].context}, 2)->fits());
   }
-  CHECK(one.front().fits);
-  CHECK_FALSE(one.back().fits);
+  CHECK(one.front().known());
+  CHECK_FALSE(one.back().known());
   CHECK(experiment::largest_batch(*cost, 512, 2) >= 16.0);
   CHECK(experiment::largest_batch(*cost, 65536, 2) == 0.0);
+}
+
+TEST_CASE("the map says where a table does not reach") {
+  // Both models to context 4096; the target's verifications to 5 tokens and batch 4.
+  std::string rows = "model,tokens,batch,context,ms\n";
+  for (const char* model : {"target", "draft"})
+    for (const int tokens : {1, 5})
+      for (const int batch : {1, 4})
+        for (const int context : {0, 4096})
+          rows += std::string(model) + "," + std::to_string(tokens) + "," + std::to_string(batch) + "," +
+                  std::to_string(context) + (model[0] == 't' ? ",10\n" : ",1\n");
+  const TemporaryFile file(rows);
+  const auto cost = cost_model("{model: table, file: " + file.path + "}");
+  for (const auto& cell : experiment::make_map(*cost, {1, 2, 8}, {512, 4096, 8192}, {0.05, 0.7}, 4, 2)) {
+    // The fourth draft token is drafted at context + 3.
+    const bool covered = cell.batch <= 4 && cell.context + 3 <= 4096;
+    CHECK((cell.regime == experiment::Regime::not_covered) == !covered);
+    CHECK(cell.known() == covered);
+    CHECK((cell.regime == experiment::Regime::pays) == (covered && cell.alpha > 0.1));
+    if (!covered) CHECK(cell.best == 0);
+  }
+  for (const auto& cell : experiment::make_map(*cost, {1}, {512}, {0.7}, 5, 1))  // 6 verified tokens are beyond the table
+    CHECK(cell.regime == experiment::Regime::not_covered);
 }
