@@ -34,7 +34,7 @@ BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 CONTEXTS = [512, 8192, 32768]
 MOST_TOKENS = 1024
 PARTS = ["weights", "compute", "kv", "communication", "launch", "host", "sampling"]
-# name, GPU, target, draft: one after whom each regime is named, and two cheap ones.
+# name, GPU, target, draft: a pair of each idea.
 PAIRS = [("cheap draft", "h100-sxm", "{preset: llama-3.1-70b, tensor_parallel: 4}", "llama-3.2-1b"),
          ("expensive draft", "h100-sxm", "llama-3.1-8b", "llama-3.2-3b"),
          ("one layer, window of 512", "h100-sxm", "llama-3.1-8b", "{preset: eagle-head-8b, kv_window: 512}"),

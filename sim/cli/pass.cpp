@@ -90,15 +90,19 @@ struct Line {
 
 std::unique_ptr<cost::CostModel> make_model(const Setting& setting, const po::variables_map& values, cost::Role role) {
   const auto shape = [&](const std::string& name) {
-    return map_of(
+    Value shape = map_of(
         {field("preset", scalar(name, "--model")), field("tensor_parallel", scalar(setting.tensor_parallel, "--tensor-parallel")),
          field("weight_bits", scalar(setting.weight_bits, "--weight-bits")),
          field("kv_bits", scalar(values["kv-bits"].as<std::string>(), "--kv-bits")),
          field("kv_window", scalar(values["kv-window"].as<std::string>(), "--kv-window"))},
         "--model");
+    if (values.count("head-bits") > 0)
+      shape.fields.push_back(field("head_bits", scalar(values["head-bits"].as<std::string>(), "--head-bits")));
+    return shape;
   };
   // A draft's pass asks nothing of its target, but a head cannot stand as one.
-  const std::string target = role == cost::Role::draft ? "llama-3.1-405b" : setting.model;
+  const bool head = setting.model.find("eagle") != std::string::npos;
+  const std::string target = role == cost::Role::draft && head ? "llama-3.1-405b" : setting.model;
   const Value section =
       map_of({field("hardware", scalar(setting.hardware, "--hardware")), field("target", shape(target)),
               field("draft", shape(setting.model)), field("engine", scalar(values["engine"].as<std::string>(), "--engine"))},
@@ -176,6 +180,7 @@ int pass_command(const std::vector<std::string>& arguments) {
       "tokens", text("1,2,4,8,16,32,64,128"), "new tokens of each sequence: 1 plain, draft length + 1 verified")(
       "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
       "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"), "of a weight")(
+      "head-bits", po::value<std::string>(), "of a weight of LM head and embeddings; 16, or weight-bits if more")(
       "kv-bits", text("16"), "of a cached key or value")("kv-window", text("0"),
                                                          "newest cached tokens that attention reads; 0: all")(
       "engine", text("vllm"), "bare, vllm or eager: host, launches, padding")(
@@ -237,7 +242,7 @@ int pass_command(const std::vector<std::string>& arguments) {
           }
           std::optional<bool> fits;
           if (role == cost::Role::target)
-            if (const auto memory = model->ledger({batch, context + count - 1.0}, 1)) fits = memory->fits();
+            if (const auto memory = model->ledger({batch, context + count - 1.0}, 1, cost::Kept::target)) fits = memory->fits();
           lines.push_back({&setting, pass, time, fits});
         }
       }

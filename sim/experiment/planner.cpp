@@ -144,6 +144,12 @@ std::optional<BreakEvenAlpha> break_even(const cost::CostModel& cost, const cost
 
 namespace {
 
+Regime losing_regime(const Ladder& ladder, const std::optional<BreakEvenAlpha>& even) {
+  if (even && even->alpha <= kDecentDraft) return Regime::low_acceptance;
+  const auto at = static_cast<std::size_t>(even ? even->draft_length : 1);
+  return ladder.inflate[at] > ladder.draft[at] ? Regime::compute_bound : Regime::expensive_draft;
+}
+
 MapCell map_cell_of(const Ladder& ladder, const std::optional<BreakEvenAlpha>& even, const cost::Workload& workload,
                     double alpha) {
   MapCell cell{workload.batch, workload.context, alpha};
@@ -156,19 +162,15 @@ MapCell map_cell_of(const Ladder& ladder, const std::optional<BreakEvenAlpha>& e
   }
   cell.break_even_alpha = even ? even->alpha : 2.0;
   if (cell.best > 0) return cell;
-  const auto at = static_cast<std::size_t>(even ? even->draft_length : 1);
-  if (cell.break_even_alpha <= kDecentDraft)
-    cell.regime = Regime::low_acceptance;
-  else
-    cell.regime = ladder.inflate[at] > ladder.draft[at] ? Regime::compute_bound : Regime::expensive_draft;
+  cell.regime = losing_regime(ladder, even);
   return cell;
 }
 
 }  // namespace
 
-MapCell map_cell(const cost::CostModel& cost, const cost::Workload& workload, double alpha, int longest) {
+Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest) {
   const Ladder ladder = ladder_of(cost, workload, longest);
-  return map_cell_of(ladder, break_even_of(ladder, 0), workload, alpha);
+  return losing_regime(ladder, break_even_of(ladder, 0));
 }
 
 std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<double>& batches,
@@ -188,7 +190,7 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
           std::transform(alphas.begin(), alphas.end(), column,
                          [&](double alpha) { return MapCell{workload.batch, workload.context, alpha, 0, 0.0, 0.0, why}; });
         };
-        const auto memory = cost.ledger(workload, 2);
+        const auto memory = cost.ledger(workload, 2, cost::Kept::both);
         if (memory && !memory->fits()) {
           unknown(Regime::does_not_fit);
           continue;
@@ -216,10 +218,10 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
   return cells;
 }
 
-double largest_batch(const cost::CostModel& cost, double context, int look_ahead) {
+double largest_batch(const cost::CostModel& cost, double context, int look_ahead, cost::Kept kept) {
   double batch = 0.0;
   for (double next = 1.0; next <= 1 << 20; next *= 2.0) {
-    const auto ledger = cost.ledger({next, context}, look_ahead);
+    const auto ledger = cost.ledger({next, context}, look_ahead, kept);
     if (ledger && !ledger->fits()) break;
     batch = next;
   }

@@ -62,13 +62,14 @@ struct MapCell {
 // One cell of the map: constant alpha. Where it loses: compute_bound or expensive_draft if even a draft that is right 60 % of
 // the time would lose, by whichever of verification's extra time and drafting (host time of a round included) is the larger
 // part of what a round adds; low_acceptance if such a draft would win. Throws BadInput for what the cost model does not cover.
-MapCell map_cell(const cost::CostModel& cost, const cost::Workload& workload, double alpha, int longest);
 // Over all of them, with the cells that are not known: nothing but batch, context, alpha and regime is filled in there.
+// The regime of a loss at any alpha.
+Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest);
 std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<double>& batches,
                               const std::vector<double>& contexts, const std::vector<double>& alphas, int longest,
                               unsigned threads);
 
 // Largest power-of-two batch at which both models and their caches fit; 0: none. 2^20 where memory is not modelled.
-double largest_batch(const cost::CostModel& cost, double context, int look_ahead);
+double largest_batch(const cost::CostModel& cost, double context, int look_ahead, cost::Kept kept);
 
 }  // namespace specsim::experiment

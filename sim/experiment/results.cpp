@@ -36,13 +36,6 @@ double ratio_error(std::uint64_t sequences, std::uint64_t sum_x, std::uint64_t s
   return std::sqrt(std::max(spread, 0.0) * n / (n - 1.0)) / static_cast<double>(sum_x);
 }
 
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 std::string count_text(double n) { return fmt::format("{:.0f}", n); }
 
 std::vector<std::string> axes_of(const std::vector<Row>& rows) {
@@ -100,6 +93,13 @@ cost::RoundTime Row::round_time() const { return cell->round_time(full_rate()); 
 double Row::speedup_per_token() const { return cost::speedup(round_time(), 1.0); }
 
 double Row::tokens_per_second() const { return cell->workload.batch * tokens_per_round() / round_time().total(); }
+
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
 
 std::string real_text(double x) {
   if (std::isnan(x)) return "";

@@ -65,6 +65,8 @@ std::string table(const std::vector<Row>& rows, bool with_checks);
 void add_counts_csv(const std::string& path, const std::string& text,
                     const std::map<std::pair<std::string, std::size_t>, decode::Counts*>& counts);
 
+// A CSV field, quoted where it must be.
+std::string csv_text(const std::string& text);
 // A real with 10 significant digits; empty for NaN.
 std::string real_text(double x);
 

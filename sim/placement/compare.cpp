@@ -68,24 +68,27 @@ Comparison compare(const Setting& setting, const cost::CostModel& cost, const Ac
   return result;
 }
 
-void check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length) {
+double check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length) {
   const auto batch = static_cast<double>(setting.batch);
   const auto prompt = static_cast<double>(setting.prompt_tokens);
   const bool speculates = draft_length > 0 && setting.placement->speculates();
   const int length = speculates ? draft_length : 0;
-  static_cast<void>(cost.pass(cost::Role::target, {batch, prompt, 0.0, 1.0}));
-  if (speculates) static_cast<void>(cost.pass(cost::Role::draft, {batch, prompt, 0.0, 1.0}));
+  double prefill = cost.pass(cost::Role::target, {batch, prompt, 0.0, 1.0}).total();
+  if (speculates) prefill += cost.pass(cost::Role::draft, {batch, prompt, 0.0, 1.0}).total();
   const double last = prompt + static_cast<double>(setting.output_tokens) - 2.0;
+  double longest = 0.0;
   for (const double context : {prompt, std::max(prompt, last)}) {
     const bool always_whole = !setting.shrink && setting.placement->bonus() == decode::Bonus::emitted;
     for (const double sequences : {always_whole ? batch : 1.0, batch}) {
-      static_cast<void>(cost.pass(cost::Role::target, {sequences, 1.0, context, 1.0}));
-      static_cast<void>(cost.pass(cost::Role::target, {sequences, length + 1.0, context, length + 1.0}));
+      double passes = cost.round_overhead(sequences) + cost.pass(cost::Role::target, {sequences, 1.0, context, 1.0}).total();
+      passes += cost.pass(cost::Role::target, {sequences, length + 1.0, context, length + 1.0}).total();
       const double ahead = setting.placement->bonus() == decode::Bonus::none ? length : 0.0;
       for (int i = 0; i < length; ++i)
-        for (const double extra : {0.0, 1.0}) static_cast<void>(cost.draft_pass({sequences, context + ahead}, i, extra));
+        for (const double extra : {0.0, 1.0}) passes += cost.draft_pass({sequences, context + ahead}, i, extra).total();
+      longest = std::max(longest, passes);
     }
   }
+  return prefill + static_cast<double>(setting.output_tokens) * setting.placement->longest_round(longest, setting, length);
 }
 
 }  // namespace specsim::placement

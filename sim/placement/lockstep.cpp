@@ -67,8 +67,8 @@ Priced Lockstep::prefill_price(cost::Role role) const {
       job_.cost->pass(role, {static_cast<double>(result_.sequences), static_cast<double>(job_.prompt_tokens), 0.0, 1.0}));
 }
 
-Priced Lockstep::draft_pass_price(std::uint64_t batch, int index, double ahead, double extra) const {
-  return priced(job_.cost->draft_pass({static_cast<double>(batch), context() + ahead}, index, index == 0 ? extra : 0.0));
+Priced Lockstep::draft_pass_price(std::uint64_t batch, int index, double context) const {
+  return priced(job_.cost->draft_pass({static_cast<double>(batch), context}, index, 0.0));
 }
 
 Priced Lockstep::draft_price(std::uint64_t batch, double ahead, double extra) const {

@@ -74,6 +74,8 @@ struct Result {
   std::uint64_t fingerprint = 0;  // of the engine
 };
 
+struct Setting;
+
 class Placement {
  public:
   Placement() = default;
@@ -86,6 +88,12 @@ class Placement {
   [[nodiscard]] virtual bool speculates() const { return true; }
   // The draft has a GPU of its own, which plain decoding could have for its target.
   [[nodiscard]] virtual bool second_gpu() const { return false; }
+  // Of a round whose passes take so many seconds one after the other: at most.
+  [[nodiscard]] virtual double longest_round(double passes, const Setting& /*setting*/, int /*draft_length*/) const {
+    return passes;
+  }
+  // It does not lie beside the target.
+  [[nodiscard]] virtual bool draft_elsewhere() const { return second_gpu(); }
   // The job's counts must have been recorded with this placement's bonus(), and draft_length >= 1 unless it is plain.
   [[nodiscard]] virtual Result simulate(const Job& job, engine::Timeline* timeline) const = 0;
 };
@@ -124,7 +132,7 @@ Comparison compare(const Setting& setting, const cost::CostModel& cost, const Ac
                    engine::Timeline* timeline = nullptr);
 
 // Prices what a run may meet: the prefills, and rounds at either end of the contexts and of the batch. Throws BadInput for what
-// the cost model does not cover.
-void check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length);
+// the cost model does not cover. Returns the seconds that it takes at most.
+double check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length);
 
 }  // namespace specsim::placement
