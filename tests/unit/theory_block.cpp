@@ -156,7 +156,7 @@ TEST_CASE("long run of block by its kernel equals rounds enumerated one after an
     const Automaton automaton = random_automaton(numbers, 3, 3, 1, false);
     Law here = {1.0, 0.0, 0.0};
     double emitted = 0.0;
-    for (int round = 0; round < 400; ++round) {
+    for (int round = 0; round < 150; ++round) {
       Law after(3, 0.0);
       emitted = 0.0;
       for (int s = 0; s < 3; ++s) {
@@ -192,6 +192,31 @@ TEST_CASE("block is the best lossless rule for one path: by recursion and by lin
   // The published ideal, 12/9, bends later rounds: no lossless rule of one round reaches it.
   CHECK(std::abs(mean_of(joint_overlaps(first_pair(), 2)) - 12.0 / 9.0) < 1e-15);
   CHECK(std::abs(best_chain_by_programme(first_pair(), 2) - 11.0 / 9.0) < 1e-12);
+}
+
+TEST_CASE("orders of the chain rules hold on 10,000 pairs", "[theory][block][orders]") {
+  Numbers numbers(2211);
+  int better = 0;
+  int short_of_ideal = 0;
+  for (int trial = 0; trial < 10000; ++trial) {
+    const int vocab = 2 + trial % 7;
+    const Automaton automaton = one_state(numbers.law(vocab, trial % 2 == 0), numbers.law(vocab, trial % 3 == 0));
+    const RoundLaw token = constant_alpha(std::min(1.0, overlap(automaton.target[0], automaton.draft[0][0])), 3);
+    const RoundLaw block = block_law(block_context(automaton), 3);
+    const std::vector<double> best = optimal_chain_tails(automaton, 3);
+    const std::vector<double> joint = joint_overlaps(automaton, 3);
+    INFO("trial " << trial << " vocab " << vocab);
+    for (int i = 1; i <= 3; ++i) {
+      const auto tail = static_cast<std::size_t>(i - 1);
+      REQUIRE(block.tail(i) >= token.tail(i) - 1e-13);
+      REQUIRE(std::abs(best[tail] - block.tail(i)) < 1e-13);
+      REQUIRE(joint[tail] >= best[tail] - 1e-13);
+    }
+    better += block.mean_emitted() > token.mean_emitted() + 1e-6 ? 1 : 0;
+    short_of_ideal += mean_of(joint) > mean_of(best) + 1e-6 ? 1 : 0;
+  }
+  CHECK(better > 5000);
+  CHECK(short_of_ideal > 5000);
 }
 
 TEST_CASE("brackets of block's tails hold the exact ones and are narrow at large vocabularies", "[theory][block]") {
