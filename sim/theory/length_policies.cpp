@@ -73,7 +73,7 @@ PolicyFigures additive_length(double alpha, int increase, int decrease, int shor
   const int longest = static_cast<int>(round_time.size()) - 1;
   SPECSIM_CHECK(shortest >= 1 && shortest <= longest, "lengths {} to {}", shortest, longest);
   SPECSIM_CHECK(increase >= 1 && decrease >= 1, "increase = {}, decrease = {}", increase, decrease);
-  const auto states = static_cast<std::size_t>(longest - shortest + 1);
+  const std::size_t states = round_time.size() - static_cast<std::size_t>(shortest);
   std::vector<double> transition(states * states, 0.0);
   for (int k = shortest; k <= longest; ++k) {
     const double rise = std::pow(alpha, k);

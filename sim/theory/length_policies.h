@@ -23,10 +23,11 @@ struct PolicyFigures {
 [[nodiscard]] PolicyFigures goodput_optimum(double alpha, const std::vector<double>& round_time);
 
 // Knows how many drafts would be accepted, up to the longest length, and drafts exactly these: a round of length k has
-// probability alpha^k (1 - alpha), or alpha^longest at the end, and always emits k + 1.
+// probability alpha^k (1 - alpha), or alpha^longest at the end, and always emits k + 1. At cost ratios below 1 no policy with the
+// same limit does better: every token is a final token or a draft, and these rounds are the fewest.
 [[nodiscard]] PolicyFigures oracle_length(double alpha, const std::vector<double>& round_time);
 // Its speedup under the ratio model without a limit on the length: 1 / (1 - alpha + cost_ratio alpha), since every token costs a
-// target pass or, with probability alpha, a draft pass. It bounds every policy for cost ratios below 1.
+// target pass or, with probability alpha, a draft pass.
 [[nodiscard]] double oracle_speedup(double alpha, double cost_ratio);
 
 // Additive steps (Hugging Face's heuristic: +2 after full acceptance, -1 otherwise, at least 1): the draft length is a Markov
