@@ -290,26 +290,9 @@ std::vector<Bracket> block_tails(std::span<const WeightedPair> pool, int draft_l
   return tails;
 }
 
-WidestPair widest_block_pair(double alpha, int draft_length) {
+WeightedPair widest_block_pair(double alpha) {
   SPECSIM_CHECK(alpha > 0.0 && alpha < 1.0, "alpha = {}", alpha);
-  const auto at = [&](double high) {
-    WidestPair widest;
-    widest.pair = {1.0, {high + 1.0 - alpha, alpha - high}, {high, 1.0 - high}};
-    widest.tokens_per_round = block_law(block_context({&widest.pair, 1}), draft_length).mean_emitted();
-    return widest;
-  };
-  // The best of a grid, then finer grids around it: the curve has kinks where products of the two ratios cross 1.
-  WidestPair best = at(0.5 * alpha);
-  double step = alpha / 64.0;
-  for (double low = 0.0, high = alpha; step > 1e-9; step /= 16.0) {
-    for (double place = low + step; place < high - 0.5 * step; place += step) {
-      const WidestPair candidate = at(place);
-      if (candidate.tokens_per_round > best.tokens_per_round) best = candidate;
-    }
-    low = std::max(0.0, best.pair.draft[0] - step);
-    high = std::min(alpha, best.pair.draft[0] + step);
-  }
-  return best;
+  return {1.0, {1.0 - 0.5 * alpha, 0.5 * alpha}, {0.5 * alpha, 1.0 - 0.5 * alpha}};
 }
 
 std::vector<double> optimal_chain_tails(const Automaton& automaton, int draft_length) {

@@ -59,14 +59,11 @@ struct Bracket {
 // it. O(draft_length cells^2 + vocab); 1024 cells leave about 1e-6.
 [[nodiscard]] std::vector<Bracket> block_tails(std::span<const WeightedPair> pool, int draft_length, int cells = 1024);
 
-// The largest mean emitted under block among fixed pairs of this overlap, alpha in (0, 1); the least is the token rule's. By the
-// same concavity one ratio below 1 and one above it do best, with no target mass where nothing is drafted: draft mass w at
-// ratio 1 + (1 - alpha) / w, the rest at (alpha - w) / (1 - w). Searched over w in (0, alpha).
-struct WidestPair {
-  WeightedPair pair;
-  double tokens_per_round = 1.0;
-};
-[[nodiscard]] WidestPair widest_block_pair(double alpha, int draft_length);
+// The pair of overlap alpha in (0, 1) with the largest block gain over the token rule, which is the least among pairs of that
+// overlap: two tokens whose laws are swapped. By the same concavity two ratios do best, one on either side of 1, with no target
+// mass where nothing is drafted; of those pairs, one for each share of the draft above 1, this one was best at every length
+// searched.
+[[nodiscard]] WeightedPair widest_block_pair(double alpha);
 
 // P(accepted >= i), i = 1..draft_length, of the best lossless rule for one path, over rules that see all drafts and laws of
 // the round: the largest A(x^i) = P(accepted >= i, drafts x^i) with A(x^i) <= draft(x^i) and

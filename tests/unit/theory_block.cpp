@@ -20,6 +20,8 @@ using Law = std::vector<double>;
 
 WeightedPair pair_of(const Automaton& automaton) { return {1.0, automaton.target[0], automaton.draft[0][0]}; }
 
+double tokens_of(const WeightedPair& pair, int length) { return block_law(block_context({&pair, 1}), length).mean_emitted(); }
+
 double mean_of(const std::vector<double>& tails) {
   double mean = 0.0;
   for (const double tail : tails) mean += tail;
@@ -248,7 +250,7 @@ TEST_CASE("brackets of block's tails hold the exact ones and are narrow at large
 TEST_CASE("at matched alpha block's gain depends on the shape of the laws, and grows with the draft length", "[theory][block]") {
   const double alpha = 0.722;
   // A lean one way or the other: ratios on both sides of 1.
-  const std::vector<WeightedPair> two_tokens = {{1.0, {0.5 + 0.139, 0.5 - 0.139}, {0.5 - 0.139, 0.5 + 0.139}}};
+  const std::vector<WeightedPair> two_tokens = {widest_block_pair(alpha)};
   // The draft wastes mass on tokens that the target never emits; or it never leaves a part of the target.
   const std::vector<WeightedPair> wasteful = {{1.0, {0.4, 0.6, 0.0}, {0.4 * alpha, 0.6 * alpha, 1.0 - alpha}}};
   const std::vector<WeightedPair> narrow = {{1.0, {0.4 * alpha, 0.6 * alpha, 1.0 - alpha}, {0.4, 0.6, 0.0}}};
@@ -276,14 +278,24 @@ TEST_CASE("no pair of the same overlap gains more from block than the widest", "
     const double alpha = overlap(pair.target, pair.draft);
     if (alpha < 0.05 || alpha > 0.999) continue;
     const int length = 2 + trial % 3;
-    const WidestPair widest = widest_block_pair(alpha, length);
+    const WeightedPair widest = widest_block_pair(alpha);
     INFO("trial " << trial << " alpha " << alpha);
-    REQUIRE(std::abs(overlap(widest.pair.target, widest.pair.draft) - alpha) < 1e-12);
-    REQUIRE(block_law(block_context({&pair, 1}), length).mean_emitted() <= widest.tokens_per_round + 1e-9);
+    REQUIRE(std::abs(overlap(widest.target, widest.draft) - alpha) < 1e-12);
+    REQUIRE(tokens_of(pair, length) <= tokens_of(widest, length) + 1e-12);
   }
-  // The first known pair is the widest of its overlap at draft length 2.
-  CHECK(std::abs(widest_block_pair(2.0 / 3.0, 2).tokens_per_round - 20.0 / 9.0) < 1e-9);
-  CHECK_THROWS_AS(widest_block_pair(1.0, 2), InvariantBroken);
+  // Every share w of the draft above 1, on grids that hold alpha / 2 and others.
+  for (const double alpha : {0.1, 0.5, 0.722, 0.95}) {
+    for (const int length : {2, 3, 5, 8}) {
+      for (int step = 1; step < 60; ++step) {
+        const double w = alpha * step / 60.0;
+        const WeightedPair pair = {1.0, {w + 1.0 - alpha, alpha - w}, {w, 1.0 - w}};
+        REQUIRE(std::abs(overlap(pair.target, pair.draft) - alpha) < 1e-12);
+        REQUIRE(tokens_of(pair, length) <= tokens_of(widest_block_pair(alpha), length) + 1e-12);
+      }
+    }
+  }
+  CHECK(std::abs(tokens_of(widest_block_pair(2.0 / 3.0), 2) - 20.0 / 9.0) < 1e-15);  // the first known pair
+  CHECK_THROWS_AS(widest_block_pair(1.0), InvariantBroken);
 }
 
 TEST_CASE("block refuses malformed contexts", "[theory][block]") {
