@@ -2,57 +2,51 @@
 
 #include "sim/base/check.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace specsim::cost {
 
-std::optional<Ledger> CostModel::ledger(const Workload& /*workload*/, int /*look_ahead*/) const { return std::nullopt; }
+std::optional<Ledger> CostModel::ledger(const Workload& /*workload*/, int /*look_ahead*/, Kept /*kept*/) const {
+  return std::nullopt;
+}
 
 void RoundTime::add(double share, const RoundTime& other) {
   plain = other.plain;
-  draft += share * other.draft;
-  verify += share * other.verify;
+  draft.add(share, other.draft);
+  verify.add(share, other.verify);
   catch_up += share * other.catch_up;
   overhead += share * other.overhead;
 }
 
 RoundTime round_time(const CostModel& model, const Workload& workload, int draft_length, double full_rate) {
-  SPECSIM_CHECK(draft_length >= 0 && full_rate >= 0.0 && full_rate <= 1.0, "draft_length {}, full_rate {}", draft_length,
-                full_rate);
-  RoundTime time;
-  time.plain = model.pass(Role::target, {workload.batch, 1.0, workload.context, 1.0});
-  if (draft_length == 0) {
-    time.verify = time.plain;
-    return time;
-  }
-  for (int i = 0; i < draft_length; ++i) {
-    const double extra = i == 0 ? full_rate : 0.0;
-    const PassTime pass = model.draft_pass(workload, i, extra);
-    if (extra > 0.0) time.catch_up = pass.total() - model.draft_pass(workload, i, 0.0).total();
-    time.draft += pass;
-  }
-  const double tokens = draft_length + 1.0;
-  time.verify = model.pass(Role::target, {workload.batch, tokens, workload.context, tokens});
-  time.overhead = model.round_overhead(workload.batch);
-  return time;
+  SPECSIM_CHECK(draft_length >= 0, "draft_length {}", draft_length);
+  return block_time(model, workload, std::vector<double>(static_cast<std::size_t>(draft_length), 1.0), draft_length + 1.0,
+                    full_rate);
 }
 
 RoundTime block_time(const CostModel& model, const Workload& workload, const std::vector<double>& pass_rows, double verified_rows,
                      double full_rate) {
+  SPECSIM_CHECK(full_rate >= 0.0 && full_rate <= 1.0, "full_rate {}", full_rate);
   RoundTime time;
   time.plain = model.pass(Role::target, {workload.batch, 1.0, workload.context, 1.0});
   if (pass_rows.empty() && verified_rows == 1.0) {
     time.verify = time.plain;
     return time;
   }
-  for (std::size_t i = 0; i < pass_rows.size(); ++i) {
-    const double rows = pass_rows[i];
-    const auto pass = [&](double extra) {
-      const auto index = static_cast<int>(i);
-      if (rows == 1.0) return model.draft_pass(workload, index, extra);
-      return model.pass(Role::draft, {workload.batch, rows + extra, workload.context + index, rows});
-    };
-    const double extra = i == 0 ? full_rate : 0.0;
-    if (extra > 0.0) time.catch_up = pass(extra).total() - pass(0.0).total();
-    time.draft += pass(extra);
+  const auto pass = [&](std::size_t i, double extra) {
+    const auto index = static_cast<int>(i);
+    if (pass_rows[i] == 1.0) return model.draft_pass(workload, index, extra);
+    return model.pass(Role::draft, {workload.batch, pass_rows[i] + extra, workload.context + index, pass_rows[i]});
+  };
+  for (std::size_t i = 0; i < pass_rows.size(); ++i) time.draft += pass(i, 0.0);
+  // Rows come whole: some sequence catches up with probability `some`, and then full_rate / some of them on average.
+  const double some = -std::expm1(workload.batch * std::log1p(-full_rate));
+  if (some > 0.0 && !pass_rows.empty()) {
+    PassTime more = pass(0, std::min(1.0, full_rate / some));
+    more.add(-1.0, pass(0, 0.0));
+    time.catch_up = some * more.total();
+    time.draft.add(some, more);
   }
   time.verify = model.pass(Role::target, {workload.batch, verified_rows, workload.context, verified_rows});
   time.overhead = model.round_overhead(workload.batch);

@@ -18,7 +18,9 @@ constexpr int kBatchedDepths = 16;
 // Addressed words of one round of a group.
 class GroupWords {
  public:
-  GroupWords(rng::Key key, std::uint64_t first_sequence) : key_(key), first_sequence_(first_sequence) {}
+  // `only`: the laws, where there is only one pair of them; nullptr elsewhere.
+  GroupWords(rng::Key key, std::uint64_t first_sequence, const math::RatioTable* only)
+      : key_(key), first_sequence_(first_sequence), only_(only) {}
   void begin(std::uint32_t round) {
     round_ = round;
     ++generation_;
@@ -53,12 +55,15 @@ class GroupWords {
                          .lanes = nullptr,
                          .c3 = static_cast<std::uint32_t>(first_sequence_ >> 32)},
                         key_, kGroup, batch.first.data(), batch.second.data());
+      if (only_ != nullptr && purpose == rng::Purpose::draft_accept)
+        for (const std::uint64_t word : batch.first) only_->prefetch_draft(word);
     }
     return {batch.first[lane], batch.second[lane]};
   }
 
   rng::Key key_;
   std::uint64_t first_sequence_;
+  const math::RatioTable* only_;
   std::uint32_t round_ = 0;
   std::uint32_t generation_ = 0;
   std::array<Batch, kBatchedNodes> nodes_;
@@ -113,6 +118,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* si
   const auto law_size = static_cast<std::size_t>(draft_length_) + 1;
   const auto classes = static_cast<std::size_t>(prepared_->class_count);
   const bool one_stratum = prepared_->stratum.empty();
+  const math::RatioTable* const only = process.shape().contexts == 1 && plan_.depths() == 1 ? &tables.at(0, 0).laws : nullptr;
   const std::span<const Token> prompt = process.prompt();
   BlockRound round(tables, process, draw_key_, *plan_.drafter, plan_.policy);
 
@@ -132,7 +138,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* si
       if (shape.reads_text) own.text.assign(prompt.begin(), prompt.end());
     }
     const std::uint32_t sequences = live;
-    GroupWords words(draw_key_, first_sequence);
+    GroupWords words(draw_key_, first_sequence, only);
     AddressedChoices choices(words);
     bool any = live > 0;
     for (std::uint32_t number = 0; any; ++number) {

@@ -84,7 +84,7 @@ Mistake from_branching(const std::vector<double>& branching, Siblings siblings, 
   std::vector<Path> level = {Path()};
   for (const double children : branching) {
     if (level.size() * static_cast<std::size_t>(children) > kMaxNodes)
-      return fmt::format("the tree has more than {} nodes, allowed: at most {}",
+      return fmt::format("the tree has a level of {} nodes, allowed: at most {} in all",
                          level.size() * static_cast<std::size_t>(children), kMaxNodes);
     std::vector<Path> below;
     for (const Path& path : level)

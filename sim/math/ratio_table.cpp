@@ -12,8 +12,8 @@ namespace specsim::math {
 
 namespace {
 
-// Buckets of c by its high bits: 32 to an octave, from 2^-20 to 2^20; all below share the first and all above the last.
-constexpr int kBucketShift = 47;
+// Buckets of c by its high bits: 128 to an octave, from 2^-20 to 2^20; all below share the first and all above the last.
+constexpr int kBucketShift = 45;
 constexpr std::uint64_t kFirstBucket = std::bit_cast<std::uint64_t>(0x1.0p-20) >> kBucketShift;
 constexpr std::uint64_t kBuckets = (std::bit_cast<std::uint64_t>(0x1.0p20) >> kBucketShift) - kFirstBucket + 1;
 
@@ -50,6 +50,7 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
     draft_sum.add(draft[x]);
     sums_[i + 1] = {target_sum.value(), draft_sum.value()};
   }
+  for (std::size_t i = kStride; i <= vocab; i += kStride) coarse_.push_back(sums_[i]);
   guide_.resize(kBuckets + 1);
   std::uint32_t above = static_cast<std::uint32_t>(vocab);
   for (std::uint64_t b = 0; b <= kBuckets; ++b) {
@@ -82,10 +83,16 @@ Cut RatioTable::cut(double c) const {
 
 Token RatioTable::pick(const Cut& cut, double u) const {
   const double place = u * cut.mass;
-  const auto begin = sums_.begin() + 1;
-  const auto end = begin + cut.count;
-  const auto at = std::partition_point(begin, end, [&](const Pair& sum) { return sum.target - cut.c * sum.draft <= place; });
-  return order_[static_cast<std::size_t>(std::min(at, end - 1) - begin)];
+  const auto before = [&](const Pair& sum) { return sum.target - cut.c * sum.draft <= place; };
+  // The stride first, then the token in it.
+  const auto strides = coarse_.begin() + static_cast<std::ptrdiff_t>(cut.count / kStride);
+  const auto stride = static_cast<std::size_t>(std::partition_point(coarse_.begin(), strides, before) - coarse_.begin());
+  const std::size_t first = stride * kStride;
+  const std::size_t last = std::min<std::size_t>(first + kStride, cut.count);
+  const auto sums = sums_.begin() + 1;
+  const auto at =
+      std::partition_point(sums + static_cast<std::ptrdiff_t>(first), sums + static_cast<std::ptrdiff_t>(last), before);
+  return order_[std::min<std::size_t>(static_cast<std::size_t>(at - sums), cut.count - 1)];
 }
 
 Token RatioTable::pick_draft_without(std::span<const Token> drawn, double u) const {

@@ -35,6 +35,8 @@ class RatioTable {
   [[nodiscard]] double draft(Token x) const { return laws_[x].draft; }
   [[nodiscard]] Token pick_target(std::uint64_t word) const { return alias_pick(target_alias_.data(), vocab(), word); }
   [[nodiscard]] Token pick_draft(std::uint64_t word) const { return alias_pick(draft_alias_.data(), vocab(), word); }
+  // Ahead of pick_draft(word): its memory access on its way.
+  void prefetch_draft(std::uint64_t word) const { __builtin_prefetch(draft_alias_.data() + scale_word(word, vocab())); }
 
   [[nodiscard]] Cut cut(double c) const;
   // From the weights of a cut of positive mass; u in [0, 1).
@@ -50,12 +52,14 @@ class RatioTable {
     double target = 0.0;
     double draft = 0.0;
   };
+  static constexpr std::size_t kStride = 64;
   static std::uint64_t bucket(double c);
 
-  std::vector<Pair> laws_;           // [token]
-  std::vector<Pair> sums_;           // [rank + 1]: of the first rank + 1 tokens in order; [0] is zero
-  std::vector<double> ratio_;        // [rank], decreasing
-  std::vector<Token> order_;         // [rank]
+  std::vector<Pair> laws_;     // [token]
+  std::vector<Pair> sums_;     // [rank + 1]: of the first rank + 1 tokens in order; [0] is zero
+  std::vector<double> ratio_;  // [rank], decreasing
+  std::vector<Pair> coarse_;   // every kStride-th of sums_, so that a search stays in the first-level cache for most of its way
+  std::vector<Token> order_;   // [rank]
   std::vector<std::uint32_t> rank_;  // [token]
   std::vector<std::uint64_t> target_alias_;
   std::vector<std::uint64_t> draft_alias_;

@@ -26,8 +26,9 @@ enum class Purpose : std::uint32_t {
   start = 4,         // first: the start state, or the request's type
   law = 5,           // word 1 = index of the use; draws of the families
   judge = 6,         // word 1 = text position; first: places a token within its part (decode/simulator.h)
-  redraft = 7,       // word 1 = round, position = node; first: a draft token in place of one drawn before
-  child = 8,         // word 1 = round, position = node; first: which of a node's children
+  length = 7,        // first: where a sequence's end token comes
+  redraft = 8,       // word 1 = round, position = node; first: a draft token in place of one drawn before
+  child = 9,         // word 1 = round, position = node; first: which of a node's children
 };
 
 constexpr std::uint32_t counter_word0(Purpose purpose, std::uint32_t position) {

@@ -21,8 +21,6 @@ std::string tree(const std::string& shape, draft::Siblings siblings) {
   return fmt::format("{{kind: tree_static, {}, siblings: {}}}", shape, how);
 }
 
-std::string verifier_text(const std::string& name) { return fmt::format("{{kind: {}}}", name); }
-
 struct Laws {
   std::string target;
   std::string draft;

@@ -59,6 +59,7 @@ const std::vector<std::pair<std::string, Kind>>& examples() {
       {"{process: requests, request_tokens: 30, types: [{weight: 2, draft: {from: target, transform: mix_noise, value: .2}}, "
        "{weight: 1}]}",
        Kind::requests},
+      {"{process: copy, prompt_tokens: 5}", Kind::markov},
   };
   return list;
 }
