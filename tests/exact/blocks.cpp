@@ -154,7 +154,7 @@ TEST_CASE("every mutant of a verifier of blocks loses the target's law, which th
          {Laws{"{family: explicit, probabilities: [0.25, 0.375, 0.375]}",
                "{family: explicit, probabilities: [0.125, 0.125, 0.75]}"},
           Laws{"{family: explicit, probabilities: [0.5, 0.3, 0.2]}", "{family: explicit, probabilities: [0.2, 0.35, 0.45]}"},
-          Laws{"{family: explicit, probabilities: [0.3, 0.3, 0.4]}", "{family: explicit, probabilities: [0.25, 0.25, 0.5]}"}}) {
+          Laws{"{family: explicit, probabilities: [0.34, 0.26, 0.4]}", "{family: explicit, probabilities: [0.25, 0.25, 0.5]}"}}) {
       const experiment::Cell cell =
           cell_of(pair_of(own, 3, entry->demands.one_hot_target), "{process: fixed}",
                   chain_only ? chain(2) : tree("branching: [2, 1]", entry->demands.trees.front()), mutant.verifier);
