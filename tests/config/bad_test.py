@@ -94,7 +94,7 @@ LINES = [
     (["chekc"], f'specsim: unknown command "chekc", did you mean "check"? allowed: {COMMANDS}'),
     (["simulate"], f'specsim: unknown command "simulate", allowed: {COMMANDS}'),
     (["list", "familys"], 'unknown kind "familys", did you mean "family"? '
-                          "allowed: family, transform, context, drafter, verifier, cost, hardware, model, placement, closed_form"),
+                          "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, placement, closed_form"),
     (["describe"], "specsim describe needs KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
                                     "allowed: what specsim list prints, as KIND/NAME"),
