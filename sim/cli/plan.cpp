@@ -119,9 +119,7 @@ std::vector<std::string> named_sets(const Options& options, bool built_in) {
       const std::string& shorter = other.size() > path.size() ? path : other;
       if (longer == shorter || longer.compare(0, shorter.size() + 1, shorter + ".") == 0)
         throw BadInput({"--set " + other, 0, 0},
-                       fmt::format("given together with --{}, which sets {}, allowed: one of them, as --{} "
-                                   "\"{{preset: NAME, ...}}\"",
-                                   option, path, option));
+                       fmt::format("given together with --{}, which sets {}, allowed: one of them", option, path));
     }
     sets.push_back(fmt::format("{}={}", path, value));
   };

@@ -82,7 +82,8 @@ class RooflineCost final : public CostModel {
               1e-6 * model.layers * c.attention_us;
     if (shards > 1.0) {
       const double bytes = rows * model.hidden * kActivationBytes * 2.0 * (shards - 1.0) / shards;
-      const double latency = captured > 0.0 || !launched() ? hardware_.graph_link_latency : hardware_.link_latency;
+      const bool launched = captured == 0.0 && (engine_.graphs || engine_.host_us_per_layer > 0.0);
+      const double latency = launched ? hardware_.link_latency : hardware_.graph_link_latency;
       time.communication = 2.0 * model.layers * (latency + bytes / hardware_.link_bandwidth);
     }
     const double elementwise_bytes = kElementwisePasses * rows * model.hidden * kActivationBytes;
@@ -168,9 +169,6 @@ class RooflineCost final : public CostModel {
 
   // GPUs that cut the cache between them: a key and value head is not cut, where there are fewer each GPU keeps a copy.
   static double kv_shards(const ModelShape& model) { return std::min(model.tensor_parallel, model.kv_heads); }
-
-  // Launched one by one by a host that is waited for.
-  [[nodiscard]] bool launched() const { return engine_.host_us_per_layer > 0.0; }
 
   [[nodiscard]] double products_seconds(const ModelShape& model, double rows, double logit_rows, double active) const {
     // Kernels for fewer than 16 bits do not reach the bandwidth of plain ones.

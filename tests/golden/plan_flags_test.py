@@ -18,8 +18,8 @@ def flags(draft):
 
 def main():
     model, head = flags("llama-3.2-1b"), flags("eagle-head-8b")
-    assert '{"model": "llama-3.2-1b", ' in model and "STANDALONE" in model and "--model-draft llama-3.2-1b.gguf" in model, model
-    assert '{"method": "eagle", "model": "eagle-head-8b", ' in head and " EAGLE " in head and "llama.cpp" not in head, head
+    assert '{"model": "<path of llama-3.2-1b>", ' in model and "STANDALONE" in model and "--model-draft <path of llama-3.2-1b>" in model, model
+    assert '{"method": "eagle", "model": "<path of eagle-head-8b>", ' in head and " EAGLE " in head and "llama.cpp" not in head, head
 
 
 if __name__ == "__main__":

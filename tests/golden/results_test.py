@@ -19,10 +19,13 @@ MADE = [("roofline", "roofline", ["roofline.csv"], None), ("published_speedups",
 
 
 def same(a, b):
+    """Equal texts, or numbers that differ in the last digit that is printed."""
     if a == b:
         return True
     try:
-        return abs(float(a) - float(b)) <= 1e-4 * abs(float(a)) + 2e-3
+        decimals = len(a.split("e")[0].partition(".")[2])
+        unit = 10.0 ** -decimals if "e" not in a else 0.0
+        return abs(float(a) - float(b)) <= 1e-6 * abs(float(a)) + 1.01 * unit
     except ValueError:
         return False
 
@@ -31,8 +34,8 @@ def compare(record, made_file):
     name = record.name
     with open(record, newline="") as old, open(made_file, newline="") as new:
         kept, made = list(csv.DictReader(old)), list(csv.DictReader(new))
-    if len(kept) != len(made):
-        return [f"{name}: {len(kept)} rows on record, {len(made)} made"]
+    if len(kept) != len(made) or list(kept[0]) != list(made[0]):
+        return [f"{name}: {len(kept)} rows of {list(kept[0])} on record, {len(made)} of {list(made[0])} made"]
     return [f"{name} row {number}: {key} is {made_row[key]}, on record {kept_row[key]}"
             for number, (kept_row, made_row) in enumerate(zip(kept, made), 2) for key in kept_row if not same(kept_row[key], made_row.get(key, ""))]
 

@@ -309,3 +309,18 @@ TEST_CASE("sequences end where their end token comes, the same under every place
     CHECK(compare(setting, cost, {cell.preparation(), &cell.prepared(), cell.draw_key(), 3}).run.emitted == 9);
   }
 }
+
+TEST_CASE("a block is priced from where its text begins, whenever its passes run") {
+  // Everything is accepted; a draft pass takes 1 ms a cached token, a verification 10 ms. Two at once halve the GPU, so the
+  // second block's passes (at 102 and 103 tokens) overlap with 20 ms of verification, in which 10 ms of drafting are done.
+  AcceptedCounts accepted;
+  accepted.draft_length = 2;
+  accepted.bonus = Bonus::none;
+  accepted.of_sequence = {{2, 2, 2}};
+  const LineCost cost({10000.0}, {0.0, 0.0, 1000.0});
+  const auto blocks = [&](const std::string& kind) { return simulate(kind, cost, accepted, 5).end.seconds() * 1e3; };
+  // Prefills: 10 and 0 ms. First block 100 + 101, each next one two tokens further on, the last one's verification alone with
+  // pre-drafting that is never used.
+  CHECK(blocks("{kind: two_gpus}") == Approx(10.0 + 201.0 + std::max(10.0, 205.0) + 10.0).epsilon(1e-9));
+  CHECK(blocks("{kind: shared}") == Approx(10.0 + 201.0 + (20.0 + 195.0) + 20.0).epsilon(1e-9));
+}

@@ -75,7 +75,8 @@ TEST_CASE("rates of all rounds, conditional rates and lengths are told apart") {
 }
 
 TEST_CASE("an acceptance trace is walked round by round") {
-  // Draft length 2: positions 0 (accepts 2 of 3: emits 3), 3 (0: 1), 4 (1: 2), 6 (2: beyond the end, cut).
+  // Draft length 2: positions 0 (accepts 2 of 3: emits 3), 3 (0: 1), 4 (1: 2); at 6 the end could cut a round, and anywhere in
+  // the second request.
   const TemporaryFile file(
       "{\"request\": \"a\", \"draft_length\": 3, \"accepted\": [3, 0, 0, 0, 1, 0, 2]}\n"
       "\n"
@@ -83,23 +84,23 @@ TEST_CASE("an acceptance trace is walked round by round") {
   const AcceptanceCurve curve = experiment::trace_acceptance(file.path, 16);
   CHECK(curve.longest() == 3);  // what the shortest drafting answers
   CHECK(curve.tokens_per_round[0] == 1.0);
-  CHECK(curve.tokens_per_round[2] == Approx((3.0 + 1.0 + 2.0 + 1.0 + 1.0) / 5.0));
-  CHECK(curve.full_rate[2] == Approx(1.0 / 5.0));
-  CHECK(curve.tokens_per_round[1] == Approx((2 + 1 + 1 + 2 + 1 + 1.0) / 6.0));  // 0, 2, 3, 4, then 6 is cut
+  CHECK(curve.tokens_per_round[2] == Approx((3.0 + 1.0 + 2.0) / 3.0));
+  CHECK(curve.full_rate[2] == Approx(1.0 / 3.0));
+  CHECK(curve.tokens_per_round[1] == Approx((2 + 1 + 1 + 2 + 1.0) / 5.0));  // 0, 2, 3, 4, and 0 of the second
 }
 
-TEST_CASE("an overlap trace gives the exact expectation") {
-  // Constant overlap: whole rounds of a request of n tokens, by the renewal recursion of sim/theory.
-  for (const int tokens : {1, 5, 40}) {
+TEST_CASE("an overlap trace gives the exact expectation, short requests too") {
+  for (const int tokens : {5, 6, 40}) {
     std::string overlaps;
     for (int i = 0; i < tokens; ++i) overlaps += std::string(i > 0 ? ", " : "") + "0.7";
-    const TemporaryFile file("{\"request\": 1, \"overlap\": [" + overlaps + "]}\n");
-    const AcceptanceCurve curve = experiment::trace_acceptance(file.path, 4);
-    for (const int k : {1, 4}) {
-      const theory::RequestTotals totals = theory::request_totals(theory::constant_alpha(0.7, k), tokens);
-      CHECK(curve.tokens_per_round[static_cast<std::size_t>(k)] == Approx(totals.tokens_per_round()).epsilon(1e-12));
-    }
+    const TemporaryFile file("{\"request\": 1, \"overlap\": [" + overlaps + "]}\r\n");
+    const AcceptanceCurve curve = experiment::trace_acceptance(file.path, 8);
+    CHECK(curve.longest() == std::min(8, tokens - 1));
+    for (int k = 1; k <= curve.longest(); ++k)
+      CHECK(curve.tokens_per_round[static_cast<std::size_t>(k)] == Approx(theory::tokens_per_round(0.7, k)).epsilon(1e-12));
   }
+  const TemporaryFile file("{\"request\": 1, \"overlap\": [0.7]}\n");
+  CHECK_THROWS_WITH(experiment::trace_acceptance(file.path, 4), Catch::Contains("no request has more than one position"));
 }
 
 TEST_CASE("a wrong line of a trace is named") {
@@ -195,17 +196,16 @@ TEST_CASE("intervals from a trace cover the truth, with requests of unequal leng
   int naive = 0;
   constexpr int kLogs = 200;
   for (int log = 0; log < kLogs; ++log) {
-    const std::string path = "plan_coverage.jsonl";
     std::string text;
     for (int r = 0; r < 40; ++r) {
       const double a = alpha[uniform(random) < 0.5 ? 0 : 1];
-      const int length = static_cast<int>(30.0 * std::pow(1.0 - uniform(random), -0.7));
+      const int length = static_cast<int>(30.0 * std::pow(1.0 - uniform(random), -0.5));
       text += fmt::format("{{\"request\": {}, \"draft_length\": 1, \"accepted\": [", r);
       for (int i = 0; i < std::min(length, 3000); ++i) text += fmt::format("{}{}", i > 0 ? "," : "", uniform(random) < a ? 1 : 0);
       text += "]}\n";
     }
-    write_whole_file(path, text);
-    const AcceptanceCurve curve = experiment::trace_acceptance(path, 1);
+    const TemporaryFile file(text);
+    const AcceptanceCurve curve = experiment::trace_acceptance(file.path, 1);
     const experiment::Plan plan = experiment::make_plan(*cost, {}, curve);
     REQUIRE(plan.best == 1);
     covered += std::abs(plan.margins[0].margin - (truth / 1.1 - 1.0)) <= plan.margins[0].half_width ? 1 : 0;
@@ -213,7 +213,7 @@ TEST_CASE("intervals from a trace cover the truth, with requests of unequal leng
     naive += std::abs(plan.margins[0].margin - (truth / 1.1 - 1.0)) <= plan.margins[0].half_width / 3.0 ? 1 : 0;
   }
   INFO(covered << " of " << kLogs << " logs covered, a third of the width " << naive);
-  CHECK(covered >= 0.87 * kLogs);  // few requests carry most of the tokens: Student's t falls short by some points
+  CHECK(covered >= 0.9 * kLogs);  // few requests carry many of the tokens: Student's t falls short by some points
   CHECK(covered <= 0.995 * kLogs);
   CHECK(naive < 0.7 * kLogs);
 }
