@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -406,6 +407,14 @@ std::string map_csv(const std::vector<MapCell>& cells) {
   return text;
 }
 
+// The part of a config that says what is accepted.
+std::string laws_text(const config::Value& config) {
+  std::string text;
+  for (const config::Field& field : config.fields)
+    if (field.key != "cost" && field.key != "workload") text += field.key + config::to_flow_text(field.value) + "\n";
+  return text;
+}
+
 // A plan replaces a plan; the results of a run stay.
 void guard_plan(const std::string& out) {
   const std::string path = out + "/manifest.yaml";
@@ -491,13 +500,16 @@ int plan_command(const std::vector<std::string>& arguments) {
   const bool single = cells.size() == 1;
   std::vector<Plan> plans;
   std::vector<AcceptanceCurve> curves;
+  std::map<std::string, AcceptanceCurve> kept;  // by laws: cells that differ in prices share one
   Progress progress;
   for (const experiment::Cell* cell : cells) {
     AcceptanceCurve curve = stated;
     if (!is_stated) {
       const std::uint64_t rounds = rounds_asked > 0 ? rounds_asked : std::min(cell->rounds, kDefaultRounds);
-      if (!single) curve = experiment::predicted_acceptance(*cell, longest);
-      if (single || curve.tokens_per_round.empty()) curve = experiment::simulated_acceptance(*cell, longest, rounds);
+      AcceptanceCurve& of_laws = kept[laws_text(cell->config)];
+      if (of_laws.tokens_per_round.empty() && !single) of_laws = experiment::predicted_acceptance(*cell, longest);
+      if (of_laws.tokens_per_round.empty()) of_laws = experiment::simulated_acceptance(*cell, longest, rounds);
+      curve = of_laws;
     }
     plans.push_back(experiment::make_plan(*cell->cost, cell->workload, curve));
     curves.push_back(std::move(curve));
