@@ -146,7 +146,7 @@ class CpuModel final : public Model {
         rms_norm(hidden_.row(r), weights_->final_norm, config().norm_epsilon, normed_.row(wanted++));  // wanted <= r: rows move up
     }
     SPECSIM_CHECK(logits.size() == wanted * config().vocab, "{} logits for {} rows of {}", logits.size(), wanted, config().vocab);
-    multiply_all(weights_->lm_head(), normed_.in(wanted), {logits.data(), config().vocab}, false);
+    if (wanted > 0) multiply_all(weights_->lm_head(), normed_.in(wanted), {logits.data(), config().vocab}, false);
   }
 
  private:

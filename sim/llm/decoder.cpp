@@ -3,19 +3,13 @@
 #include "sim/base/check.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace specsim::llm {
 
-namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-}  // namespace
-
-Decoder::Decoder(LawSource& target, Drafter* drafter, const verify::PositionRule& rule, int draft_length, rng::Key key)
-    : target_(target), drafter_(drafter), rule_(rule), draft_length_(draft_length), key_(key), weights_(target.vocab()) {
+Decoder::Decoder(LawSource& target, Drafter* drafter, const verify::PositionRule& rule, int draft_length, rng::Key key,
+                 Clock clock)
+    : target_(target), drafter_(drafter), rule_(rule), draft_length_(draft_length), key_(key), clock_(clock), weights_(target.vocab()) {
   SPECSIM_CHECK(draft_length == 0 || drafter != nullptr, "draft_length {} without a drafter", draft_length);
 }
 
@@ -40,9 +34,9 @@ bool Decoder::fits() const {
 }
 
 void Decoder::round() {
-  const double begin = now();
+  const double begin = now(clock_);
   if (draft_length_ > 0) drafter_->propose(texts_, draft_length_, round_, key_, proposals_);
-  draft_seconds_ = now() - begin;
+  draft_seconds_ = now(clock_) - begin;
 
   std::vector<Extension> batch;
   std::vector<std::vector<Token>> rows(texts_.size());
@@ -55,7 +49,7 @@ void Decoder::round() {
   }
   laws_.resize(count * target_.vocab());
   target_.extend(batch, laws_);
-  verify_seconds_ = now() - begin - draft_seconds_;
+  verify_seconds_ = now(clock_) - begin - draft_seconds_;
 
   std::span<const double> rest = laws_;
   for (std::size_t s = 0; s < texts_.size(); ++s) {
@@ -66,7 +60,7 @@ void Decoder::round() {
     if (draft_length_ > 0) drafter_->settle(s, kept);
   }
   ++round_;
-  round_seconds_ = now() - begin;
+  round_seconds_ = now(clock_) - begin;
 }
 
 void Decoder::judge(std::size_t s, std::span<const double> target) {

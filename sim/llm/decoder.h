@@ -3,6 +3,7 @@
 
 #include "sim/llm/drafter.h"
 #include "sim/llm/laws.h"
+#include "sim/llm/measure.h"
 #include "sim/math/scan.h"
 #include "sim/verify/position_rule.h"
 
@@ -24,7 +25,8 @@ struct Judged {
 class Decoder {
  public:
   // The rule must suit the laws (verify::Demands). `drafter` may be null at draft length 0: plain decoding.
-  Decoder(LawSource& target, Drafter* drafter, const verify::PositionRule& rule, int draft_length, rng::Key key);
+  Decoder(LawSource& target, Drafter* drafter, const verify::PositionRule& rule, int draft_length, rng::Key key,
+          Clock clock = Clock::wall);
 
   // Begins a batch; prompts of at least one token, read up to their last one.
   void start(std::vector<Text> texts);
@@ -50,6 +52,7 @@ class Decoder {
   const verify::PositionRule& rule_;
   int draft_length_;
   rng::Key key_;
+  Clock clock_;
   std::vector<Text> texts_;
   std::vector<int> accepted_;
   std::uint32_t round_ = 0;

@@ -1,5 +1,7 @@
 #include "sim/llm/kernels.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -28,17 +30,24 @@ HWY_INLINE Lanes load(const Element* at) {
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<Element, Floats>(), at));
 }
 
+// Weights to ask of memory while others are in use: `step` elements on in each row at every step of the loop.
+template <class Element>
+struct Ahead {
+  const Element* at = nullptr;
+  std::size_t step = 0;
+};
+
 // `Outputs` x `Rows` sums at a time: their accumulators fill the registers, and each weight that is loaded serves all rows.
 template <std::size_t Outputs, std::size_t Rows, class Element>
-HWY_INLINE void tile(const Element* weights, std::size_t columns, const float* x, std::size_t x_stride, float* y, std::size_t y_stride,
-                     bool add) {
+HWY_INLINE void tile(const Element* weights, std::size_t columns, Ahead<Element> ahead, RowsIn x, RowsOut y, bool add) {
   const Floats d;
   std::array<std::array<Lanes, Rows>, Outputs> sums;
   for (auto& row : sums) row.fill(hn::Zero(d));
-  for (std::size_t i = 0; i < columns; i += hn::Lanes(d)) {
+  for (std::size_t i = 0; i < columns; i += hn::Lanes(d), ahead.at += ahead.step) {
     std::array<Lanes, Rows> in;
-    for (std::size_t r = 0; r < Rows; ++r) in[r] = hn::LoadU(d, x + r * x_stride + i);
+    for (std::size_t r = 0; r < Rows; ++r) in[r] = hn::LoadU(d, x.data + r * x.stride + i);
     for (std::size_t o = 0; o < Outputs; ++o) {
+      hwy::Prefetch(ahead.at + o * columns);
       const Lanes weight = load(weights + o * columns + i);
       for (std::size_t r = 0; r < Rows; ++r) sums[o][r] = hn::MulAdd(weight, in[r], sums[o][r]);
     }
@@ -46,20 +55,29 @@ HWY_INLINE void tile(const Element* weights, std::size_t columns, const float* x
   for (std::size_t o = 0; o < Outputs; ++o)
     for (std::size_t r = 0; r < Rows; ++r) {
       const float sum = hn::GetLane(hn::SumOfLanes(d, sums[o][r]));
-      float& out = y[r * y_stride + o];
+      float& out = y.data[r * y.stride + o];
       out = add ? out + sum : sum;
     }
 }
 
-// The weights of these outputs stay in the first cache while all rows pass, four at a time.
+// The weights of these outputs stay in the first cache while all rows pass, four at a time; meanwhile memory brings those of
+// the outputs to come, a share with each group of rows, so that arithmetic hides behind it.
 template <std::size_t Outputs, class Element>
 HWY_INLINE void tiles(const Element* weights, std::size_t columns, RowsIn x, RowsOut y, bool add) {
+  constexpr std::size_t kRows = 4;
+  constexpr std::size_t kFarBytes = 4096;
+  const std::size_t here = Outputs * columns;
+  const std::size_t distance = (kFarBytes / sizeof(Element) + here - 1) / here * here;
+  const std::size_t groups = (x.rows + kRows - 1) / kRows;
+  const std::size_t step = hn::Lanes(Floats()) / groups;
+  Ahead<Element> ahead{weights + distance, step};
   std::size_t r = 0;
   const auto run = [&]<std::size_t Rows>() {
-    tile<Outputs, Rows>(weights, columns, x.data + r * x.stride, x.stride, y.data + r * y.stride, y.stride, add);
+    tile<Outputs, Rows>(weights, columns, ahead, {x.data + r * x.stride, x.stride, Rows}, {y.data + r * y.stride, y.stride}, add);
     r += Rows;
+    ahead.at += columns / hn::Lanes(Floats()) * step;
   };
-  while (r + 4 <= x.rows) run.template operator()<4>();
+  while (r + kRows <= x.rows) run.template operator()<kRows>();
   if (x.rows - r == 3) run.template operator()<3>();
   if (x.rows - r == 2) run.template operator()<2>();
   if (x.rows - r == 1) run.template operator()<1>();

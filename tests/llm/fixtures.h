@@ -9,8 +9,8 @@
 
 namespace specsim::tests {
 
-inline std::shared_ptr<llm::ThreadTeam> two_threads() {
-  static const auto team = std::make_shared<llm::ThreadTeam>(2);
+inline std::shared_ptr<llm::ThreadTeam> one_thread() {
+  static const auto team = std::make_shared<llm::ThreadTeam>(1);
   return team;
 }
 
@@ -19,7 +19,7 @@ inline std::shared_ptr<const llm::Weights> weights_of(const std::string& name) {
 }
 
 inline std::unique_ptr<llm::Model> model_of(const std::shared_ptr<const llm::Weights>& weights) {
-  return make_cpu_model(weights, weights->config.layers, two_threads());
+  return make_cpu_model(weights, weights->config.layers, one_thread());
 }
 
 inline std::vector<Token> some_tokens(const llm::ModelConfig& config, std::size_t count) {

@@ -204,10 +204,10 @@ TEST_CASE("sequences of a batch do not see each other, and threads change nothin
   std::vector<float> rows(4 * vocab);
   model->forward(batch, *together, rows);
   std::vector<float> expected;
-  const auto one_thread = make_cpu_model(weights, weights->config.layers, std::make_shared<llm::ThreadTeam>(1));
+  const auto three_threads = make_cpu_model(weights, weights->config.layers, std::make_shared<llm::ThreadTeam>(3));
   for (std::size_t s = 0; s < prompts.size(); ++s) {
-    const auto alone = one_thread->make_cache(1, 64);
-    const std::vector<float> all = all_logits(*one_thread, *alone, prompts[s]);
+    const auto alone = three_threads->make_cache(1, 64);
+    const std::vector<float> all = all_logits(*three_threads, *alone, prompts[s]);
     expected.insert(expected.end(), all.end() - static_cast<std::ptrdiff_t>((s == 1 ? 2 : 1) * vocab), all.end());
   }
   CHECK(rows == expected);
