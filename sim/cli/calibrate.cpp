@@ -50,56 +50,67 @@ std::string passes_csv(const Passes& passes, const LoadedModels& models) {
   std::string text = "model,tokens,batch,context,ms,ms_quartile_1,ms_quartile_3,samples,outliers,weight_gb_per_s,read_gb_per_s\n";
   for (std::size_t i = 0; i < passes.points.size(); ++i) {
     const llm::Spread s = llm::spread(passes.jobs[i].parts.at(0));
-    fmt::format_to(std::back_inserter(text), "{},{:.6g},{:.6g},{:.6g},{},{},{:.4g},{:.4g}\n", passes.jobs[i].name, 1e3 * s.median, 1e3 * s.low,
-                   1e3 * s.high, s.samples, s.outliers, 1e-9 * bytes_per_second(passes, models, i), 1e-9 * passes.bandwidth);
+    fmt::format_to(std::back_inserter(text), "{},{:.6g},{:.6g},{:.6g},{},{},{:.4g},{:.4g}\n", passes.jobs[i].name, 1e3 * s.median,
+                   1e3 * s.low, 1e3 * s.high, s.samples, s.outliers, 1e-9 * bytes_per_second(passes, models, i),
+                   1e-9 * passes.bandwidth);
   }
   return text;
 }
 
 void print_passes(const Passes& passes, const LoadedModels& models) {
-  fmt::print("memory reads at {:.2f} GB/s; weights of a pass: target {:.1f} MB, draft {:.1f} MB\n\n{:<7}{:>7}{:>6}{:>9}{:>10}{:>18}{:>9}{:>7}{:>10}\n",
-             1e-9 * passes.bandwidth, 1e-6 * static_cast<double>(models.pair.target->pass_bytes()),
-             1e-6 * static_cast<double>(models.pair.draft->pass_bytes()), "model", "tokens", "batch", "context", "ms", "quartiles", "to one", "GB/s", "outliers");
+  fmt::print(
+      "memory reads at {:.2f} GB/s; weights of a pass: target {:.1f} MB, draft {:.1f} "
+      "MB\n\n{:<7}{:>7}{:>6}{:>9}{:>10}{:>18}{:>9}{:>7}{:>10}\n",
+      1e-9 * passes.bandwidth, 1e-6 * static_cast<double>(models.pair.target->pass_bytes()),
+      1e-6 * static_cast<double>(models.pair.draft->pass_bytes()), "model", "tokens", "batch", "context", "ms", "quartiles",
+      "to one", "GB/s", "outliers");
   double one = 0.0;
   for (std::size_t i = 0; i < passes.points.size(); ++i) {
     const llm::PassPoint& point = passes.points[i];
     const llm::Spread s = llm::spread(passes.jobs[i].parts.at(0));
     if (point.tokens == 1) one = s.median;
-    fmt::print("{:<7}{:>7}{:>6}{:>9}{:>10.4f}{:>18}{:>9.3f}{:>7.2f}{:>10}\n", point.role == cost::Role::target ? "target" : "draft", point.tokens,
-               point.batch, point.context, 1e3 * s.median, fmt::format("{:.4f}-{:.4f}", 1e3 * s.low, 1e3 * s.high), s.median / one,
+    fmt::print("{:<7}{:>7}{:>6}{:>9}{:>10.4f}{:>18}{:>9.3f}{:>7.2f}{:>10}\n",
+               point.role == cost::Role::target ? "target" : "draft", point.tokens, point.batch, point.context, 1e3 * s.median,
+               fmt::format("{:.4f}-{:.4f}", 1e3 * s.low, 1e3 * s.high), s.median / one,
                1e-9 * bytes_per_second(passes, models, i), s.outliers);
   }
 }
 
-void add_tally(std::string& csv, double temperature, const std::string& condition, const llm::Tally& tally, std::uint64_t rounds) {
+void add_tally(std::string& csv, double temperature, const std::string& condition, const llm::Tally& tally,
+               std::uint64_t rounds) {
   if (tally.judged == 0) return;
   const auto n = static_cast<double>(tally.judged);
-  fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{:.6g},{:.6g},{:.6g},{:.4g},{:.6g},{},{:.6g},{:.6g}\n", temperature, condition, tally.judged,
-                 tally.accepted, static_cast<double>(tally.accepted) / static_cast<double>(rounds), tally.alpha(), tally.alpha_of_laws(), tally.z(),
-                 tally.kl / (n - static_cast<double>(tally.kl_infinite)), tally.kl_infinite, tally.target_entropy / n, tally.draft_entropy / n);
+  fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{:.6g},{:.6g},{:.6g},{:.4g},{:.6g},{},{:.6g},{:.6g}\n", temperature,
+                 condition, tally.judged, tally.accepted, static_cast<double>(tally.accepted) / static_cast<double>(rounds),
+                 tally.alpha(), tally.alpha_of_laws(), tally.z(), tally.kl / (n - static_cast<double>(tally.kl_infinite)),
+                 tally.kl_infinite, tally.target_entropy / n, tally.draft_entropy / n);
 }
 
 void print_tally(const std::string& condition, const llm::Tally& tally) {
   if (tally.judged == 0) return;
   const auto n = static_cast<double>(tally.judged);
-  fmt::print("  {:<16}{:>8}{:>10.4f}{:>10.4f}{:>7.2f}{:>9.3f}{:>9.3f}\n", condition, tally.judged, tally.alpha(), tally.alpha_of_laws(), tally.z(),
-             tally.kl / (n - static_cast<double>(tally.kl_infinite)), tally.target_entropy / n);
+  fmt::print("  {:<16}{:>8}{:>10.4f}{:>10.4f}{:>7.2f}{:>9.3f}{:>9.3f}\n", condition, tally.judged, tally.alpha(),
+             tally.alpha_of_laws(), tally.z(), tally.kl / (n - static_cast<double>(tally.kl_infinite)), tally.target_entropy / n);
 }
 
 void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& options, const std::vector<llm::Prompt>& prompts) {
   const auto rule = token_rule();
   std::string csv =
-      "temperature,condition,judged,accepted,accepted_per_round,alpha_outcomes,alpha_laws,z,kl_nats,kl_infinite,target_entropy_nats,"
+      "temperature,condition,judged,accepted,accepted_per_round,alpha_outcomes,alpha_laws,z,kl_nats,kl_infinite,target_entropy_"
+      "nats,"
       "draft_entropy_nats\n";
   for (const double temperature : options.temperatures) {
     Progress progress("prompts");
-    const llm::Acceptance acceptance = llm::measure_acceptance(
-        models.acceptance_target(), *models.pair.draft, *rule, prompts,
-        {.sampling = {.temperature = temperature}, .draft_length = options.draft_lengths.back(), .tokens = options.tokens, .seed = options.seed},
-        [&](double done, double all) { progress.show(done, all); });
+    const llm::Acceptance acceptance = llm::measure_acceptance(models.acceptance_target(), *models.pair.draft, *rule, prompts,
+                                                               {.sampling = {.temperature = temperature},
+                                                                .draft_length = options.draft_lengths.back(),
+                                                                .tokens = options.tokens,
+                                                                .seed = options.seed},
+                                                               [&](double done, double all) { progress.show(done, all); });
     progress.finish();
-    fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {:.4f})\n", temperature, prompts.size(),
-               options.draft_lengths.back(), acceptance.tokens_per_round(), 1.96 * acceptance.tokens_per_round_error());
+    fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {:.4f})\n",
+               temperature, prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
+               1.96 * acceptance.tokens_per_round_error());
     fmt::print("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL", "entropy");
     llm::Tally all;
     for (std::size_t depth = 0; depth < acceptance.by_depth.size(); ++depth) {
@@ -127,21 +138,24 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
       for (const int draft_length : options.draft_lengths) points.push_back({temperature, draft_length, batch, {group}});
     }
   std::vector<llm::RunRecord> records;
-  std::vector<llm::Job> jobs = llm::run_jobs(models.pair, *rule, points, prompts, options.tokens, options.seed, options.clock, records);
+  std::vector<llm::Job> jobs =
+      llm::run_jobs(models.pair, *rule, points, prompts, options.tokens, options.seed, options.clock, records);
   Progress progress("runs");
   llm::interleave(jobs, options.repetitions, [&](double done, double all) { progress.show(done, all); });
   progress.finish();
   std::string csv = "temperature,batch,draft_length,rounds,emitted,tokens_per_round,tokens_per_second,speedup\n";
-  fmt::print("\n{:>11}{:>7}{:>14}{:>14}{:>11}{:>10}\n", "temperature", "batch", "draft_length", "tokens/round", "tokens/s", "speedup");
+  fmt::print("\n{:>11}{:>7}{:>14}{:>14}{:>11}{:>10}\n", "temperature", "batch", "draft_length", "tokens/round", "tokens/s",
+             "speedup");
   double plain = 0.0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto emitted = static_cast<double>(records[i].emitted);
     const double rate = emitted / llm::typical_seconds(jobs[i]);
     const double per_round = emitted / (static_cast<double>(records[i].rounds.size()) * static_cast<double>(points[i].batch));
     if (points[i].draft_length == 0) plain = rate;
-    fmt::print("{:>11g}{:>7}{:>14}{:>14.4f}{:>11.1f}{:>10.4f}\n", points[i].temperature, points[i].batch, points[i].draft_length, per_round, rate, rate / plain);
-    fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{},{:.6g},{:.6g},{:.6g}\n", points[i].temperature, points[i].batch, points[i].draft_length,
-                   records[i].rounds.size(), records[i].emitted, per_round, rate, rate / plain);
+    fmt::print("{:>11g}{:>7}{:>14}{:>14.4f}{:>11.1f}{:>10.4f}\n", points[i].temperature, points[i].batch, points[i].draft_length,
+               per_round, rate, rate / plain);
+    fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{},{:.6g},{:.6g},{:.6g}\n", points[i].temperature, points[i].batch,
+                   points[i].draft_length, records[i].rounds.size(), records[i].emitted, per_round, rate, rate / plain);
   }
   write_whole_file(options.out + "/speed.csv", csv);
 }
@@ -155,7 +169,8 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   if (!parse(arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
              "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
              "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out /tmp/first\n"
-             "  specsim calibrate --target llama-3.2-1b --draft llama-160m --out results/shapes     (random weights: timing alone)\n",
+             "  specsim calibrate --target llama-3.2-1b --draft llama-160m --out results/shapes     (random weights: timing "
+             "alone)\n",
              values))
     return 0;
   const double begin = wall_clock();

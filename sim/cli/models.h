@@ -27,8 +27,8 @@ struct LoadedModels {
   llm::ModelPair pair;
   llm::ModelPair same_function;  // with the target's weights as they were, where it was widened; else empty
   std::unique_ptr<llm::Tokenizer> tokenizer;
-  bool random = false;        // shapes with random weights: good for timing alone
-  std::string description;    // one line for manifests
+  bool random = false;                // shapes with random weights: good for timing alone
+  std::string description;            // one line for manifests
   std::vector<std::size_t> contexts;  // knots of the cost table
 
   [[nodiscard]] llm::Model& acceptance_target() const { return same_function.target ? *same_function.target : *pair.target; }
@@ -42,6 +42,7 @@ LoadedModels load_models(const boost::program_options::variables_map& values, co
 std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModels& models, const ModelOptions& options);
 std::unique_ptr<verify::PositionRule> token_rule();
 // Writes manifest.yaml into `directory`.
-void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells, double seconds);
+void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,
+                          double seconds);
 
 }  // namespace specsim::cli

@@ -27,7 +27,8 @@ constexpr double kZ99 = 2.575829;
 std::unique_ptr<cost::CostModel> table_cost(const std::string& path, double overhead_ms) {
   const cost::CostEntry& entry = *cost::cost_models().find("table");
   Diagnostics diagnostics;
-  const config::Value section = config::parse_text(fmt::format("{{file: {}, overhead_ms: {:.9g}}}", config::quote_for_message(path), overhead_ms), "validate", diagnostics);
+  const config::Value section = config::parse_text(
+      fmt::format("{{file: {}, overhead_ms: {:.9g}}}", config::quote_for_message(path), overhead_ms), "validate", diagnostics);
   diagnostics.throw_if_any();
   const config::Arguments arguments = config::read_arguments(section, entry.info.parameters, {}, "cost model table", diagnostics);
   diagnostics.throw_if_any();
@@ -71,12 +72,14 @@ struct Forecast {
   double alpha = 0.0;
 };
 
-Forecast forecast(llm::Model& target, llm::Model& draft, const std::vector<llm::Prompt>& prompts, const ModelOptions& options, double temperature) {
+Forecast forecast(llm::Model& target, llm::Model& draft, const std::vector<llm::Prompt>& prompts, const ModelOptions& options,
+                  double temperature) {
   const auto rule = token_rule();
   Progress progress("prompts");
   const int longest = options.draft_lengths.back();
   const llm::Acceptance acceptance = llm::measure_acceptance(
-      target, draft, *rule, prompts, {.sampling = {.temperature = temperature}, .draft_length = longest, .tokens = options.tokens, .seed = options.seed},
+      target, draft, *rule, prompts,
+      {.sampling = {.temperature = temperature}, .draft_length = longest, .tokens = options.tokens, .seed = options.seed},
       [&](double done, double all) { progress.show(done, all); });
   const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options.out, temperature);
   write_whole_file(path, llm::overlap_trace(acceptance));
@@ -101,24 +104,27 @@ Forecast forecast(llm::Model& target, llm::Model& draft, const std::vector<llm::
 
 std::string report(const std::vector<Line>& lines, const std::string& directory) {
   std::string csv =
-      "temperature,batch,draft_length,measured_s,predicted_s,timing_error,tokens_per_round,tokens_per_round_se,predicted_tokens_per_round,"
+      "temperature,batch,draft_length,measured_s,predicted_s,timing_error,tokens_per_round,tokens_per_round_se,predicted_tokens_"
+      "per_round,"
       "predicted_se,acceptance_z,iid_tokens_per_round,speedup,predicted_speedup,speedup_error\n";
   std::vector<double> timing;
   std::vector<double> speed;
   std::size_t outside = 0;
   std::size_t judged = 0;
   double iid_gap = 0.0;
-  fmt::print("{:>5}{:>6}{:>6}{:>12}{:>8}{:>10}{:>10}{:>7}{:>8}{:>10}{:>10}{:>8}\n", "temp", "batch", "draft", "measured s", "error", "tok/round", "predicted", "z",
-             "iid", "speedup", "predicted", "error");
+  fmt::print("{:>5}{:>6}{:>6}{:>12}{:>8}{:>10}{:>10}{:>7}{:>8}{:>10}{:>10}{:>8}\n", "temp", "batch", "draft", "measured s",
+             "error", "tok/round", "predicted", "z", "iid", "speedup", "predicted", "error");
   for (const Line& line : lines) {
     const double speed_error = line.expected_speedup / line.speedup - 1.0;
-    fmt::print("{:>5g}{:>6}{:>6}{:>12.4f}{:>+7.1f}%{:>10.4f}{:>10.4f}{:>7.2f}{:>8.4f}{:>10.4f}{:>10.4f}{:>+7.1f}%\n", line.point.temperature, line.point.batch,
-               line.point.draft_length, line.measured_s, 100.0 * line.timing_error(), line.tokens_per_round, line.expected_tokens_per_round, line.z(),
-               line.iid_tokens_per_round, line.speedup, line.expected_speedup, 100.0 * speed_error);
-    fmt::format_to(std::back_inserter(csv), "{:g},{},{},{:.6g},{:.6g},{:.5f},{:.6g},{:.4g},{:.6g},{:.4g},{:.4f},{:.6g},{:.6g},{:.6g},{:.5f}\n",
-                   line.point.temperature, line.point.batch, line.point.draft_length, line.measured_s, line.predicted_s, line.timing_error(),
-                   line.tokens_per_round, line.tokens_per_round_error, line.expected_tokens_per_round, line.expected_error, line.z(),
-                   line.iid_tokens_per_round, line.speedup, line.expected_speedup, speed_error);
+    fmt::print("{:>5g}{:>6}{:>6}{:>12.4f}{:>+7.1f}%{:>10.4f}{:>10.4f}{:>7.2f}{:>8.4f}{:>10.4f}{:>10.4f}{:>+7.1f}%\n",
+               line.point.temperature, line.point.batch, line.point.draft_length, line.measured_s, 100.0 * line.timing_error(),
+               line.tokens_per_round, line.expected_tokens_per_round, line.z(), line.iid_tokens_per_round, line.speedup,
+               line.expected_speedup, 100.0 * speed_error);
+    fmt::format_to(std::back_inserter(csv),
+                   "{:g},{},{},{:.6g},{:.6g},{:.5f},{:.6g},{:.4g},{:.6g},{:.4g},{:.4f},{:.6g},{:.6g},{:.6g},{:.5f}\n",
+                   line.point.temperature, line.point.batch, line.point.draft_length, line.measured_s, line.predicted_s,
+                   line.timing_error(), line.tokens_per_round, line.tokens_per_round_error, line.expected_tokens_per_round,
+                   line.expected_error, line.z(), line.iid_tokens_per_round, line.speedup, line.expected_speedup, speed_error);
     timing.push_back(std::abs(line.timing_error()));
     if (line.point.draft_length == 0) continue;
     speed.push_back(std::abs(speed_error));
@@ -128,10 +134,12 @@ std::string report(const std::vector<Line>& lines, const std::string& directory)
   }
   write_whole_file(directory + "/validation.csv", csv);
   return fmt::format(
-      "timing given the accepted counts: median error {:.1f} %, worst {:.1f} %\nacceptance of other prompts: {} of {} points outside the 99 % interval\n"
-      "alpha taken as one constant (iid) instead of the trace: up to {:.1f} % off\nspeedup, both together: median error {:.1f} %, worst {:.1f} %\n",
-      100.0 * llm::spread(timing).median, 100.0 * *std::max_element(timing.begin(), timing.end()), outside, judged, 100.0 * iid_gap,
-      100.0 * llm::spread(speed).median, 100.0 * *std::max_element(speed.begin(), speed.end()));
+      "timing given the accepted counts: median error {:.1f} %, worst {:.1f} %\nacceptance of other prompts: {} of {} points "
+      "outside the 99 % interval\n"
+      "alpha taken as one constant (iid) instead of the trace: up to {:.1f} % off\nspeedup, both together: median error {:.1f} "
+      "%, worst {:.1f} %\n",
+      100.0 * llm::spread(timing).median, 100.0 * *std::max_element(timing.begin(), timing.end()), outside, judged,
+      100.0 * iid_gap, 100.0 * llm::spread(speed).median, 100.0 * *std::max_element(speed.begin(), speed.end()));
 }
 
 }  // namespace
@@ -139,15 +147,20 @@ std::string report(const std::vector<Line>& lines, const std::string& directory)
 int validate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_model_options(options);
-  options.add_options()("held-out", po::value<std::string>(), "the prompts whose runs are predicted; --prompts: those that acceptance is fitted on");
+  options.add_options()("held-out", po::value<std::string>(),
+                        "the prompts whose runs are predicted; --prompts: those that acceptance is fitted on");
   po::variables_map values;
-  if (!parse(arguments, options, "", "specsim validate --target DIR --draft DIR --prompts FILE --held-out FILE --out DIR [options]",
-             "  specsim validate --target models/target --draft models/draft --prompts some.jsonl --held-out others.jsonl --out results/mine\n", values))
+  if (!parse(arguments, options, "",
+             "specsim validate --target DIR --draft DIR --prompts FILE --held-out FILE --out DIR [options]",
+             "  specsim validate --target models/target --draft models/draft --prompts some.jsonl --held-out others.jsonl --out "
+             "results/mine\n",
+             values))
     return 0;
   const double begin = wall_clock();
   const ModelOptions read = read_model_options(values);
   LoadedModels models = load_models(values, read);
-  if (models.random) throw BadInput({"--target", 0, 0}, "a shape with random weights, allowed: two models' directories (acceptance is measured)");
+  if (models.random)
+    throw BadInput({"--target", 0, 0}, "a shape with random weights, allowed: two models' directories (acceptance is measured)");
   for (const char* const option : {"prompts", "held-out"})
     if (values.count(option) == 0) throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
   const std::vector<llm::Prompt> fitted = load_prompts(values["prompts"].as<std::string>(), models, read);
@@ -198,7 +211,8 @@ int validate_command(const std::vector<std::string>& arguments) {
   Progress progress("timings");
   llm::interleave(jobs, read.repetitions, [&](double done, double all) { progress.show(done, all); });
   progress.finish();
-  runs.assign(std::make_move_iterator(jobs.begin() + static_cast<std::ptrdiff_t>(passes.size())), std::make_move_iterator(jobs.end()));
+  runs.assign(std::make_move_iterator(jobs.begin() + static_cast<std::ptrdiff_t>(passes.size())),
+              std::make_move_iterator(jobs.end()));
   jobs.resize(passes.size());
   const std::string table = read.out + "/cost_table.csv";
   write_whole_file(table, llm::cost_table(passes, jobs));

@@ -126,8 +126,8 @@ Acceptance measure_acceptance(Model& target, Model& draft, const verify::Positio
 std::string overlap_trace(const Acceptance& acceptance) {
   std::string text;
   for (std::size_t i = 0; i < acceptance.requests.size(); ++i)
-    fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\", \"overlap\": [{:.5g}]}}\n", i, acceptance.requests[i].kind,
-                   fmt::join(acceptance.requests[i].given_text, ", "));
+    fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\", \"overlap\": [{:.5g}]}}\n", i,
+                   acceptance.requests[i].kind, fmt::join(acceptance.requests[i].given_text, ", "));
   return text;
 }
 

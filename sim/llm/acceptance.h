@@ -36,13 +36,14 @@ struct RequestAcceptance {
   std::uint64_t emitted = 0;
   std::vector<Token> output;
   // For each output token x, how likely a round that reaches it has it accepted, given that it is what is emitted:
-  // min(1, draft(x) / target(x)). Exact for the token verifier and sampled drafts, at any depth, for a draft with its whole context.
+  // min(1, draft(x) / target(x)). Exact for the token verifier and sampled drafts, at any depth, for a draft with its whole
+  // context.
   std::vector<double> given_text;
 };
 
 struct Acceptance {
-  std::vector<Tally> by_depth;         // given that the depth is reached
-  Tally after_rejection;               // first position of a round, by how the last round ended
+  std::vector<Tally> by_depth;  // given that the depth is reached
+  Tally after_rejection;        // first position of a round, by how the last round ended
   Tally after_full;
   std::vector<std::uint64_t> accepted_counts;  // rounds by accepted
   std::vector<RequestAcceptance> requests;

@@ -38,7 +38,8 @@ class CpuCache final : public Cache {
         const std::size_t to = head_start(head / kv_heads_, sequence, head % kv_heads_) + (length + i) * stride_;
         const std::size_t from = to + (path[i] - i) * stride_;
         std::copy_n(keys_.begin() + static_cast<std::ptrdiff_t>(from), stride_, keys_.begin() + static_cast<std::ptrdiff_t>(to));
-        std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(from), stride_, values_.begin() + static_cast<std::ptrdiff_t>(to));
+        std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(from), stride_,
+                    values_.begin() + static_cast<std::ptrdiff_t>(to));
       }
     }
     rewind(sequence, length + path.size());
@@ -75,7 +76,8 @@ std::vector<double> rope_frequencies(const ModelConfig& config) {
     if (scaling.kind == RopeScaling::Kind::linear) frequency /= scaling.factor;
     if (scaling.kind == RopeScaling::Kind::llama3) {
       const double turns = scaling.trained_context * frequency / (2.0 * std::numbers::pi);  // within the trained context
-      const double kept = std::clamp((turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor), 0.0, 1.0);
+      const double kept = std::clamp(
+          (turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor), 0.0, 1.0);
       frequency *= kept + (1.0 - kept) / scaling.factor;
     }
     frequencies.push_back(frequency);
@@ -143,7 +145,8 @@ class CpuModel final : public Model {
     for (const Extension& extension : batch) {
       behind += extension.tokens.size();
       for (std::size_t r = behind - extension.logit_rows; r < behind; ++r)
-        rms_norm(hidden_.row(r), weights_->final_norm, config().norm_epsilon, normed_.row(wanted++));  // wanted <= r: rows move up
+        rms_norm(hidden_.row(r), weights_->final_norm, config().norm_epsilon,
+                 normed_.row(wanted++));  // wanted <= r: rows move up
     }
     SPECSIM_CHECK(logits.size() == wanted * config().vocab, "{} logits for {} rows of {}", logits.size(), wanted, config().vocab);
     if (wanted > 0) multiply_all(weights_->lm_head(), normed_.in(wanted), {logits.data(), config().vocab}, false);
@@ -165,7 +168,8 @@ class CpuModel final : public Model {
       const std::size_t first = tokens_.size();
       SPECSIM_CHECK(base + extension.tokens.size() <= cache.capacity(), "{} tokens onto {} of {}", extension.tokens.size(), base,
                     cache.capacity());
-      SPECSIM_CHECK(extension.logit_rows <= extension.tokens.size(), "{} rows of {}", extension.logit_rows, extension.tokens.size());
+      SPECSIM_CHECK(extension.logit_rows <= extension.tokens.size(), "{} rows of {}", extension.logit_rows,
+                    extension.tokens.size());
       SPECSIM_CHECK(extension.parents.empty() || extension.parents.size() == extension.tokens.size(), "{} parents",
                     extension.parents.size());
       for (std::size_t i = 0; i < extension.tokens.size(); ++i) {
@@ -289,7 +293,8 @@ class CpuModel final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_cpu_model(std::shared_ptr<const Weights> weights, std::size_t depth, std::shared_ptr<ThreadTeam> team) {
+std::unique_ptr<Model> make_cpu_model(std::shared_ptr<const Weights> weights, std::size_t depth,
+                                      std::shared_ptr<ThreadTeam> team) {
   return std::make_unique<CpuModel>(std::move(weights), depth, std::move(team));
 }
 

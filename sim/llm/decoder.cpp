@@ -9,7 +9,13 @@ namespace specsim::llm {
 
 Decoder::Decoder(LawSource& target, Drafter* drafter, const verify::PositionRule& rule, int draft_length, rng::Key key,
                  Clock clock)
-    : target_(target), drafter_(drafter), rule_(rule), draft_length_(draft_length), key_(key), clock_(clock), weights_(target.vocab()) {
+    : target_(target),
+      drafter_(drafter),
+      rule_(rule),
+      draft_length_(draft_length),
+      key_(key),
+      clock_(clock),
+      weights_(target.vocab()) {
   SPECSIM_CHECK(draft_length == 0 || drafter != nullptr, "draft_length {} without a drafter", draft_length);
 }
 
@@ -74,7 +80,8 @@ void Decoder::judge(std::size_t s, std::span<const double> target) {
     const auto law = [&](std::span<const double> laws) { return laws.subspan(i * vocab, vocab); };
     const verify::PositionLaws laws{law(target), law(proposal.drafted), law(proposal.draft_model)};
     const Token token = proposal.tokens[i];
-    const std::uint64_t word = words_at(key_, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round_, texts_[s].id).second;
+    const std::uint64_t word =
+        words_at(key_, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round_, texts_[s].id).second;
     Token sampled = 0;
     bool accepts = false;
     if (rule_.matches()) {

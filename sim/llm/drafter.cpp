@@ -27,8 +27,8 @@ void ModelDrafter::propose(std::span<const Text> texts, int draft_length, std::u
   for (int i = 0; i < draft_length; ++i) {
     for (std::size_t s = 0; s < texts.size(); ++s) {
       // At first what it has not seen: the final token, and its own last draft before it after a full acceptance.
-      const std::span<const Token> unseen = i == 0 ? std::span(texts[s].tokens).subspan(laws_.length(s))
-                                                   : std::span<const Token>(proposals[s].tokens).last(1);
+      const std::span<const Token> unseen =
+          i == 0 ? std::span(texts[s].tokens).subspan(laws_.length(s)) : std::span<const Token>(proposals[s].tokens).last(1);
       batch[s] = {.sequence = s, .tokens = unseen};
     }
     laws_.extend(batch, laws);
@@ -39,13 +39,16 @@ void ModelDrafter::propose(std::span<const Text> texts, int draft_length, std::u
       if (argmax_) math::point_mass(law, math::argmax(law));
       proposal.drafted.insert(proposal.drafted.end(), law.begin(), law.end());
       sums.sum(law);
-      const std::uint64_t word = words_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round, texts[s].id).first;
+      const std::uint64_t word =
+          words_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round, texts[s].id).first;
       proposal.tokens.push_back(sums.pick(law, rng::to_unit(word)));
     }
   }
 }
 
-void ModelDrafter::settle(std::size_t sequence, std::size_t length) { laws_.rewind(sequence, std::min(length, laws_.length(sequence))); }
+void ModelDrafter::settle(std::size_t sequence, std::size_t length) {
+  laws_.rewind(sequence, std::min(length, laws_.length(sequence)));
+}
 
 void LookupDrafter::propose(std::span<const Text> texts, int draft_length, std::uint32_t /*round*/, rng::Key /*key*/,
                             std::vector<Proposal>& proposals) {

@@ -10,9 +10,9 @@
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sim/llm/kernels.cpp"
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace specsim::llm::HWY_NAMESPACE {
@@ -96,9 +96,12 @@ void multiply_as(const Matrix& weights, std::size_t first, std::size_t last, Row
 
 void multiply(const Matrix& weights, std::size_t first, std::size_t last, RowsIn x, RowsOut y, bool add) {
   switch (weights.precision()) {
-    case Precision::f32: return multiply_as<float>(weights, first, last, x, y, add);
-    case Precision::f16: return multiply_as<hwy::float16_t>(weights, first, last, x, y, add);
-    case Precision::bf16: return multiply_as<hwy::bfloat16_t>(weights, first, last, x, y, add);
+    case Precision::f32:
+      return multiply_as<float>(weights, first, last, x, y, add);
+    case Precision::f16:
+      return multiply_as<hwy::float16_t>(weights, first, last, x, y, add);
+    case Precision::bf16:
+      return multiply_as<hwy::bfloat16_t>(weights, first, last, x, y, add);
   }
 }
 
@@ -180,7 +183,9 @@ void multiply(const Matrix& weights, std::size_t first, std::size_t last, RowsIn
   HWY_DYNAMIC_DISPATCH(multiply)(weights, first, last, x, y, add);
 }
 void attend(const Attention& attention, float* scores, float* out) { HWY_DYNAMIC_DISPATCH(attend)(attention, scores, out); }
-void swiglu(const float* gate, const float* up, std::size_t count, float* out) { HWY_DYNAMIC_DISPATCH(swiglu)(gate, up, count, out); }
+void swiglu(const float* gate, const float* up, std::size_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(swiglu)(gate, up, count, out);
+}
 void exponentials(std::span<const float> logits, float highest, double temperature, std::span<double> out) {
   HWY_DYNAMIC_DISPATCH(exponentials)(logits, highest, temperature, out);
 }

@@ -26,7 +26,7 @@ std::uint16_t half_of_float(float x) {
   const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
   if (magnitude >= 0x7F800000U) return static_cast<std::uint16_t>(sign | 0x7C00U | (magnitude > 0x7F800000U ? 0x200U : 0U));
   if (magnitude >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7C00U);  // rounds to infinity
-  if (magnitude < 0x38800000U) {  // subnormal: the addition rounds at 2^-24
+  if (magnitude < 0x38800000U) {                                                    // subnormal: the addition rounds at 2^-24
     const float rounded = std::bit_cast<float>(magnitude) + 0.5F;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) - 0x3F000000U));
   }

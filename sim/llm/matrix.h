@@ -23,7 +23,9 @@ class Matrix {
   [[nodiscard]] std::size_t columns() const { return columns_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] std::size_t bytes() const { return rows_ * padded(columns_) * bytes_of(precision_); }
-  [[nodiscard]] std::byte* row(std::size_t r) { return reinterpret_cast<std::byte*>(data_.data()) + r * padded(columns_) * bytes_of(precision_); }
+  [[nodiscard]] std::byte* row(std::size_t r) {
+    return reinterpret_cast<std::byte*>(data_.data()) + r * padded(columns_) * bytes_of(precision_);
+  }
   [[nodiscard]] const std::byte* row(std::size_t r) const {
     return reinterpret_cast<const std::byte*>(data_.data()) + r * padded(columns_) * bytes_of(precision_);
   }

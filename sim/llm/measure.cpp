@@ -40,7 +40,8 @@ void interleave(std::vector<Job>& jobs, int repetitions, const std::function<voi
   const double all = static_cast<double>(jobs.size()) * (repetitions + 1);
   double done = 0.0;
   for (int repetition = -1; repetition < repetitions; ++repetition) {
-    rng::Stream random(rng::make_key(0, rng::hash_text("order of jobs")), rng::Purpose::start, 0, static_cast<std::uint64_t>(repetition + 1));
+    rng::Stream random(rng::make_key(0, rng::hash_text("order of jobs")), rng::Purpose::start, 0,
+                       static_cast<std::uint64_t>(repetition + 1));
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[scale_word(random(), i)]);
     for (const std::size_t index : order) {
       Job& job = jobs[index];
@@ -56,13 +57,16 @@ void interleave(std::vector<Job>& jobs, int repetitions, const std::function<voi
 
 MemoryReader::MemoryReader(ThreadTeam& team, std::size_t bytes) : team_(team), memory_(bytes / sizeof(std::uint64_t)) {
   constexpr std::size_t kPageWords = 512;
-  for (std::size_t i = 0; i < memory_.size(); i += kPageWords) memory_.data()[i] = i;  // a page that was never written is no memory
+  for (std::size_t i = 0; i < memory_.size(); i += kPageWords)
+    memory_.data()[i] = i;  // a page that was never written is no memory
 }
 
 void MemoryReader::read() {
   std::atomic<std::uint64_t> sum{0};
   constexpr std::size_t kGrain = 1 << 16;
-  team_.split(memory_.size(), kGrain, [&](std::size_t first, std::size_t last) { sum += read_all({memory_.data() + first, last - first}); });
+  team_.split(memory_.size(), kGrain, [&](std::size_t first, std::size_t last) {
+    sum += read_all({memory_.data() + first, last - first});
+  });
   SPECSIM_CHECK(sum.load() > 0, "memory reads as zero");  // and the compiler keeps the loop
 }
 

@@ -11,12 +11,12 @@
 
 namespace specsim::llm {
 
-enum class Clock { wall, cpu };  // cpu: of the whole process, for one thread on a machine that has other work
+enum class Clock { wall, cpu };         // cpu: of the whole process, for one thread on a machine that has other work
 [[nodiscard]] double now(Clock clock);  // seconds
 
 struct Spread {
   double median = 0.0;
-  double low = 0.0;   // quartiles
+  double low = 0.0;  // quartiles
   double high = 0.0;
   std::size_t samples = 0;
   std::size_t outliers = 0;  // beyond the quartiles by more than three times their distance

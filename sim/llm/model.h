@@ -31,8 +31,9 @@ class Cache {
 struct Extension {
   std::size_t sequence = 0;
   std::span<const Token> tokens;
-  std::size_t logit_rows = 1;         // of the last so many tokens
-  std::span<const int> parents = {};  // empty: a chain; else parents[i] < i is the place of token i's parent in `tokens`, -1: the cached text
+  std::size_t logit_rows = 1;  // of the last so many tokens
+  std::span<const int> parents =
+      {};  // empty: a chain; else parents[i] < i is the place of token i's parent in `tokens`, -1: the cached text
 };
 
 class Model {
@@ -54,6 +55,7 @@ class Model {
 
 // The first `depth` layers, then the final norm and the LM head: all of them for the model itself, fewer for the draft that
 // leaves early.
-std::unique_ptr<Model> make_cpu_model(std::shared_ptr<const Weights> weights, std::size_t depth, std::shared_ptr<ThreadTeam> team);
+std::unique_ptr<Model> make_cpu_model(std::shared_ptr<const Weights> weights, std::size_t depth,
+                                      std::shared_ptr<ThreadTeam> team);
 
 }  // namespace specsim::llm

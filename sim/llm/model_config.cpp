@@ -49,8 +49,9 @@ RopeScaling read_scaling(const config::Value& value, Diagnostics& diagnostics) {
     scaling.high_frequency_factor = a.number("high_freq_factor");
     scaling.trained_context = static_cast<double>(a.integer("original_max_position_embeddings"));
     if (!(scaling.low_frequency_factor < scaling.high_frequency_factor))
-      diagnostics.add(a.where("high_freq_factor"), fmt::format("high_freq_factor is {:g} and low_freq_factor {:g}, allowed: the first above the second",
-                                                               scaling.high_frequency_factor, scaling.low_frequency_factor));
+      diagnostics.add(a.where("high_freq_factor"),
+                      fmt::format("high_freq_factor is {:g} and low_freq_factor {:g}, allowed: the first above the second",
+                                  scaling.high_frequency_factor, scaling.low_frequency_factor));
   }
   return scaling;
 }
@@ -63,26 +64,25 @@ ModelConfig read_model_config(const std::string& path) {
   const config::Value root = config::parse_file(path, diagnostics);
   diagnostics.throw_if_any();
   if (!root.is_map()) throw BadInput({path, 1, 1}, "no JSON object, allowed: a model's config.json");
-  const std::vector<config::Parameter> parameters = {
-      {"model_type", Type::text, {}, "", {}, {"llama", "qwen2", "mistral"}},
-      {"hidden_act", Type::text, "silu", "", {}, {"silu"}},
-      count("vocab_size", {}, kMinVocab, kMaxVocab),
-      count("hidden_size", {}, 1, 65536),
-      count("num_hidden_layers", {}, 1, 1024),
-      count("num_attention_heads", {}, 1, 1024),
-      count("num_key_value_heads", "", 1, 1024),
-      count("head_dim", "", 2, 1024),
-      count("intermediate_size", {}, 1, 1 << 20),
-      count("max_position_embeddings", {}, 1, 1e7),
-      {"rms_norm_eps", Type::number, "1e-6", "", config::between(0.0, 0.1), {}},
-      {"rope_theta", Type::number, "10000", "", config::between(1.0, 1e9), {}},
-      {"rope_scaling", Type::value, "", "", {}, {}},
-      {"tie_word_embeddings", Type::boolean, "false", "", {}, {}},
-      {"attention_bias", Type::boolean, "false", "", {}, {}},
-      {"mlp_bias", Type::boolean, "false", "", {}, {}},
-      {"sliding_window", Type::integer, "", "", config::between(1, 1e9), {}},
-      {"use_sliding_window", Type::boolean, "true", "", {}, {}},
-      {"bos_token_id", Type::integer, "1", "", config::between(0, kMaxVocab), {}}};
+  const std::vector<config::Parameter> parameters = {{"model_type", Type::text, {}, "", {}, {"llama", "qwen2", "mistral"}},
+                                                     {"hidden_act", Type::text, "silu", "", {}, {"silu"}},
+                                                     count("vocab_size", {}, kMinVocab, kMaxVocab),
+                                                     count("hidden_size", {}, 1, 65536),
+                                                     count("num_hidden_layers", {}, 1, 1024),
+                                                     count("num_attention_heads", {}, 1, 1024),
+                                                     count("num_key_value_heads", "", 1, 1024),
+                                                     count("head_dim", "", 2, 1024),
+                                                     count("intermediate_size", {}, 1, 1 << 20),
+                                                     count("max_position_embeddings", {}, 1, 1e7),
+                                                     {"rms_norm_eps", Type::number, "1e-6", "", config::between(0.0, 0.1), {}},
+                                                     {"rope_theta", Type::number, "10000", "", config::between(1.0, 1e9), {}},
+                                                     {"rope_scaling", Type::value, "", "", {}, {}},
+                                                     {"tie_word_embeddings", Type::boolean, "false", "", {}, {}},
+                                                     {"attention_bias", Type::boolean, "false", "", {}, {}},
+                                                     {"mlp_bias", Type::boolean, "false", "", {}, {}},
+                                                     {"sliding_window", Type::integer, "", "", config::between(1, 1e9), {}},
+                                                     {"use_sliding_window", Type::boolean, "true", "", {}, {}},
+                                                     {"bos_token_id", Type::integer, "1", "", config::between(0, kMaxVocab), {}}};
   const config::Arguments a = config::read_arguments(only(root, parameters), parameters, {}, "config.json", diagnostics);
   const auto integer = [&](const char* name) { return static_cast<std::size_t>(a.integer(name)); };
   ModelConfig model;
@@ -103,26 +103,30 @@ ModelConfig read_model_config(const std::string& path) {
   if (!diagnostics.empty()) diagnostics.throw_if_any();
 
   if (a.boolean("attention_bias") && !qwen)
-    diagnostics.add(a.where("attention_bias"), "attention_bias is true, allowed: false (biases of queries, keys and values alone: model_type qwen2)");
+    diagnostics.add(a.where("attention_bias"),
+                    "attention_bias is true, allowed: false (biases of queries, keys and values alone: model_type qwen2)");
   if (a.boolean("mlp_bias")) diagnostics.add(a.where("mlp_bias"), "mlp_bias is true, allowed: false");
   if (a.has("sliding_window") && a.boolean("use_sliding_window") && integer("sliding_window") < model.context)
     diagnostics.add(a.where("sliding_window"), fmt::format("sliding_window is {}, allowed: null, or the whole context of {}",
                                                            integer("sliding_window"), model.context));
   if (model.heads % model.kv_heads != 0)
-    diagnostics.add(a.where("num_key_value_heads"), fmt::format("num_key_value_heads is {} of {} heads, allowed: a divisor of them",
-                                                                model.kv_heads, model.heads));
+    diagnostics.add(
+        a.where("num_key_value_heads"),
+        fmt::format("num_key_value_heads is {} of {} heads, allowed: a divisor of them", model.kv_heads, model.heads));
   model.head_dim = a.has("head_dim") ? integer("head_dim") : model.hidden / model.heads;
   if (model.head_dim == 0 || model.head_dim % 2 != 0)
     diagnostics.add(a.where("head_dim"), fmt::format("head_dim is {}, allowed: an even number", model.head_dim));
   if (model.begin_token >= model.vocab)
-    diagnostics.add(a.where("bos_token_id"), fmt::format("bos_token_id is {}, allowed: below the vocabulary's {}", model.begin_token, model.vocab));
+    diagnostics.add(a.where("bos_token_id"),
+                    fmt::format("bos_token_id is {}, allowed: below the vocabulary's {}", model.begin_token, model.vocab));
   diagnostics.throw_if_any();
   return model;
 }
 
 ModelConfig config_of_shape(const cost::ModelShape& shape, std::size_t context) {
   if (shape.experts > 0.0 || !shape.gated || shape.fused_inputs > 0.0 || shape.shares_lm_head)
-    throw BadInput({shape.name, 0, 0}, "it has experts, ungated layers or a draft head, allowed: a dense Llama-architecture model");
+    throw BadInput({shape.name, 0, 0},
+                   "it has experts, ungated layers or a draft head, allowed: a dense Llama-architecture model");
   const auto whole = [](double x) { return static_cast<std::size_t>(x); };
   ModelConfig model;
   model.vocab = whole(shape.vocab);

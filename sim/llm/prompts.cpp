@@ -16,10 +16,12 @@ namespace specsim::llm {
 namespace {
 
 // What is wrong with the line, or nothing.
-std::optional<std::string> read_prompt(const config::Value& value, const Tokenizer* tokenizer, const ModelConfig& model, Prompt& prompt) {
+std::optional<std::string> read_prompt(const config::Value& value, const Tokenizer* tokenizer, const ModelConfig& model,
+                                       Prompt& prompt) {
   if (const config::Value* kind = value.find("kind")) {
     prompt.kind = kind->text;
-    if (!std::all_of(prompt.kind.begin(), prompt.kind.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }))
+    if (!std::all_of(prompt.kind.begin(), prompt.kind.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }))
       return fmt::format("kind is {}, allowed: a name of letters and digits", config::found_text(*kind));
   }
   const config::Value* const text = value.find("prompt");
@@ -44,7 +46,8 @@ std::optional<std::string> read_prompt(const config::Value& value, const Tokeniz
 
 }  // namespace
 
-std::vector<Prompt> read_prompts(const std::string& path, const Tokenizer* tokenizer, const ModelConfig& model, std::size_t room) {
+std::vector<Prompt> read_prompts(const std::string& path, const Tokenizer* tokenizer, const ModelConfig& model,
+                                 std::size_t room) {
   std::string text;
   try {
     text = read_whole_file(path);
@@ -68,8 +71,8 @@ std::vector<Prompt> read_prompts(const std::string& path, const Tokenizer* token
     else
       mistake = read_prompt(value, tokenizer, model, prompt);
     if (!mistake && prompt.tokens.size() + room > model.context)
-      mistake = fmt::format("a prompt of {} tokens, allowed: at most {} (a context of {}, {} of it for the output)", prompt.tokens.size(),
-                            model.context > room ? model.context - room : 0, model.context, room);
+      mistake = fmt::format("a prompt of {} tokens, allowed: at most {} (a context of {}, {} of it for the output)",
+                            prompt.tokens.size(), model.context > room ? model.context - room : 0, model.context, room);
     if (mistake)
       diagnostics.add(where, *mistake);
     else

@@ -71,12 +71,14 @@ TensorFile::TensorFile(std::string path) : path_(std::move(path)) {
 }
 
 TensorFile::~TensorFile() {
-  if (!file_.empty()) munmap(const_cast<std::byte*>(file_.data()), file_.size());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  if (!file_.empty())
+    munmap(const_cast<std::byte*>(file_.data()), file_.size());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
 }
 
 void TensorFile::read_header() {
   if (file_.size() < kSizeBytes)
-    throw BadInput({path_, 0, 0}, fmt::format("{} bytes, allowed: at least the {} that hold the header's size", file_.size(), kSizeBytes));
+    throw BadInput({path_, 0, 0},
+                   fmt::format("{} bytes, allowed: at least the {} that hold the header's size", file_.size(), kSizeBytes));
   std::uint64_t size = 0;
   for (std::size_t i = 0; i < kSizeBytes; ++i) size |= std::to_integer<std::uint64_t>(file_[i]) << 8 * i;
   const std::size_t rest = file_.size() - kSizeBytes;
@@ -86,7 +88,8 @@ void TensorFile::read_header() {
   const std::span<const std::byte> header = file_.subspan(kSizeBytes, size);
   const std::span<const std::byte> data = file_.subspan(kSizeBytes + size);
   Diagnostics diagnostics;
-  const config::Value root = config::parse_text({reinterpret_cast<const char*>(header.data()), header.size()}, path_, diagnostics);
+  const config::Value root =
+      config::parse_text({reinterpret_cast<const char*>(header.data()), header.size()}, path_, diagnostics);
   diagnostics.throw_if_any();
   if (!root.is_map()) throw BadInput({path_, 0, 0}, "the header is no JSON object, allowed: a map of tensors");
 
@@ -102,8 +105,9 @@ void TensorFile::read_header() {
       diagnostics.add({path_, 0, 0}, fmt::format("tensor {}: {}", config::quote_for_message(field.key), what));
     };
     const config::Value* dtype = field.value.find("dtype");
-    const auto* const precision = std::find_if(kPrecisions.begin(), kPrecisions.end(),
-                                               [&](Precision p) { return dtype != nullptr && dtype->is_scalar() && dtype->text == to_text(p); });
+    const auto* const precision = std::find_if(kPrecisions.begin(), kPrecisions.end(), [&](Precision p) {
+      return dtype != nullptr && dtype->is_scalar() && dtype->text == to_text(p);
+    });
     const auto shape = sizes(field.value.find("shape"));
     const auto offsets = sizes(field.value.find("data_offsets"));
     if (precision == kPrecisions.end()) {
@@ -117,7 +121,8 @@ void TensorFile::read_header() {
     const std::size_t begin = (*offsets)[0];
     const std::size_t end = (*offsets)[1];
     if (begin > end || end > data.size()) {
-      wrong(fmt::format("data_offsets are [{}, {}], allowed: from 0 to the {} bytes that follow the header", begin, end, data.size()));
+      wrong(fmt::format("data_offsets are [{}, {}], allowed: from 0 to the {} bytes that follow the header", begin, end,
+                        data.size()));
       continue;
     }
     std::size_t elements = 1;
@@ -133,12 +138,14 @@ void TensorFile::read_header() {
   }
   diagnostics.throw_if_any();
   if (ranges.empty()) throw BadInput({path_, 0, 0}, "no tensor in the header, allowed: a model's");
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   std::size_t covered = 0;
   for (const Range& range : ranges) {
     if (range.begin != covered)
-      throw BadInput({path_, 0, 0}, fmt::format("tensor {}: begins at byte {} of the data, allowed: {}, where the one before it ends",
-                                                config::quote_for_message(range.name), range.begin, covered));
+      throw BadInput({path_, 0, 0},
+                     fmt::format("tensor {}: begins at byte {} of the data, allowed: {}, where the one before it ends",
+                                 config::quote_for_message(range.name), range.begin, covered));
     covered = range.end;
   }
   if (covered != data.size())
@@ -147,7 +154,8 @@ void TensorFile::read_header() {
 
 const Tensor& TensorFile::tensor(const std::string& name, const std::vector<std::size_t>& shape) const {
   const auto found = tensors_.find(name);
-  if (found == tensors_.end()) throw BadInput({path_, 0, 0}, fmt::format("tensor \"{}\" is missing, allowed: every tensor of the model", name));
+  if (found == tensors_.end())
+    throw BadInput({path_, 0, 0}, fmt::format("tensor \"{}\" is missing, allowed: every tensor of the model", name));
   if (found->second.shape != shape)
     throw BadInput({path_, 0, 0}, fmt::format("tensor \"{}\" has shape [{}], allowed by config.json: [{}]", name,
                                               fmt::join(found->second.shape, ", "), fmt::join(shape, ", ")));

@@ -19,7 +19,8 @@ std::vector<Token> filler(std::size_t count, std::size_t vocab) {
 }
 
 std::vector<double> run_once(const ModelPair& models, const verify::PositionRule& rule, const RunPoint& point,
-                             const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock, RunRecord& record) {
+                             const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
+                             RunRecord& record) {
   ModelLaws target(*models.target, {.temperature = point.temperature}, point.batch);
   ModelLaws draft(*models.draft, {.temperature = point.temperature}, point.batch);
   ModelDrafter drafter(draft, false);
@@ -98,7 +99,9 @@ std::vector<Job> pass_jobs(const ModelPair& models, const std::vector<PassPoint>
       for (std::size_t s = 0; s < point.batch; ++s) laws->rewind(s, point.context);
       return std::vector<double>{seconds};
     };
-    jobs.push_back({fmt::format("{},{},{},{}", point.role == cost::Role::target ? "target" : "draft", point.tokens, point.batch, point.context), run});
+    jobs.push_back({fmt::format("{},{},{},{}", point.role == cost::Role::target ? "target" : "draft", point.tokens, point.batch,
+                                point.context),
+                    run});
   }
   return jobs;
 }

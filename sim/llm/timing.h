@@ -20,7 +20,7 @@ struct ModelPair {
 
 struct PassPoint {
   cost::Role role = cost::Role::target;
-  std::size_t tokens = 1;   // of each sequence; a target's rows all get laws, of a draft's the last
+  std::size_t tokens = 1;  // of each sequence; a target's rows all get laws, of a draft's the last
   std::size_t batch = 1;
   std::size_t context = 0;  // cached by each sequence
 };
@@ -43,9 +43,9 @@ struct RunPoint {
 
 // What happens in a run whatever the clock says; the same in every repetition.
 struct RoundRecord {
-  double context = 0.0;       // cached tokens before the round, mean over the batch
-  double accepted = 0.0;      // mean over the batch
-  double caught_up = 0.0;     // share of the batch whose draft has one more token to read
+  double context = 0.0;    // cached tokens before the round, mean over the batch
+  double accepted = 0.0;   // mean over the batch
+  double caught_up = 0.0;  // share of the batch whose draft has one more token to read
 };
 struct RunRecord {
   std::vector<RoundRecord> rounds;

@@ -20,7 +20,8 @@ Tokenizer::Tokenizer(const std::string& path) : processor_(std::make_unique<Proc
     throw BadInput({"", 0, 0}, fmt::format("{}, allowed: a SentencePiece model", error.what()));
   }
   const auto status = processor_->pieces.LoadFromSerializedProto(serialized);
-  if (!status.ok() || serialized.empty()) throw BadInput({path, 0, 0}, "this is no SentencePiece model, allowed: a tokenizer.model");
+  if (!status.ok() || serialized.empty())
+    throw BadInput({path, 0, 0}, "this is no SentencePiece model, allowed: a tokenizer.model");
 }
 
 Tokenizer::~Tokenizer() = default;

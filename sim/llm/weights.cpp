@@ -53,7 +53,9 @@ class Loader {
       if (!std::isfinite(x))
         throw BadInput({file_.path(), 0, 0}, fmt::format("tensor \"{}\" holds {}, allowed: finite numbers", name, x));
       if (precision == Precision::f16 && std::abs(x) > kLargestHalf)
-        throw BadInput({file_.path(), 0, 0}, fmt::format("tensor \"{}\" holds {}, allowed in F16: up to {}; keep it in BF16 or F32", name, x, kLargestHalf));
+        throw BadInput(
+            {file_.path(), 0, 0},
+            fmt::format("tensor \"{}\" holds {}, allowed in F16: up to {}; keep it in BF16 or F32", name, x, kLargestHalf));
     }
   }
 
@@ -68,7 +70,11 @@ void fill_random(Matrix& matrix, std::size_t first, std::size_t from, std::size_
   std::vector<std::uint64_t> words(2 * blocks);
   std::vector<float> row(matrix.columns() - from);
   for (std::size_t r = first; r < matrix.rows(); ++r) {
-    rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::law, 0), .c1_common = index, .c1 = nullptr, .c2 = 0, .lanes = nullptr,
+    rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::law, 0),
+                       .c1_common = index,
+                       .c1 = nullptr,
+                       .c2 = 0,
+                       .lanes = nullptr,
                        .c3 = static_cast<std::uint32_t>(r)},
                       key, blocks, words.data(), words.data() + blocks);
     for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>((2.0 * rng::to_unit(words[i]) - 1.0) * half_width);

@@ -38,7 +38,8 @@ std::vector<Token> emitted(llm::Decoder& decoder, const std::vector<Token>& prom
   decoder.start({{prompt, id}});
   while (decoder.texts()[0].tokens.size() < prompt.size() + count) decoder.round();
   const std::vector<Token>& text = decoder.texts()[0].tokens;
-  return {text.begin() + static_cast<std::ptrdiff_t>(prompt.size()), text.begin() + static_cast<std::ptrdiff_t>(prompt.size() + count)};
+  return {text.begin() + static_cast<std::ptrdiff_t>(prompt.size()),
+          text.begin() + static_cast<std::ptrdiff_t>(prompt.size() + count)};
 }
 
 // Laws by prefix: a model that is asked a million times for the same few prefixes answers from memory.
@@ -55,7 +56,8 @@ class Remembered final : public llm::LawSource {
       text_.push_back(chain.tokens[i]);
       if (i + chain.logit_rows < chain.tokens.size()) continue;
       const std::vector<double>& law = law_of(text_);
-      std::copy(law.begin(), law.end(), laws.begin() + static_cast<std::ptrdiff_t>((i + chain.logit_rows - chain.tokens.size()) * vocab()));
+      std::copy(law.begin(), law.end(),
+                laws.begin() + static_cast<std::ptrdiff_t>((i + chain.logit_rows - chain.tokens.size()) * vocab()));
     }
   }
   const std::vector<double>& law_of(const std::vector<Token>& text) {
@@ -77,8 +79,8 @@ class Remembered final : public llm::LawSource {
 };
 
 // p of a G-test of the first two emitted tokens' joint law against the target's, cells of expectation below 25 pooled.
-double joint_law_p(Remembered& target, Remembered& draft, const verify::PositionRule& rule, const std::vector<Token>& prompt, bool argmax,
-                   int draft_length, std::uint64_t runs, std::uint64_t seed) {
+double joint_law_p(Remembered& target, Remembered& draft, const verify::PositionRule& rule, const std::vector<Token>& prompt,
+                   bool argmax, int draft_length, std::uint64_t runs, std::uint64_t seed) {
   llm::ModelDrafter drafter(draft, argmax);
   llm::Decoder decoder(target, &drafter, rule, draft_length, rng::make_key(seed, rng::hash_text("joint law")));
   std::map<std::pair<Token, Token>, std::uint64_t> seen;
@@ -97,13 +99,13 @@ double joint_law_p(Remembered& target, Remembered& draft, const verify::Position
     ++cells;
   };
   for (Token a = 0; a < target.vocab(); ++a) {
-    if (first[a] == 0.0) continue;
     std::vector<Token> text = prompt;
     text.push_back(a);
     constexpr double kLeast = 25.0;
     if (n * first[a] < kLeast) {  // no cell of its own with any second token
       pooled_expected += n * first[a];
-      for (auto at = seen.lower_bound({a, 0}); at != seen.end() && at->first.first == a; ++at) pooled += static_cast<double>(at->second);
+      for (auto at = seen.lower_bound({a, 0}); at != seen.end() && at->first.first == a; ++at)
+        pooled += static_cast<double>(at->second);
       continue;
     }
     const std::vector<double>& second = target.law_of(text);
@@ -260,7 +262,9 @@ TEST_CASE("a sequence decodes alike alone and in a batch", "[llm]") {
   CHECK(together[0].tokens != together[2].tokens);
 }
 
-TEST_CASE("the first two tokens have the target's joint law", "[llm]") { check_joint_law({.temperature = 1.0, .top_k = 6}, 20'000, 1); }
+TEST_CASE("the first two tokens have the target's joint law", "[llm]") {
+  check_joint_law({.temperature = 1.0, .top_k = 6}, 20'000, 1);
+}
 
 TEST_CASE("the first two tokens have the target's joint law, over a million runs of the whole vocabulary", "[.slow]") {
   check_joint_law({.temperature = 1.0}, 1'000'000, 2);

@@ -29,8 +29,8 @@ inline std::vector<Token> some_tokens(const llm::ModelConfig& config, std::size_
 }
 
 // One row of logits for each token.
-inline std::vector<float> all_logits(llm::Model& model, llm::Cache& cache, std::vector<Token> tokens, std::vector<int> parents = {},
-                                     std::size_t sequence = 0) {
+inline std::vector<float> all_logits(llm::Model& model, llm::Cache& cache, std::vector<Token> tokens,
+                                     std::vector<int> parents = {}, std::size_t sequence = 0) {
   std::vector<float> logits(tokens.size() * model.config().vocab);
   const llm::Extension extension{sequence, tokens, tokens.size(), parents};
   model.forward({&extension, 1}, cache, logits);

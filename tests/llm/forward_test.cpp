@@ -75,7 +75,8 @@ TEST_CASE("logits are those of the float64 implementation", "[llm]") {
 TEST_CASE("every constant of the forward pass moves the logits beyond the tolerance", "[llm]") {
   const config::Value golden = read_json("tests/data/llm_golden.json");
   const auto differs = [&](const std::string& name, const std::function<void(llm::Weights&)>& mistake) {
-    const auto item = std::find_if(golden.items.begin(), golden.items.end(), [&](const auto& i) { return i.find("model")->text == name; });
+    const auto item =
+        std::find_if(golden.items.begin(), golden.items.end(), [&](const auto& i) { return i.find("model")->text == name; });
     auto weights = std::make_shared<llm::Weights>(llm::load_weights("tests/data/models/" + name));
     mistake(*weights);
     const auto model = model_of(weights);
@@ -107,7 +108,8 @@ TEST_CASE("a model trained elsewhere gives its published greedy text", "[llm]") 
   double log_probability = 0.0;
   for (std::size_t i = 0; i + 1 < expected.size(); ++i) {
     const std::vector<float> row = all_logits(*model, *cache, {text.back()});
-    for (const auto& [index, key] : {std::pair<std::size_t, const char*>(0, "logits_row_0_first8"), {79, "logits_row_79_first8"}}) {
+    for (const auto& [index, key] :
+         {std::pair<std::size_t, const char*>(0, "logits_row_0_first8"), {79, "logits_row_79_first8"}}) {
       if (i != index) continue;
       const std::vector<double> first = numbers(*golden.find(key));
       for (std::size_t j = 0; j < first.size(); ++j) CHECK(static_cast<double>(row[j]) == Approx(first[j]).epsilon(kTolerance));
@@ -138,8 +140,10 @@ TEST_CASE("one pass over n tokens is n passes to the last bit", "[llm]") {
       const auto cache = model->make_cache(1, 64);
       std::vector<float> together;
       for (std::size_t at = 0; at < tokens.size(); at += n) {
-        const std::vector<float> rows = all_logits(*model, *cache, {tokens.begin() + static_cast<std::ptrdiff_t>(at),
-                                                                    tokens.begin() + static_cast<std::ptrdiff_t>(std::min(at + n, tokens.size()))});
+        const std::vector<float> rows =
+            all_logits(*model, *cache,
+                       {tokens.begin() + static_cast<std::ptrdiff_t>(at),
+                        tokens.begin() + static_cast<std::ptrdiff_t>(std::min(at + n, tokens.size()))});
         together.insert(together.end(), rows.begin(), rows.end());
       }
       CAPTURE(n);
@@ -160,12 +164,14 @@ TEST_CASE("a tree's tokens see their own ancestors alone", "[llm]") {
   const std::vector<float> rows = all_logits(*model, *cache, tree, parents);
   for (std::size_t i = 0; i < tree.size(); ++i) {
     std::vector<Token> path;
-    for (int at = static_cast<int>(i); at >= 0; at = parents[static_cast<std::size_t>(at)]) path.insert(path.begin(), tree[static_cast<std::size_t>(at)]);
+    for (int at = static_cast<int>(i); at >= 0; at = parents[static_cast<std::size_t>(at)])
+      path.insert(path.begin(), tree[static_cast<std::size_t>(at)]);
     const auto alone = model->make_cache(1, 64);
     all_logits(*model, *alone, prompt);
     const std::vector<float> chain = all_logits(*model, *alone, path);
     CAPTURE(i);
-    CHECK(std::equal(chain.end() - static_cast<std::ptrdiff_t>(vocab), chain.end(), rows.begin() + static_cast<std::ptrdiff_t>(i * vocab)));
+    CHECK(std::equal(chain.end() - static_cast<std::ptrdiff_t>(vocab), chain.end(),
+                     rows.begin() + static_cast<std::ptrdiff_t>(i * vocab)));
   }
 
   // Keeping a path leaves the cache of its chain.
@@ -238,7 +244,11 @@ TEST_CASE("every half and bfloat goes to float and back", "[llm]") {
     }
   }
   // Halves of 11 bits: ties go to the even one.
-  for (const auto& [x, expected] : {std::pair(1.0F + 0x1.0p-11F, 1.0F), {1.0F + 0x1.8p-10F, 1.0F + 0x1.0p-9F}, {65519.0F, 65504.0F}, {0x1.0p-25F, 0.0F}, {0x1.8p-25F, 0x1.0p-24F}}) {
+  for (const auto& [x, expected] : {std::pair(1.0F + 0x1.0p-11F, 1.0F),
+                                    {1.0F + 0x1.8p-10F, 1.0F + 0x1.0p-9F},
+                                    {65519.0F, 65504.0F},
+                                    {0x1.0p-25F, 0.0F},
+                                    {0x1.8p-25F, 0x1.0p-24F}}) {
     std::uint16_t half = 0;
     float back = 0.0F;
     llm::from_floats({&x, 1}, llm::Precision::f16, reinterpret_cast<std::byte*>(&half));

@@ -9,13 +9,13 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <functional>
-#include <unistd.h>
 
 using namespace specsim;
 
@@ -51,7 +51,8 @@ std::string refusal(const std::function<void(std::string& config, std::string& t
     return "";
   } catch (const BadInput& bad) {
     std::string text = bad.what();
-    for (std::size_t at = 0; (at = text.find(folder.path() + "/")) != std::string::npos;) text.erase(at, folder.path().size() + 1);
+    for (std::size_t at = 0; (at = text.find(folder.path() + "/")) != std::string::npos;)
+      text.erase(at, folder.path().size() + 1);
     return text;
   }
 }
@@ -83,23 +84,32 @@ std::function<void(std::string&, std::string&)> in_config(const std::string& fro
 
 TEST_CASE("broken model files are refused by name", "[llm]") {
   CHECK(refusal([](auto&, auto&) {}).empty());
-  CHECK(refusal([](auto&, auto& tensors) { tensors.resize(5); }) == "model.safetensors: 5 bytes, allowed: at least the 8 that hold the header's size");
-  CHECK(refusal([](auto&, auto& tensors) { tensors.clear(); }) == "model.safetensors: 0 bytes, allowed: at least the 8 that hold the header's size");
-  CHECK(refusal([](auto&, auto& tensors) { tensors.resize(tensors.size() - 4); }).find("allowed: from 0 to the ") != std::string::npos);
-  CHECK(refusal([](auto&, auto& tensors) { tensors += "1234"; }) == "model.safetensors: 4 bytes behind the last tensor, allowed: none");
+  CHECK(refusal([](auto&, auto& tensors) { tensors.resize(5); }) ==
+        "model.safetensors: 5 bytes, allowed: at least the 8 that hold the header's size");
+  CHECK(refusal([](auto&, auto& tensors) { tensors.clear(); }) ==
+        "model.safetensors: 0 bytes, allowed: at least the 8 that hold the header's size");
+  CHECK(refusal([](auto&, auto& tensors) { tensors.resize(tensors.size() - 4); }).find("allowed: from 0 to the ") !=
+        std::string::npos);
+  CHECK(refusal([](auto&, auto& tensors) { tensors += "1234"; }) ==
+        "model.safetensors: 4 bytes behind the last tensor, allowed: none");
   CHECK(refusal([](auto&, auto& tensors) { tensors[7] = '\x7f'; }).find("a header of 9151314442816") != std::string::npos);
-  CHECK(refusal(in_header("\"F32\"", "\"I64\"")) == "model.safetensors: tensor \"lm_head.weight\": dtype is \"I64\", allowed: F32, F16, BF16");
+  CHECK(refusal(in_header("\"F32\"", "\"I64\"")) ==
+        "model.safetensors: tensor \"lm_head.weight\": dtype is \"I64\", allowed: F32, F16, BF16");
   CHECK(refusal(in_header("[40,24]", "[40,25]")) ==
-        "model.safetensors: tensor \"lm_head.weight\": a F32 tensor of shape [40, 25] is said to lie in 3840 bytes, allowed: as many as its elements take");
-  CHECK(refusal(in_header("[40,24]", "[9223372036854775807,9223372036854775807]")).find("is said to lie in 3840 bytes") != std::string::npos);
+        "model.safetensors: tensor \"lm_head.weight\": a F32 tensor of shape [40, 25] is said to lie in 3840 bytes, allowed: as "
+        "many as its elements take");
+  CHECK(refusal(in_header("[40,24]", "[9223372036854775807,9223372036854775807]")).find("is said to lie in 3840 bytes") !=
+        std::string::npos);
   CHECK(refusal(in_header("[0,3840]", "[3840,0]")).find("data_offsets are [3840, 0], allowed: from 0 to") != std::string::npos);
   CHECK(refusal(in_header("[0,3840]", "[-1,3840]")).find("no list of counts") != std::string::npos);
-  CHECK(refusal(in_header("[3840,7680]", "[3836,7676]")).find("begins at byte 3836 of the data, allowed: 3840, where the one before it ends") !=
-        std::string::npos);
-  CHECK(refusal(in_header("model.norm.weight", "model.nerm.weight")) == "model.safetensors: tensor \"model.norm.weight\" is missing, allowed: every tensor of the model");
-  CHECK(refusal(in_header("layers.1.self_attn.q_proj.bias", "layers.7.self_attn.q_proj.bias")).find("layers.1.self_attn.q_proj.bias\" is missing") !=
-        std::string::npos);
-  CHECK(refusal(in_header("lm_head.weight", "model.norm.weight")).find("model.norm.weight") != std::string::npos);  // a name twice
+  CHECK(refusal(in_header("[3840,7680]", "[3836,7676]"))
+            .find("begins at byte 3836 of the data, allowed: 3840, where the one before it ends") != std::string::npos);
+  CHECK(refusal(in_header("model.norm.weight", "model.nerm.weight")) ==
+        "model.safetensors: tensor \"model.norm.weight\" is missing, allowed: every tensor of the model");
+  CHECK(refusal(in_header("layers.1.self_attn.q_proj.bias", "layers.7.self_attn.q_proj.bias"))
+            .find("layers.1.self_attn.q_proj.bias\" is missing") != std::string::npos);
+  CHECK(refusal(in_header("lm_head.weight", "model.norm.weight")).find("model.norm.weight") !=
+        std::string::npos);  // a name twice
   CHECK(refusal([](auto&, auto& tensors) {
           const float nan = std::nanf("");
           std::memcpy(tensors.data() + tensors.size() - 400, &nan, 4);
@@ -109,19 +119,24 @@ TEST_CASE("broken model files are refused by name", "[llm]") {
 TEST_CASE("a config.json that the forward pass cannot honour is refused at its place", "[llm]") {
   CHECK(refusal(in_config("\"qwen2\"", "\"gemma\"")).find("config.json:2:17: model_type is \"gemma\", allowed:") == 0);
   CHECK(refusal(in_config("\"silu\"", "\"gelu\"")).find("hidden_act is \"gelu\"") != std::string::npos);
-  CHECK(refusal(in_config("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4")).find("num_key_value_heads is 4 of 6 heads, allowed: a divisor") !=
-        std::string::npos);
-  CHECK(refusal(in_config("\"vocab_size\": 40", "\"vocab_size\": 41")) == "model.safetensors: tensor \"model.embed_tokens.weight\" has shape [40, 24], allowed by config.json: [41, 24]");
+  CHECK(refusal(in_config("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4"))
+            .find("num_key_value_heads is 4 of 6 heads, allowed: a divisor") != std::string::npos);
+  CHECK(refusal(in_config("\"vocab_size\": 40", "\"vocab_size\": 41")) ==
+        "model.safetensors: tensor \"model.embed_tokens.weight\" has shape [40, 24], allowed by config.json: [41, 24]");
   CHECK(refusal(in_config("\"vocab_size\": 40,", "")).find("vocab_size") != std::string::npos);
-  CHECK(refusal(in_config("\"linear\"", "\"yarn\"")).find("rope_type is \"yarn\", allowed: default, linear, llama3") != std::string::npos);
-  CHECK(refusal(in_config("\"head_dim\": 6", "\"head_dim\": 5")).find("head_dim is 5, allowed: an even number") != std::string::npos);
+  CHECK(refusal(in_config("\"linear\"", "\"yarn\"")).find("rope_type is \"yarn\", allowed: default, linear, llama3") !=
+        std::string::npos);
+  CHECK(refusal(in_config("\"head_dim\": 6", "\"head_dim\": 5")).find("head_dim is 5, allowed: an even number") !=
+        std::string::npos);
   CHECK(refusal([](auto& text, auto&) { text = "[1, 2]"; }) == "config.json:1:1: no JSON object, allowed: a model's config.json");
   CHECK(refusal([](auto& text, auto&) { text.resize(100); }).find("config.json:") == 0);
 }
 
 TEST_CASE("broken prompts are refused by line", "[llm]") {
   const Folder folder;
-  const llm::ModelConfig model{.vocab = 50, .context = 16};
+  llm::ModelConfig model;
+  model.vocab = 50;
+  model.context = 16;
   const auto says = [&](const std::string& text) {
     write_whole_file(folder.file("p"), text);
     try {
@@ -135,7 +150,8 @@ TEST_CASE("broken prompts are refused by line", "[llm]") {
   CHECK(says("") == ": no prompt, allowed: at least one, one a line");
   CHECK(says("{\"tokens\": [1]}\n{\"tokens\": []}\n") == ":2: no token, allowed: at least one");
   CHECK(says("{\"tokens\": [50]}\n") == ":1: token 50, allowed: an integer in [0, 49]");
-  CHECK(says("{\"tokens\": [1,1,1,1,1,1,1,1,1,1,1,1]}\n") == ":1: a prompt of 12 tokens, allowed: at most 11 (a context of 16, 5 of it for the output)");
+  CHECK(says("{\"tokens\": [1,1,1,1,1,1,1,1,1,1,1,1]}\n") ==
+        ":1: a prompt of 12 tokens, allowed: at most 11 (a context of 16, 5 of it for the output)");
   CHECK(says("{\"prompt\": \"x\"}\n") == ":1: a text, allowed for a model without tokenizer.model: {\"tokens\": [ids]}");
   CHECK(says("{\"a\": 1}\n") == ":1: neither or both of \"prompt\" and \"tokens\", allowed: one of them");
   CHECK(says("hello\n").find(":1: this is no JSON object") == 0);
@@ -145,7 +161,8 @@ TEST_CASE("broken prompts are refused by line", "[llm]") {
   CHECK_THROWS_AS(llm::Tokenizer(folder.file("absent")), BadInput);
 }
 
-// Mutations of a good model: bytes flipped, cut, doubled, digits replaced. SPECSIM_FUZZ_SECONDS says how long (scripts/test: a moment).
+// Mutations of a good model: bytes flipped, cut, doubled, digits replaced. SPECSIM_FUZZ_SECONDS says how long (scripts/test: a
+// moment).
 TEST_CASE("mutated headers and configs are taken or refused, and nothing else happens", "[llm]") {
   const char* const wish = std::getenv("SPECSIM_FUZZ_SECONDS");
   const double seconds = wish == nullptr ? 1.0 : std::atof(wish);
@@ -153,8 +170,8 @@ TEST_CASE("mutated headers and configs are taken or refused, and nothing else ha
   const auto below = [&](std::uint64_t n) { return static_cast<std::size_t>(random() % n); };
   std::size_t taken = 0;
   std::size_t tried = 0;
-  const std::clock_t end = std::clock() + static_cast<std::clock_t>(seconds * CLOCKS_PER_SEC);
-  while (std::clock() < end) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {
     const std::string said = refusal([&](std::string& config_text, std::string& tensors) {
       const bool of_config = below(3) == 0;
       std::string& text = of_config ? config_text : tensors;
@@ -163,12 +180,24 @@ TEST_CASE("mutated headers and configs are taken or refused, and nothing else ha
       for (std::size_t edits = 1 + below(3); edits > 0 && !text.empty(); --edits) {
         const std::size_t at = below(std::min(reach, text.size()));
         switch (below(6)) {
-          case 0: text[at] = static_cast<char>(random()); break;
-          case 1: text.erase(at, 1 + below(8)); break;
-          case 2: text.insert(at, text.substr(at, 1 + below(40))); break;
-          case 3: text[at] = "0123456789-[]{},:\"eE. "[below(22)]; break;
-          case 4: text.resize(at); break;
-          default: text.insert(at, "[{\"99999999999999999999e-\\u0000"[below(30)] + std::string(below(3), '9')); break;
+          case 0:
+            text[at] = static_cast<char>(random());
+            break;
+          case 1:
+            text.erase(at, 1 + below(8));
+            break;
+          case 2:
+            text.insert(at, text.substr(at, 1 + below(40)));
+            break;
+          case 3:
+            text[at] = "0123456789-[]{},:\"eE. "[below(22)];
+            break;
+          case 4:
+            text.resize(at);
+            break;
+          default:
+            text.insert(at, "[{\"99999999999999999999e-\\u0000"[below(30)] + std::string(below(3), '9'));
+            break;
         }
       }
     });
