@@ -232,7 +232,7 @@ CostEntry roofline_cost() {
          {},
          engine_names()},
         microseconds("host_us", "of a target pass, in place of the engine's"),
-        microseconds("host_us_per_layer", "of a pass without a graph, in place of the engine's"),
+       microseconds("host_us_per_layer", "of a pass without a graph, in place of the engine's"),
         microseconds("draft_floor_us", "least time of a draft pass, in place of the engine's"),
         microseconds("round_us", "of a speculative round beyond its passes, in place of the engine's"),
         microseconds("eager_floor_us", "least time of a pass without a graph, in place of the engine's"),
