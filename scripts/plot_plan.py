@@ -13,6 +13,7 @@ from plot_style import COLOURS, plt, read, save
 
 REGIMES = {"low_acceptance": ("draft is wrong too often", "#cc79a7"), "expensive_draft": ("drafting costs too much", "#8c6d00"),
            "compute_bound": ("verification is compute-bound", "#d55e00")}
+UNKNOWN = {"does_not_fit": ("does not fit", "#eeeeee"), "not_covered": ("not covered by the table", "#cccccc")}
 
 
 def draw_plan(folder):
@@ -64,7 +65,7 @@ def draw_map(folder):
     contexts = sorted({row["context"] for row in rows})
     shown = [min(alphas, key=lambda a: abs(a - wanted)) for wanted in (0.3, 0.5, 0.7, 0.9)]
     cell = {(row["alpha"], row["batch"], row["context"]): row for row in rows}
-    top = max([row["speedup"] for row in rows if row["fits"] == 1 and row["alpha"] in shown] + [1.2])
+    top = max([row["speedup"] for row in rows if row["regime"] not in UNKNOWN and row["alpha"] in shown] + [1.2])
     edges = [1 + (top - 1) * i / 9 for i in range(10)]
     greens = plt.get_cmap("YlGnBu")(([0.1 + 0.08 * i for i in range(9)]))
     colours, norm = ListedColormap(greens), BoundaryNorm(edges, 9)
@@ -76,17 +77,16 @@ def draw_map(folder):
             for y, context in enumerate(contexts):
                 row = cell[alpha, batch, context]
                 text = ""
-                if row["fits"] == 0:
-                    colour = "#eeeeee"
-                    used.add("none")
+                used.add(row["regime"])
+                if row["regime"] in UNKNOWN:
+                    colour = UNKNOWN[row["regime"]][1]
                 elif row["best_draft_length"] == 0:
-                    used.add(row["regime"])
                     colour, text = REGIMES[row["regime"]][1], "x"
                 else:
                     colour = colours(norm(row["speedup"]))
                     text = f"{row['best_draft_length']:.0f}"
                 axes.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, linewidth=0))
-                light = row["fits"] == 1 and row["best_draft_length"] > 0 and norm(row["speedup"]) < 5
+                light = row["regime"] == "pays" and norm(row["speedup"]) < 5
                 axes.text(x, y, text, ha="center", va="center", fontsize=7, color="#222222" if light else "white")
         axes.set(xlim=(-0.5, len(batches) - 0.5), ylim=(-0.5, len(contexts) - 0.5), title=f"alpha {alpha:.2f}", xlabel="batch",
                  xticks=range(len(batches)), xticklabels=[f"{b:.0f}" for b in batches], yticks=range(len(contexts)),
@@ -96,8 +96,7 @@ def draw_map(folder):
     bar = figure.colorbar(plt.cm.ScalarMappable(norm=norm, cmap=colours), ax=panels, pad=0.01, format="%.2f")
     bar.set_label("speedup at the best draft length (the number)")
     handles = [Patch(color=colour, label=f"x: {label}") for name, (label, colour) in REGIMES.items() if name in used]
-    if "none" in used:
-        handles.append(Patch(color="#eeeeee", label="does not fit, or not covered"))
+    handles += [Patch(color=colour, label=label) for name, (label, colour) in UNKNOWN.items() if name in used]
     if handles:
         figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.45, 0.0), ncol=4)
     save(figure, folder / "map.png", bbox_inches="tight")

@@ -24,7 +24,7 @@ def pass_ms(specsim, row, role, tokens, logits):
     model, shards = (row["target"], row["tensor_parallel"]) if role == "target" else (row["draft"], "1")
     bits = row["weight_bits"]
     arguments = ("--hardware", row["hardware"], "--model", model, "--role", role, "--engine", row[f"{role}_engine"], "--tokens", str(tokens), "--batch",
-                 row["batch"], "--context", row["context"], "--tensor-parallel", shards, "--weight-bits", bits, "--logits", logits)
+                 row["batch"], "--context", row["context"], "--tensor-parallel", shards, "--weight-bits", bits, "--head-bits", bits, "--logits", logits)
     if arguments not in kept:
         done = subprocess.run([specsim, "pass", "--csv", *arguments], capture_output=True, text=True)
         if done.returncode != 0:

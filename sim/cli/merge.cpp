@@ -114,10 +114,13 @@ int merge_command(const std::vector<std::string>& arguments) {
   manifest.shard = {1, 1};
   manifest.identity = identity;
   manifest.cells = cells.size();
+  const std::string waterfall = experiment::waterfall_csv(rows);
+  if (!waterfall.empty()) write_whole_file(out + "/waterfall.csv", waterfall);
   write_whole_file(out + "/data.csv", experiment::data_csv(rows));
   write_whole_file(out + "/counts.csv", experiment::counts_csv(rows));
   write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
-  fmt::print("{}wrote {}/data.csv, counts.csv, manifest.yaml\n", experiment::table(rows, true), out);
+  fmt::print("{}wrote {}/data.csv, counts.csv, manifest.yaml{}\n", experiment::table(rows, true), out,
+             waterfall.empty() ? "" : ", waterfall.csv");
   return 0;
 }
 

@@ -19,7 +19,7 @@ namespace po = boost::program_options;
 bool parse(const std::vector<std::string>& arguments, const po::options_description& options, const std::string& positional,
            const std::string& usage, const std::string& examples, po::variables_map& values) {
   po::options_description shown("options", 110);
-  shown.add(options);
+  for (const auto& option : options.options()) shown.add(option);
   shown.add_options()("help,h", "print this");
   po::options_description all;
   all.add(shown);

@@ -85,19 +85,24 @@ struct Line {
   const Setting* setting = nullptr;
   cost::Pass pass;
   cost::PassTime time;
+  std::optional<bool> fits;  // model and cache alone into memory; of a draft nothing is known, for its target lies there too
 };
 
 std::unique_ptr<cost::CostModel> make_model(const Setting& setting, const po::variables_map& values, cost::Role role) {
   const auto shape = [&](const std::string& name) {
-    return map_of(
+    Value shape = map_of(
         {field("preset", scalar(name, "--model")), field("tensor_parallel", scalar(setting.tensor_parallel, "--tensor-parallel")),
          field("weight_bits", scalar(setting.weight_bits, "--weight-bits")),
          field("kv_bits", scalar(values["kv-bits"].as<std::string>(), "--kv-bits")),
          field("kv_window", scalar(values["kv-window"].as<std::string>(), "--kv-window"))},
         "--model");
+    if (values.count("head-bits") > 0)
+      shape.fields.push_back(field("head_bits", scalar(values["head-bits"].as<std::string>(), "--head-bits")));
+    return shape;
   };
   // A draft's pass asks nothing of its target, but a head cannot stand as one.
-  const std::string target = role == cost::Role::draft ? "llama-3.1-405b" : setting.model;
+  const bool head = setting.model.find("eagle") != std::string::npos;
+  const std::string target = role == cost::Role::draft && head ? "llama-3.1-405b" : setting.model;
   const Value section =
       map_of({field("hardware", scalar(setting.hardware, "--hardware")), field("target", shape(target)),
               field("draft", shape(setting.model)), field("engine", scalar(values["engine"].as<std::string>(), "--engine"))},
@@ -118,16 +123,18 @@ std::unique_ptr<cost::CostModel> make_model(const Setting& setting, const po::va
 std::string csv_text(const std::vector<Line>& lines) {
   std::string text =
       "hardware,model,tensor_parallel,weight_bits,batch,context,tokens,total_ms,weights_ms,compute_ms,kv_ms,communication_ms,"
-      "launch_ms,"
-      "host_ms,sampling_ms\n";
+      "launch_ms,host_ms,sampling_ms,fits\n";
   for (const Line& line : lines) {
     const Setting& s = *line.setting;
     const cost::PassTime& t = line.time;
     fmt::format_to(std::back_inserter(text),
-                   "{},{},{},{},{},{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g}\n", s.hardware, s.model,
-                   s.tensor_parallel, s.weight_bits, line.pass.batch, line.pass.context, line.pass.tokens, 1e3 * t.total(),
-                   1e3 * t.weights, 1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch, 1e3 * t.host,
-                   1e3 * t.sampling);
+                   "{},{},{},{},{},{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{}\n", s.hardware,
+                   s.model, s.tensor_parallel, s.weight_bits, line.pass.batch, line.pass.context, line.pass.tokens,
+                   1e3 * t.total(), 1e3 * t.weights, 1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch,
+                   1e3 * t.host, 1e3 * t.sampling,
+                   !line.fits   ? ""
+                   : *line.fits ? "1"
+                                : "0");
   }
   return text;
 }
@@ -153,9 +160,10 @@ std::string table_text(const std::vector<Line>& lines, const std::string& first_
       base = line.time.total();
     }
     const cost::PassTime& t = line.time;
-    fmt::format_to(out, "{:>6g}{:>9g}{:>8g}{:>11.4f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}\n",
+    fmt::format_to(out, "{:>6g}{:>9g}{:>8g}{:>11.4f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{}\n",
                    line.pass.batch, line.pass.context, line.pass.tokens, 1e3 * t.total(), t.total() / base, 1e3 * t.weights,
-                   1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch, 1e3 * t.host, 1e3 * t.sampling);
+                   1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch, 1e3 * t.host, 1e3 * t.sampling,
+                   line.fits.value_or(true) ? "" : "  does not fit");
   }
   fmt::format_to(out, "\nratio: to the pass over {} tokens a sequence; compute: what arithmetic adds to reading the weights\n",
                  first_tokens);
@@ -172,6 +180,7 @@ int pass_command(const std::vector<std::string>& arguments) {
       "tokens", text("1,2,4,8,16,32,64,128"), "new tokens of each sequence: 1 plain, draft length + 1 verified")(
       "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
       "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"), "of a weight")(
+      "head-bits", po::value<std::string>(), "of a weight of LM head and embeddings; 16, or weight-bits if more")(
       "kv-bits", text("16"), "of a cached key or value")("kv-window", text("0"),
                                                          "newest cached tokens that attention reads; 0: all")(
       "engine", text("vllm"), "bare, vllm or eager: host, launches, padding")(
@@ -231,7 +240,10 @@ int pass_command(const std::vector<std::string>& arguments) {
             time.weights = whole.weights;
             time.compute = whole.compute;
           }
-          lines.push_back({&setting, pass, time});
+          std::optional<bool> fits;
+          if (role == cost::Role::target)
+            if (const auto memory = model->ledger({batch, context + count - 1.0}, 1, cost::Kept::target)) fits = memory->fits();
+          lines.push_back({&setting, pass, time, fits});
         }
       }
     }

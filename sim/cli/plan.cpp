@@ -2,6 +2,7 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
+#include "sim/cost/model_shape.h"
 #include "sim/experiment/manifest.h"
 #include "sim/experiment/planner.h"
 #include "sim/experiment/results.h"
@@ -11,8 +12,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <sstream>
@@ -39,6 +42,14 @@ workload: {batch: 1, context: 2048}
 
 constexpr std::uint64_t kDefaultRounds = 200000;
 
+int read_integer(const std::string& text, const std::string& option, int low, int high) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
+    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: an integer in [{}, {}]", text, low, high));
+  return value;
+}
+
 double read_number(const std::string& text, const std::string& option, double low, double high) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
@@ -51,7 +62,8 @@ std::vector<double> read_list(const std::string& text, const std::string& option
   std::vector<double> values;
   std::istringstream stream(text);
   for (std::string part; std::getline(stream, part, ',');) values.push_back(read_number(part, option, low, high));
-  if (values.empty()) throw BadInput({option, 0, 0}, "\"\", allowed: numbers with commas between");
+  if (values.empty() || text.back() == ',')
+    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: numbers with commas between", text));
   return values;
 }
 
@@ -89,10 +101,53 @@ bool stated_acceptance(const Options& options, int longest, AcceptanceCurve& cur
   else if (options.has("mean-acceptance-length"))
     curve = experiment::length_acceptance(
         read_number(options.text("mean-acceptance-length"), "--mean-acceptance-length", 1.0, kMaxDraftLength + 1.0),
-        static_cast<int>(read_number(options.text("at-draft-length"), "--at-draft-length", 1.0, kMaxDraftLength)), longest);
+        read_integer(options.text("at-draft-length"), "--at-draft-length", 1, kMaxDraftLength), longest);
   else if (options.has("trace"))
     curve = experiment::trace_acceptance(options.text("trace"), longest);
   return !given.empty();
+}
+
+// The options that stand for a path of the config, as overrides. Nothing that --set says may touch the same path: one of the two
+// would be lost.
+std::vector<std::string> named_sets(const Options& options, bool built_in) {
+  std::vector<std::string> sets = options.texts("set");
+  const std::vector<std::string> given = sets;
+  const auto add = [&](const std::string& option, const std::string& path, const std::string& value) {
+    for (const std::string& set : given) {
+      const std::string other = set.substr(0, set.find('='));
+      const std::string& longer = other.size() > path.size() ? other : path;
+      const std::string& shorter = other.size() > path.size() ? path : other;
+      if (longer == shorter || longer.compare(0, shorter.size() + 1, shorter + ".") == 0)
+        throw BadInput({"--set " + other, 0, 0},
+                       fmt::format("given together with --{}, which sets {}, allowed: one of them, as --{} "
+                                   "\"{{preset: NAME, ...}}\"",
+                                   option, path, option));
+    }
+    sets.push_back(fmt::format("{}={}", path, value));
+  };
+  for (const char* name : {"hardware", "draft", "engine"})
+    if (options.has(name)) add(name, fmt::format("cost.{}", name), options.text(name));
+  for (const char* name : {"batch", "context"})
+    if (options.has(name)) add(name, fmt::format("workload.{}", name), options.text(name));
+  std::string how;
+  std::string last;
+  for (const auto& [name, key] :
+       {std::pair{"tensor-parallel", "tensor_parallel"}, {"weight-bits", "weight_bits"}, {"kv-bits", "kv_bits"}})
+    if (options.has(name)) {
+      last = name;
+      how += fmt::format(", {}: {:g}", key, read_number(options.text(name), fmt::format("--{}", name), 1, 64));
+    }
+  if (!how.empty() && !options.has("target") && !built_in)
+    throw BadInput({"--" + last, 0, 0},
+                   "given with a config but without --target, allowed: with it, or --set cost.target=\"{preset: NAME, ...}\"");
+  const std::string target = options.has("target") ? options.text("target") : "llama-3.1-8b";
+  if (!how.empty() && target.find('{') != std::string::npos)
+    throw BadInput({"--" + last, 0, 0}, "given with a --target in braces, allowed: inside the braces");
+  if (!how.empty())
+    add(options.has("target") ? "target" : last, "cost.target", fmt::format("{{preset: {}{}}}", target, how));
+  else if (options.has("target"))
+    add("target", "cost.target", target);
+  return sets;
 }
 
 std::string spec_name(const config::Value& config, const char* path) {
@@ -119,62 +174,105 @@ void print_points(const Plan& plan, bool in_seconds) {
                p.draft_length == plan.best ? "  <- best" : "");
 }
 
-void print_margins(const Plan& plan) {
+void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
   for (const experiment::Margin& margin : plan.margins)
     fmt::print("  {:+.4f}{} over {}\n", margin.margin,
                std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, paired)", margin.half_width),
                margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
+  if (curve.sampled && curve.parts.empty()) fmt::print("  no intervals: too little data\n");
 }
 
-// The first value of `grid` at which the best draft length loses; the table of what is best on the way.
+// "2, 8 to 64" of the grid's points that `which` marks.
+std::string ranges(const std::vector<double>& grid, const std::vector<bool>& marks, bool which) {
+  std::vector<std::string> list;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (marks[i] != which) continue;
+    const std::size_t first = i;
+    while (i + 1 < marks.size() && marks[i + 1] == which) ++i;
+    list.push_back(first == i ? fmt::format("{:g}", grid[i]) : fmt::format("{:g} to {:g}", grid[first], grid[i]));
+  }
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+// What is best along a grid, and where it pays.
 void print_scan(const std::string& axis, const std::vector<double>& grid, const std::function<cost::Workload(double)>& at,
                 const cost::CostModel& cost, const AcceptanceCurve& curve) {
   std::vector<std::string> cells;
-  std::string loses;
-  bool refused = false;
-  double last = 0.0;
+  std::vector<double> covered;
+  std::vector<bool> pays;
   for (const double x : grid) {
-    const auto memory = cost.ledger(at(x), 2);
-    if (memory && !memory->fits()) {
-      refused = true;
-      break;
-    }
+    const auto memory = cost.ledger(at(x), 2, cost::Kept::both);
+    if (memory && !memory->fits()) continue;
     try {
       const Plan plan = experiment::make_plan(cost, at(x), curve);
       cells.push_back(plan.best > 0 ? fmt::format("{:g}: {} ({})", x, plan.best, gain(plan.best_point().speedup))
                                     : fmt::format("{:g}: none", x));
-      if (plan.best == 0 && loses.empty()) loses = fmt::format("{:g}", x);
+      covered.push_back(x);
+      pays.push_back(plan.best > 0);
     } catch (const BadInput&) {  // beyond a table's edge
-      refused = true;
-      break;
     }
-    last = x;
   }
+  if (covered.empty()) return;
   fmt::print("best draft length by {}: {}{}\n", axis, fmt::join(cells, ", "),
-             refused ? "; beyond: does not fit, or not covered" : "");
-  fmt::print("  {}\n", !loses.empty() ? fmt::format("speculation starts to lose at {} {}", axis, loses)
-                                      : fmt::format("speculation pays up to {} {:g}", axis, last));
+             covered.size() < grid.size() ? "; elsewhere: does not fit, or not covered" : "");
+  const std::string wins = ranges(covered, pays, true);
+  const std::string loses = ranges(covered, pays, false);
+  fmt::print("  speculation {}\n", loses.empty()  ? fmt::format("pays at {} {}", axis, wins)
+                                   : wins.empty() ? fmt::format("loses at {} {}", axis, loses)
+                                                  : fmt::format("pays at {} {}, loses at {}", axis, wins, loses));
 }
 
-void print_flags(const Plan& plan, const std::string& draft) {
+// A few more sequences can start another tile or wave of every product: the first such batch that costs a twentieth of the gain.
+void print_cliff(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve, const Plan& plan) {
+  for (double batch = workload.batch + 1.0; batch <= std::min(1.25 * workload.batch + 1.0, workload.batch + 16.0); batch += 1.0) {
+    const cost::Workload next{batch, workload.context};
+    const auto memory = cost.ledger(next, 2, cost::Kept::both);
+    if (memory && !memory->fits()) return;
+    try {
+      const Plan other = experiment::make_plan(cost, next, curve);
+      const double there = other.points[static_cast<std::size_t>(plan.best)].speedup;
+      if (there > 0.95 * plan.best_point().speedup) continue;
+      fmt::print("at batch {:g} already draft length {} gives {:.4f}: {}\n", batch, plan.best, there,
+                 other.best == 0 ? "none pays there"
+                                 : fmt::format("{} is best there, with {:.4f}", other.best, other.best_point().speedup));
+      return;
+    } catch (const BadInput&) {
+      return;
+    }
+  }
+}
+
+// `head`: of a target's own features; llama.cpp's drafts are whole models.
+void print_flags(const Plan& plan, const config::Value& config, const std::string& draft, bool head) {
   if (plan.best == 0) return;
+  const auto shards = [&](const char* path) {
+    const config::Value* value = config::find_path(config, path);
+    return value != nullptr ? value->text : "1";
+  };
+  const std::string target_shards = shards("cost.target.tensor_parallel");
+  const std::string path = fmt::format("<path of {}>", draft);
   fmt::print("start a server with\n");
-  fmt::print("  vLLM       --speculative-config '{{\"model\": \"{}\", \"num_speculative_tokens\": {}}}'\n", draft, plan.best);
   fmt::print(
-      "  SGLang     --speculative-algorithm STANDALONE --speculative-draft-model-path {} --speculative-num-steps {} "
+      "  vLLM       {}--speculative-config '{{{}\"model\": \"{}\", \"num_speculative_tokens\": {}{}}}'\n",
+      target_shards == "1" ? "" : fmt::format("--tensor-parallel-size {} ", target_shards), head ? "\"method\": \"eagle\", " : "",
+      path, plan.best,
+      target_shards == "1" ? "" : fmt::format(", \"draft_tensor_parallel_size\": {}", shards("cost.draft.tensor_parallel")));
+  fmt::print(
+      "  SGLang     {}--speculative-algorithm {} --speculative-draft-model-path {} --speculative-num-steps {} "
       "--speculative-eagle-topk 1 --speculative-num-draft-tokens {}\n",
-      draft, plan.best, plan.best + 1);
-  fmt::print("  llama.cpp  --model-draft {}.gguf --draft-max {} --draft-min {}\n", draft, plan.best, plan.best);
+      target_shards == "1" ? "" : fmt::format("--tp {} ", target_shards), head ? "EAGLE" : "STANDALONE", path, plan.best,
+      plan.best + 1);
+  // Unsure drafts are not held back: the plan counts on every one.
+  if (!head) fmt::print("  llama.cpp  --model-draft {} --draft-max {} --draft-p-min 0\n", path, plan.best);
 }
 
-// Speedup of the best draft length when the parts of time that `faster` names shrink by a tenth.
-double speedup_with(const PlanPoint& point, bool bandwidth) {
-  const auto scaled = [&](const cost::PassTime& t) {
-    const double reading = t.weights + t.kv + t.launch + t.sampling;
-    return bandwidth ? t.total() - reading * (1.0 - 1.0 / 1.1) : t.total() + 0.1 * t.host;
-  };
-  const double overhead = bandwidth ? point.time.overhead : 1.1 * point.time.overhead;
-  return point.tokens_per_round * scaled(point.time.plain) / (scaled(point.time.draft) + scaled(point.time.verify) + overhead);
+// "llama-3.1-70b (8 bits, 4 GPUs)"
+std::string described(const config::Value& config, const std::string& path) {
+  std::vector<std::string> how;
+  for (const auto& [key, unit] : {std::pair{"weight_bits", "bits"}, {"kv_bits", "bits of KV"}, {"tensor_parallel", "GPUs"}})
+    if (const config::Value* value = config::find_path(config, path + "." + key); value != nullptr && value->text != "1")
+      how.push_back(fmt::format("{} {}", value->text, unit));
+  return spec_name(config, path.c_str()) + (how.empty() ? "" : fmt::format(" ({})", fmt::join(how, ", ")));
 }
 
 std::vector<double> doubling(double from, double to) {
@@ -190,8 +288,8 @@ void report(const experiment::Cell& cell, const Plan& plan, const AcceptanceCurv
   const std::string hardware = spec_name(cell.config, "cost.hardware");
   const std::string draft = spec_name(cell.config, "cost.draft");
   if (!hardware.empty())
-    fmt::print("{} drafted by {} on {}, batch {:g}, context {:g}\n", spec_name(cell.config, "cost.target"), draft, hardware,
-               workload.batch, workload.context);
+    fmt::print("{} drafted by {} on {}, batch {:g}, context {:g}\n", described(cell.config, "cost.target"),
+               described(cell.config, "cost.draft"), hardware, workload.batch, workload.context);
   else
     fmt::print("cost model {}, batch {:g}, context {:g}\n", spec_name(cell.config, "cost.model"), workload.batch,
                workload.context);
@@ -204,7 +302,7 @@ void report(const experiment::Cell& cell, const Plan& plan, const AcceptanceCurv
     fmt::print("\ndo not speculate: no draft length up to {} is faster than plain decoding\n", curve.longest());
   else
     fmt::print("\nbest: draft length {}, speedup {:.4f}\n", plan.best, plan.best_point().speedup);
-  print_margins(plan);
+  print_margins(plan, curve);
   const auto any = experiment::break_even(cost, workload, curve.longest());
   if (plan.best > 0) {
     const auto own = experiment::break_even(cost, workload, curve.longest(), plan.best);
@@ -215,8 +313,7 @@ void report(const experiment::Cell& cell, const Plan& plan, const AcceptanceCurv
     fmt::print("break-even alpha: {}\n", any ? fmt::format("{:.4f} at draft length {}; here {:.4f}", any->alpha,
                                                            any->draft_length, curve.equivalent_alpha(any->draft_length))
                                              : "none: even a draft that is always right loses");
-    const MapCell why = experiment::map_cell(cost, workload, curve.equivalent_alpha(1), curve.longest());
-    fmt::print("reason: {}\n", experiment::to_text(why.regime));
+    fmt::print("reason: {}\n", experiment::to_text(experiment::why_it_loses(cost, workload, curve.longest())));
   }
   if (in_seconds) {
     print_scan(
@@ -231,6 +328,7 @@ void report(const experiment::Cell& cell, const Plan& plan, const AcceptanceCurv
           return cost::Workload{workload.batch, x};
         },
         cost, curve);
+    if (plan.best > 0) print_cliff(cost, workload, curve, plan);
   }
   if (plan.best > 0) {
     const PlanPoint& best = plan.best_point();
@@ -249,18 +347,24 @@ void report(const experiment::Cell& cell, const Plan& plan, const AcceptanceCurv
           const AcceptanceCurve down = experiment::constant_acceptance(alpha - 0.005, plan.best);
           return (up.tokens_per_round[k] - down.tokens_per_round[k]) / 0.01 * best.speedup / best.tokens_per_round;
         }());
-    if (in_seconds)
-      fmt::print(", {:+.4f} with 10 % more bandwidth, {:+.4f} with 10 % more host time", speedup_with(best, true) - best.speedup,
-                 speedup_with(best, false) - best.speedup);
+    const auto changed = [&](const cost::CostModel& other) {
+      const double full = curve.full_rate[static_cast<std::size_t>(plan.best)];
+      return cost::speedup(cost::round_time(other, workload, plan.best, full), best.tokens_per_round) - best.speedup;
+    };
+    if (const auto faster = cost.scaled(1.1, 1.0)) fmt::print(", {:+.4f} with 10 % more bandwidth", changed(*faster));
+    if (const auto slower = cost.scaled(1.0, 1.1)) fmt::print(", {:+.4f} with 10 % more host time", changed(*slower));
     fmt::print("\n");
   }
-  if (const auto memory = cost.ledger(workload, plan.best + 1)) {
+  if (const auto memory = cost.ledger(workload, plan.best + 1, plan.best > 0 ? cost::Kept::both : cost::Kept::target)) {
     fmt::print("memory: {}\n", memory->to_text());
     fmt::print("  largest power-of-two batch at this context: {:g} with the draft, {:g} without\n",
-               experiment::largest_batch(cost, workload.context, std::max(plan.best, 1) + 1),
-               experiment::largest_batch(cost, workload.context, 1));
+               experiment::largest_batch(cost, workload.context, std::max(plan.best, 1) + 1, cost::Kept::both),
+               experiment::largest_batch(cost, workload.context, 1, cost::Kept::target));
   }
-  if (!draft.empty()) print_flags(plan, draft);
+  if (const config::Value* model = config::find_path(cell.config, "cost.draft")) {
+    Diagnostics read_before;
+    print_flags(plan, cell.config, draft, cost::read_model(*model, "draft", read_before).fused_inputs > 0.0);
+  }
 }
 
 std::string plan_csv(const std::vector<std::vector<std::string>>& prefix, const std::vector<std::string>& axes,
@@ -285,36 +389,46 @@ std::string plan_csv(const std::vector<std::vector<std::string>>& prefix, const 
 std::string waterfall_csv(const std::vector<Plan>& plans) {
   std::string text = "cell,draft_length,step,ms,speedup_after\n";
   for (std::size_t i = 0; i < plans.size(); ++i)
-    for (const cost::WaterfallStep& step : cost::waterfall(plans[i].best_point().time, plans[i].best_point().tokens_per_round))
-      text += fmt::format("{},{},{},{},{}\n", i, plans[i].best, step.name, experiment::real_text(1e3 * step.seconds),
-                          experiment::real_text(step.after));
+    text += experiment::waterfall_lines(fmt::format("{},{}", i, plans[i].best), plans[i].best_point().time,
+                                        plans[i].best_point().tokens_per_round);
   return text;
 }
 
 std::string map_csv(const std::vector<MapCell>& cells) {
-  std::string text = "batch,context,alpha,fits,best_draft_length,speedup,break_even_alpha,regime\n";
+  std::string text = "batch,context,alpha,best_draft_length,speedup,break_even_alpha,regime\n";
   for (const MapCell& cell : cells) {
-    if (cell.fits)
-      text += fmt::format(
-          "{:g},{:g},{:g},1,{},{},{},{}\n", cell.batch, cell.context, cell.alpha, cell.best, experiment::real_text(cell.speedup),
-          cell.break_even_alpha <= 1.0 ? experiment::real_text(cell.break_even_alpha) : "", experiment::to_text(cell.regime));
+    text += fmt::format("{:g},{:g},{:g},", cell.batch, cell.context, cell.alpha);
+    if (cell.known())
+      text += fmt::format("{},{},{},", cell.best, experiment::real_text(cell.speedup),
+                          cell.break_even_alpha <= 1.0 ? experiment::real_text(cell.break_even_alpha) : "");
     else
-      text += fmt::format("{:g},{:g},{:g},0,,,,\n", cell.batch, cell.context, cell.alpha);
+      text += ",,,";
+    text += fmt::format("{}\n", experiment::to_text(cell.regime));
   }
   return text;
+}
+
+// A plan replaces a plan; the results of a run stay.
+void guard_plan(const std::string& out) {
+  const std::string path = out + "/manifest.yaml";
+  std::error_code ignored;
+  if (out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
+  if (std::filesystem::is_regular_file(path, ignored) && !experiment::read_manifest(path).identity.empty())
+    throw BadInput({out, 0, 0}, "holds the results of a run, allowed: another --out");
 }
 
 }  // namespace
 
 int plan_command(const std::vector<std::string>& arguments) {
-  po::options_description description("options");
+  po::options_description description;
   const auto text = [] { return po::value<std::string>(); };
   description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
                             "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
       "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
       "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model")(
       "batch", text(), "sequences decoded together")("context", text(), "tokens cached by each")(
-      "tensor-parallel", text(), "GPUs that share the target")("engine", text(), "bare, vllm or eager")(
+      "tensor-parallel", text(), "GPUs that share the target")("weight-bits", text(), "of a weight of the target's layers")(
+      "kv-bits", text(), "of the target's cached keys and values")("engine", text(), "bare, vllm or eager")(
       "alpha", text(), "acceptance: the same at every position")(
       "position-rates", text(), "acceptance: by position, of all rounds, as vLLM logs it (0.7,0.45,0.3)")(
       "conditional-rates", text(), "acceptance: by position, given that it is reached (0.7,0.64,0.67)")(
@@ -329,16 +443,18 @@ int plan_command(const std::vector<std::string>& arguments) {
              "--batch 8\n"
              "  specsim plan --hardware a100-80gb-sxm --target llama-2-7b --draft llama-68m --position-rates 0.7,0.45,0.31 --out "
              "build/plan\n"
-             "  specsim plan configs/plan/h100_8b.yaml --batch 32 --context 8192\n"
+             "  specsim plan configs/examples/h100_8b.yaml --batch 8 --context 8192\n"
              "  specsim plan --trace accepted.jsonl --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b\n"
              "  scripts/plot_plan.py build/plan\n",
              values))
     return 0;
   const Options options(values);
-  const int longest = static_cast<int>(read_number(options.text("longest"), "--longest", 1, kMaxDraftLength));
+  const int longest = read_integer(options.text("longest"), "--longest", 1, kMaxDraftLength);
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-  if (options.has("threads")) threads = static_cast<unsigned>(read_number(options.text("threads"), "--threads", 1, 1024));
+  if (options.has("threads")) threads = static_cast<unsigned>(read_integer(options.text("threads"), "--threads", 1, 1024));
 
+  const auto rounds_asked =
+      options.has("rounds") ? static_cast<std::uint64_t>(read_number(options.text("rounds"), "--rounds", 1000, 1e12)) : 0;
   AcceptanceCurve stated;
   const bool is_stated = stated_acceptance(options, longest, stated);
   const std::vector<std::string> files = options.texts("config");
@@ -348,22 +464,7 @@ int plan_command(const std::vector<std::string>& arguments) {
         "specsim plan needs a config, whose laws say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
         "--mean-acceptance-length, --trace; specsim plan --help shows examples");
 
-  std::vector<std::string> sets = options.texts("set");
-  for (const auto& [option, path] : std::vector<std::pair<const char*, const char*>>{{"hardware", "cost.hardware"},
-                                                                                     {"target", "cost.target"},
-                                                                                     {"draft", "cost.draft"},
-                                                                                     {"engine", "cost.engine"},
-                                                                                     {"batch", "workload.batch"},
-                                                                                     {"context", "workload.context"}})
-    if (options.has(option)) sets.push_back(fmt::format("{}={}", path, options.text(option)));
-  if (options.has("tensor-parallel")) {
-    const int shards = static_cast<int>(read_number(options.text("tensor-parallel"), "--tensor-parallel", 1, 64));
-    if (!files.empty() && !options.has("target"))
-      throw BadInput({"--tensor-parallel", 0, 0},
-                     "given with a config but without --target, allowed: with it, or cost.target.tensor_parallel");
-    const std::string target = options.has("target") ? options.text("target") : "llama-3.1-8b";
-    sets.push_back(fmt::format("cost.target={{preset: {}, tensor_parallel: {}}}", target, shards));
-  }
+  std::vector<std::string> sets = named_sets(options, files.empty());
   sets.emplace_back("decode.drafter.draft_length=1");  // the plan looks for it itself, whatever the config sweeps
   std::vector<experiment::Experiment> experiments;
   if (files.empty()) {
@@ -379,6 +480,15 @@ int plan_command(const std::vector<std::string>& arguments) {
   for (const experiment::Experiment& one : experiments)
     for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
 
+  for (const experiment::Cell* cell : cells) {
+    const config::Value* kind = config::find_path(cell->config, "placement.kind");
+    if (kind != nullptr && kind->text != "serial")
+      throw BadInput(kind->where, fmt::format("placement {}, allowed: serial or none, which is what a plan prices; specsim run "
+                                              "compares placements",
+                                              config::quote_for_message(kind->text)));
+  }
+  const std::string out = options.has("out") ? options.text("out") : "";
+  if (options.has("out")) guard_plan(out);
   print_warnings(cells);
   const bool single = cells.size() == 1;
   std::vector<Plan> plans;
@@ -387,9 +497,7 @@ int plan_command(const std::vector<std::string>& arguments) {
   for (const experiment::Cell* cell : cells) {
     AcceptanceCurve curve = stated;
     if (!is_stated) {
-      const auto rounds = options.has("rounds")
-                              ? static_cast<std::uint64_t>(read_number(options.text("rounds"), "--rounds", 1000, 1e12))
-                              : std::min(cell->rounds, kDefaultRounds);
+      const std::uint64_t rounds = rounds_asked > 0 ? rounds_asked : std::min(cell->rounds, kDefaultRounds);
       if (!single) curve = experiment::predicted_acceptance(*cell, longest);
       if (single || curve.tokens_per_round.empty()) curve = experiment::simulated_acceptance(*cell, longest, rounds);
     }
@@ -407,8 +515,7 @@ int plan_command(const std::vector<std::string>& arguments) {
   for (const experiment::Cell* cell : cells) {
     std::vector<std::string> own(axes.size());
     for (const auto& [path, value] : cell->axes)
-      own[static_cast<std::size_t>(std::find(axes.begin(), axes.end(), path) - axes.begin())] =
-          value.find_first_of(",\"") == std::string::npos ? value : "\"" + value + "\"";
+      own[static_cast<std::size_t>(std::find(axes.begin(), axes.end(), path) - axes.begin())] = experiment::csv_text(value);
     prefix.push_back(std::move(own));
   }
   if (single) {
@@ -422,7 +529,6 @@ int plan_command(const std::vector<std::string>& arguments) {
     if (plans.size() > kShown) fmt::print("  ... and {} more, in plan.csv with --out\n", plans.size() - kShown);
   }
   if (options.has("out")) {
-    const std::string out = options.text("out");
     make_directories(out);
     write_whole_file(out + "/plan.csv", plan_csv(prefix, axes, plans));
     write_whole_file(out + "/waterfall.csv", waterfall_csv(plans));
@@ -433,6 +539,9 @@ int plan_command(const std::vector<std::string>& arguments) {
       write_whole_file(out + "/map.csv", map_csv(experiment::make_map(*cells[0]->cost, doubling(1, 512), doubling(512, 131072),
                                                                       alphas, longest, threads)));
       files_written += ", map.csv";
+    } else {
+      std::error_code none;
+      std::filesystem::remove(out + "/map.csv", none);  // of another plan
     }
     experiment::Manifest manifest;
     manifest.command = command_line();

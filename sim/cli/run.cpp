@@ -59,7 +59,7 @@ std::string bytes_text(std::size_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-void remove_journal(const std::string& path) {
+void remove_file(const std::string& path) {
   std::error_code error;
   std::filesystem::remove(path, error);
   if (error) throw IoError(path + ": cannot be removed: " + error.message());
@@ -151,7 +151,8 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   po::options_description options;
   options.add_options()("set", po::value<std::vector<std::string>>()->composing(),
                         "path=value: override the configs, e.g. --set rounds=1e5")(
-      "out", po::value<std::string>(), "directory for data.csv, counts.csv and manifest.yaml")(
+      "out", po::value<std::string>(),
+      "directory for data.csv, counts.csv, manifest.yaml and, where the cost is in seconds, waterfall.csv")(
       "threads",
       po::value<std::string>()->default_value(std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads))),
       "worker threads; results do not depend on them")("seed", po::value<std::string>(), "instead of the configs' seed")(
@@ -218,7 +219,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     run.resume = values.count("resume") > 0;
     run.identity = fmt::format("{} {}/{}", experiment::identity(experiments), run.shard.index, run.shard.of);
     if (values.count("force") > 0)
-      remove_journal(run.journal);
+      remove_file(run.journal);
     else
       guard_finished(out, run.identity, run.resume);
     std::error_code ignored;
@@ -233,10 +234,11 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   try {
     result = experiment::run_cells(cells, run);
   } catch (const BadInput&) {  // a law that cannot be drawn: there is nothing to go on with
-    if (!out.empty() && !resumable) remove_journal(run.journal);
+    if (!out.empty() && !resumable) remove_file(run.journal);
     throw;
   }
   progress.finish();
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);  // the journal has everything from here on
   if (!result.finished) {
     fmt::print(
         stderr, "stopped before the end; {}\n",
@@ -284,13 +286,19 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
       manifest.configs.push_back(config::to_flow_text(one.config));
     }
     manifest.wall_seconds = wall_clock() - started;
+    const std::string waterfall = whole ? experiment::waterfall_csv(rows) : "";
+    if (!waterfall.empty())
+      write_whole_file(out + "/waterfall.csv", waterfall);
+    else
+      remove_file(out + "/waterfall.csv");  // of another run, with --force
     if (whole) write_whole_file(out + "/data.csv", experiment::data_csv(rows));
     write_whole_file(out + "/counts.csv", experiment::counts_csv(rows));
     write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
-    remove_journal(run.journal);
+    remove_file(run.journal);
     fmt::print(
-        "wrote {}/{}\n", out,
-        whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)");
+        "wrote {}/{}{}\n", out,
+        whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)",
+        waterfall.empty() ? "" : ", waterfall.csv");
   }
   if (!trace.empty()) {
     experiment::write_trace(*cells.front(), trace);

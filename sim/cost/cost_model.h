@@ -30,9 +30,13 @@ class CostModel {
   // False: times count in target passes over one token, and only ratios of them mean anything.
   [[nodiscard]] virtual bool in_seconds() const { return true; }
   // What must lie in memory for `look_ahead` new tokens per sequence; empty where the model does not know sizes.
-  [[nodiscard]] virtual std::optional<Ledger> ledger(const Workload& workload, int look_ahead) const;
-  // The same with the target on twice as many GPUs, tensor parallel; nullptr where the model cannot price that.
+  [[nodiscard]] virtual std::optional<Ledger> ledger(const Workload& workload, int look_ahead, Kept kept) const;
+  // The same with the target on the draft's GPUs as well, tensor parallel; nullptr where the model cannot price that or the two
+  // are not on equally many.
   [[nodiscard]] virtual std::unique_ptr<CostModel> on_twice_the_gpus() const { return nullptr; }
+  // The same with memory of so many times the bandwidth, and so many times the engine's host time; nullptr where the model
+  // knows neither.
+  [[nodiscard]] virtual std::unique_ptr<CostModel> scaled(double /*bandwidth*/, double /*host*/) const { return nullptr; }
   // What a user should know before trusting the model: unverified figures, kept dips.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
 };

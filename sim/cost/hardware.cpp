@@ -96,7 +96,8 @@ const std::vector<Parameter>& hardware_parameters() {
       figure("multiprocessors", {}, "streaming multiprocessors, compute units or cores"),
       figure("l2_mb", "", "last-level cache"),
       figure("link_gb_per_s", "32", "to a peer GPU, one direction"),
-      figure("link_latency_us", "10", "of a message to a peer"),
+      figure("link_latency_us", "10", "of an all-reduce of a few bytes, launched by the host"),
+      figure("graph_link_latency_us", "", "of one in a captured graph; link_latency_us where not given"),
       {"calibration", Type::value, "{}", "what measurements say of its matrix products", {}, {}}};
   return parameters;
 }
@@ -104,6 +105,7 @@ const std::vector<Parameter>& hardware_parameters() {
 const std::vector<Parameter>& calibration_parameters() {
   static const std::vector<Parameter> parameters = {
       {"source", Type::text, "", "what it was fitted to", {}, {}},
+      {"fitted_on", Type::text, "", "another GPU, whose measurements these are", {}, {}},
       {"memory_efficiency",
        Type::number,
        "0.9",
@@ -170,7 +172,9 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.multiprocessors = a.number("multiprocessors");
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
   hardware.link_latency = 1e-6 * a.number("link_latency_us");
+  hardware.graph_link_latency = a.has("graph_link_latency_us") ? 1e-6 * a.number("graph_link_latency_us") : hardware.link_latency;
   hardware.unverified = a.boolean("unverified");
+  if (c.has("fitted_on")) hardware.fitted_on = c.text("fitted_on");
   Calibration& own = hardware.calibration;
   own.memory_efficiency = c.number("memory_efficiency");
   own.feed_tb_per_s = c.number("feed_tb_per_s");

@@ -27,9 +27,11 @@ struct Hardware {
   double bandwidth = 0.0;  // bytes per second
   double flops = 0.0;      // dense bf16 operations per second
   double multiprocessors = 1.0;
-  double link_bandwidth = 0.0;  // bytes per second, one direction, to a peer
-  double link_latency = 0.0;    // seconds
+  double link_bandwidth = 0.0;      // bytes per second, one direction, to a peer
+  double link_latency = 0.0;        // seconds, of an all-reduce that is launched
+  double graph_link_latency = 0.0;  // of one in a captured graph
   Calibration calibration;
+  std::string fitted_on;  // another GPU whose measurements the calibration is from; empty: its own
   bool unverified = false;
 };
 

@@ -20,7 +20,8 @@ std::string Ledger::to_text() const {
   std::string text;
   for (const LedgerLine& line : lines)
     text += fmt::format("{}{} {:.2f} GiB", text.empty() ? "" : ", ", line.what, line.bytes / kGib);
-  return fmt::format("{}: {:.2f} of {:.2f} GiB", text, needed_bytes() / kGib, available_bytes / kGib);
+  return fmt::format("{}: {:.2f} of {:.2f} GiB{}", text, needed_bytes() / kGib, available_bytes / kGib,
+                     gpus > 1.0 ? fmt::format(" on the fullest of {:g} GPUs", gpus) : "");
 }
 
 }  // namespace specsim::cost

@@ -1,10 +1,13 @@
-// What decoding keeps in GPU memory.
+// What decoding keeps in the memory of the fullest GPU.
 #pragma once
 
 #include <string>
 #include <vector>
 
 namespace specsim::cost {
+
+// Which models lie in the memory that is looked at.
+enum class Kept { both, target, draft };
 
 struct LedgerLine {
   std::string what;
@@ -13,11 +16,12 @@ struct LedgerLine {
 
 struct Ledger {
   std::vector<LedgerLine> lines;
-  double available_bytes = 0.0;  // of all GPUs that share the work, after what the runtime keeps for itself
+  double available_bytes = 0.0;  // of one GPU, after what the runtime keeps for itself
+  double gpus = 1.0;             // that share the work
 
   [[nodiscard]] double needed_bytes() const;
   [[nodiscard]] bool fits() const { return needed_bytes() <= available_bytes; }
-  // "target weights 14.96 GiB, ...: 17.2 of 72.0 GiB"
+  // "target weights 14.96 GiB, ...: 17.2 of 72.0 GiB", "... on the fullest of 4 GPUs"
   [[nodiscard]] std::string to_text() const;
 };
 

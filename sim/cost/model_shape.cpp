@@ -44,6 +44,10 @@ double ModelShape::total_parameters() const { return layer_parameters() + (tied_
 
 double ModelShape::own_parameters() const { return shares_lm_head ? layer_parameters() : total_parameters(); }
 
+double ModelShape::weight_bytes() const {
+  return (layer_parameters() * weight_bits + (own_parameters() - layer_parameters()) * head_bits) / 8.0;
+}
+
 double expected_experts(double experts, double per_token, double tokens) {
   if (tokens <= 0.0) return 0.0;  // also where every token takes every expert: 0 times log 0
   return experts * -std::expm1(tokens * std::log1p(-std::min(per_token / experts, 1.0)));
@@ -71,6 +75,12 @@ const std::vector<Parameter>& model_parameters() {
       count("fused_inputs", "0", "hidden vectors that an EAGLE head joins; 0: none", 0),
       {"shares_lm_head", Type::boolean, "false", "embeddings and LM head are the target's", {}, {}},
       {"weight_bits", Type::number, "16", "of a weight", config::between(1, 32), {}},
+      {"head_bits",
+       Type::number,
+       "",
+       "of a weight of LM head and embeddings; 16, or weight_bits if that is more, where not given",
+       config::between(1, 32),
+       {}},
       {"kv_bits", Type::number, "16", "of a cached key or value", config::between(1, 32), {}},
       count("kv_window", "0", "newest cached tokens that attention reads and keeps; 0: all", 0),
       {"tensor_parallel", Type::integer, "1", "GPUs that share every layer", config::between(1, 64), {}}};
@@ -101,6 +111,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   shape.fused_inputs = integer("fused_inputs");
   shape.shares_lm_head = a.boolean("shares_lm_head");
   shape.weight_bits = a.number("weight_bits");
+  shape.head_bits = a.has("head_bits") ? a.number("head_bits") : std::max(16.0, shape.weight_bits);
   shape.kv_bits = a.number("kv_bits");
   shape.kv_window = integer("kv_window");
   shape.tensor_parallel = integer("tensor_parallel");

@@ -33,6 +33,7 @@ struct ModelShape {
   bool shares_lm_head = false;  // and embeddings, with the target: no bytes of its own, the same time
   // How it is run.
   double weight_bits = 16.0;
+  double head_bits = 16.0;  // of LM head and embeddings, which quantised checkpoints usually leave alone
   double kv_bits = 16.0;
   double kv_window = 0.0;  // newest cached tokens that attention reads; 0: all
   double tensor_parallel = 1.0;
@@ -45,7 +46,7 @@ struct ModelShape {
   [[nodiscard]] double layer_parameters() const;
   [[nodiscard]] double total_parameters() const;
   [[nodiscard]] double own_parameters() const;  // total less what it shares with the target
-  [[nodiscard]] double weight_bytes() const { return own_parameters() * weight_bits / 8.0; }
+  [[nodiscard]] double weight_bytes() const;    // of the same
   // Bytes of keys and values per cached token.
   [[nodiscard]] double kv_bytes_per_token() const { return 2.0 * layers * kv_heads * head_dim * kv_bits / 8.0; }
 };

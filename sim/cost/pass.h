@@ -6,7 +6,7 @@ namespace specsim::cost {
 enum class Role { target, draft };
 
 // A pass over a batch of sequences that each bring `tokens` new tokens onto `context` cached ones. Means over the batch where
-// its sequences differ: every term below is linear in them.
+// its sequences differ; rows of a pass are whole, rounded up where a model counts them.
 struct Pass {
   double batch = 1.0;
   double tokens = 1.0;   // per sequence: 1 in plain decoding, draft_length + 1 in verification, the prompt in prefill
@@ -25,14 +25,15 @@ struct PassTime {
   double sampling = 0.0;       // logits to tokens
 
   [[nodiscard]] double total() const { return weights + compute + kv + communication + launch + host + sampling; }
-  PassTime& operator+=(const PassTime& other) {
-    weights += other.weights;
-    compute += other.compute;
-    kv += other.kv;
-    communication += other.communication;
-    launch += other.launch;
-    host += other.host;
-    sampling += other.sampling;
+  PassTime& operator+=(const PassTime& other) { return add(1.0, other); }
+  PassTime& add(double times, const PassTime& other) {
+    weights += times * other.weights;
+    compute += times * other.compute;
+    kv += times * other.kv;
+    communication += times * other.communication;
+    launch += times * other.launch;
+    host += times * other.host;
+    sampling += times * other.sampling;
     return *this;
   }
 };

@@ -18,15 +18,28 @@ std::vector<std::string> aliases_of(const Value& preset) {
   return aliases;
 }
 
+// Kind and name or alias of every preset, in order; parsed once.
+const std::vector<std::pair<std::pair<std::string, std::string>, Value>>& parsed_presets() {
+  static const auto all = [] {
+    std::vector<std::pair<std::pair<std::string, std::string>, Value>> list;
+    for (const Preset& preset : presets()) {
+      Diagnostics diagnostics;
+      const Value value = config::parse_text(preset.text, preset.path, diagnostics);
+      diagnostics.throw_if_any();
+      list.push_back({{preset.kind, preset.name}, value});
+      for (const std::string& alias : aliases_of(value)) list.push_back({{preset.kind, alias}, value});
+    }
+    return list;
+  }();
+  return all;
+}
+
 Value find_preset(const std::string& kind, const Value& name, Diagnostics& diagnostics) {
   std::vector<std::string> names;
-  for (const Preset& preset : presets()) {
-    if (preset.kind != kind) continue;
-    names.emplace_back(preset.name);
-    Value value = config::parse_text(preset.text, preset.path, diagnostics);
-    const std::vector<std::string> aliases = aliases_of(value);
-    if (preset.name == name.text || std::find(aliases.begin(), aliases.end(), name.text) != aliases.end()) return value;
-    names.insert(names.end(), aliases.begin(), aliases.end());
+  for (const auto& [of, value] : parsed_presets()) {
+    if (of.first != kind) continue;
+    if (of.second == name.text) return value;
+    names.push_back(of.second);
   }
   const std::string near = nearest_name(name.text, names);
   diagnostics.add(

@@ -24,20 +24,23 @@ struct Engine {
   const char* name;
   const char* source;
   double host_us;            // of every target pass
-  double host_us_per_layer;  // of every pass that no graph was captured for, on top of what the GPU takes
+  double host_us_per_layer;  // a pass that no graph was captured for takes at least this times its layers
   double draft_floor_us;     // a draft pass takes at least this
   double round_us;           // of a speculative round beyond its passes
   double eager_floor_us;     // a pass that no graph was captured for takes at least this
   bool graphs;
 };
 
-// eager: what Llama-2-7B takes in transformers on an A100 beyond its GPU work (24.2 - 15 ms over 32 layers) and what a draft of
-// 2 layers takes (0.5 ms) agree on about 0.27 ms a layer.
-constexpr std::array<Engine, 3> kEngines = {
+// eager: launches run ahead of the GPU, so the host's time is a floor, not a term. Llama-2-7B in transformers on an A100 takes
+// 24.2 ms a token over 32 layers, three times its GPU work.
+constexpr std::array<Engine, 4> kEngines = {
     {{"bare", "nothing but the GPU's own work, no rows of padding: a lower bound", 0, 0, 0, 0, 0, false},
-     {"vllm", "host 1.207 ms a step: SpecDecode-Bench's fit on an H100; 0.5 ms a pass of a 2-layer draft: Sequoia on an A100",
-      1207, 0, 500, 0, 6000, true},
-     {"eager", "transformers without graphs: 0.27 ms a layer, from Sequoia's times on an A100", 0, 270, 0, 0, 0, false}}};
+     {"graphs", "captured graphs and no server around them; 0.5 ms a pass of a 2-layer draft: Sequoia on an A100", 0, 0, 500, 0,
+      6000, true},
+     {"vllm", "SpecDecode-Bench's fit on an H100: host 1.207 ms a step, 2.135 ms for 3 passes of an EAGLE head", 1207, 0, 712, 0,
+      6000, true},
+     {"eager", "transformers without graphs: at least 0.756 ms a layer, Sequoia's 24.2 ms over 32 on an A100", 0, 756, 0, 0, 0,
+      false}}};
 
 // Rows that engines capture graphs for; a pass is padded up to the next one.
 double captured_rows(double rows, double largest) {
@@ -64,7 +67,7 @@ class RooflineCost final : public CostModel {
     const double captured = engine_.graphs ? captured_rows(wanted, largest_graph_) : 0.0;
     const double rows = captured > 0.0 ? captured : wanted;
     const double logit_rows = std::ceil(pass.batch * pass.logits - 1e-9);
-    const Products& products = products_of(role, rows, logit_rows);
+    const Products& products = products_of(role, rows, wanted, logit_rows);
     PassTime time;
     time.weights = products.streaming;
     time.compute = products.total - products.streaming;
@@ -79,49 +82,76 @@ class RooflineCost final : public CostModel {
               1e-6 * model.layers * c.attention_us;
     if (shards > 1.0) {
       const double bytes = rows * model.hidden * kActivationBytes * 2.0 * (shards - 1.0) / shards;
-      time.communication = 2.0 * model.layers * (hardware_.link_latency + bytes / hardware_.link_bandwidth);
+      const double latency = captured > 0.0 || !launched() ? hardware_.graph_link_latency : hardware_.link_latency;
+      time.communication = 2.0 * model.layers * (latency + bytes / hardware_.link_bandwidth);
     }
     const double elementwise_bytes = kElementwisePasses * rows * model.hidden * kActivationBytes;
     time.launch = model.layers * (1e-6 * c.elementwise_us + elementwise_bytes / (hardware_.bandwidth * c.memory_efficiency));
     time.sampling = kLogitPasses * logit_rows * model.vocab * kLogitBytes / (hardware_.bandwidth * c.memory_efficiency);
     if (role == Role::target) time.host = 1e-6 * engine_.host_us;
-    if (captured == 0.0) time.host += 1e-6 * engine_.host_us_per_layer * model.layers;
-    const double floor =
-        1e-6 * std::max(role == Role::draft ? engine_.draft_floor_us : 0.0, captured > 0.0 ? 0.0 : engine_.eager_floor_us);
+    const double draft_floor_us = role == Role::draft ? engine_.draft_floor_us : 0.0;
+    const double eager_us = captured > 0.0 ? 0.0 : std::max(engine_.eager_floor_us, engine_.host_us_per_layer * model.layers);
+    const double floor = 1e-6 * std::max(draft_floor_us, eager_us);
     time.host += std::max(0.0, floor - time.total());
     return time;
   }
   [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-6 * engine_.round_us; }
 
-  [[nodiscard]] std::optional<Ledger> ledger(const Workload& workload, int look_ahead) const override {
+  [[nodiscard]] std::optional<Ledger> ledger(const Workload& workload, int look_ahead, Kept kept) const override {
     const auto cached = [&](const ModelShape& model) {
       const double tokens = workload.context + look_ahead;
-      const double copies = model.tensor_parallel / kv_shards(model);
-      return copies * model.kv_bytes_per_token() * workload.batch *
+      return model.kv_bytes_per_token() / kv_shards(model) * workload.batch *
              (model.kv_window > 0.0 ? std::min(model.kv_window, tokens) : tokens);
     };
+    const auto weights = [](const ModelShape& model) { return model.weight_bytes() / model.tensor_parallel; };
     Ledger ledger;
-    ledger.lines = {{"target weights", target_.weight_bytes()}, {"target KV", cached(target_)}};
-    if (look_ahead > 1) {  // plain decoding needs no draft
-      ledger.lines.push_back({"draft weights", draft_.weight_bytes()});
-      ledger.lines.push_back({"draft KV", cached(draft_)});
-    }
-    ledger.available_bytes = hardware_.memory_bytes * memory_share_ * target_.tensor_parallel;
+    const auto keep = [&](const char* what, const ModelShape& model) {
+      ledger.lines.push_back({fmt::format("{} weights", what), weights(model)});
+      ledger.lines.push_back({fmt::format("{} KV", what), cached(model)});
+    };
+    if (kept != Kept::draft) keep("target", target_);
+    if (kept != Kept::target) keep("draft", draft_);
+    ledger.available_bytes = hardware_.memory_bytes * memory_share_;
+    ledger.gpus = kept == Kept::draft ? draft_.tensor_parallel : target_.tensor_parallel;
     return ledger;
   }
 
   [[nodiscard]] std::unique_ptr<CostModel> on_twice_the_gpus() const override {
     ModelShape target = target_;
     target.tensor_parallel *= 2.0;
+    if (draft_.tensor_parallel != target_.tensor_parallel || std::fmod(target.heads, target.tensor_parallel) != 0.0)
+      return nullptr;
     return std::make_unique<RooflineCost>(hardware_, std::move(target), draft_, engine_, largest_graph_, memory_share_,
+                                          quantized_efficiency_);
+  }
+
+  [[nodiscard]] std::unique_ptr<CostModel> scaled(double bandwidth, double host) const override {
+    Hardware hardware = hardware_;
+    hardware.bandwidth *= bandwidth;
+    Engine engine = engine_;
+    for (double* time :
+         {&engine.host_us, &engine.host_us_per_layer, &engine.draft_floor_us, &engine.round_us, &engine.eager_floor_us})
+      *time *= host;
+    return std::make_unique<RooflineCost>(std::move(hardware), target_, draft_, engine, largest_graph_, memory_share_,
                                           quantized_efficiency_);
   }
 
   [[nodiscard]] std::vector<std::string> warnings() const override {
     std::vector<std::string> list;
     if (hardware_.unverified) list.push_back(hardware_.name + ": its figures are from memory, nobody has checked them");
-    for (const ModelShape* model : {&target_, &draft_})
+    if (!hardware_.fitted_on.empty())
+      list.push_back(fmt::format("{}: priced with what was measured on {}", hardware_.name, hardware_.fitted_on));
+    for (const ModelShape* model : {&target_, &draft_}) {
       if (model->unverified) list.push_back(model->name + ": its shape is from memory, nobody has checked it");
+      if (model->weight_bits < 16.0)
+        list.push_back(fmt::format(
+            "{}: {:g} bits are read, arithmetic is priced at 16: kernels that quantise activations as well are faster "
+            "at many rows",
+            model->name, model->weight_bits));
+    }
+    if (draft_.fused_inputs > 0.0 && draft_.hidden != target_.hidden)
+      list.push_back(fmt::format("the head {} is {:g} wide, the target {} whose features it reads {:g}", draft_.name,
+                                 draft_.hidden, target_.name, target_.hidden));
     if (draft_.total_parameters() > target_.total_parameters())
       list.push_back(fmt::format("the draft ({}, {:.2f}B) is larger than the target ({}, {:.2f}B)", draft_.name,
                                  1e-9 * draft_.total_parameters(), target_.name, 1e-9 * target_.total_parameters()));
@@ -139,23 +169,22 @@ class RooflineCost final : public CostModel {
   // GPUs that cut the cache between them: a key and value head is not cut, where there are fewer each GPU keeps a copy.
   static double kv_shards(const ModelShape& model) { return std::min(model.tensor_parallel, model.kv_heads); }
 
-  // Experts of a layer that a pass over so many rows reads.
-  static double active_experts(const ModelShape& model, double rows) {
-    return std::max(1.0, std::round(expected_experts(model.experts, model.experts_per_token, rows)));
-  }
+  // Launched one by one by a host that is waited for.
+  [[nodiscard]] bool launched() const { return engine_.host_us_per_layer > 0.0; }
 
   [[nodiscard]] double products_seconds(const ModelShape& model, double rows, double logit_rows, double active) const {
-    const double bytes = model.weight_bits / 8.0;
     // Kernels for fewer than 16 bits do not reach the bandwidth of plain ones.
-    const double usual = model.weight_bits >= 8.0 ? 0.77 : 0.62;
-    const double efficiency = model.weight_bits >= 16.0 ? 1.0 : quantized_efficiency_ > 0.0 ? quantized_efficiency_ : usual;
-    const double reading = bytes / efficiency;
+    const auto reading = [&](double bits) {
+      const double usual = bits >= 8.0 ? 0.77 : 0.62;
+      return bits / 8.0 / (bits >= 16.0 ? 1.0 : quantized_efficiency_ > 0.0 ? quantized_efficiency_ : usual);
+    };
     const double shards = model.tensor_parallel;
     const auto one = [&](const Product& product, double n, double groups) {
       // The first product of a pair is cut by columns, the second by rows.
       const bool by_columns = product.name == "qkv" || product.name == "up" || product.name == "lm_head";
       return product_seconds(hardware_, n, by_columns ? product.inner : product.inner / shards,
-                             by_columns ? product.outer / shards : product.outer, reading, groups);
+                             by_columns ? product.outer / shards : product.outer,
+                             reading(product.name == "lm_head" ? model.head_bits : model.weight_bits), groups);
     };
     double layer = 0.0;
     for (Product product : model.products()) {
@@ -172,14 +201,22 @@ class RooflineCost final : public CostModel {
   }
 
   // Kept: batches and draft lengths repeat, contexts do not matter here.
-  const Products& products_of(Role role, double rows, double logit_rows) const {
+  // `tokens` of the rows choose experts; the rest is padding.
+  const Products& products_of(Role role, double rows, double tokens, double logit_rows) const {
     const std::lock_guard lock(mutex_);
-    const auto [at, fresh] = kept_[static_cast<std::size_t>(role)].try_emplace({rows, logit_rows});
+    const auto [at, fresh] = kept_[static_cast<std::size_t>(role)].try_emplace({rows, tokens, logit_rows});
     if (fresh) {
       const ModelShape& model = role == Role::target ? target_ : draft_;
-      const double active = model.experts > 0.0 ? active_experts(model, rows) : 0.0;
-      at->second.total = products_seconds(model, rows, logit_rows, active);
-      at->second.streaming = std::min(at->second.total, products_seconds(model, 1.0, std::min(1.0, logit_rows), active));
+      // Experts of a layer that the pass reads: between whole numbers of them, for products come in whole ones.
+      const double active =
+          model.experts > 0.0 ? std::max(1.0, expected_experts(model.experts, model.experts_per_token, tokens)) : 0.0;
+      const double fewer = std::floor(active);
+      const auto between = [&](double n, double logits) {
+        const double low = products_seconds(model, n, logits, fewer);
+        return active == fewer ? low : low + (active - fewer) * (products_seconds(model, n, logits, fewer + 1.0) - low);
+      };
+      at->second.total = between(rows, logit_rows);
+      at->second.streaming = std::min(at->second.total, between(1.0, std::min(1.0, logit_rows)));
     }
     return at->second;
   }
@@ -192,7 +229,7 @@ class RooflineCost final : public CostModel {
   double memory_share_;
   double quantized_efficiency_;
   mutable std::mutex mutex_;
-  mutable std::array<std::map<std::pair<double, double>, Products>, 2> kept_;
+  mutable std::array<std::map<std::array<double, 3>, Products>, 2> kept_;
 };
 
 std::vector<std::string> engine_names() {
@@ -228,11 +265,11 @@ CostEntry roofline_cost() {
         {"engine",
          config::Type::text,
          "vllm",
-         "what host and launches add: bare nothing, vllm captured graphs and host time, eager a time per layer",
+         "what host and launches add: bare nothing, graphs captured ones, vllm host time as well, eager a floor per layer",
          {},
          engine_names()},
         microseconds("host_us", "of a target pass, in place of the engine's"),
-       microseconds("host_us_per_layer", "of a pass without a graph, in place of the engine's"),
+        microseconds("host_us_per_layer", "least time of a pass without a graph, per layer, in place of the engine's"),
         microseconds("draft_floor_us", "least time of a draft pass, in place of the engine's"),
         microseconds("round_us", "of a speculative round beyond its passes, in place of the engine's"),
         microseconds("eager_floor_us", "least time of a pass without a graph, in place of the engine's"),

@@ -2,9 +2,14 @@
 
 #include "sim/base/check.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace specsim::cost {
 
-std::optional<Ledger> CostModel::ledger(const Workload& /*workload*/, int /*look_ahead*/) const { return std::nullopt; }
+std::optional<Ledger> CostModel::ledger(const Workload& /*workload*/, int /*look_ahead*/, Kept /*kept*/) const {
+  return std::nullopt;
+}
 
 RoundTime round_time(const CostModel& model, const Workload& workload, int draft_length, double full_rate) {
   SPECSIM_CHECK(draft_length >= 0 && full_rate >= 0.0 && full_rate <= 1.0, "draft_length {}, full_rate {}", draft_length,
@@ -15,11 +20,14 @@ RoundTime round_time(const CostModel& model, const Workload& workload, int draft
     time.verify = time.plain;
     return time;
   }
-  for (int i = 0; i < draft_length; ++i) {
-    const double extra = i == 0 ? full_rate : 0.0;
-    const PassTime pass = model.draft_pass(workload, i, extra);
-    if (extra > 0.0) time.catch_up = pass.total() - model.draft_pass(workload, i, 0.0).total();
-    time.draft += pass;
+  for (int i = 0; i < draft_length; ++i) time.draft += model.draft_pass(workload, i, 0.0);
+  // Rows come whole: some sequence catches up with probability `some`, and then full_rate / some of them on average.
+  const double some = -std::expm1(workload.batch * std::log1p(-full_rate));
+  if (some > 0.0) {
+    PassTime more = model.draft_pass(workload, 0, std::min(1.0, full_rate / some));
+    more.add(-1.0, model.draft_pass(workload, 0, 0.0));
+    time.catch_up = some * more.total();
+    time.draft.add(some, more);
   }
   const double tokens = draft_length + 1.0;
   time.verify = model.pass(Role::target, {workload.batch, tokens, workload.context, tokens});

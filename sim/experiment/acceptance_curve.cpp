@@ -45,13 +45,35 @@ struct Walk {
   double full = 0.0;
 };
 
+// The next draft length's figures, from each part's.
+void add_draft_length(AcceptanceCurve& curve, const std::vector<Walk>& parts) {
+  Walk all;
+  for (const Walk& part : parts) {
+    all.rounds += part.rounds;
+    all.emitted += part.emitted;
+    all.full += part.full;
+  }
+  const double ratio = all.rounds > 0.0 ? all.emitted / all.rounds : 1.0;
+  curve.tokens_per_round.push_back(ratio);
+  curve.full_rate.push_back(all.rounds > 0.0 ? all.full / all.rounds : 0.0);
+  const double mean_rounds = std::max(all.rounds, 1.0) / static_cast<double>(parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    curve.parts[p].push_back(ratio + (parts[p].emitted - ratio * parts[p].rounds) / mean_rounds);
+}
+
+void end_parts(AcceptanceCurve& curve) {
+  constexpr std::size_t kFewest = 5;
+  curve.sampled = true;
+  if (curve.parts.size() < kFewest) curve.parts.clear();
+}
+
 Walk walk_accepted(const TracedRequest& request, int draft_length) {
   Walk walk;
   const std::size_t size = request.values.size();
-  for (std::size_t at = 0; at < size;) {
+  // No round starts where the end could cut it: leaving out the ones that it does cut would leave out the longest.
+  for (std::size_t at = 0; at + static_cast<std::size_t>(draft_length) < size;) {
     const int accepted = std::min(static_cast<int>(request.values[at]), draft_length);
     at += static_cast<std::size_t>(accepted) + 1;
-    if (at > size) break;  // cut by the end
     walk.rounds += 1.0;
     walk.emitted += accepted + 1.0;
     if (accepted == draft_length) walk.full += 1.0;
@@ -64,11 +86,10 @@ Walk walk_overlaps(const TracedRequest& request, int draft_length) {
   const std::size_t size = request.values.size();
   std::vector<double> starts(size + 1, 0.0);  // probability that a round starts here
   starts[0] = 1.0;
-  for (std::size_t at = 0; at < size; ++at) {
+  for (std::size_t at = 0; at + static_cast<std::size_t>(draft_length) < size; ++at) {
     double reached = starts[at];
     for (int j = 0; j <= draft_length && reached > 0.0; ++j) {
       const std::size_t last = at + static_cast<std::size_t>(j);  // of the final token, if the round stops after j accepted
-      if (last >= size) break;
       const double goes_on = j < draft_length ? request.values[last] : 0.0;
       const double stops = reached * (1.0 - goes_on);
       walk.rounds += stops;
@@ -95,6 +116,7 @@ std::vector<TracedRequest> read_trace(const std::string& path) {
   int number = 0;
   bool overlaps = false;
   while (std::getline(lines, line) && diagnostics.list().size() < 20) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
     const Location where{path, ++number, 0};
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     Diagnostics own;
@@ -207,13 +229,19 @@ AcceptanceCurve trace_acceptance(const std::string& path, int longest) {
   const std::vector<TracedRequest> requests = read_trace(path);
   const bool overlaps = requests[0].draft_length == 0;
   std::size_t positions = 0;
+  std::size_t most = 0;
   for (const TracedRequest& request : requests) {
     positions += request.values.size();
+    most = std::max(most, request.values.size());
     if (!overlaps) longest = std::min(longest, request.draft_length);
   }
+  if (most < 2)
+    throw BadInput({path, 0, 0},
+                   "no request has more than one position, allowed: longer ones, a round at draft length 1 needs two");
+  longest = static_cast<int>(std::min(static_cast<std::size_t>(longest), most - 1));
   AcceptanceCurve curve;
-  curve.source = fmt::format("{} trace of {} requests, {} positions ({})", overlaps ? "overlap" : "acceptance", requests.size(),
-                             positions, path);
+  curve.source = fmt::format("{} trace of {} requests, {} positions ({}), good for draft lengths to {}",
+                             overlaps ? "overlap" : "acceptance", requests.size(), positions, path, longest);
   curve.measured = longest;
   const std::size_t parts = std::min(kParts, requests.size());
   std::vector<std::vector<Walk>> walks(parts, std::vector<Walk>(static_cast<std::size_t>(longest) + 1));
@@ -228,18 +256,11 @@ AcceptanceCurve trace_acceptance(const std::string& path, int longest) {
   }
   curve.parts.assign(parts, {});
   for (std::size_t k = 0; k <= static_cast<std::size_t>(longest); ++k) {
-    Walk all;
-    for (std::size_t p = 0; p < parts; ++p) {
-      const Walk& walk = walks[p][k];
-      all.rounds += walk.rounds;
-      all.emitted += walk.emitted;
-      all.full += walk.full;
-      curve.parts[p].push_back(walk.rounds > 0.0 ? walk.emitted / walk.rounds : 1.0);
-    }
-    curve.tokens_per_round.push_back(all.rounds > 0.0 ? all.emitted / all.rounds : 1.0);
-    curve.full_rate.push_back(all.rounds > 0.0 ? all.full / all.rounds : 0.0);
+    std::vector<Walk> own;
+    for (std::size_t p = 0; p < parts; ++p) own.push_back(walks[p][k]);
+    add_draft_length(curve, own);
   }
-  if (parts < 5) curve.parts.clear();  // too few for an interval
+  end_parts(curve);
   return curve;
 }
 
@@ -250,25 +271,25 @@ AcceptanceCurve simulated_acceptance(const Cell& cell, int longest, std::uint64_
   own.rounds = rounds;
   decode::Prepared tables;
   gather_facts(own, plan_of(own), &tables);
-  curve.tokens_per_round = {1.0};
-  curve.full_rate = {1.0};
-  for (int k = 1; k <= longest; ++k) {
+  for (int k = 0; k <= longest; ++k) {
     own.chain.draft_length = k;
     const decode::Simulator simulator(plan_of(own), tables, draw_key(own), k, own.sequence_rounds);
     const std::uint64_t chunks = (own.work() + simulator.chunk_size() - 1) / simulator.chunk_size();
-    decode::Counts all = simulator.empty_counts();
-    if (k == 1) curve.parts.assign(std::min<std::uint64_t>(kParts, chunks), {1.0});
+    if (k == 0) curve.parts.resize(std::min<std::uint64_t>(kParts, chunks));
     std::vector<decode::Counts> parts(curve.parts.size(), simulator.empty_counts());
     for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) simulator.run(chunk, own.work(), parts[chunk % parts.size()]);
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      all.add(parts[p]);
-      curve.parts[p].push_back(parts[p].rounds > 0 ? static_cast<double>(parts[p].emitted) / static_cast<double>(parts[p].rounds)
-                                                   : 1.0);
+    std::vector<Walk> walks;
+    for (const decode::Counts& part : parts) {
+      const auto whole = static_cast<double>(part.rounds);
+      // Of the rounds that a request's end cut short, too.
+      const double full = k == 0 ? whole
+                                 : whole * static_cast<double>(part.accepted.back()) /
+                                       std::max(1.0, static_cast<double>(part.rounds + part.cut_rounds));
+      walks.push_back({whole, static_cast<double>(part.emitted), full});
     }
-    curve.tokens_per_round.push_back(static_cast<double>(all.emitted) / static_cast<double>(all.rounds));
-    curve.full_rate.push_back(static_cast<double>(all.accepted.back()) / static_cast<double>(all.rounds + all.cut_rounds));
+    add_draft_length(curve, walks);
   }
-  if (curve.parts.size() < 5) curve.parts.clear();
+  end_parts(curve);
   curve.source = fmt::format("the config's laws, simulated: alpha {:.4f} at the first position", curve.tokens_per_round[1] - 1.0);
   return curve;
 }

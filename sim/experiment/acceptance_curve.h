@@ -14,8 +14,9 @@ struct AcceptanceCurve {
   std::vector<double> tokens_per_round;  // [draft_length], 1 at 0
   std::vector<double> full_rate;         // [draft_length], share of rounds that accept every draft
   int measured = 0;                      // beyond this draft length the last rate is assumed to hold on
-  // The same tokens per round from independent parts of the data, paired over draft lengths: [part][draft_length]. Empty where
-  // the curve is exact.
+  bool sampled = false;                  // from data: parts has its spread, or is empty where there is too little for one
+  // From independent parts of the data, paired over draft lengths: [part][draft_length]. Their mean is tokens_per_round and their
+  // spread its spread, by the linear expansion of emitted / rounds: parts may differ in size.
   std::vector<std::vector<double>> parts;
 
   [[nodiscard]] int longest() const { return static_cast<int>(tokens_per_round.size()) - 1; }

@@ -129,6 +129,10 @@ const char* to_text(Regime regime) {
       return "expensive_draft";
     case Regime::compute_bound:
       return "compute_bound";
+    case Regime::does_not_fit:
+      return "does_not_fit";
+    case Regime::not_covered:
+      return "not_covered";
   }
   return "";
 }
@@ -139,6 +143,12 @@ std::optional<BreakEvenAlpha> break_even(const cost::CostModel& cost, const cost
 }
 
 namespace {
+
+Regime losing_regime(const Ladder& ladder, const std::optional<BreakEvenAlpha>& even) {
+  if (even && even->alpha <= kDecentDraft) return Regime::low_acceptance;
+  const auto at = static_cast<std::size_t>(even ? even->draft_length : 1);
+  return ladder.inflate[at] > ladder.draft[at] ? Regime::compute_bound : Regime::expensive_draft;
+}
 
 MapCell map_cell_of(const Ladder& ladder, const std::optional<BreakEvenAlpha>& even, const cost::Workload& workload,
                     double alpha) {
@@ -152,19 +162,15 @@ MapCell map_cell_of(const Ladder& ladder, const std::optional<BreakEvenAlpha>& e
   }
   cell.break_even_alpha = even ? even->alpha : 2.0;
   if (cell.best > 0) return cell;
-  const auto at = static_cast<std::size_t>(even ? even->draft_length : 1);
-  if (cell.break_even_alpha <= kDecentDraft)
-    cell.regime = Regime::low_acceptance;
-  else
-    cell.regime = ladder.inflate[at] > ladder.draft[at] ? Regime::compute_bound : Regime::expensive_draft;
+  cell.regime = losing_regime(ladder, even);
   return cell;
 }
 
 }  // namespace
 
-MapCell map_cell(const cost::CostModel& cost, const cost::Workload& workload, double alpha, int longest) {
+Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest) {
   const Ladder ladder = ladder_of(cost, workload, longest);
-  return map_cell_of(ladder, break_even_of(ladder, 0), workload, alpha);
+  return losing_regime(ladder, break_even_of(ladder, 0));
 }
 
 std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<double>& batches,
@@ -179,17 +185,23 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
     try {
       for (std::size_t at = next++; at < batches.size() * contexts.size() && !failed; at = next++) {
         const cost::Workload workload{batches[at / contexts.size()], contexts[at % contexts.size()]};
-        const auto memory = cost.ledger(workload, 2);
-        const bool fits = !memory || memory->fits();
-        const Ladder ladder = fits ? ladder_of(cost, workload, longest) : Ladder();
-        const auto even = fits ? break_even_of(ladder, 0) : std::nullopt;
-        for (std::size_t a = 0; a < alphas.size(); ++a) {
-          MapCell& cell = cells[at * alphas.size() + a];
-          if (fits)
-            cell = map_cell_of(ladder, even, workload, alphas[a]);
-          else
-            cell = {workload.batch, workload.context, alphas[a]};
-          cell.fits = fits;
+        const auto column = cells.begin() + static_cast<std::ptrdiff_t>(at * alphas.size());
+        const auto unknown = [&](Regime why) {
+          std::transform(alphas.begin(), alphas.end(), column,
+                         [&](double alpha) { return MapCell{workload.batch, workload.context, alpha, 0, 0.0, 0.0, why}; });
+        };
+        const auto memory = cost.ledger(workload, 2, cost::Kept::both);
+        if (memory && !memory->fits()) {
+          unknown(Regime::does_not_fit);
+          continue;
+        }
+        try {
+          const Ladder ladder = ladder_of(cost, workload, longest);
+          const auto even = break_even_of(ladder, 0);
+          std::transform(alphas.begin(), alphas.end(), column,
+                         [&](double alpha) { return map_cell_of(ladder, even, workload, alpha); });
+        } catch (const BadInput&) {
+          unknown(Regime::not_covered);
         }
       }
     } catch (...) {
@@ -206,10 +218,10 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
   return cells;
 }
 
-double largest_batch(const cost::CostModel& cost, double context, int look_ahead) {
+double largest_batch(const cost::CostModel& cost, double context, int look_ahead, cost::Kept kept) {
   double batch = 0.0;
   for (double next = 1.0; next <= 1 << 20; next *= 2.0) {
-    const auto ledger = cost.ledger({next, context}, look_ahead);
+    const auto ledger = cost.ledger({next, context}, look_ahead, kept);
     if (ledger && !ledger->fits()) break;
     batch = next;
   }

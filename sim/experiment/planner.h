@@ -35,8 +35,8 @@ struct Plan {
 
 Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve);
 
-// Why speculation does not pay, or does.
-enum class Regime { pays, low_acceptance, expensive_draft, compute_bound };
+// Why speculation does not pay, or does; the last two: it cannot be said, for want of memory or of prices (a table's edge).
+enum class Regime { pays, low_acceptance, expensive_draft, compute_bound, does_not_fit, not_covered };
 const char* to_text(Regime regime);
 
 // The least constant alpha at which some draft length in 1 .. longest reaches speedup 1, and that draft length; nothing where
@@ -56,18 +56,20 @@ struct MapCell {
   double speedup = 1.0;
   double break_even_alpha = 1.0;  // 2 where there is none
   Regime regime = Regime::pays;
-  bool fits = true;  // into memory; nothing else is filled in where not
+  [[nodiscard]] bool known() const { return regime != Regime::does_not_fit && regime != Regime::not_covered; }
 };
 
 // One cell of the map: constant alpha. Where it loses: compute_bound or expensive_draft if even a draft that is right 60 % of
 // the time would lose, by whichever of verification's extra time and drafting (host time of a round included) is the larger
-// part of what a round adds; low_acceptance if such a draft would win.
-MapCell map_cell(const cost::CostModel& cost, const cost::Workload& workload, double alpha, int longest);
+// part of what a round adds; low_acceptance if such a draft would win. Throws BadInput for what the cost model does not cover.
+// Over all of them, with the cells that are not known: nothing but batch, context, alpha and regime is filled in there.
+// The regime of a loss at any alpha.
+Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest);
 std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<double>& batches,
                               const std::vector<double>& contexts, const std::vector<double>& alphas, int longest,
                               unsigned threads);
 
 // Largest power-of-two batch at which both models and their caches fit; 0: none. 2^20 where memory is not modelled.
-double largest_batch(const cost::CostModel& cost, double context, int look_ahead);
+double largest_batch(const cost::CostModel& cost, double context, int look_ahead, cost::Kept kept);
 
 }  // namespace specsim::experiment

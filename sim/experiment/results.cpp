@@ -36,13 +36,6 @@ double ratio_error(std::uint64_t sequences, std::uint64_t sum_x, std::uint64_t s
   return std::sqrt(std::max(spread, 0.0) * n / (n - 1.0)) / static_cast<double>(sum_x);
 }
 
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 std::string count_text(double n) { return fmt::format("{:.0f}", n); }
 
 std::vector<std::string> axes_of(const std::vector<Row>& rows) {
@@ -100,6 +93,13 @@ cost::RoundTime Row::round_time() const { return cell->round_time(full_rate()); 
 double Row::speedup_per_token() const { return cost::speedup(round_time(), 1.0); }
 
 double Row::tokens_per_second() const { return cell->workload.batch * tokens_per_round() / round_time().total(); }
+
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
 
 std::string real_text(double x) {
   if (std::isnan(x)) return "";
@@ -237,6 +237,22 @@ std::string data_csv(const std::vector<Row>& rows) {
   return text;
 }
 
+std::string waterfall_lines(const std::string& prefix, const cost::RoundTime& time, double tokens_per_round) {
+  std::string text;
+  for (const cost::WaterfallStep& step : cost::waterfall(time, tokens_per_round))
+    text += fmt::format("{},{},{},{}\n", prefix, step.name, real_text(1e3 * step.seconds), real_text(step.after));
+  return text;
+}
+
+std::string waterfall_csv(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows)
+    if (row.cell->cost->in_seconds())
+      text += waterfall_lines(fmt::format("{},{}", csv_text(row.cell->experiment), row.cell->index), row.round_time(),
+                              row.tokens_per_round());
+  return text.empty() ? text : "experiment,cell,step,ms,speedup_after\n" + text;
+}
+
 std::string counts_csv(const std::vector<Row>& rows) {
   std::string text = std::string(kCountsHeader) + "\n";
   for (const Row& row : rows) {
@@ -306,19 +322,21 @@ std::vector<std::string> axis_heads(const std::vector<std::string>& axes) {
   return heads;
 }
 
-// An axis value in few letters: scalars as they are, long maps by what sets them apart from the other values of the axis.
+// An axis value in few letters: short ones as they are, long maps by their beginning and by what sets them apart from the value
+// of the axis that is most like them.
 std::string shown_value(const std::string& value, const std::vector<std::string>& others) {
-  constexpr std::size_t kWidth = 30;
+  constexpr std::size_t kWidth = 36;
+  constexpr std::size_t kHead = 14;
+  constexpr std::size_t kBefore = 6;  // letters in front of the first that differs
   if (value.size() <= kWidth) return value;
-  std::size_t common = value.size();
+  std::size_t common = 0;
   for (const std::string& other : others) {
     if (other == value) continue;
-    std::size_t same = 0;
-    while (same < std::min(value.size(), other.size()) && value[same] == other[same]) ++same;
-    common = std::min(common, same);
+    const auto differ = std::mismatch(value.begin(), value.end(), other.begin(), other.end()).first;
+    common = std::max(common, static_cast<std::size_t>(differ - value.begin()));
   }
-  const std::size_t from = common > 8 && common < value.size() ? common - 6 : 0;
-  std::string text = (from > 0 ? ".." : "") + value.substr(from);
+  const std::size_t from = std::min(common, value.size() - 1);
+  std::string text = from > kHead + kBefore ? value.substr(0, kHead) + ".." + value.substr(from - kBefore) : value;
   return text.size() > kWidth ? text.substr(0, kWidth - 2) + ".." : text;
 }
 
@@ -329,7 +347,8 @@ double half_width(const Row& row, double error) {
   return boost::math::quantile(boost::math::complement(law, 0.025)) * error;
 }
 
-double speedup_of(const Row& row) { return row.tokens_per_round() * row.speedup_per_token(); }
+// Of a round, or of the batch from its first prefill to its last token where a placement was simulated.
+double speedup_of(const Row& row) { return row.timed ? row.timed->speedup() : row.tokens_per_round() * row.speedup_per_token(); }
 
 std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
   const std::vector<std::string> axes = axes_of(rows);
@@ -337,6 +356,9 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
   std::vector<std::string> head = {"cell"};
   for (std::string& name : axis_heads(axes)) head.push_back(std::move(name));
   for (const char* name : {"alpha", "acc/drafted", "tokens/round", "+-95%", "speedup", "+-95%"}) head.emplace_back(name);
+  const bool timed = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.timed.has_value(); });
+  if (timed)
+    for (const char* name : {"e2e speedup", "TTFT ms", "TPOT p50 ms"}) head.emplace_back(name);
   if (with_checks)
     for (const char* name : {"theory", "z", "p accepted", "p output", "leak seen", "verdict"}) head.emplace_back(name);
   cells.push_back(head);
@@ -354,8 +376,13 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     line.push_back(text_of(row.draft_efficiency(), "{:.4f}"));
     line.push_back(text_of(row.tokens_per_round(), "{:.4f}"));
     line.push_back(text_of(half_width(row, error), "{:.4f}"));
-    line.push_back(text_of(speedup_of(row), "{:.4f}"));
+    line.push_back(text_of(row.tokens_per_round() * row.speedup_per_token(), "{:.4f}"));
     line.push_back(text_of(half_width(row, error * row.speedup_per_token()), "{:.4f}"));
+    if (timed) {
+      line.push_back(row.timed ? fmt::format("{:.4f}", row.timed->speedup()) : "-");
+      line.push_back(row.timed ? fmt::format("{:.2f}", 1e3 * row.timed->run.time_to_first_token.seconds()) : "-");
+      line.push_back(row.timed ? fmt::format("{:.3f}", 1e3 * row.timed->run.time_per_output_token.p50) : "-");
+    }
     if (with_checks) {
       const bool known = row.judged_by.known;
       line.push_back(known ? text_of(row.judged_by.tokens_per_round, "{:.4f}") : "-");
@@ -393,8 +420,8 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     if (order.size() > 1 && speedup_of(*order[0]) <= 1.0)
       text += "no cell is faster than plain decoding: do not speculate\n";
     else if (order.size() > 1 && speedup_of(*order[0]) > speedup_of(*order[1]))
-      text += fmt::format("fastest: {} (speedup {:.4f}); next: {} ({:.4f})\n", name(*order[0]), speedup_of(*order[0]),
-                          name(*order[1]), speedup_of(*order[1]));
+      text += fmt::format("fastest: {} ({}speedup {:.4f}); next: {} ({:.4f})\n", name(*order[0]), timed ? "e2e " : "",
+                          speedup_of(*order[0]), name(*order[1]), speedup_of(*order[1]));
   }
   const auto& shape = rows.front().cell->contexts->process->shape();
   if (shape.contexts == 1 &&

@@ -52,6 +52,10 @@ const std::vector<Column>& columns();
 void judge_rows(std::vector<Row>& rows, const std::function<const LawFacts&(const Row&)>& facts);
 
 std::string data_csv(const std::vector<Row>& rows);
+// From tokens per round down to the speedup, step by step, for the cells whose cost model knows seconds; empty without any.
+std::string waterfall_csv(const std::vector<Row>& rows);
+// Its steps "PREFIX,step,ms,speedup_after", a line each.
+std::string waterfall_lines(const std::string& prefix, const cost::RoundTime& time, double tokens_per_round);
 std::string counts_csv(const std::vector<Row>& rows);
 // The terminal's table: axes, measured figures and their intervals, the fastest cell; with checks, theory and p-values as well.
 std::string table(const std::vector<Row>& rows, bool with_checks);
@@ -61,6 +65,8 @@ std::string table(const std::vector<Row>& rows, bool with_checks);
 void add_counts_csv(const std::string& path, const std::string& text,
                     const std::map<std::pair<std::string, std::size_t>, decode::Counts*>& counts);
 
+// A CSV field, quoted where it must be.
+std::string csv_text(const std::string& text);
 // A real with 10 significant digits; empty for NaN.
 std::string real_text(double x);
 

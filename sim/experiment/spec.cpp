@@ -82,8 +82,14 @@ const std::vector<Parameter>& workload_parameters() {
       {"output_tokens",
        Type::integer,
        "",
-       "of each sequence, for a placement; 128 where not given",
+       "of each sequence at most, for a placement; 128 where not given",
        config::between(1, 1e7),
+       {}},
+      {"end_token_rate",
+       Type::number,
+       "0",
+       "chance that an emitted token ends its sequence, for a placement",
+       config::between(0, 1),
        {}}};
   return parameters;
 }
@@ -233,14 +239,35 @@ void check_cost(const Cell& cell, Diagnostics& diagnostics) {
   }
 }
 
+// Most tokens that a sequence of the cell has in the cache.
+double most_context(const Cell& cell) {
+  if (cell.placement == nullptr) return cell.workload.context;
+  return std::max(cell.workload.context, static_cast<double>(cell.placement->prompt_tokens + cell.placement->output_tokens));
+}
+
+// The first memory that a cell's models do not fit into. A draft on a GPU of its own leaves the target's alone; what a device
+// across a network holds is not known.
+std::optional<cost::Ledger> misfit(const Cell& cell) {
+  std::vector<cost::Kept> memories = {cost::Kept::both};
+  if (cell.chain.draft_length == 0 || (cell.placement != nullptr && !cell.placement->placement->speculates()))
+    memories = {cost::Kept::target};
+  else if (cell.placement != nullptr && cell.placement->placement->draft_elsewhere())
+    memories = {cost::Kept::target, cell.placement->placement->second_gpu() ? cost::Kept::draft : cost::Kept::target};
+  for (const cost::Kept kept : memories) {
+    auto ledger = cell.cost->ledger({cell.workload.batch, most_context(cell)}, cell.chain.draft_length + 1, kept);
+    if (ledger && !ledger->fits()) return ledger;
+  }
+  return std::nullopt;
+}
+
 // What does not fit is told once for a sweep, by the cell that needs least.
 void check_memory(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
   std::size_t misfits = 0;
   const Cell* least = nullptr;
   cost::Ledger of_least;
   for (const Cell& cell : cells) {
-    const auto ledger = cell.cost->ledger(cell.workload, cell.chain.draft_length + 1);
-    if (!ledger || ledger->fits()) continue;
+    const auto ledger = misfit(cell);
+    if (!ledger) continue;
     ++misfits;
     const auto excess = [](const cost::Ledger& own) { return own.needed_bytes() / own.available_bytes; };
     if (least != nullptr && excess(*ledger) >= excess(of_least)) continue;
@@ -254,7 +281,7 @@ void check_memory(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
   diagnostics.add(cost != nullptr ? cost->where : Location{},
                   fmt::format("{}batch {:g} at context {:g} needs more memory than there is ({}), allowed: fewer sequences, "
                               "shorter contexts, fewer bits, or more tensor_parallel",
-                              which, least->workload.batch, least->workload.context, of_least.to_text()));
+                              which, least->workload.batch, most_context(*least), of_least.to_text()));
 }
 
 // Sizes of one batch: every sequence's rounds are kept in memory.
@@ -282,6 +309,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   setting->output_tokens = workload.has("output_tokens") ? static_cast<std::uint64_t>(workload.integer("output_tokens"))
                            : request_tokens > 0          ? std::min(kOutputTokens, request_tokens)
                                                          : kOutputTokens;
+  setting->end_token_rate = workload.number("end_token_rate");
   setting->vocab = cell.vocab;
   if (request_tokens > 0 && setting->output_tokens > request_tokens)
     diagnostics.add(workload.where("output_tokens"),
@@ -294,7 +322,16 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   if (!diagnostics.empty() || cell.cost == nullptr) return;
   if (cell.cost->in_seconds()) {
     try {
-      placement::check_prices(*setting, *cell.cost, cell.chain.draft_length);
+      // Times are whole picoseconds in 64 bits, sums of them too.
+      constexpr double kLongest = 4e6;
+      constexpr double kShortest = 1e-9;
+      const double seconds = placement::check_prices(*setting, *cell.cost, cell.chain.draft_length);
+      if (!(seconds >= kShortest && seconds <= kLongest))
+        diagnostics.add(
+            section.where,
+            fmt::format("placement {} could take {:.3g} s, allowed: {:g} to {:g} s of simulated time; {} output_tokens, "
+                        "or passes and messages of other times",
+                        entry->info.name, seconds, kShortest, kLongest, seconds > kLongest ? "fewer" : "more"));
     } catch (const BadInput& bad) {
       for (const Diagnostic& diagnostic : bad.list())
         diagnostics.add(section.where, fmt::format("placement {} needs a pass that the cost model does not cover: {}: {}",

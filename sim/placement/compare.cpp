@@ -1,6 +1,7 @@
 #include "sim/placement/placement.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace specsim::placement {
 
@@ -13,6 +14,17 @@ AcceptedCounts without_drafts(std::uint64_t sequences) {
 }
 
 }  // namespace
+
+std::vector<std::uint64_t> output_lengths(const Setting& setting, rng::Key key) {
+  std::vector<std::uint64_t> lengths(static_cast<std::size_t>(setting.batch), setting.output_tokens);
+  if (setting.end_token_rate <= 0.0) return lengths;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const double u = rng::to_unit(rng::Stream(key, rng::Purpose::length, 0, i)());
+    const double before = std::floor(std::log1p(-u) / std::log1p(-setting.end_token_rate));
+    if (before + 1.0 < static_cast<double>(setting.output_tokens)) lengths[i] = static_cast<std::uint64_t>(before) + 1;
+  }
+  return lengths;
+}
 
 double Comparison::speedup() const { return plain.end.seconds() / run.end.seconds(); }
 
@@ -30,7 +42,7 @@ Comparison compare(const Setting& setting, const cost::CostModel& cost, const Ac
   job.cost = &cost;
   job.accepted = &no_drafts;
   job.prompt_tokens = setting.prompt_tokens;
-  job.output_tokens = setting.output_tokens;
+  job.output_tokens = output_lengths(setting, source.draw_key);
   job.vocab = setting.vocab;
   job.shrink = setting.shrink;
 
@@ -56,24 +68,27 @@ Comparison compare(const Setting& setting, const cost::CostModel& cost, const Ac
   return result;
 }
 
-void check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length) {
+double check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length) {
   const auto batch = static_cast<double>(setting.batch);
   const auto prompt = static_cast<double>(setting.prompt_tokens);
   const bool speculates = draft_length > 0 && setting.placement->speculates();
   const int length = speculates ? draft_length : 0;
-  static_cast<void>(cost.pass(cost::Role::target, {batch, prompt, 0.0, 1.0}));
-  if (speculates) static_cast<void>(cost.pass(cost::Role::draft, {batch, prompt, 0.0, 1.0}));
+  double prefill = cost.pass(cost::Role::target, {batch, prompt, 0.0, 1.0}).total();
+  if (speculates) prefill += cost.pass(cost::Role::draft, {batch, prompt, 0.0, 1.0}).total();
   const double last = prompt + static_cast<double>(setting.output_tokens) - 2.0;
+  double longest = 0.0;
   for (const double context : {prompt, std::max(prompt, last)}) {
     const bool always_whole = !setting.shrink && setting.placement->bonus() == decode::Bonus::emitted;
     for (const double sequences : {always_whole ? batch : 1.0, batch}) {
-      static_cast<void>(cost.pass(cost::Role::target, {sequences, 1.0, context, 1.0}));
-      static_cast<void>(cost.pass(cost::Role::target, {sequences, length + 1.0, context, length + 1.0}));
+      double passes = cost.round_overhead(sequences) + cost.pass(cost::Role::target, {sequences, 1.0, context, 1.0}).total();
+      passes += cost.pass(cost::Role::target, {sequences, length + 1.0, context, length + 1.0}).total();
       const double ahead = setting.placement->bonus() == decode::Bonus::none ? length : 0.0;
       for (int i = 0; i < length; ++i)
-        for (const double extra : {0.0, 1.0}) static_cast<void>(cost.draft_pass({sequences, context + ahead}, i, extra));
+        for (const double extra : {0.0, 1.0}) passes += cost.draft_pass({sequences, context + ahead}, i, extra).total();
+      longest = std::max(longest, passes);
     }
   }
+  return prefill + static_cast<double>(setting.output_tokens) * setting.placement->longest_round(longest, setting, length);
 }
 
 }  // namespace specsim::placement

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace specsim::placement {
 
 namespace {
 
 // Of (value, how many); sorts them.
-Spread spread_of(std::vector<std::pair<std::int64_t, std::uint64_t>>& values) {
+template <typename Ps>
+Spread spread_of(std::vector<std::pair<Ps, std::uint64_t>>& values) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   std::uint64_t count = 0;
   double sum = 0.0;
@@ -43,8 +45,8 @@ Priced priced(const cost::PassTime& time, double more_host) {
 
 Lockstep::Lockstep(const Job& job, engine::Timeline* timeline) : job_(job), timeline_(timeline) {
   const std::size_t sequences = job.accepted->of_sequence.size();
-  SPECSIM_CHECK(sequences >= 1 && job.prompt_tokens >= 1 && job.output_tokens >= 1, "{} sequences, {} + {} tokens", sequences,
-                job.prompt_tokens, job.output_tokens);
+  SPECSIM_CHECK(sequences >= 1 && job.prompt_tokens >= 1 && job.output_tokens.size() == sequences,
+                "{} sequences, {} tokens, {} outputs", sequences, job.prompt_tokens, job.output_tokens.size());
   result_.sequences = sequences;
   emitted_.assign(sequences, 0);
   ended_ps_.assign(sequences, 0);
@@ -65,8 +67,8 @@ Priced Lockstep::prefill_price(cost::Role role) const {
       job_.cost->pass(role, {static_cast<double>(result_.sequences), static_cast<double>(job_.prompt_tokens), 0.0, 1.0}));
 }
 
-Priced Lockstep::draft_pass_price(std::uint64_t batch, int index, double ahead, double extra) const {
-  return priced(job_.cost->draft_pass({static_cast<double>(batch), context() + ahead}, index, index == 0 ? extra : 0.0));
+Priced Lockstep::draft_pass_price(std::uint64_t batch, int index, double context) const {
+  return priced(job_.cost->draft_pass({static_cast<double>(batch), context}, index, 0.0));
 }
 
 Priced Lockstep::draft_price(std::uint64_t batch, double ahead, double extra) const {
@@ -89,9 +91,16 @@ void Lockstep::emit_first() {
   for (std::uint64_t& emitted : emitted_) emitted = 1;
   emitted_in_batch_ = emitted_.size();
   result_.emitted = emitted_.size();
-  if (job_.output_tokens > 1) return;
-  for (std::int64_t& end : ended_ps_) end = engine_.now().ps();
-  running_.clear();
+  std::erase_if(running_, [&](std::uint32_t i) {
+    if (job_.output_tokens[i] > 1) return false;
+    end_now(i);
+    return true;
+  });
+}
+
+void Lockstep::end_now(std::uint32_t i) {
+  ended_ps_[i] = engine_.now().ps();
+  if (job_.shrink) emitted_in_batch_ -= emitted_[i];
 }
 
 Lockstep::Outcome Lockstep::finish_round() {
@@ -105,7 +114,7 @@ Lockstep::Outcome Lockstep::finish_round() {
     SPECSIM_CHECK(counts.draft_length == 0 || result_.rounds < own.size(), "sequence {} has {} rounds", i, own.size());
     const int accepted = counts.draft_length == 0 ? 0 : own[result_.rounds];
     const auto whole = static_cast<std::uint64_t>(counts.emitted(accepted));
-    const std::uint64_t room = job_.output_tokens - emitted_[i];
+    const std::uint64_t room = job_.output_tokens[i] - emitted_[i];
     const std::uint64_t emitted = std::min(whole, room);
     outcome.accepted += std::min(static_cast<std::uint64_t>(accepted), emitted);
     emitted_[i] += emitted;
@@ -115,12 +124,11 @@ Lockstep::Outcome Lockstep::finish_round() {
       ++result_.cut_rounds;
       result_.cut_tokens += whole - room;
     }
-    if (emitted_[i] < job_.output_tokens) {
+    if (emitted_[i] < job_.output_tokens[i]) {
       running_[kept++] = i;
       ++(accepted == counts.draft_length ? outcome.full : outcome.rejected);
     } else {
-      ended_ps_[i] = engine_.now().ps();
-      if (job_.shrink) emitted_in_batch_ -= emitted_[i];
+      end_now(i);
     }
   }
   running_.resize(kept);
@@ -191,16 +199,17 @@ Result Lockstep::run() {
   result_.fingerprint = engine_.fingerprint();
   result_.end = Duration::from_ps(*std::max_element(ended_ps_.begin(), ended_ps_.end()));
   SPECSIM_CHECK(result_.parts.total() == result_.end, "parts {} ps, end {} ps", result_.parts.total().ps(), result_.end.ps());
-  SPECSIM_CHECK(result_.emitted == result_.sequences * job_.output_tokens, "{} tokens of {} x {}", result_.emitted,
-                result_.sequences, job_.output_tokens);
+  const std::uint64_t asked = std::accumulate(job_.output_tokens.begin(), job_.output_tokens.end(), std::uint64_t{0});
+  SPECSIM_CHECK(result_.emitted == asked, "{} tokens of {}", result_.emitted, asked);
   result_.tokens_per_second = result_.end == Duration() ? 0.0 : static_cast<double>(result_.emitted) / result_.end.seconds();
   result_.inter_token = spread_of(gaps_);
-  std::vector<std::pair<std::int64_t, std::uint64_t>> per_token;  // of a whole text: divided below
-  if (job_.output_tokens > 1)
-    for (const std::int64_t end : ended_ps_) per_token.emplace_back(end - result_.time_to_first_token.ps(), 1);
-  Spread& spread = result_.time_per_output_token = spread_of(per_token);
-  const double gaps = static_cast<double>(std::max<std::uint64_t>(job_.output_tokens, 2) - 1);
-  for (double* figure : {&spread.mean, &spread.p50, &spread.p90, &spread.p99}) *figure /= gaps;
+  std::vector<std::pair<double, std::uint64_t>> per_token;
+  for (std::size_t i = 0; i < ended_ps_.size(); ++i)
+    if (job_.output_tokens[i] > 1)
+      per_token.emplace_back(
+          static_cast<double>(ended_ps_[i] - result_.time_to_first_token.ps()) / static_cast<double>(job_.output_tokens[i] - 1),
+          1);
+  result_.time_per_output_token = spread_of(per_token);
   return result_;
 }
 

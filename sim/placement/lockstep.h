@@ -51,8 +51,9 @@ class Lockstep {
   [[nodiscard]] double catch_up_share() const;
 
   [[nodiscard]] Priced prefill_price(cost::Role role) const;
-  // A draft pass, or all of a block, over `batch` sequences whose texts are `ahead` tokens further on than what is emitted.
-  [[nodiscard]] Priced draft_pass_price(std::uint64_t batch, int index, double ahead, double extra) const;
+  // Pass `index` of a block that begins at so many cached tokens; all of a block, over `batch` sequences whose texts are `ahead`
+  // tokens further on than what is emitted.
+  [[nodiscard]] Priced draft_pass_price(std::uint64_t batch, int index, double context) const;
   [[nodiscard]] Priced draft_price(std::uint64_t batch, double ahead, double extra) const;
   // The target's pass over draft_length + 1 tokens; with the round's overhead where there are drafts.
   [[nodiscard]] Priced verify_price() const;
@@ -85,7 +86,7 @@ class Lockstep {
   Result result_;
 
  private:
-  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  void end_now(std::uint32_t sequence);
 
   const Job& job_;
   engine::Timeline* timeline_;

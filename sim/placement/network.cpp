@@ -121,6 +121,13 @@ class NetworkRun final : public Lockstep {
 class Network final : public Placement {
  public:
   explicit Network(const Connection& connection) : connection_(connection) {}
+  [[nodiscard]] bool draft_elsewhere() const override { return true; }
+  [[nodiscard]] double longest_round(double passes, const Setting& setting, int draft_length) const override {
+    const double law = connection_.probabilities ? setting.vocab * connection_.probability_bits / 8.0 : 0.0;
+    const double bytes =
+        static_cast<double>(setting.batch) * (draft_length + 2.0) * (2.0 * static_cast<double>(connection_.id_bytes) + law);
+    return passes + 2.0 * connection_.latency.seconds() + bytes / connection_.bytes_per_second;
+  }
   [[nodiscard]] Result simulate(const Job& job, engine::Timeline* timeline) const override {
     return NetworkRun(job, timeline, connection_).simulate();
   }

@@ -1,7 +1,7 @@
 // Who runs where: a static batch of sequences decoded in lockstep on one GPU, on two, or across a network, in simulated time.
 //
 // Every placement does this. All sequences arrive at 0 with prompts of equal length. The target's prefill yields each sequence's
-// first token; the rest come in rounds, all sequences of the batch in the same round. A sequence leaves when it has emitted
+// first token; the rest come in rounds, all sequences of the batch in the same round. A sequence leaves when it has emitted its
 // output_tokens; what its last round would have added beyond is counted apart. Passes are priced by the cost model at the mean
 // of the cached tokens over the batch, which grow as tokens are emitted: prompt_tokens + emitted - 1, for the newest token
 // comes with the next pass. Times are whole picoseconds, and parts add up to the end exactly.
@@ -26,9 +26,9 @@ struct Job {
   const cost::CostModel* cost = nullptr;
   const AcceptedCounts* accepted = nullptr;  // one sequence of the batch each; its draft_length is the job's
   std::uint64_t prompt_tokens = 1;
-  std::uint64_t output_tokens = 1;
-  int vocab = 0;       // rows of the probabilities that a network may have to carry
-  bool shrink = true;  // a finished sequence leaves the batch; else its place stays priced to the end
+  std::vector<std::uint64_t> output_tokens;  // [sequence], at least 1 each
+  int vocab = 0;                             // rows of the probabilities that a network may have to carry
+  bool shrink = true;                        // a finished sequence leaves the batch; else its place stays priced to the end
 };
 
 // What the time to the last token went to: at every moment one of these.
@@ -54,7 +54,7 @@ struct Result {
   std::uint64_t sequences = 0;
   std::uint64_t rounds = 0;           // of the batch
   std::uint64_t sequence_rounds = 0;  // sum over sequences
-  std::uint64_t emitted = 0;          // sequences * output_tokens
+  std::uint64_t emitted = 0;          // sum of output_tokens
   std::uint64_t drafted = 0;          // verified drafts: draft_length a sequence and round
   std::uint64_t accepted = 0;         // of them emitted
   std::uint64_t cut_rounds = 0;       // last rounds that would have emitted more than was left
@@ -67,12 +67,14 @@ struct Result {
   Duration wasted_draft;  // of drafting, the share of drafts that were not emitted, and what was drafted in vain
   Duration in_vain;       // of it, pre-drafting for sequences that then rejected or ended
   Duration time_to_first_token;
-  Spread time_per_output_token;  // (end - time to first token) / (output_tokens - 1), over sequences
+  Spread time_per_output_token;  // (end - time to first token) / (output_tokens - 1), over sequences of more than one token
   Spread inter_token;            // between bursts: a round's tokens come at once and count as one
   double tokens_per_second = 0.0;
   std::uint64_t events = 0;
   std::uint64_t fingerprint = 0;  // of the engine
 };
+
+struct Setting;
 
 class Placement {
  public:
@@ -86,6 +88,12 @@ class Placement {
   [[nodiscard]] virtual bool speculates() const { return true; }
   // The draft has a GPU of its own, which plain decoding could have for its target.
   [[nodiscard]] virtual bool second_gpu() const { return false; }
+  // Of a round whose passes take so many seconds one after the other: at most.
+  [[nodiscard]] virtual double longest_round(double passes, const Setting& /*setting*/, int /*draft_length*/) const {
+    return passes;
+  }
+  // It does not lie beside the target.
+  [[nodiscard]] virtual bool draft_elsewhere() const { return second_gpu(); }
   // The job's counts must have been recorded with this placement's bonus(), and draft_length >= 1 unless it is plain.
   [[nodiscard]] virtual Result simulate(const Job& job, engine::Timeline* timeline) const = 0;
 };
@@ -101,7 +109,8 @@ struct Setting {
   std::shared_ptr<const Placement> placement;
   std::uint64_t batch = 1;
   std::uint64_t prompt_tokens = 1;
-  std::uint64_t output_tokens = 128;
+  std::uint64_t output_tokens = 128;  // at most
+  double end_token_rate = 0.0;        // chance that an emitted token ends its sequence
   int vocab = 0;
   bool shrink = true;
 };
@@ -114,12 +123,16 @@ struct Comparison {
   [[nodiscard]] std::optional<double> speedup_of_twice() const;  // plain_twice end / end
 };
 
-// Plain decoding beside the placement. At draft length 0 both are plain decoding.
+// [sequence]: min(output_tokens, the geometric place of the first end token), which the key and the sequence's number fix. Where
+// the end token comes is taken to be independent of what is accepted.
+std::vector<std::uint64_t> output_lengths(const Setting& setting, rng::Key key);
+
+// Plain decoding beside the placement, over the same texts. At draft length 0 both are plain decoding.
 Comparison compare(const Setting& setting, const cost::CostModel& cost, const AcceptanceSource& source,
                    engine::Timeline* timeline = nullptr);
 
 // Prices what a run may meet: the prefills, and rounds at either end of the contexts and of the batch. Throws BadInput for what
-// the cost model does not cover.
-void check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length);
+// the cost model does not cover. Returns the seconds that it takes at most.
+double check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length);
 
 }  // namespace specsim::placement

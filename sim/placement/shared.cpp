@@ -51,7 +51,7 @@ class SharedRun final : public Lockstep {
   void draft_again(std::uint64_t sequences) {
     stage_ = Stage::again;
     drafting_ = sequences;
-    ahead_ = 0.0;
+    block_context_ = context();
     pass_ = 0;
     again_began_ = engine_.now();
     again_sampling_host_ = {};
@@ -59,7 +59,7 @@ class SharedRun final : public Lockstep {
     next_draft_pass();
   }
   void next_draft_pass() {
-    const Priced price = draft_pass_price(drafting_, pass_, ahead_, 0.0);
+    const Priced price = draft_pass_price(drafting_, pass_, block_context_);
     if (stage_ == Stage::again) {
       again_sampling_host_.sampling += price.sampling;
       again_sampling_host_.host += price.host;
@@ -103,7 +103,7 @@ class SharedRun final : public Lockstep {
     stage_ = Stage::ahead;
     ahead_done_ = false;
     drafting_ = batch_;
-    ahead_ = draft_length();
+    block_context_ = context() + draft_length();
     pass_ = 0;
     draft_began_ = engine_.now();
     start(verify_, target_share_, [this] { verified(); });
@@ -174,7 +174,7 @@ class SharedRun final : public Lockstep {
   bool ahead_done_ = false;
   std::uint64_t drafting_ = 0;
   std::uint64_t batch_ = 0;
-  double ahead_ = 0.0;
+  double block_context_ = 0.0;  // cached tokens where the block that is being drafted begins
   int pass_ = 0;
 };
 
@@ -182,6 +182,9 @@ class Shared final : public Placement {
  public:
   Shared(double target_share, double draft_share) : target_share_(target_share), draft_share_(draft_share) {}
   [[nodiscard]] decode::Bonus bonus() const override { return decode::Bonus::none; }
+  [[nodiscard]] double longest_round(double passes, const Setting& /*setting*/, int /*draft_length*/) const override {
+    return passes / std::min(target_share_, draft_share_);
+  }
   [[nodiscard]] Result simulate(const Job& job, engine::Timeline* timeline) const override {
     return SharedRun(job, timeline, target_share_, draft_share_).simulate();
   }
@@ -192,7 +195,7 @@ class Shared final : public Placement {
 };
 
 config::Parameter share(const char* name, const char* summary) {
-  return {name, config::Type::number, "1", summary, config::Interval{0.0, 1.0, true, false}, {}};
+  return {name, config::Type::number, "1", summary, config::between(0.001, 1), {}};
 }
 
 }  // namespace

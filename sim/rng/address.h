@@ -25,6 +25,7 @@ enum class Purpose : std::uint32_t {
   start = 4,         // first: the start state, or the request's type
   law = 5,           // word 1 = index of the use; draws of the families
   judge = 6,         // word 1 = text position; first: places a token within its part (decode/simulator.h)
+  length = 7,        // first: where a sequence's end token comes
 };
 
 constexpr std::uint32_t counter_word0(Purpose purpose, std::uint32_t position) {

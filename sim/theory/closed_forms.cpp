@@ -6,6 +6,7 @@
 
 #include "sim/base/check.h"
 #include "sim/math/series.h"
+#include "sim/theory/length_policies.h"
 #include "sim/theory/speedup.h"
 
 namespace specsim::theory {
@@ -17,6 +18,13 @@ constexpr auto cost_input = ClosedFormInput::cost_ratio;
 constexpr auto seconds_input = ClosedFormInput::seconds;
 
 RatioCost cost_of(const ClosedFormInputs& inputs) { return RatioCost{inputs.cost_ratio, 1.0, 0.0}; }
+
+std::vector<double> round_times(const ClosedFormInputs& inputs) {
+  SPECSIM_CHECK(inputs.draft_length >= 0, "draft_length = {}", inputs.draft_length);
+  std::vector<double> times;
+  for (int k = 0; k <= inputs.draft_length; ++k) times.push_back(cost_of(inputs).round_time(k));
+  return times;
+}
 
 // The drafted positions' rates; the constant alpha where none are given.
 std::vector<double> rates_of(const ClosedFormInputs& inputs) {
@@ -215,6 +223,29 @@ std::vector<ClosedForm> make_closed_forms() {
          SPECSIM_CHECK(inputs.alpha >= 0.0 && inputs.alpha <= 1.0, "alpha = {}", inputs.alpha);
          SPECSIM_CHECK(inputs.draft_length >= 1, "draft_length = {}", inputs.draft_length);
          return tokens_only(math::geometric_sum(inputs.alpha, inputs.draft_length));
+       }});
+  add({"oracle_lengths",
+       "",
+       "every token costs a target pass or, where a draft is right, a draft pass (derived)",
+       "sum over i = 0..draft_length of alpha^i / (1 + cost_ratio sum over i = 1..draft_length of alpha^i)",
+       "speedup where each round drafts exactly what will be accepted, draft_length at most: the bound of every draft length "
+       "policy",
+       false,
+       {alpha_input, cost_input},
+       [](const ClosedFormInputs& inputs) {
+         const PolicyFigures oracle = oracle_length(inputs.alpha, round_times(inputs));
+         return with_speedup(oracle.tokens_per_round, oracle.rate());
+       }});
+  add({"additive_lengths",
+       "",
+       "heuristic schedule of Hugging Face's assisted generation; its stationary law as a Markov chain (derived)",
+       "sum of pi_k (1 - alpha^(k + 1)) / (1 - alpha) / sum of pi_k (1 + k cost_ratio), pi the stationary law of k",
+       "speedup where the draft length k grows by 2 after full acceptance and shrinks by 1 otherwise, from 1 to draft_length",
+       false,
+       {alpha_input, cost_input},
+       [](const ClosedFormInputs& inputs) {
+         const PolicyFigures additive = additive_length(inputs.alpha, 2, 1, 1, round_times(inputs));
+         return with_speedup(additive.tokens_per_round, additive.rate());
        }});
   return forms;
 }

@@ -282,13 +282,21 @@ std::vector<double> target_joint_law(const Automaton& automaton, int tokens) {
 
 Enumeration enumerate(const Automaton& automaton, const RoundRule& rule, int tokens) {
   check_automaton(automaton, rule.draft_length);
-  SPECSIM_CHECK(tokens >= 1, "tokens = {}", tokens);
   (void)checked_power(automaton.vocab, rule.draft_length);
+  return enumerate_rounds(
+      automaton, [&](int state) { return unchecked_outcomes(automaton, rule, state); },
+      rule.rule == Rule::plain ? 0 : rule.draft_length, tokens);
+}
+
+Enumeration enumerate_rounds(const Automaton& automaton, const std::function<std::vector<RoundOutcome>(int state)>& outcomes,
+                             int longest_accepted, int tokens) {
+  check_automaton(automaton, 0);
+  SPECSIM_CHECK(longest_accepted >= 0 && tokens >= 1, "longest_accepted = {}, tokens = {}", longest_accepted, tokens);
   const std::size_t vocab = index_of(automaton.vocab);
   std::vector<std::optional<std::vector<RoundOutcome>>> by_state(index_of(automaton.states));
   const auto outcomes_of = [&](int state) -> const std::vector<RoundOutcome>& {
     auto& slot = by_state[index_of(state)];
-    if (!slot) slot = unchecked_outcomes(automaton, rule, state);
+    if (!slot) slot = outcomes(state);
     return *slot;
   };
 
@@ -322,7 +330,7 @@ Enumeration enumerate(const Automaton& automaton, const RoundRule& rule, int tok
     result.largest_difference =
         std::max(result.largest_difference, std::abs(result.joint.back() - result.target_joint[sequence]));
   }
-  result.accepted.accepted.assign(index_of(rule.rule == Rule::plain ? 0 : rule.draft_length) + 1, 0.0);
+  result.accepted.accepted.assign(index_of(longest_accepted) + 1, 0.0);
   result.next_state.assign(index_of(automaton.states), 0.0);
   math::CompensatedSum emitted;
   for (const RoundOutcome& outcome : outcomes_of(automaton.start)) {

@@ -3,6 +3,7 @@
 // An independent witness: rules are written out here from their papers and share nothing with the shipped verifiers.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "sim/theory/modulated.h"
@@ -64,6 +65,12 @@ void check_automaton(const Automaton& automaton, int draft_length);
 
 // Runs rounds from automaton.start until `tokens` >= 1 are out. vocab^tokens and vocab^draft_length are limited to 2^22.
 [[nodiscard]] Enumeration enumerate(const Automaton& automaton, const RoundRule& rule, int tokens);
+
+// The same for rounds given by their outcomes, of at most longest_accepted drafts: a tree's, say. `outcomes` is called once
+// for each state that is reached.
+[[nodiscard]] Enumeration enumerate_rounds(const Automaton& automaton,
+                                           const std::function<std::vector<RoundOutcome>(int state)>& outcomes,
+                                           int longest_accepted, int tokens);
 
 // Law of the first `tokens` tokens of the target alone, vocab^tokens in lexicographic order.
 [[nodiscard]] std::vector<double> target_joint_law(const Automaton& automaton, int tokens);

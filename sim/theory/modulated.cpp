@@ -201,8 +201,11 @@ std::vector<std::size_t> recurrent_class(const Matrix& matrix, std::size_t state
   }
 }
 
+}  // namespace
+
 // Grassmann, Taksar and Heyman 1985.
 Vector stationary_law(const Matrix& transition, std::size_t states) {
+  SPECSIM_CHECK(transition.size() == states * states, "{} entries for {} states", transition.size(), states);
   const std::vector<std::size_t> members = recurrent_class(transition, states);
   const std::size_t size = members.size();
   Matrix work(size * size);
@@ -231,6 +234,8 @@ Vector stationary_law(const Matrix& transition, std::size_t states) {
   for (std::size_t i = 0; i < size; ++i) law[members[i]] = share[i] / mass;
   return law;
 }
+
+namespace {
 
 // Solves matrix x = right by elimination with row pivoting; both are consumed.
 Vector solve(Matrix matrix, Vector right) {

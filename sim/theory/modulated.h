@@ -7,6 +7,7 @@
 //              = accept_0 ... accept_{j-1} reject_j (j < draft_length),  accept_0 ... accept_{draft_length-1} bonus.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -60,8 +61,10 @@ struct SequenceTotals {
 [[nodiscard]] SequenceTotals expected_totals(const Modulation& modulation, std::span<const double> start, int draft_length,
                                              int rounds);
 
-// Stationary law of the state at the start of a round (Grassmann-Taksar-Heyman elimination: no subtraction). Requires
-// one recurrent class; its states may be fewer than all, and periodic.
+// Stationary law of a Markov chain, transition states x states row-major (Grassmann-Taksar-Heyman elimination: no
+// subtraction). Requires one recurrent class; its states may be fewer than all, and periodic.
+[[nodiscard]] std::vector<double> stationary_law(const std::vector<double>& transition, std::size_t states);
+// That of the state at the start of a round.
 [[nodiscard]] std::vector<double> stationary_start(const Modulation& modulation, int draft_length);
 // Figures per round of an endless sequence (rounds = 1 in the totals).
 [[nodiscard]] SequenceTotals long_run(const Modulation& modulation, int draft_length);

@@ -47,11 +47,12 @@ for command in $commands; do
   runs "$command" -h && { cmp -s "$scratch/out" "$scratch/help" || problem "specsim $command -h is not what --help prints"; }
 done
 
-# The options that the examples show exist (the files need not).
+# The options and the configs that the examples show exist.
 while read -r _ command rest; do
   "$specsim" "$command" --help >"$scratch/out"
   for word in $rest; do
     if [[ $word == --* ]]; then says "specsim $command --help" "$word"; fi
+    if [[ $word == configs/*.yaml && ! -f $word ]]; then problem "specsim $command --help: there is no $word"; fi
   done
 done <"$scratch/examples"
 

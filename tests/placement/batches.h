@@ -92,7 +92,7 @@ inline placement::Result simulate(const std::string& kind, const cost::CostModel
   job.cost = &cost;
   job.accepted = &accepted;
   job.prompt_tokens = prompt_tokens;
-  job.output_tokens = output_tokens;
+  job.output_tokens.assign(accepted.of_sequence.size(), output_tokens);
   job.vocab = vocab;
   job.shrink = shrink;
   static std::map<std::string, std::unique_ptr<placement::Placement>> made;

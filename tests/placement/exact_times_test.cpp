@@ -281,3 +281,31 @@ TEST_CASE("jobs that cannot be") {
   CHECK_THROWS_AS(simulate("{kind: serial}", constant_cost(), with_bonus, 500), InvariantBroken);  // more than was recorded
   CHECK_THROWS_AS(simulated(0.7, 0, Bonus::none, 1, 10, 1), InvariantBroken);
 }
+
+TEST_CASE("sequences end where their end token comes, the same under every placement") {
+  const LineCost cost = constant_cost();
+  const tests::ReadyCell cell(
+      "{experiment: ends, pair: {vocab: 50, target: {family: zipf, exponent: 1}, draft: {from: target, transform: overlap, "
+      "value: 0.7}}, decode: {drafter: {kind: chain, draft_length: 3}}}");
+  for (const char* kind : kAll) {
+    INFO(kind);
+    Setting setting;
+    setting.placement = tests::make_placement(kind);
+    setting.batch = 9;
+    setting.output_tokens = 40;
+    setting.end_token_rate = 0.1;
+    setting.vocab = 50;
+    const std::vector<std::uint64_t> lengths = output_lengths(setting, cell.draw_key());
+    const std::uint64_t longest = *std::max_element(lengths.begin(), lengths.end());
+    CHECK(longest > *std::min_element(lengths.begin(), lengths.end()));
+    const Comparison both = compare(setting, cost, {cell.preparation(), &cell.prepared(), cell.draw_key(), 3});
+    CHECK(both.plain.end.ps() == static_cast<std::int64_t>(longest) * kTargetPs);
+    const std::uint64_t all = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
+    CHECK(both.plain.emitted == all);
+    CHECK(both.run.emitted == all);
+    CHECK(both.plain.sequence_rounds == all - 9);
+    CHECK(both.plain.time_per_output_token.mean == Approx(1e-12 * kTargetPs));
+    setting.end_token_rate = 1.0;
+    CHECK(compare(setting, cost, {cell.preparation(), &cell.prepared(), cell.draw_key(), 3}).run.emitted == 9);
+  }
+}

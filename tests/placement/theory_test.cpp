@@ -223,3 +223,20 @@ TEST_CASE("across a network") {
   rejects("probabilities not sent", values,
           first_token + both * theory::network_round_seconds(round) + (rounds - both) * theory::network_round_seconds(single));
 }
+
+TEST_CASE("output lengths are geometric up to the most allowed") {
+  const double rate = 0.02;
+  Setting setting;
+  setting.batch = 200000;
+  setting.output_tokens = 100;
+  setting.end_token_rate = rate;
+  std::vector<double> lengths;
+  for (const std::uint64_t length : output_lengths(setting, rng::make_key(20260409, 1)))
+    lengths.push_back(static_cast<double>(length));
+  CHECK(*std::min_element(lengths.begin(), lengths.end()) == 1.0);
+  CHECK(*std::max_element(lengths.begin(), lengths.end()) == 100.0);
+  const double mean = (1.0 - std::pow(1.0 - rate, 100.0)) / rate;
+  passes("output length", lengths, mean);
+  for (double& length : lengths) length = std::min(length + 1.0, 100.0);
+  rejects("the first token never ends", lengths, mean);
+}

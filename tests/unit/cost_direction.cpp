@@ -20,7 +20,7 @@ std::unique_ptr<CostModel> pair_on(const std::string& gpu, const std::string& ta
 }
 
 double chain_speedup(const CostModel& model, double batch, double context, int draft_length, double tokens_per_round) {
-  const auto ledger = model.ledger({batch, context}, draft_length + 1);
+  const auto ledger = model.ledger({batch, context}, draft_length + 1, Kept::both);
   INFO(ledger->to_text());
   REQUIRE(ledger->fits());
   return speedup(round_time(model, {batch, context}, draft_length, 0.0), tokens_per_round);
@@ -103,12 +103,12 @@ TEST_CASE("long context: a whole cache that is small beside the target's rises a
     rises(over_batch(*pair_on(gpu, "llama-2-7b", "tinyllama-1.1b"), 4000, {1, 2, 4, 8, 16}));
 }
 
-TEST_CASE("batch 64: speculation loses at short contexts and wins at long ones", "[cost][direction]") {
+TEST_CASE("one batch: speculation loses at short contexts and wins at long ones", "[cost][direction]") {
   const auto model = make_cost(
       "roofline",
       "{hardware: a100-80gb-sxm, target: {preset: llama-3.1-8b, tensor_parallel: 2}, draft: eagle-head-8b, engine: bare}");
-  CHECK(chain_speedup(*model, 256, 256, 5, 2.0) < 1.0);
-  CHECK(chain_speedup(*model, 32, 16000, 5, 2.0) > 1.0);
+  CHECK(chain_speedup(*model, 32, 256, 5, 1.9) < 1.0);
+  CHECK(chain_speedup(*model, 32, 16000, 5, 1.9) > 1.0);
 }
 
 // Equal tokens per round, llama-2-7b, 256 tokens of context. Wide: 128 nodes of an EAGLE head in 5 levels; narrow: 5 drafts of

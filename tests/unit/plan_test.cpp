@@ -150,7 +150,7 @@ TEST_CASE("with the ratio model a plan is theory's best draft length and break-e
 
 TEST_CASE("why speculation loses") {
   const auto regime = [](const std::string& yaml, double alpha) {
-    const experiment::MapCell cell = experiment::map_cell(*cost_model(yaml), {}, alpha, 16);
+    const experiment::MapCell cell = experiment::make_map(*cost_model(yaml), {1.0}, {0.0}, {alpha}, 16, 1).at(0);
     CHECK((cell.best == 0) == (cell.speedup == 1.0));
     CHECK((cell.regime == experiment::Regime::pays) == (cell.best > 0));
     return std::string(experiment::to_text(cell.regime));
@@ -161,22 +161,61 @@ TEST_CASE("why speculation loses") {
   CHECK(regime("{model: ratio, cost_ratio: 0.1, verify_inflation: 2.5}", 0.5) == "compute_bound");
 }
 
-TEST_CASE("a paired margin is narrower than an unpaired one, and covers the truth") {
-  // Parts whose rates move together: the difference between draft lengths hardly moves.
-  AcceptanceCurve curve = experiment::constant_acceptance(0.7, 6);
+TEST_CASE("a margin's interval, by hand") {
+  // Speedups at cost ratio .1 are tokens / (1 + .1 k). Five parts that differ at draft lengths 1 and 2.
+  AcceptanceCurve curve = experiment::constant_acceptance(0.5, 2);
+  curve.sampled = true;
+  curve.tokens_per_round = {1.0, 1.5, 1.8};
+  curve.parts = {{1.0, 1.5, 1.70}, {1.0, 1.4, 1.80}, {1.0, 1.6, 1.90}, {1.0, 1.5, 1.75}, {1.0, 1.5, 1.85}};
+  const experiment::Plan plan = experiment::make_plan(*cost_model("{model: ratio, cost_ratio: 0.1}"), {}, curve);
+  REQUIRE(plan.best == 2);
+  REQUIRE(plan.margins.size() == 2);
+  // Against draft length 1: 1.8 / 1.2 - 1.5 / 1.1; the parts' own differences below.
+  const std::vector<double> differences = {1.70 / 1.2 - 1.5 / 1.1, 1.80 / 1.2 - 1.4 / 1.1, 1.90 / 1.2 - 1.6 / 1.1,
+                                           1.75 / 1.2 - 1.5 / 1.1, 1.85 / 1.2 - 1.5 / 1.1};
+  double mean = 0.0;
+  for (const double d : differences) mean += d / 5.0;
+  double squares = 0.0;
+  for (const double d : differences) squares += (d - mean) * (d - mean);
+  constexpr double kT = 2.7764451;  // .975 of Student's t with 4 degrees of freedom
+  CHECK(plan.margins[1].margin == Approx(1.8 / 1.2 - 1.5 / 1.1).epsilon(1e-12));
+  CHECK(plan.margins[1].half_width == Approx(kT * std::sqrt(squares / 4.0 / 5.0)).epsilon(1e-6));
+}
+
+// A log of 40 requests whose lengths differ by a hundred and whose alpha is .5 or .9: the truth is the ratio of means.
+TEST_CASE("intervals from a trace cover the truth, with requests of unequal length") {
+  const double alpha[2] = {0.5, 0.9};
+  const double truth = [&] {  // at draft length 1: rounds of a request of n tokens are n / (1 + alpha)
+    return 1.0 / (0.5 / (1.0 + alpha[0]) + 0.5 / (1.0 + alpha[1]));
+  }();
   std::mt19937 random(20261121);
-  std::normal_distribution<double> noise(0.0, 0.01);
-  for (int p = 0; p < 32; ++p) curve.parts.push_back(experiment::constant_acceptance(0.7 + noise(random), 6).tokens_per_round);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
   const auto cost = cost_model("{model: ratio, cost_ratio: 0.1}");
-  const experiment::Plan plan = experiment::make_plan(*cost, {}, curve);
-  REQUIRE(plan.best == 4);
-  REQUIRE(plan.margins.size() == 3);
-  CHECK(plan.margins[0].over == 0);
-  CHECK(plan.margins[1].over == 3);
-  CHECK(plan.margins[1].half_width < 0.25 * plan.margins[0].half_width);
-  CHECK(plan.margins[0].half_width > 0.0);
-  const theory::RatioCost closed{0.1, 1.0, 0.0};
-  CHECK(plan.margins[0].margin == Approx(theory::constant_alpha_speedup(0.7, 4, closed) - 1.0).epsilon(1e-12));
+  int covered = 0;
+  int naive = 0;
+  constexpr int kLogs = 200;
+  for (int log = 0; log < kLogs; ++log) {
+    const std::string path = "plan_coverage.jsonl";
+    std::string text;
+    for (int r = 0; r < 40; ++r) {
+      const double a = alpha[uniform(random) < 0.5 ? 0 : 1];
+      const int length = static_cast<int>(30.0 * std::pow(1.0 - uniform(random), -0.7));
+      text += fmt::format("{{\"request\": {}, \"draft_length\": 1, \"accepted\": [", r);
+      for (int i = 0; i < std::min(length, 3000); ++i) text += fmt::format("{}{}", i > 0 ? "," : "", uniform(random) < a ? 1 : 0);
+      text += "]}\n";
+    }
+    write_whole_file(path, text);
+    const AcceptanceCurve curve = experiment::trace_acceptance(path, 1);
+    const experiment::Plan plan = experiment::make_plan(*cost, {}, curve);
+    REQUIRE(plan.best == 1);
+    covered += std::abs(plan.margins[0].margin - (truth / 1.1 - 1.0)) <= plan.margins[0].half_width ? 1 : 0;
+    // The mutant: as if all were one part, the spread of the mean left undivided by the number of parts.
+    naive += std::abs(plan.margins[0].margin - (truth / 1.1 - 1.0)) <= plan.margins[0].half_width / 3.0 ? 1 : 0;
+  }
+  INFO(covered << " of " << kLogs << " logs covered, a third of the width " << naive);
+  CHECK(covered >= 0.87 * kLogs);  // few requests carry most of the tokens: Student's t falls short by some points
+  CHECK(covered <= 0.995 * kLogs);
+  CHECK(naive < 0.7 * kLogs);
 }
 
 TEST_CASE("the map does not depend on threads, and leaves out what does not fit") {
@@ -189,11 +228,35 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   REQUIRE(one.size() == 12);
   for (std::size_t i = 0; i < one.size(); ++i) {
     CHECK(one[i].speedup == three[i].speedup);
-    CHECK(one[i].fits == three[i].fits);
-    CHECK(one[i].fits == cost->ledger({one[i].batch, one[i].context}, 2)->fits());
+    CHECK(one[i].regime == three[i].regime);
+    CHECK((one[i].regime != experiment::Regime::does_not_fit) ==
+          cost->ledger({one[i].batch, one[i].context}, 2, cost::Kept::both)->fits());
   }
-  CHECK(one.front().fits);
-  CHECK_FALSE(one.back().fits);
-  CHECK(experiment::largest_batch(*cost, 512, 2) >= 16.0);
-  CHECK(experiment::largest_batch(*cost, 65536, 2) == 0.0);
+  CHECK(one.front().known());
+  CHECK_FALSE(one.back().known());
+  CHECK(experiment::largest_batch(*cost, 512, 2, cost::Kept::both) >= 16.0);
+  CHECK(experiment::largest_batch(*cost, 65536, 2, cost::Kept::both) == 0.0);
+}
+
+TEST_CASE("the map says where a table does not reach") {
+  // Both models to context 4096; the target's verifications to 5 tokens and batch 4.
+  std::string rows = "model,tokens,batch,context,ms\n";
+  for (const char* model : {"target", "draft"})
+    for (const int tokens : {1, 5})
+      for (const int batch : {1, 4})
+        for (const int context : {0, 4096})
+          rows += std::string(model) + "," + std::to_string(tokens) + "," + std::to_string(batch) + "," +
+                  std::to_string(context) + (model[0] == 't' ? ",10\n" : ",1\n");
+  const TemporaryFile file(rows);
+  const auto cost = cost_model("{model: table, file: " + file.path + "}");
+  for (const auto& cell : experiment::make_map(*cost, {1, 2, 8}, {512, 4096, 8192}, {0.05, 0.7}, 4, 2)) {
+    // The fourth draft token is drafted at context + 3.
+    const bool covered = cell.batch <= 4 && cell.context + 3 <= 4096;
+    CHECK((cell.regime == experiment::Regime::not_covered) == !covered);
+    CHECK(cell.known() == covered);
+    CHECK((cell.regime == experiment::Regime::pays) == (covered && cell.alpha > 0.1));
+    if (!covered) CHECK(cell.best == 0);
+  }
+  for (const auto& cell : experiment::make_map(*cost, {1}, {512}, {0.7}, 5, 1))  // 6 verified tokens are beyond the table
+    CHECK(cell.regime == experiment::Regime::not_covered);
 }

@@ -82,6 +82,10 @@ TEST_CASE("the equal forms are equal, the wrong ones differ by what theory says"
     }
   }
   CHECK(*predict("geometric_plus_one", constant(0.0, 5)).tokens_per_round == 2.0);
+  // Draft length policies by hand, lengths up to 2: rounds of 0, 1, 2 drafts in shares .5, .25, .25; a chain of two states.
+  CHECK(std::abs(*predict("oracle_lengths", constant(0.5, 2, 0.2)).speedup - 1.75 / 1.15) < 1e-15);
+  const double long_share = 0.6 / (0.6 + 1.0 - 0.36);
+  CHECK(std::abs(*predict("additive_lengths", constant(0.6, 2, 0.2)).tokens_per_round - (1.6 + 0.36 * long_share)) < 1e-14);
 }
 
 TEST_CASE("M4, L2, L3, A2: published figures", "[theory][closed_forms][claims]") {

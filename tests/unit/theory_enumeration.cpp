@@ -1,82 +1,18 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
-#include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "sim/base/check.h"
 #include "sim/theory/bounds.h"
 #include "sim/theory/enumeration.h"
+#include "tests/support/random_automata.h"
 
 using namespace specsim;
 using namespace specsim::theory;
-
-namespace {
+using namespace specsim::tests;
 
 using Law = std::vector<double>;
-
-Automaton one_state(Law target, Law draft) {
-  Automaton automaton;
-  automaton.vocab = static_cast<int>(target.size());
-  automaton.states = 1;
-  automaton.next.assign(target.size(), 0);
-  automaton.target = {std::move(target)};
-  automaton.draft = {{std::move(draft)}};
-  return automaton;
-}
-
-Automaton first_pair() { return one_state({1.0 / 3.0, 2.0 / 3.0}, {2.0 / 3.0, 1.0 / 3.0}); }
-Automaton second_pair() { return one_state({2.0 / 8.0, 3.0 / 8.0, 3.0 / 8.0}, {1.0 / 8.0, 1.0 / 8.0, 6.0 / 8.0}); }
-
-class Numbers {
- public:
-  explicit Numbers(std::uint64_t seed) : state_(seed) {}
-  double next() {
-    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
-    return static_cast<double>(state_ >> 11U) * 0x1p-53;
-  }
-  int below(int bound) { return static_cast<int>(next() * bound); }
-  Law law(int size, bool zeros) {
-    Law law(static_cast<std::size_t>(size));
-    double sum = 0.0;
-    for (double& share : law) {
-      share = next();
-      if (zeros && next() < 0.3) share = 0.0;
-      sum += share;
-    }
-    if (sum == 0.0) law[0] = sum = 1.0;
-    for (double& share : law) share /= sum;
-    return law;
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-Automaton random_automaton(Numbers& numbers, int vocab, int states, int depths, bool zeros, bool one_hot_target = false) {
-  Automaton automaton;
-  automaton.vocab = vocab;
-  automaton.states = states;
-  automaton.start = numbers.below(states);
-  for (int i = 0; i < vocab * states; ++i) automaton.next.push_back(numbers.below(states));
-  for (int s = 0; s < states; ++s) {
-    Law law = numbers.law(vocab, zeros);
-    if (one_hot_target) {
-      const int best = argmax(law);
-      law.assign(law.size(), 0.0);
-      law[static_cast<std::size_t>(best)] = 1.0;
-    }
-    automaton.target.push_back(law);
-  }
-  for (int j = 0; j < depths; ++j) {
-    automaton.draft.emplace_back();
-    for (int s = 0; s < states; ++s) automaton.draft.back().push_back(numbers.law(vocab, zeros));
-  }
-  return automaton;
-}
-
-}  // namespace
 
 TEST_CASE("known pairs: accepted under the token and block rules, target law restored", "[theory][enumeration]") {
   struct Known {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""results/roofline is what scripts/roofline.py and scripts/published_speedups.py make of the program as it is.
+"""results/roofline and results/timing_claims are what their scripts make of the program as it is.
 
 Runs at the root of the repository; SPECSIM names the program. Figures may differ in their last digit.
 """
@@ -11,7 +11,11 @@ import tempfile
 from pathlib import Path
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
-RESULTS = Path("results/roofline")
+RESULTS = Path("results")
+# script, folder, its tables; its text
+MADE = [("roofline", "roofline", ["roofline.csv"], None), ("published_speedups", "roofline", ["published_speedups.csv"], None),
+        ("timing_claims", "timing_claims", [f"{name}.csv" for name in ("knees", "crossings", "regimes", "varying_context", "placements", "batch")],
+         "timing_claims.md")]
 
 
 def same(a, b):
@@ -23,8 +27,9 @@ def same(a, b):
         return False
 
 
-def compare(name, folder):
-    with open(RESULTS / name, newline="") as old, open(folder / name, newline="") as new:
+def compare(record, made_file):
+    name = record.name
+    with open(record, newline="") as old, open(made_file, newline="") as new:
         kept, made = list(csv.DictReader(old)), list(csv.DictReader(new))
     if len(kept) != len(made):
         return [f"{name}: {len(kept)} rows on record, {len(made)} made"]
@@ -34,10 +39,16 @@ def compare(name, folder):
 
 def main():
     problems = []
-    with tempfile.TemporaryDirectory() as scratch:
-        for script, name in (("roofline", "roofline.csv"), ("published_speedups", "published_speedups.csv")):
+    for script, folder, tables, text in MADE:
+        with tempfile.TemporaryDirectory() as scratch:
             done = subprocess.run([sys.executable, f"scripts/{script}.py", SPECSIM, scratch], capture_output=True, text=True)
-            problems += compare(name, Path(scratch)) if done.returncode == 0 else [f"scripts/{script}.py: exit code {done.returncode}: {done.stderr}"]
+            if done.returncode != 0:
+                problems.append(f"scripts/{script}.py: exit code {done.returncode}: {done.stderr}")
+                continue
+            for table in tables:
+                problems += compare(RESULTS / folder / table, Path(scratch) / table)
+            if text and (RESULTS / folder / text).read_text() != (Path(scratch) / text).read_text():
+                problems.append(f"{text} differs from the record")
     for problem in problems[:20]:
         print(problem, file=sys.stderr)
     print(f"{len(problems)} problems")

@@ -1,0 +1,89 @@
+#include "sim/theory/length_policies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/math/series.h"
+#include "sim/theory/modulated.h"
+#include "sim/theory/round_law.h"
+
+namespace specsim::theory {
+namespace {
+
+void check_inputs(double alpha, const std::vector<double>& round_time) {
+  SPECSIM_CHECK(alpha >= 0.0 && alpha <= 1.0, "alpha = {}", alpha);
+  SPECSIM_CHECK(!round_time.empty(), "no round times");
+  for (const double time : round_time) SPECSIM_CHECK(time > 0.0, "round time = {}", time);
+}
+
+// tokens[k]: mean emitted by a round of length k.
+PolicyFigures mixed(std::vector<double> length_law, const std::vector<double>& tokens, const std::vector<double>& round_time) {
+  math::CompensatedSum emitted;
+  math::CompensatedSum time;
+  for (std::size_t k = 0; k < length_law.size(); ++k) {
+    emitted += length_law[k] * tokens[k];
+    time += length_law[k] * round_time[k];
+  }
+  return {std::move(length_law), emitted.value(), time.value()};
+}
+
+std::vector<double> tokens_by_length(double alpha, std::size_t count) {
+  std::vector<double> tokens;
+  for (std::size_t k = 0; k < count; ++k) tokens.push_back(tokens_per_round(alpha, static_cast<int>(k)));
+  return tokens;
+}
+
+}  // namespace
+
+PolicyFigures fixed_length(double alpha, int draft_length, const std::vector<double>& round_time) {
+  check_inputs(alpha, round_time);
+  SPECSIM_CHECK(draft_length >= 0 && static_cast<std::size_t>(draft_length) < round_time.size(), "draft_length = {} of {}",
+                draft_length, round_time.size() - 1);
+  std::vector<double> law(round_time.size(), 0.0);
+  law[static_cast<std::size_t>(draft_length)] = 1.0;
+  return mixed(std::move(law), tokens_by_length(alpha, round_time.size()), round_time);
+}
+
+PolicyFigures goodput_optimum(double alpha, const std::vector<double>& round_time) {
+  PolicyFigures best = fixed_length(alpha, 0, round_time);
+  for (std::size_t k = 1; k < round_time.size(); ++k) {
+    PolicyFigures figures = fixed_length(alpha, static_cast<int>(k), round_time);
+    if (figures.rate() > best.rate()) best = std::move(figures);
+  }
+  return best;
+}
+
+PolicyFigures oracle_length(double alpha, const std::vector<double>& round_time) {
+  check_inputs(alpha, round_time);
+  std::vector<double> emitted;
+  for (std::size_t k = 0; k < round_time.size(); ++k) emitted.push_back(static_cast<double>(k + 1));
+  return mixed(constant_alpha(alpha, static_cast<int>(round_time.size()) - 1).accepted, emitted, round_time);
+}
+
+double oracle_speedup(double alpha, double cost_ratio) {
+  SPECSIM_CHECK(alpha >= 0.0 && alpha <= 1.0 && cost_ratio >= 0.0, "alpha = {}, cost_ratio = {}", alpha, cost_ratio);
+  return 1.0 / (1.0 - alpha + cost_ratio * alpha);
+}
+
+PolicyFigures additive_length(double alpha, int increase, int decrease, int shortest, const std::vector<double>& round_time) {
+  check_inputs(alpha, round_time);
+  const int longest = static_cast<int>(round_time.size()) - 1;
+  SPECSIM_CHECK(shortest >= 1 && shortest <= longest, "lengths {} to {}", shortest, longest);
+  SPECSIM_CHECK(increase >= 1 && decrease >= 1, "increase = {}, decrease = {}", increase, decrease);
+  const std::size_t states = round_time.size() - static_cast<std::size_t>(shortest);
+  std::vector<double> transition(states * states, 0.0);
+  for (int k = shortest; k <= longest; ++k) {
+    const double rise = std::pow(alpha, k);
+    const auto row = static_cast<std::size_t>(k - shortest) * states;
+    transition[row + static_cast<std::size_t>(std::min(k + increase, longest) - shortest)] += rise;
+    transition[row + static_cast<std::size_t>(std::max(k - decrease, shortest) - shortest)] += 1.0 - rise;
+  }
+  std::vector<double> law(static_cast<std::size_t>(shortest), 0.0);
+  for (const double share : stationary_law(transition, states)) law.push_back(share);
+  return mixed(std::move(law), tokens_by_length(alpha, round_time.size()), round_time);
+}
+
+}  // namespace specsim::theory

@@ -1,0 +1,39 @@
+// Policies that choose the draft length round by round, at constant alpha and a time per round of each length.
+//
+// round_time[k] is the time of a round of draft length k in any unit, k = 0 .. longest; [0] is plain decoding. Positions accept
+// with probability alpha in [0, 1], independently.
+#pragma once
+
+#include <vector>
+
+namespace specsim::theory {
+
+struct PolicyFigures {
+  std::vector<double> length_law;  // share of rounds at draft length k
+  double tokens_per_round = 1.0;
+  double time_per_round = 1.0;
+  [[nodiscard]] double rate() const { return tokens_per_round / time_per_round; }
+};
+
+// The same draft length in every round.
+[[nodiscard]] PolicyFigures fixed_length(double alpha, int draft_length, const std::vector<double>& round_time);
+
+// Goodput (Liu et al. 2024, SmartSpec, arXiv 2406.14066) at a known alpha: the fixed length with the largest rate, the shortest
+// among equals. A policy at constant alpha that does not see outcomes in advance cannot do better.
+[[nodiscard]] PolicyFigures goodput_optimum(double alpha, const std::vector<double>& round_time);
+
+// Knows how many drafts would be accepted, up to the longest length, and drafts exactly these: a round of length k has
+// probability alpha^k (1 - alpha), or alpha^longest at the end, and always emits k + 1. At cost ratios below 1 no policy with the
+// same limit does better: every token is a final token or a draft, and these rounds are the fewest.
+[[nodiscard]] PolicyFigures oracle_length(double alpha, const std::vector<double>& round_time);
+// Its speedup under the ratio model without a limit on the length: 1 / (1 - alpha + cost_ratio alpha), since every token costs a
+// target pass or, with probability alpha, a draft pass.
+[[nodiscard]] double oracle_speedup(double alpha, double cost_ratio);
+
+// Additive steps (Hugging Face's heuristic: +2 after full acceptance, -1 otherwise, at least 1): the draft length is a Markov
+// chain that rises with probability alpha^length; its stationary law, with lengths clamped to shortest..longest (longest is
+// round_time.size() - 1). Requires 1 <= shortest <= longest, increase and decrease >= 1.
+[[nodiscard]] PolicyFigures additive_length(double alpha, int increase, int decrease, int shortest,
+                                            const std::vector<double>& round_time);
+
+}  // namespace specsim::theory

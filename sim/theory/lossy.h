@@ -1,0 +1,38 @@
+// Rules that give up the target law for more acceptance: the law of one emitted token and its distance from the target.
+//
+// Laws as in bounds.h, of equal size `vocab`. Each rule accepts a drafted token x with a probability a(x); `drafted` is what the
+// draft token is drawn from (one-hot for a deterministic draft), `otherwise` the law of the final token after a rejection.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sim/theory/judgement.h"
+
+namespace specsim::theory {
+
+// Typical acceptance (Medusa, Cai et al. 2024, arXiv 2401.10774): 1 where target(x) > min(epsilon, delta e^-H(target)), else 0; H
+// in nats.
+[[nodiscard]] std::vector<double> typical_acceptance(std::span<const double> target, double epsilon, double delta);
+
+// Lenience (Leviathan et al. 2022, arXiv 2211.17192, appendix A.5): min(1, target / (lenience drafted)), lenience in (0, 1]; 1 is
+// the token rule.
+[[nodiscard]] std::vector<double> lenience_acceptance(std::span<const double> target, std::span<const double> drafted,
+                                                      double lenience);
+// Its residual, (target / lenience - drafted)+ divided by its sum: no token is emitted with more than target / lenience. Where
+// lenience accepts everything there is none, and the target stands in.
+[[nodiscard]] std::vector<double> lenience_residual(std::span<const double> target, std::span<const double> drafted,
+                                                    double lenience);
+
+// 1 for the target's k likeliest tokens, the lowest ids among equals, else 0.
+[[nodiscard]] std::vector<double> top_k_acceptance(std::span<const double> target, int k);
+
+// Mass by token, as an accepted draft and as the final token.
+[[nodiscard]] Judgement judge_accepting(std::span<const double> acceptance, std::span<const double> drafted,
+                                        std::span<const double> otherwise);
+// accepted + rejected: the law of one emitted token.
+[[nodiscard]] std::vector<double> emitted_law(const Judgement& judgement);
+// Its total variation from the target: 0 for a lossless rule.
+[[nodiscard]] double bias(const Judgement& judgement, std::span<const double> target);
+
+}  // namespace specsim::theory

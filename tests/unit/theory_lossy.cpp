@@ -1,0 +1,97 @@
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "sim/base/check.h"
+#include "sim/theory/bounds.h"
+#include "sim/theory/lossy.h"
+#include "tests/support/random_automata.h"
+
+using namespace specsim;
+using namespace specsim::theory;
+using namespace specsim::tests;
+
+namespace {
+
+using Law = std::vector<double>;
+
+// Draw, coin, final token: every branch.
+Law law_by_branches(const Law& acceptance, const Law& drafted, const Law& otherwise) {
+  Law law(drafted.size(), 0.0);
+  for (std::size_t x = 0; x < drafted.size(); ++x) {
+    law[x] += drafted[x] * acceptance[x];
+    for (std::size_t y = 0; y < drafted.size(); ++y) law[y] += drafted[x] * (1.0 - acceptance[x]) * otherwise[y];
+  }
+  return law;
+}
+
+}  // namespace
+
+TEST_CASE("lossy rules: the emitted law is that of every branch, its bias the distance", "[theory][lossy]") {
+  Numbers numbers(12);
+  for (int trial = 0; trial < 200; ++trial) {
+    const int vocab = 2 + trial % 5;
+    const Law target = numbers.law(vocab, trial % 2 == 0);
+    const Law draft = numbers.law(vocab, trial % 3 == 0);
+    const double lenience = 0.2 + 0.8 * numbers.next();
+    const auto agree = [&](const Law& acceptance, const Law& otherwise) {
+      const Judgement judgement = judge_accepting(acceptance, draft, otherwise);
+      const Law law = law_by_branches(acceptance, draft, otherwise);
+      double distance = 0.0;
+      for (std::size_t x = 0; x < law.size(); ++x) {
+        REQUIRE(std::abs(emitted_law(judgement)[x] - law[x]) < 1e-14);
+        distance += 0.5 * std::abs(law[x] - target[x]);
+      }
+      REQUIRE(std::abs(bias(judgement, target) - distance) < 1e-14);
+    };
+    agree(typical_acceptance(target, 0.3, 0.09), target);
+    agree(top_k_acceptance(target, 1 + trial % 3), target);
+    agree(lenience_acceptance(target, draft, lenience), lenience_residual(target, draft, lenience));
+
+    // Lenience: no token above target / lenience, acceptance never below the overlap, bias at most the mass it adds.
+    const Judgement lenient =
+        judge_accepting(lenience_acceptance(target, draft, lenience), draft, lenience_residual(target, draft, lenience));
+    for (std::size_t x = 0; x < target.size(); ++x) REQUIRE(emitted_law(lenient)[x] <= target[x] / lenience + 1e-14);
+    REQUIRE(lenient.alpha() >= overlap(target, draft) - 1e-14);
+    REQUIRE(bias(lenient, target) <= total_variation(target, draft) + 1e-14);
+    // At 1 it is the token rule, and lossless.
+    const Judgement strict =
+        judge_accepting(lenience_acceptance(target, draft, 1.0), draft, lenience_residual(target, draft, 1.0));
+    REQUIRE(std::abs(strict.alpha() - overlap(target, draft)) < 1e-14);
+    REQUIRE(bias(strict, target) < 1e-14);
+  }
+}
+
+TEST_CASE("lossy rules: figures by hand", "[theory][lossy]") {
+  const Law target = {0.5, 0.3, 0.2};
+  const Law draft = {0.2, 0.2, 0.6};
+  // Entropy 1.0297 nats: e^-H = .3571, so delta .7 puts the threshold at .25, epsilon .1 below it.
+  CHECK(typical_acceptance(target, 1.0, 0.7) == Law{1.0, 1.0, 0.0});
+  CHECK(typical_acceptance(target, 0.1, 0.7) == Law{1.0, 1.0, 1.0});
+  CHECK(typical_acceptance(target, 1.0, 1.0) == Law{1.0, 0.0, 0.0});
+  CHECK(typical_acceptance(target, 0.5, 9.0) == Law{0.0, 0.0, 0.0});  // strictly above
+  CHECK(top_k_acceptance({target}, 2) == Law{1.0, 1.0, 0.0});
+  CHECK(top_k_acceptance(Law{0.4, 0.4, 0.2}, 1) == Law{1.0, 0.0, 0.0});
+  // Top-2 accepts .4; the rest, .6, is drawn from the target: (.2 + .3, .2 + .18, .12).
+  const Judgement top = judge_accepting(top_k_acceptance(target, 2), draft, target);
+  CHECK(std::abs(top.alpha() - 0.4) < 1e-15);
+  CHECK(std::abs(emitted_law(top)[1] - 0.38) < 1e-15);
+  CHECK(std::abs(bias(top, target) - 0.08) < 1e-15);
+  // Lenience 1/2: acceptance min(1, 2 target / draft) = (1, 1, 2/3); residual from (1, .6, .4) - draft = (.8, .4, 0).
+  const Judgement half = judge_accepting(lenience_acceptance(target, draft, 0.5), draft, lenience_residual(target, draft, 0.5));
+  CHECK(std::abs(half.alpha() - 0.8) < 1e-15);
+  CHECK(std::abs(emitted_law(half)[0] - (0.2 + 0.2 * 2.0 / 3.0)) < 1e-15);
+  CHECK(std::abs(bias(half, target) - 0.2) < 1e-15);
+}
+
+TEST_CASE("lossy rules refuse parameters out of range", "[theory][lossy]") {
+  const Law even = {0.5, 0.5};
+  CHECK_THROWS_AS(typical_acceptance(even, -0.1, 0.3), InvariantBroken);
+  CHECK_THROWS_AS(lenience_acceptance(even, even, 0.0), InvariantBroken);
+  CHECK_THROWS_AS(lenience_residual(even, even, 1.5), InvariantBroken);
+  CHECK_THROWS_AS(top_k_acceptance(even, 0), InvariantBroken);
+  CHECK_THROWS_AS(judge_accepting(Law{2.0, 0.0}, even, even), InvariantBroken);
+  CHECK_THROWS_AS(judge_accepting(Law{1.0}, even, even), InvariantBroken);
+}
