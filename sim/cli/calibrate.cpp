@@ -2,7 +2,6 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/models.h"
-#include "sim/experiment/acceptance_curve.h"
 #include "sim/llm/acceptance.h"
 
 #include <fmt/format.h>
@@ -99,6 +98,7 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
       "temperature,condition,judged,accepted,accepted_per_round,alpha_outcomes,alpha_laws,z,kl_nats,kl_infinite,target_entropy_"
       "nats,"
       "draft_entropy_nats\n";
+  std::string laws = "temperature,accepted,rounds\n";
   for (const double temperature : options.temperatures) {
     Progress progress("prompts");
     const llm::Acceptance acceptance = llm::measure_acceptance(models.acceptance_target(), *models.pair.draft, *rule, prompts,
@@ -112,7 +112,6 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
                temperature, prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
                1.96 * acceptance.tokens_per_round_error());
     fmt::print("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL", "entropy");
-    llm::Tally all;
     for (std::size_t depth = 0; depth < acceptance.by_depth.size(); ++depth) {
       const std::string condition = fmt::format("depth {}", depth + 1);
       print_tally(condition, acceptance.by_depth[depth]);
@@ -122,9 +121,12 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
     print_tally("after full", acceptance.after_full);
     add_tally(csv, temperature, "after rejection", acceptance.after_rejection, acceptance.rounds());
     add_tally(csv, temperature, "after full", acceptance.after_full, acceptance.rounds());
+    for (std::size_t accepted = 0; accepted < acceptance.accepted_counts.size(); ++accepted)
+      fmt::format_to(std::back_inserter(laws), "{:g},{},{}\n", temperature, accepted, acceptance.accepted_counts[accepted]);
     write_whole_file(fmt::format("{}/trace_t{:g}.jsonl", options.out, temperature), llm::overlap_trace(acceptance));
   }
   write_whole_file(options.out + "/acceptance.csv", csv);
+  write_whole_file(options.out + "/accepted_law.csv", laws);
 }
 
 void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, const std::vector<llm::Prompt>& prompts) {

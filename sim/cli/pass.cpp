@@ -90,15 +90,15 @@ struct Line {
 
 std::unique_ptr<cost::CostModel> make_model(const Setting& setting, const po::variables_map& values, cost::Role role) {
   const auto shape = [&](const std::string& name) {
-    Value shape = map_of(
+    Value model = map_of(
         {field("preset", scalar(name, "--model")), field("tensor_parallel", scalar(setting.tensor_parallel, "--tensor-parallel")),
          field("weight_bits", scalar(setting.weight_bits, "--weight-bits")),
          field("kv_bits", scalar(values["kv-bits"].as<std::string>(), "--kv-bits")),
          field("kv_window", scalar(values["kv-window"].as<std::string>(), "--kv-window"))},
         "--model");
     if (values.count("head-bits") > 0)
-      shape.fields.push_back(field("head_bits", scalar(values["head-bits"].as<std::string>(), "--head-bits")));
-    return shape;
+      model.fields.push_back(field("head_bits", scalar(values["head-bits"].as<std::string>(), "--head-bits")));
+    return model;
   };
   // A draft's pass asks nothing of its target, but a head cannot stand as one.
   const bool head = setting.model.find("eagle") != std::string::npos;

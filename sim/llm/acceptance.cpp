@@ -115,8 +115,7 @@ Acceptance measure_acceptance(Model& target, Model& draft, const verify::Positio
       first_position = accepted == run.draft_length ? &result.after_full : &result.after_rejection;
     }
     request.emitted = text.size() - length;
-    request.output.assign(text.begin() + static_cast<std::ptrdiff_t>(length), text.end());
-    if (!request.output.empty()) request.given_text = acceptance_given_text(target_laws, draft_laws, text, length);
+    if (request.emitted > 0) request.given_text = acceptance_given_text(target_laws, draft_laws, text, length);
     if (request.rounds > 0) result.requests.push_back(std::move(request));
     if (progress) progress(static_cast<double>(i + 1), static_cast<double>(prompts.size()));
   }

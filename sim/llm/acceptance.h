@@ -34,7 +34,6 @@ struct RequestAcceptance {
   std::string kind;
   std::uint64_t rounds = 0;
   std::uint64_t emitted = 0;
-  std::vector<Token> output;
   // For each output token x, how likely a round that reaches it has it accepted, given that it is what is emitted:
   // min(1, draft(x) / target(x)). Exact for the token verifier and sampled drafts, at any depth, for a draft with its whole
   // context.

@@ -42,7 +42,6 @@ bool Decoder::fits() const {
 void Decoder::round() {
   const double begin = now(clock_);
   if (draft_length_ > 0) drafter_->propose(texts_, draft_length_, round_, key_, proposals_);
-  draft_seconds_ = now(clock_) - begin;
 
   std::vector<Extension> batch;
   std::vector<std::vector<Token>> rows(texts_.size());
@@ -55,7 +54,6 @@ void Decoder::round() {
   }
   laws_.resize(count * target_.vocab());
   target_.extend(batch, laws_);
-  verify_seconds_ = now(clock_) - begin - draft_seconds_;
 
   std::span<const double> rest = laws_;
   for (std::size_t s = 0; s < texts_.size(); ++s) {

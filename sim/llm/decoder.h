@@ -37,9 +37,7 @@ class Decoder {
 
   [[nodiscard]] const std::vector<Text>& texts() const { return texts_; }
   [[nodiscard]] const std::vector<int>& accepted() const { return accepted_; }  // by sequence, of the last round
-  [[nodiscard]] double draft_seconds() const { return draft_seconds_; }         // of the last round
-  [[nodiscard]] double verify_seconds() const { return verify_seconds_; }       // the target's pass
-  [[nodiscard]] double round_seconds() const { return round_seconds_; }         // all of it
+  [[nodiscard]] double round_seconds() const { return round_seconds_; }         // of the last round, all of it
   void observe(std::function<void(const Judged&)> observer) { observer_ = std::move(observer); }
 
  private:
@@ -61,8 +59,6 @@ class Decoder {
   std::vector<double> weights_;
   math::ScanSums sums_;
   std::function<void(const Judged&)> observer_;
-  double draft_seconds_ = 0.0;
-  double verify_seconds_ = 0.0;
   double round_seconds_ = 0.0;
 };
 

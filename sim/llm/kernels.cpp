@@ -10,9 +10,11 @@
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sim/llm/kernels.cpp"
-#include <hwy/contrib/math/math-inl.h>
-#include <hwy/foreach_target.h>
+#include <hwy/foreach_target.h>  // first
+
 #include <hwy/highway.h>
+
+#include <hwy/contrib/math/math-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace specsim::llm::HWY_NAMESPACE {
@@ -125,12 +127,20 @@ void attend(const Attention& a, float* scores, float* out) {
     total = hn::Add(total, e);
   }
   const Lanes scale = hn::Set(d, 1.0F / hn::GetLane(hn::SumOfLanes(d, total)));
-  for (std::size_t i = 0; i < a.width; i += lanes) {
-    Lanes sum = hn::Zero(d);
-    for (std::size_t j = 0; j < count; ++j)
-      sum = hn::MulAdd(hn::Set(d, scores[j]), hn::LoadU(d, a.values + a.slots[j] * a.slot_stride + i), sum);
-    hn::StoreU(hn::Mul(sum, scale), d, out + i);
-  }
+  // Several sums side by side: one alone would wait for each of its additions.
+  const auto mix = [&]<std::size_t Vectors>(std::size_t from) {
+    std::array<Lanes, Vectors> sums;
+    sums.fill(hn::Zero(d));
+    for (std::size_t j = 0; j < count; ++j) {
+      const Lanes weight = hn::Set(d, scores[j]);
+      const float* const value = a.values + a.slots[j] * a.slot_stride + from;
+      for (std::size_t v = 0; v < Vectors; ++v) sums[v] = hn::MulAdd(weight, hn::LoadU(d, value + v * lanes), sums[v]);
+    }
+    for (std::size_t v = 0; v < Vectors; ++v) hn::StoreU(hn::Mul(sums[v], scale), d, out + from + v * lanes);
+  };
+  std::size_t from = 0;
+  for (; from + 4 * lanes <= a.width; from += 4 * lanes) mix.template operator()<4>(from);
+  for (; from < a.width; from += lanes) mix.template operator()<1>(from);
 }
 
 void swiglu(const float* gate, const float* up, std::size_t count, float* out) {

@@ -43,16 +43,12 @@ std::vector<double> run_once(const ModelPair& models, const verify::PositionRule
     const auto batch = static_cast<double>(group.size());
     double caught_up = 0.0;
     while (size() < given + group.size() * tokens && decoder.fits()) {
-      RoundRecord round{.context = static_cast<double>(size()) / batch - 1.0, .accepted = 0.0, .caught_up = caught_up};
+      const RoundRecord round{.context = static_cast<double>(size()) / batch - 1.0, .caught_up = caught_up};
       decoder.round();
       seconds.push_back(decoder.round_seconds());
-      record.draft_seconds.push_back(decoder.draft_seconds());
-      record.verify_seconds.push_back(decoder.verify_seconds());
       caught_up = 0.0;
-      for (const int accepted : decoder.accepted()) {
-        round.accepted += accepted / batch;
+      for (const int accepted : decoder.accepted())
         if (accepted == point.draft_length && accepted > 0) caught_up += 1.0 / batch;
-      }
       record.rounds.push_back(round);
     }
     record.emitted += size() - given;

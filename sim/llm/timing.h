@@ -44,14 +44,11 @@ struct RunPoint {
 // What happens in a run whatever the clock says; the same in every repetition.
 struct RoundRecord {
   double context = 0.0;    // cached tokens before the round, mean over the batch
-  double accepted = 0.0;   // mean over the batch
   double caught_up = 0.0;  // share of the batch whose draft has one more token to read
 };
 struct RunRecord {
   std::vector<RoundRecord> rounds;
   std::size_t emitted = 0;
-  std::vector<double> draft_seconds;  // by round, of the latest repetition
-  std::vector<double> verify_seconds;
 };
 
 // Jobs with a part for each round. Runs until a group has emitted `tokens` per sequence, or the context is full. `prompts` and
