@@ -170,7 +170,7 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
   if (!parse(arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
              "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
-             "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out /tmp/first\n"
+             "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
              "  specsim calibrate --target llama-3.2-1b --draft llama-160m --out results/shapes     (random weights: timing "
              "alone)\n",
              values))
