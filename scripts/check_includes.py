@@ -33,7 +33,9 @@ ALLOWED = {
     # An oracle that shares code with the suspect agrees with it.
     "theory": ["base", "math/series.h"],
     "experiment": EVERYTHING_BELOW,
-    "cli": EVERYTHING_BELOW + ["experiment"],
+    # Real models decode with the verifiers that are simulated, and know no synthetic law.
+    "llm": ["base", "rng", "math", "config", "draft", "verify", "cost"],
+    "cli": EVERYTHING_BELOW + ["experiment", "llm"],
 }
 
 # A single file lent to another room must not carry in what that room may not see: not even its own room's other files.
@@ -159,6 +161,8 @@ def self_test():
         ("sim/verify/a.cpp", '#include "sim/draft/drafter.h"\n', 1, "sim/verify may include only"),
         ("sim/theory/a.cpp", '#include "sim/math/simplex.h"\n', 1, "base, math/series.h"),
         ("sim/theory/a.cpp", '  #  include <sim/rng/philox.h>\n', 1, "sim/theory may include only"),
+        ("sim/llm/a.cpp", '#include "sim/families/a.h"\n', 1, "sim/llm may include only"),
+        ("sim/experiment/a.cpp", '#include "sim/llm/a.h"\n', 1, "sim/experiment may include only"),
         ("sim/experiment/a.cpp", '/* x */ int a;\n#include "sim/cli/a.h"\n', 2, "sim/experiment may include only"),
         ("sim/engine/a.cpp", '#include "sim/rng/a.h"\n', 1, "sim/engine may include only: engine (itself), base"),
         ("sim/placement/a.cpp", '#include "sim/theory/a.h"\n', 1, "sim/placement may include only"),

@@ -19,6 +19,8 @@ int audit_command(const std::vector<std::string>& arguments);
 int plan_command(const std::vector<std::string>& arguments);
 int theory_command(const std::vector<std::string>& arguments);
 int pass_command(const std::vector<std::string>& arguments);
+int calibrate_command(const std::vector<std::string>& arguments);
+int validate_command(const std::vector<std::string>& arguments);
 int list_command(const std::vector<std::string>& arguments);
 int describe_command(const std::vector<std::string>& arguments);
 int merge_command(const std::vector<std::string>& arguments);

@@ -117,7 +117,7 @@ std::string duration_text(double seconds) {
 
 }  // namespace
 
-Progress::Progress() : started_(wall_clock()), terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::string unit) : unit_(std::move(unit)), started_(wall_clock()), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void Progress::show(double done, double all) {
   const double now = wall_clock();
@@ -132,11 +132,11 @@ void Progress::show(double done, double all) {
   if (terminal_) {
     constexpr int kWidth = 30;
     const auto filled = static_cast<std::size_t>(share * kWidth);
-    fmt::print(stderr, "\r[{}{}] {:5.1f}%  {:.3g} rounds/s  {} left\033[K", std::string(filled, '#'),
-               std::string(kWidth - filled, '.'), 100.0 * share, rate, left);
+    fmt::print(stderr, "\r[{}{}] {:5.1f}%  {:.3g} {}/s  {} left\033[K", std::string(filled, '#'),
+               std::string(kWidth - filled, '.'), 100.0 * share, rate, unit_, left);
     std::fflush(stderr);
   } else {
-    fmt::print(stderr, "{:.1f}% of {:.3g} rounds, {:.3g} rounds/s, {} left\n", 100.0 * share, all, rate, left);
+    fmt::print(stderr, "{:.1f}% of {:.3g} {}, {:.3g} {}/s, {} left\n", 100.0 * share, all, unit_, rate, unit_, left);
   }
 }
 

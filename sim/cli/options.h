@@ -31,7 +31,7 @@ void print_warnings(const std::vector<const experiment::Cell*>& cells);
 // A bar with rate and time left on a terminal, a line every ten seconds elsewhere.
 class Progress {
  public:
-  Progress();
+  explicit Progress(std::string unit = "rounds");
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() { finish(); }
@@ -39,6 +39,7 @@ class Progress {
   void finish();
 
  private:
+  std::string unit_;
   double started_;
   double last_shown_ = 0.0;
   bool terminal_;

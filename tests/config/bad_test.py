@@ -22,9 +22,11 @@ CONFIG = "tests/config/good/zeros.yaml"
 
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --help"
-COMMANDS = "run, check, audit, plan, theory, pass, list, describe, merge, reference"
+COMMANDS = "run, check, audit, plan, theory, pass, calibrate, validate, list, describe, merge, reference"
 GPUS = ("a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, "
         "or the path of a .yaml file")
+MODELS = "tests/data/models/"
+CALIBRATE = ["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "novels-0.2m-distilled", "--out", "nowhere"]
 PASS = ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"]
 
 # Arguments, and what standard error says.
@@ -145,6 +147,20 @@ LINES = [
     (["theory", "--alpha", "0.5", "--verify-inflation", "nan"], "--verify-inflation: nan, allowed: above 0"),
     (["theory", "--alpha", "0.5", "--overhead", "-1"], "--overhead: -1, allowed: at least 0"),
     # pass
+    (["calibrate"], "--target is missing; --help shows examples"),
+    (CALIBRATE, "--prompts is missing; --help shows examples"),
+    (["validate", *CALIBRATE[1:]], "--prompts is missing; --help shows examples"),
+    ([*CALIBRATE, "--prompts", "no.jsonl"], "no.jsonl: cannot be read: No such file or directory, allowed: a readable JSONL file of prompts"),
+    ([*CALIBRATE, "--device", "tpu"], '--device: "tpu", allowed: cpu'),
+    ([*CALIBRATE, "--clock", "cpu"],
+     "--clock: cpu with several threads, allowed: --threads 1 (processor time of several adds up, and counts their waiting)"),
+    ([*CALIBRATE, "--precision", "int8"], '--precision: "int8", allowed: file, f32, f16, bf16'),
+    ([*CALIBRATE, "--draft-lengths", "4,65"], '--draft-lengths: "65", allowed: integers in [1, 64] with commas between'),
+    (["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "tiny-qwen", "--out", "nowhere"],
+     MODELS + "tiny-qwen/config.json: vocab_size is 40 and the target's is 2048, allowed: one vocabulary for both"),
+    (["calibrate", "--target", "lama-160m", "--draft", "llama-68m", "--out", "nowhere"],
+     '--target: "lama-160m" is no directory and no known shape, allowed: a directory with config.json and model.safetensors, '
+     "or a name of configs/models (random weights, for timing alone)"),
     (["pass"], "specsim pass needs --hardware; specsim pass --help shows examples"),
     (["pass", "--hardware", "h100-sxm"], "specsim pass needs --model; specsim pass --help shows examples"),
     (["pass", "--hardware", "h100-smx", "--model", "llama-2-7b"],

@@ -1,0 +1,133 @@
+#include "sim/llm/acceptance.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+namespace specsim::llm {
+
+namespace {
+
+double entropy(std::span<const double> law) {
+  double sum = 0.0;
+  for (const double x : law)
+    if (x > 0.0) sum -= x * std::log(x);
+  return sum;
+}
+
+// min(1, draft(x) / target(x)) of every token of `text` from `first` on, both models fed with the text itself.
+std::vector<double> acceptance_given_text(LawSource& target, LawSource& draft, std::span<const Token> text, std::size_t first) {
+  const std::size_t vocab = target.vocab();
+  const std::size_t rows = text.size() - first;
+  std::vector<std::vector<double>> laws;
+  for (LawSource* source : {&target, &draft}) {
+    source->rewind(0, 0);
+    prefill(*source, 0, text.first(first - 1));
+    const Extension rest{.sequence = 0, .tokens = text.subspan(first - 1, rows), .logit_rows = rows};
+    laws.emplace_back(rows * vocab);
+    source->extend({&rest, 1}, laws.back());
+  }
+  std::vector<double> given;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::size_t at = i * vocab + text[first + i];
+    given.push_back(std::min(1.0, laws[1][at] / laws[0][at]));  // the target gave this token mass: it emitted it
+  }
+  return given;
+}
+
+}  // namespace
+
+void Tally::add(const Judged& position) {
+  const auto& [target, drafted, draft_model] = position.laws;
+  ++judged;
+  if (position.accepted) ++accepted;
+  const double o = std::min(1.0, math::overlap(target, drafted));
+  overlap += o;
+  outcome_variance += o * (1.0 - o);
+  target_entropy += entropy(target);
+  draft_entropy += entropy(draft_model);
+  double divergence = 0.0;
+  for (std::size_t x = 0; x < target.size(); ++x)
+    if (target[x] > 0.0) divergence += target[x] * std::log(target[x] / draft_model[x]);
+  if (std::isfinite(divergence))
+    kl += divergence;
+  else
+    ++kl_infinite;
+}
+
+double Tally::z() const {
+  return outcome_variance > 0.0 ? (static_cast<double>(accepted) - overlap) / std::sqrt(outcome_variance) : 0.0;
+}
+
+std::uint64_t Acceptance::rounds() const {
+  std::uint64_t sum = 0;
+  for (const RequestAcceptance& request : requests) sum += request.rounds;
+  return sum;
+}
+
+double Acceptance::tokens_per_round() const {
+  double emitted = 0.0;
+  for (const RequestAcceptance& request : requests) emitted += static_cast<double>(request.emitted);
+  return emitted / static_cast<double>(rounds());
+}
+
+double Acceptance::tokens_per_round_error() const {
+  // Of a ratio of sums over independent requests (the delta method).
+  const double ratio = tokens_per_round();
+  double squares = 0.0;
+  for (const RequestAcceptance& request : requests) {
+    const double rest = static_cast<double>(request.emitted) - ratio * static_cast<double>(request.rounds);
+    squares += rest * rest;
+  }
+  const auto n = static_cast<double>(requests.size());
+  return std::sqrt(squares * n / (n - 1.0)) / static_cast<double>(rounds());
+}
+
+Acceptance measure_acceptance(Model& target, Model& draft, const verify::PositionRule& rule, const std::vector<Prompt>& prompts,
+                              const AcceptanceRun& run, const std::function<void(double, double)>& progress) {
+  Acceptance result;
+  result.by_depth.resize(static_cast<std::size_t>(run.draft_length));
+  result.accepted_counts.resize(static_cast<std::size_t>(run.draft_length) + 1);
+  ModelLaws target_laws(target, run.sampling, 1);
+  ModelLaws draft_laws(draft, run.sampling, 1);
+  ModelDrafter drafter(draft_laws, false);
+  Decoder decoder(target_laws, &drafter, rule, run.draft_length, rng::make_key(run.seed, rng::hash_text("acceptance")));
+  Tally* first_position = nullptr;
+  decoder.observe([&](const Judged& position) {
+    result.by_depth[static_cast<std::size_t>(position.depth)].add(position);
+    if (position.depth == 0 && first_position != nullptr) first_position->add(position);
+  });
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const std::size_t length = prompts[i].tokens.size();
+    decoder.start({{prompts[i].tokens, i}});
+    first_position = nullptr;
+    RequestAcceptance request;
+    request.kind = prompts[i].kind;
+    const std::vector<Token>& text = decoder.texts()[0].tokens;
+    while (text.size() < length + run.tokens && decoder.fits()) {
+      decoder.round();
+      ++request.rounds;
+      const int accepted = decoder.accepted()[0];
+      ++result.accepted_counts[static_cast<std::size_t>(accepted)];
+      first_position = accepted == run.draft_length ? &result.after_full : &result.after_rejection;
+    }
+    request.emitted = text.size() - length;
+    if (request.emitted > 0) request.given_text = acceptance_given_text(target_laws, draft_laws, text, length);
+    if (request.rounds > 0) result.requests.push_back(std::move(request));
+    if (progress) progress(static_cast<double>(i + 1), static_cast<double>(prompts.size()));
+  }
+  return result;
+}
+
+std::string overlap_trace(const Acceptance& acceptance) {
+  std::string text;
+  for (std::size_t i = 0; i < acceptance.requests.size(); ++i)
+    fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\", \"overlap\": [{:.5g}]}}\n", i,
+                   acceptance.requests[i].kind, fmt::join(acceptance.requests[i].given_text, ", "));
+  return text;
+}
+
+}  // namespace specsim::llm

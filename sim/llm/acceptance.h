@@ -1,0 +1,69 @@
+// How often a real target accepts a real draft, and why: counted from outcomes and from the two laws at the same positions.
+#pragma once
+
+#include "sim/llm/decoder.h"
+#include "sim/llm/prompts.h"
+#include "sim/math/series.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace specsim::llm {
+
+// Positions that were judged, all under one condition (a depth, say).
+struct Tally {
+  std::uint64_t judged = 0;
+  std::uint64_t accepted = 0;
+  double overlap = 0.0;           // sum of what the two laws say: sum over x of min(target, drafted)
+  double outcome_variance = 0.0;  // sum of overlap (1 - overlap): the outcomes' own, given the laws
+  double kl = 0.0;                // sums of KL(target, draft model), where finite
+  std::uint64_t kl_infinite = 0;
+  double target_entropy = 0.0;  // sums, nats
+  double draft_entropy = 0.0;
+
+  void add(const Judged& position);
+  [[nodiscard]] double alpha() const { return static_cast<double>(accepted) / static_cast<double>(judged); }  // from outcomes
+  [[nodiscard]] double alpha_of_laws() const { return overlap / static_cast<double>(judged); }
+  // (outcomes - laws) in standard errors: accepted less overlap is a sum of martingale differences.
+  [[nodiscard]] double z() const;
+};
+
+// What one prompt's decoding gave.
+struct RequestAcceptance {
+  std::string kind;
+  std::uint64_t rounds = 0;
+  std::uint64_t emitted = 0;
+  // For each output token x, how likely a round that reaches it has it accepted, given that it is what is emitted:
+  // min(1, draft(x) / target(x)). Exact for the token verifier and sampled drafts, at any depth, for a draft with its whole
+  // context.
+  std::vector<double> given_text;
+};
+
+struct Acceptance {
+  std::vector<Tally> by_depth;  // given that the depth is reached
+  Tally after_rejection;        // first position of a round, by how the last round ended
+  Tally after_full;
+  std::vector<std::uint64_t> accepted_counts;  // rounds by accepted
+  std::vector<RequestAcceptance> requests;
+
+  [[nodiscard]] std::uint64_t rounds() const;
+  [[nodiscard]] double tokens_per_round() const;
+  [[nodiscard]] double tokens_per_round_error() const;  // standard error, from the spread over requests
+};
+
+struct AcceptanceRun {
+  math::Sampling sampling;
+  int draft_length = 4;
+  std::size_t tokens = 64;  // emitted per prompt, at least, where the context allows
+  std::uint64_t seed = 0;
+};
+
+// Decodes every prompt with the token verifier and sampled drafts.
+Acceptance measure_acceptance(Model& target, Model& draft, const verify::PositionRule& rule, const std::vector<Prompt>& prompts,
+                              const AcceptanceRun& run, const std::function<void(double done, double all)>& progress);
+
+// One line a request: {"request", "kind", "overlap": [given_text]}; what `specsim plan --trace` reads.
+std::string overlap_trace(const Acceptance& acceptance);
+
+}  // namespace specsim::llm

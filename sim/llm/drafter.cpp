@@ -1,0 +1,73 @@
+#include "sim/llm/drafter.h"
+
+#include "sim/math/scan.h"
+
+#include <algorithm>
+
+namespace specsim::llm {
+
+rng::WordPair words_at(rng::Key key, rng::Purpose purpose, std::uint32_t position, std::uint32_t round, std::uint64_t sequence) {
+  return rng::philox_words({rng::counter_word0(purpose, position), round, static_cast<std::uint32_t>(sequence),
+                            static_cast<std::uint32_t>(sequence >> 32)},
+                           key);
+}
+
+void ModelDrafter::start(std::size_t sequence, std::span<const Token> prompt) {
+  laws_.rewind(sequence, 0);
+  prefill(laws_, sequence, prompt.first(prompt.size() - 1));
+}
+
+void ModelDrafter::propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
+                           std::vector<Proposal>& proposals) {
+  const std::size_t vocab = laws_.vocab();
+  proposals.assign(texts.size(), {});
+  std::vector<Extension> batch(texts.size());
+  std::vector<double> laws(texts.size() * vocab);
+  math::ScanSums sums;
+  for (int i = 0; i < draft_length; ++i) {
+    for (std::size_t s = 0; s < texts.size(); ++s) {
+      // At first what it has not seen: the final token, and its own last draft before it after a full acceptance.
+      const std::span<const Token> unseen =
+          i == 0 ? std::span(texts[s].tokens).subspan(laws_.length(s)) : std::span<const Token>(proposals[s].tokens).last(1);
+      batch[s] = {.sequence = s, .tokens = unseen};
+    }
+    laws_.extend(batch, laws);
+    for (std::size_t s = 0; s < texts.size(); ++s) {
+      const std::span<double> law = std::span(laws).subspan(s * vocab, vocab);
+      Proposal& proposal = proposals[s];
+      proposal.draft_model.insert(proposal.draft_model.end(), law.begin(), law.end());
+      if (argmax_) math::point_mass(law, math::argmax(law));
+      proposal.drafted.insert(proposal.drafted.end(), law.begin(), law.end());
+      sums.sum(law);
+      const std::uint64_t word =
+          words_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round, texts[s].id).first;
+      proposal.tokens.push_back(sums.pick(law, rng::to_unit(word)));
+    }
+  }
+}
+
+void ModelDrafter::settle(std::size_t sequence, std::size_t length) {
+  laws_.rewind(sequence, std::min(length, laws_.length(sequence)));
+}
+
+void LookupDrafter::propose(std::span<const Text> texts, int draft_length, std::uint32_t /*round*/, rng::Key /*key*/,
+                            std::vector<Proposal>& proposals) {
+  constexpr std::size_t kLongest = 3;
+  proposals.assign(texts.size(), {});
+  for (std::size_t s = 0; s < texts.size(); ++s) {
+    const std::vector<Token>& text = texts[s].tokens;
+    for (std::size_t n = std::min(kLongest, text.size() - 1); n > 0; --n) {
+      const auto found = std::find_end(text.begin(), text.end() - 1, text.end() - static_cast<std::ptrdiff_t>(n), text.end());
+      if (found == text.end() - 1) continue;
+      const auto from = found + static_cast<std::ptrdiff_t>(n);
+      proposals[s].tokens.assign(from, from + std::min<std::ptrdiff_t>(draft_length, text.end() - from));
+      break;
+    }
+    proposals[s].drafted.resize(proposals[s].tokens.size() * vocab_);
+    for (std::size_t i = 0; i < proposals[s].tokens.size(); ++i)
+      math::point_mass(std::span(proposals[s].drafted).subspan(i * vocab_, vocab_), proposals[s].tokens[i]);
+    proposals[s].draft_model = proposals[s].drafted;
+  }
+}
+
+}  // namespace specsim::llm

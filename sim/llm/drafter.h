@@ -1,0 +1,75 @@
+// Where draft tokens come from when real models decode.
+#pragma once
+
+#include "sim/draft/drafter.h"
+#include "sim/llm/laws.h"
+#include "sim/rng/address.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace specsim::llm {
+
+// A sequence and where its random numbers live.
+struct Text {
+  std::vector<Token> tokens;  // prompt and emitted
+  std::uint64_t id = 0;       // its address: the same in any batch
+};
+
+// A drafted chain of one sequence, with the laws of each token side by side, vocab each.
+struct Proposal {
+  std::vector<Token> tokens;
+  std::vector<double> drafted;      // what the token was drawn from
+  std::vector<double> draft_model;  // the draft model's own law
+};
+
+class Drafter {
+ public:
+  Drafter() = default;
+  Drafter(const Drafter&) = delete;
+  Drafter& operator=(const Drafter&) = delete;
+  virtual ~Drafter() = default;
+  [[nodiscard]] virtual std::size_t capacity() const = 0;  // most tokens of a sequence
+  // Reads a prompt ahead of the first round.
+  virtual void start(std::size_t sequence, std::span<const Token> prompt) = 0;
+  // At most `draft_length` tokens to follow each text; the uniforms of `round` under `key` (Purpose::draft_accept, first words).
+  virtual void propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
+                       std::vector<Proposal>& proposals) = 0;
+  // The sequence's first `length` tokens stand; what was drafted beyond them is forgotten.
+  virtual void settle(std::size_t sequence, std::size_t length) = 0;
+};
+
+// A model drafts: token by token, sampled from its law or its argmax. A target that leaves after its first layers is one.
+class ModelDrafter final : public Drafter {
+ public:
+  ModelDrafter(LawSource& laws, bool argmax) : laws_(laws), argmax_(argmax) {}
+  [[nodiscard]] std::size_t capacity() const override { return laws_.capacity(); }
+  void start(std::size_t sequence, std::span<const Token> prompt) override;
+  void propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
+               std::vector<Proposal>& proposals) override;
+  void settle(std::size_t sequence, std::size_t length) override;
+
+ private:
+  LawSource& laws_;
+  bool argmax_;
+};
+
+// The continuation of the latest earlier place where the text's last three, two or one tokens stood (prompt lookup, Saxena 2023).
+// Its tokens are certain: point masses.
+class LookupDrafter final : public Drafter {
+ public:
+  explicit LookupDrafter(std::size_t vocab) : vocab_(vocab) {}
+  [[nodiscard]] std::size_t capacity() const override { return SIZE_MAX; }
+  void start(std::size_t /*sequence*/, std::span<const Token> /*prompt*/) override {}
+  void propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
+               std::vector<Proposal>& proposals) override;
+  void settle(std::size_t /*sequence*/, std::size_t /*length*/) override {}
+
+ private:
+  std::size_t vocab_;
+};
+
+// The uniform words at (purpose, position, round, sequence).
+rng::WordPair words_at(rng::Key key, rng::Purpose purpose, std::uint32_t position, std::uint32_t round, std::uint64_t sequence);
+
+}  // namespace specsim::llm

@@ -1,0 +1,54 @@
+// The loops that take the time, in vector instructions chosen at run time (Highway). No result depends on how many rows are
+// computed together or on how the work is cut: each sum runs over its own terms in one order.
+#pragma once
+
+#include "sim/llm/matrix.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace specsim::llm {
+
+// Rows of floats with room for whole vectors; what lies behind a row's columns stays zero.
+struct RowsIn {
+  const float* data = nullptr;
+  std::size_t stride = 0;
+  std::size_t rows = 0;
+};
+struct RowsOut {
+  float* data = nullptr;
+  std::size_t stride = 0;
+};
+
+// y[r][o] = sum over columns of weights[o] x[r], for outputs first <= o < last; added to what is there if `add`. Reads the
+// weights from memory once for all rows. x's stride is at least padded(columns).
+void multiply(const Matrix& weights, std::size_t first, std::size_t last, RowsIn x, RowsOut y, bool add);
+
+// One query head of one token: out = softmax(scale q . key) value over the cache's `slots`, in their order.
+struct Attention {
+  const float* query = nullptr;
+  const float* keys = nullptr;    // of slot 0
+  const float* values = nullptr;  // of slot 0
+  std::size_t slot_stride = 0;
+  std::size_t width = 0;  // a head's, padded to a multiple of kHeadPadding
+  std::span<const std::uint32_t> slots;
+  float scale = 1.0F;
+};
+constexpr std::size_t kHeadPadding = 16;
+// `scores` has room for padded(slots.size()).
+void attend(const Attention& attention, float* scores, float* out);
+
+// out[i] = gate[i] / (1 + exp(-gate[i])) up[i].
+void swiglu(const float* gate, const float* up, std::size_t count, float* out);
+
+// out[i] = x[i] weight[i] / sqrt(mean of squares + epsilon).
+void rms_norm(const float* x, std::span<const float> weight, double epsilon, float* out);
+
+// out[i] = exp((logits[i] - highest) / temperature).
+void exponentials(std::span<const float> logits, float highest, double temperature, std::span<double> out);
+
+// The bytes' sum as 64-bit words, read once from front to end; for measuring how fast memory can be read.
+std::uint64_t read_all(std::span<const std::uint64_t> words);
+
+}  // namespace specsim::llm

@@ -1,0 +1,73 @@
+#include "sim/llm/measure.h"
+
+#include "sim/base/check.h"
+#include "sim/base/wide.h"
+#include "sim/llm/kernels.h"
+#include "sim/rng/address.h"
+
+#include <algorithm>
+#include <atomic>
+#include <ctime>
+#include <numeric>
+
+namespace specsim::llm {
+
+double now(Clock clock) {
+  timespec time{};
+  clock_gettime(clock == Clock::wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+Spread spread(std::vector<double> samples) {
+  SPECSIM_CHECK(!samples.empty(), "no sample");
+  std::sort(samples.begin(), samples.end());
+  const auto quantile = [&](double share) {
+    const double at = share * static_cast<double>(samples.size() - 1);
+    const auto below = static_cast<std::size_t>(at);
+    const std::size_t above = std::min(below + 1, samples.size() - 1);
+    return samples[below] + (at - static_cast<double>(below)) * (samples[above] - samples[below]);
+  };
+  Spread s{.median = quantile(0.5), .low = quantile(0.25), .high = quantile(0.75), .samples = samples.size(), .outliers = 0};
+  const double reach = 3.0 * (s.high - s.low);
+  for (const double x : samples)
+    if (x < s.low - reach || x > s.high + reach) ++s.outliers;
+  return s;
+}
+
+void interleave(std::vector<Job>& jobs, int repetitions, const std::function<void(double, double)>& progress) {
+  std::vector<std::size_t> order(jobs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const double all = static_cast<double>(jobs.size()) * (repetitions + 1);
+  double done = 0.0;
+  for (int repetition = -1; repetition < repetitions; ++repetition) {
+    rng::Stream random(rng::make_key(0, rng::hash_text("order of jobs")), rng::Purpose::start, 0,
+                       static_cast<std::uint64_t>(repetition + 1));
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[scale_word(random(), i)]);
+    for (const std::size_t index : order) {
+      Job& job = jobs[index];
+      const std::vector<double> seconds = job.run();
+      if (repetition >= 0) {
+        job.parts.resize(seconds.size());
+        for (std::size_t part = 0; part < seconds.size(); ++part) job.parts[part].push_back(seconds[part]);
+      }
+      if (progress) progress(++done, all);
+    }
+  }
+}
+
+MemoryReader::MemoryReader(ThreadTeam& team, std::size_t bytes) : team_(team), memory_(bytes / sizeof(std::uint64_t)) {
+  constexpr std::size_t kPageWords = 512;
+  for (std::size_t i = 0; i < memory_.size(); i += kPageWords)
+    memory_.data()[i] = i;  // a page that was never written is no memory
+}
+
+void MemoryReader::read() {
+  std::atomic<std::uint64_t> sum{0};
+  constexpr std::size_t kGrain = 1 << 16;
+  team_.split(memory_.size(), kGrain, [&](std::size_t first, std::size_t last) {
+    sum += read_all({memory_.data() + first, last - first});
+  });
+  SPECSIM_CHECK(sum.load() > 0, "memory reads as zero");  // and the compiler keeps the loop
+}
+
+}  // namespace specsim::llm

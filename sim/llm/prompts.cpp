@@ -1,0 +1,86 @@
+#include "sim/llm/prompts.h"
+
+#include "sim/base/error.h"
+#include "sim/base/whole_file.h"
+#include "sim/config/value.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <sstream>
+
+namespace specsim::llm {
+
+namespace {
+
+// What is wrong with the line, or nothing.
+std::optional<std::string> read_prompt(const config::Value& value, const Tokenizer* tokenizer, const ModelConfig& model,
+                                       Prompt& prompt) {
+  if (const config::Value* kind = value.find("kind")) {
+    prompt.kind = kind->text;
+    if (!std::all_of(prompt.kind.begin(), prompt.kind.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }))
+      return fmt::format("kind is {}, allowed: a name of letters and digits", config::found_text(*kind));
+  }
+  const config::Value* const text = value.find("prompt");
+  const config::Value* const tokens = value.find("tokens");
+  if ((text == nullptr) == (tokens == nullptr)) return "neither or both of \"prompt\" and \"tokens\", allowed: one of them";
+  if (text != nullptr) {
+    if (tokenizer == nullptr) return "a text, allowed for a model without tokenizer.model: {\"tokens\": [ids]}";
+    if (!text->is_scalar() || text->text.empty()) return fmt::format("prompt is {}, allowed: a text", config::found_text(*text));
+    prompt.tokens = tokenizer->encode(text->text);
+    prompt.tokens.insert(prompt.tokens.begin(), model.begin_token);
+    return std::nullopt;
+  }
+  for (const config::Value& item : tokens->items) {
+    const std::optional<std::int64_t> id = config::as_integer(item);
+    if (!id || *id < 0 || static_cast<std::size_t>(*id) >= model.vocab)
+      return fmt::format("token {}, allowed: an integer in [0, {}]", config::found_text(item), model.vocab - 1);
+    prompt.tokens.push_back(static_cast<Token>(*id));
+  }
+  if (prompt.tokens.empty()) return "no token, allowed: at least one";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Prompt> read_prompts(const std::string& path, const Tokenizer* tokenizer, const ModelConfig& model,
+                                 std::size_t room) {
+  std::string text;
+  try {
+    text = read_whole_file(path);
+  } catch (const IoError& error) {
+    throw BadInput({"", 0, 0}, fmt::format("{}, allowed: a readable JSONL file of prompts", error.what()));
+  }
+  constexpr std::size_t kMaxMistakes = 20;
+  Diagnostics diagnostics;
+  std::vector<Prompt> prompts;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line) && diagnostics.list().size() < kMaxMistakes;) {
+    const Location where{path, ++number, 0};
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Diagnostics own;
+    const config::Value value = config::parse_text(line, path, own);
+    Prompt prompt;
+    std::optional<std::string> mistake;
+    if (!own.empty() || !value.is_map())
+      mistake = "this is no JSON object, allowed: {\"prompt\": TEXT} or {\"tokens\": [ids]}";
+    else
+      mistake = read_prompt(value, tokenizer, model, prompt);
+    if (!mistake && prompt.tokens.size() + room > model.context)
+      mistake = fmt::format("a prompt of {} tokens, allowed: at most {} (a context of {}, {} of it for the output)",
+                            prompt.tokens.size(), model.context > room ? model.context - room : 0, model.context, room);
+    if (mistake)
+      diagnostics.add(where, *mistake);
+    else
+      prompts.push_back(std::move(prompt));
+  }
+  if (prompts.empty() && diagnostics.empty()) diagnostics.add({path, 0, 0}, "no prompt, allowed: at least one, one a line");
+  diagnostics.throw_if_any();
+  return prompts;
+}
+
+}  // namespace specsim::llm

@@ -1,0 +1,47 @@
+// model.safetensors: named arrays in one file. Eight bytes give the header's size, the header is JSON, the arrays follow.
+// https://github.com/huggingface/safetensors#format
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace specsim::llm {
+
+enum class Precision { f32, f16, bf16 };
+[[nodiscard]] const char* to_text(Precision precision);  // as safetensors writes it: "F32"
+[[nodiscard]] std::size_t bytes_of(Precision precision);
+
+struct Tensor {
+  Precision precision = Precision::f32;
+  std::vector<std::size_t> shape;
+  std::span<const std::byte> bytes;  // little endian, row-major; inside the file's mapping
+  [[nodiscard]] std::size_t size() const { return bytes.size() / bytes_of(precision); }
+};
+
+class TensorFile {
+ public:
+  // Maps the file. Throws BadInput with the file, and the tensor where it is one: a header or an array that is cut off, offsets
+  // that overlap, leave gaps or contradict the shape, an element type other than F32, F16 and BF16.
+  explicit TensorFile(std::string path);
+  ~TensorFile();
+  TensorFile(const TensorFile&) = delete;
+  TensorFile& operator=(const TensorFile&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] bool has(const std::string& name) const { return tensors_.contains(name); }
+  // Throws BadInput where there is no such tensor, or none of this shape.
+  [[nodiscard]] const Tensor& tensor(const std::string& name, const std::vector<std::size_t>& shape) const;
+
+ private:
+  void read_header();
+
+  std::string path_;
+  std::span<const std::byte> file_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+}  // namespace specsim::llm

@@ -1,0 +1,40 @@
+// Threads that wait for the next piece of one computation: a model's pass hands over hundreds of times a second, so they spin
+// for a moment before they sleep.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace specsim::llm {
+
+class ThreadTeam {
+ public:
+  // `threads` in all, the caller among them. 0: as many as there are cores.
+  explicit ThreadTeam(unsigned threads);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  [[nodiscard]] unsigned size() const { return static_cast<unsigned>(threads_.size()) + 1; }
+  // Calls work(first, last) on disjoint stretches that cover [0, count), one per thread, and waits for all of them. Fewer than
+  // `grain` items a thread are not worth waking it. `work` must not throw.
+  void split(std::size_t count, std::size_t grain, const std::function<void(std::size_t first, std::size_t last)>& work);
+
+ private:
+  void serve(unsigned index);
+  void run_part(unsigned index);
+
+  std::vector<std::thread> threads_;
+  const std::function<void(std::size_t, std::size_t)>* work_ = nullptr;
+  std::size_t count_ = 0;
+  unsigned parts_ = 1;
+  std::atomic<std::uint32_t> turn_{0};
+  std::atomic<unsigned> running_{0};
+  std::atomic<bool> ends_{false};
+};
+
+}  // namespace specsim::llm

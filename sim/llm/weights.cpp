@@ -1,0 +1,195 @@
+#include "sim/llm/weights.h"
+
+#include "sim/base/check.h"
+#include "sim/base/error.h"
+#include "sim/rng/address.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::llm {
+
+namespace {
+
+class Loader {
+ public:
+  Loader(const TensorFile& file, std::optional<Precision> precision) : file_(file), precision_(precision) {}
+
+  // `tensor` (rows x matrix.columns()) into `matrix` from row `first` on.
+  void copy(const std::string& name, std::size_t rows, Matrix& matrix, std::size_t first) const {
+    const Tensor& tensor = file_.tensor(name, {rows, matrix.columns()});
+    std::vector<float> row(matrix.columns());
+    for (std::size_t r = 0; r < rows; ++r) {
+      to_floats(tensor.bytes.data() + r * row.size() * bytes_of(tensor.precision), tensor.precision, row);
+      check(name, row, matrix.precision());
+      matrix.set(first + r, 0, row);
+    }
+  }
+
+  [[nodiscard]] Matrix matrix(const std::string& name, std::size_t rows, std::size_t columns) const {
+    Matrix matrix(rows, columns, kept(name, rows, columns));
+    copy(name, rows, matrix, 0);
+    return matrix;
+  }
+
+  [[nodiscard]] std::vector<float> vector(const std::string& name, std::size_t size) const {
+    const Tensor& tensor = file_.tensor(name, {size});
+    std::vector<float> values(size);
+    to_floats(tensor.bytes.data(), tensor.precision, values);
+    check(name, values, Precision::f32);
+    return values;
+  }
+
+  [[nodiscard]] Precision kept(const std::string& name, std::size_t rows, std::size_t columns) const {
+    return precision_.value_or(file_.tensor(name, {rows, columns}).precision);
+  }
+
+ private:
+  void check(const std::string& name, std::span<const float> values, Precision precision) const {
+    constexpr float kLargestHalf = 65504.0F;
+    for (const float x : values) {
+      if (!std::isfinite(x))
+        throw BadInput({file_.path(), 0, 0}, fmt::format("tensor \"{}\" holds {}, allowed: finite numbers", name, x));
+      if (precision == Precision::f16 && std::abs(x) > kLargestHalf)
+        throw BadInput(
+            {file_.path(), 0, 0},
+            fmt::format("tensor \"{}\" holds {}, allowed in F16: up to {}; keep it in BF16 or F32", name, x, kLargestHalf));
+    }
+  }
+
+  const TensorFile& file_;
+  std::optional<Precision> precision_;
+};
+
+// Uniform numbers with variance 1 / inputs in rows [first, rows) and columns [from, columns).
+void fill_random(Matrix& matrix, std::size_t first, std::size_t from, std::size_t inputs, rng::Key key, std::uint32_t index) {
+  const double half_width = std::sqrt(3.0 / static_cast<double>(inputs));
+  const std::size_t blocks = (matrix.columns() - from + 1) / 2;
+  std::vector<std::uint64_t> words(2 * blocks);
+  std::vector<float> row(matrix.columns() - from);
+  for (std::size_t r = first; r < matrix.rows(); ++r) {
+    rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::law, 0),
+                       .c1_common = index,
+                       .c1 = nullptr,
+                       .c2 = 0,
+                       .lanes = nullptr,
+                       .c3 = static_cast<std::uint32_t>(r)},
+                      key, blocks, words.data(), words.data() + blocks);
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>((2.0 * rng::to_unit(words[i]) - 1.0) * half_width);
+    matrix.set(r, from, row);
+  }
+}
+
+Matrix random_matrix(std::size_t rows, std::size_t columns, Precision precision, rng::Key key, std::uint32_t& index) {
+  Matrix matrix(rows, columns, precision);
+  fill_random(matrix, 0, 0, columns, key, index++);
+  return matrix;
+}
+
+Matrix copy_of(const Matrix& matrix) {
+  Matrix copy(matrix.rows(), matrix.columns(), matrix.precision());
+  std::copy_n(matrix.row(0), matrix.bytes(), copy.row(0));
+  return copy;
+}
+
+}  // namespace
+
+std::size_t Weights::pass_bytes(std::size_t depth) const {
+  std::size_t bytes = lm_head().bytes();
+  for (std::size_t i = 0; i < depth; ++i)
+    bytes += layers[i].qkv.bytes() + layers[i].output.bytes() + layers[i].gate_up.bytes() + layers[i].down.bytes();
+  return bytes;
+}
+
+Weights load_weights(const std::string& directory, std::optional<Precision> precision) {
+  Weights weights;
+  weights.config = read_model_config(directory + "/config.json");
+  const ModelConfig& c = weights.config;
+  const TensorFile file(directory + "/model.safetensors");
+  const Loader loader(file, precision);
+  weights.embedding = loader.matrix("model.embed_tokens.weight", c.vocab, c.hidden);
+  if (!c.tied_embeddings) weights.head = loader.matrix("lm_head.weight", c.vocab, c.hidden);
+  weights.final_norm = loader.vector("model.norm.weight", c.hidden);
+  for (std::size_t i = 0; i < c.layers; ++i) {
+    const std::string prefix = fmt::format("model.layers.{}.", i);
+    LayerWeights layer;
+    layer.attention_norm = loader.vector(prefix + "input_layernorm.weight", c.hidden);
+    layer.ffn_norm = loader.vector(prefix + "post_attention_layernorm.weight", c.hidden);
+    const std::size_t queries = c.heads * c.head_dim;
+    const std::size_t keys = c.kv_heads * c.head_dim;
+    layer.qkv = Matrix(c.qkv_rows(), c.hidden, loader.kept(prefix + "self_attn.q_proj.weight", queries, c.hidden));
+    std::size_t row = 0;
+    for (const auto& [name, rows] : {std::pair("q", queries), std::pair("k", keys), std::pair("v", keys)}) {
+      const std::string projection = fmt::format("{}self_attn.{}_proj.", prefix, name);
+      loader.copy(projection + "weight", rows, layer.qkv, row);
+      row += rows;
+      if (!c.qkv_bias) continue;
+      const std::vector<float> bias = loader.vector(projection + "bias", rows);
+      layer.qkv_bias.insert(layer.qkv_bias.end(), bias.begin(), bias.end());
+    }
+    layer.output = loader.matrix(prefix + "self_attn.o_proj.weight", c.hidden, queries);
+    layer.gate_up = Matrix(2 * c.ffn, c.hidden, loader.kept(prefix + "mlp.gate_proj.weight", c.ffn, c.hidden));
+    loader.copy(prefix + "mlp.gate_proj.weight", c.ffn, layer.gate_up, 0);
+    loader.copy(prefix + "mlp.up_proj.weight", c.ffn, layer.gate_up, c.ffn);
+    layer.down = loader.matrix(prefix + "mlp.down_proj.weight", c.hidden, c.ffn);
+    weights.layers.push_back(std::move(layer));
+  }
+  return weights;
+}
+
+Weights random_weights(const ModelConfig& config, Precision precision, std::uint64_t seed) {
+  const rng::Key key = rng::make_key(seed, rng::hash_text("random weights"));
+  std::uint32_t index = 0;
+  Weights weights;
+  weights.config = config;
+  weights.embedding = random_matrix(config.vocab, config.hidden, precision, key, index);
+  if (!config.tied_embeddings) weights.head = random_matrix(config.vocab, config.hidden, precision, key, index);
+  weights.final_norm.assign(config.hidden, 1.0F);
+  for (std::size_t i = 0; i < config.layers; ++i) {
+    LayerWeights layer;
+    layer.attention_norm.assign(config.hidden, 1.0F);
+    layer.ffn_norm.assign(config.hidden, 1.0F);
+    layer.qkv = random_matrix(config.qkv_rows(), config.hidden, precision, key, index);
+    if (config.qkv_bias) layer.qkv_bias.assign(config.qkv_rows(), 0.0F);
+    layer.output = random_matrix(config.hidden, config.heads * config.head_dim, precision, key, index);
+    layer.gate_up = random_matrix(2 * config.ffn, config.hidden, precision, key, index);
+    layer.down = random_matrix(config.hidden, config.ffn, precision, key, index);
+    weights.layers.push_back(std::move(layer));
+  }
+  return weights;
+}
+
+Weights widened(const Weights& weights, std::size_t ffn, std::uint64_t seed) {
+  const std::size_t old = weights.config.ffn;
+  SPECSIM_CHECK(ffn >= old, "from {} to {} neurons", old, ffn);
+  const rng::Key key = rng::make_key(seed, rng::hash_text("widened"));
+  std::uint32_t index = 0;
+  Weights wide;
+  wide.config = weights.config;
+  wide.config.ffn = ffn;
+  wide.embedding = copy_of(weights.embedding);
+  wide.head = copy_of(weights.head);
+  wide.final_norm = weights.final_norm;
+  for (const LayerWeights& from : weights.layers) {
+    LayerWeights layer;
+    layer.attention_norm = from.attention_norm;
+    layer.ffn_norm = from.ffn_norm;
+    layer.qkv = copy_of(from.qkv);
+    layer.qkv_bias = from.qkv_bias;
+    layer.output = copy_of(from.output);
+    layer.gate_up = Matrix(2 * ffn, from.gate_up.columns(), from.gate_up.precision());
+    fill_random(layer.gate_up, 0, 0, from.gate_up.columns(), key, index++);
+    const std::size_t row_bytes = from.gate_up.bytes() / from.gate_up.rows();
+    std::copy_n(from.gate_up.row(0), old * row_bytes, layer.gate_up.row(0));
+    std::copy_n(from.gate_up.row(old), old * row_bytes, layer.gate_up.row(ffn));
+    layer.down = Matrix(from.down.rows(), ffn, from.down.precision());
+    for (std::size_t r = 0; r < from.down.rows(); ++r)
+      std::copy_n(from.down.row(r), old * bytes_of(from.down.precision()), layer.down.row(r));
+    wide.layers.push_back(std::move(layer));
+  }
+  return wide;
+}
+
+}  // namespace specsim::llm

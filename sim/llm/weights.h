@@ -1,0 +1,47 @@
+// The parameters of a Llama-architecture model in memory.
+#pragma once
+
+#include "sim/llm/matrix.h"
+#include "sim/llm/model_config.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::llm {
+
+struct LayerWeights {
+  std::vector<float> attention_norm;
+  Matrix qkv;                   // queries, keys, values: config.qkv_rows() x hidden
+  std::vector<float> qkv_bias;  // empty without
+  Matrix output;                // hidden x heads head_dim
+  std::vector<float> ffn_norm;
+  Matrix gate_up;  // gate, then up: 2 ffn x hidden
+  Matrix down;     // hidden x ffn
+};
+
+struct Weights {
+  ModelConfig config;
+  Matrix embedding;  // vocab x hidden
+  Matrix head;       // the same; without rows where embeddings are tied
+  std::vector<float> final_norm;
+  std::vector<LayerWeights> layers;
+
+  [[nodiscard]] const Matrix& lm_head() const { return config.tied_embeddings ? embedding : head; }
+  // Bytes that a pass through the first `depth` layers reads once, however many tokens it has: matrices and the LM head.
+  [[nodiscard]] std::size_t pass_bytes(std::size_t depth) const;
+};
+
+// Reads config.json and model.safetensors in `directory`. Matrices are kept in `precision`, or as the file has them. Throws
+// BadInput with file and tensor: missing, of another shape than config.json says, with a NaN or an infinity.
+Weights load_weights(const std::string& directory, std::optional<Precision> precision = std::nullopt);
+
+// Random weights of the size that training starts from, for timing: uniform with variance 1 / inputs.
+Weights random_weights(const ModelConfig& config, Precision precision, std::uint64_t seed);
+
+// The same function at the cost of a larger model: feed-forward parts widened to `ffn` neurons, those added with random inputs
+// and zero weights behind them. Every pass reads and multiplies them; logits stay the same to the last bit.
+Weights widened(const Weights& weights, std::size_t ffn, std::uint64_t seed);
+
+}  // namespace specsim::llm

@@ -1,0 +1,210 @@
+// Models, prompts and headers that are broken: each is refused with the file and what is wrong, and nothing crashes.
+#include "sim/base/error.h"
+#include "sim/base/whole_file.h"
+#include "sim/llm/prompts.h"
+#include "sim/llm/weights.h"
+#include "sim/rng/address.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+
+using namespace specsim;
+
+namespace {
+
+const std::string kTiny = "tests/data/models/tiny-qwen";
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("specsim_readers_{}", getpid())) {
+    std::filesystem::create_directories(path_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path_); }
+  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// What the reader says of the tiny model with its files changed; "" where it takes them. The folder's name is cut off.
+std::string refusal(const std::function<void(std::string& config, std::string& tensors)>& change) {
+  const Folder folder;
+  std::string config = read_whole_file(kTiny + "/config.json");
+  std::string tensors = read_whole_file(kTiny + "/model.safetensors");
+  change(config, tensors);
+  write_whole_file(folder.file("config.json"), config);
+  write_whole_file(folder.file("model.safetensors"), tensors);
+  try {
+    llm::load_weights(folder.path());
+    return "";
+  } catch (const BadInput& bad) {
+    std::string text = bad.what();
+    for (std::size_t at = 0; (at = text.find(folder.path() + "/")) != std::string::npos;)
+      text.erase(at, folder.path().size() + 1);
+    return text;
+  }
+}
+
+// Replaces text in the header and keeps its length field right.
+void edit_header(std::string& tensors, const std::string& from, const std::string& to) {
+  std::uint64_t size = 0;
+  std::memcpy(&size, tensors.data(), 8);
+  const std::size_t at = tensors.find(from);
+  REQUIRE(at < 8 + size);
+  tensors.replace(at, from.size(), to);
+  size += to.size() - from.size();
+  std::memcpy(tensors.data(), &size, 8);
+}
+
+std::function<void(std::string&, std::string&)> in_header(const std::string& from, const std::string& to) {
+  return [=](std::string&, std::string& tensors) { edit_header(tensors, from, to); };
+}
+
+std::function<void(std::string&, std::string&)> in_config(const std::string& from, const std::string& to) {
+  return [=](std::string& text, std::string&) {
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, from.size(), to);
+  };
+}
+
+}  // namespace
+
+TEST_CASE("broken model files are refused by name", "[llm]") {
+  CHECK(refusal([](auto&, auto&) {}).empty());
+  CHECK(refusal([](auto&, auto& tensors) { tensors.resize(5); }) ==
+        "model.safetensors: 5 bytes, allowed: at least the 8 that hold the header's size");
+  CHECK(refusal([](auto&, auto& tensors) { tensors.clear(); }) ==
+        "model.safetensors: 0 bytes, allowed: at least the 8 that hold the header's size");
+  CHECK(refusal([](auto&, auto& tensors) { tensors.resize(tensors.size() - 4); }).find("allowed: from 0 to the ") !=
+        std::string::npos);
+  CHECK(refusal([](auto&, auto& tensors) { tensors += "1234"; }) ==
+        "model.safetensors: 4 bytes behind the last tensor, allowed: none");
+  CHECK(refusal([](auto&, auto& tensors) { tensors[7] = '\x7f'; }).find("a header of 9151314442816") != std::string::npos);
+  CHECK(refusal(in_header("\"F32\"", "\"I64\"")) ==
+        "model.safetensors: tensor \"lm_head.weight\": dtype is \"I64\", allowed: F32, F16, BF16");
+  CHECK(refusal(in_header("[40,24]", "[40,25]")) ==
+        "model.safetensors: tensor \"lm_head.weight\": a F32 tensor of shape [40, 25] is said to lie in 3840 bytes, allowed: as "
+        "many as its elements take");
+  CHECK(refusal(in_header("[40,24]", "[9223372036854775807,9223372036854775807]")).find("is said to lie in 3840 bytes") !=
+        std::string::npos);
+  CHECK(refusal(in_header("[0,3840]", "[3840,0]")).find("data_offsets are [3840, 0], allowed: from 0 to") != std::string::npos);
+  CHECK(refusal(in_header("[0,3840]", "[-1,3840]")).find("no list of counts") != std::string::npos);
+  CHECK(refusal(in_header("[3840,7680]", "[3836,7676]"))
+            .find("begins at byte 3836 of the data, allowed: 3840, where the one before it ends") != std::string::npos);
+  CHECK(refusal(in_header("model.norm.weight", "model.nerm.weight")) ==
+        "model.safetensors: tensor \"model.norm.weight\" is missing, allowed: every tensor of the model");
+  CHECK(refusal(in_header("layers.1.self_attn.q_proj.bias", "layers.7.self_attn.q_proj.bias"))
+            .find("layers.1.self_attn.q_proj.bias\" is missing") != std::string::npos);
+  CHECK(refusal(in_header("lm_head.weight", "model.norm.weight")).find("model.norm.weight") !=
+        std::string::npos);  // a name twice
+  CHECK(refusal([](auto&, auto& tensors) {
+          const float nan = std::nanf("");
+          std::memcpy(tensors.data() + tensors.size() - 400, &nan, 4);
+        }).find("holds nan, allowed: finite numbers") != std::string::npos);
+}
+
+TEST_CASE("a config.json that the forward pass cannot honour is refused at its place", "[llm]") {
+  CHECK(refusal(in_config("\"qwen2\"", "\"gemma\"")).find("config.json:2:17: model_type is \"gemma\", allowed:") == 0);
+  CHECK(refusal(in_config("\"silu\"", "\"gelu\"")).find("hidden_act is \"gelu\"") != std::string::npos);
+  CHECK(refusal(in_config("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4"))
+            .find("num_key_value_heads is 4 of 6 heads, allowed: a divisor") != std::string::npos);
+  CHECK(refusal(in_config("\"vocab_size\": 40", "\"vocab_size\": 41")) ==
+        "model.safetensors: tensor \"model.embed_tokens.weight\" has shape [40, 24], allowed by config.json: [41, 24]");
+  CHECK(refusal(in_config("\"vocab_size\": 40,", "")).find("vocab_size") != std::string::npos);
+  CHECK(refusal(in_config("\"linear\"", "\"yarn\"")).find("rope_type is \"yarn\", allowed: default, linear, llama3") !=
+        std::string::npos);
+  CHECK(refusal(in_config("\"head_dim\": 6", "\"head_dim\": 5")).find("head_dim is 5, allowed: an even number") !=
+        std::string::npos);
+  CHECK(refusal([](auto& text, auto&) { text = "[1, 2]"; }) == "config.json:1:1: no JSON object, allowed: a model's config.json");
+  CHECK(refusal([](auto& text, auto&) { text.resize(100); }).find("config.json:") == 0);
+}
+
+TEST_CASE("broken prompts are refused by line", "[llm]") {
+  const Folder folder;
+  llm::ModelConfig model;
+  model.vocab = 50;
+  model.context = 16;
+  const auto says = [&](const std::string& text) {
+    write_whole_file(folder.file("p"), text);
+    try {
+      llm::read_prompts(folder.file("p"), nullptr, model, 5);
+      return std::string();
+    } catch (const BadInput& bad) {
+      return std::string(bad.what()).substr(folder.file("p").size());
+    }
+  };
+  CHECK(says("{\"tokens\": [1, 2]}\n\n{\"tokens\": [49], \"kind\": \"code\"}\n").empty());
+  CHECK(says("") == ": no prompt, allowed: at least one, one a line");
+  CHECK(says("{\"tokens\": [1]}\n{\"tokens\": []}\n") == ":2: no token, allowed: at least one");
+  CHECK(says("{\"tokens\": [50]}\n") == ":1: token 50, allowed: an integer in [0, 49]");
+  CHECK(says("{\"tokens\": [1,1,1,1,1,1,1,1,1,1,1,1]}\n") ==
+        ":1: a prompt of 12 tokens, allowed: at most 11 (a context of 16, 5 of it for the output)");
+  CHECK(says("{\"prompt\": \"x\"}\n") == ":1: a text, allowed for a model without tokenizer.model: {\"tokens\": [ids]}");
+  CHECK(says("{\"a\": 1}\n") == ":1: neither or both of \"prompt\" and \"tokens\", allowed: one of them");
+  CHECK(says("hello\n").find(":1: this is no JSON object") == 0);
+  CHECK(says("{\"tokens\": [1], \"kind\": \"a b\"}\n").find(":1: kind is \"a b\"") == 0);
+  write_whole_file(folder.file("tokenizer.model"), "not a model");
+  CHECK_THROWS_AS(llm::Tokenizer(folder.file("tokenizer.model")), BadInput);
+  CHECK_THROWS_AS(llm::Tokenizer(folder.file("absent")), BadInput);
+}
+
+// Mutations of a good model: bytes flipped, cut, doubled, digits replaced. SPECSIM_FUZZ_SECONDS says how long (scripts/test: a
+// moment).
+TEST_CASE("mutated headers and configs are taken or refused, and nothing else happens", "[llm]") {
+  const char* const wish = std::getenv("SPECSIM_FUZZ_SECONDS");
+  const double seconds = wish == nullptr ? 1.0 : std::atof(wish);
+  rng::Stream random(rng::make_key(1, rng::hash_text("mutations")), rng::Purpose::law, 0, 0);
+  const auto below = [&](std::uint64_t n) { return static_cast<std::size_t>(random() % n); };
+  std::size_t taken = 0;
+  std::size_t tried = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {
+    const std::string said = refusal([&](std::string& config_text, std::string& tensors) {
+      const bool of_config = below(3) == 0;
+      std::string& text = of_config ? config_text : tensors;
+      constexpr std::size_t kHeader = 3300;  // where nearly all of the tiny model's header is
+      const std::size_t reach = of_config ? text.size() : std::min(text.size(), kHeader);
+      for (std::size_t edits = 1 + below(3); edits > 0 && !text.empty(); --edits) {
+        const std::size_t at = below(std::min(reach, text.size()));
+        switch (below(6)) {
+          case 0:
+            text[at] = static_cast<char>(random());
+            break;
+          case 1:
+            text.erase(at, 1 + below(8));
+            break;
+          case 2:
+            text.insert(at, text.substr(at, 1 + below(40)));
+            break;
+          case 3:
+            text[at] = "0123456789-[]{},:\"eE. "[below(22)];
+            break;
+          case 4:
+            text.resize(at);
+            break;
+          default:
+            text.insert(at, "[{\"99999999999999999999e-\\u0000"[below(30)] + std::string(below(3), '9'));
+            break;
+        }
+      }
+    });
+    ++tried;
+    if (said.empty()) ++taken;
+  }
+  CHECK(tried > 10);
+  CHECK(taken < tried);  // the mutations do reach what is checked
+  WARN(tried << " mutants, " << taken << " still good models");
+}
