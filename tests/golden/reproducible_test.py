@@ -51,6 +51,13 @@ context:
   states: [{}, {draft: {family: uniform}}, {target: {family: zipf, exponent: 0.5}}]
   transition: [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0, 0.5, 0.5]]
 """,
+    "copy": PAIR + """decode: {drafter: {kind: prompt_lookup, draft_length: 4}, verifier: tree_point_mass}
+rounds: 20011
+context: {process: copy, prompt_tokens: 20}
+""",
+    "trees": PAIR + """decode: {drafter: {kind: tree_static, branching: [3, 2]}, verifier: multi_draft_recursive}
+rounds: 20011
+""",
     "by_depth": PAIR + CHAIN + """rounds: 50021
 context:
   process: by_depth
