@@ -169,12 +169,13 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_model_options(options);
   po::variables_map values;
-  if (!parse(arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
-             "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
-             "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
-             "  specsim calibrate --target llama-3.2-1b --draft llama-160m --out results/shapes     (random weights: timing "
-             "alone)\n",
-             values))
+  if (!parse(
+          arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
+          "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
+          "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
+          "  specsim calibrate --target llama-3.2-1b --draft llama-160m --out results/shapes     (random weights: timing "
+          "alone)\n",
+          values))
     return 0;
   const double begin = wall_clock();
   const ModelOptions read = read_model_options(values);
