@@ -36,6 +36,7 @@ Passes time_passes(LoadedModels& models, const ModelOptions& options) {
                          }});
   Progress progress("passes");
   llm::interleave(passes.jobs, options.repetitions, [&](double done, double all) { progress.show(done, all); });
+  llm::settle_dips(passes.points, passes.jobs, options.repetitions);
   passes.bandwidth = static_cast<double>(memory.bytes()) / llm::spread(passes.jobs.back().parts.at(0)).median;
   return passes;
 }

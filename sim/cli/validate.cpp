@@ -214,6 +214,7 @@ int validate_command(const std::vector<std::string>& arguments) {
   runs.assign(std::make_move_iterator(jobs.begin() + static_cast<std::ptrdiff_t>(passes.size())),
               std::make_move_iterator(jobs.end()));
   jobs.resize(passes.size());
+  llm::settle_dips(passes, jobs, read.repetitions);
   const std::string table = read.out + "/cost_table.csv";
   write_whole_file(table, llm::cost_table(passes, jobs));
   const std::unique_ptr<cost::CostModel> cost = table_cost(table, 0.0);

@@ -447,6 +447,11 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
         label += fmt::format("{}{} {}", i > 0 ? ", " : "", heads[i], shown_value(axis_value(row, axes[i]), values[axes[i]]));
       return label;
     };
+    // A second GPU would have sped up plain decoding too.
+    const auto beside_two = [](const Row& row) {
+      const auto twice = row.timed ? row.timed->speedup_of_twice() : std::nullopt;
+      return twice ? fmt::format(", {:.4f} against plain decoding on both GPUs", *twice) : "";
+    };
     std::vector<const Row*> order;
     for (const Row& row : rows)
       if (row.counts.rounds > 0) order.push_back(&row);
@@ -454,8 +459,8 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     if (order.size() > 1 && speedup_of(*order[0]) <= 1.0)
       text += "no cell is faster than plain decoding: do not speculate\n";
     else if (order.size() > 1 && speedup_of(*order[0]) > speedup_of(*order[1]))
-      text += fmt::format("fastest: {} ({}speedup {:.4f}); next: {} ({:.4f})\n", name(*order[0]), timed ? "e2e " : "",
-                          speedup_of(*order[0]), name(*order[1]), speedup_of(*order[1]));
+      text += fmt::format("fastest: {} ({}speedup {:.4f}{}); next: {} ({:.4f})\n", name(*order[0]), timed ? "e2e " : "",
+                          speedup_of(*order[0]), beside_two(*order[0]), name(*order[1]), speedup_of(*order[1]));
   }
   const auto& shape = rows.front().cell->contexts->process->shape();
   if (shape.contexts == 1 &&

@@ -102,6 +102,30 @@ std::vector<Job> pass_jobs(const ModelPair& models, const std::vector<PassPoint>
   return jobs;
 }
 
+void settle_dips(const std::vector<PassPoint>& points, std::vector<Job>& jobs, int repetitions) {
+  const auto holds = [](const PassPoint& a, const PassPoint& b) {  // b all that a does
+    return a.role == b.role && b.tokens >= a.tokens && b.batch >= a.batch && b.context >= a.context;
+  };
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    std::vector<double> seconds;
+    for (std::size_t a = 0; a < points.size(); ++a) seconds.push_back(spread(jobs[a].parts.at(0)).median);
+    std::vector<std::size_t> again;
+    for (std::size_t a = 0; a < points.size(); ++a)
+      for (std::size_t b = 0; b < points.size(); ++b)
+        if (a != b && ((holds(points[a], points[b]) && seconds[b] < 0.9 * seconds[a]) ||
+                       (holds(points[b], points[a]) && seconds[a] < 0.9 * seconds[b]))) {
+          again.push_back(a);
+          break;
+        }
+    if (again.empty()) return;
+    std::vector<Job> some;
+    for (const std::size_t a : again) some.push_back(std::move(jobs[a]));
+    interleave(some, repetitions, {});
+    for (std::size_t k = 0; k < again.size(); ++k) jobs[again[k]] = std::move(some[k]);
+  }
+}
+
 std::string cost_table(const std::vector<PassPoint>& points, const std::vector<Job>& jobs) {
   std::string text = "model,tokens,batch,context,ms\n";
   for (std::size_t i = 0; i < points.size(); ++i)

@@ -31,6 +31,10 @@ std::vector<PassPoint> pass_grid(const std::vector<int>& draft_lengths, const st
 // Jobs of one part each: the pass, and its logits made into laws.
 std::vector<Job> pass_jobs(const ModelPair& models, const std::vector<PassPoint>& points, Clock clock);
 
+// Passes that hold more and seem to take less, by more than a tenth, and those that they are less than: timed again, as often, up
+// to three times over. Noise goes, a dip that is real stays. `jobs` are those of the points, timed.
+void settle_dips(const std::vector<PassPoint>& points, std::vector<Job>& jobs, int repetitions);
+
 // "model,tokens,batch,context,ms", as cost: {model: table} reads it.
 std::string cost_table(const std::vector<PassPoint>& points, const std::vector<Job>& jobs);
 
