@@ -84,7 +84,7 @@ Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool 
       const verify::PositionLaws laws{target, drafted, draft_model};
       if (prepared.blocks) prepared.blocks->add(target, drafted, classes.of_token, scratch);
       if (prepared.tables) prepared.tables->prepare(context, depth, *plan.rule, laws, classes, scratch);
-      if (observer) observer(context, depth, laws);
+      if (observer) observer(context, depth, laws, classes);
     }
     classes.of_token.clear();
     prepared.class_count = classes.count;

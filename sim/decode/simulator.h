@@ -32,8 +32,8 @@ struct PreparationPlan {
   [[nodiscard]] int depths() const;
 };
 
-// Sees every context's laws once, while they are at hand: (context, depth, laws).
-using LawObserver = std::function<void(int, int, const verify::PositionLaws&)>;
+// Sees every context's laws once, while they are at hand: (context, depth, laws, the context's classes).
+using LawObserver = std::function<void(int, int, const verify::PositionLaws&, const OutputClasses&)>;
 
 struct Prepared {
   std::optional<PreparedContexts> tables;  // empty where every position draws fresh laws, and where blocks are judged

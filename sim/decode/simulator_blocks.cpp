@@ -11,6 +11,7 @@ namespace {
 
 // Rounds of so many sequences go together: their words are drawn in one batch, which costs a quarter of drawing them singly.
 constexpr std::uint32_t kGroup = 64;
+constexpr std::uint32_t kWorthwhile = 12;  // of a group: fewer are drawn singly
 // Only the first nodes and depths are visited so often that a batch pays.
 constexpr int kBatchedNodes = 64;
 constexpr int kBatchedDepths = 16;
@@ -32,6 +33,8 @@ class GroupWords {
  private:
   struct Batch {
     std::uint32_t generation = 0;
+    bool filled = true;            // whether there is a batch in this round, or words are drawn singly
+    std::uint32_t asked = kGroup;  // in this round so far
     std::array<std::uint64_t, kGroup> first;
     std::array<std::uint64_t, kGroup> second;
   };
@@ -46,8 +49,15 @@ class GroupWords {
   rng::WordPair get(std::array<Batch, kSize>& batches, rng::Purpose purpose, int position, std::uint32_t lane) {
     if (position >= static_cast<int>(kSize)) return one(purpose, position, lane);
     Batch& batch = batches[static_cast<std::size_t>(position)];
-    if (batch.generation != generation_) {
+    const bool first_asked = batch.generation != generation_;
+    if (first_asked) {
       batch.generation = generation_;
+      batch.filled = batch.asked >= kWorthwhile;  // as many as in the last round that came here will be asked for
+      batch.asked = 0;
+    }
+    ++batch.asked;
+    if (!batch.filled) return one(purpose, position, lane);
+    if (first_asked) {
       rng::philox_batch({.c0 = rng::counter_word0(purpose, static_cast<std::uint32_t>(position)),
                          .c1_common = round_,
                          .c1 = nullptr,
@@ -55,8 +65,10 @@ class GroupWords {
                          .lanes = nullptr,
                          .c3 = static_cast<std::uint32_t>(first_sequence_ >> 32)},
                         key_, kGroup, batch.first.data(), batch.second.data());
-      if (only_ != nullptr && purpose == rng::Purpose::draft_accept)
+      if (only_ != nullptr && purpose == rng::Purpose::draft_accept) {
         for (const std::uint64_t word : batch.first) only_->prefetch_draft(word);
+        for (const std::uint64_t word : batch.first) only_->prefetch_laws(only_->pick_draft(word));
+      }
     }
     return {batch.first[lane], batch.second[lane]};
   }

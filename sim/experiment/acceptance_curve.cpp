@@ -303,6 +303,7 @@ AcceptanceCurve simulated_acceptance(const Cell& cell, int longest, std::uint64_
 AcceptanceCurve predicted_acceptance(const Cell& cell, int longest) {
   AcceptanceCurve curve;
   curve.measured = longest;
+  if (cell.block_rule != nullptr) return {};  // its facts are of one draft length
   Cell own = cell;
   const LawFacts facts = gather_facts(own, plan_of(own), nullptr);
   curve.tokens_per_round = {1.0};

@@ -166,6 +166,25 @@ void judge_output(const LawFacts& facts, const decode::Counts& counts, double le
   agreement.smallest_leak = leak;
 }
 
+// The tokens of a lossy rule against the law that it must have: expected of a class is the sum over positions of the tokens
+// judged there times its mass, and the target's of the bonus tokens. Given how many were judged at each position their covariance
+// is at most the multinomial one, so the test is on the safe side.
+double judged_p(const Cell& cell, const LawFacts& facts, const decode::Counts& counts) {
+  const auto classes = static_cast<std::size_t>(facts.classes.class_count);
+  std::vector<double> expected(classes, 0.0);
+  const auto add = [&](std::uint64_t tokens, const std::vector<double>& mass, double share) {
+    for (std::size_t k = 0; k < classes; ++k) expected[k] += static_cast<double>(tokens) * share * mass[k];
+  };
+  for (std::size_t j = 0; j < counts.reached.size(); ++j)
+    add(counts.reached[j], facts.judged_mass[std::min(j, facts.judged_mass.size() - 1)], 1.0);
+  for (const decode::OutputClasses& context : facts.classes.classes)
+    add(counts.accepted_law[static_cast<std::size_t>(cell.chain.draft_length)], context.target_mass,
+        1.0 / static_cast<double>(facts.classes.classes.size()));
+  GTest test;
+  test.add({counts.output.begin(), counts.output.end()}, expected);
+  return test.p();
+}
+
 }  // namespace
 
 double check_level(std::size_t checks, double budget) {
@@ -221,6 +240,10 @@ Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& 
   Agreement agreement;
   agreement.output_counts = cell.lossless;
   judge_output(facts, counts, level, agreement);
+  if (!facts.judged_mass.empty()) {
+    agreement.p_output_law = judged_p(cell, facts, counts);
+    agreement.output_counts = true;
+  }
   if (!prediction.known || counts.rounds == 0) {
     agreement.z_tokens_per_round = kNaN;
     agreement.p_tokens_per_round = kNaN;
@@ -298,7 +321,9 @@ Verdict decide(const Cell& cell, const Prediction& prediction, const Agreement& 
 }
 
 bool could_have_failed(const LawFacts& facts, const Agreement& agreement) {
-  if (!agreement.output_counts || facts.classes.classes.empty() || !(facts.chi_squared >= kPowerChiSquared)) return true;
+  if (!agreement.output_counts || !facts.judged_mass.empty() || facts.classes.classes.empty() ||
+      !(facts.chi_squared >= kPowerChiSquared))
+    return true;
   return agreement.smallest_leak <= kPowerLeak;  // NaN: even a leak of everything would pass
 }
 

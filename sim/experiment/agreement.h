@@ -36,7 +36,9 @@ struct Agreement {
   double p_output_law = 1.0;        // NaN: nothing to test
   double smallest_leak =
       0.0;  // smallest leak of the draft law that p_output_law rejects with power .99 at `level`; NaN: not stated
-  bool output_counts = true;  // a lossy verifier's output law is reported and does not decide
+  // A lossy verifier's output law is held to the one that theory says it has; where there is none it is reported against the
+  // target's and does not decide.
+  bool output_counts = true;
 };
 
 Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& prediction, const decode::Counts& counts,

@@ -577,9 +577,10 @@ AuditReport audit_cell(const Cell& cell, const verify::PositionRule& rule, const
   check_size(cell);
   const decode::PreparationPlan plan = plan_of(cell, &rule);
   std::vector<std::vector<double>> targets;
-  const decode::Prepared prepared = decode::prepare(plan, [&](int, int depth, const verify::PositionLaws& laws) {
-    if (depth == 0) targets.emplace_back(laws.target.begin(), laws.target.end());
-  });
+  const decode::Prepared prepared =
+      decode::prepare(plan, [&](int, int depth, const verify::PositionLaws& laws, const decode::OutputClasses&) {
+        if (depth == 0) targets.emplace_back(laws.target.begin(), laws.target.end());
+      });
 
   const rng::Key key = draw_key(cell);
   families::ContextModel started;  // for the simulator, which needs no laws once the tables are there
@@ -728,9 +729,10 @@ AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const A
   decode::PreparationPlan plan = plan_of(cell);
   plan.block_rule = &rule;
   std::vector<std::vector<double>> targets;
-  const decode::Prepared prepared = decode::prepare(plan, [&](int, int depth, const verify::PositionLaws& laws) {
-    if (depth == 0) targets.emplace_back(laws.target.begin(), laws.target.end());
-  });
+  const decode::Prepared prepared =
+      decode::prepare(plan, [&](int, int depth, const verify::PositionLaws& laws, const decode::OutputClasses&) {
+        if (depth == 0) targets.emplace_back(laws.target.begin(), laws.target.end());
+      });
   const families::ContextProcess& process = *cell.contexts->process;
   const bool reads_text = cell.drafter->shape().reads_text;
   const bool joint = verify::verifiers().find(cell.verifier)->demands.joint;

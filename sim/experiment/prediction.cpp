@@ -1,9 +1,11 @@
 #include "sim/experiment/prediction.h"
 
+#include "sim/experiment/block_facts.h"
 #include "sim/math/series.h"
 #include "sim/theory/bounds.h"
 #include "sim/theory/closed_forms.h"
 #include "sim/theory/judgement.h"
+#include "sim/theory/lossy.h"
 #include "sim/theory/requests.h"
 
 #include <algorithm>
@@ -89,12 +91,26 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
     modulation.bonus.assign(contexts * contexts, 0.0);
     facts.modulation = std::move(modulation);
   }
-  const decode::LawObserver observer = [&](int context, int depth, const verify::PositionLaws& laws) {
+  const bool judged_apart = shape.kind == Kind::markov || shape.kind == Kind::regimes || shape.kind == Kind::requests;
+  std::optional<BlockFacts> block;
+  if (cell.block_rule != nullptr) block.emplace(cell);
+  const decode::LawObserver observer = [&](int context, int depth, const verify::PositionLaws& laws,
+                                           const decode::OutputClasses& classes) {
     const auto c = static_cast<std::size_t>(context);
     theory::Judgement judgement;
-    if (cell.block_rule == nullptr) {
+    std::vector<double> emitted;
+    if (block) {
+      emitted = block->add(depth, laws);
+    } else {
       judgement = theory::judge(cell.verifier, laws.target, laws.drafted, laws.draft_model);
       facts.alpha[c][static_cast<std::size_t>(depth)] = judgement.alpha();
+      if (!cell.lossless && !judged_apart) emitted = theory::emitted_law(judgement);
+    }
+    if (!emitted.empty()) {
+      facts.judged_mass.resize(std::max(facts.judged_mass.size(), static_cast<std::size_t>(depth) + 1));
+      std::vector<double>& mass = facts.judged_mass[static_cast<std::size_t>(depth)];
+      mass.resize(static_cast<std::size_t>(classes.count));
+      for (std::size_t x = 0; x < emitted.size(); ++x) mass[classes.of_token[x]] += emitted[x] / static_cast<double>(contexts);
     }
     if (cell.one_hot_target && *std::max_element(laws.target.begin(), laws.target.end()) < 1.0)
       throw BadInput(
@@ -116,6 +132,12 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
     }
   };
   decode::Prepared prepared = decode::prepare(plan, observer, tables != nullptr);
+  if (block) {
+    if (std::optional<BlockFacts::Answer> answer = block->answer()) {
+      facts.round_law = std::move(answer->law);
+      facts.round_law_error = answer->mean_error;
+    }
+  }
   if (shape.contexts == 0) add_fresh_facts(cell, plan, facts);
   facts.classes.classes = prepared.classes;
   facts.classes.class_count = prepared.class_count;
@@ -131,7 +153,7 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
   const int draft_length = cell.chain.draft_length;
   const auto rounds = static_cast<double>(work);
   Prediction prediction;
-  if (cell.block_rule != nullptr) return prediction;
+  if (cell.block_rule != nullptr && !facts.round_law) return prediction;
   prediction.known = true;
   const auto from_law = [&](theory::RoundLaw law) {
     prediction.tokens_per_round = law.mean_emitted();
@@ -141,6 +163,11 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
     prediction.alpha = tries > 0.0 ? law.mean_accepted() / tries : 0.0;
     prediction.accepted_law = {std::move(law)};
   };
+  if (cell.block_rule != nullptr) {
+    from_law(*facts.round_law);
+    prediction.tokens_per_round_error = std::hypot(prediction.tokens_per_round_error, facts.round_law_error);
+    return prediction;
+  }
   switch (shape.kind) {
     case Kind::fixed:
       from_law(theory::constant_alpha(facts.alpha[0][0], draft_length));
@@ -214,7 +241,7 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
 Prediction predict_named(const Cell& cell, const LawFacts& facts, const Prediction& exact) {
   const theory::ClosedForm* form = theory::find_closed_form(cell.theory.name);
   Prediction prediction;
-  if (form == nullptr || !exact.known) return prediction;
+  if (form == nullptr || !exact.known || cell.block_rule != nullptr) return prediction;
   theory::ClosedFormInputs inputs;
   inputs.alpha = exact.alpha;
   inputs.draft_length = cell.chain.draft_length;

@@ -20,7 +20,12 @@ struct LawFacts {
   double chi_squared = 0.0;  // chi2(draft || target), mean over contexts; infinite where the draft goes where the target cannot
   double kl = 0.0;           // KL(target || draft), mean over contexts
   std::optional<theory::Modulation> modulation;  // markov: moves between contexts by token
-  decode::Prepared classes;                      // without tables
+  // Rules for blocks, where there is theory of them: the law of accepted of every round, and the error of its mean.
+  std::optional<theory::RoundLaw> round_law;
+  double round_law_error = 0.0;
+  // Lossy rules, where there is theory of them and one stratum: the classes' masses of a token that is judged, [depth][class].
+  std::vector<std::vector<double>> judged_mass;
+  decode::Prepared classes;  // without tables
 };
 
 // Markov processes with more states than this get no theory: its matrices would be too large.

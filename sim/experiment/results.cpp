@@ -209,7 +209,7 @@ const std::vector<Column>& columns() {
        [](const Row& r) { return real_text(r.agreement.p_accepted_law); }},
       {"p_output_law", "1",
        "emitted tokens against the target's law: G-tests by class and by neighbours, score test for a leak of the draft; Sidak "
-       "over them",
+       "over them; of a lossy verifier against its own law, where theory has it",
        [](const Row& r) { return real_text(r.agreement.p_output_law); }},
       {"smallest_leak", "1", "smallest leak of the draft's law into the output that would be rejected with power .99",
        [](const Row& r) { return real_text(r.agreement.smallest_leak); }},

@@ -240,6 +240,7 @@ void read_decode(const Value& decode, Cell& cell, std::string& rule_text, Diagno
   if (const verify::VerifierEntry* entry =
           choose(verify::verifiers(), verifier, "kind", "decode.verifier", {}, own, diagnostics)) {
     cell.verifier = entry->info.name;
+    cell.verifier_arguments = own;
     cell.lossless = entry->lossless;
     cell.one_hot_target = entry->demands.one_hot_target;
     rule_text = config::to_canonical_text(verifier);

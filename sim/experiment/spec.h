@@ -1,6 +1,7 @@
 // An experiment file: its grid of cells, and what each cell consists of.
 #pragma once
 
+#include "sim/config/arguments.h"
 #include "sim/config/value.h"
 #include "sim/cost/round_time.h"
 #include "sim/decode/simulator.h"
@@ -34,6 +35,7 @@ struct Cell {
   int vocab = 0;
   std::uint32_t sequence_rounds = 64;
   std::string verifier;
+  config::Arguments verifier_arguments;
   bool lossless = true;
   bool one_hot_target = false;  // the verifier's demand
   draft::Chain chain;

@@ -35,8 +35,9 @@ class RatioTable {
   [[nodiscard]] double draft(Token x) const { return laws_[x].draft; }
   [[nodiscard]] Token pick_target(std::uint64_t word) const { return alias_pick(target_alias_.data(), vocab(), word); }
   [[nodiscard]] Token pick_draft(std::uint64_t word) const { return alias_pick(draft_alias_.data(), vocab(), word); }
-  // Ahead of pick_draft(word): its memory access on its way.
+  // Ahead of pick_draft(word) and of the laws of the token that it picks: their memory accesses on their way.
   void prefetch_draft(std::uint64_t word) const { __builtin_prefetch(draft_alias_.data() + scale_word(word, vocab())); }
+  void prefetch_laws(Token x) const { __builtin_prefetch(laws_.data() + x); }
 
   [[nodiscard]] Cut cut(double c) const;
   // From the weights of a cut of positive mass; u in [0, 1).

@@ -14,24 +14,25 @@ class BlockVerification final : public BlockRule {
  public:
   Verdict verify(Block& block) const override {
     std::array<double, kMaxDraftLength + 1> p;
+    std::array<const math::RatioTable*, kMaxDraftLength + 1> laws_after;
     p[0] = 1.0;
-    int node = 0;
-    while (block.children(node) > 0) {
-      const math::RatioTable& laws = block.laws(node);
-      const Token x = block.token(node + 1);
-      const auto i = static_cast<std::size_t>(++node);
-      p[i] = std::min(1.0, p[i - 1] * laws.target(x) / laws.draft(x));
-      if (!(p[i] > kNever)) break;  // and none of those behind it
+    int last = 0;  // that may stay
+    bool whole = true;
+    while (whole && block.children(last) > 0) {
+      const auto at = static_cast<std::size_t>(last);
+      laws_after[at] = &block.laws(last);
+      const Token x = block.token(last + 1);
+      p[at + 1] = std::min(1.0, p[at] * laws_after[at]->target(x) / laws_after[at]->draft(x));
+      whole = p[at + 1] > kNever;  // else neither it nor those behind it
+      if (whole) ++last;
     }
-    const bool whole = block.children(node) == 0;
-    for (; node > 0; --node) {
+    for (int node = last; node > 0; --node) {
       const double stays = p[static_cast<std::size_t>(node)];
-      if (!(stays > kNever)) continue;
-      if (whole && block.children(node) == 0) {
+      if (whole && node == last) {
         if (block.accept(node, {stays, 1.0})) return {node, block.pick_target(node)};
         continue;
       }
-      const math::Cut cut = block.laws(node).cut(1.0 / stays);
+      const math::Cut cut = laws_after[static_cast<std::size_t>(node)]->cut(1.0 / stays);
       const double z = stays * cut.mass;
       if (block.accept(node, {z, z + 1.0 - stays})) return {node, block.pick_residual(node, cut)};
     }

@@ -26,10 +26,11 @@ int RecursiveRule::step(Block& block, int node, Token& final_token) const {
   const auto& cuts = static_cast<const Residuals*>(block.plan(node))->cuts;
   const int first = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
   const int children = block.children(node);
+  const bool shrinks = block.siblings() == draft::Siblings::without_replacement;
   math::Cut cut = cuts[0];
   for (int i = 0; i < children; ++i) {
     const Token x = block.token(first + i);
-    const double remaining = block.remaining(first + i);
+    const double remaining = shrinks ? block.remaining(first + i) : 1.0;
     const Odds odds{(laws.target(x) - cut.c * laws.draft(x)) * remaining, cut.mass * laws.draft(x)};
     if (block.accept(first + i, odds)) return first + i;
     const double c = cut.c + cut.mass / remaining;

@@ -141,7 +141,7 @@ inline theory::Automaton automaton_of(const experiment::Cell& cell) {
   std::vector<std::vector<Law>> by_depth(static_cast<std::size_t>(process.shape().depths), std::vector<Law>(contexts));
   decode::prepare(
       plan,
-      [&](int context, int depth, const verify::PositionLaws& laws) {
+      [&](int context, int depth, const verify::PositionLaws& laws, const decode::OutputClasses&) {
         const auto c = static_cast<std::size_t>(context);
         automaton.target[c].assign(laws.target.begin(), laws.target.end());
         by_depth[static_cast<std::size_t>(depth)][c].assign(laws.draft_model.begin(), laws.draft_model.end());

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""README.md shows what results/ holds: the claims tables; and what the quickstart and the worked plan print. --update puts them in."""
+"""README.md shows what results/ holds: the claims tables, the methods; and what the quickstart and the worked plan print. --update puts them in."""
+import csv
 import re
 import subprocess
 import os
@@ -20,6 +21,28 @@ def printed(*arguments):
     return run.stdout
 
 
+def methods():
+    """Verifiers and drafters as the program lists them, each with the first cell of results/methods that uses it."""
+    with open("results/methods/methods.csv", newline="") as file:
+        cells = list(csv.DictReader(file))
+    lines = ["| | paper | lossless | tokens per round | draft passes | verified rows | in `configs/examples/methods` |", "|---|---|---|---|---|---|---|"]
+    kind = ""
+    for line in printed("list").splitlines():
+        if not line.startswith(" "):
+            kind = line.split()[0]
+        elif kind in ("verifier", "drafter"):
+            name = line.split()[0]
+            source = re.search(r"^  source: (.*)$", printed("describe", f"{kind}/{name}"), re.M)
+            lossless = "by its verifier" if kind == "drafter" else "no" if line.endswith("[not lossless]") else "yes"
+            cell = next((cell for cell in cells if cell[kind].split()[0] == name), None)
+            figures = ["", "", "", ""]
+            if cell:
+                other = cell["drafter" if kind == "verifier" else "verifier"]
+                figures = [f"{float(cell['tokens_per_round']):.2f}", f"{float(cell['draft_passes']):.3g}", f"{float(cell['verified_rows']):.3g}", f"{cell['config']}: {other}"]
+            lines.append("| " + " | ".join([f"{kind} `{name}`", source[1] if source else "", lossless, *figures]) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def between(text, name, content):
     pattern = re.compile(rf"(<!-- {name}[^>]*-->\n).*?(<!-- end of {name} -->)", re.S)
     if not pattern.search(text):
@@ -35,6 +58,7 @@ def main():
     wanted = between(wanted, "timing claims", "\n" + timing + "\n\n")
     wanted = between(wanted, "quickstart", "```\n$ build/specsim check configs/quickstart.yaml\n" + printed("check", "configs/quickstart.yaml") + "```\n")
     wanted = between(wanted, "plan", "```\n$ build/specsim " + " ".join(PLAN) + "\n" + printed(*PLAN) + "```\n")
+    wanted = between(wanted, "methods", "\n" + methods() + "\n")
     if "--update" in sys.argv:
         README.write_text(wanted)
     elif wanted != text:

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+"""Every method of configs/examples/methods on one machine: what it emits a round, what that costs, how fast it is by batch.
+
+usage: scripts/methods.py SPECSIM OUT     (from the repository's root: scripts/methods.py build/specsim results/methods)
+
+Runs the configs twice, with the cost model that they name and with llama-3.1-8b on an h100-sxm (roofline) at batches 1, 8 and 32,
+and writes to OUT
+  methods.csv     cell by cell: tokens per round with its standard error, draft passes and verified rows a round, speedups
+  published.csv   EAGLE's chains: published, by theory (theory.csv of OUT), simulated from the same acceptance rates
+  methods.png     speedup by method and batch
+  manifest_*.yaml what the figures come from
+"""
+import csv
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+from plot_style import COLOURS, plt, save
+
+CONFIGS = Path("configs/examples/methods")
+ROUNDS = 200000
+BATCHES = [1, 8, 32]
+# Heads of EAGLE's and Medusa's size are priced as EAGLE's; what costs a share of the target has no model to be priced by.
+HEADS = {"eagle", "medusa"}
+NOT_PRICED = {"self_speculation"}
+
+
+def run(specsim, out, config, name, *settings):
+    folder = out / "run"
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    done = subprocess.run([specsim, "run", str(config), *arguments, "--out", str(folder), "--force", "--quiet"], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"methods: specsim run {config}: {done.stdout}{done.stderr}")
+    with open(folder / "data.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    shutil.move(folder / "manifest.yaml", out / f"manifest_{name}.yaml")
+    shutil.rmtree(folder)
+    return rows
+
+
+def method_of(config, row):
+    """The cell's (verifier, drafter, rest) in words: the config's decode section with the cell's axes set."""
+    decode = dict(config["decode"])
+    for path, value in row.items():
+        if path == "decode":
+            decode = yaml.safe_load(value)
+        elif path == "decode.drafter.draft_length":
+            decode["drafter"] = {**decode["drafter"], "draft_length": int(value)}
+        elif path.startswith("decode."):
+            decode[path.removeprefix("decode.")] = yaml.safe_load(value)
+
+    def words(part):
+        if not isinstance(part, dict):
+            return str(part)
+        kind = part["kind"]
+        rest = [f"{key} {str(value).replace(' ', '')}" for key, value in part.items() if key not in ("kind", "accuracies", "acceptance")]
+        return " ".join([kind, *rest])
+
+    return words(decode["verifier"]), words(decode["drafter"]), words(decode["policy"]) if "policy" in decode else ""
+
+
+def simulate(specsim, out):
+    table = []
+    for path in sorted(CONFIGS.glob("*.yaml")):
+        config = yaml.safe_load(path.read_text())
+        for row in run(specsim, out, path, path.stem, f"rounds={ROUNDS}"):
+            verifier, drafter, policy = method_of(config, row)
+            table.append({"config": path.stem, "cell": int(row["cell"]), "verifier": verifier, "drafter": drafter, "policy": policy,
+                          "tokens_per_round": row["tokens_per_round"], "tokens_per_round_se": row["tokens_per_round_se"],
+                          "draft_passes": row["draft_passes"], "verified_rows": row["verified_rows"], "speedup": row["speedup"]})
+        if path.stem in NOT_PRICED:
+            continue
+        draft = "eagle-head-8b" if path.stem in HEADS else "llama-3.2-1b"
+        cost = f"cost={{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: {draft}}}"
+        priced = run(specsim, out, path, f"{path.stem}_roofline", f"rounds={ROUNDS}", cost, "workload={batch: 1, context: 1024}",
+                     f"sweep.workload.batch={BATCHES}")
+        own = [row for row in table if row["config"] == path.stem]
+        for cell in priced:  # the batch is the last axis
+            own[int(cell["cell"]) // len(BATCHES)][f"speedup_batch_{cell['workload.batch']}"] = cell["speedup"]
+    return table
+
+
+def published(specsim, out):
+    """EAGLE's chains of five from n-alpha, beside the figures that were published with it."""
+    with open(out / "theory.csv", newline="") as file:
+        theory = {row["setting"]: row for row in csv.DictReader(file) if row["method"] == "eagle_chain"}
+    with open("configs/published/rows.csv", newline="") as file:
+        known = [row for row in csv.DictReader(file) if row["config"] == "eagle1_nalpha"]
+    cells = run(specsim, out, "configs/published/eagle1_nalpha.yaml", "eagle1_nalpha")
+    rows = []
+    for row in known:
+        setting = next(name for name in theory if all(part in row["setting"] for part in name.split(", ")))
+        cell = cells[int(row["cell"])]
+        rows.append({"method": "eagle_chain", "setting": setting, "published": theory[setting]["published_tokens_per_round"],
+                     "theory": theory[setting]["theory_low"], "simulated": cell["tokens_per_round"], "simulated_se": cell["tokens_per_round_se"]})
+    return rows
+
+
+def draw(table, out):
+    rows = [row for row in table if "speedup_batch_1" in row]
+    figure, axes = plt.subplots(figsize=(9.2, 0.24 * len(rows) + 1.2))
+    for at, row in enumerate(rows):
+        for batch, colour in zip(BATCHES, COLOURS):
+            axes.plot(float(row[f"speedup_batch_{batch}"]), at, "o", markersize=4.2, color=colour, label=f"batch {batch}" if at == 0 else None)
+    axes.axvline(1, color="#888888", linewidth=0.8)
+    names = [f"{row['config']}: {row['policy'] or row['verifier']}, {row['drafter']}" for row in rows]
+    axes.set_yticks(range(len(rows)), [name if len(name) < 88 else name[:86] + ".." for name in names], fontsize=7)
+    axes.invert_yaxis()
+    axes.margins(y=0.02)
+    axes.set(xlabel="speedup over plain decoding")
+    figure.suptitle("llama-3.1-8b on an H100, context 1,024; laws are the same within a config, not between", fontsize=10.5)
+    axes.legend(loc="lower right")
+    save(figure, out / "methods.png")
+
+
+def write(path, rows):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, max(rows, key=len).keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    print(f"wrote {path}: {len(rows)} rows")
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    specsim, out = sys.argv[1], Path(sys.argv[2])
+    out.mkdir(parents=True, exist_ok=True)
+    table = simulate(specsim, out)
+    write(out / "methods.csv", table)
+    write(out / "published.csv", published(specsim, out))
+    draw(table, out)
+
+
+main()

@@ -1,0 +1,147 @@
+// What `specsim check` says of rules that judge blocks: the shipped ones agree with theory, wrong ones are rejected by name.
+#include "sim/experiment/agreement.h"
+#include "tests/support/block_mutants.h"
+#include "tests/support/cells.h"
+
+#include <fmt/format.h>
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace specsim {
+
+namespace {
+
+const double kLevel = experiment::check_level(850);  // as in a family of the CI grid's size
+constexpr std::uint64_t kRounds = 500'000;
+
+// Cells that theory covers, by verifier; the laws of configs/ci/methods.yaml.
+experiment::Cell cell_of(const std::string& verifier) {
+  static const std::map<std::string, std::string> decode = {
+      {"block", "{drafter: {kind: chain, draft_length: 8}, verifier: block}"},
+      {"multi_draft_recursive", "{drafter: {kind: tree_static, branching: [3, 2, 1]}, verifier: multi_draft_recursive}"},
+      {"without_replacement",
+       "{drafter: {kind: tree_static, branching: [3, 2, 1], siblings: without_replacement}, verifier: without_replacement}"},
+      {"kseq", "{drafter: {kind: tree_static, branching: [3, 2, 1]}, verifier: kseq}"},
+      {"tree_point_mass",
+       "{drafter: {kind: tree_static, paths: [[0], [1], [3], [0, 0], [0, 2], [1, 0], [0, 0, 1]], siblings: top_k}, verifier: "
+       "tree_point_mass}"},
+      {"greedy_tree", "{drafter: {kind: tree_static, branching: [3, 2, 1]}, verifier: greedy_tree}"},
+      {"lenience", "{drafter: {kind: chain, draft_length: 4}, verifier: {kind: lenience, lenience: 0.6}}"},
+      {"typical", "{drafter: {kind: chain, draft_length: 4}, verifier: {kind: typical, epsilon: 0.15}}"},
+      {"top_k_match", "{drafter: {kind: chain, draft_length: 4}, verifier: {kind: top_k_match, k: 3}}"}};
+  const bool greedy = verifier == "greedy_tree";
+  return tests::experiment_of(
+             fmt::format(
+                 "{{experiment: methods, seed: 20260304, rounds: {}, pair: {{vocab: 12, target: {{family: dirichlet, "
+                 "concentration: 0.6}}, {}draft: {{from: {}, transform: mix_noise, value: 0.5, noise: {{family: dirichlet, "
+                 "concentration: 0.6}}}}}}, context: {{process: iid, pool: 4}}, decode: {}}}",
+                 kRounds, greedy ? "target_sampling: {temperature: 0}, " : "",
+                 greedy ? "{family: dirichlet, concentration: 0.6}" : "target", decode.at(verifier)))
+      .cells.at(0);
+}
+
+struct Judged {
+  experiment::Prediction prediction;
+  experiment::Agreement agreement;
+  experiment::Verdict verdict = experiment::Verdict::no_theory;
+};
+
+Judged judged(const experiment::Cell& cell, const verify::BlockRule& rule) {
+  const experiment::LawFacts facts = experiment::gather_facts(cell, experiment::plan_of(cell), nullptr);
+  decode::PreparationPlan plan = experiment::plan_of(cell);
+  plan.block_rule = &rule;
+  const decode::Prepared prepared = decode::prepare(plan, {});
+  const decode::Simulator simulator(plan, prepared, experiment::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
+  decode::Counts counts = simulator.empty_counts();
+  for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
+  Judged result;
+  result.prediction = experiment::predict_exact(cell, facts, kRounds);
+  result.agreement = experiment::judge_cell(cell, facts, result.prediction, counts, kLevel);
+  result.verdict = experiment::decide(cell, result.prediction, result.agreement, result.agreement, kLevel);
+  return result;
+}
+
+std::string shown(const experiment::Agreement& a) {
+  return fmt::format("z {:.2f}, p of accepted {:.2g}, of output {:.2g}", a.z_tokens_per_round, a.p_accepted_law, a.p_output_law);
+}
+
+// Mistakes of lossy rules, whose acceptance or whose emitted law is off.
+std::vector<tests::BlockMutant> lossy_mutants() {
+  using verify::Block;
+  const auto steps = [](tests::StepFunction step) { return [step] { return std::make_unique<tests::StepRule>(step); }; };
+  const auto lenient = [&](double lenience, bool residual) {
+    return steps([=](Block& block, int node, const std::vector<int>& children, Token& last) {
+      const math::RatioTable& laws = block.laws(node);
+      const Token x = block.token(children[0]);
+      if (block.accept(children[0], {laws.target(x), lenience * laws.draft(x)})) return children[0];
+      last = residual ? block.pick_residual(node, laws.cut(1.0)) : block.pick_target(node);
+      return 0;
+    });
+  };
+  // Accepts what the target finds at least that likely, or, in its place, not.
+  const auto bar = [&](double least, bool target_last) {
+    return steps([=](Block& block, int node, const std::vector<int>& children, Token& last) {
+      const math::RatioTable& laws = block.laws(node);
+      if (laws.target(block.token(children[0])) > least) return children[0];
+      last = target_last ? block.pick_target(node) : block.pick_residual(node, laws.cut(1.0));
+      return 0;
+    });
+  };
+  return {{"lenience", "lenience is 1", lenient(1.0, true)},
+          {"lenience", "the final token comes from the target", lenient(0.6, false)},
+          {"typical", "the bar is 0.3", bar(0.3, true)},
+          {"typical", "the final token comes from the residual", bar(0.15, false)},
+          {"top_k_match", "the argmax alone matches",
+           steps([](Block& block, int node, const std::vector<int>& children, Token& last) {
+             if (block.token(children[0]) == tests::likeliest_target(block.laws(node))) return children[0];
+             last = block.pick_target(node);
+             return 0;
+           })},
+          {"top_k_match", "a token that does not match is emitted all the same",
+           steps([](Block& block, int node, const std::vector<int>& children, Token& last) {
+             const math::RatioTable& laws = block.laws(node);
+             const Token x = block.token(children[0]);
+             int better = 0;
+             for (Token y = 0; y < laws.vocab(); ++y)
+               better += laws.target(y) > laws.target(x) || (laws.target(y) == laws.target(x) && y < x) ? 1 : 0;
+             if (better < 3) return children[0];
+             last = block.pick(node, tests::OneToken(x));
+             return 0;
+           })}};
+}
+
+}  // namespace
+
+TEST_CASE("check holds every rule for blocks that theory covers to it") {
+  for (const char* verifier : {"block", "multi_draft_recursive", "without_replacement", "kseq", "tree_point_mass", "greedy_tree",
+                               "lenience", "typical", "top_k_match"}) {
+    DYNAMIC_SECTION(verifier) {
+      const experiment::Cell cell = cell_of(verifier);
+      const Judged own = judged(cell, *cell.block_rule);
+      INFO(shown(own.agreement));
+      CHECK(own.prediction.known);
+      CHECK(own.agreement.p_tokens_per_round > 1e-3);
+      CHECK(own.agreement.p_accepted_law > 1e-3);
+      CHECK(own.agreement.p_output_law > 1e-3);
+      CHECK(own.verdict == experiment::Verdict::agree);
+    }
+  }
+}
+
+TEST_CASE("check rejects every mutant of the rules for blocks that theory covers, by name") {
+  std::vector<tests::BlockMutant> mutants = lossy_mutants();
+  for (const tests::BlockMutant& mutant : tests::block_mutants())
+    if (mutant.verifier != "optimal_transport" && mutant.verifier != "traversal") mutants.push_back(mutant);
+  for (const tests::BlockMutant& mutant : mutants) {
+    DYNAMIC_SECTION(mutant.verifier << ": " << mutant.mistake) {
+      const Judged wrong = judged(cell_of(mutant.verifier), *mutant.make());
+      INFO(shown(wrong.agreement));
+      CHECK(wrong.verdict == experiment::Verdict::disagree);
+    }
+  }
+}
+
+}  // namespace specsim
