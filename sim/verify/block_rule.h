@@ -6,7 +6,9 @@
 #include "sim/math/ratio_table.h"
 #include "sim/verify/accept.h"
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace specsim::verify {
 
@@ -29,7 +31,8 @@ class NodePlan {
 };
 
 // One round's block. Tokens are drawn when they are first asked for: what a rule does not look at costs nothing. Every random
-// choice of a round goes through token, accept and pick, which is what an exact enumeration takes hold of.
+// choice of a round goes through token, accept, choose and pick, which is what an exact enumeration takes hold of. What is known
+// of a node is read without a call, since rules ask several times a token; who derives from this works out the rest.
 class Block {
  public:
   Block() = default;
@@ -37,21 +40,28 @@ class Block {
   Block& operator=(const Block&) = delete;
   virtual ~Block() = default;
 
-  [[nodiscard]] virtual const draft::Tree& tree() const = 0;
-  [[nodiscard]] virtual draft::Siblings siblings() const = 0;
+  [[nodiscard]] const draft::Tree& tree() const { return *tree_; }
+  [[nodiscard]] draft::Siblings siblings() const { return siblings_; }
   // How many children of a node were drafted: nodes first_child .. of the tree. Fewer than the tree has where drafting
   // stopped, or where the draft has no further token to draw without replacement.
-  virtual int children(int node) = 0;
-  virtual Token token(int node) = 0;
+  int children(int node) {
+    const draft::Tree::Node& own = tree_->nodes[static_cast<std::size_t>(node)];
+    if (own.children == 0 || own.depth >= longest_) return 0;
+    return may_be_fewer_ ? count_children(node) : own.children;
+  }
+  Token token(int node) { return drawn(node).token; }
   // The mass that the draft's law had left when `node` was drawn: 1 but without replacement.
-  virtual double remaining(int node) = 0;
+  double remaining(int node) { return drawn(node).remaining; }
   // The laws of the token that follows `node`; its children were drawn from .draft().
-  virtual const math::RatioTable& laws(int node) = 0;
+  const math::RatioTable& laws(int node) { return *placed(node).laws; }
   // BlockRule::plan of them; nullptr for a leaf.
   virtual const NodePlan* plan(int node) = 0;
 
   // The decision on a node, once at most.
-  virtual bool accept(int node, Odds odds) = 0;
+  bool accept(int node, Odds odds) {
+    const double u = drawn(node).u;
+    return u >= 0.0 ? accepts(u, odds) : decide(node, odds);
+  }
   // One of a few outcomes, all children of a node judged at once; once at most.
   virtual Token choose(int node, const Pickable& law) = 0;
   // A token of the target's side after `node`, once at most.
@@ -61,6 +71,39 @@ class Block {
   // about.
   Token pick_residual(int node, const math::Cut& cut);
   Token pick_target(int node);
+
+ protected:
+  struct Node {
+    std::uint32_t drawn_in = 0;   // the round that set token, u and remaining
+    std::uint32_t placed_in = 0;  // the placement that set laws
+    Token token = 0;
+    double u = -1.0;  // that decides on the node; negative: decide() does
+    double remaining = 1.0;
+    const math::RatioTable* laws = nullptr;
+  };
+
+  Node& drawn(int node) {
+    Node& own = nodes_[static_cast<std::size_t>(node)];
+    if (own.drawn_in != round_) draw(node, own);
+    return own;
+  }
+  Node& placed(int node) {
+    Node& own = nodes_[static_cast<std::size_t>(node)];
+    if (own.placed_in != placement_) place(node, own);
+    return own;
+  }
+  virtual void draw(int node, Node& own) = 0;
+  virtual void place(int node, Node& own) = 0;
+  virtual int count_children(int node) = 0;
+  virtual bool decide(int node, Odds odds) = 0;
+
+  const draft::Tree* tree_ = nullptr;
+  draft::Siblings siblings_ = draft::Siblings::independent;
+  int longest_ = kMaxDraftLength;  // no deeper node is drafted
+  bool may_be_fewer_ = false;      // children than the tree has
+  std::uint32_t round_ = 0;
+  std::uint32_t placement_ = 0;  // counts rounds, or stands still where laws are the same in all
+  std::vector<Node> nodes_;
 };
 
 // How a round ends: the last accepted node (0: none), and the token after it.
