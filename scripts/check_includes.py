@@ -35,7 +35,9 @@ ALLOWED = {
     "experiment": EVERYTHING_BELOW,
     # Real models decode with the verifiers that are simulated, and know no synthetic law.
     "llm": ["base", "rng", "math", "config", "draft", "verify", "cost"],
-    "cli": EVERYTHING_BELOW + ["experiment", "llm"],
+    # The same models on a GPU, behind the same interface.
+    "cuda": ["base", "rng", "math", "verify", "cost", "llm"],
+    "cli": EVERYTHING_BELOW + ["experiment", "llm", "cuda"],
 }
 
 # A single file lent to another room must not carry in what that room may not see: not even its own room's other files.
@@ -204,7 +206,7 @@ def main(arguments):
         print(__doc__, end="")
         return 0 if arguments in (["-h"], ["--help"]) else 2
     root = Path(__file__).resolve().parent.parent
-    files = sorted(f for top in ("sim", "tests") for kind in ("*.h", "*.cpp") for f in (root / top).rglob(kind))
+    files = sorted(f for top in ("sim", "tests") for kind in ("*.h", "*.cpp", "*.cu") for f in (root / top).rglob(kind))
     problems = []
     for file in files:
         problems += check_text(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8"))

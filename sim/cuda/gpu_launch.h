@@ -1,0 +1,15 @@
+// What the CUDA compiler compiles, for the rest of the GPU's device.
+#pragma once
+
+#include "sim/cuda/device.h"
+
+#include <cuda_runtime_api.h>
+
+namespace specsim::cuda {
+
+// `overlap`: the kernel's blocks may take their places while the one before it ends (Thread::release_next); compute capability 9.0.
+cudaError_t start(const Kernel& kernel, cudaStream_t stream, bool overlap);
+// Whether this program has code for the current device.
+cudaError_t find_code();
+
+}  // namespace specsim::cuda

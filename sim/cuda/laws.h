@@ -1,0 +1,530 @@
+// The kernels from logits to emitted tokens: softmax with temperature, top-k and top-p, draws, acceptance. Laws are doubles, one row
+// of `vocab` each. Every uniform has the address that decoding on the CPU gives it (sim/rng/address.h), and sums run in the order of
+// math::ScanSums: the same laws give the same tokens.
+#pragma once
+
+#include "sim/cuda/launch.h"
+
+namespace specsim::cuda {
+
+constexpr unsigned kMostVocab = 262144;
+constexpr unsigned kScan = 512;    // weights that are summed together, by eight interleaved accumulators
+constexpr unsigned kSlice = 4096;  // of a law, a block's; a multiple of kScan
+constexpr unsigned kMostScans = kMostVocab / kScan;
+
+SPECSIM_KERNEL unsigned scans_of(unsigned vocab) { return (vocab + kScan - 1) / kScan; }
+
+struct RandomWords {
+  std::uint64_t first;
+  std::uint64_t second;
+};
+
+// Philox4x32-10 as sim/rng/philox.h has it.
+SPECSIM_KERNEL RandomWords random_words(std::uint32_t c0, std::uint32_t c1, std::uint64_t sequence, std::uint64_t key) {
+  std::uint32_t x[4] = {c0, c1, static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)};
+  auto low = static_cast<std::uint32_t>(key);
+  auto high = static_cast<std::uint32_t>(key >> 32);
+  SPECSIM_UNROLL
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = std::uint64_t{0xD2511F53U} * x[0];
+    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57U} * x[2];
+    x[0] = static_cast<std::uint32_t>(product1 >> 32) ^ x[1] ^ low;
+    x[1] = static_cast<std::uint32_t>(product1);
+    x[2] = static_cast<std::uint32_t>(product0 >> 32) ^ x[3] ^ high;
+    x[3] = static_cast<std::uint32_t>(product0);
+    low += 0x9E3779B9U;
+    high += 0xBB67AE85U;
+  }
+  return {x[0] | std::uint64_t{x[1]} << 32, x[2] | std::uint64_t{x[3]} << 32};
+}
+
+// Purposes of sim/rng/address.h.
+constexpr std::uint32_t kDraftAccept = 1U << 24;
+constexpr std::uint32_t kFinalToken = 2U << 24;
+
+SPECSIM_KERNEL double to_unit(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1.0p-53; }
+
+// A block's fill of bf16 numbers, uniform with a standard deviation of `deviation`.
+struct FillRandom {
+  static constexpr unsigned kThreads = 256;
+  Bf16* out = nullptr;     // 16-byte aligned
+  std::size_t count = 0;   // a multiple of 8
+  float deviation = 0.0F;
+  std::uint64_t key = 0;
+  std::uint64_t index = 0;
+
+  [[nodiscard]] Grid grid() const {
+    constexpr std::size_t kMostBlocks = 65536;
+    const std::size_t blocks = (count / 8 + kThreads - 1) / kThreads;
+    return {static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks), 1, 1, kThreads, 0};
+  }
+  SPECSIM_KERNEL void operator()(const Thread& thread) const {
+    thread.release_next();
+    thread.wait_for_previous();
+    const std::size_t stride = static_cast<std::size_t>(thread.blocks_x()) * kThreads;
+    for (std::size_t i = static_cast<std::size_t>(thread.block_x()) * kThreads + thread.index(); i < count / 8; i += stride) {
+      const RandomWords words = random_words(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), index, key);
+      for (unsigned k = 0; k < 8; ++k) {
+        const std::uint64_t bits = ((k < 4 ? words.first : words.second) >> (16 * (k % 4))) & 0xFFFFU;
+        constexpr float kSqrt12 = 3.4641016F;  // a uniform on [-1/2, 1/2] has variance 1/12
+        out[8 * i + k] = to_bf16(((static_cast<float>(bits) + 0.5F) / 65536.0F - 0.5F) * kSqrt12 * deviation);
+      }
+    }
+  }
+};
+
+// Reads memory and does nothing with it: a sum that is written only if it is one that no memory gives.
+struct ReadAll {
+  static constexpr unsigned kThreads = 256;
+  const Words* memory = nullptr;
+  std::size_t count = 0;
+  std::uint32_t* out = nullptr;
+  unsigned blocks = 0;
+
+  [[nodiscard]] Grid grid() const { return {blocks, 1, 1, kThreads, 0}; }
+  SPECSIM_KERNEL void operator()(const Thread& thread) const {
+    thread.release_next();
+    thread.wait_for_previous();
+    constexpr unsigned kAtOnce = 8;
+    const std::size_t step = static_cast<std::size_t>(thread.blocks_x()) * kThreads * kAtOnce;
+    std::uint32_t sum = 0;
+    for (std::size_t i = static_cast<std::size_t>(thread.block_x()) * kThreads * kAtOnce + thread.index(); i < count; i += step) {
+      Words words[kAtOnce];
+      SPECSIM_UNROLL
+      for (unsigned k = 0; k < kAtOnce; ++k) {
+        words[k] = {};
+        if (i + k * kThreads < count) words[k] = load_once(reinterpret_cast<const Bf16*>(memory + i + k * kThreads));
+      }
+      SPECSIM_UNROLL
+      for (unsigned k = 0; k < kAtOnce; ++k) sum += words[k].word[0] ^ words[k].word[1] ^ words[k].word[2] ^ words[k].word[3];
+    }
+    if (sum == 0x5EED5EEDU) *out = sum;
+  }
+};
+
+struct Peak {
+  float value;
+  std::uint32_t token;
+};
+// The larger; of equals the lower token.
+SPECSIM_KERNEL Peak larger(Peak a, Peak b) { return b.value > a.value || (b.value == a.value && b.token < a.token) ? b : a; }
+
+// The largest logit of each slice.
+struct SlicePeaks {
+  static constexpr unsigned kThreads = 256;
+  const float* logits = nullptr;  // [row][vocab]
+  unsigned vocab = 0;
+  Peak* peaks = nullptr;  // [row][slice]
+  unsigned count = 0;
+
+  [[nodiscard]] Grid grid() const { return {(vocab + kSlice - 1) / kSlice, count, 1, kThreads, kThreads / kWarp * sizeof(Peak)}; }
+  SPECSIM_KERNEL void operator()(const Thread& thread) const {
+    thread.release_next();
+    thread.wait_for_previous();
+    const std::size_t row = thread.block_y();
+    const unsigned begin = thread.block_x() * kSlice;
+    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    Peak peak = {negative_infinity(), vocab};
+    for (unsigned i = begin + thread.index(); i < end; i += kThreads) peak = larger(peak, {logits[row * vocab + i], i});
+    for (unsigned mask = kWarp / 2; mask > 0; mask /= 2)
+      peak = larger(peak, {thread.shuffle_xor(peak.value, mask), thread.shuffle_xor(peak.token, mask)});
+    Peak* const shared = reinterpret_cast<Peak*>(thread.shared());
+    if (thread.index() % kWarp == 0) shared[thread.index() / kWarp] = peak;
+    thread.sync();
+    if (thread.index() != 0) return;
+    for (unsigned w = 1; w < kThreads / kWarp; ++w) peak = larger(peak, shared[w]);
+    peaks[row * thread.blocks_x() + thread.block_x()] = peak;
+  }
+};
+
+// law[x] = exp((logit - largest) / temperature), each a float; temperature 0: 1 for the largest logit, 0 for the others. And the sum of
+// each slice.
+struct LawWeights {
+  static constexpr unsigned kThreads = 256;
+  const float* logits = nullptr;
+  unsigned vocab = 0;
+  const Peak* peaks = nullptr;
+  float temperature = 1.0F;
+  double* laws = nullptr;        // [row][vocab]
+  double* slice_sums = nullptr;  // [row][slice]
+  unsigned count = 0;
+
+  [[nodiscard]] Grid grid() const { return {(vocab + kSlice - 1) / kSlice, count, 1, kThreads, kThreads / kWarp * sizeof(double)}; }
+  SPECSIM_KERNEL void operator()(const Thread& thread) const {
+    thread.release_next();
+    thread.wait_for_previous();
+    const std::size_t row = thread.block_y();
+    const unsigned slices = thread.blocks_x();
+    Peak peak = peaks[row * slices];
+    for (unsigned s = 1; s < slices; ++s) peak = larger(peak, peaks[row * slices + s]);
+    const unsigned begin = thread.block_x() * kSlice;
+    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    double sum = 0.0;
+    for (unsigned i = begin + thread.index(); i < end; i += kThreads) {
+      const float weight = temperature > 0.0F ? exponential((logits[row * vocab + i] - peak.value) / temperature)
+                                              : (i == peak.token ? 1.0F : 0.0F);
+      laws[row * vocab + i] = static_cast<double>(weight);
+      sum += static_cast<double>(weight);
+    }
+    sum = block_sum(thread, sum, kThreads, reinterpret_cast<double*>(thread.shared()));
+    if (thread.index() == 0) slice_sums[row * slices + thread.block_x()] = sum;
+  }
+};
+
+// Keeps the `top_k` likeliest tokens (0: all), then the shortest run of likeliest ones whose share of what is left reaches `top_p`; of
+// equals the lower token stays. Weights are floats here, so that their bits can be searched: the mass of those at least as large as
+// some value is a falling step function of it. A block per row; used only where something is to be cut.
+struct CutLaw {
+  static constexpr unsigned kThreads = 512;
+  double* laws = nullptr;
+  unsigned vocab = 0;
+  unsigned top_k = 0;
+  double top_p = 1.0;
+  double* slice_sums = nullptr;
+  unsigned count = 0;
+
+  [[nodiscard]] Grid grid() const { return {count, 1, 1, kThreads, kThreads / kWarp * sizeof(double)}; }
+  SPECSIM_KERNEL void operator()(const Thread& thread) const {
+    thread.release_next();
+    thread.wait_for_previous();
+    double* const law = laws + static_cast<std::size_t>(thread.block_x()) * vocab;
+    if (top_k > 0 && top_k < vocab) cut(thread, law, static_cast<double>(top_k), false);
+    if (top_p < 1.0) {
+      const double all = total(thread, law, [&](unsigned x) { return law[x]; });
+      cut(thread, law, top_p * all, true);
+    }
+    const unsigned slices = (vocab + kSlice - 1) / kSlice;
+    for (unsigned s = 0; s < slices; ++s) {
+      const double sum = total(thread, law, [&](unsigned x) { return x / kSlice == s ? law[x] : 0.0; }, s * kSlice, (s + 1) * kSlice);
+      if (thread.index() == 0) slice_sums[static_cast<std::size_t>(thread.block_x()) * slices + s] = sum;
+    }
+  }
+
+ private:
+  template <class F>
+  SPECSIM_KERNEL double total(const Thread& thread, const double* /*law*/, const F& weight, unsigned begin = 0,
+                              unsigned end = kMostVocab) const {
+    double sum = 0.0;
+    for (unsigned x = begin + thread.index(); x < (end < vocab ? end : vocab); x += kThreads) sum += weight(x);
+    return block_sum(thread, sum, kThreads, reinterpret_cast<double*>(thread.shared()));
+  }
+  // The largest value of `bits` bits at which `measure` (falling) still reaches `goal`; at 0 it does.
+  template <class F>
+  static SPECSIM_KERNEL std::uint32_t search(unsigned bits, double goal, const F& measure) {
+    std::uint32_t found = 0;
+    for (std::uint32_t bit = 1U << (bits - 1); bit > 0; bit /= 2)
+      if (measure(found | bit) >= goal) found |= bit;
+    return found;
+  }
+  // Keeps the likeliest until their number (or mass) reaches the goal.
+  SPECSIM_KERNEL void cut(const Thread& thread, double* law, double goal, bool by_mass) const {
+    const auto key = [&](unsigned x) { return bits_of(static_cast<float>(law[x])); };
+    const auto measure = [&](unsigned x) { return by_mass ? law[x] : 1.0; };
+    const std::uint32_t least = search(31, goal, [&](std::uint32_t value) {
+      return total(thread, law, [&](unsigned x) { return key(x) >= value ? measure(x) : 0.0; });
+    });
+    const double above = total(thread, law, [&](unsigned x) { return key(x) > least ? measure(x) : 0.0; });
+    // Of those that are equal to the least, the lowest tokens until the goal: a later end, counted from the back, keeps fewer.
+    const std::uint32_t from_back = search(18, goal - above, [&](std::uint32_t back) {
+      return total(thread, law, [&](unsigned x) { return key(x) == least && x + back < kMostVocab ? measure(x) : 0.0; });
+    });
+    const unsigned end = kMostVocab - from_back;
+    thread.sync();
+    for (unsigned x = thread.index(); x < vocab; x += kThreads)
+      if (key(x) < least || (key(x) == least && x >= end)) law[x] = 0.0;
+    thread.sync();
+  }
+};
+
+// Divides a law by its sum, and sums it anew as draws want it.
+struct NormaliseLaw {
+  static constexpr unsigned kThreads = 256;
+  double* laws = nullptr;
+  unsigned vocab = 0;
+  const double* slice_sums = nullptr;
+  double* scan_sums = nullptr;  // [row][scans_of(vocab)]
+  unsigned count = 0;
+
+  [[nodiscard]] Grid grid() const {
+    return {(vocab + kSlice - 1) / kSlice, count, 1, kThreads, kSlice / kScan * 8 * sizeof(double)};
+  }
+  SPECSIM_KERNEL void operator()(const Thread& thread) const;
+};
+
+// Partial sums of scan blocks [first, last) by math::ScanSums' eight accumulators, into ways[block - first][8].
+template <class F>
+SPECSIM_KERNEL void scan_ways(const Thread& thread, unsigned threads, unsigned vocab, unsigned first, unsigned last, const F& weight,
+                              double* ways) {
+  for (unsigned item = thread.index(); item < (last - first) * 8; item += threads) {
+    const unsigned begin = (first + item / 8) * kScan;
+    const unsigned size = begin + kScan < vocab ? kScan : vocab - begin;
+    const unsigned way = item % 8;
+    double sum = 0.0;
+    unsigned i = 0;
+    for (; i + 8 <= size; i += 8) sum += weight(begin + i + way);
+    if (way == 0)
+      for (; i < size; ++i) sum += weight(begin + i);
+    ways[item] = sum;
+  }
+}
+SPECSIM_KERNEL double fold_ways(const double* w) { return ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7])); }
+
+SPECSIM_KERNEL void NormaliseLaw::operator()(const Thread& thread) const {
+  thread.release_next();
+  thread.wait_for_previous();
+  const std::size_t row = thread.block_y();
+  const unsigned slices = thread.blocks_x();
+  double total = 0.0;
+  for (unsigned s = 0; s < slices; ++s) total += slice_sums[row * slices + s];
+  double* const law = laws + row * vocab;
+  const unsigned begin = thread.block_x() * kSlice;
+  const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+  for (unsigned i = begin + thread.index(); i < end; i += kThreads) law[i] /= total;
+  thread.sync();
+  const unsigned first = begin / kScan;
+  const unsigned last = (end + kScan - 1) / kScan;
+  double* const ways = reinterpret_cast<double*>(thread.shared());
+  scan_ways(thread, kThreads, vocab, first, last, [&](unsigned x) { return law[x]; }, ways);
+  thread.sync();
+  if (thread.index() < last - first) scan_sums[row * scans_of(vocab) + first + thread.index()] = fold_ways(ways + 8 * thread.index());
+}
+
+// Shared memory of a draw.
+struct DrawRoom {
+  double sums[kMostScans];
+  double weights[kScan];
+  double left;
+  std::uint32_t block;
+  std::uint32_t token;
+  std::uint32_t last_positive;
+};
+
+// The token of math::ScanSums::pick(weights, u), by all threads of the block; room->sums holds the scan blocks' sums. Whoever adds
+// and subtracts does it one after the other: the order is part of the outcome.
+template <class F>
+SPECSIM_KERNEL std::uint32_t pick(const Thread& thread, unsigned threads, unsigned vocab, double u, const F& weight, DrawRoom* room) {
+  const unsigned blocks = scans_of(vocab);
+  thread.sync();
+  if (thread.index() == 0) {
+    double total = 0.0;
+    for (unsigned b = 0; b < blocks; ++b) total += room->sums[b];
+    double left = u * total;
+    unsigned block = 0;
+    while (block + 1 < blocks && left >= room->sums[block]) left -= room->sums[block++];
+    room->left = left;
+    room->block = block;
+    room->token = vocab;
+    room->last_positive = vocab;
+  }
+  thread.sync();
+  for (unsigned block = room->block; block < blocks; ++block) {  // rounding may carry a draw beyond its block's end
+    const unsigned begin = block * kScan;
+    const unsigned size = begin + kScan < vocab ? kScan : vocab - begin;
+    for (unsigned i = thread.index(); i < size; i += threads) room->weights[i] = weight(begin + i);
+    thread.sync();
+    if (thread.index() == 0) {
+      double left = room->left;
+      for (unsigned i = 0; i < size; ++i) {
+        const double w = room->weights[i];
+        if (!(w > 0.0)) continue;
+        room->last_positive = begin + i;
+        if (left < w) {
+          room->token = begin + i;
+          break;
+        }
+        left -= w;
+      }
+      room->left = left;
+    }
+    thread.sync();
+    if (room->token < vocab) return room->token;
+  }
+  if (thread.index() == 0 && room->last_positive == vocab) {  // beyond the end altogether: the last token that can be
+    unsigned last = vocab;
+    while (last > 0 && !(weight(last - 1) > 0.0)) --last;
+    room->last_positive = last > 0 ? last - 1 : 0;
+  }
+  thread.sync();
+  return room->last_positive;
+}
+
+// The batch that decodes, a sequence's state side by side.
+struct Sequences {
+  std::uint32_t* text = nullptr;  // [sequence][text_stride]: prompt, emitted, and the round's drafts behind them
+  std::size_t text_stride = 0;
+  std::uint32_t* lengths = nullptr;     // tokens that the target has cached: all of the text but its last
+  std::uint32_t* rounds = nullptr;      // how many it has had
+  const std::uint64_t* ids = nullptr;   // its address
+  std::uint64_t key = 0;                // low word, high word << 32
+};
+
+// Draws draft token `index` of every sequence from its law and puts it behind the text.
+struct DrawDraft {
+  static constexpr unsigned kThreads = 128;
+  const double* laws = nullptr;       // [sequence][law_stride]
+  std::size_t law_stride = 0;
+  const double* scan_sums = nullptr;  // [sequence][scans_of(vocab)]
+  unsigned vocab = 0;
+  unsigned index = 0;
+  Sequences sequences;
+  unsigned count = 0;
+
+  [[nodiscard]] Grid grid() const { return {count, 1, 1, kThreads, sizeof(DrawRoom)}; }
+  SPECSIM_KERNEL void operator()(const Thread& thread) const {
+    thread.release_next();
+    thread.wait_for_previous();
+    const unsigned s = thread.block_x();
+    DrawRoom* const room = reinterpret_cast<DrawRoom*>(thread.shared());
+    for (unsigned b = thread.index(); b < scans_of(vocab); b += kThreads)
+      room->sums[b] = scan_sums[static_cast<std::size_t>(s) * scans_of(vocab) + b];
+    const double* const law = laws + s * law_stride;
+    const double u = to_unit(random_words(kDraftAccept | index, sequences.rounds[s], sequences.ids[s], sequences.key).first);
+    const std::uint32_t token = pick(thread, kThreads, vocab, u, [&](unsigned x) { return law[x]; }, room);
+    if (thread.index() == 0) sequences.text[s * sequences.text_stride + sequences.lengths[s] + 1 + index] = token;
+  }
+};
+
+enum class Acceptance : unsigned { token, greedy, block };
+
+// Judges the drafts of every sequence, writes the final token behind those that stay, and moves the sequence on.
+//   token   accept while u draft(x) < target(x); then the residual max(target - draft, 0), or the target after the last
+//   greedy  while x is the target's one token
+//   block   Sun et al., arXiv 2403.10444: p_i = min(1, p_{i-1} target/draft); the longest prefix that accepts with p at the end,
+//           Z / (Z + 1 - p_i) before it, Z the mass of max(p_i target - draft, 0); then that residual
+struct Accept {
+  static constexpr unsigned kThreads = 512;
+  static constexpr unsigned kMostDrafts = 64;
+  const double* target = nullptr;  // [sequence][draft_length + 1][vocab]
+  const double* drafted = nullptr;  // [draft token][sequence][vocab]
+  unsigned vocab = 0;
+  unsigned draft_length = 0;
+  Acceptance rule = Acceptance::token;
+  Sequences sequences;
+  std::uint32_t* accepted = nullptr;  // [sequence]
+  unsigned count = 0;
+
+  [[nodiscard]] Grid grid() const { return {count, 1, 1, kThreads, sizeof(Room)}; }
+
+  SPECSIM_KERNEL void operator()(const Thread& thread) const {
+    thread.release_next();
+    thread.wait_for_previous();
+    const unsigned s = thread.block_x();
+    Room* const room = reinterpret_cast<Room*>(thread.shared());
+    std::uint32_t* const drafts = sequences.text + s * sequences.text_stride + sequences.lengths[s] + 1;
+    if (rule == Acceptance::block)
+      judge_block(thread, s, drafts, room);
+    else if (thread.index() == 0)
+      judge_tokens(s, drafts, room);
+    thread.sync();
+    const unsigned accepts = room->accepts;
+    const double c = room->cut;
+    const double* const t = law(s, accepts);
+    const double* const d = c > 0.0 ? draft_law(s, accepts) : t;
+    const auto weight = [&](unsigned x) {
+      if (!(c > 0.0)) return t[x];
+      const double rest = t[x] - c * d[x];
+      return rest > 0.0 ? rest : 0.0;
+    };
+    sum(thread, weight, room);
+    const std::uint32_t position = rule == Acceptance::block ? accepts : 0;
+    const double u = to_unit(random_words(kFinalToken | position, sequences.rounds[s], sequences.ids[s], sequences.key).first);
+    const std::uint32_t token = pick(thread, kThreads, vocab, u, weight, &room->draw);
+    thread.sync();
+    if (thread.index() != 0) return;
+    drafts[accepts] = token;
+    accepted[s] = accepts;
+    sequences.lengths[s] += accepts + 1;
+    ++sequences.rounds[s];
+  }
+
+ private:
+  struct Room {
+    DrawRoom draw;
+    double ways[kMostScans * 8];
+    double stays[kMostDrafts + 1];
+    double cut;  // of the final token's weights max(target - cut draft, 0); 0: the target's
+    std::uint32_t accepts;
+    std::uint32_t last;
+    std::uint32_t whole;
+    std::uint32_t decided;
+  };
+  static_assert(sizeof(Room) <= 48 * 1024);
+
+  SPECSIM_KERNEL const double* law(unsigned s, unsigned place) const {
+    return target + (static_cast<std::size_t>(s) * (draft_length + 1) + place) * vocab;
+  }
+  SPECSIM_KERNEL const double* draft_law(unsigned s, unsigned place) const {
+    return drafted + (static_cast<std::size_t>(place) * count + s) * vocab;
+  }
+  SPECSIM_KERNEL double decision(unsigned s, unsigned place) const {
+    return to_unit(random_words(kDraftAccept | place, sequences.rounds[s], sequences.ids[s], sequences.key).second);
+  }
+
+  SPECSIM_KERNEL void judge_tokens(unsigned s, const std::uint32_t* drafts, Room* room) const {
+    unsigned i = 0;
+    for (; i < draft_length; ++i) {
+      const double of_target = law(s, i)[drafts[i]];
+      if (rule == Acceptance::greedy ? !(of_target > 0.5) : !(decision(s, i) * draft_law(s, i)[drafts[i]] < of_target)) break;
+    }
+    room->accepts = i;
+    room->cut = i < draft_length && rule == Acceptance::token ? 1.0 : 0.0;
+  }
+
+  SPECSIM_KERNEL void judge_block(const Thread& thread, unsigned s, const std::uint32_t* drafts, Room* room) const {
+    constexpr double kNever = 1e-300;  // 1 / p stays finite
+    if (thread.index() == 0) {
+      unsigned last = 0;
+      bool whole = true;
+      room->stays[0] = 1.0;
+      while (whole && last < draft_length) {
+        const double p = room->stays[last] * law(s, last)[drafts[last]] / draft_law(s, last)[drafts[last]];
+        room->stays[last + 1] = p < 1.0 ? p : 1.0;
+        whole = room->stays[last + 1] > kNever;
+        if (whole) ++last;
+      }
+      room->last = last;
+      room->whole = whole ? 1 : 0;
+      room->decided = 0;
+    }
+    thread.sync();
+    for (unsigned node = room->last; node > 0; --node) {
+      const double stays = room->stays[node];
+      const double u = decision(s, node - 1);
+      if (room->whole != 0 && node == room->last) {
+        if (u < stays) return conclude(thread, room, node, 0.0);
+        continue;
+      }
+      const double* const t = law(s, node);
+      const double* const d = draft_law(s, node);
+      const double c = 1.0 / stays;
+      sum(thread,
+          [&](unsigned x) {
+            const double rest = t[x] - c * d[x];
+            return rest > 0.0 ? rest : 0.0;
+          },
+          room);
+      double z = 0.0;
+      for (unsigned b = 0; b < scans_of(vocab); ++b) z += room->draw.sums[b];
+      z *= stays;
+      thread.sync();
+      if (u * (z + 1.0 - stays) < z) return conclude(thread, room, node, c);
+    }
+    conclude(thread, room, 0, draft_length > 0 ? 1.0 : 0.0);
+  }
+  static SPECSIM_KERNEL void conclude(const Thread& thread, Room* room, unsigned accepts, double cut) {
+    if (thread.index() != 0) return;
+    room->accepts = accepts;
+    room->cut = cut;
+  }
+
+  template <class F>
+  SPECSIM_KERNEL void sum(const Thread& thread, const F& weight, Room* room) const {
+    const unsigned blocks = scans_of(vocab);
+    scan_ways(thread, kThreads, vocab, 0, blocks, weight, room->ways);
+    thread.sync();
+    for (unsigned b = thread.index(); b < blocks; b += kThreads) room->draw.sums[b] = fold_ways(room->ways + 8 * b);
+    thread.sync();
+  }
+};
+
+}  // namespace specsim::cuda

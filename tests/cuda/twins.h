@@ -1,0 +1,14 @@
+// A device made of the host: kernels run block by block, a block's threads as fibers that take turns at barriers, shuffles and
+// matrix instructions. Memory is poisoned where it was not written, barriers that not all threads reach are an error, and `order`
+// changes who goes first between two barriers: an outcome that depends on it lacks a barrier.
+#pragma once
+
+#include "sim/cuda/device.h"
+
+namespace specsim::tests {
+
+enum class Order { ascending, descending };
+
+std::unique_ptr<cuda::Device> host_twin(Order order = Order::ascending);
+
+}  // namespace specsim::tests
