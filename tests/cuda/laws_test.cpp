@@ -1,0 +1,334 @@
+// From logits to tokens: the kernels against the CPU's laws, draws and verifiers, outcome for outcome.
+#include "sim/math/ratio_table.h"
+#include "sim/math/scan.h"
+#include "sim/math/simplex.h"
+#include "sim/verify/verifier.h"
+#include "tests/cuda/random_numbers.h"
+#include "tests/cuda/twins.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+using namespace specsim;
+using namespace specsim::cuda;
+using namespace specsim::tests;
+
+namespace {
+
+struct Laws {
+  std::vector<double> laws;
+  std::vector<double> scans;
+};
+
+Laws laws_of(Device& device, const std::vector<float>& logits, unsigned vocab, const math::Sampling& sampling) {
+  const auto rows = static_cast<unsigned>(logits.size() / vocab);
+  const std::size_t slices = (vocab + kSlice - 1) / kSlice;
+  const Buffer<float> d_logits(device, logits);
+  const Buffer<Peak> peaks(device, rows * slices);
+  const Buffer<double> laws(device, rows * std::size_t{vocab});
+  const Buffer<double> sums(device, rows * slices);
+  const Buffer<double> scans(device, rows * std::size_t{scans_of(vocab)});
+  device.launch(SlicePeaks{.logits = d_logits.data(), .vocab = vocab, .peaks = peaks.data(), .count = rows});
+  device.launch(LawWeights{.logits = d_logits.data(),
+                           .vocab = vocab,
+                           .peaks = peaks.data(),
+                           .temperature = static_cast<float>(sampling.temperature),
+                           .laws = laws.data(),
+                           .slice_sums = sums.data(),
+                           .count = rows});
+  if (sampling.top_k > 0 || sampling.top_p < 1.0)
+    device.launch(CutLaw{.laws = laws.data(),
+                         .vocab = vocab,
+                         .top_k = static_cast<unsigned>(sampling.top_k),
+                         .top_p = sampling.top_p,
+                         .slice_sums = sums.data(),
+                         .count = rows});
+  device.launch(NormaliseLaw{.laws = laws.data(), .vocab = vocab, .slice_sums = sums.data(), .scan_sums = scans.data(), .count = rows});
+  return {laws.download(), scans.download()};
+}
+
+// A sequence's state: drafts behind a text of `length` + 1 tokens.
+struct State {
+  std::vector<std::uint32_t> text;
+  std::vector<std::uint32_t> lengths;
+  std::vector<std::uint32_t> rounds;
+  std::vector<std::uint64_t> ids;
+  std::uint64_t key = 0;
+};
+struct OnDevice {
+  Buffer<std::uint32_t> text;
+  Buffer<std::uint32_t> lengths;
+  Buffer<std::uint32_t> rounds;
+  Buffer<std::uint64_t> ids;
+  Sequences sequences;
+  OnDevice(Device& device, const State& s) : text(device, s.text), lengths(device, s.lengths), rounds(device, s.rounds), ids(device, s.ids) {
+    sequences = {text.data(), s.text.size() / s.lengths.size(), lengths.data(), rounds.data(), ids.data(), s.key};
+  }
+};
+
+std::uint64_t packed(rng::Key key) { return key.low | std::uint64_t{key.high} << 32; }
+rng::WordPair words(std::uint64_t key, rng::Purpose purpose, std::uint32_t position, std::uint32_t round, std::uint64_t id) {
+  return rng::philox_words(
+      {rng::counter_word0(purpose, position), round, static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id >> 32)},
+      {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+}
+
+Token cpu_pick(const std::vector<double>& weights, std::uint64_t word) {
+  math::ScanSums sums;
+  sums.sum(weights);
+  return sums.pick(weights, rng::to_unit(word));
+}
+
+// A random law with many near-zero tokens; `sharpness` 0 is uniform.
+std::vector<double> random_law(unsigned vocab, std::uint64_t seed, float sharpness) {
+  std::vector<double> law;
+  for (const float x : numbers(vocab, seed)) law.push_back(static_cast<double>(sharpness * x));
+  math::softmax(law);
+  return law;
+}
+
+// Laws and uniforms at fixed places, for the CPU's rule of blocks.
+class ChainBlock final : public verify::Block {
+ public:
+  ChainBlock(const std::vector<std::vector<double>>& target, const std::vector<std::vector<double>>& drafted,
+             const std::vector<std::uint32_t>& drafts, const State& state) {
+    chain_.nodes.clear();
+    const auto length = static_cast<int>(drafts.size());
+    for (int i = 0; i <= length; ++i) {
+      draft::Tree::Node node;
+      node.parent = i - 1;
+      node.depth = i;
+      node.first_child = i + 1;
+      node.children = i < length ? 1 : 0;
+      chain_.nodes.push_back(node);
+    }
+    tree_ = &chain_;
+    nodes_.resize(static_cast<std::size_t>(length) + 1);
+    for (int i = 0; i <= length; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      tables_.emplace_back(target[at], at < drafted.size() ? drafted[at] : target[at], scratch_);  // the last has no draft
+      if (i > 0) {
+        nodes_[at].token = drafts[at - 1];
+        nodes_[at].u = rng::to_unit(
+            words(state.key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i - 1), state.rounds[0], state.ids[0]).second);
+      }
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i].laws = &tables_[i];
+  }
+  const verify::NodePlan* plan(int /*node*/) override { return nullptr; }
+  Token choose(int /*node*/, const verify::Pickable& law) override { return law.pick(0); }
+  Token pick(int /*node*/, const verify::Pickable& law) override { return law.pick(0); }
+
+ protected:
+  void draw(int /*node*/, Node& /*own*/) override {}
+  void place(int /*node*/, Node& /*own*/) override {}
+  int count_children(int node) override { return tree_->nodes[static_cast<std::size_t>(node)].children; }
+  bool decide(int node, verify::Odds odds) override { return verify::accepts(nodes_[static_cast<std::size_t>(node)].u, odds); }
+
+ private:
+  draft::Tree chain_;
+  math::AliasScratch scratch_;
+  std::vector<math::RatioTable> tables_;
+};
+
+struct Outcome {
+  std::uint32_t accepted = 0;
+  std::uint32_t final_token = 0;
+  bool operator==(const Outcome&) const = default;
+};
+
+Outcome on_device(Device& device, const std::vector<std::vector<double>>& target, const std::vector<std::vector<double>>& drafted,
+                  const State& state, Acceptance rule) {
+  const auto vocab = static_cast<unsigned>(target[0].size());
+  const auto join = [](const std::vector<std::vector<double>>& laws) {
+    std::vector<double> all;
+    for (const auto& law : laws) all.insert(all.end(), law.begin(), law.end());
+    return all;
+  };
+  const Buffer<double> d_target(device, join(target));
+  const Buffer<double> d_drafted(device, join(drafted));
+  const OnDevice own(device, state);
+  const Buffer<std::uint32_t> accepted(device, 1);
+  device.launch(Accept{.target = d_target.data(),
+                       .drafted = d_drafted.data(),
+                       .vocab = vocab,
+                       .draft_length = static_cast<unsigned>(drafted.size()),
+                       .rule = rule,
+                       .sequences = own.sequences,
+                       .accepted = accepted.data(),
+                       .count = 1});
+  const std::uint32_t count = accepted.download()[0];
+  CHECK(own.lengths.download()[0] == state.lengths[0] + count + 1);
+  CHECK(own.rounds.download()[0] == state.rounds[0] + 1);
+  return {count, own.text.download()[state.lengths[0] + 1 + count]};
+}
+
+std::unique_ptr<verify::PositionRule> position_rule(const std::string& name) {
+  Diagnostics diagnostics;
+  const verify::VerifierEntry& entry = *verify::verifiers().find(name);
+  return entry.make(config::read_arguments({}, entry.info.parameters, {}, name, diagnostics));
+}
+
+Outcome on_cpu(const std::vector<std::vector<double>>& target, const std::vector<std::vector<double>>& drafted,
+               const std::vector<std::uint32_t>& drafts, const State& state, Acceptance rule) {
+  const std::uint64_t id = state.ids[0];
+  const std::uint32_t round = state.rounds[0];
+  const auto final_word = [&](std::uint32_t position) { return words(state.key, rng::Purpose::final_token, position, round, id).first; };
+  std::vector<double> weights(target[0].size());
+  if (rule == Acceptance::block) {
+    ChainBlock block(target, drafted, drafts, state);
+    Diagnostics diagnostics;
+    const verify::VerifierEntry& entry = *verify::verifiers().find("block");
+    const auto accepted = static_cast<std::size_t>(
+        entry.make_block(config::read_arguments({}, entry.info.parameters, {}, "block", diagnostics))->verify(block).node);
+    double stays = 1.0;
+    for (std::size_t i = 0; i < accepted; ++i) stays = std::min(1.0, stays * target[i][drafts[i]] / drafted[i][drafts[i]]);
+    for (std::size_t x = 0; x < weights.size(); ++x)
+      weights[x] = accepted == drafts.size() ? target[accepted][x]
+                                             : std::max(target[accepted][x] - 1.0 / stays * drafted[accepted][x], 0.0);
+    return {static_cast<std::uint32_t>(accepted), cpu_pick(weights, final_word(static_cast<std::uint32_t>(accepted)))};
+  }
+  const auto judge = position_rule(rule == Acceptance::token ? "token" : "greedy");
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    const verify::PositionLaws laws{target[i], drafted[i], drafted[i]};
+    const std::uint64_t word = words(state.key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round, id).second;
+    if (verify::accepts(rng::to_unit(word), judge->odds(laws, drafts[i]))) continue;
+    judge->rejected(laws, weights);
+    return {static_cast<std::uint32_t>(i), cpu_pick(weights, final_word(0))};
+  }
+  judge->bonus(target.back(), weights);
+  return {static_cast<std::uint32_t>(drafts.size()), cpu_pick(weights, final_word(0))};
+}
+
+}  // namespace
+
+TEST_CASE("cuda: laws with temperature, top-k and top-p are the CPU's") {
+  for (const unsigned vocab : {50U, 5003U}) {
+    std::vector<float> logits = numbers(3 * std::size_t{vocab}, 21);
+    for (float& x : logits) x *= 8.0F;
+    for (std::size_t x = 0; x < vocab; ++x) logits[2 * vocab + x] = std::round(logits[2 * vocab + x]);  // many are equal
+    for (const math::Sampling& sampling :
+         {math::Sampling{}, {.temperature = 0.6}, {.temperature = 0.0}, {.top_k = 7}, {.top_k = 1}, {.top_p = 0.9},
+          {.temperature = 0.8, .top_k = 20, .top_p = 0.7}, {.top_k = static_cast<int>(vocab)}, {.top_p = 1e-6}}) {
+      CAPTURE(vocab, sampling.temperature, sampling.top_k, sampling.top_p);
+      const auto device = host_twin();
+      const Laws out = laws_of(*device, logits, vocab, sampling);
+      const auto backwards = host_twin(Order::descending);
+      CHECK(laws_of(*backwards, logits, vocab, sampling).laws == out.laws);
+      for (std::size_t r = 0; r < 3; ++r) {
+        std::vector<double> law(logits.begin() + static_cast<std::ptrdiff_t>(r * vocab),
+                                logits.begin() + static_cast<std::ptrdiff_t>((r + 1) * vocab));
+        math::softmax(law);
+        math::apply_sampling(law, sampling);
+        double error = 0.0;
+        bool same_support = true;
+        for (std::size_t x = 0; x < vocab; ++x) {
+          error += std::abs(law[x] - out.laws[r * vocab + x]);
+          same_support = same_support && (law[x] > 0.0) == (out.laws[r * vocab + x] > 0.0);
+        }
+        CHECK(error < 1e-5);
+        CHECK(same_support);
+      }
+    }
+  }
+}
+
+TEST_CASE("cuda: draws are those of math::ScanSums at the same addresses") {
+  const auto device = host_twin();
+  for (const unsigned vocab : {7U, 512U, 1030U, 5003U}) {
+    const unsigned batch = 12;
+    std::vector<float> logits = numbers(std::size_t{batch} * vocab, 22);
+    for (float& x : logits) x *= 6.0F;
+    const Laws laws = laws_of(*device, logits, vocab, {.temperature = 0.7, .top_k = static_cast<int>(vocab / 2)});
+    State state;
+    state.key = packed(rng::make_key(3, 4));
+    const std::size_t stride = 16;
+    state.text.assign(batch * stride, 0xFFFFFFFF);
+    for (unsigned s = 0; s < batch; ++s) {
+      state.lengths.push_back(s);
+      state.rounds.push_back(100 + s);
+      state.ids.push_back((std::uint64_t{s} << 40) + s);
+    }
+    const OnDevice own(*device, state);
+    const Buffer<double> d_laws(*device, laws.laws);
+    const Buffer<double> d_scans(*device, laws.scans);
+    device->launch(DrawDraft{.laws = d_laws.data(),
+                             .law_stride = vocab,
+                             .scan_sums = d_scans.data(),
+                             .vocab = vocab,
+                             .index = 2,
+                             .sequences = own.sequences,
+                             .count = batch});
+    const std::vector<std::uint32_t> text = own.text.download();
+    for (unsigned s = 0; s < batch; ++s) {
+      const std::vector<double> law(laws.laws.begin() + static_cast<std::ptrdiff_t>(s * vocab),
+                                    laws.laws.begin() + static_cast<std::ptrdiff_t>((s + 1) * vocab));
+      CHECK(text[s * stride + state.lengths[s] + 3] ==
+            cpu_pick(law, words(state.key, rng::Purpose::draft_accept, 2, state.rounds[s], state.ids[s]).first));
+    }
+  }
+}
+
+TEST_CASE("cuda: token, greedy and block acceptance are the CPU's verifiers, outcome for outcome") {
+  const auto device = host_twin();
+  const auto backwards = host_twin(Order::descending);
+  std::vector<int> seen(6, 0);
+  for (const Acceptance rule : {Acceptance::token, Acceptance::greedy, Acceptance::block}) {
+    for (std::uint64_t trial = 0; trial < 60; ++trial) {
+      const unsigned vocab = trial % 3 == 0 ? 600 : 9;
+      const std::size_t draft_length = trial % 5;
+      std::vector<std::vector<double>> target;
+      std::vector<std::vector<double>> drafted;
+      State state;
+      state.key = packed(rng::make_key(trial, 9));
+      state.lengths = {3};
+      state.rounds = {static_cast<std::uint32_t>(trial)};
+      state.ids = {trial * 77};
+      state.text.assign(32, 1);
+      std::vector<std::uint32_t> drafts;
+      for (std::size_t i = 0; i <= draft_length; ++i) {
+        target.push_back(random_law(vocab, 1000 * trial + 2 * i, 2.0F));
+        if (rule == Acceptance::greedy) math::point_mass(target.back(), math::argmax(target.back()));
+        if (i == draft_length) break;
+        drafted.push_back(random_law(vocab, trial % 2 == 0 ? 1000 * trial + 2 * i : 1000 * trial + 2 * i + 1, 1.5F));
+        const Token drawn =
+            rule == Acceptance::greedy && trial % 4 != 0
+                ? math::argmax(target.back())
+                : cpu_pick(drafted.back(), words(state.key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i),
+                                                 state.rounds[0], state.ids[0])
+                                               .first);
+        drafts.push_back(drawn);
+        state.text[4 + i] = drawn;
+      }
+      CAPTURE(static_cast<unsigned>(rule), trial, vocab, drafts);
+      const Outcome out = on_device(*device, target, drafted, state, rule);
+      CHECK(out == on_cpu(target, drafted, drafts, state, rule));
+      CHECK(out == on_device(*backwards, target, drafted, state, rule));
+      ++seen[out.accepted];
+    }
+  }
+  for (std::size_t accepted = 0; accepted <= 4; ++accepted) CHECK(seen[accepted] > 0);
+}
+
+TEST_CASE("cuda: random weights have the mean and spread that were asked for, and repeat") {
+  const auto device = host_twin();
+  const std::size_t count = 40000;
+  const auto fill = [&](std::uint64_t index) {
+    const Buffer<Bf16> out(*device, count);
+    device->launch(FillRandom{.out = out.data(), .count = count, .deviation = 0.25F, .key = 5, .index = index});
+    return as_floats(out.download());
+  };
+  const std::vector<float> a = fill(0);
+  double sum = 0.0;
+  double squares = 0.0;
+  for (const float x : a) {
+    sum += static_cast<double>(x);
+    squares += std::pow(static_cast<double>(x), 2);
+  }
+  const double n = static_cast<double>(count);
+  CHECK(std::abs(sum / n) < 5 * 0.25 / std::sqrt(n));
+  CHECK(std::abs(squares / n / 0.0625 - 1.0) < 5 * 0.9 / std::sqrt(n));
+  CHECK(fill(0) == a);
+  CHECK(fill(1) != a);
+}
