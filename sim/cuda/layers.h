@@ -75,7 +75,7 @@ struct RmsNorm {
 };
 
 enum class Finish : unsigned {
-  store,    // out = y (+ bias)
+  store,    // out = y
   add,      // out += y
   swiglu,   // rows of weights in turns of 8 gates and 8 ups: gated[8 i + r] = silu(y[16 i + r]) y[16 i + 8 + r]
 };
@@ -97,8 +97,7 @@ struct Product {
   std::size_t x_stride = 0;
   unsigned rows = 0;
   Finish finish = Finish::store;
-  const float* bias = nullptr;
-  float* out = nullptr;  // [rows][out_stride]
+  float* out = nullptr;   // [rows][out_stride]
   Bf16* gated = nullptr;  // [rows][out_stride]
   std::size_t out_stride = 0;
 
@@ -171,8 +170,7 @@ SPECSIM_UNROLL
       const unsigned row = i / kOutputs;
       const unsigned output = first + i % kOutputs;
       if (output >= outputs) continue;
-      float y = total(shared, row, i % kOutputs);
-      if (bias != nullptr) y += bias[output];
+      const float y = total(shared, row, i % kOutputs);
       float& to = out[row * out_stride + output];
       to = finish == Finish::add ? to + y : y;
     }
@@ -231,7 +229,7 @@ struct Rotate {
   Rows rows;
   float* qkv = nullptr;             // [row][stride]: heads, then kv_heads keys, then values
   std::size_t stride = 0;
-  const float* bias = nullptr;      // added first, where a library made the products
+  const float* bias = nullptr;      // added first; null: none
   const float* cosines = nullptr;   // [position][head_dim / 2]
   const float* sines = nullptr;
   Bf16* queries = nullptr;          // [row][head][width]

@@ -67,24 +67,6 @@ class CpuCache final : public Cache {
   std::vector<float> values_;
 };
 
-// Frequencies of the rotary embedding, one for each pair of a head's coordinates.
-std::vector<double> rope_frequencies(const ModelConfig& config) {
-  std::vector<double> frequencies;
-  const RopeScaling& scaling = config.rope_scaling;
-  for (std::size_t i = 0; i < config.head_dim / 2; ++i) {
-    double frequency = std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(config.head_dim));
-    if (scaling.kind == RopeScaling::Kind::linear) frequency /= scaling.factor;
-    if (scaling.kind == RopeScaling::Kind::llama3) {
-      const double turns = scaling.trained_context * frequency / (2.0 * std::numbers::pi);  // within the trained context
-      const double kept = std::clamp(
-          (turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor), 0.0, 1.0);
-      frequency *= kept + (1.0 - kept) / scaling.factor;
-    }
-    frequencies.push_back(frequency);
-  }
-  return frequencies;
-}
-
 // A row of floats for each token of a pass, padded for the kernels.
 class Rows {
  public:
@@ -292,6 +274,23 @@ class CpuModel final : public Model {
 };
 
 }  // namespace
+
+std::vector<double> rope_frequencies(const ModelConfig& config) {
+  std::vector<double> frequencies;
+  const RopeScaling& scaling = config.rope_scaling;
+  for (std::size_t i = 0; i < config.head_dim / 2; ++i) {
+    double frequency = std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(config.head_dim));
+    if (scaling.kind == RopeScaling::Kind::linear) frequency /= scaling.factor;
+    if (scaling.kind == RopeScaling::Kind::llama3) {
+      const double turns = scaling.trained_context * frequency / (2.0 * std::numbers::pi);  // within the trained context
+      const double kept = std::clamp(
+          (turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor), 0.0, 1.0);
+      frequency *= kept + (1.0 - kept) / scaling.factor;
+    }
+    frequencies.push_back(frequency);
+  }
+  return frequencies;
+}
 
 std::unique_ptr<Model> make_cpu_model(std::shared_ptr<const Weights> weights, std::size_t depth,
                                       std::shared_ptr<ThreadTeam> team) {

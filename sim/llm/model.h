@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace specsim::llm {
 
@@ -52,6 +53,9 @@ class Model {
   // n passes, in a tree, in any batch.
   virtual void forward(std::span<const Extension> batch, Cache& cache, std::span<float> logits) = 0;
 };
+
+// Frequencies of the rotary embedding, one for each pair of a head's coordinates.
+std::vector<double> rope_frequencies(const ModelConfig& config);
 
 // The first `depth` layers, then the final norm and the LM head: all of them for the model itself, fewer for the draft that
 // leaves early.

@@ -16,7 +16,6 @@ template <class K>
 std::vector<float> product(Device& device, unsigned outputs, unsigned columns, unsigned rows, Finish finish) {
   const Buffer<Bf16> weights(device, rounded(numbers(std::size_t{outputs} * columns, 1)));
   const Buffer<Bf16> x(device, rounded(numbers(std::size_t{rows} * columns, 2)));
-  const Buffer<float> bias(device, numbers(outputs, 3));
   const std::size_t stride = outputs + 3;
   Buffer<float> out(device, rows * stride);
   Buffer<Bf16> gated(device, rows * stride);
@@ -29,7 +28,6 @@ std::vector<float> product(Device& device, unsigned outputs, unsigned columns, u
   kernel.x_stride = columns;
   kernel.rows = rows;
   kernel.finish = finish;
-  kernel.bias = finish == Finish::store ? bias.data() : nullptr;
   kernel.out = out.data();
   kernel.gated = gated.data();
   kernel.out_stride = stride;
@@ -47,7 +45,6 @@ std::vector<float> product(Device& device, unsigned outputs, unsigned columns, u
 std::vector<double> product_reference(unsigned outputs, unsigned columns, unsigned rows, Finish finish) {
   const std::vector<float> weights = as_floats(rounded(numbers(std::size_t{outputs} * columns, 1)));
   const std::vector<float> x = as_floats(rounded(numbers(std::size_t{rows} * columns, 2)));
-  const std::vector<float> bias = numbers(outputs, 3);
   const std::vector<float> before = numbers(std::size_t{rows} * (outputs + 3), 4);
   std::vector<double> out;
   for (std::size_t r = 0; r < rows; ++r) {
@@ -55,7 +52,6 @@ std::vector<double> product_reference(unsigned outputs, unsigned columns, unsign
     for (std::size_t o = 0; o < outputs; ++o) {
       for (std::size_t k = 0; k < columns; ++k)
         y[o] += static_cast<double>(weights[o * columns + k]) * static_cast<double>(x[r * columns + k]);
-      if (finish == Finish::store) y[o] += static_cast<double>(bias[o]);
       if (finish == Finish::add) y[o] += static_cast<double>(before[r * (outputs + 3) + o]);
     }
     if (finish == Finish::swiglu)
