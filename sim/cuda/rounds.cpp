@@ -1,0 +1,202 @@
+#include "sim/cuda/rounds.h"
+
+#include "sim/base/check.h"
+#include "sim/base/error.h"
+
+#include <algorithm>
+
+namespace specsim::cuda {
+
+namespace {
+
+std::size_t slices_of(std::size_t vocab) { return (vocab + kSlice - 1) / kSlice; }
+
+std::size_t drafts_of(const RoundSettings& settings) { return static_cast<std::size_t>(settings.draft_length); }
+std::size_t rows_of(const RoundSettings& settings) { return settings.batch * (drafts_of(settings) + 1); }
+
+}  // namespace
+
+LawMaker::LawMaker(Device& device, std::size_t vocab, std::size_t rows, const math::Sampling& sampling)
+    : device_(device),
+      vocab_(static_cast<unsigned>(vocab)),
+      sampling_(sampling),
+      peaks_(device, rows * slices_of(vocab)),
+      slice_sums_(device, rows * slices_of(vocab)) {
+  if (sampling.min_p > 0.0) throw BadInput({"min_p", 0, 0}, "not built for a GPU, allowed there: temperature, top_k, top_p");
+  SPECSIM_CHECK(vocab <= kMostVocab, "{} tokens", vocab);
+}
+
+void LawMaker::enqueue(const float* logits, unsigned rows, double* laws, double* scan_sums) {
+  device_.launch(SlicePeaks{.logits = logits, .vocab = vocab_, .peaks = peaks_.data(), .count = rows});
+  device_.launch(LawWeights{.logits = logits,
+                            .vocab = vocab_,
+                            .peaks = peaks_.data(),
+                            .temperature = static_cast<float>(sampling_.temperature),
+                            .laws = laws,
+                            .slice_sums = slice_sums_.data(),
+                            .count = rows});
+  if (sampling_.top_k > 0 || sampling_.top_p < 1.0)
+    device_.launch(CutLaw{.laws = laws,
+                          .vocab = vocab_,
+                          .top_k = static_cast<unsigned>(sampling_.top_k),
+                          .top_p = sampling_.top_p,
+                          .slice_sums = slice_sums_.data(),
+                          .count = rows});
+  device_.launch(
+      NormaliseLaw{.laws = laws, .vocab = vocab_, .slice_sums = slice_sums_.data(), .scan_sums = scan_sums, .count = rows});
+}
+
+Rounds::Rounds(DeviceModel& target, DeviceModel* draft, const RoundSettings& settings, rng::Key key)
+    : target_(target),
+      draft_(draft),
+      settings_(settings),
+      device_(target.device()),
+      vocab_(target.config().vocab),
+      target_cache_(std::make_unique<DeviceCache>(device_, target.config(), settings.batch, settings.capacity)),
+      draft_cache_(draft != nullptr ? std::make_unique<DeviceCache>(device_, draft->config(), settings.batch, settings.capacity) : nullptr),
+      verify_(device_, settings.batch, drafts_of(settings) + 1, drafts_of(settings) + 1),
+      first_draft_(device_, settings.batch, 2, 1),
+      next_draft_(device_, settings.batch, 1, 1),
+      target_maker_(device_, vocab_, rows_of(settings), settings.sampling),
+      draft_maker_(device_, vocab_, settings.batch, settings.sampling),
+      stride_(settings.capacity + drafts_of(settings) + 2),
+      text_(device_, settings.batch * stride_, true),
+      device_lengths_(device_, settings.batch),
+      rounds_(device_, settings.batch),
+      ids_(device_, settings.batch),
+      device_accepted_(device_, settings.batch),
+      logits_(device_, rows_of(settings) * vocab_),
+      target_laws_(device_, rows_of(settings) * vocab_),
+      draft_laws_(device_, settings.batch * drafts_of(settings) * vocab_),
+      scans_(device_, rows_of(settings) * ((vocab_ + kScan - 1) / kScan)),
+      accepted_(settings.batch) {
+  SPECSIM_CHECK(draft != nullptr || settings.draft_length == 0, "draft length {} without a draft", settings.draft_length);
+  SPECSIM_CHECK(settings.draft_length >= 0 && drafts_of(settings) <= Accept::kMostDrafts, "draft length {}", settings.draft_length);
+  sequences_ = {.text = text_.data(),
+                .text_stride = stride_,
+                .lengths = device_lengths_.data(),
+                .rounds = rounds_.data(),
+                .ids = ids_.data(),
+                .key = key.low | std::uint64_t{key.high} << 32};
+}
+
+void Rounds::start(const std::vector<std::vector<Token>>& prompts, std::span<const std::uint64_t> ids) {
+  SPECSIM_CHECK(prompts.size() == settings_.batch && ids.size() == settings_.batch, "{} prompts for a batch of {}", prompts.size(),
+                settings_.batch);
+  std::vector<std::uint32_t> text(settings_.batch * stride_, 0);
+  std::vector<std::uint32_t> cached;
+  lengths_.clear();
+  for (std::size_t s = 0; s < prompts.size(); ++s) {
+    const std::vector<Token>& prompt = prompts[s];
+    SPECSIM_CHECK(prompt.size() >= 2 && prompt.size() <= settings_.capacity, "a prompt of {} tokens, {} places", prompt.size(),
+                  settings_.capacity);
+    std::copy(prompt.begin(), prompt.end(), text.begin() + static_cast<std::ptrdiff_t>(s * stride_));
+    lengths_.push_back(prompt.size());
+    cached.push_back(static_cast<std::uint32_t>(prompt.size() - 1));
+    for (DeviceModel* const model : {&target_, draft_}) {
+      if (model == nullptr) continue;
+      DeviceCache& cache = model == &target_ ? *target_cache_ : *draft_cache_;
+      cache.rewind(s, 0);
+      constexpr std::size_t kStretch = 64;
+      for (std::size_t at = 0; at + 1 < prompt.size(); at += kStretch) {
+        const llm::Extension extension{.sequence = s,
+                                       .tokens = std::span(prompt).subspan(at, std::min(kStretch, prompt.size() - 1 - at)),
+                                       .logit_rows = 0};
+        model->forward({&extension, 1}, cache, {});
+      }
+      cache.pretend(s, 0);  // from here on the device counts
+    }
+  }
+  text_.upload(text);
+  device_lengths_.upload(cached);
+  rounds_.upload(std::vector<std::uint32_t>(settings_.batch, 0));
+  ids_.upload(ids);
+}
+
+void Rounds::pretend(std::size_t length) {
+  SPECSIM_CHECK(length >= 2 && length <= settings_.capacity, "{} tokens, {} places", length, settings_.capacity);
+  std::vector<std::uint32_t> text(settings_.batch * stride_);
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::uint32_t>((i * 7919 + 13) % vocab_);
+  std::vector<std::uint64_t> ids(settings_.batch);
+  for (std::size_t s = 0; s < ids.size(); ++s) ids[s] = s;
+  lengths_.assign(settings_.batch, length);
+  text_.upload(text);
+  device_lengths_.upload(std::vector<std::uint32_t>(settings_.batch, static_cast<std::uint32_t>(length - 1)));
+  rounds_.upload(std::vector<std::uint32_t>(settings_.batch, 0));
+  ids_.upload(ids);
+}
+
+bool Rounds::fits() const {
+  return std::all_of(lengths_.begin(), lengths_.end(),
+                     [&](std::size_t length) { return length + drafts_of(settings_) <= settings_.capacity; });
+}
+
+void Rounds::ask(std::size_t longest) {
+  const Texts texts{text_.data(), stride_, device_lengths_.data(), 0};
+  const auto batch = static_cast<unsigned>(settings_.batch);
+  for (int i = 0; i < settings_.draft_length; ++i) {
+    Texts own = texts;
+    own.shift = i == 0 ? -1 : i;
+    double* const laws = draft_laws_.data() + static_cast<std::size_t>(i) * settings_.batch * vocab_;
+    draft_->enqueue(i == 0 ? first_draft_ : next_draft_, *draft_cache_, own, longest, logits_.data());
+    draft_maker_.enqueue(logits_.data(), batch, laws, scans_.data());
+    device_.launch(DrawDraft{.laws = laws,
+                             .law_stride = vocab_,
+                             .scan_sums = scans_.data(),
+                             .vocab = static_cast<unsigned>(vocab_),
+                             .index = static_cast<unsigned>(i),
+                             .sequences = sequences_,
+                             .count = batch});
+  }
+  target_.enqueue(verify_, *target_cache_, texts, longest, logits_.data());
+  target_maker_.enqueue(logits_.data(), verify_.logits, target_laws_.data(), scans_.data());
+  device_.launch(Accept{.target = target_laws_.data(),
+                        .drafted = draft_laws_.data(),
+                        .vocab = static_cast<unsigned>(vocab_),
+                        .draft_length = static_cast<unsigned>(settings_.draft_length),
+                        .rule = settings_.rule,
+                        .sequences = sequences_,
+                        .accepted = device_accepted_.data(),
+                        .count = batch});
+}
+
+void Rounds::enqueue() {
+  SPECSIM_CHECK(fits(), "a round beyond {} places", settings_.capacity);
+  // A graph serves all texts up to a power of two of chunks: those beyond a text's end cost a look at its length.
+  const std::size_t needed = *std::max_element(lengths_.begin(), lengths_.end()) + drafts_of(settings_);
+  std::size_t longest = kChunk;
+  while (longest < needed) longest *= 2;
+  longest = std::min(longest, settings_.capacity);
+  if (!settings_.graphs) return ask(longest);
+  std::unique_ptr<Graph>& graph = graphs_[longest];
+  if (graph == nullptr) graph = device_.record([&] { ask(longest); });
+  device_.replay(*graph);
+}
+
+void Rounds::fetch() {
+  accepted_ = device_accepted_.download();
+  for (std::size_t s = 0; s < lengths_.size(); ++s) lengths_[s] += accepted_[s] + 1;
+}
+
+void Rounds::round() {
+  enqueue();
+  fetch();
+}
+
+std::vector<std::vector<Token>> Rounds::texts() const {
+  const std::vector<std::uint32_t> all = text_.download();
+  std::vector<std::vector<Token>> texts;
+  for (std::size_t s = 0; s < lengths_.size(); ++s) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(s * stride_);
+    texts.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(lengths_[s]));
+  }
+  return texts;
+}
+
+std::size_t round_bytes(const llm::ModelConfig& target, const llm::ModelConfig* draft, const RoundSettings& settings) {
+  std::size_t bytes = cache_bytes(target, settings.batch, settings.capacity);
+  if (draft != nullptr) bytes += cache_bytes(*draft, settings.batch, settings.capacity);
+  return bytes + target.vocab * (rows_of(settings) * (sizeof(float) + sizeof(double)) + settings.batch * drafts_of(settings) * sizeof(double));
+}
+
+}  // namespace specsim::cuda

@@ -1,0 +1,100 @@
+// Speculative decoding on a device, round by round: drafts, verification and acceptance are one recorded graph that reads its lengths
+// from the device, so that a round needs no answer of the host's; what comes back is how many tokens each sequence accepted. Tokens are
+// drawn and judged with the uniforms of llm::Decoder at the same addresses.
+#pragma once
+
+#include "sim/cuda/device_model.h"
+#include "sim/math/simplex.h"
+#include "sim/rng/philox.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace specsim::cuda {
+
+// Laws of rows of logits.
+class LawMaker {
+ public:
+  // Throws BadInput for min-p, which is not built.
+  LawMaker(Device& device, std::size_t vocab, std::size_t rows, const math::Sampling& sampling);
+  // scan_sums: scans_of(vocab) for each row; may be recorded.
+  void enqueue(const float* logits, unsigned rows, double* laws, double* scan_sums);
+
+ private:
+  Device& device_;
+  unsigned vocab_;
+  math::Sampling sampling_;
+  Buffer<Peak> peaks_;
+  Buffer<double> slice_sums_;
+};
+
+struct RoundSettings {
+  int draft_length = 0;  // 0: plain decoding
+  std::size_t batch = 1;
+  std::size_t capacity = 256;  // places of a sequence
+  math::Sampling sampling = {};
+  Acceptance rule = Acceptance::token;
+  bool graphs = true;  // false: the same launches one by one, for comparison
+};
+
+class Rounds {
+ public:
+  // `draft` may be null at draft length 0. Both models on one device, with room for the passes.
+  Rounds(DeviceModel& target, DeviceModel* draft, const RoundSettings& settings, rng::Key key);
+
+  // Prompts of at least two tokens; reads them up to their last.
+  void start(const std::vector<std::vector<Token>>& prompts, std::span<const std::uint64_t> ids);
+  // Texts of this many random tokens, with whatever the caches hold, for timing alone.
+  void pretend(std::size_t length);
+  [[nodiscard]] bool fits() const;
+  // One round of every sequence.
+  void round();
+  // Asks for a round and returns; fetch() then waits and brings what it accepted.
+  void enqueue();
+  void fetch();
+
+  [[nodiscard]] const std::vector<std::uint32_t>& accepted() const { return accepted_; }
+  [[nodiscard]] const std::vector<std::size_t>& lengths() const { return lengths_; }  // of the texts
+  [[nodiscard]] std::vector<std::vector<Token>> texts() const;
+  // Laws of the last round: the target's [sequence][draft_length + 1], the draft's [draft token][sequence], for checks.
+  [[nodiscard]] std::vector<double> target_laws() const { return target_laws_.download(); }
+  [[nodiscard]] std::vector<double> draft_laws() const { return draft_laws_.download(); }
+
+ private:
+  void ask(std::size_t longest);
+
+  DeviceModel& target_;
+  DeviceModel* draft_;
+  RoundSettings settings_;
+  Device& device_;
+  std::size_t vocab_;
+  std::unique_ptr<DeviceCache> target_cache_;
+  std::unique_ptr<DeviceCache> draft_cache_;
+  PassRows verify_;
+  PassRows first_draft_;  // the last two tokens: the draft has not seen its own last one after a full acceptance
+  PassRows next_draft_;
+  LawMaker target_maker_;
+  LawMaker draft_maker_;
+  std::size_t stride_;
+  Buffer<std::uint32_t> text_;
+  Buffer<std::uint32_t> device_lengths_;
+  Buffer<std::uint32_t> rounds_;
+  Buffer<std::uint64_t> ids_;
+  Buffer<std::uint32_t> device_accepted_;
+  Buffer<float> logits_;
+  Buffer<double> target_laws_;
+  Buffer<double> draft_laws_;
+  Buffer<double> scans_;
+  Sequences sequences_;
+  std::vector<std::size_t> lengths_;
+  std::vector<std::uint32_t> accepted_;
+  std::map<std::size_t, std::unique_ptr<Graph>> graphs_;  // by the longest text that they are for
+};
+
+// What Rounds takes in memory beside the models, their caches included.
+std::size_t round_bytes(const llm::ModelConfig& target, const llm::ModelConfig* draft, const RoundSettings& settings);
+
+}  // namespace specsim::cuda
