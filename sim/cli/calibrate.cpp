@@ -1,5 +1,6 @@
 // specsim calibrate: what two real models' passes cost here, how often the target accepts the draft, and what speculation gives.
 #include "sim/base/whole_file.h"
+#include "sim/cli/calibrate_gpu.h"
 #include "sim/cli/command.h"
 #include "sim/cli/models.h"
 #include "sim/llm/acceptance.h"
@@ -168,15 +169,18 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
 int calibrate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_model_options(options);
+  add_gpu_options(options);
   po::variables_map values;
   if (!parse(
           arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
           "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
           "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
           "  specsim calibrate --target llama-3.2-1b --draft llama-160m --out results/shapes     (random weights: timing "
-          "alone)\n",
+          "alone)\n"
+          "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n",
           values))
     return 0;
+  if (values["device"].as<std::string>() == "cuda") return calibrate_on_gpu(values);
   const double begin = wall_clock();
   const ModelOptions read = read_model_options(values);
   LoadedModels models = load_models(values, read);

@@ -31,9 +31,18 @@ cudaError_t start(const Kernel& kernel, cudaStream_t stream, bool overlap) {
       kernel);
 }
 
-cudaError_t find_code() {
+namespace {
+
+template <class... K>
+cudaError_t find_each(const std::variant<K...>* /*kinds*/) {
   cudaFuncAttributes attributes = {};
-  return cudaFuncGetAttributes(&attributes, run<Embed>);
+  cudaError_t status = cudaSuccess;
+  static_cast<void>((((status = cudaFuncGetAttributes(&attributes, run<K>)) == cudaSuccess) && ...));
+  return status;
 }
+
+}  // namespace
+
+cudaError_t find_code() { return find_each(static_cast<const Kernel*>(nullptr)); }
 
 }  // namespace specsim::cuda

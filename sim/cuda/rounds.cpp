@@ -169,7 +169,17 @@ void Rounds::enqueue() {
   longest = std::min(longest, settings_.capacity);
   if (!settings_.graphs) return ask(longest);
   std::unique_ptr<Graph>& graph = graphs_[longest];
-  if (graph == nullptr) graph = device_.record([&] { ask(longest); });
+  if (graph == nullptr) {
+    // Libraries choose and load outside of a recording: the passes once as they are. What they write is written again.
+    const Texts texts{text_.data(), stride_, device_lengths_.data(), 0};
+    if (settings_.draft_length > 0) {
+      draft_->enqueue(first_draft_, *draft_cache_, {texts.text, texts.stride, texts.lengths, -1}, longest, logits_.data());
+      draft_->enqueue(next_draft_, *draft_cache_, texts, longest, logits_.data());
+    }
+    target_.enqueue(verify_, *target_cache_, texts, longest, logits_.data());
+    device_.finish();
+    graph = device_.record([&] { ask(longest); });
+  }
   device_.replay(*graph);
 }
 

@@ -219,7 +219,7 @@ class Twin final : public cuda::Device {
   explicit Twin(Order order) : order_(order), block_(order) { info_.name = "host"; }
 
   [[nodiscard]] const cuda::DeviceInfo& info() const override { return info_; }
-  [[nodiscard]] std::size_t free_memory() const override { return std::size_t{1} << 30; }
+  [[nodiscard]] std::size_t free_memory() const override { return std::size_t{96} << 20; }
   void* allocate(std::size_t bytes) override {
     void* const memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
     std::memset(memory, kPoison, (bytes + 255) / 256 * 256);

@@ -1,0 +1,611 @@
+// specsim calibrate --device cuda: bandwidth, passes, rounds and whole decoding runs on a GPU, and what the simulator says of the runs
+// from the passes. Every table is written as soon as it has grown, so that a run that is cut short leaves what it has measured.
+#include "sim/cli/calibrate_gpu.h"
+
+#include "sim/base/whole_file.h"
+#include "sim/cli/command.h"
+#include "sim/cli/models.h"
+#include "sim/cost/cost_model.h"
+#include "sim/cost/round_time.h"
+#include "sim/cuda/timing.h"
+#include "sim/experiment/acceptance_curve.h"
+#include "sim/llm/acceptance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <sstream>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr double kGiB = 0x1.0p30;
+constexpr double kKeptFree = 0.04;        // of a device's memory, for libraries and graphs
+constexpr std::size_t kMostRows = 640;    // of a timed pass
+constexpr std::size_t kMargin = 160;      // positions beyond the longest timed context
+
+// Rows of a table that is written anew whenever it grows.
+class Table {
+ public:
+  Table(std::string path, const std::string& header) : path_(std::move(path)), text_(header + "\n") {}
+  void add(const std::string& line) { text_ += line + "\n"; }
+  void write() const { write_whole_file(path_, text_); }
+
+ private:
+  std::string path_;
+  std::string text_;
+};
+
+std::vector<std::size_t> whole_numbers(const std::string& option, const std::string& text, char separator, double least, double most) {
+  std::vector<std::size_t> list;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, separator);) {
+    config::Value value;
+    value.kind = config::Kind::scalar;
+    value.text = part;
+    const std::optional<double> x = config::as_number(value);
+    if (!x || *x < least || *x > most || *x != std::floor(*x))
+      throw BadInput({"--" + option, 0, 0},
+                     fmt::format("{}, allowed: integers from {:.0f} to {:.0f}", config::quote_for_message(part), least, most));
+    list.push_back(static_cast<std::size_t>(*x));
+  }
+  if (list.empty()) throw BadInput({"--" + option, 0, 0}, "it is empty, allowed: at least one number");
+  return list;
+}
+
+// One of the two models: what it is, before and after it is on the device.
+struct Loaded {
+  std::string name;
+  llm::ModelConfig config;
+  std::shared_ptr<const llm::Weights> small;  // none for random weights
+  bool enlarged = false;
+  std::shared_ptr<const cuda::DeviceWeights> weights;
+  std::unique_ptr<cuda::DeviceModel> model;
+};
+
+Loaded describe(const po::variables_map& values, const char* option, const char* enlarge, std::size_t context) {
+  Loaded loaded;
+  loaded.name = values[option].as<std::string>();
+  if (std::filesystem::is_directory(loaded.name)) {
+    loaded.small = std::make_shared<const llm::Weights>(llm::load_weights(loaded.name, llm::Precision::bf16));
+    loaded.config = loaded.small->config;
+    const auto& text = values[enlarge].as<std::string>();
+    if (text.empty()) return loaded;
+    const std::vector<std::size_t> size = whole_numbers(enlarge, text, 'x', 1, 1e6);
+    const llm::ModelConfig& small = loaded.config;
+    if (size.size() != 3 || size[0] < small.hidden || size[1] < small.ffn || size[2] < small.layers ||
+        size[0] % (small.heads / small.kv_heads * small.head_dim) != 0)
+      throw BadInput({std::string("--") + enlarge, 0, 0},
+                     fmt::format("{}, allowed: HIDDENxFFNxLAYERS, at least {}x{}x{}, hidden a multiple of {}",
+                                 config::quote_for_message(text), small.hidden, small.ffn, small.layers,
+                                 small.heads / small.kv_heads * small.head_dim));
+    loaded.config = cuda::enlarged_shape(small, size[0], size[1], size[2]);
+    loaded.enlarged = true;
+    return loaded;
+  }
+  config::Value spec;
+  spec.kind = config::Kind::scalar;
+  spec.where = {std::string("--") + option, 0, 0};
+  spec.text = loaded.name;
+  Diagnostics diagnostics;
+  const cost::ModelShape shape = cost::read_model(spec, option, diagnostics);
+  diagnostics.throw_if_any();
+  loaded.config = llm::config_of_shape(shape, context + kMargin);
+  return loaded;
+}
+
+void place(cuda::Device& device, Loaded& loaded, const cuda::Limits& limits, std::uint64_t seed) {
+  if (loaded.small == nullptr)
+    loaded.weights = std::make_shared<cuda::DeviceWeights>(cuda::random_weights(device, loaded.config, seed));
+  else if (loaded.enlarged)
+    loaded.weights = std::make_shared<cuda::DeviceWeights>(cuda::enlarged_weights(device, *loaded.small, loaded.config, seed));
+  else
+    loaded.weights = std::make_shared<cuda::DeviceWeights>(cuda::real_weights(device, *loaded.small));
+  loaded.model = std::make_unique<cuda::DeviceModel>(device, loaded.weights, limits);
+  loaded.model->tune();
+}
+
+// What the devices must hold is added up before any of it is taken.
+void check_memory(const cuda::Device& device, const std::vector<std::pair<std::string, std::size_t>>& parts) {
+  double sum = 0.0;
+  std::string list;
+  for (const auto& [name, bytes] : parts) {
+    sum += static_cast<double>(bytes);
+    fmt::format_to(std::back_inserter(list), "{}{} {:.2f}", list.empty() ? "" : ", ", name, static_cast<double>(bytes) / kGiB);
+  }
+  const double free = static_cast<double>(device.free_memory()) - kKeptFree * static_cast<double>(device.info().memory);
+  if (sum > free)
+    throw BadInput({device.info().name, 0, 0}, fmt::format("{:.2f} GiB are needed ({}), allowed: the {:.2f} GiB that are free", sum / kGiB,
+                                                           list, free / kGiB));
+}
+
+bool fits(const cuda::Device& device, std::size_t bytes) {
+  return static_cast<double>(bytes) < static_cast<double>(device.free_memory()) - kKeptFree * static_cast<double>(device.info().memory);
+}
+
+std::string spread_text(const llm::Spread& s) {
+  return fmt::format("{:.6g},{:.6g},{:.6g},{}", 1e3 * s.median, 1e3 * s.low, 1e3 * s.high, s.samples);
+}
+
+class Calibration {
+ public:
+  explicit Calibration(const po::variables_map& values)
+      : values_(values),
+        options_(read_model_options(values)),
+        device_(cuda::open_gpu(static_cast<int>(whole_numbers("gpu", values["gpu"].as<std::string>(), ',', 0, 1024).front()),
+                               values.count("no-overlap") == 0)) {}
+
+  int run() {
+    const double begin = wall_clock();
+    make_directories(options_.out);
+    describe_device();
+    std::vector<std::size_t> contexts = whole_numbers("contexts", values_["contexts"].as<std::string>(), ',', 1, 1e6);
+    std::sort(contexts.begin(), contexts.end());
+    target_ = describe(values_, "target", "enlarge", contexts.back());
+    draft_ = describe(values_, "draft", "enlarge-draft", contexts.back());
+    if (target_.config.vocab != draft_.config.vocab)
+      throw BadInput({draft_.name, 0, 0}, fmt::format("{} tokens and the target has {}, allowed: one vocabulary for both",
+                                                      draft_.config.vocab, target_.config.vocab));
+    if ((target_.small == nullptr) != (draft_.small == nullptr))
+      throw BadInput({draft_.name, 0, 0}, "a shape beside a model, allowed: two shapes or two models");
+    if (target_.small != nullptr) {
+      // Positions beyond the trained context have no angle: runs end early enough for the longest timed pass.
+      const std::size_t context = std::min(target_.config.context, draft_.config.context);
+      const auto longest = static_cast<std::size_t>(options_.draft_lengths.back());
+      if (context < 4 * longest + 16)
+        throw BadInput({target_.name, 0, 0}, fmt::format("a context of {} tokens, allowed for draft length {}: at least {}", context, longest,
+                                                         4 * longest + 16));
+      capacity_ = context - longest - 2;
+      contexts = {1, capacity_ / 3, capacity_ - 1};
+    } else {
+      capacity_ = contexts.back() + kMargin / 2;
+    }
+    measure_bandwidth();
+    prepare(contexts);
+    time_passes(contexts);
+    time_terms();
+    time_streams(contexts.front());
+    if (target_.small != nullptr)
+      decode();
+    else
+      time_rounds(contexts);
+    write_model_manifest(options_.out, description(), 1, passes_, wall_clock() - begin);
+    return 0;
+  }
+
+ private:
+  [[nodiscard]] std::string description() const {
+    const auto shape = [](const Loaded& m) {
+      return fmt::format("{{name: {}, weights: {}, layers: {}, hidden: {}, ffn: {}, heads: {}, kv_heads: {}, vocab: {}, weight_bytes: {}}}",
+                         config::quote_for_message(m.name), to_text(m.weights->origin), m.config.layers, m.config.hidden, m.config.ffn,
+                         m.config.heads, m.config.kv_heads, m.config.vocab, m.weights->pass_bytes());
+    };
+    return fmt::format("{{device: {}, target: {}, draft: {}}}", config::quote_for_message(device_->info().name), shape(target_),
+                       shape(draft_));
+  }
+
+  void describe_device() {
+    const cuda::DeviceInfo& info = device_->info();
+    write_whole_file(options_.out + "/device.yaml",
+                     fmt::format("name: {}\ndriver: {}\ncompute_capability: {}.{}\nmultiprocessors: {}\nmemory_bytes: {}\nl2_bytes: "
+                                 "{}\nlibrary: {}\noverlapped_launches: {}\n",
+                                 config::quote_for_message(info.name), config::quote_for_message(info.driver),
+                                 info.compute_capability / 10, info.compute_capability % 10, info.multiprocessors, info.memory, info.l2,
+                                 config::quote_for_message(info.library), info.overlap));
+    fmt::print("{}, {}, {:.1f} GiB, products of many rows: {}\n", info.name, info.driver, static_cast<double>(info.memory) / kGiB,
+               info.library.empty() ? "own kernels (no cuBLASLt was found)" : info.library);
+    flush_output();
+  }
+
+  void measure_bandwidth() {
+    const std::size_t bytes = std::min(std::size_t{4} << 30, device_->free_memory() / 4);
+    const cuda::Bandwidth bandwidth = cuda::measure_bandwidth(*device_, bytes, options_.quick ? 5 : 15);
+    read_rate_ = bandwidth.read_rate();
+    Table table(options_.out + "/bandwidth.csv", "what,bytes,ms,ms_quartile_1,ms_quartile_3,samples,gb_per_s");
+    table.add(fmt::format("read,{},{},{:.6g}", bandwidth.bytes, spread_text(bandwidth.read), 1e-9 * bandwidth.read_rate()));
+    table.add(fmt::format("copy,{},{},{:.6g}", 2 * bandwidth.bytes, spread_text(bandwidth.copy), 1e-9 * bandwidth.copy_rate()));
+    table.write();
+    fmt::print("reads {:.1f} GB/s, copies {:.1f} GB/s (read and written)\n", 1e-9 * bandwidth.read_rate(), 1e-9 * bandwidth.copy_rate());
+    flush_output();
+  }
+
+  void prepare(const std::vector<std::size_t>& contexts) {
+    const std::size_t longest = std::max(contexts.back() + kMargin / 2, capacity_);
+    const std::size_t rows = target_.small != nullptr || options_.quick ? std::max<std::size_t>(kMostRows / 4, options_.batches.back() * (static_cast<std::size_t>(options_.draft_lengths.back()) + 1)) : kMostRows;
+    limits_ = {.rows = rows, .logit_rows = rows, .context = longest};
+    check_memory(*device_, {{"target's weights", cuda::weight_bytes(target_.config)},
+                            {"target's work", cuda::work_bytes(target_.config, limits_)},
+                            {"draft's weights", cuda::weight_bytes(draft_.config)},
+                            {"draft's work", cuda::work_bytes(draft_.config, limits_)},
+                            {"one sequence's cache", cuda::cache_bytes(target_.config, 1, longest)}});
+    const double begin = wall_clock();
+    place(*device_, target_, limits_, options_.seed);
+    place(*device_, draft_, limits_, options_.seed + 1);
+    device_->finish();
+    fmt::print("target {} ({} weights, {:.2f} GB a pass), draft {} ({}, {:.2f} GB), there after {:.1f} s\n", target_.name,
+               to_text(target_.weights->origin), 1e-9 * static_cast<double>(target_.weights->pass_bytes()), draft_.name,
+               to_text(draft_.weights->origin), 1e-9 * static_cast<double>(draft_.weights->pass_bytes()), wall_clock() - begin);
+    flush_output();
+  }
+
+  void time_passes(const std::vector<std::size_t>& contexts) {
+    Table passes(options_.out + "/passes.csv",
+                 "model,weights,tokens,batch,context,ms,ms_quartile_1,ms_quartile_3,samples,bytes,gb_per_s,share_of_read_bandwidth,logits_hash");
+    Table costs(options_.out + "/cost_table.csv", "model,tokens,batch,context,ms");
+    std::vector<std::size_t> table_tokens = {1};
+    for (const int k : options_.draft_lengths) table_tokens.push_back(static_cast<std::size_t>(k) + 1);
+    std::vector<std::size_t> target_tokens = table_tokens;
+    if (target_.small == nullptr)
+      for (const std::size_t more : {8U, 16U, 32U, 64U, 128U}) target_tokens.push_back(more);
+    std::sort(target_tokens.begin(), target_tokens.end());
+    target_tokens.erase(std::unique(target_tokens.begin(), target_tokens.end()), target_tokens.end());
+    fmt::print("{:<7}{:>7}{:>6}{:>9}{:>11}{:>10}{:>8}\n", "model", "tokens", "batch", "context", "ms", "GB/s", "share");
+    // Only contexts that every batch fits make a table without holes.
+    const auto holds = [&](const Loaded& m, std::size_t batch, std::size_t context) {
+      const std::size_t logits = kMostRows * m.config.vocab * sizeof(float);
+      return fits(*device_, cuda::cache_bytes(m.config, batch, context + kMargin / 2) + logits);
+    };
+    for (const std::size_t batch : options_.batches)
+      for (const std::size_t context : contexts)
+        for (Loaded* const m : {&target_, &draft_}) {
+          if (!holds(*m, batch, context)) {
+            fmt::print("{:<7}{:>7}{:>6}{:>9}  left out: its cache does not fit\n", m == &target_ ? "target" : "draft", "all", batch, context);
+            continue;
+          }
+          cuda::PassTimer timer(*m->model, batch, std::min(context + kMargin / 2, limits_.context));
+          for (const std::size_t tokens : m == &target_ ? target_tokens : std::vector<std::size_t>{1, 2}) {
+            if (batch * tokens > limits_.rows || context + tokens > limits_.context || context + tokens > m->config.context) continue;
+            const int repetitions = options_.quick ? 3 : options_.repetitions;
+            const auto result = timer.time(tokens, m == &target_ ? tokens : 1, context, repetitions, 3);
+            const char* const name = m == &target_ ? "target" : "draft";
+            const double rate = static_cast<double>(result.bytes) / result.seconds.median;
+            passes.add(fmt::format("{},{},{},{},{},{},{},{:.6g},{:.4f},{:016x}", name, to_text(m->weights->origin), tokens, batch, context,
+                                   spread_text(result.seconds), result.bytes, 1e-9 * rate, rate / read_rate_, result.logits_hash));
+            fmt::print("{:<7}{:>7}{:>6}{:>9}{:>11.4f}{:>10.1f}{:>8.3f}\n", name, tokens, batch, context, 1e3 * result.seconds.median,
+                       1e-9 * rate, rate / read_rate_);
+            ++passes_;
+            const bool in_table = m == &draft_ || std::count(table_tokens.begin(), table_tokens.end(), tokens) > 0;
+            if (in_table && holds(target_, options_.batches.back(), context))
+              costs.add(fmt::format("{},{},{},{},{:.6g}", name, tokens, batch, context, 1e3 * result.seconds.median));
+          }
+          passes.write();
+          costs.write();
+          flush_output();
+        }
+  }
+
+  void time_terms() {
+    Table table(options_.out + "/terms.csv", "what,batch,draft_length,ms,ms_quartile_1,ms_quartile_3,samples");
+    for (const std::size_t batch : options_.batches)
+      for (int k = 0; k <= options_.draft_lengths.back(); ++k) {
+        if (k > 0 && std::count(options_.draft_lengths.begin(), options_.draft_lengths.end(), k) == 0) continue;
+        const cuda::Terms terms =
+            cuda::measure_terms(*device_, target_.config.vocab, batch, k, {}, options_.quick ? 3 : options_.repetitions);
+        if (k > 0) table.add(fmt::format("draw,{},{},{}", batch, k, spread_text(terms.draw)));
+        table.add(fmt::format("accept,{},{},{}", batch, k, spread_text(terms.accept)));
+        terms_[{batch, k}] = (k > 0 ? k * terms.draw.median : 0.0) + terms.accept.median;
+        table.write();
+      }
+    // With filters: a draw of a law that is cut.
+    const cuda::Terms cut = cuda::measure_terms(*device_, target_.config.vocab, 1, options_.draft_lengths.back(), {.top_k = 50, .top_p = 0.95},
+                                                options_.quick ? 3 : options_.repetitions);
+    table.add(fmt::format("draw_top_k_top_p,1,{},{}", options_.draft_lengths.back(), spread_text(cut.draw)));
+    table.add(fmt::format("accept_top_k_top_p,1,{},{}", options_.draft_lengths.back(), spread_text(cut.accept)));
+    // The host: a plain round as the host sees it less what the device takes, and the same launches without a graph.
+    for (const std::size_t batch : options_.batches) {
+      for (const bool graphs : {true, false}) {
+        cuda::Rounds rounds(*target_.model, nullptr, {.draft_length = 0, .batch = batch, .capacity = capacity_, .graphs = graphs},
+                            rng::make_key(options_.seed, 1));
+        std::vector<double> outside;
+        std::vector<double> inside;
+        for (int i = 0; i < options_.repetitions + 2; ++i) {
+          rounds.pretend(2);
+          const double wall_begin = llm::now(llm::Clock::wall);
+          const double on_device = device_->seconds([&] { rounds.enqueue(); });
+          rounds.fetch();
+          const double wall = llm::now(llm::Clock::wall) - wall_begin;
+          if (i < 2) continue;
+          inside.push_back(on_device);
+          outside.push_back(wall - on_device);
+        }
+        const llm::Spread host = llm::spread(outside);
+        table.add(fmt::format("host{},{},0,{}", graphs ? "" : "_without_graph", batch, spread_text(host)));
+        table.add(fmt::format("plain_round{},{},0,{}", graphs ? "" : "_without_graph", batch, spread_text(llm::spread(inside))));
+        if (graphs) host_[batch] = host.median;
+      }
+      table.write();
+    }
+    flush_output();
+  }
+
+  // Target and draft at once, on two streams: how much of the shorter one is hidden.
+  void time_streams(std::size_t context) {
+    const std::unique_ptr<cuda::Device> other = device_->another_stream();
+    if (!fits(*other, cuda::work_bytes(draft_.config, limits_) + cuda::cache_bytes(target_.config, 1, context + kMargin))) return;
+    cuda::DeviceModel draft(*other, draft_.weights, limits_);
+    cuda::PassTimer target_timer(*target_.model, 1, context + kMargin / 2);
+    cuda::PassTimer draft_timer(draft, 1, context + kMargin / 2);
+    const auto verify = target_timer.record(static_cast<std::size_t>(options_.draft_lengths.back()) + 1, 1, context);
+    const auto guess = draft_timer.record(1, 1, context);
+    const auto wall = [&](int verifies, int guesses) {
+      std::vector<double> seconds;
+      for (int i = 0; i < options_.repetitions + 1; ++i) {
+        const double begin = llm::now(llm::Clock::wall);
+        for (int k = 0; k < std::max(verifies, guesses); ++k) {
+          if (k < verifies) device_->replay(*verify);
+          if (k < guesses) other->replay(*guess);
+        }
+        device_->finish();
+        other->finish();
+        if (i > 0) seconds.push_back(llm::now(llm::Clock::wall) - begin);
+      }
+      return llm::spread(seconds);
+    };
+    constexpr int kVerifies = 4;
+    const llm::Spread alone = wall(kVerifies, 0);
+    const llm::Spread guess_alone = wall(0, kVerifies);
+    const int guesses = std::max(1, static_cast<int>(alone.median / guess_alone.median * kVerifies));
+    const llm::Spread guesses_alone = wall(0, guesses);
+    const llm::Spread both = wall(kVerifies, guesses);
+    Table table(options_.out + "/streams.csv", "what,target_passes,draft_passes,ms,ms_quartile_1,ms_quartile_3,samples");
+    table.add(fmt::format("target,{},0,{}", kVerifies, spread_text(alone)));
+    table.add(fmt::format("draft,0,{},{}", guesses, spread_text(guesses_alone)));
+    table.add(fmt::format("both at once,{},{},{}", kVerifies, guesses, spread_text(both)));
+    table.write();
+    fmt::print("two streams: target {:.3f} ms, draft {:.3f} ms, both {:.3f} ms\n", 1e3 * alone.median, 1e3 * guesses_alone.median,
+               1e3 * both.median);
+    flush_output();
+  }
+
+  [[nodiscard]] std::unique_ptr<cost::CostModel> table_cost() const {
+    const cost::CostEntry& entry = *cost::cost_models().find("table");
+    Diagnostics diagnostics;
+    const config::Value section = config::parse_text(
+        fmt::format("{{file: {}}}", config::quote_for_message(options_.out + "/cost_table.csv")), "calibrate", diagnostics);
+    diagnostics.throw_if_any();
+    const config::Arguments arguments = config::read_arguments(section, entry.info.parameters, {}, "cost model table", diagnostics);
+    diagnostics.throw_if_any();
+    std::unique_ptr<cost::CostModel> model = entry.make(arguments, diagnostics);
+    diagnostics.throw_if_any();
+    return model;
+  }
+
+  // Seconds of a round from what was timed apart. Its first draft pass always reads two tokens: a graph has one shape.
+  [[nodiscard]] double predicted(const cost::CostModel& cost, std::size_t batch, int draft_length, double context) const {
+    return cost::round_time(cost, {static_cast<double>(batch), context}, draft_length, 1.0).total() + terms_.at({batch, draft_length}) +
+           host_.at(batch);
+  }
+
+  // Rounds of random weights: whatever they accept, they take as long.
+  void time_rounds(const std::vector<std::size_t>& contexts) {
+    const auto cost = table_cost();
+    Table table(options_.out + "/rounds.csv", "batch,draft_length,context,ms,ms_quartile_1,ms_quartile_3,samples,predicted_ms,error");
+    std::vector<double> errors;
+    for (const std::size_t batch : options_.batches)
+      for (std::size_t c = 0; c < contexts.size(); ++c) {
+        // Between the knots of the table as well as on them; the last has no room behind it.
+        const std::size_t context = c + 1 < contexts.size() ? (contexts[c] + contexts[c + 1]) / 2 : contexts[c] - kMargin / 2;
+        std::vector<int> lengths = {0};
+        lengths.insert(lengths.end(), options_.draft_lengths.begin(), options_.draft_lengths.end());
+        for (const int k : lengths) {
+          const cuda::RoundSettings settings{.draft_length = k, .batch = batch, .capacity = context + kMargin / 2};
+          if (!fits(*device_, cuda::round_bytes(target_.config, &draft_.config, settings))) continue;
+          double guess = 0.0;
+          try {
+            guess = predicted(*cost, batch, k, static_cast<double>(context));
+          } catch (const BadInput&) {
+            continue;  // a context that the table leaves out
+          }
+          cuda::Rounds rounds(*target_.model, draft_.model.get(), settings, rng::make_key(options_.seed, 2));
+          std::vector<double> seconds;
+          for (int i = 0; i < options_.repetitions + 2; ++i) {
+            rounds.pretend(context + 1);
+            const double begin = llm::now(llm::Clock::wall);
+            rounds.round();
+            if (i > 1) seconds.push_back(llm::now(llm::Clock::wall) - begin);
+          }
+          const llm::Spread s = llm::spread(seconds);
+          errors.push_back(std::abs(guess / s.median - 1.0));
+          table.add(fmt::format("{},{},{},{},{:.6g},{:+.5f}", batch, k, context, spread_text(s), 1e3 * guess, guess / s.median - 1.0));
+        }
+        table.write();
+      }
+    if (!errors.empty())
+      fmt::print("rounds against their parts, {} points: median error {:.2f} %, worst {:.2f} %\n", errors.size(),
+                 100.0 * llm::spread(errors).median, 100.0 * *std::max_element(errors.begin(), errors.end()));
+  }
+
+  std::vector<llm::Prompt> prompts(const char* option) const {
+    if (values_.count(option) == 0) throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
+    const std::string pieces = target_.name + "/tokenizer.model";
+    const auto tokenizer = std::filesystem::exists(pieces) ? std::make_unique<llm::Tokenizer>(pieces) : nullptr;
+    return llm::read_prompts(values_[option].as<std::string>(), tokenizer.get(), target_.config,
+                             target_.config.context - capacity_ + static_cast<std::size_t>(options_.draft_lengths.back()) + 1);
+  }
+
+  // What other prompts' laws say of tokens per round, from the small models on the CPU.
+  struct Expected {
+    experiment::AcceptanceCurve curve;
+    std::vector<double> errors;
+  };
+  Expected expect(const std::vector<llm::Prompt>& fitted, double temperature) const {
+    const auto team = std::make_shared<llm::ThreadTeam>(0);
+    const auto target = llm::make_cpu_model(target_.small, target_.small->config.layers, team);
+    const auto draft = llm::make_cpu_model(draft_.small, draft_.small->config.layers, team);
+    const auto rule = token_rule();
+    const int longest = options_.draft_lengths.back();
+    const llm::Acceptance acceptance = llm::measure_acceptance(
+        *target, *draft, *rule, fitted,
+        {.sampling = {.temperature = temperature}, .draft_length = longest, .tokens = options_.tokens, .seed = options_.seed},
+        [](double, double) {});
+    const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options_.out, temperature);
+    write_whole_file(path, llm::overlap_trace(acceptance));
+    Expected expected{experiment::trace_acceptance(path, longest), {}};
+    for (std::size_t k = 0; k <= static_cast<std::size_t>(longest); ++k) {
+      std::vector<double> parts;
+      for (const auto& part : expected.curve.parts) parts.push_back(part[k]);
+      expected.errors.push_back(standard_error(parts));
+    }
+    return expected;
+  }
+
+  static double standard_error(const std::vector<double>& values) {
+    const auto n = static_cast<double>(values.size());
+    if (n < 2.0) return 0.0;
+    double mean = 0.0;
+    for (const double x : values) mean += x / n;
+    double squares = 0.0;
+    for (const double x : values) squares += (x - mean) * (x - mean);
+    return std::sqrt(squares / (n * (n - 1.0)));
+  }
+
+  void decode() {
+    const std::vector<llm::Prompt> fitted = prompts("prompts");
+    const std::vector<llm::Prompt> held_out = prompts("held-out");
+    const auto cost = table_cost();
+    Table table(options_.out + "/validation.csv",
+                "weights,temperature,batch,draft_length,rounds,emitted,measured_s,predicted_s,timing_error,tokens_per_round,tokens_per_round_se,"
+                "predicted_tokens_per_round,predicted_se,acceptance_z,tokens_per_second,speedup,predicted_speedup,share_of_bound");
+    fmt::print("{:>5}{:>6}{:>6}{:>9}{:>11}{:>9}{:>11}{:>11}{:>7}{:>10}{:>9}{:>9}\n", "temp", "batch", "draft", "rounds", "measured s",
+               "error", "tok/round", "predicted", "z", "tokens/s", "speedup", "bound");
+    std::vector<double> timing;
+    std::vector<double> speed;
+    std::size_t outside = 0;
+    std::size_t judged = 0;
+    for (const double temperature : options_.temperatures) {
+      const Expected expected = expect(fitted, temperature);
+      for (const std::size_t batch : options_.batches) {
+        if (held_out.size() < batch) continue;
+        double plain = 0.0;  // seconds a token of each sequence
+        double plain_predicted = 0.0;
+        std::vector<int> lengths = {0};
+        lengths.insert(lengths.end(), options_.draft_lengths.begin(), options_.draft_lengths.end());
+        for (const int k : lengths) {
+          const cuda::RoundSettings settings{
+              .draft_length = k, .batch = batch, .capacity = capacity_, .sampling = {.temperature = temperature}};
+          cuda::Rounds rounds(*target_.model, k > 0 ? draft_.model.get() : nullptr, settings,
+                              rng::make_key(options_.seed, rng::hash_text("runs on a GPU")));
+          double measured = 0.0;
+          double guess = 0.0;
+          double bound = 0.0;  // passes alone
+          std::size_t count = 0;
+          std::size_t emitted = 0;
+          std::vector<double> per_round;
+          // Groups of as many prompts as the batch; few of them where rounds take long, so that all of the grid is measured.
+          const std::size_t groups = std::min(held_out.size() / batch, k == 0 ? std::size_t{2} : std::max<std::size_t>(2, groups_wanted() / batch));
+          for (std::size_t g = 0; g < groups; ++g) {
+            std::vector<std::vector<Token>> texts;
+            std::vector<std::uint64_t> ids;
+            std::size_t given = 0;
+            for (std::size_t i = g * batch; i < (g + 1) * batch; ++i) {
+              texts.push_back(held_out[i].tokens);
+              ids.push_back(i);
+              given += held_out[i].tokens.size();
+            }
+            rounds.start(texts, ids);
+            rounds.round();  // the first prepares its graph
+            const auto size = [&] {
+              std::size_t all = 0;
+              for (const std::size_t length : rounds.lengths()) all += length;
+              return all;
+            };
+            std::size_t before = size();
+            std::size_t own_rounds = 0;
+            const std::size_t start = before;
+            while (before < given + batch * options_.tokens && rounds.fits()) {
+              const double context = static_cast<double>(before) / static_cast<double>(batch) - 1.0;
+              const double begin = llm::now(llm::Clock::wall);
+              rounds.round();
+              measured += llm::now(llm::Clock::wall) - begin;
+              guess += predicted(*cost, batch, k, context);
+              bound += cost::round_time(*cost, {static_cast<double>(batch), context}, k, 1.0).total();
+              before = size();
+              ++own_rounds;
+            }
+            count += own_rounds;
+            emitted += before - start;
+            if (own_rounds > 0)
+              per_round.push_back(static_cast<double>(before - start) / static_cast<double>(own_rounds * batch));
+          }
+          if (count == 0) continue;
+          const double mean = static_cast<double>(emitted) / static_cast<double>(count * batch);
+          const double error = guess / measured - 1.0;
+          const double per_token = measured / static_cast<double>(count) / mean;
+          const double se = standard_error(per_round);
+          const double expected_mean = k > 0 ? expected.curve.tokens_per_round[static_cast<std::size_t>(k)] : 1.0;
+          const double expected_se = k > 0 ? expected.errors[static_cast<std::size_t>(k)] : 0.0;
+          const double both = std::hypot(se, expected_se);
+          const double z = k > 0 && both > 0.0 ? (mean - expected_mean) / both : 0.0;
+          const double predicted_per_token = guess / static_cast<double>(count) / expected_mean;
+          if (k == 0) {
+            plain = per_token;
+            plain_predicted = predicted_per_token;
+          } else {
+            ++judged;
+            constexpr double kZ99 = 2.575829;
+            if (std::abs(z) > kZ99) ++outside;
+            speed.push_back(std::abs(plain_predicted / predicted_per_token / (plain / per_token) - 1.0));
+          }
+          timing.push_back(std::abs(error));
+          table.add(fmt::format("{},{:g},{},{},{},{},{:.6g},{:.6g},{:+.5f},{:.6g},{:.4g},{:.6g},{:.4g},{:.3f},{:.6g},{:.6g},{:.6g},{:.4f}",
+                                to_text(target_.weights->origin), temperature, batch, k, count, emitted, measured, guess, error, mean, se,
+                                expected_mean, expected_se, z, static_cast<double>(emitted) / measured, plain / per_token,
+                                plain_predicted / predicted_per_token, bound / measured));
+          table.write();
+          fmt::print("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7.2f}{:>10.1f}{:>9.4f}{:>9.4f}\n", temperature, batch, k,
+                     count, measured, 100.0 * error, mean, expected_mean, z, static_cast<double>(emitted) / measured, plain / per_token,
+                     bound / measured);
+          flush_output();
+        }
+      }
+    }
+    if (timing.empty()) return;
+    const std::string summary = fmt::format(
+        "weights: {} (target), {} (draft)\ntiming given the accepted counts: median error {:.2f} %, worst {:.2f} %\nacceptance of other "
+        "prompts: {} of {} points outside the 99 % interval\nspeedup, both together: median error {:.2f} %, worst {:.2f} %\n",
+        to_text(target_.weights->origin), to_text(draft_.weights->origin), 100.0 * llm::spread(timing).median,
+        100.0 * *std::max_element(timing.begin(), timing.end()), outside, judged, speed.empty() ? 0.0 : 100.0 * llm::spread(speed).median,
+        speed.empty() ? 0.0 : 100.0 * *std::max_element(speed.begin(), speed.end()));
+    fmt::print("{}", summary);
+    write_whole_file(options_.out + "/summary.txt", summary);
+  }
+
+  [[nodiscard]] std::size_t groups_wanted() const { return options_.quick ? 2 : 16; }
+
+  const po::variables_map& values_;
+  ModelOptions options_;
+  std::unique_ptr<cuda::Device> device_;
+  Loaded target_;
+  Loaded draft_;
+  cuda::Limits limits_;
+  std::size_t capacity_ = 0;  // of a sequence in a round
+  double read_rate_ = 1.0;
+  std::size_t passes_ = 0;
+  std::map<std::pair<std::size_t, int>, double> terms_;  // seconds by batch and draft length
+  std::map<std::size_t, double> host_;                   // seconds by batch
+};
+
+}  // namespace
+
+void add_gpu_options(po::options_description& options) {
+  const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
+  options.add_options()("gpu", text("0"), "with --device cuda: its number")(
+      "contexts", text("128,2048,8192,16384"), "with --device cuda: cached tokens of timed passes, of shapes")(
+      "enlarge", text(""), "with --device cuda: HIDDENxFFNxLAYERS around the target that compute the same function")(
+      "enlarge-draft", text(""), "the same of the draft")("held-out", po::value<std::string>(),
+                                                          "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is "
+                                                          "fitted on")(
+      "no-overlap", "with --device cuda: kernels start when those before them have ended");
+}
+
+int calibrate_on_gpu(const po::variables_map& values) { return Calibration(values).run(); }
+
+}  // namespace specsim::cli
