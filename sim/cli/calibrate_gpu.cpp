@@ -147,6 +147,7 @@ class Calibration {
     const double begin = wall_clock();
     make_directories(options_.out);
     describe_device();
+    if (values_.count("only-device") > 0) return 0;
     std::vector<std::size_t> contexts = whole_numbers("contexts", values_["contexts"].as<std::string>(), ',', 1, 1e6);
     std::sort(contexts.begin(), contexts.end());
     target_ = describe(values_, "target", "enlarge", contexts.back());
@@ -166,7 +167,7 @@ class Calibration {
       capacity_ = context - longest - 2;
       contexts = {1, capacity_ / 3, capacity_ - 1};
     } else {
-      capacity_ = contexts.back() + kMargin / 2;
+      capacity_ = contexts.back();
     }
     measure_bandwidth();
     prepare(contexts);
@@ -218,7 +219,7 @@ class Calibration {
   }
 
   void prepare(const std::vector<std::size_t>& contexts) {
-    const std::size_t longest = std::max(contexts.back() + kMargin / 2, capacity_);
+    const std::size_t longest = contexts.back() + kMargin;
     const std::size_t rows = target_.small != nullptr || options_.quick ? std::max<std::size_t>(kMostRows / 4, options_.batches.back() * (static_cast<std::size_t>(options_.draft_lengths.back()) + 1)) : kMostRows;
     limits_ = {.rows = rows, .logit_rows = rows, .context = longest};
     check_memory(*device_, {{"target's weights", cuda::weight_bytes(target_.config)},
@@ -251,7 +252,7 @@ class Calibration {
     // Only contexts that every batch fits make a table without holes.
     const auto holds = [&](const Loaded& m, std::size_t batch, std::size_t context) {
       const std::size_t logits = kMostRows * m.config.vocab * sizeof(float);
-      return fits(*device_, cuda::cache_bytes(m.config, batch, context + kMargin / 2) + logits);
+      return fits(*device_, cuda::cache_bytes(m.config, batch, context + kMargin) + logits);
     };
     for (const std::size_t batch : options_.batches)
       for (const std::size_t context : contexts)
@@ -260,7 +261,7 @@ class Calibration {
             fmt::print("{:<7}{:>7}{:>6}{:>9}  left out: its cache does not fit\n", m == &target_ ? "target" : "draft", "all", batch, context);
             continue;
           }
-          cuda::PassTimer timer(*m->model, batch, std::min(context + kMargin / 2, limits_.context));
+          cuda::PassTimer timer(*m->model, batch, std::min(context + kMargin, limits_.context));
           for (const std::size_t tokens : m == &target_ ? target_tokens : std::vector<std::size_t>{1, 2}) {
             if (batch * tokens > limits_.rows || context + tokens > limits_.context || context + tokens > m->config.context) continue;
             const int repetitions = options_.quick ? 3 : options_.repetitions;
@@ -331,8 +332,8 @@ class Calibration {
     const std::unique_ptr<cuda::Device> other = device_->another_stream();
     if (!fits(*other, cuda::work_bytes(draft_.config, limits_) + cuda::cache_bytes(target_.config, 1, context + kMargin))) return;
     cuda::DeviceModel draft(*other, draft_.weights, limits_);
-    cuda::PassTimer target_timer(*target_.model, 1, context + kMargin / 2);
-    cuda::PassTimer draft_timer(draft, 1, context + kMargin / 2);
+    cuda::PassTimer target_timer(*target_.model, 1, context + kMargin);
+    cuda::PassTimer draft_timer(draft, 1, context + kMargin);
     const auto verify = target_timer.record(static_cast<std::size_t>(options_.draft_lengths.back()) + 1, 1, context);
     const auto guess = draft_timer.record(1, 1, context);
     const auto wall = [&](int verifies, int guesses) {
@@ -396,7 +397,7 @@ class Calibration {
         std::vector<int> lengths = {0};
         lengths.insert(lengths.end(), options_.draft_lengths.begin(), options_.draft_lengths.end());
         for (const int k : lengths) {
-          const cuda::RoundSettings settings{.draft_length = k, .batch = batch, .capacity = context + kMargin / 2};
+          const cuda::RoundSettings settings{.draft_length = k, .batch = batch, .capacity = context + kMargin};
           if (!fits(*device_, cuda::round_bytes(target_.config, &draft_.config, settings))) continue;
           double guess = 0.0;
           try {
@@ -603,6 +604,7 @@ void add_gpu_options(po::options_description& options) {
       "enlarge-draft", text(""), "the same of the draft")("held-out", po::value<std::string>(),
                                                           "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is "
                                                           "fitted on")(
+      "only-device", "with --device cuda: say what it is, and end")(
       "no-overlap", "with --device cuda: kernels start when those before them have ended");
 }
 

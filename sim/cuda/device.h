@@ -85,8 +85,8 @@ class Device {
 };
 
 // The GPU of this number. Throws BadInput: none there, a driver too old, a chip that nothing was compiled for, a program built without.
-// `overlap`: kernels start while those before them end, where the chip can.
-std::unique_ptr<Device> open_gpu(int number, bool overlap = true);
+// `overlap`: kernels start while those before them end, where the chip can. `poison`: memory is NaN until it is written, for tests.
+std::unique_ptr<Device> open_gpu(int number, bool overlap = true, bool poison = false);
 
 template <class T>
 class Buffer {

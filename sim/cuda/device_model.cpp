@@ -195,9 +195,10 @@ void DeviceModel::forward(std::span<const llm::Extension> batch, llm::Cache& cac
 
 void DeviceModel::enqueue(const PassRows& pass, DeviceCache& cache, const Texts& texts, std::size_t longest, float* logits) {
   const llm::ModelConfig& c = config();
-  SPECSIM_CHECK(pass.count <= limits_.rows && pass.logits <= limits_.logit_rows && longest <= limits_.context,
-                "{} rows, {} of logits, {} places, limits {}, {}, {}", pass.count, pass.logits, longest, limits_.rows,
-                limits_.logit_rows, limits_.context);
+  SPECSIM_CHECK(pass.count <= limits_.rows && pass.logits <= limits_.logit_rows && longest <= limits_.context &&
+                    longest <= cache.capacity(),
+                "{} rows, {} of logits, {} places, limits {}, {}, {} and {} of the cache", pass.count, pass.logits, longest, limits_.rows,
+                limits_.logit_rows, limits_.context, cache.capacity());
   const Rows rows{pass.sequence.data(), pass.slot.data(), pass.depth.data(), pass.ancestors.data(), texts.lengths, texts.shift};
   const auto hidden = static_cast<unsigned>(c.hidden);
   device_.launch(Embed{.rows = rows,

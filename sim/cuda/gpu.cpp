@@ -48,7 +48,7 @@ class GpuGraph final : public Graph {
 
 class Gpu final : public Device {
  public:
-  Gpu(int number, DeviceInfo info) : number_(number), info_(std::move(info)) {
+  Gpu(int number, DeviceInfo info, bool poison) : number_(number), info_(std::move(info)), poison_(poison) {
     check(cudaSetDevice(number_), "choosing the device");
     check(cudaStreamCreateWithFlags(stream_.make(), cudaStreamNonBlocking), "making a stream");
     check(cudaEventCreate(begin_.make()), "making an event");
@@ -76,6 +76,7 @@ class Gpu final : public Device {
                                                 gib(free_memory())));
     }
     check(status, "allocating");
+    if (poison_) check(cudaMemsetAsync(memory, 0xFF, bytes, stream_), "poisoning");
     return memory;
   }
   void release(void* memory) noexcept override { cudaFree(memory); }
@@ -137,13 +138,14 @@ class Gpu final : public Device {
     check(cudaEventElapsedTime(&milliseconds, begin_, end_), "reading a time");
     return 1e-3 * static_cast<double>(milliseconds);
   }
-  std::unique_ptr<Device> another_stream() override { return std::make_unique<Gpu>(number_, info_); }
+  std::unique_ptr<Device> another_stream() override { return std::make_unique<Gpu>(number_, info_, poison_); }
 
  private:
   static double gib(std::size_t bytes) { return static_cast<double>(bytes) * 0x1.0p-30; }
 
   int number_;
   DeviceInfo info_;
+  bool poison_;
   StreamHandle stream_;
   EventHandle begin_;
   EventHandle end_;
@@ -153,7 +155,7 @@ class Gpu final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> open_gpu(int number, bool overlap) {
+std::unique_ptr<Device> open_gpu(int number, bool overlap, bool poison) {
   const std::string place = fmt::format("GPU {}", number);
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -188,7 +190,7 @@ std::unique_ptr<Device> open_gpu(int number, bool overlap) {
   info.memory = properties.totalGlobalMem;
   info.l2 = static_cast<std::size_t>(properties.l2CacheSize);
   info.overlap = overlap && info.compute_capability >= 90;
-  return std::make_unique<Gpu>(number, info);
+  return std::make_unique<Gpu>(number, info, poison);
 }
 
 }  // namespace specsim::cuda
@@ -197,7 +199,7 @@ std::unique_ptr<Device> open_gpu(int number, bool overlap) {
 
 namespace specsim::cuda {
 
-std::unique_ptr<Device> open_gpu(int number, bool /*overlap*/) {
+std::unique_ptr<Device> open_gpu(int number, bool /*overlap*/, bool /*poison*/) {
   throw BadInput({fmt::format("GPU {}", number), 0, 0},
                  "this program was built without CUDA, allowed: one that is configured where nvcc is found");
 }

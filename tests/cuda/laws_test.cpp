@@ -212,9 +212,9 @@ TEST_CASE("cuda: laws with temperature, top-k and top-p are the CPU's") {
          {math::Sampling{}, {.temperature = 0.6}, {.temperature = 0.0}, {.top_k = 7}, {.top_k = 1}, {.top_p = 0.9},
           {.temperature = 0.8, .top_k = 20, .top_p = 0.7}, {.top_k = static_cast<int>(vocab)}, {.top_p = 1e-6}}) {
       CAPTURE(vocab, sampling.temperature, sampling.top_k, sampling.top_p);
-      const auto device = host_twin();
+      const auto device = test_device();
       const Laws out = laws_of(*device, logits, vocab, sampling);
-      const auto backwards = host_twin(Order::descending);
+      const auto backwards = test_device(Order::descending);
       CHECK(laws_of(*backwards, logits, vocab, sampling).laws == out.laws);
       for (std::size_t r = 0; r < 3; ++r) {
         std::vector<double> law(logits.begin() + static_cast<std::ptrdiff_t>(r * vocab),
@@ -235,7 +235,7 @@ TEST_CASE("cuda: laws with temperature, top-k and top-p are the CPU's") {
 }
 
 TEST_CASE("cuda: draws are those of math::ScanSums at the same addresses") {
-  const auto device = host_twin();
+  const auto device = test_device();
   for (const unsigned vocab : {7U, 512U, 1030U, 5003U}) {
     const unsigned batch = 12;
     std::vector<float> logits = numbers(std::size_t{batch} * vocab, 22);
@@ -271,8 +271,8 @@ TEST_CASE("cuda: draws are those of math::ScanSums at the same addresses") {
 }
 
 TEST_CASE("cuda: token, greedy and block acceptance are the CPU's verifiers, outcome for outcome") {
-  const auto device = host_twin();
-  const auto backwards = host_twin(Order::descending);
+  const auto device = test_device();
+  const auto backwards = test_device(Order::descending);
   std::vector<int> seen(6, 0);
   for (const Acceptance rule : {Acceptance::token, Acceptance::greedy, Acceptance::block}) {
     for (std::uint64_t trial = 0; trial < 60; ++trial) {
@@ -312,7 +312,7 @@ TEST_CASE("cuda: token, greedy and block acceptance are the CPU's verifiers, out
 }
 
 TEST_CASE("cuda: random weights have the mean and spread that were asked for, and repeat") {
-  const auto device = host_twin();
+  const auto device = test_device();
   const std::size_t count = 40000;
   const auto fill = [&](std::uint64_t index) {
     const Buffer<Bf16> out(*device, count);

@@ -14,7 +14,7 @@ namespace {
 constexpr double kClose = 2e-2;  // bf16 activations and cache against floats, relative to all logits
 
 struct OnTwin {
-  explicit OnTwin(const std::shared_ptr<const llm::Weights>& weights, Order order = Order::ascending) : device(host_twin(order)) {
+  explicit OnTwin(const std::shared_ptr<const llm::Weights>& weights, Order order = Order::ascending) : device(test_device(order)) {
     const cuda::Limits limits{.rows = 64, .logit_rows = 64, .context = weights->config.context};
     model = std::make_unique<cuda::DeviceModel>(*device, std::make_shared<cuda::DeviceWeights>(cuda::real_weights(*device, *weights)),
                                                 limits);
@@ -82,7 +82,7 @@ TEST_CASE("cuda: a row's logits are the same to the last bit in one pass, token 
 
 TEST_CASE("cuda: an enlarged model computes the same function; an added part that is seen would show") {
   const auto weights = bf16_weights("tiny-llama3");
-  const auto device = host_twin();
+  const auto device = test_device();
   const OnTwin small(weights);
   const llm::ModelConfig large = cuda::enlarged_shape(weights->config, 160, 200, 5);
   CHECK(large.heads == 8);
@@ -110,7 +110,7 @@ TEST_CASE("cuda: an enlarged model computes the same function; an added part tha
 }
 
 TEST_CASE("cuda: random weights of a shape are never zero, and memory is counted before it is taken") {
-  const auto device = host_twin();
+  const auto device = test_device();
   llm::ModelConfig shape = weights_of("tiny-qwen")->config;
   shape.ffn = 64;
   const cuda::DeviceWeights weights = cuda::random_weights(*device, shape, 3);

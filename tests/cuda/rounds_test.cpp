@@ -15,7 +15,7 @@ using namespace specsim::tests;
 namespace {
 
 struct Pair {
-  std::unique_ptr<cuda::Device> device = host_twin();
+  std::unique_ptr<cuda::Device> device = test_device();
   std::unique_ptr<cuda::DeviceModel> target = model("novels-0.2m-distilled", 6);
   std::unique_ptr<cuda::DeviceModel> draft = model("novels-0.2m-distilled", 1);  // the same with its last layer cut off
 

@@ -292,4 +292,9 @@ class Twin final : public cuda::Device {
 
 std::unique_ptr<cuda::Device> host_twin(Order order) { return std::make_unique<Twin>(order); }
 
+std::unique_ptr<cuda::Device> test_device(Order order) {
+  const char* const gpu = std::getenv("SPECSIM_GPU");
+  return gpu != nullptr && *gpu != '\0' ? cuda::open_gpu(std::stoi(gpu), order == Order::ascending, true) : host_twin(order);
+}
+
 }  // namespace specsim::tests
