@@ -1,5 +1,6 @@
-// specsim calibrate --device cuda: bandwidth, passes, rounds and whole decoding runs on a GPU, and what the simulator says of the runs
-// from the passes. Every table is written as soon as it has grown, so that a run that is cut short leaves what it has measured.
+// specsim calibrate --device cuda: bandwidth, passes, rounds and whole decoding runs on a GPU, and what the simulator says of the
+// runs from the passes. Every table is written as soon as it has grown, so that a run that is cut short leaves what it has
+// measured.
 #include "sim/cli/calibrate_gpu.h"
 
 #include "sim/base/whole_file.h"
@@ -28,9 +29,9 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr double kGiB = 0x1.0p30;
-constexpr double kKeptFree = 0.04;        // of a device's memory, for libraries and graphs
-constexpr std::size_t kMostRows = 640;    // of a timed pass
-constexpr std::size_t kMargin = 160;      // positions beyond the longest timed context
+constexpr double kKeptFree = 0.04;      // of a device's memory, for libraries and graphs
+constexpr std::size_t kMostRows = 640;  // of a timed pass
+constexpr std::size_t kMargin = 160;    // positions beyond the longest timed context
 
 // Rows of a table that is written anew whenever it grows.
 class Table {
@@ -44,7 +45,8 @@ class Table {
   std::string text_;
 };
 
-std::vector<std::size_t> whole_numbers(const std::string& option, const std::string& text, char separator, double least, double most) {
+std::vector<std::size_t> whole_numbers(const std::string& option, const std::string& text, char separator, double least,
+                                       double most) {
   std::vector<std::size_t> list;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, separator);) {
@@ -123,12 +125,13 @@ void check_memory(const cuda::Device& device, const std::vector<std::pair<std::s
   }
   const double free = static_cast<double>(device.free_memory()) - kKeptFree * static_cast<double>(device.info().memory);
   if (sum > free)
-    throw BadInput({device.info().name, 0, 0}, fmt::format("{:.2f} GiB are needed ({}), allowed: the {:.2f} GiB that are free", sum / kGiB,
-                                                           list, free / kGiB));
+    throw BadInput({device.info().name, 0, 0}, fmt::format("{:.2f} GiB are needed ({}), allowed: the {:.2f} GiB that are free",
+                                                           sum / kGiB, list, free / kGiB));
 }
 
 bool fits(const cuda::Device& device, std::size_t bytes) {
-  return static_cast<double>(bytes) < static_cast<double>(device.free_memory()) - kKeptFree * static_cast<double>(device.info().memory);
+  return static_cast<double>(bytes) <
+         static_cast<double>(device.free_memory()) - kKeptFree * static_cast<double>(device.info().memory);
 }
 
 std::string spread_text(const llm::Spread& s) {
@@ -162,8 +165,8 @@ class Calibration {
       const std::size_t context = std::min(target_.config.context, draft_.config.context);
       const auto longest = static_cast<std::size_t>(options_.draft_lengths.back());
       if (context < 4 * longest + 16)
-        throw BadInput({target_.name, 0, 0}, fmt::format("a context of {} tokens, allowed for draft length {}: at least {}", context, longest,
-                                                         4 * longest + 16));
+        throw BadInput({target_.name, 0, 0}, fmt::format("a context of {} tokens, allowed for draft length {}: at least {}",
+                                                         context, longest, 4 * longest + 16));
       capacity_ = context - longest - 2;
       contexts = {1, capacity_ / 3, capacity_ - 1};
     } else {
@@ -185,9 +188,10 @@ class Calibration {
  private:
   [[nodiscard]] std::string description() const {
     const auto shape = [](const Loaded& m) {
-      return fmt::format("{{name: {}, weights: {}, layers: {}, hidden: {}, ffn: {}, heads: {}, kv_heads: {}, vocab: {}, weight_bytes: {}}}",
-                         config::quote_for_message(m.name), to_text(m.weights->origin), m.config.layers, m.config.hidden, m.config.ffn,
-                         m.config.heads, m.config.kv_heads, m.config.vocab, m.weights->pass_bytes());
+      return fmt::format(
+          "{{name: {}, weights: {}, layers: {}, hidden: {}, ffn: {}, heads: {}, kv_heads: {}, vocab: {}, weight_bytes: {}}}",
+          config::quote_for_message(m.name), to_text(m.weights->origin), m.config.layers, m.config.hidden, m.config.ffn,
+          m.config.heads, m.config.kv_heads, m.config.vocab, m.weights->pass_bytes());
     };
     return fmt::format("{{device: {}, target: {}, draft: {}}}", config::quote_for_message(device_->info().name), shape(target_),
                        shape(draft_));
@@ -195,12 +199,13 @@ class Calibration {
 
   void describe_device() {
     const cuda::DeviceInfo& info = device_->info();
-    write_whole_file(options_.out + "/device.yaml",
-                     fmt::format("name: {}\ndriver: {}\ncompute_capability: {}.{}\nmultiprocessors: {}\nmemory_bytes: {}\nl2_bytes: "
-                                 "{}\nlibrary: {}\noverlapped_launches: {}\n",
-                                 config::quote_for_message(info.name), config::quote_for_message(info.driver),
-                                 info.compute_capability / 10, info.compute_capability % 10, info.multiprocessors, info.memory, info.l2,
-                                 config::quote_for_message(info.library), info.overlap));
+    write_whole_file(
+        options_.out + "/device.yaml",
+        fmt::format("name: {}\ndriver: {}\ncompute_capability: {}.{}\nmultiprocessors: {}\nmemory_bytes: {}\nl2_bytes: "
+                    "{}\nlibrary: {}\noverlapped_launches: {}\n",
+                    config::quote_for_message(info.name), config::quote_for_message(info.driver), info.compute_capability / 10,
+                    info.compute_capability % 10, info.multiprocessors, info.memory, info.l2,
+                    config::quote_for_message(info.library), info.overlap));
     fmt::print("{}, {}, {:.1f} GiB, products of many rows: {}\n", info.name, info.driver, static_cast<double>(info.memory) / kGiB,
                info.library.empty() ? "own kernels (no cuBLASLt was found)" : info.library);
     flush_output();
@@ -214,13 +219,18 @@ class Calibration {
     table.add(fmt::format("read,{},{},{:.6g}", bandwidth.bytes, spread_text(bandwidth.read), 1e-9 * bandwidth.read_rate()));
     table.add(fmt::format("copy,{},{},{:.6g}", 2 * bandwidth.bytes, spread_text(bandwidth.copy), 1e-9 * bandwidth.copy_rate()));
     table.write();
-    fmt::print("reads {:.1f} GB/s, copies {:.1f} GB/s (read and written)\n", 1e-9 * bandwidth.read_rate(), 1e-9 * bandwidth.copy_rate());
+    fmt::print("reads {:.1f} GB/s, copies {:.1f} GB/s (read and written)\n", 1e-9 * bandwidth.read_rate(),
+               1e-9 * bandwidth.copy_rate());
     flush_output();
   }
 
   void prepare(const std::vector<std::size_t>& contexts) {
     const std::size_t longest = contexts.back() + kMargin;
-    const std::size_t rows = target_.small != nullptr || options_.quick ? std::max<std::size_t>(kMostRows / 4, options_.batches.back() * (static_cast<std::size_t>(options_.draft_lengths.back()) + 1)) : kMostRows;
+    const std::size_t rows =
+        target_.small != nullptr || options_.quick
+            ? std::max<std::size_t>(kMostRows / 4,
+                                    options_.batches.back() * (static_cast<std::size_t>(options_.draft_lengths.back()) + 1))
+            : kMostRows;
     limits_ = {.rows = rows, .logit_rows = rows, .context = longest};
     check_memory(*device_, {{"target's weights", cuda::weight_bytes(target_.config)},
                             {"target's work", cuda::work_bytes(target_.config, limits_)},
@@ -239,13 +249,15 @@ class Calibration {
 
   void time_passes(const std::vector<std::size_t>& contexts) {
     Table passes(options_.out + "/passes.csv",
-                 "model,weights,tokens,batch,context,ms,ms_quartile_1,ms_quartile_3,samples,bytes,gb_per_s,share_of_read_bandwidth,logits_hash");
+                 "model,weights,tokens,batch,context,ms,ms_quartile_1,ms_quartile_3,samples,bytes,gb_per_s,share_of_read_"
+                 "bandwidth,logits_hash");
     Table costs(options_.out + "/cost_table.csv", "model,tokens,batch,context,ms");
     std::vector<std::size_t> table_tokens = {1};
     for (const int k : options_.draft_lengths) table_tokens.push_back(static_cast<std::size_t>(k) + 1);
     std::vector<std::size_t> target_tokens = table_tokens;
     if (target_.small == nullptr)
-      for (const std::size_t more : {8U, 16U, 32U, 64U, 128U}) target_tokens.push_back(more);
+      for (const std::size_t more : {8U, 16U, 32U, 64U, 128U})
+        if (more == 8 || !options_.quick) target_tokens.push_back(more);
     std::sort(target_tokens.begin(), target_tokens.end());
     target_tokens.erase(std::unique(target_tokens.begin(), target_tokens.end()), target_tokens.end());
     fmt::print("{:<7}{:>7}{:>6}{:>9}{:>11}{:>10}{:>8}\n", "model", "tokens", "batch", "context", "ms", "GB/s", "share");
@@ -258,20 +270,23 @@ class Calibration {
       for (const std::size_t context : contexts)
         for (Loaded* const m : {&target_, &draft_}) {
           if (!holds(*m, batch, context)) {
-            fmt::print("{:<7}{:>7}{:>6}{:>9}  left out: its cache does not fit\n", m == &target_ ? "target" : "draft", "all", batch, context);
+            fmt::print("{:<7}{:>7}{:>6}{:>9}  left out: its cache does not fit\n", m == &target_ ? "target" : "draft", "all",
+                       batch, context);
             continue;
           }
           cuda::PassTimer timer(*m->model, batch, std::min(context + kMargin, limits_.context));
           for (const std::size_t tokens : m == &target_ ? target_tokens : std::vector<std::size_t>{1, 2}) {
-            if (batch * tokens > limits_.rows || context + tokens > limits_.context || context + tokens > m->config.context) continue;
+            if (batch * tokens > limits_.rows || context + tokens > limits_.context || context + tokens > m->config.context)
+              continue;
             const int repetitions = options_.quick ? 3 : options_.repetitions;
             const auto result = timer.time(tokens, m == &target_ ? tokens : 1, context, repetitions, 3);
             const char* const name = m == &target_ ? "target" : "draft";
             const double rate = static_cast<double>(result.bytes) / result.seconds.median;
-            passes.add(fmt::format("{},{},{},{},{},{},{},{:.6g},{:.4f},{:016x}", name, to_text(m->weights->origin), tokens, batch, context,
-                                   spread_text(result.seconds), result.bytes, 1e-9 * rate, rate / read_rate_, result.logits_hash));
-            fmt::print("{:<7}{:>7}{:>6}{:>9}{:>11.4f}{:>10.1f}{:>8.3f}\n", name, tokens, batch, context, 1e3 * result.seconds.median,
-                       1e-9 * rate, rate / read_rate_);
+            passes.add(fmt::format("{},{},{},{},{},{},{},{:.6g},{:.4f},{:016x}", name, to_text(m->weights->origin), tokens, batch,
+                                   context, spread_text(result.seconds), result.bytes, 1e-9 * rate, rate / read_rate_,
+                                   result.logits_hash));
+            fmt::print("{:<7}{:>7}{:>6}{:>9}{:>11.4f}{:>10.1f}{:>8.3f}\n", name, tokens, batch, context,
+                       1e3 * result.seconds.median, 1e-9 * rate, rate / read_rate_);
             ++passes_;
             const bool in_table = m == &draft_ || std::count(table_tokens.begin(), table_tokens.end(), tokens) > 0;
             if (in_table && holds(target_, options_.batches.back(), context))
@@ -296,8 +311,8 @@ class Calibration {
         table.write();
       }
     // With filters: a draw of a law that is cut.
-    const cuda::Terms cut = cuda::measure_terms(*device_, target_.config.vocab, 1, options_.draft_lengths.back(), {.top_k = 50, .top_p = 0.95},
-                                                options_.quick ? 3 : options_.repetitions);
+    const cuda::Terms cut = cuda::measure_terms(*device_, target_.config.vocab, 1, options_.draft_lengths.back(),
+                                                {.top_k = 50, .top_p = 0.95}, options_.quick ? 3 : options_.repetitions);
     table.add(fmt::format("draw_top_k_top_p,1,{},{}", options_.draft_lengths.back(), spread_text(cut.draw)));
     table.add(fmt::format("accept_top_k_top_p,1,{},{}", options_.draft_lengths.back(), spread_text(cut.accept)));
     // The host: a plain round as the host sees it less what the device takes, and the same launches without a graph.
@@ -366,45 +381,56 @@ class Calibration {
     flush_output();
   }
 
-  [[nodiscard]] std::unique_ptr<cost::CostModel> table_cost() const {
+  // nullptr, and a word on why, where what was measured makes no table: what comes after is measured all the same.
+  [[nodiscard]] std::unique_ptr<cost::CostModel> table_cost() const try {
     const cost::CostEntry& entry = *cost::cost_models().find("table");
     Diagnostics diagnostics;
     const config::Value section = config::parse_text(
         fmt::format("{{file: {}}}", config::quote_for_message(options_.out + "/cost_table.csv")), "calibrate", diagnostics);
     diagnostics.throw_if_any();
-    const config::Arguments arguments = config::read_arguments(section, entry.info.parameters, {}, "cost model table", diagnostics);
+    const config::Arguments arguments =
+        config::read_arguments(section, entry.info.parameters, {}, "cost model table", diagnostics);
     diagnostics.throw_if_any();
     std::unique_ptr<cost::CostModel> model = entry.make(arguments, diagnostics);
     diagnostics.throw_if_any();
     return model;
+  } catch (const BadInput& bad) {
+    fmt::print(stderr, "no predictions: {}\n", bad.what());
+    return nullptr;
   }
 
   // Seconds of a round from what was timed apart. Its first draft pass always reads two tokens: a graph has one shape.
-  [[nodiscard]] double predicted(const cost::CostModel& cost, std::size_t batch, int draft_length, double context) const {
-    return cost::round_time(cost, {static_cast<double>(batch), context}, draft_length, 1.0).total() + terms_.at({batch, draft_length}) +
-           host_.at(batch);
+  // NaN without a table, and at a context that it leaves out.
+  [[nodiscard]] double predicted(const cost::CostModel* cost, std::size_t batch, int draft_length, double context) const {
+    return predicted_passes(cost, batch, draft_length, context) + terms_.at({batch, draft_length}) + host_.at(batch);
+  }
+  [[nodiscard]] static double predicted_passes(const cost::CostModel* cost, std::size_t batch, int draft_length, double context) {
+    if (cost == nullptr) return NAN;
+    try {
+      return cost::round_time(*cost, {static_cast<double>(batch), context}, draft_length, 1.0).total();
+    } catch (const BadInput&) {
+      return NAN;
+    }
   }
 
   // Rounds of random weights: whatever they accept, they take as long.
   void time_rounds(const std::vector<std::size_t>& contexts) {
     const auto cost = table_cost();
-    Table table(options_.out + "/rounds.csv", "batch,draft_length,context,ms,ms_quartile_1,ms_quartile_3,samples,predicted_ms,error");
+    Table table(options_.out + "/rounds.csv",
+                "batch,draft_length,context,ms,ms_quartile_1,ms_quartile_3,samples,predicted_ms,error");
     std::vector<double> errors;
     for (const std::size_t batch : options_.batches)
       for (std::size_t c = 0; c < contexts.size(); ++c) {
-        // Between the knots of the table as well as on them; the last has no room behind it.
-        const std::size_t context = c + 1 < contexts.size() ? (contexts[c] + contexts[c + 1]) / 2 : contexts[c] - kMargin / 2;
+        // Between the knots of the table; behind the last one there is none, just before it a round still fits.
+        const auto longest = static_cast<std::size_t>(options_.draft_lengths.back());
+        if (c + 1 == contexts.size() && contexts[c] < longest + 2) continue;
+        const std::size_t context = c + 1 < contexts.size() ? (contexts[c] + contexts[c + 1]) / 2 : contexts[c] - longest - 1;
         std::vector<int> lengths = {0};
         lengths.insert(lengths.end(), options_.draft_lengths.begin(), options_.draft_lengths.end());
         for (const int k : lengths) {
           const cuda::RoundSettings settings{.draft_length = k, .batch = batch, .capacity = context + kMargin};
           if (!fits(*device_, cuda::round_bytes(target_.config, &draft_.config, settings))) continue;
-          double guess = 0.0;
-          try {
-            guess = predicted(*cost, batch, k, static_cast<double>(context));
-          } catch (const BadInput&) {
-            continue;  // a context that the table leaves out
-          }
+          const double guess = predicted(cost.get(), batch, k, static_cast<double>(context));
           cuda::Rounds rounds(*target_.model, draft_.model.get(), settings, rng::make_key(options_.seed, 2));
           std::vector<double> seconds;
           for (int i = 0; i < options_.repetitions + 2; ++i) {
@@ -414,8 +440,9 @@ class Calibration {
             if (i > 1) seconds.push_back(llm::now(llm::Clock::wall) - begin);
           }
           const llm::Spread s = llm::spread(seconds);
-          errors.push_back(std::abs(guess / s.median - 1.0));
-          table.add(fmt::format("{},{},{},{},{:.6g},{:+.5f}", batch, k, context, spread_text(s), 1e3 * guess, guess / s.median - 1.0));
+          if (std::isfinite(guess)) errors.push_back(std::abs(guess / s.median - 1.0));
+          table.add(
+              fmt::format("{},{},{},{},{:.6g},{:+.5f}", batch, k, context, spread_text(s), 1e3 * guess, guess / s.median - 1.0));
         }
         table.write();
       }
@@ -472,11 +499,13 @@ class Calibration {
     const std::vector<llm::Prompt> fitted = prompts("prompts");
     const std::vector<llm::Prompt> held_out = prompts("held-out");
     const auto cost = table_cost();
-    Table table(options_.out + "/validation.csv",
-                "weights,temperature,batch,draft_length,rounds,emitted,measured_s,predicted_s,timing_error,tokens_per_round,tokens_per_round_se,"
-                "predicted_tokens_per_round,predicted_se,acceptance_z,tokens_per_second,speedup,predicted_speedup,share_of_bound");
-    fmt::print("{:>5}{:>6}{:>6}{:>9}{:>11}{:>9}{:>11}{:>11}{:>7}{:>10}{:>9}{:>9}\n", "temp", "batch", "draft", "rounds", "measured s",
-               "error", "tok/round", "predicted", "z", "tokens/s", "speedup", "bound");
+    Table table(
+        options_.out + "/validation.csv",
+        "weights,temperature,batch,draft_length,rounds,emitted,measured_s,predicted_s,timing_error,tokens_per_round,tokens_per_"
+        "round_se,"
+        "predicted_tokens_per_round,predicted_se,acceptance_z,tokens_per_second,speedup,predicted_speedup,share_of_bound");
+    fmt::print("{:>5}{:>6}{:>6}{:>9}{:>11}{:>9}{:>11}{:>11}{:>7}{:>10}{:>9}{:>9}\n", "temp", "batch", "draft", "rounds",
+               "measured s", "error", "tok/round", "predicted", "z", "tokens/s", "speedup", "bound");
     std::vector<double> timing;
     std::vector<double> speed;
     std::size_t outside = 0;
@@ -501,7 +530,8 @@ class Calibration {
           std::size_t emitted = 0;
           std::vector<double> per_round;
           // Groups of as many prompts as the batch; few of them where rounds take long, so that all of the grid is measured.
-          const std::size_t groups = std::min(held_out.size() / batch, k == 0 ? std::size_t{2} : std::max<std::size_t>(2, groups_wanted() / batch));
+          const std::size_t groups =
+              std::min(held_out.size() / batch, k == 0 ? std::size_t{2} : std::max<std::size_t>(2, groups_wanted() / batch));
           for (std::size_t g = 0; g < groups; ++g) {
             std::vector<std::vector<Token>> texts;
             std::vector<std::uint64_t> ids;
@@ -526,8 +556,8 @@ class Calibration {
               const double begin = llm::now(llm::Clock::wall);
               rounds.round();
               measured += llm::now(llm::Clock::wall) - begin;
-              guess += predicted(*cost, batch, k, context);
-              bound += cost::round_time(*cost, {static_cast<double>(batch), context}, k, 1.0).total();
+              guess += predicted(cost.get(), batch, k, context);
+              bound += predicted_passes(cost.get(), batch, k, context);
               before = size();
               ++own_rounds;
             }
@@ -553,27 +583,31 @@ class Calibration {
             ++judged;
             constexpr double kZ99 = 2.575829;
             if (std::abs(z) > kZ99) ++outside;
-            speed.push_back(std::abs(plain_predicted / predicted_per_token / (plain / per_token) - 1.0));
+            if (const double wrong = plain_predicted / predicted_per_token / (plain / per_token) - 1.0; std::isfinite(wrong))
+              speed.push_back(std::abs(wrong));
           }
-          timing.push_back(std::abs(error));
-          table.add(fmt::format("{},{:g},{},{},{},{},{:.6g},{:.6g},{:+.5f},{:.6g},{:.4g},{:.6g},{:.4g},{:.3f},{:.6g},{:.6g},{:.6g},{:.4f}",
-                                to_text(target_.weights->origin), temperature, batch, k, count, emitted, measured, guess, error, mean, se,
-                                expected_mean, expected_se, z, static_cast<double>(emitted) / measured, plain / per_token,
-                                plain_predicted / predicted_per_token, bound / measured));
+          if (std::isfinite(error)) timing.push_back(std::abs(error));
+          table.add(fmt::format(
+              "{},{:g},{},{},{},{},{:.6g},{:.6g},{:+.5f},{:.6g},{:.4g},{:.6g},{:.4g},{:.3f},{:.6g},{:.6g},{:.6g},{:.4f}",
+              to_text(target_.weights->origin), temperature, batch, k, count, emitted, measured, guess, error, mean, se,
+              expected_mean, expected_se, z, static_cast<double>(emitted) / measured, plain / per_token,
+              plain_predicted / predicted_per_token, bound / measured));
           table.write();
-          fmt::print("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7.2f}{:>10.1f}{:>9.4f}{:>9.4f}\n", temperature, batch, k,
-                     count, measured, 100.0 * error, mean, expected_mean, z, static_cast<double>(emitted) / measured, plain / per_token,
-                     bound / measured);
+          fmt::print("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7.2f}{:>10.1f}{:>9.4f}{:>9.4f}\n", temperature,
+                     batch, k, count, measured, 100.0 * error, mean, expected_mean, z, static_cast<double>(emitted) / measured,
+                     plain / per_token, bound / measured);
           flush_output();
         }
       }
     }
     if (timing.empty()) return;
     const std::string summary = fmt::format(
-        "weights: {} (target), {} (draft)\ntiming given the accepted counts: median error {:.2f} %, worst {:.2f} %\nacceptance of other "
+        "weights: {} (target), {} (draft)\ntiming given the accepted counts: median error {:.2f} %, worst {:.2f} %\nacceptance "
+        "of other "
         "prompts: {} of {} points outside the 99 % interval\nspeedup, both together: median error {:.2f} %, worst {:.2f} %\n",
         to_text(target_.weights->origin), to_text(draft_.weights->origin), 100.0 * llm::spread(timing).median,
-        100.0 * *std::max_element(timing.begin(), timing.end()), outside, judged, speed.empty() ? 0.0 : 100.0 * llm::spread(speed).median,
+        100.0 * *std::max_element(timing.begin(), timing.end()), outside, judged,
+        speed.empty() ? 0.0 : 100.0 * llm::spread(speed).median,
         speed.empty() ? 0.0 : 100.0 * *std::max_element(speed.begin(), speed.end()));
     fmt::print("{}", summary);
     write_whole_file(options_.out + "/summary.txt", summary);
@@ -601,10 +635,10 @@ void add_gpu_options(po::options_description& options) {
   options.add_options()("gpu", text("0"), "with --device cuda: its number")(
       "contexts", text("128,2048,8192,16384"), "with --device cuda: cached tokens of timed passes, of shapes")(
       "enlarge", text(""), "with --device cuda: HIDDENxFFNxLAYERS around the target that compute the same function")(
-      "enlarge-draft", text(""), "the same of the draft")("held-out", po::value<std::string>(),
-                                                          "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is "
-                                                          "fitted on")(
-      "only-device", "with --device cuda: say what it is, and end")(
+      "enlarge-draft", text(""), "the same of the draft")(
+      "held-out", po::value<std::string>(),
+      "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is "
+      "fitted on")("only-device", "with --device cuda: say what it is, and end")(
       "no-overlap", "with --device cuda: kernels start when those before them have ended");
 }
 

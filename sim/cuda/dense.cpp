@@ -46,7 +46,8 @@ struct Functions {
            find(matmul, "cublasLtMatmul") && find(operation_create, "cublasLtMatmulDescCreate") &&
            find(operation_destroy, "cublasLtMatmulDescDestroy") && find(operation_set, "cublasLtMatmulDescSetAttribute") &&
            find(layout_create, "cublasLtMatrixLayoutCreate") && find(layout_destroy, "cublasLtMatrixLayoutDestroy") &&
-           find(preference_create, "cublasLtMatmulPreferenceCreate") && find(preference_destroy, "cublasLtMatmulPreferenceDestroy") &&
+           find(preference_create, "cublasLtMatmulPreferenceCreate") &&
+           find(preference_destroy, "cublasLtMatmulPreferenceDestroy") &&
            find(preference_set, "cublasLtMatmulPreferenceSetAttribute") && find(heuristic, "cublasLtMatmulAlgoGetHeuristic");
   }
 };
@@ -105,8 +106,7 @@ class CublasLt final : public DenseLibrary {
         f_.heuristic(handle_, operation_, plan.weights, plan.x, plan.y, plan.y, preference, 1, &result, &found);
     f_.preference_destroy(preference);
     check(status, "choosing an algorithm");
-    if (found == 0)
-      throw IoError(fmt::format("cuBLASLt: no algorithm for {} rows times {} x {}", p.rows, p.columns, p.outputs));
+    if (found == 0) throw IoError(fmt::format("cuBLASLt: no algorithm for {} rows times {} x {}", p.rows, p.columns, p.outputs));
     plan.algorithm = result.algo;
     return plan;
   }

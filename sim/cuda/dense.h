@@ -1,5 +1,5 @@
-// cuBLASLt for products of many rows, where the machine has it: it is looked for when the program runs, so that the program starts
-// without it.
+// cuBLASLt for products of many rows, where the machine has it: it is looked for when the program runs, so that the program
+// starts without it.
 #pragma once
 
 #include "sim/cuda/device.h"

@@ -1,4 +1,5 @@
-// A device that runs kernels: memory, copies, launches, graphs, time. One stream's worth of it; what is asked for happens in order.
+// A device that runs kernels: memory, copies, launches, graphs, time. One stream's worth of it; what is asked for happens in
+// order.
 #pragma once
 
 #include "sim/cuda/laws.h"
@@ -14,8 +15,9 @@
 
 namespace specsim::cuda {
 
-using Kernel = std::variant<Embed, RmsNorm, Product<1>, Product<2>, Product<4>, Swiglu, Rotate, KeepPath, Attention<32>, Attention<64>,
-                            Attention<128>, Combine, FillRandom, ReadAll, SlicePeaks, LawWeights, CutLaw, NormaliseLaw, DrawDraft, Accept>;
+using Kernel =
+    std::variant<Embed, RmsNorm, Product<1>, Product<2>, Product<4>, Swiglu, Rotate, KeepPath, Attention<32>, Attention<64>,
+                 Attention<128>, Combine, FillRandom, ReadAll, SlicePeaks, LawWeights, CutLaw, NormaliseLaw, DrawDraft, Accept>;
 
 // y[row][o] = weights[o] . x[row] (+ y), for many rows: for a library.
 struct DenseProduct {
@@ -30,12 +32,12 @@ struct DenseProduct {
 
 struct DeviceInfo {
   std::string name;
-  std::string driver;    // and run-time library
+  std::string driver;          // and run-time library
   int compute_capability = 0;  // 90: 9.0
   int multiprocessors = 0;
   std::size_t memory = 0;
   std::size_t l2 = 0;
-  std::string library;  // for products of many rows; "" without
+  std::string library;   // for products of many rows; "" without
   bool overlap = false;  // of a kernel's start with the end of the one before
 };
 
@@ -84,8 +86,9 @@ class Device {
   virtual std::unique_ptr<Device> another_stream() = 0;
 };
 
-// The GPU of this number. Throws BadInput: none there, a driver too old, a chip that nothing was compiled for, a program built without.
-// `overlap`: kernels start while those before them end, where the chip can. `poison`: memory is NaN until it is written, for tests.
+// The GPU of this number. Throws BadInput: none there, a driver too old, a chip that nothing was compiled for, a program built
+// without. `overlap`: kernels start while those before them end, where the chip can. `poison`: memory is NaN until it is written,
+// for tests.
 std::unique_ptr<Device> open_gpu(int number, bool overlap = true, bool poison = false);
 
 template <class T>

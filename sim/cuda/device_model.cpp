@@ -53,7 +53,8 @@ std::size_t cache_bytes(const llm::ModelConfig& config, std::size_t sequences, s
 
 std::size_t work_bytes(const llm::ModelConfig& config, const Limits& limits) {
   const Work w = work_of(config, limits);
-  return 4 * (w.hidden + w.qkv + w.partial + w.peak_sum + w.gate_up + w.logits) + 2 * (w.normed + w.queries + w.attended + w.gated);
+  return 4 * (w.hidden + w.qkv + w.partial + w.peak_sum + w.gate_up + w.logits) +
+         2 * (w.normed + w.queries + w.attended + w.gated);
 }
 
 DeviceCache::DeviceCache(Device& device, const llm::ModelConfig& config, std::size_t sequences, std::size_t capacity)
@@ -174,7 +175,8 @@ std::unique_ptr<llm::Cache> DeviceModel::make_cache(std::size_t sequences, std::
 void DeviceModel::forward(std::span<const llm::Extension> batch, llm::Cache& cache, std::span<float> logits) {
   auto& own = dynamic_cast<DeviceCache&>(cache);
   const PassRows pass(device_, batch);
-  SPECSIM_CHECK(logits.size() == pass.logits * config().vocab, "{} logits for {} rows of {}", logits.size(), pass.logits, config().vocab);
+  SPECSIM_CHECK(logits.size() == pass.logits * config().vocab, "{} logits for {} rows of {}", logits.size(), pass.logits,
+                config().vocab);
   std::size_t longest = 0;
   const std::size_t stride = own.capacity_ + kBeyond;
   std::vector<std::uint32_t> lengths(own.lengths_.begin(), own.lengths_.end());
@@ -197,8 +199,8 @@ void DeviceModel::enqueue(const PassRows& pass, DeviceCache& cache, const Texts&
   const llm::ModelConfig& c = config();
   SPECSIM_CHECK(pass.count <= limits_.rows && pass.logits <= limits_.logit_rows && longest <= limits_.context &&
                     longest <= cache.capacity(),
-                "{} rows, {} of logits, {} places, limits {}, {}, {} and {} of the cache", pass.count, pass.logits, longest, limits_.rows,
-                limits_.logit_rows, limits_.context, cache.capacity());
+                "{} rows, {} of logits, {} places, limits {}, {}, {} and {} of the cache", pass.count, pass.logits, longest,
+                limits_.rows, limits_.logit_rows, limits_.context, cache.capacity());
   const Rows rows{pass.sequence.data(), pass.slot.data(), pass.depth.data(), pass.ancestors.data(), texts.lengths, texts.shift};
   const auto hidden = static_cast<unsigned>(c.hidden);
   device_.launch(Embed{.rows = rows,
@@ -248,13 +250,15 @@ void DeviceModel::norm(const Buffer<float>& weight, const std::uint32_t* source,
                          .mean_columns = static_cast<float>(weights_->norm_columns)});
 }
 
-void DeviceModel::multiply(Kind kind, const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out, Bf16* gated) {
+void DeviceModel::multiply(Kind kind, const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out,
+                           Bf16* gated) {
   const bool many = rows > kFewRows || (rows > 8 && by_library_[kind][rows > 16 ? 1 : 0]);
   if (many && multiply_many(matrix, x, rows, finish, out, gated)) return;
   const std::size_t out_stride = matrix.rows;
   for (unsigned first = 0; first < rows; first += kFewRows)
     multiply_few(matrix, x + static_cast<std::size_t>(first) * matrix.columns, std::min(rows - first, kFewRows), finish,
-                 out != nullptr ? out + first * out_stride : nullptr, gated != nullptr ? gated + first * (out_stride / 2) : nullptr);
+                 out != nullptr ? out + first * out_stride : nullptr,
+                 gated != nullptr ? gated + first * (out_stride / 2) : nullptr);
 }
 
 void DeviceModel::multiply_few(const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out, Bf16* gated) {
@@ -279,7 +283,8 @@ void DeviceModel::multiply_few(const DeviceMatrix& matrix, const Bf16* x, unsign
     fill(Product<4>());
 }
 
-bool DeviceModel::multiply_many(const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out, Bf16* gated) {
+bool DeviceModel::multiply_many(const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out,
+                                Bf16* gated) {
   if (!device_.multiply({.weights = matrix.data.data(),
                          .outputs = matrix.rows,
                          .columns = matrix.columns,

@@ -1,5 +1,5 @@
-// A Llama-architecture model on a device, behind the interface of the CPU's: few rows by kernels that stream weights once, many by a
-// library where there is one. A row's logits do not depend on the other rows of its pass while these are at most kFewRows.
+// A Llama-architecture model on a device, behind the interface of the CPU's: few rows by kernels that stream weights once, many
+// by a library where there is one. A row's logits do not depend on the other rows of its pass while these are at most kFewRows.
 #pragma once
 
 #include "sim/cuda/device_weights.h"
@@ -90,7 +90,8 @@ class DeviceModel final : public llm::Model {
   [[nodiscard]] std::unique_ptr<llm::Cache> make_cache(std::size_t sequences, std::size_t capacity) const override;
   void forward(std::span<const llm::Extension> batch, llm::Cache& cache, std::span<float> logits) override;
 
-  // Asks for a pass and returns; `longest`: cached tokens and the pass's, of any sequence. `logits`: pass.logits rows. May be recorded.
+  // Asks for a pass and returns; `longest`: cached tokens and the pass's, of any sequence. `logits`: pass.logits rows. May be
+  // recorded.
   void enqueue(const PassRows& pass, DeviceCache& cache, const Texts& texts, std::size_t longest, float* logits);
   // Finds out for 9 to 32 rows which of the two ways is faster on this device.
   void tune();

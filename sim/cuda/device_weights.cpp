@@ -16,7 +16,10 @@ namespace {
 class Builder {
  public:
   Builder(Device& device, const llm::Weights* real, const llm::ModelConfig& config, std::uint64_t seed)
-      : device_(device), real_(real), random_(real == nullptr || !(real->config == config)), key_(rng::make_key(seed, rng::hash_text("device weights"))) {
+      : device_(device),
+        real_(real),
+        random_(real == nullptr || !(real->config == config)),
+        key_(rng::make_key(seed, rng::hash_text("device weights"))) {
     weights_.config = config;
     weights_.origin = real == nullptr ? Origin::random : random_ ? Origin::enlarged : Origin::real;
     weights_.norm_columns = real == nullptr ? config.hidden : real->config.hidden;
@@ -96,8 +99,8 @@ class Builder {
     for (std::size_t r = 0; r < real->rows();) {
       std::size_t end = r + 1;
       while (end < real->rows() && place(end) == place(r) + end - r) ++end;
-      device_.upload_rows(out.data.data() + place(r) * out.columns, out.columns * sizeof(Bf16), rounded.data() + r * width, width, width,
-                          end - r);
+      device_.upload_rows(out.data.data() + place(r) * out.columns, out.columns * sizeof(Bf16), rounded.data() + r * width, width,
+                          width, end - r);
       r = end;
     }
     return out;
@@ -140,16 +143,20 @@ class Builder {
 
 const char* to_text(Origin origin) {
   switch (origin) {
-    case Origin::real: return "real";
-    case Origin::random: return "random";
-    case Origin::enlarged: return "enlarged";
+    case Origin::real:
+      return "real";
+    case Origin::random:
+      return "random";
+    case Origin::enlarged:
+      return "enlarged";
   }
   return "";
 }
 
 std::size_t DeviceWeights::pass_bytes() const {
   std::size_t bytes = lm_head().bytes();
-  for (const DeviceLayer& layer : layers) bytes += layer.qkv.bytes() + layer.output.bytes() + layer.gate_up.bytes() + layer.down.bytes();
+  for (const DeviceLayer& layer : layers)
+    bytes += layer.qkv.bytes() + layer.output.bytes() + layer.gate_up.bytes() + layer.down.bytes();
   return bytes;
 }
 
@@ -160,7 +167,9 @@ std::size_t weight_bytes(const llm::ModelConfig& c) {
   return (c.tied_embeddings ? 1 : 2) * matrix(c.vocab, c.hidden) + c.layers * layer;
 }
 
-DeviceWeights real_weights(Device& device, const llm::Weights& weights) { return Builder(device, &weights, weights.config, 0).build(); }
+DeviceWeights real_weights(Device& device, const llm::Weights& weights) {
+  return Builder(device, &weights, weights.config, 0).build();
+}
 
 DeviceWeights random_weights(Device& device, const llm::ModelConfig& config, std::uint64_t seed) {
   return Builder(device, nullptr, config, seed).build();
@@ -168,10 +177,11 @@ DeviceWeights random_weights(Device& device, const llm::ModelConfig& config, std
 
 DeviceWeights enlarged_weights(Device& device, const llm::Weights& weights, const llm::ModelConfig& large, std::uint64_t seed) {
   const llm::ModelConfig& small = weights.config;
-  SPECSIM_CHECK(large.vocab == small.vocab && large.head_dim == small.head_dim && large.heads * small.kv_heads == small.heads * large.kv_heads &&
-                    large.hidden >= small.hidden && large.heads >= small.heads && large.ffn >= small.ffn && large.layers >= small.layers,
-                "hidden {}, ffn {}, {} layers, {} heads around hidden {}, ffn {}, {} layers, {} heads", large.hidden, large.ffn, large.layers,
-                large.heads, small.hidden, small.ffn, small.layers, small.heads);
+  SPECSIM_CHECK(large.vocab == small.vocab && large.head_dim == small.head_dim &&
+                    large.heads * small.kv_heads == small.heads * large.kv_heads && large.hidden >= small.hidden &&
+                    large.heads >= small.heads && large.ffn >= small.ffn && large.layers >= small.layers,
+                "hidden {}, ffn {}, {} layers, {} heads around hidden {}, ffn {}, {} layers, {} heads", large.hidden, large.ffn,
+                large.layers, large.heads, small.hidden, small.ffn, small.layers, small.heads);
   return Builder(device, &weights, large, seed).build();
 }
 

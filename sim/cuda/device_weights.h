@@ -1,5 +1,5 @@
-// A model's parameters in a device's memory, as bf16: real ones, random ones of a shape, or a small trained model inside a large one
-// that computes the same function at the large one's cost.
+// A model's parameters in a device's memory, as bf16: real ones, random ones of a shape, or a small trained model inside a large
+// one that computes the same function at the large one's cost.
 #pragma once
 
 #include "sim/cuda/device.h"
@@ -50,13 +50,13 @@ std::size_t weight_bytes(const llm::ModelConfig& config);
 
 DeviceWeights real_weights(Device& device, const llm::Weights& weights);
 DeviceWeights random_weights(Device& device, const llm::ModelConfig& config, std::uint64_t seed);
-// `weights` as a part of a model of the shape `large`: added coordinates of the hidden state stay zero, added neurons, heads and layers
-// see nothing else, and whatever multiplies a zero is random, so that all of it is read and multiplied. Same vocabulary, width of a
-// head, and queries per key; SPECSIM_CHECKs that.
+// `weights` as a part of a model of the shape `large`: added coordinates of the hidden state stay zero, added neurons, heads and
+// layers see nothing else, and whatever multiplies a zero is random, so that all of it is read and multiplied. Same vocabulary,
+// width of a head, and queries per key; SPECSIM_CHECKs that.
 DeviceWeights enlarged_weights(Device& device, const llm::Weights& weights, const llm::ModelConfig& large, std::uint64_t seed);
 
-// The shape with hidden, feed-forward and layers as given around a small model, for enlarged_weights; hidden is a multiple of what one
-// group of its heads takes.
+// The shape with hidden, feed-forward and layers as given around a small model, for enlarged_weights; hidden is a multiple of
+// what one group of its heads takes.
 llm::ModelConfig enlarged_shape(const llm::ModelConfig& small, std::size_t hidden, std::size_t ffn, std::size_t layers);
 
 }  // namespace specsim::cuda

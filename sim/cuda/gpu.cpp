@@ -72,8 +72,8 @@ class Gpu final : public Device {
     const cudaError_t status = cudaMalloc(&memory, bytes);
     if (status == cudaErrorMemoryAllocation) {
       static_cast<void>(cudaGetLastError());  // the error is told here and does not stay
-      throw BadInput({"GPU", 0, 0}, fmt::format("{:.3f} GiB asked for, allowed: the {:.3f} GiB that are free", gib(bytes),
-                                                gib(free_memory())));
+      throw BadInput({"GPU", 0, 0},
+                     fmt::format("{:.3f} GiB asked for, allowed: the {:.3f} GiB that are free", gib(bytes), gib(free_memory())));
     }
     check(status, "allocating");
     if (poison_) check(cudaMemsetAsync(memory, 0xFF, bytes, stream_), "poisoning");
@@ -81,9 +81,7 @@ class Gpu final : public Device {
   }
   void release(void* memory) noexcept override { cudaFree(memory); }
 
-  void launch(const Kernel& kernel) override {
-    check(start(kernel, stream_, info_.overlap), "launching a kernel");
-  }
+  void launch(const Kernel& kernel) override { check(start(kernel, stream_, info_.overlap), "launching a kernel"); }
   bool multiply(const DenseProduct& product) override {
     if (dense_ == nullptr) return false;
     dense_->multiply(product, workspace_.data(), stream_);
@@ -99,7 +97,8 @@ class Gpu final : public Device {
   }
   void upload_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t bytes,
                    std::size_t rows) override {
-    check(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, bytes, rows, cudaMemcpyHostToDevice, stream_), "copying to the device");
+    check(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, bytes, rows, cudaMemcpyHostToDevice, stream_),
+          "copying to the device");
     finish();
   }
   void clear_rows(void* to, std::size_t pitch, std::size_t bytes, std::size_t rows) override {
@@ -165,9 +164,10 @@ std::unique_ptr<Device> open_gpu(int number, bool overlap, bool poison) {
   static_cast<void>(cudaRuntimeGetVersion(&runtime));
   const auto version = [](int number_of) { return fmt::format("{}.{}", number_of / 1000, number_of % 1000 / 10); };
   if (status == cudaErrorInsufficientDriver)
-    throw BadInput({place, 0, 0}, fmt::format("{}, allowed: a driver for CUDA {} or later",
-                                              driver == 0 ? "no NVIDIA driver is loaded" : "the driver is for CUDA " + version(driver),
-                                              version(runtime)));
+    throw BadInput(
+        {place, 0, 0},
+        fmt::format("{}, allowed: a driver for CUDA {} or later",
+                    driver == 0 ? "no NVIDIA driver is loaded" : "the driver is for CUDA " + version(driver), version(runtime)));
   if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0))
     throw BadInput({place, 0, 0}, "no NVIDIA GPU is here, allowed: one that this program can use");
   if (status != cudaSuccess)
@@ -179,9 +179,10 @@ std::unique_ptr<Device> open_gpu(int number, bool overlap, bool poison) {
   check(cudaGetDeviceProperties(&properties, number), "asking what the device is");
   check(cudaSetDevice(number), "choosing the device");
   if (const cudaError_t loaded = find_code(); loaded != cudaSuccess)
-    throw BadInput({place, 0, 0},
-                   fmt::format("{} of compute capability {}.{}: {}, allowed: chips of CMAKE_CUDA_ARCHITECTURES when this was built",
-                               properties.name, properties.major, properties.minor, cudaGetErrorString(loaded)));
+    throw BadInput(
+        {place, 0, 0},
+        fmt::format("{} of compute capability {}.{}: {}, allowed: chips of CMAKE_CUDA_ARCHITECTURES when this was built",
+                    properties.name, properties.major, properties.minor, cudaGetErrorString(loaded)));
   DeviceInfo info;
   info.name = properties.name;
   info.driver = fmt::format("CUDA {} driver, {} library", version(driver), version(runtime));

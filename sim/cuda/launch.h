@@ -1,5 +1,6 @@
-// What a kernel sees of the machine that runs it. The same source compiles for the GPU and, in the tests, for the host, where each
-// thread of a block is a fiber: barriers, shuffles and matrix instructions then are the host's, indices and arithmetic the kernel's own.
+// What a kernel sees of the machine that runs it. The same source compiles for the GPU and, in the tests, for the host, where
+// each thread of a block is a fiber: barriers, shuffles and matrix instructions then are the host's, indices and arithmetic the
+// kernel's own.
 #pragma once
 
 #include <cstddef>

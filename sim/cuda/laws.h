@@ -1,6 +1,6 @@
-// The kernels from logits to emitted tokens: softmax with temperature, top-k and top-p, draws, acceptance. Laws are doubles, one row
-// of `vocab` each. Every uniform has the address that decoding on the CPU gives it (sim/rng/address.h), and sums run in the order of
-// math::ScanSums: the same laws give the same tokens.
+// The kernels from logits to emitted tokens: softmax with temperature, top-k and top-p, draws, acceptance. Laws are doubles, one
+// row of `vocab` each. Every uniform has the address that decoding on the CPU gives it (sim/rng/address.h), and sums run in the
+// order of math::ScanSums: the same laws give the same tokens.
 #pragma once
 
 #include "sim/cuda/launch.h"
@@ -47,8 +47,8 @@ SPECSIM_KERNEL double to_unit(std::uint64_t word) { return static_cast<double>(w
 // A block's fill of bf16 numbers, uniform with a standard deviation of `deviation`.
 struct FillRandom {
   static constexpr unsigned kThreads = 256;
-  Bf16* out = nullptr;     // 16-byte aligned
-  std::size_t count = 0;   // a multiple of 8
+  Bf16* out = nullptr;    // 16-byte aligned
+  std::size_t count = 0;  // a multiple of 8
   float deviation = 0.0F;
   std::uint64_t key = 0;
   std::uint64_t index = 0;
@@ -137,8 +137,8 @@ struct SlicePeaks {
   }
 };
 
-// law[x] = exp((logit - largest) / temperature), each a float; temperature 0: 1 for the largest logit, 0 for the others. And the sum of
-// each slice.
+// law[x] = exp((logit - largest) / temperature), each a float; temperature 0: 1 for the largest logit, 0 for the others. And the
+// sum of each slice.
 struct LawWeights {
   static constexpr unsigned kThreads = 256;
   const float* logits = nullptr;
@@ -149,7 +149,9 @@ struct LawWeights {
   double* slice_sums = nullptr;  // [row][slice]
   unsigned count = 0;
 
-  [[nodiscard]] Grid grid() const { return {(vocab + kSlice - 1) / kSlice, count, 1, kThreads, kThreads / kWarp * sizeof(double)}; }
+  [[nodiscard]] Grid grid() const {
+    return {(vocab + kSlice - 1) / kSlice, count, 1, kThreads, kThreads / kWarp * sizeof(double)};
+  }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
     thread.release_next();
     thread.wait_for_previous();
@@ -171,9 +173,9 @@ struct LawWeights {
   }
 };
 
-// Keeps the `top_k` likeliest tokens (0: all), then the shortest run of likeliest ones whose share of what is left reaches `top_p`; of
-// equals the lower token stays. Weights are floats here, so that their bits can be searched: the mass of those at least as large as
-// some value is a falling step function of it. A block per row; used only where something is to be cut.
+// Keeps the `top_k` likeliest tokens (0: all), then the shortest run of likeliest ones whose share of what is left reaches
+// `top_p`; of equals the lower token stays. Weights are floats here, so that their bits can be searched: the mass of those at
+// least as large as some value is a falling step function of it. A block per row; used only where something is to be cut.
 struct CutLaw {
   static constexpr unsigned kThreads = 512;
   double* laws = nullptr;
@@ -195,7 +197,8 @@ struct CutLaw {
     }
     const unsigned slices = (vocab + kSlice - 1) / kSlice;
     for (unsigned s = 0; s < slices; ++s) {
-      const double sum = total(thread, law, [&](unsigned x) { return x / kSlice == s ? law[x] : 0.0; }, s * kSlice, (s + 1) * kSlice);
+      const double sum = total(
+          thread, law, [&](unsigned x) { return x / kSlice == s ? law[x] : 0.0; }, s * kSlice, (s + 1) * kSlice);
       if (thread.index() == 0) slice_sums[static_cast<std::size_t>(thread.block_x()) * slices + s] = sum;
     }
   }
@@ -253,8 +256,8 @@ struct NormaliseLaw {
 
 // Partial sums of scan blocks [first, last) by math::ScanSums' eight accumulators, into ways[block - first][8].
 template <class F>
-SPECSIM_KERNEL void scan_ways(const Thread& thread, unsigned threads, unsigned vocab, unsigned first, unsigned last, const F& weight,
-                              double* ways) {
+SPECSIM_KERNEL void scan_ways(const Thread& thread, unsigned threads, unsigned vocab, unsigned first, unsigned last,
+                              const F& weight, double* ways) {
   for (unsigned item = thread.index(); item < (last - first) * 8; item += threads) {
     const unsigned begin = (first + item / 8) * kScan;
     const unsigned size = begin + kScan < vocab ? kScan : vocab - begin;
@@ -284,9 +287,11 @@ SPECSIM_KERNEL void NormaliseLaw::operator()(const Thread& thread) const {
   const unsigned first = begin / kScan;
   const unsigned last = (end + kScan - 1) / kScan;
   double* const ways = reinterpret_cast<double*>(thread.shared());
-  scan_ways(thread, kThreads, vocab, first, last, [&](unsigned x) { return law[x]; }, ways);
+  scan_ways(
+      thread, kThreads, vocab, first, last, [&](unsigned x) { return law[x]; }, ways);
   thread.sync();
-  if (thread.index() < last - first) scan_sums[row * scans_of(vocab) + first + thread.index()] = fold_ways(ways + 8 * thread.index());
+  if (thread.index() < last - first)
+    scan_sums[row * scans_of(vocab) + first + thread.index()] = fold_ways(ways + 8 * thread.index());
 }
 
 // Shared memory of a draw.
@@ -299,10 +304,11 @@ struct DrawRoom {
   std::uint32_t last_positive;
 };
 
-// The token of math::ScanSums::pick(weights, u), by all threads of the block; room->sums holds the scan blocks' sums. Whoever adds
-// and subtracts does it one after the other: the order is part of the outcome.
+// The token of math::ScanSums::pick(weights, u), by all threads of the block; room->sums holds the scan blocks' sums. Whoever
+// adds and subtracts does it one after the other: the order is part of the outcome.
 template <class F>
-SPECSIM_KERNEL std::uint32_t pick(const Thread& thread, unsigned threads, unsigned vocab, double u, const F& weight, DrawRoom* room) {
+SPECSIM_KERNEL std::uint32_t pick(const Thread& thread, unsigned threads, unsigned vocab, double u, const F& weight,
+                                  DrawRoom* room) {
   const unsigned blocks = scans_of(vocab);
   thread.sync();
   if (thread.index() == 0) {
@@ -352,16 +358,16 @@ SPECSIM_KERNEL std::uint32_t pick(const Thread& thread, unsigned threads, unsign
 struct Sequences {
   std::uint32_t* text = nullptr;  // [sequence][text_stride]: prompt, emitted, and the round's drafts behind them
   std::size_t text_stride = 0;
-  std::uint32_t* lengths = nullptr;     // tokens that the target has cached: all of the text but its last
-  std::uint32_t* rounds = nullptr;      // how many it has had
-  const std::uint64_t* ids = nullptr;   // its address
-  std::uint64_t key = 0;                // low word, high word << 32
+  std::uint32_t* lengths = nullptr;    // tokens that the target has cached: all of the text but its last
+  std::uint32_t* rounds = nullptr;     // how many it has had
+  const std::uint64_t* ids = nullptr;  // its address
+  std::uint64_t key = 0;               // low word, high word << 32
 };
 
 // Draws draft token `index` of every sequence from its law and puts it behind the text.
 struct DrawDraft {
   static constexpr unsigned kThreads = 128;
-  const double* laws = nullptr;       // [sequence][law_stride]
+  const double* laws = nullptr;  // [sequence][law_stride]
   std::size_t law_stride = 0;
   const double* scan_sums = nullptr;  // [sequence][scans_of(vocab)]
   unsigned vocab = 0;
@@ -379,7 +385,8 @@ struct DrawDraft {
       room->sums[b] = scan_sums[static_cast<std::size_t>(s) * scans_of(vocab) + b];
     const double* const law = laws + s * law_stride;
     const double u = to_unit(random_words(kDraftAccept | index, sequences.rounds[s], sequences.ids[s], sequences.key).first);
-    const std::uint32_t token = pick(thread, kThreads, vocab, u, [&](unsigned x) { return law[x]; }, room);
+    const std::uint32_t token = pick(
+        thread, kThreads, vocab, u, [&](unsigned x) { return law[x]; }, room);
     if (thread.index() == 0) sequences.text[s * sequences.text_stride + sequences.lengths[s] + 1 + index] = token;
   }
 };
@@ -394,7 +401,7 @@ enum class Acceptance : unsigned { token, greedy, block };
 struct Accept {
   static constexpr unsigned kThreads = 512;
   static constexpr unsigned kMostDrafts = 64;
-  const double* target = nullptr;  // [sequence][draft_length + 1][vocab]
+  const double* target = nullptr;   // [sequence][draft_length + 1][vocab]
   const double* drafted = nullptr;  // [draft token][sequence][vocab]
   unsigned vocab = 0;
   unsigned draft_length = 0;
@@ -497,7 +504,8 @@ struct Accept {
       const double* const t = law(s, node);
       const double* const d = draft_law(s, node);
       const double c = 1.0 / stays;
-      sum(thread,
+      sum(
+          thread,
           [&](unsigned x) {
             const double rest = t[x] - c * d[x];
             return rest > 0.0 ? rest : 0.0;

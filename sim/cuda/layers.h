@@ -1,6 +1,6 @@
 // The kernels of a transformer's layers. Each is a struct: its members are the arguments, grid() says how it is launched.
-// Rows are tokens, side by side; strides count elements. Rows of bf16 numbers that are multiplied have a stride that is a multiple
-// of 32, with zeros behind their columns.
+// Rows are tokens, side by side; strides count elements. Rows of bf16 numbers that are multiplied have a stride that is a
+// multiple of 32, with zeros behind their columns.
 #pragma once
 
 #include "sim/cuda/launch.h"
@@ -10,9 +10,9 @@ namespace specsim::cuda {
 // Where a pass's tokens stand. A sequence's tokens lie side by side; the token at `slot` behind those cached has place
 // lengths[sequence] + shift + slot in the text and in the cache, and `depth` takes slot's place where positions are counted.
 struct Rows {
-  const std::uint32_t* sequence = nullptr;  // [row]
-  const std::uint32_t* slot = nullptr;      // [row]
-  const std::uint32_t* depth = nullptr;     // [row]
+  const std::uint32_t* sequence = nullptr;   // [row]
+  const std::uint32_t* slot = nullptr;       // [row]
+  const std::uint32_t* depth = nullptr;      // [row]
   const std::uint64_t* ancestors = nullptr;  // [row] bit j: sees slot j; null: every token sees those before it and itself
   const std::uint32_t* lengths = nullptr;    // [sequence] cached tokens
   int shift = 0;
@@ -48,8 +48,8 @@ struct Embed {
 // out[i] = x[i] weight[i] / sqrt(mean of squares + epsilon), as bf16.
 struct RmsNorm {
   static constexpr unsigned kThreads = 256;
-  const float* x = nullptr;                  // [row][columns]
-  const std::uint32_t* source = nullptr;     // [row of out] its row of x; null: the same
+  const float* x = nullptr;               // [row][columns]
+  const std::uint32_t* source = nullptr;  // [row of out] its row of x; null: the same
   const float* weight = nullptr;
   float epsilon = 0.0F;
   Bf16* out = nullptr;  // [row][stride]
@@ -69,20 +69,19 @@ struct RmsNorm {
     for (unsigned i = thread.index(); i < columns; i += kThreads) squares += from[i] * from[i];
     squares = block_sum(thread, squares, kThreads, reinterpret_cast<float*>(thread.shared()));
     const float scale = reciprocal_root(squares / mean_columns + epsilon);
-    for (unsigned i = thread.index(); i < columns; i += kThreads)
-      out[row * stride + i] = to_bf16(from[i] * scale * weight[i]);
+    for (unsigned i = thread.index(); i < columns; i += kThreads) out[row * stride + i] = to_bf16(from[i] * scale * weight[i]);
   }
 };
 
 enum class Finish : unsigned {
-  store,    // out = y
-  add,      // out += y
-  swiglu,   // rows of weights in turns of 8 gates and 8 ups: gated[8 i + r] = silu(y[16 i + r]) y[16 i + 8 + r]
+  store,   // out = y
+  add,     // out += y
+  swiglu,  // rows of weights in turns of 8 gates and 8 ups: gated[8 i + r] = silu(y[16 i + r]) y[16 i + 8 + r]
 };
 
-// y[row][o] = weights[o] . x[row] for up to 8 kTiles rows; weights are read once, straight into the operands of matrix instructions:
-// the order of summation is free, so a thread takes 8 neighbouring columns of its row as if they were those that the instruction
-// wants. A sum does not depend on how many rows there are.
+// y[row][o] = weights[o] . x[row] for up to 8 kTiles rows; weights are read once, straight into the operands of matrix
+// instructions: the order of summation is free, so a thread takes 8 neighbouring columns of its row as if they were those that
+// the instruction wants. A sum does not depend on how many rows there are.
 template <unsigned kTiles>
 struct Product {
   static constexpr unsigned kThreads = 256;
@@ -127,11 +126,11 @@ struct Product {
       Words next_a[kPieces];
       Words next_b[kPieces];
       fetch(upper, lower, column + step, next_a, next_b);
-SPECSIM_UNROLL
+      SPECSIM_UNROLL
       for (unsigned p = 0; p < kPieces; ++p) {
         const unsigned from = column + 32 * p;
         if (from >= columns) break;
-SPECSIM_UNROLL
+        SPECSIM_UNROLL
         for (unsigned tile = 0; tile < kTiles; ++tile) {
           const unsigned row = 8 * tile + g;
           Words y = {};
@@ -140,7 +139,7 @@ SPECSIM_UNROLL
           thread.multiply(sums[tile], a[p].word[2], b[p].word[2], a[p].word[3], b[p].word[3], y.word[2], y.word[3]);
         }
       }
-SPECSIM_UNROLL
+      SPECSIM_UNROLL
       for (unsigned p = 0; p < kPieces; ++p) {
         a[p] = next_a[p];
         b[p] = next_b[p];
@@ -148,7 +147,7 @@ SPECSIM_UNROLL
     }
 
     float* const shared = reinterpret_cast<float*>(thread.shared());  // [warp][row][output]
-SPECSIM_UNROLL
+    SPECSIM_UNROLL
     for (unsigned tile = 0; tile < kTiles; ++tile) {
       float* const own = shared + (warp * kMostRows + 8 * tile) * kOutputs;
       own[(2 * t) * kOutputs + g] = sums[tile][0];
@@ -177,8 +176,9 @@ SPECSIM_UNROLL
   }
 
  private:
-  SPECSIM_KERNEL void fetch(const Bf16* upper, const Bf16* lower, unsigned column, Words (&a)[kPieces], Words (&b)[kPieces]) const {
-SPECSIM_UNROLL
+  SPECSIM_KERNEL void fetch(const Bf16* upper, const Bf16* lower, unsigned column, Words (&a)[kPieces],
+                            Words (&b)[kPieces]) const {
+    SPECSIM_UNROLL
     for (unsigned p = 0; p < kPieces; ++p) {
       a[p] = {};
       b[p] = {};
@@ -216,9 +216,9 @@ struct Swiglu {
 
 // The cache of one layer. Values lie transposed, so that attention reads them as they are multiplied.
 struct LayerCache {
-  Bf16* keys = nullptr;    // [sequence][kv head][slot][width]
-  Bf16* values = nullptr;  // [sequence][kv head][width][slot]
-  unsigned width = 0;      // of a head, padded
+  Bf16* keys = nullptr;      // [sequence][kv head][slot][width]
+  Bf16* values = nullptr;    // [sequence][kv head][width][slot]
+  unsigned width = 0;        // of a head, padded
   std::size_t capacity = 0;  // slots, a multiple of 32
 };
 
@@ -227,12 +227,12 @@ struct LayerCache {
 struct Rotate {
   static constexpr unsigned kThreads = 128;
   Rows rows;
-  float* qkv = nullptr;             // [row][stride]: heads, then kv_heads keys, then values
+  float* qkv = nullptr;  // [row][stride]: heads, then kv_heads keys, then values
   std::size_t stride = 0;
-  const float* bias = nullptr;      // added first; null: none
-  const float* cosines = nullptr;   // [position][head_dim / 2]
+  const float* bias = nullptr;     // added first; null: none
+  const float* cosines = nullptr;  // [position][head_dim / 2]
   const float* sines = nullptr;
-  Bf16* queries = nullptr;          // [row][head][width]
+  Bf16* queries = nullptr;  // [row][head][width]
   LayerCache cache;
   unsigned heads = 0;
   unsigned kv_heads = 0;
@@ -268,8 +268,9 @@ struct Rotate {
     }
     const float cosine = cosines[position * half + i];
     const float sine = sines[position * half + i];
-    Bf16* const to = head < heads ? queries + (static_cast<std::size_t>(row) * heads + head) * cache.width
-                                  : cache.keys + ((rows.sequence[row] * kv_heads + head - heads) * cache.capacity + slot) * cache.width;
+    Bf16* const to = head < heads
+                         ? queries + (static_cast<std::size_t>(row) * heads + head) * cache.width
+                         : cache.keys + ((rows.sequence[row] * kv_heads + head - heads) * cache.capacity + slot) * cache.width;
     to[i] = to_bf16(low * cosine - high * sine);
     to[i + half] = to_bf16(high * cosine + low * sine);
   }
@@ -278,8 +279,8 @@ struct Rotate {
 // Moves the tokens of a tree's path together: slot length + path[i] to length + i, in every layer.
 struct KeepPath {
   static constexpr unsigned kThreads = 128;  // at most: a head's width
-  LayerCache cache;  // of layer 0; the others follow
-  std::size_t layer_stride = 0;  // of keys, and of values
+  LayerCache cache;                          // of layer 0; the others follow
+  std::size_t layer_stride = 0;              // of keys, and of values
   unsigned sequence = 0;
   unsigned kv_heads = 0;
   unsigned layers = 0;
@@ -308,8 +309,8 @@ constexpr unsigned kChunk = 256;
 constexpr unsigned kTileRows = 16;
 
 // Attention of the queries that share a key-value head, over one chunk of its cache: the largest score, the sum of
-// exp(score - largest), and the values weighted so, for Combine to join. Four warps share rows in tiles of 16 (`row_warps` of them)
-// and the chunk's places in 32s.
+// exp(score - largest), and the values weighted so, for Combine to join. Four warps share rows in tiles of 16 (`row_warps` of
+// them) and the chunk's places in 32s.
 template <unsigned kWidth>
 struct Attention {
   static constexpr unsigned kThreads = 128;
@@ -331,7 +332,8 @@ struct Attention {
 
   [[nodiscard]] Grid grid() const {
     const unsigned tiles = (most_rows * (heads / kv_heads) + kTileRows - 1) / kTileRows;
-    return {chunks, batch * kv_heads, (tiles + row_warps - 1) / row_warps, kThreads, kWarps * kTileRows * (kWidth + 2) * sizeof(float)};
+    return {chunks, batch * kv_heads, (tiles + row_warps - 1) / row_warps, kThreads,
+            kWarps * kTileRows * (kWidth + 2) * sizeof(float)};
   }
 
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
@@ -366,10 +368,9 @@ struct Attention {
     float o[kWidth / 8][4] = {};
     if (works) {
       Words q[2][kWidth / 32];
-SPECSIM_UNROLL
-      for (unsigned c = 0; c < kWidth / 32; ++c)
-        SPECSIM_UNROLL
-        for (unsigned h = 0; h < 2; ++h) q[h][c] = load(query[h] + 32 * c);
+      SPECSIM_UNROLL
+      for (unsigned c = 0; c < kWidth / 32; ++c) SPECSIM_UNROLL
+      for (unsigned h = 0; h < 2; ++h) q[h][c] = load(query[h] + 32 * c);
       const std::uint64_t seen[2] = {rows.ancestors != nullptr ? rows.ancestors[token[0]] : 0,
                                      rows.ancestors != nullptr ? rows.ancestors[token[1]] : 0};
       const std::size_t last[2] = {cached + rows.slot[token[0]], cached + rows.slot[token[1]]};
@@ -382,10 +383,10 @@ SPECSIM_UNROLL
         if (base >= all) break;
         // Key column n of tile j is place base + 8 (n / 2) + 2 j + n % 2, so that a thread's scores are of 8 neighbouring places.
         float s[4][4] = {};
-SPECSIM_UNROLL
+        SPECSIM_UNROLL
         for (unsigned j = 0; j < 4; ++j) {
           const std::size_t place = base + 8 * (g / 2) + 2 * j + g % 2;
-SPECSIM_UNROLL
+          SPECSIM_UNROLL
           for (unsigned c = 0; c < kWidth / 32; ++c) {
             Words k = {};
             if (place < all) k = load(keys + place * kWidth + 32 * c);
@@ -397,17 +398,17 @@ SPECSIM_UNROLL
         SPECSIM_UNROLL
         for (unsigned h = 0; h < 2; ++h) {
           float highest = peak[h];
-SPECSIM_UNROLL
-          for (unsigned j = 0; j < 4; ++j)
-            SPECSIM_UNROLL
-            for (unsigned i = 0; i < 2; ++i) {
-              const std::size_t place = base + 8 * t + 2 * j + i;
-              const bool visible = place < cached || (rows.ancestors != nullptr ? place < all && (seen[h] >> (place - cached) & 1U) != 0
-                                                                                : place <= last[h]);
-              float& score = s[j][2 * h + i];
-              score = visible ? score * scale : negative_infinity();
-              highest = score > highest ? score : highest;
-            }
+          SPECSIM_UNROLL
+          for (unsigned j = 0; j < 4; ++j) SPECSIM_UNROLL
+          for (unsigned i = 0; i < 2; ++i) {
+            const std::size_t place = base + 8 * t + 2 * j + i;
+            const bool visible =
+                place < cached ||
+                (rows.ancestors != nullptr ? place < all && (seen[h] >> (place - cached) & 1U) != 0 : place <= last[h]);
+            float& score = s[j][2 * h + i];
+            score = visible ? score * scale : negative_infinity();
+            highest = score > highest ? score : highest;
+          }
           SPECSIM_UNROLL
           for (unsigned mask = 1; mask < 4; mask *= 2) {
             const float other = thread.shuffle_xor(highest, mask);
@@ -417,11 +418,10 @@ SPECSIM_UNROLL
           const float shrink = exponential(peak[h] - zero);
           peak[h] = highest;
           sum[h] *= shrink;
-SPECSIM_UNROLL
-          for (unsigned d = 0; d < kWidth / 8; ++d)
-            SPECSIM_UNROLL
-            for (unsigned i = 0; i < 2; ++i) o[d][2 * h + i] *= shrink;
-SPECSIM_UNROLL
+          SPECSIM_UNROLL
+          for (unsigned d = 0; d < kWidth / 8; ++d) SPECSIM_UNROLL
+          for (unsigned i = 0; i < 2; ++i) o[d][2 * h + i] *= shrink;
+          SPECSIM_UNROLL
           for (unsigned j = 0; j < 4; ++j) {
             const float low = exponential(s[j][2 * h] - zero);
             const float high = exponential(s[j][2 * h + 1] - zero);
@@ -429,7 +429,7 @@ SPECSIM_UNROLL
             weights[j][h] = pair_of(low, high);
           }
         }
-SPECSIM_UNROLL
+        SPECSIM_UNROLL
         for (unsigned d = 0; d < kWidth / 8; ++d) {
           Words v = load(values + (8 * d + g) * cache.capacity + base);
           if (base + 32 > all) clear_beyond(v, base + 8 * t, all);
@@ -438,9 +438,8 @@ SPECSIM_UNROLL
         }
       }
       SPECSIM_UNROLL
-      for (unsigned h = 0; h < 2; ++h)
-        SPECSIM_UNROLL
-        for (unsigned mask = 1; mask < 4; mask *= 2) sum[h] += thread.shuffle_xor(sum[h], mask);
+      for (unsigned h = 0; h < 2; ++h) SPECSIM_UNROLL
+      for (unsigned mask = 1; mask < 4; mask *= 2) sum[h] += thread.shuffle_xor(sum[h], mask);
     }
 
     // Warps that took other places of the same rows are joined.
@@ -448,7 +447,7 @@ SPECSIM_UNROLL
     SPECSIM_UNROLL
     for (unsigned h = 0; h < 2; ++h) {
       float* const own = shared + (warp * kTileRows + g + 8 * h) * (kWidth + 2);
-SPECSIM_UNROLL
+      SPECSIM_UNROLL
       for (unsigned d = 0; d < kWidth / 8; ++d) {
         own[8 * d + 2 * t] = o[d][2 * h];
         own[8 * d + 2 * t + 1] = o[d][2 * h + 1];

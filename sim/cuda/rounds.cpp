@@ -53,7 +53,8 @@ Rounds::Rounds(DeviceModel& target, DeviceModel* draft, const RoundSettings& set
       device_(target.device()),
       vocab_(target.config().vocab),
       target_cache_(std::make_unique<DeviceCache>(device_, target.config(), settings.batch, settings.capacity)),
-      draft_cache_(draft != nullptr ? std::make_unique<DeviceCache>(device_, draft->config(), settings.batch, settings.capacity) : nullptr),
+      draft_cache_(draft != nullptr ? std::make_unique<DeviceCache>(device_, draft->config(), settings.batch, settings.capacity)
+                                    : nullptr),
       verify_(device_, settings.batch, drafts_of(settings) + 1, drafts_of(settings) + 1),
       first_draft_(device_, settings.batch, 2, 1),
       next_draft_(device_, settings.batch, 1, 1),
@@ -71,7 +72,8 @@ Rounds::Rounds(DeviceModel& target, DeviceModel* draft, const RoundSettings& set
       scans_(device_, rows_of(settings) * ((vocab_ + kScan - 1) / kScan)),
       accepted_(settings.batch) {
   SPECSIM_CHECK(draft != nullptr || settings.draft_length == 0, "draft length {} without a draft", settings.draft_length);
-  SPECSIM_CHECK(settings.draft_length >= 0 && drafts_of(settings) <= Accept::kMostDrafts, "draft length {}", settings.draft_length);
+  SPECSIM_CHECK(settings.draft_length >= 0 && drafts_of(settings) <= Accept::kMostDrafts, "draft length {}",
+                settings.draft_length);
   sequences_ = {.text = text_.data(),
                 .text_stride = stride_,
                 .lengths = device_lengths_.data(),
@@ -81,8 +83,8 @@ Rounds::Rounds(DeviceModel& target, DeviceModel* draft, const RoundSettings& set
 }
 
 void Rounds::start(const std::vector<std::vector<Token>>& prompts, std::span<const std::uint64_t> ids) {
-  SPECSIM_CHECK(prompts.size() == settings_.batch && ids.size() == settings_.batch, "{} prompts for a batch of {}", prompts.size(),
-                settings_.batch);
+  SPECSIM_CHECK(prompts.size() == settings_.batch && ids.size() == settings_.batch, "{} prompts for a batch of {}",
+                prompts.size(), settings_.batch);
   std::vector<std::uint32_t> text(settings_.batch * stride_, 0);
   std::vector<std::uint32_t> cached;
   lengths_.clear();
@@ -99,9 +101,8 @@ void Rounds::start(const std::vector<std::vector<Token>>& prompts, std::span<con
       cache.rewind(s, 0);
       constexpr std::size_t kStretch = 64;
       for (std::size_t at = 0; at + 1 < prompt.size(); at += kStretch) {
-        const llm::Extension extension{.sequence = s,
-                                       .tokens = std::span(prompt).subspan(at, std::min(kStretch, prompt.size() - 1 - at)),
-                                       .logit_rows = 0};
+        const llm::Extension extension{
+            .sequence = s, .tokens = std::span(prompt).subspan(at, std::min(kStretch, prompt.size() - 1 - at)), .logit_rows = 0};
         model->forward({&extension, 1}, cache, {});
       }
       cache.pretend(s, 0);  // from here on the device counts
@@ -206,7 +207,8 @@ std::vector<std::vector<Token>> Rounds::texts() const {
 std::size_t round_bytes(const llm::ModelConfig& target, const llm::ModelConfig* draft, const RoundSettings& settings) {
   std::size_t bytes = cache_bytes(target, settings.batch, settings.capacity);
   if (draft != nullptr) bytes += cache_bytes(*draft, settings.batch, settings.capacity);
-  return bytes + target.vocab * (rows_of(settings) * (sizeof(float) + sizeof(double)) + settings.batch * drafts_of(settings) * sizeof(double));
+  return bytes + target.vocab * (rows_of(settings) * (sizeof(float) + sizeof(double)) +
+                                 settings.batch * drafts_of(settings) * sizeof(double));
 }
 
 }  // namespace specsim::cuda

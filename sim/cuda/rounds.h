@@ -1,6 +1,6 @@
-// Speculative decoding on a device, round by round: drafts, verification and acceptance are one recorded graph that reads its lengths
-// from the device, so that a round needs no answer of the host's; what comes back is how many tokens each sequence accepted. Tokens are
-// drawn and judged with the uniforms of llm::Decoder at the same addresses.
+// Speculative decoding on a device, round by round: drafts, verification and acceptance are one recorded graph that reads its
+// lengths from the device, so that a round needs no answer of the host's; what comes back is how many tokens each sequence
+// accepted. Tokens are drawn and judged with the uniforms of llm::Decoder at the same addresses.
 #pragma once
 
 #include "sim/cuda/device_model.h"

@@ -35,8 +35,8 @@ Bandwidth measure_bandwidth(Device& device, std::size_t bytes, int repetitions) 
   const Buffer<std::byte> a(device, result.bytes);
   const Buffer<std::byte> b(device, result.bytes);
   const Buffer<std::uint32_t> out(device, 1);
-  device.launch(
-      FillRandom{.out = reinterpret_cast<Bf16*>(a.data()), .count = result.bytes / sizeof(Bf16), .deviation = 1.0F, .key = 1, .index = 0});
+  device.launch(FillRandom{
+      .out = reinterpret_cast<Bf16*>(a.data()), .count = result.bytes / sizeof(Bf16), .deviation = 1.0F, .key = 1, .index = 0});
   const auto multiprocessors = static_cast<unsigned>(std::max(device.info().multiprocessors, 1));
   for (const unsigned blocks : {2U, 4U, 8U, 16U, 32U}) {
     const ReadAll read{.memory = reinterpret_cast<const Words*>(a.data()),
@@ -74,7 +74,9 @@ std::unique_ptr<Graph> PassTimer::record(std::size_t tokens, std::size_t logit_r
   const PassRows& pass = *rows_.back();
   const std::size_t size = pass.logits * model_.config().vocab;
   if (logits_.size() < size) logits_ = Buffer<float>(device, size);
-  const auto ask = [&] { model_.enqueue(pass, cache_, {text_.data(), stride_, lengths_.data(), 0}, context + tokens, logits_.data()); };
+  const auto ask = [&] {
+    model_.enqueue(pass, cache_, {text_.data(), stride_, lengths_.data(), 0}, context + tokens, logits_.data());
+  };
   ask();  // libraries make their choices outside of a recording
   device.finish();
   return device.record(ask);

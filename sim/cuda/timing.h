@@ -27,7 +27,7 @@ class PassTimer {
   PassTimer(DeviceModel& model, std::size_t batch, std::size_t capacity);
   struct Result {
     llm::Spread seconds;
-    std::size_t bytes = 0;         // weights, keys and values that the pass reads
+    std::size_t bytes = 0;          // weights, keys and values that the pass reads
     std::uint64_t logits_hash = 0;  // of the last row
   };
   Result time(std::size_t tokens, std::size_t logit_rows, std::size_t context, int repetitions, int at_once);

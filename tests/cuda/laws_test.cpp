@@ -44,7 +44,8 @@ Laws laws_of(Device& device, const std::vector<float>& logits, unsigned vocab, c
                          .top_p = sampling.top_p,
                          .slice_sums = sums.data(),
                          .count = rows});
-  device.launch(NormaliseLaw{.laws = laws.data(), .vocab = vocab, .slice_sums = sums.data(), .scan_sums = scans.data(), .count = rows});
+  device.launch(
+      NormaliseLaw{.laws = laws.data(), .vocab = vocab, .slice_sums = sums.data(), .scan_sums = scans.data(), .count = rows});
   return {laws.download(), scans.download()};
 }
 
@@ -62,7 +63,8 @@ struct OnDevice {
   Buffer<std::uint32_t> rounds;
   Buffer<std::uint64_t> ids;
   Sequences sequences;
-  OnDevice(Device& device, const State& s) : text(device, s.text), lengths(device, s.lengths), rounds(device, s.rounds), ids(device, s.ids) {
+  OnDevice(Device& device, const State& s)
+      : text(device, s.text), lengths(device, s.lengths), rounds(device, s.rounds), ids(device, s.ids) {
     sequences = {text.data(), s.text.size() / s.lengths.size(), lengths.data(), rounds.data(), ids.data(), s.key};
   }
 };
@@ -111,7 +113,8 @@ class ChainBlock final : public verify::Block {
       if (i > 0) {
         nodes_[at].token = drafts[at - 1];
         nodes_[at].u = rng::to_unit(
-            words(state.key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i - 1), state.rounds[0], state.ids[0]).second);
+            words(state.key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i - 1), state.rounds[0], state.ids[0])
+                .second);
       }
     }
     for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i].laws = &tables_[i];
@@ -174,7 +177,9 @@ Outcome on_cpu(const std::vector<std::vector<double>>& target, const std::vector
                const std::vector<std::uint32_t>& drafts, const State& state, Acceptance rule) {
   const std::uint64_t id = state.ids[0];
   const std::uint32_t round = state.rounds[0];
-  const auto final_word = [&](std::uint32_t position) { return words(state.key, rng::Purpose::final_token, position, round, id).first; };
+  const auto final_word = [&](std::uint32_t position) {
+    return words(state.key, rng::Purpose::final_token, position, round, id).first;
+  };
   std::vector<double> weights(target[0].size());
   if (rule == Acceptance::block) {
     ChainBlock block(target, drafted, drafts, state);
@@ -208,9 +213,15 @@ TEST_CASE("cuda: laws with temperature, top-k and top-p are the CPU's") {
     std::vector<float> logits = numbers(3 * std::size_t{vocab}, 21);
     for (float& x : logits) x *= 8.0F;
     for (std::size_t x = 0; x < vocab; ++x) logits[2 * vocab + x] = std::round(logits[2 * vocab + x]);  // many are equal
-    for (const math::Sampling& sampling :
-         {math::Sampling{}, {.temperature = 0.6}, {.temperature = 0.0}, {.top_k = 7}, {.top_k = 1}, {.top_p = 0.9},
-          {.temperature = 0.8, .top_k = 20, .top_p = 0.7}, {.top_k = static_cast<int>(vocab)}, {.top_p = 1e-6}}) {
+    for (const math::Sampling& sampling : {math::Sampling{},
+                                           {.temperature = 0.6},
+                                           {.temperature = 0.0},
+                                           {.top_k = 7},
+                                           {.top_k = 1},
+                                           {.top_p = 0.9},
+                                           {.temperature = 0.8, .top_k = 20, .top_p = 0.7},
+                                           {.top_k = static_cast<int>(vocab)},
+                                           {.top_p = 1e-6}}) {
       CAPTURE(vocab, sampling.temperature, sampling.top_k, sampling.top_p);
       const auto device = test_device();
       const Laws out = laws_of(*device, logits, vocab, sampling);
@@ -292,12 +303,11 @@ TEST_CASE("cuda: token, greedy and block acceptance are the CPU's verifiers, out
         if (rule == Acceptance::greedy) math::point_mass(target.back(), math::argmax(target.back()));
         if (i == draft_length) break;
         drafted.push_back(random_law(vocab, trial % 2 == 0 ? 1000 * trial + 2 * i : 1000 * trial + 2 * i + 1, 1.5F));
-        const Token drawn =
-            rule == Acceptance::greedy && trial % 4 != 0
-                ? math::argmax(target.back())
-                : cpu_pick(drafted.back(), words(state.key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i),
-                                                 state.rounds[0], state.ids[0])
-                                               .first);
+        const Token drawn = rule == Acceptance::greedy && trial % 4 != 0
+                                ? math::argmax(target.back())
+                                : cpu_pick(drafted.back(), words(state.key, rng::Purpose::draft_accept,
+                                                                 static_cast<std::uint32_t>(i), state.rounds[0], state.ids[0])
+                                                               .first);
         drafts.push_back(drawn);
         state.text[4 + i] = drawn;
       }

@@ -1,4 +1,5 @@
-// The kernels of a layer against double precision, on the host's twin of a device: odd shapes, poisoned outputs, both orders of threads.
+// The kernels of a layer against double precision, on the host's twin of a device: odd shapes, poisoned outputs, both orders of
+// threads.
 #include "tests/cuda/random_numbers.h"
 #include "tests/cuda/twins.h"
 
@@ -214,8 +215,9 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
   const Buffer<float> peak_sum(device, std::size_t{rows} * pass.heads * chunks * 2);
   const std::size_t stride = pass.heads * pass.head_dim;
   const Buffer<Bf16> out(device, rows * stride);
-  const Rows where{d_sequence.data(), d_slot.data(), d_depth.data(), pass.tree ? d_ancestors.data() : nullptr, d_lengths.data(),
-                   -static_cast<int>(kShift)};
+  const Rows where{d_sequence.data(), d_slot.data(),
+                   d_depth.data(),    pass.tree ? d_ancestors.data() : nullptr,
+                   d_lengths.data(),  -static_cast<int>(kShift)};
   const LayerCache cache{d_keys.data(), d_values.data(), kWidth, capacity};
 
   Rotate rotate;

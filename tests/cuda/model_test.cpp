@@ -14,10 +14,11 @@ namespace {
 constexpr double kClose = 2e-2;  // bf16 activations and cache against floats, relative to all logits
 
 struct OnTwin {
-  explicit OnTwin(const std::shared_ptr<const llm::Weights>& weights, Order order = Order::ascending) : device(test_device(order)) {
+  explicit OnTwin(const std::shared_ptr<const llm::Weights>& weights, Order order = Order::ascending)
+      : device(test_device(order)) {
     const cuda::Limits limits{.rows = 64, .logit_rows = 64, .context = weights->config.context};
-    model = std::make_unique<cuda::DeviceModel>(*device, std::make_shared<cuda::DeviceWeights>(cuda::real_weights(*device, *weights)),
-                                                limits);
+    model = std::make_unique<cuda::DeviceModel>(
+        *device, std::make_shared<cuda::DeviceWeights>(cuda::real_weights(*device, *weights)), limits);
   }
   std::unique_ptr<cuda::Device> device;
   std::unique_ptr<cuda::DeviceModel> model;
@@ -45,7 +46,8 @@ TEST_CASE("cuda: logits are the CPU's, for models with biases, scaled positions 
     const std::vector<int> parents = {-1, 0, 0, 1, 2, 3};
     const std::vector<Token> tree = {3, 1, 4, 1, 5, 9};
     CHECK(distance(all_logits(*gpu.model, *gpu_cache, tree, parents), all_logits(*cpu, *cpu_cache, tree, parents)) < kClose);
-    for (llm::Cache* const cache : {cpu_cache.get(), gpu_cache.get()}) cache->keep_path(0, 37, std::vector<std::uint32_t>{0, 2, 4});
+    for (llm::Cache* const cache : {cpu_cache.get(), gpu_cache.get()})
+      cache->keep_path(0, 37, std::vector<std::uint32_t>{0, 2, 4});
     const std::vector<Token> more = {7, 8};
     const std::vector<float> after = all_logits(*gpu.model, *gpu_cache, more);
     CHECK(distance(after, all_logits(*cpu, *cpu_cache, more)) < kClose);
@@ -74,7 +76,8 @@ TEST_CASE("cuda: a row's logits are the same to the last bit in one pass, token 
   single->rewind(1, 0);
   const std::vector<llm::Extension> batch = {{0, other, other.size()}, {1, tokens, tokens.size()}};
   gpu.model->forward(batch, *single, both);
-  CHECK(std::equal(together.begin(), together.end(), both.begin() + static_cast<std::ptrdiff_t>(other.size() * weights->config.vocab)));
+  CHECK(std::equal(together.begin(), together.end(),
+                   both.begin() + static_cast<std::ptrdiff_t>(other.size() * weights->config.vocab)));
   const OnTwin backwards(weights, Order::descending);
   const auto cache = backwards.model->make_cache(1, 64);
   CHECK(all_logits(*backwards.model, *cache, tokens) == together);

@@ -25,7 +25,8 @@ struct Pair {
       weights.layers.resize(layers);
       weights.config.layers = layers;
     }
-    return std::make_unique<cuda::DeviceModel>(*device, std::make_shared<cuda::DeviceWeights>(cuda::real_weights(*device, weights)),
+    return std::make_unique<cuda::DeviceModel>(*device,
+                                               std::make_shared<cuda::DeviceWeights>(cuda::real_weights(*device, weights)),
                                                cuda::Limits{.rows = 64, .logit_rows = 64, .context = 256});
   }
 };
@@ -35,7 +36,8 @@ const std::vector<std::vector<Token>> kPrompts = {{1, 300, 17, 42}, {1, 25, 1999
 std::vector<std::vector<Token>> run(const Pair& pair, const cuda::RoundSettings& settings, std::size_t rounds) {
   cuda::Rounds decoding(*pair.target, settings.draft_length > 0 ? pair.draft.get() : nullptr, settings, rng::make_key(5, 6));
   const std::vector<std::uint64_t> ids = {7, 8};
-  decoding.start({kPrompts.begin(), kPrompts.begin() + static_cast<std::ptrdiff_t>(settings.batch)}, std::span(ids).first(settings.batch));
+  decoding.start({kPrompts.begin(), kPrompts.begin() + static_cast<std::ptrdiff_t>(settings.batch)},
+                 std::span(ids).first(settings.batch));
   for (std::size_t i = 0; i < rounds; ++i) decoding.round();
   return decoding.texts();
 }

@@ -52,8 +52,8 @@ class Block final : public cuda::HostBlock {
         if (fibers_[i].done) ++done;
       }
       moved = release() || moved;
-      SPECSIM_CHECK(moved || done == threads_, "{} of {} threads wait for others that have ended, or wait elsewhere", threads_ - done,
-                    threads_);
+      SPECSIM_CHECK(moved || done == threads_, "{} of {} threads wait for others that have ended, or wait elsewhere",
+                    threads_ - done, threads_);
     }
   }
 
@@ -219,7 +219,7 @@ class Twin final : public cuda::Device {
   explicit Twin(Order order) : order_(order), block_(order) { info_.name = "host"; }
 
   [[nodiscard]] const cuda::DeviceInfo& info() const override { return info_; }
-  [[nodiscard]] std::size_t free_memory() const override { return std::size_t{96} << 20; }
+  [[nodiscard]] std::size_t free_memory() const override { return std::size_t{32} << 20; }
   void* allocate(std::size_t bytes) override {
     void* const memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
     std::memset(memory, kPoison, (bytes + 255) / 256 * 256);
@@ -273,8 +273,8 @@ class Twin final : public cuda::Device {
   template <class K>
   void run(const K& kernel) {
     const cuda::Grid grid = kernel.grid();
-    SPECSIM_CHECK(grid.threads <= K::kThreads && grid.shared_bytes <= 48 * 1024 && grid.y <= 65535 && grid.z <= 65535 && grid.x > 0 &&
-                      grid.y > 0 && grid.z > 0,
+    SPECSIM_CHECK(grid.threads <= K::kThreads && grid.shared_bytes <= 48 * 1024 && grid.y <= 65535 && grid.z <= 65535 &&
+                      grid.x > 0 && grid.y > 0 && grid.z > 0,
                   "{} x {} x {} blocks of {} threads, {} bytes", grid.x, grid.y, grid.z, grid.threads, grid.shared_bytes);
     for (unsigned z = 0; z < grid.z; ++z)
       for (unsigned y = 0; y < grid.y; ++y)

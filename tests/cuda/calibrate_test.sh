@@ -1,0 +1,67 @@
+#!/bin/bash
+# calibrate --device cuda from end to end, on the host's twin of a GPU: every table is there and whole, and bad luck is said plainly.
+set -uo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+fail() { echo "calibrate_test: $1" >&2; failed=1; }
+
+cat >"$folder/tiny.yaml" <<'Y'
+name: tiny
+source: "a test"
+layers: 2
+hidden: 64
+heads: 4
+kv_heads: 2
+head_dim: 16
+ffn: 96
+gated: true
+vocab: 600
+tied_embeddings: false
+Y
+models=tests/data/models
+calibrate() { "$SPECSIM_TWIN" calibrate --device cuda --quick --repetitions 2 --batches 1 --draft-lengths 2 "$@"; }
+# whole FILE: at least two lines, all with as many fields as the first
+whole() { awk -F, 'NR == 1 {n = NF} NF != n {exit 1} END {if (NR < 2) exit 1}' "$1" || fail "$1 is not whole"; }
+
+calibrate --target "$folder/tiny.yaml" --draft "$folder/tiny.yaml" --contexts 4,40 --out "$folder/shapes" >"$folder/log" 2>&1 ||
+  fail "shapes: $(tail -n 3 "$folder/log")"
+for file in bandwidth passes cost_table terms streams rounds; do whole "$folder/shapes/$file.csv"; done
+grep -q 'weights: random' "$folder/shapes/manifest.yaml" || fail "the manifest does not say that weights are random"
+cut -d, -f13 "$folder/shapes/passes.csv" | grep -qE '^[0-9a-f]{16}$' || fail "passes without a hash of logits"
+
+head -n 2 tests/data/prompts/calibration.jsonl >"$folder/fitted.jsonl"
+head -n 2 tests/data/prompts/held_out.jsonl >"$folder/held_out.jsonl"
+small=$models/novels-0.2m-distilled
+calibrate --target $small --draft $small --enlarge 128x256x3 --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" \
+  --temperatures 1 --tokens 5 --out "$folder/enlarged" >"$folder/log" 2>&1 || fail "enlarged: $(tail -n 3 "$folder/log")"
+whole "$folder/enlarged/validation.csv"
+grep -q '^enlarged,1,1,2,' "$folder/enlarged/validation.csv" || fail "no enlarged run of draft length 2"
+# The enlarged target is the draft's function: nothing is rejected.
+awk -F, '$4 == 2 && $10 != 3 {exit 1}' "$folder/enlarged/validation.csv" || fail "an enlarged model rejects its own drafts"
+
+# refuses PART COMMAND...: status 2, and a message with PART in it
+refuses() {
+  local part=$1 status=0
+  shift
+  "$@" >"$folder/log" 2>&1 || status=$?
+  if ((status != 2)) || ! grep -q -- "$part" "$folder/log"; then fail "status $status of: $* said: $(tail -n 2 "$folder/log")"; fi
+}
+refuses 'GiB are needed (target.s weights 14.96' calibrate --target llama-3.1-8b --draft llama-3.2-1b --out "$folder/large"
+refuses 'allowed: HIDDENxFFNxLAYERS, at least 64x192x2, hidden a multiple of 32' calibrate --target $small --draft $small \
+  --enlarge 100x256x3 --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/odd"
+refuses 'one vocabulary for both' calibrate --target $small --draft $models/tiny-qwen --out "$folder/vocab"
+cp -r $small "$folder/broken"
+truncate -s 1000 "$folder/broken/model.safetensors"
+refuses "$folder/broken/model.safetensors" calibrate --target "$folder/broken" --draft $small --out "$folder/torn"
+if ! nvidia-smi >/dev/null 2>&1; then
+  refuses 'GPU 0: ' "$SPECSIM" calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --out "$folder/none"
+  refuses 'GPU 0: ' scripts/gpu_calibrate "$folder/none"
+fi
+
+# A run that is killed leaves tables that are whole.
+timeout -s KILL 2.5 "$SPECSIM_TWIN" calibrate --device cuda --quick --repetitions 2 --batches 1 --draft-lengths 2 \
+  --target "$folder/tiny.yaml" --draft "$folder/tiny.yaml" --contexts 4,40,300,500 --out "$folder/killed" >/dev/null 2>&1
+[[ -e $folder/killed/bandwidth.csv ]] || fail "a killed run left nothing"
+for file in "$folder"/killed/*.csv; do whole "$file"; done
+exit $failed
