@@ -318,7 +318,7 @@ class Calibration {
     // The host: a plain round as the host sees it less what the device takes, and the same launches without a graph.
     for (const std::size_t batch : options_.batches) {
       for (const bool graphs : {true, false}) {
-        cuda::Rounds rounds(*target_.model, nullptr, {.draft_length = 0, .batch = batch, .capacity = capacity_, .graphs = graphs},
+        cuda::Rounds rounds(*target_.model, nullptr, {.draft_length = 0, .batch = batch, .capacity = kMargin, .graphs = graphs},
                             rng::make_key(options_.seed, 1));
         std::vector<double> outside;
         std::vector<double> inside;

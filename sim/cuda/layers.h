@@ -129,12 +129,11 @@ struct Product {
       SPECSIM_UNROLL
       for (unsigned p = 0; p < kPieces; ++p) {
         const unsigned from = column + 32 * p;
-        if (from >= columns) break;
         SPECSIM_UNROLL
         for (unsigned tile = 0; tile < kTiles; ++tile) {
           const unsigned row = 8 * tile + g;
           Words y = {};
-          if (row < rows) y = load(x + row * x_stride + from + 8 * t);
+          if (row < rows && from < columns) y = load(x + row * x_stride + from + 8 * t);
           thread.multiply(sums[tile], a[p].word[0], b[p].word[0], a[p].word[1], b[p].word[1], y.word[0], y.word[1]);
           thread.multiply(sums[tile], a[p].word[2], b[p].word[2], a[p].word[3], b[p].word[3], y.word[2], y.word[3]);
         }

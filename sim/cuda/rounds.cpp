@@ -120,6 +120,10 @@ void Rounds::pretend(std::size_t length) {
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::uint32_t>((i * 7919 + 13) % vocab_);
   std::vector<std::uint64_t> ids(settings_.batch);
   for (std::size_t s = 0; s < ids.size(); ++s) ids[s] = s;
+  if (lengths_.empty()) {  // the first time: times of zeros would be others
+    target_cache_->fill_random(1);
+    if (draft_ != nullptr) draft_cache_->fill_random(2);
+  }
   lengths_.assign(settings_.batch, length);
   text_.upload(text);
   device_lengths_.upload(std::vector<std::uint32_t>(settings_.batch, static_cast<std::uint32_t>(length - 1)));

@@ -47,7 +47,7 @@ class Rounds {
 
   // Prompts of at least two tokens; reads them up to their last.
   void start(const std::vector<std::vector<Token>>& prompts, std::span<const std::uint64_t> ids);
-  // Texts of this many random tokens, with whatever the caches hold, for timing alone.
+  // Texts of this many tokens and caches of random numbers, for timing alone.
   void pretend(std::size_t length);
   [[nodiscard]] bool fits() const;
   // One round of every sequence.
