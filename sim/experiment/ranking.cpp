@@ -71,7 +71,7 @@ std::string method_text(const Cell& cell) {
   std::string text;
   for (const char* section : {"drafter", "policy", "verifier"}) {
     const config::Value* part = config::find_path(cell.config, std::string("decode.") + section);
-    if (part != nullptr) text += (text.empty() ? "" : ", ") + part_text(*part);
+    if (part != nullptr) text += (text.empty() ? "" : " | ") + part_text(*part);
   }
   return text;
 }

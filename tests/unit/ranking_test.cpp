@@ -51,7 +51,7 @@ TEST_CASE("methods are ranked workload by workload, fastest first, on any number
     CHECK(ranking.contenders[0].behind == 0.0);
     CHECK(ranking.contenders[0].behind_error < 1e-12);
   }
-  CHECK(experiment::method_text(*rankings[0].contenders[0].row.cell) == "chain draft_length 5, block");
+  CHECK(experiment::method_text(*rankings[0].contenders[0].row.cell) == "chain draft_length 5 | block");
   CHECK(experiment::ranking_csv(rankings) == experiment::ranking_csv(ranked({&all}, 3)));
 }
 
