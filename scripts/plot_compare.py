@@ -36,7 +36,7 @@ def draw_ranking(rows, out):
     axes.invert_yaxis()
     axes.margins(y=0.03)
     axes.set(xlabel="speedup over plain decoding; the fastest is ringed")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncol=4)
     save(figure, out / "compare.png")
 
 
@@ -75,7 +75,7 @@ def draw_trees(rows, out):
         panel.set(xticks=[], yticks=range(max(int(row["depth"]) for row in own) + 1), ylabel="depth", title=f"{own[0]['method']}\n{'; '.join(where)}")
         panel.title.set_fontsize(8)
         panel.grid(visible=False)
-    figure.suptitle("colours: first, second, ... child", fontsize=8, y=0.005, va="bottom")
+    panels[-1, 0].set_xlabel("colours: first, second, ... child", fontsize=8)
     save(figure, out / "tree.png")
 
 
