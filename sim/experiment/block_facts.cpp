@@ -171,7 +171,9 @@ std::string BlockFacts::why_not_enumerated() const {
   double steps = paths * vocab * (drafter_->nodes + 1) * (hidden ? length + 2 : contexts);
   if (rule == "typical" && drafter_->siblings == draft::Siblings::without_replacement)
     for (const Level& level : levels_) steps = std::max(steps, paths * std::pow(vocab, level.children) * tree_.size());
-  if (rule == "typical" || cell_->drafter->tree() == nullptr || rule == "tree_point_mass" || rule == "greedy_tree")
+  const bool own_guesses = !drafter_->from_root || contexts == 1 || shape_->kind == Kind::requests;  // seen from where they stand
+  if ((rule == "typical" && own_guesses) || cell_->drafter->tree() == nullptr || rule == "tree_point_mass" ||
+      rule == "greedy_tree")
     return steps <= kMostSteps ? ""
                                : fmt::format("vocabulary {}, {} nodes, {} contexts: too many", vocab, drafter_->nodes, contexts);
   return fmt::format("verifier {} with guesses of another context is not worked out", rule);
@@ -363,7 +365,7 @@ theory::RoundKernel BlockFacts::tree_kernel(const theory::Automaton& own) const 
 theory::RoundKernel BlockFacts::enumerated(int draft_length, int context, double& error) const {
   if (is_block()) return block_kernel(draft_length, context, error);
   const theory::Automaton laws = automaton(context);
-  if (!drafter_->from_root) return tree_kernel(laws);
+  if (!drafter_->from_root || cell_->verifier == "typical") return tree_kernel(laws);
   return theory::chosen_kernel(laws, context < 0 ? transition() : theory::StateMatrix(), draft_length,
                                [&](int state) { return theory::guessed_tree(tree_, laws, state); });
 }
