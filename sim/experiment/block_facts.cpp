@@ -171,7 +171,8 @@ std::string BlockFacts::why_not_enumerated() const {
   double steps = paths * vocab * (drafter_->nodes + 1) * (hidden ? length + 2 : contexts);
   if (rule == "typical" && drafter_->siblings == draft::Siblings::without_replacement)
     for (const Level& level : levels_) steps = std::max(steps, paths * std::pow(vocab, level.children) * tree_.size());
-  const bool own_guesses = !drafter_->from_root || contexts == 1 || shape_->kind == Kind::requests;  // seen from where they stand
+  if (rule == "typical" && drafter_->from_root && hidden) steps = std::pow(contexts, length + 1) * drafter_->nodes;
+  const bool own_guesses = !drafter_->from_root || hidden || contexts == 1 || shape_->kind == Kind::requests;
   if ((rule == "typical" && own_guesses) || cell_->drafter->tree() == nullptr || rule == "tree_point_mass" ||
       rule == "greedy_tree")
     return steps <= kMostSteps ? ""
@@ -365,6 +366,9 @@ theory::RoundKernel BlockFacts::tree_kernel(const theory::Automaton& own) const 
 theory::RoundKernel BlockFacts::enumerated(int draft_length, int context, double& error) const {
   if (is_block()) return block_kernel(draft_length, context, error);
   const theory::Automaton laws = automaton(context);
+  if (cell_->verifier == "typical" && drafter_->from_root && context < 0 && !transition().empty())
+    return theory::typical_guess_kernel(laws, transition(), tree_, cell_->verifier_arguments.number("epsilon"),
+                                        cell_->verifier_arguments.number("delta"));
   if (!drafter_->from_root || cell_->verifier == "typical") return tree_kernel(laws);
   return theory::chosen_kernel(laws, context < 0 ? transition() : theory::StateMatrix(), draft_length,
                                [&](int state) { return theory::guessed_tree(tree_, laws, state); });

@@ -11,6 +11,7 @@
 #include "sim/base/check.h"
 #include "sim/math/series.h"
 #include "sim/theory/bounds.h"
+#include "sim/theory/chosen_trees.h"
 
 namespace specsim::theory {
 namespace {
@@ -251,6 +252,38 @@ RoundKernel typical_kernel(const Automaton& laws, const Tree& tree, TreeSampling
     const Heights& heights = typical.below(0, s);
     for (int h = 0; h <= tree.depth(); ++h)
       for (int next = 0; next < laws.states; ++next) kernel.at(h, s, next) = heights[index_of(h)][index_of(next)];
+  }
+  return kernel;
+}
+
+RoundKernel typical_guess_kernel(const Automaton& laws, const StateMatrix& transition, const Tree& tree, double epsilon,
+                                 double delta) {
+  RoundKernel kernel(laws.states, tree.depth());
+  std::vector<Law> accepts;
+  for (const Law& target : laws.target) accepts.push_back(typical_acceptance(target, epsilon, delta));
+  for (int start = 0; start < laws.states; ++start) {
+    const ChosenTree guessed = guessed_tree(tree, laws, start);
+    const std::function<void(int, int, const std::vector<bool>&, double)> go =
+        [&](int depth, int state, const std::vector<bool>& held, double probability) {
+          std::vector<bool> deeper(held.size(), false);  // nodes one further down that are accepted
+          bool any = false;
+          for (std::size_t node = 1; node < held.size(); ++node) {
+            deeper[node] = held[index_of(tree.parent[node])] && accepts[index_of(state)][index_of(guessed.tokens[node])] > 0.0;
+            any = any || deeper[node];
+          }
+          for (int next = 0; next < laws.states; ++next) {
+            const double chance = probability * transition[index_of(state * laws.states + next)];
+            if (chance == 0.0) continue;
+            if (any) {
+              go(depth + 1, next, deeper, chance);
+            } else {
+              kernel.at(depth, start, next) += chance;
+            }
+          }
+        };
+    std::vector<bool> root(index_of(tree.size()), false);
+    root[0] = true;
+    go(0, start, root, 1.0);
   }
   return kernel;
 }

@@ -47,4 +47,9 @@ namespace specsim::theory {
 [[nodiscard]] RoundKernel typical_kernel(const Automaton& laws, const Tree& tree, TreeSampling sampling, double epsilon,
                                          double delta);
 
+// The same of a tree whose tokens are guessed from the state at the round's start (guessed_tree in chosen_trees.h), where the
+// states move by `transition`, whatever the tokens are. Walks every path of states.
+[[nodiscard]] RoundKernel typical_guess_kernel(const Automaton& laws, const StateMatrix& transition, const Tree& tree,
+                                               double epsilon, double delta);
+
 }  // namespace specsim::theory

@@ -7,6 +7,7 @@
 #include "sim/base/check.h"
 #include "sim/theory/bounds.h"
 #include "sim/theory/lossy.h"
+#include "sim/theory/trees.h"
 #include "tests/support/random_automata.h"
 
 using namespace specsim;
@@ -92,4 +93,21 @@ TEST_CASE("lossy rules refuse parameters out of range", "[theory][lossy]") {
   CHECK_THROWS_AS(top_k_acceptance(even, 0), InvariantBroken);
   CHECK_THROWS_AS(judge_accepting(Law{2.0, 0.0}, even, even), InvariantBroken);
   CHECK_THROWS_AS(judge_accepting(Law{1.0}, even, even), InvariantBroken);
+}
+
+TEST_CASE("the longest of independent n-grams is Lookahead's formula", "[theory][lossy]") {
+  // One token is right; a chain's tokens are right with alpha each, and with this bar typical acceptance takes right ones alone.
+  const double alpha = 0.6;
+  Automaton automaton;
+  automaton.vocab = 2;
+  automaton.states = 1;
+  automaton.next = {0, 0};
+  automaton.target = {{1.0, 0.0}};
+  automaton.draft = {{{alpha, 1.0 - alpha}}};
+  for (const int candidates : {1, 3, 15}) {
+    const RoundLaw law =
+        typical_kernel(automaton, uniform_tree({candidates, 1, 1}), TreeSampling::with_replacement, 0.5, 1.0).law(0);
+    const RoundLaw formula = lookahead_law(alpha, 3, candidates);
+    for (int i = 1; i <= 3; ++i) CHECK(std::abs(law.tail(i) - formula.tail(i)) < 1e-14);
+  }
 }
