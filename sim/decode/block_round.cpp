@@ -34,22 +34,39 @@ BlockRound::BlockRound(const BlockTables& tables, const families::ContextProcess
                        const draft::BlockDrafter& drafter, const draft::LengthPolicy* policy)
     : tables_(&tables),
       process_(&process),
+      one_context_(process.shape().contexts == 1),
       moves_(process.moves()),
+      chooses_(drafter.tree() == nullptr),
       key_(key),
       drafter_(&drafter),
       policy_(policy != nullptr && policy->looks() ? policy : nullptr),
       shape_(&drafter.shape()),
-      tree_(drafter.tree() != nullptr ? drafter.tree() : &chosen_.tree),
-      states_(static_cast<std::size_t>(shape_->nodes) + 1) {}
+      places_(static_cast<std::size_t>(shape_->nodes) + 1) {
+  tree_ = chooses_ ? &chosen_.tree : drafter.tree();
+  siblings_ = shape_->siblings;
+  may_stop_ = policy_ != nullptr;
+  nodes_.resize(places_.size());
+}
 
-void BlockRound::begin(const Start& start, ChoiceSource& choices) {
-  start_ = start;
+const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, GroupWords& words) {
+  words_ = &words;
+  choices_ = nullptr;
+  return play(rule, start);
+}
+
+const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, ChoiceSource& choices) {
+  words_ = nullptr;
   choices_ = &choices;
+  return play(rule, start);
+}
+
+const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start) {
+  start_ = start;
+  longest_ = start.longest;
   ++round_;
-  State& root = state(0);
-  root.has_context = true;
-  root.context = start.context;
-  if (drafter_->tree() == nullptr) {
+  // A tree that stays in one context has the same laws in every round.
+  if (!one_context_ || chooses_ || round_ == 1) placement_ = round_;
+  if (chooses_) {
     chosen_.tree.nodes.assign(1, {});
     chosen_.tokens.clear();
     chosen_contexts_.assign(1, start.context);
@@ -58,21 +75,19 @@ void BlockRound::begin(const Start& start, ChoiceSource& choices) {
     SPECSIM_CHECK(tree_->drafted() <= shape_->nodes && tree_->height() <= shape_->draft_length, "{} nodes, {} deep",
                   tree_->drafted(), tree_->height());
   }
-}
 
-const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, ChoiceSource& choices) {
-  begin(start, choices);
   const verify::Verdict verdict = rule.verify(*this);
   const auto accepted = static_cast<std::size_t>(at(verdict.node).depth);
-  outcome_.emitted.assign(accepted + 1, verdict.final_token);
-  outcome_.contexts.resize(accepted + 2);
-  for (int node = verdict.node; node > 0; node = at(node).parent) {
-    const auto depth = static_cast<std::size_t>(at(node).depth);
-    outcome_.emitted[depth - 1] = token(node);
-    outcome_.contexts[depth] = context(node);
+  outcome_.emitted.resize(accepted + 1);
+  outcome_.emitted[accepted] = verdict.final_token;
+  for (int node = verdict.node; node > 0; node = at(node).parent)
+    outcome_.emitted[static_cast<std::size_t>(at(node).depth) - 1] = token(node);
+  if (!one_context_) {
+    outcome_.contexts.resize(accepted + 1);
+    for (int node = verdict.node; node >= 0; node = at(node).parent)
+      outcome_.contexts[static_cast<std::size_t>(at(node).depth)] = context(node);
   }
-  outcome_.contexts[0] = start.context;
-  outcome_.contexts[accepted + 1] = context_after(verdict.node, verdict.final_token);
+  outcome_.next_context = context_after(verdict.node, verdict.final_token);
   outcome_.whole = children(verdict.node) == 0;
   return outcome_;
 }
@@ -88,18 +103,12 @@ int BlockRound::drafted() {
   return static_cast<int>(std::find_if(tree_->nodes.begin(), tree_->nodes.end(), too_deep) - tree_->nodes.begin()) - 1;
 }
 
-BlockRound::State& BlockRound::state(int node) {
-  State& own = states_[static_cast<std::size_t>(node)];
-  if (own.round != round_) own = {round_, false, false, 0, 0, 1.0};
-  return own;
-}
-
 std::uint32_t BlockRound::context(int node) {
-  if (!moves_) return start_.context;
-  State& own = state(node);
-  if (!own.has_context) {
+  if (!moves_ || node == 0) return start_.context;
+  Place& own = places_[static_cast<std::size_t>(node)];
+  if (own.round != round_) {
     own.context = context_after(at(node).parent, token(node));
-    own.has_context = true;
+    own.round = round_;
   }
   return own.context;
 }
@@ -114,64 +123,80 @@ std::uint32_t BlockRound::step(std::uint32_t context, int depth, Token token) co
   return context;
 }
 
-int BlockRound::children(int node) {
-  const draft::Tree::Node& own = at(node);
-  if (own.children == 0 || own.depth >= start_.longest) return 0;
-  if (policy_ != nullptr && node > 0) {
-    const BlockTables::Entry& drawn_from = entry(own.parent);
-    if (!policy_->goes_on(drawn_from.laws.draft(token(node)), drawn_from.draft_entropy)) return 0;
-  }
-  if (shape_->siblings != draft::Siblings::without_replacement) return own.children;
-  return std::min(own.children, static_cast<int>(entry(node).laws.draft_support()));
+void BlockRound::place(int node, Node& own) {
+  Place& place = places_[static_cast<std::size_t>(node)];
+  place.entry = &tables_->at(context(node), at(node).depth);
+  own.laws = &place.entry->laws;
+  own.children = at(node).children;
+  if (siblings_ == draft::Siblings::without_replacement)
+    own.children = std::min(own.children, static_cast<int>(own.laws->draft_support()));
+  const auto& plans = place.entry->plans;
+  const auto children = static_cast<std::size_t>(own.children);
+  own.plan = children < plans.size() ? plans[children].get() : nullptr;
+  own.placed_in = placement_;
 }
 
-const verify::NodePlan* BlockRound::plan(int node) {
-  const auto children = static_cast<std::size_t>(this->children(node));
-  const auto& plans = entry(node).plans;
-  return children < plans.size() ? plans[children].get() : nullptr;
+bool BlockRound::stops(int node) {
+  if (node == 0) return false;
+  const BlockTables::Entry& drawn_from = entry(at(node).parent);
+  return !policy_->goes_on(drawn_from.laws.draft(token(node)), drawn_from.draft_entropy);
 }
 
-Token BlockRound::token(int node) {
-  State& own = state(node);
-  if (!own.has_token) draw(node, own);
-  return own.token;
+Token BlockRound::choose(int node, const verify::Pickable& law) {
+  return words_ != nullptr ? law.pick(words_->single(rng::Purpose::child, node))
+                           : choices_->pick(ChoiceSource::Use::child, node, at(node).depth, law);
 }
 
-double BlockRound::remaining(int node) {
-  State& own = state(node);
-  if (!own.has_token) draw(node, own);
-  return own.remaining;
+Token BlockRound::pick(int node, const verify::Pickable& law) {
+  return words_ != nullptr ? law.pick(words_->final_token(at(node).depth))
+                           : choices_->pick(ChoiceSource::Use::final_token, node, at(node).depth, law);
 }
 
-void BlockRound::draw(int node, State& own) {
+bool BlockRound::decide(int node, verify::Odds odds) {
+  return words_ != nullptr ? verify::accepts(words_->accept(node), odds) : choices_->accept(node, odds);
+}
+
+void BlockRound::draw(int node, Node& own) {
+  own.drawn_in = round_;
   const draft::Tree::Node& place = at(node);
-  own.has_token = true;
-  if (drafter_->tree() == nullptr) {
+  if (chooses_) {
     own.token = chosen_.tokens[static_cast<std::size_t>(node)];
-    return;
-  }
-  if (shape_->siblings == draft::Siblings::point_mass) {
+  } else if (siblings_ == draft::Siblings::point_mass) {
     const std::uint32_t seen_from = shape_->from_root ? start_.context : context(place.parent);
     own.token = tables_->at(seen_from, place.depth - 1).likeliest[static_cast<std::size_t>(place.rank)].token;
+  } else if (siblings_ == draft::Siblings::without_replacement && place.rank > 0) {
+    draw_without_elders(node, laws(place.parent), own);
+  } else {
+    draw_from(laws(place.parent), node, own);
+  }
+}
+
+void BlockRound::draw_from(const math::RatioTable& laws, int node, Node& own) {
+  if (words_ == nullptr) {
+    own.token = choices_->pick(ChoiceSource::Use::token, node, at(node).depth, DraftPick(laws));
     return;
   }
-  const math::RatioTable& laws = entry(place.parent).laws;
-  if (shape_->siblings == draft::Siblings::without_replacement) {
-    const int first = at(place.parent).first_child;
-    for (int elder = first; elder < node; ++elder) static_cast<void>(token(elder));
-    elders_.clear();
-    for (int elder = first; elder < node; ++elder) {
-      elders_.push_back(state(elder).token);
-      own.remaining -= laws.draft(elders_.back());
-    }
-    own.remaining = std::max(own.remaining, 0x1.0p-53);  // there is a token left: see children()
-    own.token = choices_->pick(ChoiceSource::Use::token, node, place.depth, DraftPick(laws));
-    // One try with the law as it is; a token drawn before is replaced by one of the rest, which leaves the law of the rest.
-    if (std::find(elders_.begin(), elders_.end(), own.token) != elders_.end())
-      own.token = choices_->pick(ChoiceSource::Use::redraft, node, place.depth, DraftWithoutPick(laws, elders_));
-    return;
+  const GroupWords::Draw draw = words_->draft(node, laws, one_context_);
+  own.token = draw.token;
+  own.u = draw.u;
+}
+
+void BlockRound::draw_without_elders(int node, const math::RatioTable& laws, Node& own) {
+  const int first = at(at(node).parent).first_child;
+  for (int elder = first; elder < node; ++elder) static_cast<void>(token(elder));
+  elders_.clear();
+  own.remaining = 1.0;
+  for (int elder = first; elder < node; ++elder) {
+    elders_.push_back(token(elder));
+    own.remaining -= laws.draft(elders_.back());
   }
-  own.token = choices_->pick(ChoiceSource::Use::token, node, place.depth, DraftPick(laws));
+  own.remaining = std::max(own.remaining, 0x1.0p-53);  // there is a token left: see place()
+  draw_from(laws, node, own);
+  // One try with the law as it is; a token drawn before is replaced by one of the rest, which leaves the law of the rest.
+  if (std::find(elders_.begin(), elders_.end(), own.token) == elders_.end()) return;
+  const DraftWithoutPick rest(laws, elders_);
+  own.token = words_ != nullptr ? rest.pick(words_->single(rng::Purpose::redraft, node))
+                                : choices_->pick(ChoiceSource::Use::redraft, node, at(node).depth, rest);
 }
 
 std::span<const draft::Ranked> BlockRound::likeliest(const draft::ChosenBlock& block, int node) {

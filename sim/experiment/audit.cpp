@@ -763,7 +763,7 @@ AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const A
     EveryChoice choices(cell.vocab);
     do {
       const decode::BlockRound::Outcome& outcome = round.play(rule, {0, start.context, 0, text, longest}, choices);
-      ends[{outcome.emitted, outcome.contexts.back(), outcome.whole}] += choices.probability();
+      ends[{outcome.emitted, outcome.next_context, outcome.whole}] += choices.probability();
       if (++runs > kAuditMaxBlockRounds)
         refuse(cell, "decode.drafter",
                fmt::format("a block has more than {} outcomes, allowed in an audit: fewer nodes or a smaller vocabulary",

@@ -6,7 +6,10 @@
 #include "sim/math/ratio_table.h"
 #include "sim/verify/accept.h"
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace specsim::verify {
 
@@ -29,7 +32,8 @@ class NodePlan {
 };
 
 // One round's block. Tokens are drawn when they are first asked for: what a rule does not look at costs nothing. Every random
-// choice of a round goes through token, accept and pick, which is what an exact enumeration takes hold of.
+// choice of a round goes through token, accept, choose and pick, which is what an exact enumeration takes hold of. What is known
+// of a node is read without a call, since rules ask several times a token; who derives from this works out the rest.
 class Block {
  public:
   Block() = default;
@@ -37,21 +41,28 @@ class Block {
   Block& operator=(const Block&) = delete;
   virtual ~Block() = default;
 
-  [[nodiscard]] virtual const draft::Tree& tree() const = 0;
-  [[nodiscard]] virtual draft::Siblings siblings() const = 0;
+  [[nodiscard]] const draft::Tree& tree() const { return *tree_; }
+  [[nodiscard]] draft::Siblings siblings() const { return siblings_; }
   // How many children of a node were drafted: nodes first_child .. of the tree. Fewer than the tree has where drafting
   // stopped, or where the draft has no further token to draw without replacement.
-  virtual int children(int node) = 0;
-  virtual Token token(int node) = 0;
+  int children(int node) {
+    const draft::Tree::Node& own = tree_->nodes[static_cast<std::size_t>(node)];
+    if (own.children == 0 || own.depth >= longest_) return 0;
+    return may_stop_ && stops(node) ? 0 : placed(node).children;
+  }
+  Token token(int node) { return drawn(node).token; }
   // The mass that the draft's law had left when `node` was drawn: 1 but without replacement.
-  virtual double remaining(int node) = 0;
+  double remaining(int node) { return drawn(node).remaining; }
   // The laws of the token that follows `node`; its children were drawn from .draft().
-  virtual const math::RatioTable& laws(int node) = 0;
+  const math::RatioTable& laws(int node) { return *placed(node).laws; }
   // BlockRule::plan of them; nullptr for a leaf.
-  virtual const NodePlan* plan(int node) = 0;
+  const NodePlan* plan(int node) { return placed(node).plan; }
 
   // The decision on a node, once at most.
-  virtual bool accept(int node, Odds odds) = 0;
+  bool accept(int node, Odds odds) {
+    const double u = drawn(node).u;
+    return u >= 0.0 ? accepts(u, odds) : decide(node, odds);
+  }
   // One of a few outcomes, all children of a node judged at once; once at most.
   virtual Token choose(int node, const Pickable& law) = 0;
   // A token of the target's side after `node`, once at most.
@@ -61,6 +72,42 @@ class Block {
   // about.
   Token pick_residual(int node, const math::Cut& cut);
   Token pick_target(int node);
+
+ protected:
+  struct Node {
+    std::uint32_t drawn_in = 0;   // the round that set token, u and remaining
+    std::uint32_t placed_in = 0;  // the placement that set children, laws and plan
+    Token token = 0;
+    double u = -1.0;  // that decides on the node; negative: decide() does
+    double remaining = 1.0;
+    int children = 0;  // unless drafting stops
+    const math::RatioTable* laws = nullptr;
+    const NodePlan* plan = nullptr;
+  };
+
+  Node& drawn(int node) {
+    Node& own = nodes_[static_cast<std::size_t>(node)];
+    if (own.drawn_in != round_) draw(node, own);
+    return own;
+  }
+  Node& placed(int node) {
+    Node& own = nodes_[static_cast<std::size_t>(node)];
+    if (own.placed_in != placement_) place(node, own);
+    return own;
+  }
+  virtual void draw(int node, Node& own) = 0;
+  virtual void place(int node, Node& own) = 0;
+  // Whether drafting ends at `node`, on a look at its token.
+  virtual bool stops(int node) = 0;
+  virtual bool decide(int node, Odds odds) = 0;
+
+  const draft::Tree* tree_ = nullptr;
+  draft::Siblings siblings_ = draft::Siblings::independent;
+  int longest_ = kMaxDraftLength;  // no deeper node is drafted
+  bool may_stop_ = false;
+  std::uint32_t round_ = 0;
+  std::uint32_t placement_ = 0;  // counts rounds, or stands still where laws are the same in all
+  std::vector<Node> nodes_;
 };
 
 // How a round ends: the last accepted node (0: none), and the token after it.
@@ -80,6 +127,27 @@ class BlockRule {
     return nullptr;
   }
   virtual Verdict verify(Block& block) const = 0;
+};
+
+// Chains drafted in one context, in many sequences at once: [position][lane].
+struct ChainLanes {
+  static constexpr std::uint32_t kStride = 256;  // lanes of a position
+  std::uint32_t lanes = 0;
+  std::vector<const math::RatioTable*> laws;  // [draft_length + 1]: after so many draft tokens
+  std::vector<Token> tokens;                  // [draft_length][kStride]
+  std::vector<std::uint64_t> words;           // [draft_length][kStride]: that decide on them
+  // What the rule says: how many tokens stay, and what the token after them comes from (c = 0: the target).
+  std::array<std::uint32_t, kStride> accepted;
+  std::array<math::Cut, kStride> final_law;
+
+  [[nodiscard]] std::size_t draft_length() const { return laws.size() - 1; }
+};
+
+// A rule that also judges chains side by side: the same verdicts from the same words, several times as fast, since the memory
+// accesses of many rounds overlap and few branches depend on one round's luck.
+class ChainRule : public BlockRule {
+ public:
+  virtual void verify_lanes(ChainLanes& chains) const = 0;
 };
 
 // A rule that walks down from the root, node by node.
