@@ -6,7 +6,8 @@ usage: scripts/methods.py SPECSIM OUT     (from the repository's root: scripts/m
 Runs the configs twice, with the cost model that they name and with llama-3.1-8b on an h100-sxm (roofline) at batches 1, 8 and 32,
 and writes to OUT
   methods.csv     cell by cell: tokens per round with its standard error, draft passes and verified rows a round, speedups
-  published.csv   EAGLE's chains: published, by theory (theory.csv of OUT), simulated from the same acceptance rates
+  published.csv   published, by theory, simulated from the same acceptance: EAGLE's chains (theory.csv of OUT), Medusa's and Sequoia's
+                  trees (trees.csv of OUT), Lookahead's formula
   methods.png     speedup by method and batch
   manifest_*.yaml what the figures come from
 """
@@ -83,7 +84,7 @@ def simulate(specsim, out):
 
 
 def published(specsim, out):
-    """EAGLE's chains of five from n-alpha, beside the figures that were published with it."""
+    """EAGLE's chains of five from n-alpha and the trees of trees.csv, beside the figures that were published with them; a formula beside itself."""
     with open(out / "theory.csv", newline="") as file:
         theory = {row["setting"]: row for row in csv.DictReader(file) if row["method"] == "eagle_chain"}
     with open("configs/published/rows.csv", newline="") as file:
@@ -95,6 +96,14 @@ def published(specsim, out):
         cell = cells[int(row["cell"])]
         rows.append({"method": "eagle_chain", "setting": setting, "published": theory[setting]["published_tokens_per_round"],
                      "theory": theory[setting]["theory_low"], "simulated": cell["tokens_per_round"], "simulated_se": cell["tokens_per_round_se"]})
+    with open(out / "trees.csv", newline="") as file:
+        rows += [{"method": row["method"], "setting": row["setting"], "published": row["published_tokens_per_round"],
+                  "theory": row["theory"], "simulated": row["simulated"], "simulated_se": row["simulated_se"]} for row in csv.DictReader(file)]
+    for cell in run(specsim, out, "configs/ci/lookahead_formula.yaml", "lookahead_formula", "rounds=1000000"):
+        alpha, branching = float(cell["pair.draft.value"]), yaml.safe_load(cell["decode.drafter.branching"])
+        formula = len(branching) + 1 - sum((1 - alpha ** i) ** branching[0] for i in range(1, len(branching) + 1))
+        rows.append({"method": "lookahead_formula", "setting": f"alpha {alpha:g}, {branching[0]} n-grams of {len(branching)} guesses", "published": "",
+                     "theory": f"{formula:.6f}", "simulated": cell["tokens_per_round"], "simulated_se": cell["tokens_per_round_se"]})
     return rows
 
 

@@ -17,6 +17,7 @@ int run_command(const std::vector<std::string>& arguments);
 int check_command(const std::vector<std::string>& arguments);
 int audit_command(const std::vector<std::string>& arguments);
 int plan_command(const std::vector<std::string>& arguments);
+int compare_command(const std::vector<std::string>& arguments);
 int theory_command(const std::vector<std::string>& arguments);
 int pass_command(const std::vector<std::string>& arguments);
 int calibrate_command(const std::vector<std::string>& arguments);

@@ -3,6 +3,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/cli/plan_report.h"
+#include "sim/cli/workload_options.h"
 #include "sim/experiment/manifest.h"
 #include "sim/experiment/planner.h"
 #include "sim/experiment/results.h"
@@ -40,44 +41,6 @@ workload: {batch: 1, context: 2048}
 
 constexpr std::uint64_t kDefaultRounds = 200000;
 
-int read_integer(const std::string& text, const std::string& option, int low, int high) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
-    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: an integer in [{}, {}]", text, low, high));
-  return value;
-}
-
-double read_number(const std::string& text, const std::string& option, double low, double high) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !(value >= low && value <= high))
-    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: a number in [{:g}, {:g}]", text, low, high));
-  return value;
-}
-
-std::vector<double> read_list(const std::string& text, const std::string& option, double low, double high) {
-  std::vector<double> values;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, ',');) values.push_back(read_number(part, option, low, high));
-  if (values.empty() || text.back() == ',')
-    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: numbers with commas between", text));
-  return values;
-}
-
-class Options {
- public:
-  explicit Options(const po::variables_map& values) : values_(&values) {}
-  [[nodiscard]] bool has(const char* name) const { return values_->count(name) > 0; }
-  [[nodiscard]] std::string text(const char* name) const { return (*values_)[name].as<std::string>(); }
-  [[nodiscard]] std::vector<std::string> texts(const char* name) const {
-    return has(name) ? (*values_)[name].as<std::vector<std::string>>() : std::vector<std::string>{};
-  }
-
- private:
-  const po::variables_map* values_;
-};
-
 // The acceptance that options state; nothing where the config's laws are to say it.
 bool stated_acceptance(const Options& options, int longest, AcceptanceCurve& curve) {
   std::vector<std::string> given;
@@ -103,47 +66,6 @@ bool stated_acceptance(const Options& options, int longest, AcceptanceCurve& cur
   else if (options.has("trace"))
     curve = experiment::trace_acceptance(options.text("trace"), longest);
   return !given.empty();
-}
-
-// The options that stand for a path of the config, as overrides. Nothing that --set says may touch the same path: one of the two
-// would be lost.
-std::vector<std::string> named_sets(const Options& options, bool built_in) {
-  std::vector<std::string> sets = options.texts("set");
-  const std::vector<std::string> given = sets;
-  const auto add = [&](const std::string& option, const std::string& path, const std::string& value) {
-    for (const std::string& set : given) {
-      const std::string other = set.substr(0, set.find('='));
-      const std::string& longer = other.size() > path.size() ? other : path;
-      const std::string& shorter = other.size() > path.size() ? path : other;
-      if (longer == shorter || longer.compare(0, shorter.size() + 1, shorter + ".") == 0)
-        throw BadInput({"--set " + other, 0, 0},
-                       fmt::format("given together with --{}, which sets {}, allowed: one of them", option, path));
-    }
-    sets.push_back(fmt::format("{}={}", path, value));
-  };
-  for (const char* name : {"hardware", "draft", "engine"})
-    if (options.has(name)) add(name, fmt::format("cost.{}", name), options.text(name));
-  for (const char* name : {"batch", "context"})
-    if (options.has(name)) add(name, fmt::format("workload.{}", name), options.text(name));
-  std::string how;
-  std::string last;
-  for (const auto& [name, key] :
-       {std::pair{"tensor-parallel", "tensor_parallel"}, {"weight-bits", "weight_bits"}, {"kv-bits", "kv_bits"}})
-    if (options.has(name)) {
-      last = name;
-      how += fmt::format(", {}: {:g}", key, read_number(options.text(name), fmt::format("--{}", name), 1, 64));
-    }
-  if (!how.empty() && !options.has("target") && !built_in)
-    throw BadInput({"--" + last, 0, 0},
-                   "given with a config but without --target, allowed: with it, or --set cost.target=\"{preset: NAME, ...}\"");
-  const std::string target = options.has("target") ? options.text("target") : "llama-3.1-8b";
-  if (!how.empty() && target.find('{') != std::string::npos)
-    throw BadInput({"--" + last, 0, 0}, "given with a --target in braces, allowed: inside the braces");
-  if (!how.empty())
-    add(options.has("target") ? "target" : last, "cost.target", fmt::format("{{preset: {}{}}}", target, how));
-  else if (options.has("target"))
-    add("target", "cost.target", target);
-  return sets;
 }
 
 std::string plan_csv(const std::vector<std::vector<std::string>>& prefix, const std::vector<std::string>& axes,
@@ -195,28 +117,14 @@ std::string laws_text(const config::Value& config) {
   return text;
 }
 
-// A plan replaces a plan; the results of a run stay.
-void guard_plan(const std::string& out) {
-  const std::string path = out + "/manifest.yaml";
-  std::error_code ignored;
-  if (out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
-  if (std::filesystem::is_regular_file(path, ignored) && !experiment::read_manifest(path).identity.empty())
-    throw BadInput({out, 0, 0}, "holds the results of a run, allowed: another --out");
-}
-
 }  // namespace
 
 int plan_command(const std::vector<std::string>& arguments) {
   po::options_description description;
   const auto text = [] { return po::value<std::string>(); };
-  description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
-                            "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
-      "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
-      "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model")(
-      "batch", text(), "sequences decoded together")("context", text(), "tokens cached by each")(
-      "tensor-parallel", text(), "GPUs that share the target")("weight-bits", text(), "of a weight of the target's layers")(
-      "kv-bits", text(), "of the target's cached keys and values")("engine", text(), "bare, vllm or eager")(
-      "alpha", text(), "acceptance: the same at every position")(
+  add_workload_options(description);
+  description.add_options()("batch", text(), "sequences decoded together")("alpha", text(),
+                                                                           "acceptance: the same at every position")(
       "position-rates", text(), "acceptance: by position, of all rounds, as vLLM logs it (0.7,0.45,0.3)")(
       "conditional-rates", text(), "acceptance: by position, given that it is reached (0.7,0.64,0.67)")(
       "mean-acceptance-length", text(), "acceptance: emitted tokens per round, bonus included")(
@@ -237,9 +145,7 @@ int plan_command(const std::vector<std::string>& arguments) {
     return 0;
   const Options options(values);
   const int longest = read_integer(options.text("longest"), "--longest", 1, kMaxDraftLength);
-  unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-  if (options.has("threads")) threads = static_cast<unsigned>(read_integer(options.text("threads"), "--threads", 1, 1024));
-
+  const unsigned threads = read_threads(options);
   const auto rounds_asked =
       options.has("rounds") ? static_cast<std::uint64_t>(read_number(options.text("rounds"), "--rounds", 1000, 1e12)) : 0;
   AcceptanceCurve stated;
@@ -275,7 +181,7 @@ int plan_command(const std::vector<std::string>& arguments) {
                                               config::quote_for_message(kind->text)));
   }
   const std::string out = options.has("out") ? options.text("out") : "";
-  if (options.has("out")) guard_plan(out);
+  if (options.has("out")) guard_results(out);
   print_warnings(cells);
   const bool single = cells.size() == 1;
   std::vector<Plan> plans;

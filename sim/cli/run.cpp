@@ -109,8 +109,9 @@ std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& 
                        p_text(row.agreement.p_output_law),
                        row.cell->theory.expect_refuted ? " (this closed form was expected to be refuted)" : "");
   });
-  list(untold, "no theory", [](const experiment::Row&) {
-    return std::string("nothing to hold tokens per round to; allowed: theory: {name: none} to say so");
+  list(untold, "no theory", [](const experiment::Row& row) {
+    return fmt::format("{}; allowed: theory: {{name: none}} to say so",
+                       row.exact.missing.empty() ? "nothing to hold tokens per round to" : row.exact.missing);
   });
   list(blind, "could not have failed", [](const experiment::Row& row) {
     const double leak = row.agreement.smallest_leak;

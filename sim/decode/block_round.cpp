@@ -44,7 +44,7 @@ BlockRound::BlockRound(const BlockTables& tables, const families::ContextProcess
       places_(static_cast<std::size_t>(shape_->nodes) + 1) {
   tree_ = chooses_ ? &chosen_.tree : drafter.tree();
   siblings_ = shape_->siblings;
-  may_be_fewer_ = policy_ != nullptr || siblings_ == draft::Siblings::without_replacement;
+  may_stop_ = policy_ != nullptr;
   nodes_.resize(places_.size());
 }
 
@@ -127,22 +127,19 @@ void BlockRound::place(int node, Node& own) {
   Place& place = places_[static_cast<std::size_t>(node)];
   place.entry = &tables_->at(context(node), at(node).depth);
   own.laws = &place.entry->laws;
+  own.children = at(node).children;
+  if (siblings_ == draft::Siblings::without_replacement)
+    own.children = std::min(own.children, static_cast<int>(own.laws->draft_support()));
+  const auto& plans = place.entry->plans;
+  const auto children = static_cast<std::size_t>(own.children);
+  own.plan = children < plans.size() ? plans[children].get() : nullptr;
   own.placed_in = placement_;
 }
 
-int BlockRound::count_children(int node) {
-  if (policy_ != nullptr && node > 0) {
-    const BlockTables::Entry& drawn_from = entry(at(node).parent);
-    if (!policy_->goes_on(drawn_from.laws.draft(token(node)), drawn_from.draft_entropy)) return 0;
-  }
-  if (siblings_ != draft::Siblings::without_replacement) return at(node).children;
-  return std::min(at(node).children, static_cast<int>(laws(node).draft_support()));
-}
-
-const verify::NodePlan* BlockRound::plan(int node) {
-  const auto children = static_cast<std::size_t>(this->children(node));
-  const auto& plans = entry(node).plans;
-  return children < plans.size() ? plans[children].get() : nullptr;
+bool BlockRound::stops(int node) {
+  if (node == 0) return false;
+  const BlockTables::Entry& drawn_from = entry(at(node).parent);
+  return !policy_->goes_on(drawn_from.laws.draft(token(node)), drawn_from.draft_entropy);
 }
 
 Token BlockRound::choose(int node, const verify::Pickable& law) {
@@ -193,7 +190,7 @@ void BlockRound::draw_without_elders(int node, const math::RatioTable& laws, Nod
     elders_.push_back(token(elder));
     own.remaining -= laws.draft(elders_.back());
   }
-  own.remaining = std::max(own.remaining, 0x1.0p-53);  // there is a token left: see count_children()
+  own.remaining = std::max(own.remaining, 0x1.0p-53);  // there is a token left: see place()
   draw_from(laws, node, own);
   // One try with the law as it is; a token drawn before is replaced by one of the rest, which leaves the law of the rest.
   if (std::find(elders_.begin(), elders_.end(), own.token) == elders_.end()) return;

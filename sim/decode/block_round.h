@@ -50,7 +50,6 @@ class BlockRound final : public verify::Block, private draft::Sight {
   // The drafted nodes of this round, whether looked at or not; may draw what was not.
   int drafted();
 
-  const verify::NodePlan* plan(int node) override;
   Token choose(int node, const verify::Pickable& law) override;
   Token pick(int node, const verify::Pickable& law) override;
 
@@ -76,7 +75,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
   void draw_without_elders(int node, const math::RatioTable& laws, Node& own);
   void draw_from(const math::RatioTable& laws, int node, Node& own);
   void place(int node, Node& own) override;
-  int count_children(int node) override;
+  bool stops(int node) override;
   bool decide(int node, verify::Odds odds) override;
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override;
   [[nodiscard]] std::span<const Token> text() const override { return start_.text; }

@@ -125,7 +125,10 @@ void Simulator::run(std::uint64_t index, std::uint64_t total, Counts& counts, Ro
   SPECSIM_CHECK(index * size < total, "chunk {} of {} rounds", index, total);
   const bool fresh = plan_.contexts->process->shape().contexts == 0;
   const ChunkPlan chunk{fresh ? index : index * kLanes, std::min(size, total - index * size), sequence_rounds_};
-  if (plan_.block_rule != nullptr) return run_blocks(chunk, counts, sink);
+  if (plan_.block_rule != nullptr) {
+    const verify::ChainRule* const chains = sink == nullptr ? chain_rule() : nullptr;
+    return chains != nullptr ? run_chains(*chains, chunk, counts) : run_blocks(chunk, counts, sink);
+  }
   PhiloxWords words(draw_key_);
   if (fresh)
     run_fresh(chunk, words, counts, sink);

@@ -98,6 +98,9 @@ class Simulator {
                                   RoundSink* sink) const;
   void run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
   void run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* sink) const;
+  // Chains that stay in one context, by a rule that judges them side by side: the same counts as run_blocks().
+  [[nodiscard]] const verify::ChainRule* chain_rule() const;
+  void run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk, Counts& counts) const;
   PreparationPlan plan_;
   const Prepared* prepared_;
   rng::Key draw_key_;

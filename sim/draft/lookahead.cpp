@@ -38,32 +38,36 @@ class Lookahead final : public TextDrafter {
 }  // namespace
 
 DrafterEntry lookahead_drafter() {
-  return {{"lookahead",
-           "n-grams of the text so far that begin with its last token, several at once",
-           "Fu et al. (lookahead decoding), arXiv 2402.02057",
-           {{"window", config::Type::integer, "15", "W: positions of the Jacobi window, priced", config::between(1, 256), {}},
-            {"ngram",
-             config::Type::integer,
-             "5",
-             "N: tokens of an n-gram, the first of which is the text's last",
-             config::between(2, kMaxDraftLength),
-             {}},
-            {"guesses", config::Type::integer, "15", "G: n-grams verified together at most", config::between(1, 256), {}}},
-           "No draft model. The pool is the n-grams of prompt and emitted text, the newest first; what a Jacobi window would "
-           "find beyond them is "
-           "not modelled, while its W (N - 1) rows of the target's pass are paid for."},
-          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            const auto ngram = static_cast<int>(arguments.integer("ngram"));
-            const auto guesses = static_cast<int>(arguments.integer("guesses"));
-            constexpr int kMostNodes = 1024;
-            if (guesses * (ngram - 1) > kMostNodes) {
-              diagnostics.add(arguments.where("guesses"),
-                              fmt::format("guesses (ngram - 1) is {}, allowed: at most {}", guesses * (ngram - 1), kMostNodes));
-              return Draft();
-            }
-            return Draft{{ngram - 1, false},
-                         std::make_shared<Lookahead>(static_cast<int>(arguments.integer("window")), ngram, guesses)};
-          }};
+  return {
+      {"lookahead",
+       "n-grams of the text so far that begin with its last token, several at once",
+       "Fu et al. (lookahead decoding), arXiv 2402.02057",
+       {{"window", config::Type::integer, "15", "W: positions of the Jacobi window, priced", config::between(1, 256), {}},
+        {"ngram",
+         config::Type::integer,
+         "5",
+         "N: tokens of an n-gram, the first of which is the text's last",
+         config::between(2, kMaxDraftLength),
+         {}},
+        {"guesses", config::Type::integer, "15", "G: n-grams verified together at most", config::between(1, 256), {}}},
+       "No draft model. A guess is an n-gram of prompt or emitted text that begins with the text's last token, the newest first: "
+       "the pool of the reference filled from prompt and accepted text. The n-grams that it takes from its Jacobi window as "
+       "well, greedy continuations of "
+       "tokens that it copied into the window, are not simulated, while the window's W (N - 1) rows of the target's pass are "
+       "paid for: tokens per round are a lower bound where the window would add hits. The formula for b independent n-grams "
+       "is another matter: typical acceptance of b chains drawn apart, at temperature 0, has exactly its law."},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+        const auto ngram = static_cast<int>(arguments.integer("ngram"));
+        const auto guesses = static_cast<int>(arguments.integer("guesses"));
+        constexpr int kMostNodes = 1024;
+        if (guesses * (ngram - 1) > kMostNodes) {
+          diagnostics.add(arguments.where("guesses"),
+                          fmt::format("guesses (ngram - 1) is {}, allowed: at most {}", guesses * (ngram - 1), kMostNodes));
+          return Draft();
+        }
+        return Draft{{ngram - 1, false},
+                     std::make_shared<Lookahead>(static_cast<int>(arguments.integer("window")), ngram, guesses)};
+      }};
 }
 
 }  // namespace specsim::draft

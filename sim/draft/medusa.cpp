@@ -58,29 +58,16 @@ Tree best_tree(const std::vector<std::vector<double>>& accuracy, int nodes) {
 }  // namespace
 
 DrafterEntry medusa_drafter() {
-  return {{"medusa",
-           "heads that guess each position on their own, from the text before the block",
+  return {{"medusa", "heads that guess each position on their own, from the text before the block",
            "Cai et al. (Medusa), arXiv 2401.10774",
-           {{"branching",
-             config::Type::number_list,
-             "",
-             "children of each node, level by level; or paths, parents, accuracies",
-             config::between(1, kMaxNodes),
-             {}},
-            {"paths",
-             config::Type::number_table,
-             "",
-             "every node as the ranks of the children on its path",
-             config::between(0, kMaxNodes),
-             {}},
-            {"parents", config::Type::number_list, "", "parent of nodes 1, 2, ...", config::between(0, kMaxNodes), {}},
-            {"accuracies",
-             config::Type::number_table,
-             "",
-             "[[rank 1, rank 2, ...] of head 1, ...]: P(this candidate is right); with nodes, the tree is the best for them",
-             config::between(0, 1),
-             {}},
-            {"nodes", config::Type::integer, "", "of that tree", config::between(1, kMaxNodes), {}}},
+           shape_parameters(
+               {{"accuracies",
+                 config::Type::number_table,
+                 "",
+                 "[[rank 1, rank 2, ...] of head 1, ...]: P(this candidate is right); with nodes, the tree is the best for them",
+                 config::between(0, 1),
+                 {}},
+                {"nodes", config::Type::integer, "", "of that tree", config::between(1, kMaxNodes), {}}}),
            "Children at depth d are the likeliest tokens of the draft's law for depth d in the context before the block (context "
            "by_depth: one "
            "law for each head), the same under every parent. No sequential cost: the heads together are one pass of the cost "

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -101,6 +102,30 @@ Mistake from_branching(const std::vector<double>& branching, Siblings siblings, 
 bool whole(double x) { return x == std::floor(x); }
 
 }  // namespace
+
+std::vector<config::Parameter> shape_parameters(std::vector<config::Parameter> own) {
+  std::vector<config::Parameter> all = {
+      {"branching",
+       config::Type::number_list,
+       "",
+       "children of each node, level by level: [3, 2, 1]; [1, 1, 1] is a chain of 3; one of branching, paths, parents",
+       config::between(1, kMaxNodes),
+       {}},
+      {"paths",
+       config::Type::number_table,
+       "",
+       "every node as the ranks of the children on its path: [[0], [1], [0, 0]]",
+       config::between(0, kMaxNodes),
+       {}},
+      {"parents",
+       config::Type::number_list,
+       "",
+       "parent of nodes 1, 2, ...; 0 is the text so far",
+       config::between(0, kMaxNodes),
+       {}}};
+  all.insert(all.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  return all;
+}
 
 config::Parameter siblings_parameter() {
   return {"siblings",

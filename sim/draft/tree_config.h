@@ -5,10 +5,14 @@
 #include "sim/draft/draft_block.h"
 
 #include <optional>
+#include <vector>
 
 namespace specsim::draft {
 
 constexpr int kMaxNodes = 1024;
+
+// branching, paths, parents: the shape of a tree, followed by a drafter's `own` parameters.
+std::vector<config::Parameter> shape_parameters(std::vector<config::Parameter> own);
 
 // siblings: sampled | without_replacement | top_k
 config::Parameter siblings_parameter();

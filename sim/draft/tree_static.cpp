@@ -7,28 +7,9 @@
 namespace specsim::draft {
 
 DrafterEntry tree_static_drafter() {
-  return {{"tree_static",
-           "a token tree of one shape, the same every round",
+  return {{"tree_static", "a token tree of one shape, the same every round",
            "Miao et al. (SpecInfer), arXiv 2305.09781; Cai et al. (Medusa), arXiv 2401.10774",
-           {{"branching",
-             config::Type::number_list,
-             "",
-             "children of each node, level by level: [3, 2, 1]; one of branching, paths, parents",
-             config::between(1, kMaxNodes),
-             {}},
-            {"paths",
-             config::Type::number_table,
-             "",
-             "every node as the ranks of the children on its path: [[0], [1], [0, 0]]",
-             config::between(0, kMaxNodes),
-             {}},
-            {"parents",
-             config::Type::number_list,
-             "",
-             "parent of nodes 1, 2, ...; 0 is the text so far",
-             config::between(0, kMaxNodes),
-             {}},
-            siblings_parameter()},
+           shape_parameters({siblings_parameter()}),
            "Each level of the tree is one pass of the draft model, over the nodes of the level above that have children; the "
            "target verifies "
            "all nodes and the text's last token in one pass."},

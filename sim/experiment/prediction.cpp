@@ -1,12 +1,13 @@
 #include "sim/experiment/prediction.h"
 
-#include "sim/experiment/block_facts.h"
 #include "sim/math/series.h"
 #include "sim/theory/bounds.h"
 #include "sim/theory/closed_forms.h"
 #include "sim/theory/judgement.h"
 #include "sim/theory/lossy.h"
 #include "sim/theory/requests.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -57,6 +58,24 @@ struct RunMoments {
   double accepted = 0.0;
 };
 
+// Of `rounds` rounds, each sequence but the last of sequence_rounds; nullopt: too many to follow.
+std::optional<theory::RunMoments> block_moments(const BlockTheory& block, std::uint64_t rounds, std::uint32_t sequence_rounds) {
+  theory::RunMoments all;
+  const auto add = [&](double sequences, std::uint64_t length) {
+    if (sequences == 0.0 || length == 0) return true;
+    const std::optional<theory::RunMoments> one = block.sequence(static_cast<int>(length));
+    if (!one) return false;
+    all.emitted += sequences * one->emitted;
+    all.variance += sequences * one->variance;
+    all.accepted += sequences * one->accepted;
+    all.tries += sequences * one->tries;
+    return true;
+  };
+  if (!add(static_cast<double>(rounds / sequence_rounds), sequence_rounds) || !add(1.0, rounds % sequence_rounds))
+    return std::nullopt;
+  return all;
+}
+
 RunMoments sequence_moments(const theory::Modulation& modulation, std::span<const double> start, int draft_length,
                             std::uint64_t rounds, std::uint32_t sequence_rounds) {
   RunMoments moments;
@@ -100,7 +119,7 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
     theory::Judgement judgement;
     std::vector<double> emitted;
     if (block) {
-      emitted = block->add(depth, laws);
+      emitted = block->add(context, depth, laws);
     } else {
       judgement = theory::judge(cell.verifier, laws.target, laws.drafted, laws.draft_model);
       facts.alpha[c][static_cast<std::size_t>(depth)] = judgement.alpha();
@@ -132,12 +151,7 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
     }
   };
   decode::Prepared prepared = decode::prepare(plan, observer, tables != nullptr);
-  if (block) {
-    if (std::optional<BlockFacts::Answer> answer = block->answer()) {
-      facts.round_law = std::move(answer->law);
-      facts.round_law_error = answer->mean_error;
-    }
-  }
+  if (block) facts.block = block->answer();
   if (shape.contexts == 0) add_fresh_facts(cell, plan, facts);
   facts.classes.classes = prepared.classes;
   facts.classes.class_count = prepared.class_count;
@@ -153,7 +167,8 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
   const int draft_length = cell.chain.draft_length;
   const auto rounds = static_cast<double>(work);
   Prediction prediction;
-  if (cell.block_rule != nullptr && !facts.round_law) return prediction;
+  prediction.missing = facts.block.missing;
+  if (!prediction.missing.empty()) return prediction;
   prediction.known = true;
   const auto from_law = [&](theory::RoundLaw law) {
     prediction.tokens_per_round = law.mean_emitted();
@@ -163,9 +178,46 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
     prediction.alpha = tries > 0.0 ? law.mean_accepted() / tries : 0.0;
     prediction.accepted_law = {std::move(law)};
   };
+  const auto from_requests = [&](const std::vector<theory::RoundLaw>& laws) {
+    std::vector<theory::RequestType> types;
+    double tries = 0.0;
+    double accepted = 0.0;
+    const auto request_tokens = static_cast<int>(shape.request_tokens);
+    for (std::size_t i = 0; i < laws.size(); ++i) {
+      types.push_back({shape.start[i], laws[i]});
+      const theory::RequestTotals totals = theory::request_totals(laws[i], request_tokens);
+      const double started = shape.start[i] * (totals.whole_rounds + totals.cut_rounds);
+      for (int j = 0; j < draft_length; ++j) tries += started * laws[i].tail(j);
+      accepted += started * laws[i].mean_accepted();
+    }
+    const theory::RequestTotals totals = theory::request_totals(types, request_tokens);
+    if (!(totals.whole_rounds > 0.0)) {
+      prediction = {};
+      prediction.missing = "requests so short that no round is ever whole";
+      return;
+    }
+    prediction.tokens_per_round = totals.tokens_per_round();
+    prediction.tokens_per_round_error = theory::tokens_per_round_standard_error(types, request_tokens, rounds);
+    prediction.alpha = tries > 0.0 ? accepted / tries : 0.0;
+    prediction.accepted_law = laws;  // of every round, cut ones too
+  };
   if (cell.block_rule != nullptr) {
-    from_law(*facts.round_law);
-    prediction.tokens_per_round_error = std::hypot(prediction.tokens_per_round_error, facts.round_law_error);
+    if (shape.kind == Kind::requests) {
+      from_requests(facts.block.laws);
+    } else if (!facts.block.sequence) {
+      from_law(facts.block.laws.at(0));
+    } else if (const auto moments = block_moments(facts.block, work, cell.sequence_rounds)) {
+      prediction.tokens_per_round = moments->emitted / rounds;
+      prediction.tokens_per_round_error = std::sqrt(moments->variance) / rounds;
+      prediction.alpha = moments->tries > 0.0 ? moments->accepted / moments->tries : 0.0;
+      prediction.accepted_law = facts.block.laws;
+    } else {
+      prediction = {};
+      prediction.missing =
+          fmt::format("sequences of {} rounds have too many histories, fewer sequence_rounds would do", cell.sequence_rounds);
+      return prediction;
+    }
+    prediction.tokens_per_round_error = std::hypot(prediction.tokens_per_round_error, facts.block.mean_error);
     return prediction;
   }
   switch (shape.kind) {
@@ -193,7 +245,11 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
     }
     case Kind::markov:
     case Kind::regimes: {
-      if (shape.kind == Kind::markov && !facts.modulation) return {};
+      if (shape.kind == Kind::markov && !facts.modulation) {
+        prediction = {};
+        prediction.missing = fmt::format("{} contexts are too many: at most {}", shape.contexts, kMaxTheoryStates);
+        return prediction;
+      }
       theory::Modulation modulation;
       if (shape.kind == Kind::markov) {
         modulation = *facts.modulation;
@@ -215,23 +271,9 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
       break;
     }
     case Kind::requests: {
-      std::vector<theory::RequestType> types;
-      double tries = 0.0;
-      double accepted = 0.0;
-      const auto request_tokens = static_cast<int>(shape.request_tokens);
-      for (std::size_t i = 0; i < facts.alpha.size(); ++i) {
-        types.push_back({shape.start[i], theory::constant_alpha(facts.alpha[i][0], draft_length)});
-        const theory::RequestTotals totals = theory::request_totals(types.back().law, request_tokens);
-        const double started = shape.start[i] * (totals.whole_rounds + totals.cut_rounds);
-        for (int j = 0; j < draft_length; ++j) tries += started * types.back().law.tail(j);
-        accepted += started * types.back().law.mean_accepted();
-      }
-      const theory::RequestTotals totals = theory::request_totals(types, request_tokens);
-      if (!(totals.whole_rounds > 0.0)) return {};  // requests so short that no round is ever whole
-      prediction.tokens_per_round = totals.tokens_per_round();
-      prediction.tokens_per_round_error = theory::tokens_per_round_standard_error(types, request_tokens, rounds);
-      prediction.alpha = tries > 0.0 ? accepted / tries : 0.0;
-      for (const theory::RequestType& type : types) prediction.accepted_law.push_back(type.law);  // of every round, cut ones too
+      std::vector<theory::RoundLaw> laws;
+      for (const std::vector<double>& alpha : facts.alpha) laws.push_back(theory::constant_alpha(alpha[0], draft_length));
+      from_requests(laws);
       break;
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/decode/simulator.h"
+#include "sim/experiment/block_facts.h"
 #include "sim/experiment/spec.h"
 #include "sim/theory/modulated.h"
 #include "sim/theory/round_law.h"
@@ -20,9 +21,7 @@ struct LawFacts {
   double chi_squared = 0.0;  // chi2(draft || target), mean over contexts; infinite where the draft goes where the target cannot
   double kl = 0.0;           // KL(target || draft), mean over contexts
   std::optional<theory::Modulation> modulation;  // markov: moves between contexts by token
-  // Rules for blocks, where there is theory of them: the law of accepted of every round, and the error of its mean.
-  std::optional<theory::RoundLaw> round_law;
-  double round_law_error = 0.0;
+  BlockTheory block;                             // rules for blocks
   // Lossy rules, where there is theory of them and one stratum: the classes' masses of a token that is judged, [depth][class].
   std::vector<std::vector<double>> judged_mass;
   decode::Prepared classes;  // without tables
@@ -36,7 +35,8 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
 
 struct Prediction {
   bool known = false;
-  double alpha = 0.0;  // try-weighted
+  std::string missing;  // why it is not, where more is to be said than that there is no theory
+  double alpha = 0.0;   // try-weighted
   double tokens_per_round = 0.0;
   double tokens_per_round_error = 0.0;         // standard deviation of the simulated mean, for the cell's own number of rounds
   std::optional<double> speedup;               // where a named form predicts it without tokens per round

@@ -67,6 +67,8 @@ std::vector<Task> tasks_of(const Cell& cell, std::size_t index, const Shard& sha
 
 }  // namespace
 
+std::size_t pieces_of(const Cell& cell) { return tasks_of(cell, 0, {}).size(); }
+
 decode::Counts empty_counts(const Cell& cell, const LawFacts& facts) {
   return {cell.chain.draft_length, facts.classes.strata, facts.classes.class_count,
           cell.drafter != nullptr ? cell.drafter->shape().nodes : 0};
@@ -172,6 +174,7 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
           if (result.counts[task.cell] == decode::Counts()) result.counts[task.cell] = simulator.empty_counts();
           result.counts[task.cell].add(counts);
           if (journal) journal->append(task.cell, task.slab, packed);
+          if (options.piece) options.piece(task.cell, task.slab, counts);
         }
         {
           const std::lock_guard lock(results_mutex);

@@ -223,6 +223,8 @@ void read_decode(const Value& decode, Cell& cell, std::string& rule_text, Diagno
     config::Arguments drafter;
     if (const draft::DrafterEntry* entry =
             choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", {}, drafter, diagnostics)) {
+      cell.drafter_kind = entry->info.name;
+      cell.drafter_arguments = drafter;
       draft::Draft made = entry->make(drafter, diagnostics);
       cell.chain = made.chain;
       cell.drafter = std::move(made.block);
@@ -412,6 +414,9 @@ void read_policy(const Value& section, Cell& cell, std::string& rule_text, Diagn
     choice.round_times.push_back(cell.round_time(0.0, drafted).total());
   }
   cell.policy = entry->make(own, choice, diagnostics);
+  cell.policy_kind = entry->info.name;
+  cell.policy_arguments = own;
+  cell.policy_times = choice.round_times;
   rule_text += "|" + config::to_canonical_text(section);
 }
 

@@ -39,12 +39,17 @@ struct Cell {
   bool lossless = true;
   bool one_hot_target = false;  // the verifier's demand
   draft::Chain chain;
+  std::string drafter_kind;
+  config::Arguments drafter_arguments;
   TheoryChoice theory;
   std::shared_ptr<families::ContextModel> contexts;
   std::shared_ptr<verify::PositionRule> rule;  // nullptr where blocks are judged:
   std::shared_ptr<const verify::BlockRule> block_rule;
   std::shared_ptr<const draft::BlockDrafter> drafter;
   std::shared_ptr<const draft::LengthPolicy> policy;  // nullptr: none
+  std::string policy_kind;
+  config::Arguments policy_arguments;
+  std::vector<double> policy_times;  // [draft_length + 1]: of a round that drafts so many, as the policy was told
   std::shared_ptr<cost::CostModel> cost;
   cost::Workload workload;
   std::shared_ptr<const placement::Setting> placement;  // nullptr: the config names none

@@ -17,6 +17,18 @@ constexpr int kBucketShift = 45;
 constexpr std::uint64_t kFirstBucket = std::bit_cast<std::uint64_t>(0x1.0p-20) >> kBucketShift;
 constexpr std::uint64_t kBuckets = (std::bit_cast<std::uint64_t>(0x1.0p20) >> kBucketShift) - kFirstBucket + 1;
 
+// std::partition_point of the `count` values from `first` on, without a branch on what is found: which way a search goes is a
+// matter of luck, and mispredictions took most of its time.
+template <class Iterator, class Predicate>
+Iterator partition_point(Iterator first, std::ptrdiff_t count, Predicate before) {
+  while (count > 1) {
+    const std::ptrdiff_t half = count / 2;
+    first += before(first[half - 1]) ? half : 0;
+    count -= half;
+  }
+  return first + (count == 1 && before(*first) ? 1 : 0);
+}
+
 }  // namespace
 
 std::uint64_t RatioTable::bucket(double c) {
@@ -77,7 +89,7 @@ Cut RatioTable::cut(double c) const {
   const auto begin = ratio_.begin() + guide_[b + 1];
   const auto end = ratio_.begin() + guide_[b];
   const auto count =
-      static_cast<std::uint32_t>(std::partition_point(begin, end, [c](double ratio) { return ratio > c; }) - ratio_.begin());
+      static_cast<std::uint32_t>(partition_point(begin, end - begin, [c](double ratio) { return ratio > c; }) - ratio_.begin());
   return {c, count == 0 ? 0.0 : std::max(sums_[count].target - c * sums_[count].draft, 0.0), count};
 }
 
@@ -85,13 +97,12 @@ Token RatioTable::pick(const Cut& cut, double u) const {
   const double place = u * cut.mass;
   const auto before = [&](const Pair& sum) { return sum.target - cut.c * sum.draft <= place; };
   // The stride first, then the token in it.
-  const auto strides = coarse_.begin() + static_cast<std::ptrdiff_t>(cut.count / kStride);
-  const auto stride = static_cast<std::size_t>(std::partition_point(coarse_.begin(), strides, before) - coarse_.begin());
-  const std::size_t first = stride * kStride;
-  const std::size_t last = std::min<std::size_t>(first + kStride, cut.count);
+  const auto strides = static_cast<std::ptrdiff_t>(cut.count / kStride);
+  const std::ptrdiff_t stride = partition_point(coarse_.begin(), strides, before) - coarse_.begin();
   const auto sums = sums_.begin() + 1;
-  const auto at =
-      std::partition_point(sums + static_cast<std::ptrdiff_t>(first), sums + static_cast<std::ptrdiff_t>(last), before);
+  const auto first = sums + stride * static_cast<std::ptrdiff_t>(kStride);
+  const auto last = std::min(first + static_cast<std::ptrdiff_t>(kStride), sums + static_cast<std::ptrdiff_t>(cut.count));
+  const auto at = partition_point(first, last - first, before);
   return order_[std::min<std::size_t>(static_cast<std::size_t>(at - sums), cut.count - 1)];
 }
 

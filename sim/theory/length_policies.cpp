@@ -86,4 +86,43 @@ PolicyFigures additive_length(double alpha, int increase, int decrease, int shor
   return mixed(std::move(law), tokens_by_length(alpha, round_time.size()), round_time);
 }
 
+LengthRule additive_rule(int first, int up, int down, int longest) {
+  return {{0.0, std::min(first, longest)}, [=](const LengthMemory& memory, int drafted, int accepted) {
+            const int length = accepted == drafted ? memory.length + up : memory.length - down;
+            return LengthMemory{0.0, std::clamp(length, 1, longest)};
+          }};
+}
+
+LengthRule ema_tiers_rule(std::vector<int> tiers, double weight, double up, double down) {
+  SPECSIM_CHECK(!tiers.empty() && std::is_sorted(tiers.begin(), tiers.end()), "{} tiers", tiers.size());
+  const double middle = (up + down) / 2.0;
+  const LengthMemory first{middle, tiers[tiers.size() / 2]};
+  return {first, [=](const LengthMemory& memory, int drafted, int accepted) {
+            if (drafted == 0) return memory;
+            const double average = memory.value + weight * (static_cast<double>(accepted) / drafted - memory.value);
+            const auto at = std::find(tiers.begin(), tiers.end(), memory.length) - tiers.begin();
+            const auto last = static_cast<std::ptrdiff_t>(tiers.size()) - 1;
+            if (average > up && at < last) return LengthMemory{middle, tiers[static_cast<std::size_t>(at + 1)]};
+            if (average < down && at > 0) return LengthMemory{middle, tiers[static_cast<std::size_t>(at - 1)]};
+            return LengthMemory{average, memory.length};
+          }};
+}
+
+LengthRule goodput_rule(double first_alpha, double weight, std::vector<double> round_time) {
+  check_inputs(first_alpha, round_time);
+  const auto best = [round_time = std::move(round_time)](double alpha) {
+    std::size_t length = 0;
+    for (std::size_t k = 1; k < round_time.size(); ++k) {
+      const auto rate = [&](std::size_t of) { return tokens_per_round(alpha, static_cast<int>(of)) / round_time[of]; };
+      if (rate(k) > rate(length)) length = k;
+    }
+    return LengthMemory{alpha, static_cast<int>(length)};
+  };
+  return {best(first_alpha), [=](const LengthMemory& memory, int drafted, int accepted) {
+            const int tries = std::min(accepted + 1, drafted);
+            const double seen = tries > 0 ? static_cast<double>(accepted) / tries : first_alpha;
+            return best(memory.value + weight * (seen - memory.value));
+          }};
+}
+
 }  // namespace specsim::theory

@@ -4,9 +4,32 @@
 // with probability alpha in [0, 1], independently.
 #pragma once
 
+#include <compare>
+#include <functional>
 #include <vector>
 
 namespace specsim::theory {
+
+// A policy as what it does: the draft length of a sequence's first round, and how each round's outcome leads to the next. Lengths
+// are 0..longest.
+struct LengthMemory {
+  double value = 0.0;  // a moving average, where it keeps one
+  int length = 0;
+  friend auto operator<=>(const LengthMemory&, const LengthMemory&) = default;
+};
+struct LengthRule {
+  LengthMemory first;
+  std::function<LengthMemory(const LengthMemory& memory, int drafted, int accepted)> next;
+};
+
+// Additive steps (Hugging Face's heuristic): `up` more after full acceptance, else `down` fewer, within 1..longest.
+[[nodiscard]] LengthRule additive_rule(int first, int up, int down, int longest);
+// Tiers (SGLang): a moving average of accepted / drafted, begun in the middle of the band and put back there by every step: above
+// `up` the next longer tier, below `down` the next shorter. Begins with tiers[size / 2].
+[[nodiscard]] LengthRule ema_tiers_rule(std::vector<int> tiers, double weight, double up, double down);
+// Goodput (SmartSpec) by a moving average of the rounds' own alpha, accepted / tries: the shortest length of the largest
+// sum over i <= k of alpha^i / round_time[k]. A round without drafts counts as one at first_alpha.
+[[nodiscard]] LengthRule goodput_rule(double first_alpha, double weight, std::vector<double> round_time);
 
 struct PolicyFigures {
   std::vector<double> length_law;  // share of rounds at draft length k

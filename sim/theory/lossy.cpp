@@ -3,13 +3,150 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/math/series.h"
 #include "sim/theory/bounds.h"
+#include "sim/theory/chosen_trees.h"
 
 namespace specsim::theory {
+namespace {
+
+using Law = std::vector<double>;
+
+std::size_t index_of(int value) { return static_cast<std::size_t>(value); }
+
+// Every ordered draw of at most `drafts` siblings, f(tokens, probability): without replacement it ends with the law's support.
+void each_draw(std::span<const double> draft, int drafts, TreeSampling sampling, std::vector<int>& tokens, double probability,
+               const std::function<void(const std::vector<int>&, double)>& f) {
+  Law law(draft.begin(), draft.end());
+  if (sampling == TreeSampling::without_replacement)
+    for (const int token : tokens) law[index_of(token)] = 0.0;
+  if (sampling == TreeSampling::top) {
+    std::vector<int> order(law.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return law[index_of(a)] > law[index_of(b)]; });
+    order.resize(std::min(order.size(), index_of(drafts)));
+    f(order, probability);
+    return;
+  }
+  const double left = std::accumulate(law.begin(), law.end(), 0.0);
+  if (tokens.size() == index_of(drafts) || left == 0.0) {
+    f(tokens, probability);
+    return;
+  }
+  for (std::size_t x = 0; x < law.size(); ++x) {
+    if (law[x] == 0.0) continue;
+    tokens.push_back(static_cast<int>(x));
+    each_draw(draft, drafts, sampling, tokens, probability * law[x] / left, f);
+    tokens.pop_back();
+  }
+}
+
+// Of a subtree: the height of its longest accepted path and the state after the round, [height][state]; what is missing from 1 is
+// a top node that was not accepted itself.
+using Heights = std::vector<Law>;
+
+double mass_of(const Heights& heights, std::size_t below) {
+  double sum = 0.0;
+  for (std::size_t h = 0; h < std::min(below, heights.size()); ++h)
+    for (const double share : heights[h]) sum += share;
+  return sum;
+}
+
+class TypicalTree {
+ public:
+  TypicalTree(const Automaton& laws, const Tree& tree, TreeSampling sampling, double epsilon, double delta)
+      : laws_(laws), tree_(tree), sampling_(sampling), depths_(tree.depths()), children_(index_of(tree.size())) {
+    for (int node = 1; node < tree.size(); ++node) children_[index_of(tree.parent[index_of(node)])].push_back(node);
+    for (const Law& target : laws.target) accepts_.push_back(typical_acceptance(target, epsilon, delta));
+  }
+
+  // From a node that is accepted, at a state.
+  const Heights& below(int node, int state) {
+    const auto [place, fresh] = known_.try_emplace({node, state});
+    if (fresh) place->second = heights_below(node, state);
+    return place->second;
+  }
+
+ private:
+  [[nodiscard]] Heights heights_below(int node, int state) {
+    const std::vector<int>& children = children_[index_of(node)];
+    Heights heights(index_of(tree_.depth() - depths_[index_of(node)]) + 1, Law(index_of(laws_.states), 0.0));
+    if (children.empty()) {
+      add_final(state, 1.0, heights[0]);
+      return heights;
+    }
+    const auto depth = std::min(index_of(depths_[index_of(node)]), laws_.draft.size() - 1);
+    const Law& draft = laws_.draft[depth][index_of(state)];
+    if (sampling_ == TreeSampling::with_replacement) {
+      std::vector<Heights> each;
+      for (const int child : children) {
+        Heights own(heights.size(), Law(index_of(laws_.states), 0.0));
+        for (int x = 0; x < laws_.vocab; ++x) add_child(child, state, x, draft[index_of(x)], own);
+        each.push_back(std::move(own));
+      }
+      add_longest(each, state, 1.0, heights);
+      return heights;
+    }
+    std::vector<int> drawn;
+    int ranks = 0;
+    for (const int child : children) ranks = std::max(ranks, tree_.rank[index_of(child)] + 1);
+    each_draw(draft, ranks, sampling_, drawn, 1.0, [&](const std::vector<int>& tokens, double probability) {
+      std::vector<Heights> each;
+      for (const int child : children) {
+        const std::size_t rank = index_of(tree_.rank[index_of(child)]);
+        if (rank >= tokens.size()) continue;
+        each.emplace_back(heights.size(), Law(index_of(laws_.states), 0.0));
+        add_child(child, state, tokens[rank], 1.0, each.back());
+      }
+      add_longest(each, state, probability, heights);
+    });
+    return heights;
+  }
+
+  [[nodiscard]] int next(int state, int token) const { return laws_.next[index_of(state * laws_.vocab + token)]; }
+  void add_final(int state, double weight, Law& states) const {
+    for (int x = 0; x < laws_.vocab; ++x) states[index_of(next(state, x))] += weight * laws_.target[index_of(state)][index_of(x)];
+  }
+  void add_child(int child, int state, int token, double weight, Heights& own) {
+    if (weight == 0.0 || accepts_[index_of(state)][index_of(token)] == 0.0) return;
+    const Heights& deeper = below(child, next(state, token));
+    for (std::size_t h = 0; h < deeper.size(); ++h)
+      for (std::size_t s = 0; s < deeper[h].size(); ++s) own[h][s] += weight * deeper[h][s];
+  }
+  // The first of the highest of independent children, one more than its own height; none: the round ends here.
+  void add_longest(const std::vector<Heights>& each, int state, double probability, Heights& heights) const {
+    double none = probability;
+    for (const Heights& own : each) none *= 1.0 - mass_of(own, own.size());
+    add_final(state, none, heights[0]);
+    for (std::size_t h = 0; h + 1 < heights.size(); ++h) {
+      for (std::size_t k = 0; k < each.size(); ++k) {
+        double others = probability;
+        for (std::size_t i = 0; i < each.size(); ++i) {
+          if (i == k) continue;
+          const double higher = mass_of(each[i], each[i].size()) - mass_of(each[i], i < k ? h : h + 1);
+          others *= std::max(0.0, 1.0 - higher);
+        }
+        for (std::size_t s = 0; s < each[k][h].size(); ++s) heights[h + 1][s] += others * each[k][h][s];
+      }
+    }
+  }
+
+  const Automaton& laws_;
+  const Tree& tree_;
+  TreeSampling sampling_;
+  std::vector<int> depths_;
+  std::vector<std::vector<int>> children_;
+  std::vector<Law> accepts_;
+  std::map<std::pair<int, int>, Heights> known_;  // by node and state
+};
+
+}  // namespace
 
 std::vector<double> typical_acceptance(std::span<const double> target, double epsilon, double delta) {
   SPECSIM_CHECK(epsilon >= 0.0 && delta >= 0.0, "epsilon = {}, delta = {}", epsilon, delta);
@@ -33,13 +170,12 @@ std::vector<double> lenience_acceptance(std::span<const double> target, std::spa
   return acceptance;
 }
 
-std::vector<double> lenience_residual(std::span<const double> target, std::span<const double> drafted, double lenience) {
+std::vector<double> residual_law(std::span<const double> target, std::span<const double> drafted) {
   SPECSIM_CHECK(target.size() == drafted.size(), "target has {} tokens, draft {}", target.size(), drafted.size());
-  SPECSIM_CHECK(lenience > 0.0 && lenience <= 1.0, "lenience = {}", lenience);
   std::vector<double> residual;
   math::CompensatedSum mass;
   for (std::size_t x = 0; x < target.size(); ++x) {
-    residual.push_back(std::max(0.0, target[x] / lenience - drafted[x]));
+    residual.push_back(std::max(0.0, target[x] - drafted[x]));
     mass += residual.back();
   }
   if (mass.value() == 0.0) return {target.begin(), target.end()};
@@ -80,6 +216,76 @@ std::vector<double> emitted_law(const Judgement& judgement) {
 
 double bias(const Judgement& judgement, std::span<const double> target) {
   return total_variation(emitted_law(judgement), target);
+}
+
+std::vector<std::vector<double>> first_accepted(std::span<const double> acceptance, std::span<const double> draft, int drafts,
+                                                TreeSampling sampling) {
+  std::vector<Law> by_token(index_of(drafts), Law(draft.size(), 0.0));
+  if (sampling == TreeSampling::with_replacement) {
+    double none = 1.0;
+    for (Law& own : by_token) {
+      double accepted = 0.0;
+      for (std::size_t x = 0; x < draft.size(); ++x) {
+        own[x] = none * acceptance[x] * draft[x];
+        accepted += acceptance[x] * draft[x];
+      }
+      none *= std::max(0.0, 1.0 - accepted);
+    }
+    return by_token;
+  }
+  std::vector<int> drawn;
+  each_draw(draft, drafts, sampling, drawn, 1.0, [&](const std::vector<int>& tokens, double probability) {
+    for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
+      if (acceptance[index_of(tokens[rank])] == 0.0) continue;
+      by_token[rank][index_of(tokens[rank])] += probability;
+      return;
+    }
+  });
+  return by_token;
+}
+
+RoundKernel typical_kernel(const Automaton& laws, const Tree& tree, TreeSampling sampling, double epsilon, double delta) {
+  check_tree(tree);
+  TypicalTree typical(laws, tree, sampling, epsilon, delta);
+  RoundKernel kernel(laws.states, tree.depth());
+  for (int s = 0; s < laws.states; ++s) {
+    const Heights& heights = typical.below(0, s);
+    for (int h = 0; h <= tree.depth(); ++h)
+      for (int next = 0; next < laws.states; ++next) kernel.at(h, s, next) = heights[index_of(h)][index_of(next)];
+  }
+  return kernel;
+}
+
+RoundKernel typical_guess_kernel(const Automaton& laws, const StateMatrix& transition, const Tree& tree, double epsilon,
+                                 double delta) {
+  RoundKernel kernel(laws.states, tree.depth());
+  std::vector<Law> accepts;
+  for (const Law& target : laws.target) accepts.push_back(typical_acceptance(target, epsilon, delta));
+  for (int start = 0; start < laws.states; ++start) {
+    const ChosenTree guessed = guessed_tree(tree, laws, start);
+    const std::function<void(int, int, const std::vector<bool>&, double)> go =
+        [&](int depth, int state, const std::vector<bool>& held, double probability) {
+          std::vector<bool> deeper(held.size(), false);  // nodes one further down that are accepted
+          bool any = false;
+          for (std::size_t node = 1; node < held.size(); ++node) {
+            deeper[node] = held[index_of(tree.parent[node])] && accepts[index_of(state)][index_of(guessed.tokens[node])] > 0.0;
+            any = any || deeper[node];
+          }
+          for (int next = 0; next < laws.states; ++next) {
+            const double chance = probability * transition[index_of(state * laws.states + next)];
+            if (chance == 0.0) continue;
+            if (any) {
+              go(depth + 1, next, deeper, chance);
+            } else {
+              kernel.at(depth, start, next) += chance;
+            }
+          }
+        };
+    std::vector<bool> root(index_of(tree.size()), false);
+    root[0] = true;
+    go(0, start, root, 1.0);
+  }
+  return kernel;
 }
 
 }  // namespace specsim::theory

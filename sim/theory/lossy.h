@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "sim/theory/judgement.h"
+#include "sim/theory/round_chain.h"
+#include "sim/theory/tree_enumeration.h"
 
 namespace specsim::theory {
 
@@ -16,13 +18,13 @@ namespace specsim::theory {
 [[nodiscard]] std::vector<double> typical_acceptance(std::span<const double> target, double epsilon, double delta);
 
 // Lenience (Leviathan et al. 2022, arXiv 2211.17192, appendix A.5): min(1, target / (lenience drafted)), lenience in (0, 1]; 1 is
-// the token rule.
+// the token rule. The paper multiplies the draft by it "before comparing" in algorithm 1 and changes nothing else, so a rejection
+// resamples from that algorithm's (target - drafted)+; its acceptance is sum of min(target / lenience, drafted), and no token is
+// emitted with more than target / lenience.
 [[nodiscard]] std::vector<double> lenience_acceptance(std::span<const double> target, std::span<const double> drafted,
                                                       double lenience);
-// Its residual, (target / lenience - drafted)+ divided by its sum: no token is emitted with more than target / lenience. Where
-// lenience accepts everything there is none, and the target stands in.
-[[nodiscard]] std::vector<double> lenience_residual(std::span<const double> target, std::span<const double> drafted,
-                                                    double lenience);
+// (target - drafted)+ divided by its sum; the target where that is 0.
+[[nodiscard]] std::vector<double> residual_law(std::span<const double> target, std::span<const double> drafted);
 
 // 1 for the target's k likeliest tokens, the lowest ids among equals, else 0.
 [[nodiscard]] std::vector<double> top_k_acceptance(std::span<const double> target, int k);
@@ -34,5 +36,20 @@ namespace specsim::theory {
 [[nodiscard]] std::vector<double> emitted_law(const Judgement& judgement);
 // Its total variation from the target: 0 for a lossless rule.
 [[nodiscard]] double bias(const Judgement& judgement, std::span<const double> target);
+
+// Siblings judged in turn, the first that `acceptance` (0 or 1 by token) admits is accepted: by rank and token, as in
+// multi_draft.h. Draws without replacement are walked: vocab!/(vocab - drafts)!.
+[[nodiscard]] std::vector<std::vector<double>> first_accepted(std::span<const double> acceptance, std::span<const double> draft,
+                                                              int drafts, TreeSampling sampling);
+
+// Typical acceptance of a tree: every node is accepted or not by itself, and the round keeps the longest path that is accepted
+// whole, the first of several, and adds a token of the target's. Siblings without replacement are walked draw by draw.
+[[nodiscard]] RoundKernel typical_kernel(const Automaton& laws, const Tree& tree, TreeSampling sampling, double epsilon,
+                                         double delta);
+
+// The same of a tree whose tokens are guessed from the state at the round's start (guessed_tree in chosen_trees.h), where the
+// states move by `transition`, whatever the tokens are. Walks every path of states.
+[[nodiscard]] RoundKernel typical_guess_kernel(const Automaton& laws, const StateMatrix& transition, const Tree& tree,
+                                               double epsilon, double delta);
 
 }  // namespace specsim::theory

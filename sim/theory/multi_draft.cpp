@@ -22,7 +22,8 @@ void check_inputs(std::span<const double> target, std::span<const double> draft,
 }
 
 MultiDraftJudgement empty_judgement(std::size_t vocab, int drafts) {
-  return {Law(static_cast<std::size_t>(drafts), 0.0), {Law(vocab, 0.0), Law(vocab, 0.0)}};
+  const auto count = static_cast<std::size_t>(drafts);
+  return {Law(count, 0.0), std::vector<Law>(count, Law(vocab, 0.0)), {Law(vocab, 0.0), Law(vocab, 0.0)}};
 }
 
 // What the rejection of a draft from `draft` leaves of the target, divided by its sum; empty if nothing is left.
@@ -49,6 +50,7 @@ void walk_draws(const Law& target, const Law& draft, std::size_t rank, double re
     if (drawn[x] == 0.0) continue;
     const double accepted = std::min(target[x], drawn[x]);
     result.by_rank[rank] += reach * accepted;
+    result.by_token[rank][x] += reach * accepted;
     result.judgement.accepted[x] += reach * accepted;
     if (drawn[x] <= target[x] || after.empty()) continue;
     Law shorter = draft;
@@ -73,16 +75,17 @@ MultiDraftJudgement judge_recursive(std::span<const double> target, std::span<co
   MultiDraftJudgement result = empty_judgement(target.size(), drafts);
   Law wanted(target.begin(), target.end());
   double reach = 1.0;
-  for (double& accepted_at_rank : result.by_rank) {
+  for (std::size_t k = 0; k < result.by_rank.size(); ++k) {
     math::CompensatedSum accepted;
     math::CompensatedSum rejected;
     for (std::size_t x = 0; x < wanted.size(); ++x) {
       const double share = std::min(wanted[x], draft[x]);
       accepted += share;
       rejected += draft[x] - share;
+      result.by_token[k][x] = reach * share;
       result.judgement.accepted[x] += reach * share;
     }
-    accepted_at_rank = reach * accepted.value();
+    result.by_rank[k] = reach * accepted.value();
     reach *= rejected.value();
     Law after = remainder(wanted, draft);
     if (after.empty()) return result;
@@ -121,14 +124,33 @@ MultiDraftJudgement judge_kseq(std::span<const double> target, std::span<const d
   const double beta = kseq_beta(target, draft, factor);
   MultiDraftJudgement result = empty_judgement(target.size(), drafts);
   double reach = 1.0;
-  for (double& accepted : result.by_rank) {
-    accepted = reach * beta;
+  for (std::size_t k = 0; k < result.by_rank.size(); ++k) {
+    result.by_rank[k] = reach * beta;
+    for (std::size_t x = 0; x < target.size(); ++x) result.by_token[k][x] = reach * std::min(draft[x], target[x] / factor);
     reach *= 1.0 - beta;
   }
   const double tries = beta > 0.0 ? any_of(beta, drafts) / beta : 0.0;  // expected number of drafts judged
   for (std::size_t x = 0; x < target.size(); ++x) {
     result.judgement.accepted[x] = tries * std::min(draft[x], target[x] / factor);
     result.judgement.rejected[x] = std::max(0.0, target[x] - result.judgement.accepted[x]);
+  }
+  return result;
+}
+
+MultiDraftJudgement judge_matching(std::span<const double> target, std::span<const double> draft, int drafts) {
+  check_inputs(target, draft, drafts);
+  MultiDraftJudgement result = empty_judgement(target.size(), drafts);
+  result.judgement.rejected.assign(target.begin(), target.end());
+  for (std::size_t x = 0; x < target.size(); ++x) {
+    double wanted = target[x];  // and not among the drafts so far
+    for (std::size_t k = 0; k < result.by_rank.size(); ++k) {
+      const double accepted = wanted * draft[x];
+      wanted -= accepted;
+      result.by_rank[k] += accepted;
+      result.by_token[k][x] = accepted;
+    }
+    result.judgement.accepted[x] = target[x] - wanted;
+    result.judgement.rejected[x] = wanted;
   }
   return result;
 }
@@ -142,7 +164,7 @@ MultiDraftJudgement judge_top_ranked(std::span<const double> target, std::span<c
   result.judgement.rejected.assign(target.begin(), target.end());
   for (std::size_t k = 0; k < std::min(order.size(), result.by_rank.size()); ++k) {
     const std::size_t x = order[k];
-    result.by_rank[k] = result.judgement.accepted[x] = target[x];
+    result.by_rank[k] = result.by_token[k][x] = result.judgement.accepted[x] = target[x];
     result.judgement.rejected[x] = 0.0;
   }
   return result;

@@ -12,8 +12,9 @@
 namespace specsim::theory {
 
 struct MultiDraftJudgement {
-  std::vector<double> by_rank;  // [drafts]: P(the draft drawn k-th is the accepted one); sums to the node's alpha
-  Judgement judgement;          // by token: emitted as an accepted draft, and as the final token
+  std::vector<double> by_rank;                // [drafts]: P(the draft drawn k-th is the accepted one); sums to the node's alpha
+  std::vector<std::vector<double>> by_token;  // [drafts][vocab]: that one, and which token it is
+  Judgement judgement;                        // by token: emitted as an accepted draft, and as the final token
 };
 
 // Recursive rejection of independent drafts (Miao et al. 2023, SpecInfer, arXiv 2305.09781): draft k is judged by the token
@@ -29,6 +30,10 @@ struct MultiDraftJudgement {
 // Its best factor solves 1 - (1 - beta)^drafts = factor beta with beta = sum of min(draft, target / factor); in [1, drafts].
 [[nodiscard]] double kseq_factor(std::span<const double> target, std::span<const double> draft, int drafts);
 [[nodiscard]] MultiDraftJudgement judge_kseq(std::span<const double> target, std::span<const double> draft, int drafts);
+
+// Independent drafts that are kept while they are what the target samples, the first of equal ones: target draft
+// (1 - draft)^k at rank k.
+[[nodiscard]] MultiDraftJudgement judge_matching(std::span<const double> target, std::span<const double> draft, int drafts);
 
 // Deterministic drafts, the `drafts` likeliest tokens of the draft law (lowest ids among equals): accepted with the target's mass
 // on them, rank by rank (EAGLE-2, Li et al. 2024; Medusa's tree under the exact rule).

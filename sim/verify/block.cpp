@@ -1,3 +1,4 @@
+#include "sim/rng/address.h"
 #include "sim/verify/verifier.h"
 
 #include <algorithm>
@@ -10,20 +11,17 @@ namespace {
 // p_i, the probability with which the draft's first i tokens may stay, is min(1, p_{i-1} target / draft). Tokens 1 .. i stay for
 // the largest i that accepts with h_i: h = p at the end, Z / (Z + 1 - p_i) before it, Z the mass of (p_i target - draft)+ after
 // token i. Asked from the end backwards, the first that accepts is the largest.
-class BlockVerification final : public BlockRule {
+class BlockVerification final : public ChainRule {
  public:
   Verdict verify(Block& block) const override {
     std::array<double, kMaxDraftLength + 1> p;
-    std::array<const math::RatioTable*, kMaxDraftLength + 1> laws_after;
     p[0] = 1.0;
     int last = 0;  // that may stay
     bool whole = true;
     while (whole && block.children(last) > 0) {
       const auto at = static_cast<std::size_t>(last);
-      laws_after[at] = &block.laws(last);
-      const Token x = block.token(last + 1);
-      p[at + 1] = std::min(1.0, p[at] * laws_after[at]->target(x) / laws_after[at]->draft(x));
-      whole = p[at + 1] > kNever;  // else neither it nor those behind it
+      p[at + 1] = stays(p[at], block.laws(last), block.token(last + 1));
+      whole = p[at + 1] > 0.0;  // else neither it nor those behind it
       if (whole) ++last;
     }
     for (int node = last; node > 0; --node) {
@@ -32,15 +30,56 @@ class BlockVerification final : public BlockRule {
         if (block.accept(node, {stays, 1.0})) return {node, block.pick_target(node)};
         continue;
       }
-      const math::Cut cut = laws_after[static_cast<std::size_t>(node)]->cut(1.0 / stays);
-      const double z = stays * cut.mass;
-      if (block.accept(node, {z, z + 1.0 - stays})) return {node, block.pick_residual(node, cut)};
+      const math::Cut cut = block.laws(node).cut(1.0 / stays);
+      if (block.accept(node, odds(stays, cut))) return {node, block.pick_residual(node, cut)};
     }
     return {0, block.children(0) > 0 ? block.pick_residual(0, block.laws(0).cut(1.0)) : block.pick_target(0)};
   }
 
+  void verify_lanes(ChainLanes& chains) const override {
+    constexpr std::size_t kStride = ChainLanes::kStride;
+    const std::size_t length = chains.draft_length();
+    std::array<std::array<double, kStride>, kMaxDraftLength + 1> p;
+    p[0].fill(1.0);
+    for (std::size_t i = 0; i < length; ++i)
+      for (std::uint32_t lane = 0; lane < chains.lanes; ++lane)
+        p[i + 1][lane] = stays(p[i][lane], *chains.laws[i], chains.tokens[i * kStride + lane]);
+    std::array<std::uint32_t, kStride> open;  // lanes without a verdict
+    std::uint32_t left = chains.lanes;
+    for (std::uint32_t lane = 0; lane < left; ++lane) open[lane] = lane;
+    for (std::size_t node = length; node > 0; --node) {
+      std::uint32_t still = 0;
+      for (std::uint32_t i = 0; i < left; ++i) {
+        const std::uint32_t lane = open[i];
+        const double own = p[node][lane];
+        math::Cut& cut = chains.final_law[lane];
+        cut = node == length || !(own > 0.0) ? math::Cut() : chains.laws[node]->cut(1.0 / own);
+        const bool accepted = accepts(rng::to_unit(chains.words[(node - 1) * kStride + lane]), node == length ? Odds{own, 1.0}
+                                                                                               : own > 0.0    ? odds(own, cut)
+                                                                                                              : Odds{0.0, 1.0});
+        chains.accepted[lane] = static_cast<std::uint32_t>(node);
+        open[still] = lane;
+        still += accepted ? 0 : 1;
+      }
+      left = still;
+    }
+    const math::Cut none = length > 0 ? chains.laws[0]->cut(1.0) : math::Cut();
+    for (std::uint32_t i = 0; i < left; ++i) {
+      chains.accepted[open[i]] = 0;
+      chains.final_law[open[i]] = none;
+    }
+  }
+
  private:
-  static constexpr double kNever = 1e-300;  // 1 / p stays finite
+  // What comes of a prefix that stays with `before` and grows by x, drawn from the draft. 0 below what 1 / p can be taken of.
+  static double stays(double before, const math::RatioTable& laws, Token x) {
+    const double p = std::min(1.0, before * laws.target(x) / laws.draft(x));
+    return p > 1e-300 ? p : 0.0;
+  }
+  static Odds odds(double stays, const math::Cut& cut) {
+    const double z = stays * cut.mass;
+    return {z, z + 1.0 - stays};
+  }
 };
 
 }  // namespace

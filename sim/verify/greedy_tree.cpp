@@ -8,7 +8,8 @@ VerifierEntry greedy_tree_verifier() {
            "the path of the target's argmax through the tree",
            "Miao et al. (SpecInfer), arXiv 2305.09781",
            {},
-           "Lossless for a target at temperature 0, and refused for any other. Takes every tree, drawn or chosen: whichever "
+           "Lossless for a target at temperature 0, and refused for any other. Walks down a tree node by node. Takes every tree, "
+           "drawn or chosen: whichever "
            "child is the "
            "argmax is accepted."},
           true,

@@ -34,9 +34,10 @@ VerifierEntry lenience_verifier() {
              "factor on the draft's probability; 1: the token verifier",
              config::Interval{0, 1, true, false},
              {}}},
-           "Not lossless. A draft token x is accepted with min(1, target(x)/(lenience draft(x))); a rejection resamples from "
-           "max(target - "
-           "draft, 0). No token is emitted with more than target(x)/lenience."},
+           "Not lossless. The paper multiplies the draft's probability by it before algorithm 1 compares, and changes nothing "
+           "else: a draft "
+           "token x is accepted with min(1, target(x)/(lenience draft(x))), in sum min(target/lenience, draft), and a rejection "
+           "resamples from algorithm 1's max(target - draft, 0). No token is emitted with more than target(x)/lenience."},
           false,
           {},
           {},

@@ -8,7 +8,8 @@ VerifierEntry tree_point_mass_verifier() {
            "children that were chosen, not drawn: each a point mass, accepted with its own target probability",
            "Li et al. (EAGLE), arXiv 2401.15077; EAGLE-2, arXiv 2406.16858",
            {},
-           "Lossless. Recursive rejection against point masses accepts child x with target(x) of what is left: the target's own "
+           "Lossless. Walks down a tree node by node. Recursive rejection against point masses accepts child x with target(x) of "
+           "what is left: the target's own "
            "sample "
            "decides, and the walk goes on where a child has it. P(descend) = the target's mass on the children."},
           true,

@@ -22,7 +22,7 @@ CONFIG = "tests/config/good/zeros.yaml"
 
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --help"
-COMMANDS = "run, check, audit, plan, theory, pass, calibrate, validate, list, describe, merge, reference"
+COMMANDS = "run, check, audit, plan, compare, theory, pass, calibrate, validate, list, describe, merge, reference"
 GPUS = ("a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, "
         "or the path of a .yaml file")
 MODELS = "tests/data/models/"
@@ -108,6 +108,17 @@ LINES = [
     (["theory", "--alpha", "1.1"], "--alpha: 1.1, allowed: a number in [0, 1]"),
     (["theory", "--alpha", "nan"], "--alpha: nan, allowed: a number in [0, 1]"),
     (["theory", "--alpha", "0.5", "--draft-length", "65"], "--draft-length: 65, allowed: 0 to 64"),
+    # compare
+    (["compare", "--alpha", "1"], '--alpha: "1", allowed: a number in [0.01, 0.99]'),
+    (["compare", "--alpha", "0.5", "configs/examples/methods/trees.yaml"],
+     "--alpha: given with a config, whose laws say the acceptance; allowed: without one"),
+    (["compare", "--batches", "1,0"], '--batches: "0", allowed: a number in [1, 1e+06]'),
+    (["compare", "--rounds", "1e6"], '--rounds: "1e6", allowed: an integer in [1, 2000000000]'),
+    (["compare", "--rounds", "20000"],
+     "the built-in methods:1:1: rounds of compare make 2 pieces of a run, allowed: at least 8, for an error to be estimated"),
+    (["compare", "configs/examples/methods/trees.yaml", "configs/examples/methods/eagle.yaml", "--rounds", "200000"],
+     "configs/examples/methods/eagle.yaml:2:1: laws, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
+     "number of rounds"),
     # plan
     (["plan"], "specsim plan needs a config, whose laws say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
      "--mean-acceptance-length, --trace; specsim plan --help shows examples"),

@@ -367,6 +367,22 @@ bool compare(const tests::ReadyCell& ready, std::uint32_t sequence_rounds, std::
   return !counts.reached.empty() && counts.accepted[0] > 0 && counts.accepted[0] < counts.reached[0];
 }
 
+// Runs with a sink go round by round, runs without one chain by chain: any rule that can is asked.
+class EmptySink final : public decode::RoundSink {
+ public:
+  void round(std::uint32_t, std::uint32_t, std::span<const Token>, std::uint32_t) override {}
+};
+
+// Side by side it says something else than one by one.
+class TwoFaced final : public verify::ChainRule {
+ public:
+  verify::Verdict verify(verify::Block& block) const override { return {0, block.pick_target(0)}; }
+  void verify_lanes(verify::ChainLanes& chains) const override {
+    chains.accepted.fill(1);
+    chains.final_law.fill(math::Cut());
+  }
+};
+
 }  // namespace
 
 TEST_CASE("the hot loop equals a plain loop: every context process, every verifier", "[hot_path]") {
@@ -395,6 +411,52 @@ TEST_CASE("the hot loop equals a plain loop: every context process, every verifi
     }
   }
   CHECK(lively > 600);  // of 12 processes x 8 decodings x 3 lengths x 3: in most cells tokens are accepted and rejected
+}
+
+TEST_CASE("chains judged side by side: the counts of chains judged one by one", "[hot_path]") {
+  EmptySink sink;
+  const auto both = [&](const decode::Simulator& simulator, std::uint64_t total) {
+    decode::Counts side_by_side = simulator.empty_counts();
+    decode::Counts one_by_one = simulator.empty_counts();
+    for (std::uint64_t i = 0; i * simulator.chunk_size() < total; ++i) {
+      simulator.run(i, total, side_by_side);
+      simulator.run(i, total, one_by_one, &sink);
+    }
+    return std::pair(side_by_side, one_by_one);
+  };
+  for (const char* pair :
+       {"{vocab: 200, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: overlap, value: 0.7}}",
+        // The draft draws what the target cannot, with odds so long that a prefix of them never stays.
+        "{vocab: 9, target: {from: {family: geometric, ratio: 0.01}, transform: top_k, value: 7}, draft: "
+        "{family: geometric, ratio: 0.99}}"}) {
+    for (const int draft_length : {1, 5, 40}) {
+      for (const char* contexts : {"{process: fixed}",
+                                   "{process: by_depth, drafts: [{from: target, transform: overlap, value: 0.9}, {from: target, "
+                                   "transform: overlap, value: 0.6}]}"}) {
+        const std::string yaml = fmt::format(
+            "{{experiment: chains, rounds: 1000, pair: {}, context: {}, decode: {{drafter: {{kind: chain, draft_length: "
+            "{}}}, verifier: block}}}}",
+            pair, contexts, draft_length);
+        INFO(yaml);
+        const tests::ReadyCell ready(yaml);
+        for (const std::uint64_t total : {1, 63, 700, 64 * 256 + 130}) {
+          const auto [side_by_side, one_by_one] = both(ready.simulator(), total);
+          CHECK(side_by_side == one_by_one);
+          CHECK(side_by_side.rounds == total);
+        }
+      }
+    }
+  }
+  const tests::ReadyCell ready(
+      "{experiment: chains, rounds: 1000, pair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, "
+      "transform: "
+      "overlap, value: 0.7}}, decode: {drafter: {kind: chain, draft_length: 3}, verifier: block}}");
+  decode::PreparationPlan plan = ready.preparation();
+  const TwoFaced two_faced;
+  plan.block_rule = &two_faced;
+  const auto [side_by_side, one_by_one] = both({plan, ready.prepared(), ready.draw_key(), 3, ready.cell().sequence_rounds}, 1000);
+  CHECK(side_by_side.accepted[0] == 1000);
+  CHECK(one_by_one.accepted[0] == 0);
 }
 
 TEST_CASE("the hot loop equals a plain loop over several chunks of full length", "[hot_path]") {

@@ -51,7 +51,9 @@ std::vector<Draw> all_draws(const Law& draft, int drafts, bool replacement) {
 
 // The recursive rule on each draw, written out again: judge, else take (target - draft)+ and go on.
 MultiDraftJudgement recursive_by_draws(const Law& target, const Law& draft, int drafts, bool replacement) {
-  MultiDraftJudgement result{Law(static_cast<std::size_t>(drafts), 0.0), {Law(target.size(), 0.0), Law(target.size(), 0.0)}};
+  const Law none(target.size(), 0.0);
+  const auto count = static_cast<std::size_t>(drafts);
+  MultiDraftJudgement result{Law(count, 0.0), std::vector<Law>(count, none), {none, none}};
   for (const Draw& draw : all_draws(draft, drafts, replacement)) {
     Law wanted = target;
     Law told = draft;
@@ -60,6 +62,7 @@ MultiDraftJudgement recursive_by_draws(const Law& target, const Law& draft, int 
       const std::size_t x = draw.tokens[k];
       const double accept = std::min(1.0, wanted[x] / told[x]);
       result.by_rank[k] += reach * accept;
+      result.by_token[k][x] += reach * accept;
       result.judgement.accepted[x] += reach * accept;
       reach *= 1.0 - accept;
       double mass = 0.0;
@@ -150,6 +153,9 @@ TEST_CASE("recursive rejection, with and without replacement, equals the rule on
       require_lossless(result, target);
       for (std::size_t k = 0; k < expected.by_rank.size(); ++k)
         REQUIRE(std::abs(result.by_rank[k] - expected.by_rank[k]) < 1e-13);
+      for (std::size_t k = 0; k < expected.by_rank.size(); ++k)
+        for (std::size_t x = 0; x < target.size(); ++x)
+          REQUIRE(std::abs(result.by_token[k][x] - expected.by_token[k][x]) < 1e-13);
       for (std::size_t x = 0; x < target.size(); ++x) {
         REQUIRE(std::abs(result.judgement.accepted[x] - expected.judgement.accepted[x]) < 1e-13);
         REQUIRE(std::abs(result.judgement.rejected[x] - expected.judgement.rejected[x]) < 1e-13);

@@ -1,0 +1,219 @@
+// specsim compare: which method of drafting and verifying is fastest on a workload, and by how much for sure.
+#include "sim/base/whole_file.h"
+#include "sim/cli/command.h"
+#include "sim/cli/options.h"
+#include "sim/cli/workload_options.h"
+#include "sim/experiment/manifest.h"
+#include "sim/experiment/ranking.h"
+#include "specsim_version.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <csignal>
+#include <set>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+using experiment::Contender;
+using experiment::Ranking;
+
+// Methods of one draft model. {0}: alpha, in each of 32 contexts, some of which all but settle the next token while others leave
+// it open, as real text does: trees that follow the draft's confidence live on that. The rest of Sequoia's acceptance vector,
+// {1}, only says what tree to build.
+constexpr const char* kMethods = R"(experiment: compare
+rounds: 200000
+pair: {{vocab: 4000, target: {{family: normal_logits, sigma: 5}}, draft: {{from: target, transform: overlap, value: {0}}}}}
+context: {{process: iid, pool: 32}}
+decode: {{drafter: {{kind: chain, draft_length: 4}}, verifier: token}}
+cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}}
+workload: {{batch: 1, context: 2048}}
+sweep:
+  decode:
+    - {{drafter: {{kind: chain, draft_length: 2}}, verifier: token}}
+    - {{drafter: {{kind: chain, draft_length: 4}}, verifier: token}}
+    - {{drafter: {{kind: chain, draft_length: 6}}, verifier: token}}
+    - {{drafter: {{kind: chain, draft_length: 4}}, verifier: block}}
+    - {{drafter: {{kind: chain, draft_length: 6}}, verifier: block}}
+    - {{drafter: {{kind: tree_static, branching: [2, 2, 1, 1]}}, verifier: multi_draft_recursive}}
+    - {{drafter: {{kind: tree_static, branching: [2, 2, 1, 1]}}, verifier: kseq}}
+    - {{drafter: {{kind: tree_static, branching: [2, 2, 1, 1]}}, verifier: traversal}}
+    - {{drafter: {{kind: tree_static, branching: [2, 2, 1, 1], siblings: without_replacement}}, verifier: without_replacement}}
+    - {{drafter: {{kind: tree_sequoia, budget: 16, acceptance: {1}, siblings: without_replacement}}, verifier: without_replacement}}
+    - {{drafter: {{kind: tree_sequoia, budget: 64, acceptance: {1}, siblings: without_replacement}}, verifier: without_replacement}}
+    - {{drafter: {{kind: tree_dynamic, depth: 4, width: 4, nodes: 16}}, verifier: tree_point_mass}}
+  workload.batch: [1, 8, 32]
+)";
+constexpr double kDefaultAlpha = 0.7;
+constexpr double kLevel = 0.99;
+
+std::atomic<bool> stop_requested{false};
+void request_stop(int) { stop_requested = true; }
+
+std::string built_in_methods(double alpha) {
+  const double rest = 1.0 - alpha;
+  return fmt::format(
+      kMethods, alpha,
+      fmt::format("[{:.6g}, {:.6g}, {:.6g}, {:.6g}]", alpha, 0.4 * rest, 0.4 * 0.4 * rest, 0.4 * 0.4 * 0.4 * rest));
+}
+
+const draft::Tree* tree_of(const experiment::Cell& cell) {
+  const draft::Tree* tree = cell.drafter != nullptr ? cell.drafter->tree() : nullptr;
+  return tree != nullptr && tree->drafted() > tree->height() ? tree : nullptr;  // a chain needs no drawing
+}
+
+// A line for each node, children indented below their parent.
+void draw_node(const draft::Tree& tree, int node, const std::string& indent, std::vector<std::string>& lines) {
+  const draft::Tree::Node& own = tree.nodes[static_cast<std::size_t>(node)];
+  for (int i = 0; i < own.children; ++i) {
+    const bool last = i + 1 == own.children;
+    const int child = own.first_child + i;
+    lines.push_back(fmt::format("{}{} {}", indent, last ? "└─" : "├─", tree.nodes[static_cast<std::size_t>(child)].rank + 1));
+    draw_node(tree, child, indent + (last ? "   " : "│  "), lines);
+  }
+}
+
+void print_tree(const draft::Tree& tree) {
+  constexpr std::size_t kShown = 24;
+  std::vector<std::string> lines;
+  draw_node(tree, 0, "    ", lines);
+  fmt::print("    its tree, {} tokens and {} deep; children by the order in which they are drafted:\n", tree.drafted(),
+             tree.height());
+  for (std::size_t i = 0; i < std::min(lines.size(), kShown); ++i) fmt::print("{}\n", lines[i]);
+  if (lines.size() > kShown) fmt::print("    ... and {} more\n", lines.size() - kShown);
+}
+
+void print_ranking(const Ranking& ranking) {
+  fmt::print("\n{}\n", ranking.workload);
+  fmt::print("  {:>4}  {:>12}  {:>18}  {:>20}  {}\n", "rank", "tokens/round", "speedup", "behind the first", "method");
+  bool plain_shown = false;
+  const auto plain = [&] {
+    fmt::print("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}\n", "", 1.0, "1.0000", "",
+               "plain decoding: below this line, do not speculate");
+    plain_shown = true;
+  };
+  for (std::size_t i = 0; i < ranking.contenders.size(); ++i) {
+    const Contender& one = ranking.contenders[i];
+    if (!plain_shown && one.speedup < 1.0) plain();
+    const std::string behind = i == 0 ? "-"
+                                      : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind,
+                                                    100.0 * experiment::half_width(one.behind_error, ranking.pieces, kLevel));
+    fmt::print("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}{}\n", i + 1, one.row.tokens_per_round(),
+               fmt::format("{:.4f} ± {:.4f}", one.speedup, experiment::half_width(one.speedup_error, ranking.pieces, kLevel)),
+               behind, experiment::method_text(*one.row.cell), one.row.cell->lossless ? "" : " (not lossless)");
+  }
+  if (!plain_shown) plain();
+}
+
+std::string trees_csv(const std::vector<Ranking>& rankings) {
+  std::string text = "workload,method,node,parent,depth,rank\n";
+  for (const Ranking& ranking : rankings)
+    if (const draft::Tree* tree = tree_of(*ranking.contenders.front().row.cell))
+      for (std::size_t node = 0; node < tree->nodes.size(); ++node)
+        text += fmt::format("{},{},{},{},{},{}\n", experiment::csv_text(ranking.workload),
+                            experiment::csv_text(experiment::method_text(*ranking.contenders.front().row.cell)), node,
+                            tree->nodes[node].parent, tree->nodes[node].depth, tree->nodes[node].rank);
+  return text;
+}
+
+}  // namespace
+
+int compare_command(const std::vector<std::string>& arguments) {
+  po::options_description description;
+  const auto text = [] { return po::value<std::string>(); };
+  add_workload_options(description);
+  description.add_options()("batches", text(), "1,8,32: sequences decoded together, a ranking for each")(
+      "alpha", text(), "acceptance of a draft token, of the built-in methods' laws (default 0.7)")(
+      "rounds", text(), "of each method (default 200000, or the config's)")(
+      "out", text(), "directory for ranking.csv, trees.csv")("threads", text(), "default: as many as the machine has")(
+      "print-config", "the built-in methods as a config, to start from");
+  po::variables_map values;
+  if (!parse(
+          arguments, description, "config", "specsim compare [CONFIG...] [options]",
+          "  specsim compare --hardware h100-sxm --target llama-3.1-70b --tensor-parallel 4 --draft llama-3.2-1b --alpha 0.75\n"
+          "  specsim compare --batches 1,4,16,64 --context 8192 --out build/compare\n"
+          "  specsim compare configs/examples/methods/trees.yaml --set \"sweep.cost.verify_inflation=[1, 1.2]\"\n"
+          "  specsim compare --print-config > methods.yaml\n"
+          "  scripts/plot_compare.py build/compare\n",
+          values))
+    return 0;
+  const Options options(values);
+  const double alpha = options.has("alpha") ? read_number(options.text("alpha"), "--alpha", 0.01, 0.99) : kDefaultAlpha;
+  if (options.has("print-config")) {
+    fmt::print("{}", built_in_methods(alpha));
+    return 0;
+  }
+  const std::vector<std::string> files = options.texts("config");
+  if (options.has("alpha") && !files.empty())
+    throw BadInput({"--alpha", 0, 0}, "given with a config, whose laws say the acceptance; allowed: without one");
+  experiment::RunOptions run;
+  run.threads = read_threads(options);
+  std::vector<std::string> sets = named_sets(options, files.empty());
+  if (options.has("batches")) {
+    static_cast<void>(read_list(options.text("batches"), "--batches", 1, 1e6));
+    sets.push_back("sweep.workload.batch=[" + options.text("batches") + "]");
+  }
+  if (options.has("rounds"))
+    sets.push_back("rounds=" + std::to_string(read_integer(options.text("rounds"), "--rounds", 1, 2'000'000'000)));
+  const std::string seed = options.has("seed") ? options.text("seed") : "";
+  std::vector<experiment::Experiment> experiments;
+  if (files.empty()) {
+    Diagnostics diagnostics;
+    experiments.push_back(
+        experiment::read_experiment(config::parse_text(built_in_methods(alpha), "the built-in methods", diagnostics),
+                                    "the built-in methods", read_overrides(sets, seed, diagnostics), diagnostics));
+    diagnostics.throw_if_any();
+  } else {
+    experiments = read_experiments(files, sets, seed);
+  }
+  const std::string out = options.has("out") ? options.text("out") : "";
+  if (options.has("out")) guard_results(out);
+  std::vector<const experiment::Cell*> cells;
+  for (const experiment::Experiment& one : experiments)
+    for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
+  print_warnings(cells);
+
+  Progress progress;
+  run.progress = [&](double done, double all) { progress.show(done, all); };
+  run.stop = &stop_requested;
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  const std::vector<Ranking> rankings = experiment::rank_methods(cells, run);
+  progress.finish();
+  if (rankings.empty()) {
+    fmt::print(stderr, "stopped before the end; nothing was kept\n");
+    return 1;
+  }
+  fmt::print("± is half of a {:g} % interval; \"behind\" from paired runs, in which all methods meet the same chance\n",
+             100.0 * kLevel);
+  std::set<const draft::Tree*> drawn;
+  for (const Ranking& ranking : rankings) {
+    print_ranking(ranking);
+    const draft::Tree* tree = tree_of(*ranking.contenders.front().row.cell);
+    if (tree != nullptr && drawn.insert(tree).second) print_tree(*tree);
+  }
+  if (options.has("out")) {
+    make_directories(out);
+    write_whole_file(out + "/ranking.csv", experiment::ranking_csv(rankings));
+    write_whole_file(out + "/trees.csv", trees_csv(rankings));
+    experiment::Manifest manifest;
+    manifest.command = command_line();
+    manifest.version = build_info::version;
+    manifest.commit = build_info::commit;
+    manifest.threads = run.threads;
+    manifest.cells = cells.size();
+    for (const experiment::Experiment& one : experiments) {
+      manifest.files.push_back(one.file);
+      manifest.configs.push_back(config::to_flow_text(one.config));
+    }
+    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
+    fmt::print("\nwrote {}/ranking.csv, trees.csv, manifest.yaml; scripts/plot_compare.py {} draws them\n", out, out);
+  }
+  return 0;
+}
+
+}  // namespace specsim::cli

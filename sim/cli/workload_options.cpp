@@ -1,0 +1,109 @@
+#include "sim/cli/workload_options.h"
+
+#include "sim/base/error.h"
+#include "sim/experiment/manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+void add_workload_options(po::options_description& description) {
+  const auto text = [] { return po::value<std::string>(); };
+  description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
+                            "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
+      "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
+      "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model")(
+      "context", text(), "tokens cached by each sequence")("tensor-parallel", text(), "GPUs that share the target")(
+      "weight-bits", text(), "of a weight of the target's layers")("kv-bits", text(), "of the target's cached keys and values")(
+      "engine", text(), "bare, graphs, vllm or eager");
+}
+
+std::vector<std::string> named_sets(const Options& options, bool built_in) {
+  std::vector<std::string> sets = options.texts("set");
+  const std::vector<std::string> given = sets;
+  const auto add = [&](const std::string& option, const std::string& path, const std::string& value) {
+    for (const std::string& set : given) {
+      const std::string other = set.substr(0, set.find('='));
+      const std::string& longer = other.size() > path.size() ? other : path;
+      const std::string& shorter = other.size() > path.size() ? path : other;
+      if (longer == shorter || longer.compare(0, shorter.size() + 1, shorter + ".") == 0)
+        throw BadInput({"--set " + other, 0, 0},
+                       fmt::format("given together with --{}, which sets {}, allowed: one of them", option, path));
+    }
+    sets.push_back(fmt::format("{}={}", path, value));
+  };
+  for (const char* name : {"hardware", "draft", "engine"})
+    if (options.has(name)) add(name, fmt::format("cost.{}", name), options.text(name));
+  for (const char* name : {"batch", "context"})
+    if (options.has(name)) add(name, fmt::format("workload.{}", name), options.text(name));
+  std::string how;
+  std::string last;
+  for (const auto& [name, key] :
+       {std::pair{"tensor-parallel", "tensor_parallel"}, {"weight-bits", "weight_bits"}, {"kv-bits", "kv_bits"}})
+    if (options.has(name)) {
+      last = name;
+      how += fmt::format(", {}: {:g}", key, read_number(options.text(name), fmt::format("--{}", name), 1, 64));
+    }
+  if (!how.empty() && !options.has("target") && !built_in)
+    throw BadInput({"--" + last, 0, 0},
+                   "given with a config but without --target, allowed: with it, or --set cost.target=\"{preset: NAME, ...}\"");
+  const std::string target = options.has("target") ? options.text("target") : "llama-3.1-8b";
+  if (!how.empty() && target.find('{') != std::string::npos)
+    throw BadInput({"--" + last, 0, 0}, "given with a --target in braces, allowed: inside the braces");
+  if (!how.empty())
+    add(options.has("target") ? "target" : last, "cost.target", fmt::format("{{preset: {}{}}}", target, how));
+  else if (options.has("target"))
+    add("target", "cost.target", target);
+  return sets;
+}
+
+int read_integer(const std::string& text, const std::string& option, int low, int high) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
+    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: an integer in [{}, {}]", text, low, high));
+  return value;
+}
+
+double read_number(const std::string& text, const std::string& option, double low, double high) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(value >= low && value <= high))
+    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: a number in [{:g}, {:g}]", text, low, high));
+  return value;
+}
+
+std::vector<double> read_list(const std::string& text, const std::string& option, double low, double high) {
+  std::vector<double> values;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) values.push_back(read_number(part, option, low, high));
+  if (values.empty() || text.back() == ',')
+    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: numbers with commas between", text));
+  return values;
+}
+
+unsigned read_threads(const Options& options) {
+  if (!options.has("threads")) return std::max(1U, std::thread::hardware_concurrency());
+  return static_cast<unsigned>(read_integer(options.text("threads"), "--threads", 1, 1024));
+}
+
+void guard_results(const std::string& out) {
+  const std::string path = out + "/manifest.yaml";
+  std::error_code ignored;
+  if (out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
+  if (std::filesystem::is_regular_file(path, ignored) && !experiment::read_manifest(path).identity.empty())
+    throw BadInput({out, 0, 0}, "holds the results of a run, allowed: another --out");
+}
+
+}  // namespace specsim::cli

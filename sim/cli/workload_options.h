@@ -1,0 +1,41 @@
+// What plan and compare share: options that name a workload, as changes to a config.
+#pragma once
+
+#include <boost/program_options.hpp>
+
+#include <string>
+#include <vector>
+
+namespace specsim::cli {
+
+class Options {
+ public:
+  explicit Options(const boost::program_options::variables_map& values) : values_(&values) {}
+  [[nodiscard]] bool has(const char* name) const { return values_->count(name) > 0; }
+  [[nodiscard]] std::string text(const char* name) const { return (*values_)[name].as<std::string>(); }
+  [[nodiscard]] std::vector<std::string> texts(const char* name) const {
+    return has(name) ? (*values_)[name].as<std::vector<std::string>>() : std::vector<std::string>{};
+  }
+
+ private:
+  const boost::program_options::variables_map* values_;
+};
+
+// set, seed, hardware, target, draft, context, tensor-parallel, weight-bits, kv-bits, engine.
+void add_workload_options(boost::program_options::options_description& description);
+// They and --batch as overrides, PATH=VALUE, after what --set says. Throws BadInput where --set touches the same path: one of the
+// two would be lost. `built_in`: there is no config of the user's.
+std::vector<std::string> named_sets(const Options& options, bool built_in);
+
+// `text` of `option` as a value in [low, high]; throws BadInput.
+int read_integer(const std::string& text, const std::string& option, int low, int high);
+double read_number(const std::string& text, const std::string& option, double low, double high);
+// Numbers with commas between.
+std::vector<double> read_list(const std::string& text, const std::string& option, double low, double high);
+// --threads; as many as the machine has where it is not given.
+unsigned read_threads(const Options& options);
+
+// Throws BadInput where `out` is no directory's name, or holds the results of a run, which a report must not replace.
+void guard_results(const std::string& out);
+
+}  // namespace specsim::cli

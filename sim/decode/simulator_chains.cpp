@@ -1,0 +1,130 @@
+#include "sim/decode/simulator.h"
+#include "sim/decode/words.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace specsim::decode {
+
+const verify::ChainRule* Simulator::chain_rule() const {
+  const draft::BlockDrafter::Shape& shape = plan_.drafter->shape();
+  const families::ContextShape& contexts = plan_.contexts->process->shape();
+  const bool chain = plan_.drafter->tree() != nullptr && shape.nodes == draft_length_ && draft_length_ > 0 &&
+                     shape.siblings == draft::Siblings::independent && plan_.policy == nullptr;
+  if (!chain || contexts.contexts != 1 || contexts.request_tokens > 0) return nullptr;
+  return dynamic_cast<const verify::ChainRule*>(plan_.block_rule);
+}
+
+// All sequences of the chunk in lockstep, stage by stage: see staged_rounds.h, whose rounds end at the first rejection, where
+// these draw every token first.
+void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk, Counts& counts) const {
+  static_assert(verify::ChainLanes::kStride == kLanes);
+  const BlockTables& tables = *prepared_->blocks;
+  const auto length = static_cast<std::uint32_t>(draft_length_);
+  const std::uint16_t* const class_of = tables.classes(0);
+  const auto classes = static_cast<std::size_t>(prepared_->class_count);
+  verify::ChainLanes chains;
+  for (std::uint32_t depth = 0; depth <= length; ++depth) chains.laws.push_back(&tables.at(0, static_cast<int>(depth)).laws);
+  chains.tokens.resize(std::size_t{length + 1} * kLanes);  // room for the final one
+  chains.words.resize(std::size_t{length} * kLanes);
+
+  std::array<std::uint64_t, kLanes> draw_words;
+  std::array<std::uint64_t, kLanes> unused;
+  std::array<std::uint32_t, kLanes> by_accepted;
+  std::array<std::uint32_t, kLanes> previous_bin;
+  previous_bin.fill(kPairBins);  // before the first: a row that is dropped
+  std::vector<std::uint64_t> pairs((kPairBins + 1) * classes);
+  std::array<std::uint64_t, kLanes> emitted{};
+  std::array<std::uint64_t, kLanes> full{};
+  std::vector<std::uint64_t> rounds_of(length + 1);  // [accepted]
+  std::vector<std::uint32_t> end_of(length + 1);     // [accepted]: in by_accepted
+  PhiloxWords words(draw_key_);
+
+  // All sequences have equally many rounds but the last, which may have fewer.
+  const auto rounds_in = [&](std::uint64_t sequence) {
+    const std::uint64_t before = sequence * chunk.sequence_rounds;
+    return before < chunk.rounds ? std::min<std::uint64_t>(chunk.rounds - before, chunk.sequence_rounds) : 0;
+  };
+  const auto sequences = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(kLanes, (chunk.rounds + chunk.sequence_rounds - 1) / chunk.sequence_rounds));
+  std::uint32_t live = sequences;
+  for (std::uint32_t round = 0;; ++round) {
+    while (live > 0 && rounds_in(live - 1) <= round) --live;
+    if (live == 0) break;
+    chains.lanes = live;
+    for (std::uint32_t position = 0; position < length; ++position) {
+      const math::RatioTable& laws = *chains.laws[position];
+      Token* const token = chains.tokens.data() + std::size_t{position} * kLanes;
+      words.draft_accept(round, position, chunk.first_sequence, nullptr, live, draw_words.data(),
+                         chains.words.data() + std::size_t{position} * kLanes);
+      for (std::uint32_t lane = 0; lane < live; ++lane) laws.prefetch_draft(draw_words[lane]);
+      for (std::uint32_t lane = 0; lane < live; ++lane) {
+        token[lane] = laws.pick_draft(draw_words[lane]);
+        laws.prefetch_laws(token[lane]);
+      }
+    }
+    rule.verify_lanes(chains);
+
+    std::fill(end_of.begin(), end_of.end(), 0);
+    for (std::uint32_t lane = 0; lane < live; ++lane) ++end_of[chains.accepted[lane]];
+    for (std::uint32_t accepted = 0, sum = 0; accepted <= length; ++accepted) {
+      rounds_of[accepted] += end_of[accepted];
+      sum += std::exchange(end_of[accepted], sum);
+    }
+    for (std::uint32_t lane = 0; lane < live; ++lane) by_accepted[end_of[chains.accepted[lane]]++] = lane;
+    for (std::uint32_t accepted = 0, begin = 0; accepted <= length; begin = end_of[accepted++]) {
+      const std::uint32_t count = end_of[accepted] - begin;
+      if (count == 0) continue;
+      const std::uint32_t* const lanes = by_accepted.data() + begin;
+      rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::final_token, accepted),
+                         .c1_common = round,
+                         .c1 = nullptr,
+                         .c2 = static_cast<std::uint32_t>(chunk.first_sequence),
+                         .lanes = lanes,
+                         .c3 = static_cast<std::uint32_t>(chunk.first_sequence >> 32)},
+                        draw_key_, count, draw_words.data(), unused.data());
+      const math::RatioTable& laws = *chains.laws[accepted];
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const math::Cut& law = chains.final_law[lanes[i]];
+        chains.tokens[std::size_t{accepted} * kLanes + lanes[i]] =
+            law.c > 0.0 && law.mass > 0.0 ? laws.pick(law, rng::to_unit(draw_words[i])) : laws.pick_target(draw_words[i]);
+      }
+    }
+
+    for (std::uint32_t position = 0; position <= length; ++position) {
+      const Token* const token = chains.tokens.data() + std::size_t{position} * kLanes;
+      for (std::uint32_t lane = 0; lane < live; ++lane) {  // without a branch
+        const std::uint32_t yes = position <= chains.accepted[lane] ? 1 : 0;
+        const std::uint16_t kind = class_of[token[lane]];
+        const std::uint32_t previous = previous_bin[lane];
+        pairs[previous * classes + kind] += yes;
+        previous_bin[lane] = previous ^ ((previous ^ prepared_->bin_of_class[kind]) & (0U - yes));
+      }
+    }
+    for (std::uint32_t lane = 0; lane < live; ++lane) {
+      emitted[lane] += chains.accepted[lane] + 1;
+      full[lane] += chains.accepted[lane] == length ? 1 : 0;
+    }
+  }
+
+  for (std::uint32_t accepted = 0; accepted <= length; ++accepted) {
+    const std::uint64_t rounds = rounds_of[accepted];
+    counts.accepted_law[accepted] += rounds;
+    counts.drafted[length] += rounds;
+    for (std::uint32_t position = 0; position < length; ++position) {
+      counts.reached[position] += accepted >= position ? rounds : 0;
+      counts.accepted[position] += accepted > position ? rounds : 0;
+    }
+  }
+  for (std::size_t previous = 0; previous <= kPairBins; ++previous) {
+    for (std::size_t kind = 0; kind < classes; ++kind) {
+      const std::uint64_t n = pairs[previous * classes + kind];
+      counts.output[kind] += n;
+      if (previous < kPairBins) counts.pairs[previous * kPairBins + prepared_->bin_of_class[kind]] += n;
+    }
+  }
+  for (std::uint32_t lane = 0; lane < sequences; ++lane) counts.add_sequence(rounds_in(lane), full[lane], emitted[lane], true);
+}
+
+}  // namespace specsim::decode

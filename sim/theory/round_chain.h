@@ -1,0 +1,73 @@
+// Rounds one after another, each of which depends on the last through a state: that of the text (see modulated.h), and what a
+// policy remembers of the sequence.
+//
+// Matrices are states x states, row-major; entry (s, s') of what happens at a position of state s and leads to state s'.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/theory/enumeration.h"
+#include "sim/theory/length_policies.h"
+#include "sim/theory/round_law.h"
+#include "sim/theory/trees.h"
+
+namespace specsim::theory {
+
+using StateMatrix = std::vector<double>;
+
+struct RoundKernel {
+  int states = 1;
+  std::vector<StateMatrix> moves;  // [accepted]: that many are accepted and the next round starts in s'
+
+  RoundKernel() = default;
+  RoundKernel(int of_states, int draft_length);
+  [[nodiscard]] int draft_length() const { return static_cast<int>(moves.size()) - 1; }
+  [[nodiscard]] double& at(int accepted, int from, int to) {
+    return moves[static_cast<std::size_t>(accepted)][static_cast<std::size_t>(from * states + to)];
+  }
+  [[nodiscard]] RoundLaw law(int state) const;  // of accepted
+};
+
+// What a rule that walks down a tree does with the children of a node.
+struct NodeMoves {
+  std::vector<StateMatrix> accept;  // [rank]: the child of that rank is accepted
+  std::vector<StateMatrix> stop;    // [rank]: the part of it below which nothing was drafted; empty: none
+  // The law of the final token once all children are rejected; empty: the rule is lossless, and what the target has left over.
+  StateMatrix final_token;
+};
+
+// by_depth: of the nodes at each depth, the last entry holds beyond; target: what the target's own token does. O(nodes states^3).
+[[nodiscard]] RoundKernel walked_kernel(const Tree& tree, int states, const std::vector<NodeMoves>& by_depth,
+                                        const StateMatrix& target);
+
+// Law of accepted of a round that starts at state 0 of an automaton whose state is the number of tokens since.
+using RoundOfPath = std::function<RoundLaw(const Automaton& path)>;
+// Laws of states that move by `transition` whatever the tokens are, where a round may look at all its positions before it is
+// known how many it accepts: positions that are drafted again were seen before, so the state that carries over is the window of
+// the next draft_length positions' states. `laws` has no successors.
+struct WindowRounds {
+  RoundKernel kernel;                             // over windows, states^draft_length of them
+  std::vector<double> start;                      // law of the first round's window
+  std::optional<std::vector<RoundLaw>> by_state;  // of accepted by the first position's state, if nothing further on decides
+};
+[[nodiscard]] WindowRounds window_rounds(const Automaton& laws, const StateMatrix& transition, std::span<const double> start,
+                                         int draft_length, const RoundOfPath& round);
+
+// A sequence's total of whole rounds: mean and variance of the tokens emitted, mean of accepted drafts and of tries.
+struct RunMoments {
+  double emitted = 0.0;
+  double variance = 0.0;
+  double accepted = 0.0;
+  double tries = 0.0;  // as on a chain of the round's draft length
+};
+
+// `rounds` rounds of one sequence that starts in a state of law `start`. kernels: one, or, with a policy, one for each draft
+// length. nullopt: the policy's memory takes more than 2^16 values.
+[[nodiscard]] std::optional<RunMoments> run_moments(const std::vector<RoundKernel>& kernels, const LengthRule* policy,
+                                                    std::span<const double> start, int rounds);
+
+}  // namespace specsim::theory
