@@ -117,17 +117,21 @@ class ChainBlock final : public verify::Block {
                 .second);
       }
     }
-    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i].laws = &tables_[i];
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      nodes_[i].laws = &tables_[i];
+      nodes_[i].children = chain_.nodes[i].children;
+    }
   }
-  const verify::NodePlan* plan(int /*node*/) override { return nullptr; }
   Token choose(int /*node*/, const verify::Pickable& law) override { return law.pick(0); }
   Token pick(int /*node*/, const verify::Pickable& law) override { return law.pick(0); }
 
  protected:
   void draw(int /*node*/, Node& /*own*/) override {}
   void place(int /*node*/, Node& /*own*/) override {}
-  int count_children(int node) override { return tree_->nodes[static_cast<std::size_t>(node)].children; }
-  bool decide(int node, verify::Odds odds) override { return verify::accepts(nodes_[static_cast<std::size_t>(node)].u, odds); }
+  bool stops(int /*node*/) override { return false; }
+  bool decide(int node, verify::Odds odds) override {
+    return verify::accepts(nodes_[static_cast<std::size_t>(node)].u, odds);
+  }
 
  private:
   draft::Tree chain_;
