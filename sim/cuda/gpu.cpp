@@ -88,10 +88,12 @@ class Gpu final : public Device {
     return true;
   }
   void upload(void* to, const void* from, std::size_t bytes) override {
+    if (bytes == 0) return;
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "copying to the device");
     finish();
   }
   void download(void* to, const void* from, std::size_t bytes) override {
+    if (bytes == 0) return;
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "copying from the device");
     finish();
   }
