@@ -103,7 +103,8 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
                                 {.sampling = {.temperature = temperature},
                                  .draft_length = options.draft_lengths.back(),
                                  .tokens = options.tokens,
-                                 .seed = options.seed},
+                                 .seed = options.seed,
+                                 .law_tokens = options.law_tokens},
                                 [&](double done, double all) { progress.show(done, all); });
     progress.finish();
     fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {:.4f})\n",
@@ -123,6 +124,8 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
       fmt::format_to(std::back_inserter(laws), "{:g},{},{}\n", temperature, accepted, acceptance.accepted_counts[accepted]);
     write_whole_file(fmt::format("{}/rounds_t{:g}.jsonl", options.out, temperature),
                      llm::rounds_trace(acceptance, options.draft_lengths.back()));
+    if (!acceptance.requests.front().laws.empty())
+      write_whole_file(fmt::format("{}/laws_t{:g}.jsonl", options.out, temperature), llm::law_trace(acceptance));
     if (!acceptance.requests.front().given_text.empty())
       write_whole_file(fmt::format("{}/trace_t{:g}.jsonl", options.out, temperature), llm::overlap_trace(acceptance));
   }
@@ -169,6 +172,8 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
 int calibrate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_model_options(options);
+  options.add_options()("laws", po::value<std::string>()->default_value("0"),
+                        "above 0: keep the laws of every position too, so many tokens by themselves, the rest in classes");
   po::variables_map values;
   if (!parse(
           arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
@@ -179,7 +184,8 @@ int calibrate_command(const std::vector<std::string>& arguments) {
           values))
     return 0;
   const double begin = wall_clock();
-  const ModelOptions read = read_model_options(values);
+  ModelOptions read = read_model_options(values);
+  read.law_tokens = read_count(values, "laws", 1024);
   LoadedModels models = load_models(values, read);
   std::vector<llm::Prompt> prompts;
   if (!models.random) {

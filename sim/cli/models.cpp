@@ -114,6 +114,10 @@ void add_model_options(po::options_description& options) {
   add("out", po::value<std::string>(), "directory for the results");
 }
 
+std::size_t read_count(const po::variables_map& values, const char* option, double most) {
+  return static_cast<std::size_t>(number(values, option, config::between(0, most)));
+}
+
 ModelOptions read_model_options(const po::variables_map& values) {
   ModelOptions options;
   options.quick = values.count("quick") > 0;

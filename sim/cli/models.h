@@ -25,6 +25,7 @@ struct ModelOptions {
   std::uint64_t seed = 0;
   std::string out;
   bool quick = false;
+  std::size_t law_tokens = 0;  // calibrate: of each position's laws
 };
 
 // A verifier for chains, with the parameters that it has by default.
@@ -61,6 +62,8 @@ struct LoadedModels {
 };
 
 void add_model_options(boost::program_options::options_description& options);
+// An integer option in [0, most].
+std::size_t read_count(const boost::program_options::variables_map& values, const char* option, double most);
 ModelOptions read_model_options(const boost::program_options::variables_map& values);
 // Throws BadInput: no model, another vocabulary, a device that is not built.
 LoadedModels load_models(const boost::program_options::variables_map& values, const ModelOptions& options);

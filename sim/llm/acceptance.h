@@ -1,6 +1,7 @@
 // How often a real target accepts a real draft, and why: counted from outcomes and from the two laws at the same positions.
 #pragma once
 
+#include "sim/llm/law_classes.h"
 #include "sim/llm/method.h"
 #include "sim/llm/prompts.h"
 #include "sim/math/series.h"
@@ -40,6 +41,7 @@ struct RequestAcceptance {
   // min(1, drafted(x) / target(x)). Exact for the token verifier, at any depth, for a draft with its whole context. Empty for
   // rules that judge blocks and for prompt lookup.
   std::vector<double> given_text;
+  std::vector<LawClasses> laws;  // at the same positions, where they were asked for
 };
 
 struct Acceptance {
@@ -59,6 +61,7 @@ struct AcceptanceRun {
   int draft_length = 4;
   std::size_t tokens = 64;  // emitted per prompt, at least, where the context allows
   std::uint64_t seed = 0;
+  std::size_t law_tokens = 0;  // > 0: laws are kept, so many tokens by themselves
 };
 
 // Decodes every prompt by itself. `draft` may be null for prompt lookup.
@@ -68,6 +71,8 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
 // One line a request: {"request", "kind", "overlap": [given_text]}; what `specsim plan --trace` and context: {process: trace}
 // read.
 std::string overlap_trace(const Acceptance& acceptance);
+// The same of laws: {"request", "kind", "target": [LAW, ...], "draft": [LAW, ...]}.
+std::string law_trace(const Acceptance& acceptance);
 // One line a request: {"request", "kind", "draft_length", "rounds": [accepted]}; what `specsim fit` reads. Rounds that drafted
 // less than draft_length are told by "drafted": [...].
 std::string rounds_trace(const Acceptance& acceptance, int draft_length);

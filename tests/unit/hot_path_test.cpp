@@ -126,6 +126,9 @@ class Plain {
         return position == 0 ? 0 : ready_.cell().contexts->process->next(before, text.back());
       case Kind::requests:
         return start_.pick(word(rng::Purpose::start, 0, sequence));
+      case Kind::trace:
+        if (position > 0) return (before + 1) % static_cast<std::uint32_t>(shape_.contexts);
+        return shape_.starts[scale_word(word(rng::Purpose::start, 0, sequence), shape_.starts.size())];
       default:
         return 0;
     }
@@ -255,6 +258,7 @@ const std::vector<Process>& processes() {
       {"regimes", ", states: [{}], transition: [[1]]"},
       {"requests", ", request_tokens: 20, types: [{}]"},
       {"copy", ", prompt_tokens: 6, fidelity: .8"},
+      {"trace", ", file: tests/data/trace_laws.jsonl"},
   };
   return list;
 }
