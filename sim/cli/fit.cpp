@@ -66,7 +66,8 @@ int fit_command(const std::vector<std::string>& arguments) {
   for (const llm::FamilyReport& one : report.families)
     fmt::print("{:<10}{}\n", llm::to_text(one.model.family), parameters_text(one.model));
   const llm::FamilyReport& best = report.families[report.best];
-  fmt::print("\nuse {}: the simplest within one standard error of the best held-out score{}\n", llm::to_text(best.model.family),
+  fmt::print("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score{}\n",
+             llm::to_text(best.model.family),
              best.rejected() ? "; the data reject it all the same: replay the trace instead (context process trace)" : "");
   if (values.count("out") == 0) return 0;
   const auto& out = values["out"].as<std::string>();

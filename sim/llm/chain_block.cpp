@@ -29,8 +29,10 @@ const verify::NodePlan* ChainBlock::plan(int node) {
   return plan.get();
 }
 
-Token ChainBlock::pick(int /*node*/, const verify::Pickable& law) {
-  return law.pick(words_at(address_.key, rng::Purpose::final_token, 0, address_.round, address_.sequence).first);
+Token ChainBlock::pick(int node, const verify::Pickable& law) {
+  return law.pick(
+      words_at(address_.key, rng::Purpose::final_token, static_cast<std::uint32_t>(node), address_.round, address_.sequence)
+          .first);
 }
 
 std::uint64_t ChainBlock::accept_word(int position) const {

@@ -492,10 +492,14 @@ FitReport fit_families(const std::vector<RecordedRequest>& requests, std::uint64
     bootstrap(one, requests, report.draft_length, report.tokens, seed);
     report.families.push_back(std::move(one));
   }
-  const auto best = static_cast<std::size_t>(
-      std::max_element(report.families.begin(), report.families.end(),
-                       [](const FamilyReport& a, const FamilyReport& b) { return a.held_out < b.held_out; }) -
-      report.families.begin());
+  const bool all_rejected =
+      std::all_of(report.families.begin(), report.families.end(), [](const FamilyReport& one) { return one.rejected(); });
+  const auto usable = [&](const FamilyReport& one) { return all_rejected || !one.rejected(); };
+  std::size_t best = report.families.size();
+  for (std::size_t f = 0; f < report.families.size(); ++f)
+    if (usable(report.families[f]) &&
+        (best == report.families.size() || report.families[f].held_out > report.families[best].held_out))
+      best = f;
   report.best = best;
   const auto n = static_cast<double>(requests.size());
   for (std::size_t f = report.families.size(); f-- > 0;) {
@@ -505,7 +509,7 @@ FitReport fit_families(const std::vector<RecordedRequest>& requests, std::uint64
     for (std::size_t i = 0; i < requests.size(); ++i) squares += std::pow(scores[best][i] - scores[f][i] - mean, 2);
     one.behind_best = report.families[best].held_out - one.held_out;
     one.behind_error = std::sqrt(squares * n / (n - 1.0)) / judged;
-    if (one.behind_best <= one.behind_error) report.best = f;
+    if (usable(one) && one.behind_best <= one.behind_error) report.best = f;
   }
   return report;
 }

@@ -51,7 +51,7 @@ struct FamilyReport {
   FamilyModel model;
   double log_likelihood = 0.0;
   double held_out = 0.0;      // log score of a judged position, each fifth of the requests by a fit of the others
-  double behind_best = 0.0;   // of the best family's held_out
+  double behind_best = 0.0;   // that the best of those that may be used is ahead in held_out
   double behind_error = 0.0;  // its standard error, over requests
   double tokens_per_round = 0.0;
   // Parametric bootstrap: how often data of the fitted model lie as far from its mean as the recorded ones.
@@ -67,7 +67,9 @@ struct FitReport {
   std::uint64_t tokens = 0;  // that requests were to emit
   double tokens_per_round = 0.0;
   std::vector<FamilyReport> families;
-  std::size_t best = 0;  // to use: the simplest that is within one standard error of the best held-out score
+  // To use: of those that the data do not reject (of all, where they reject all) the simplest that is within one standard error
+  // of the best held-out score.
+  std::size_t best = 0;
 };
 
 FitReport fit_families(const std::vector<RecordedRequest>& requests, std::uint64_t seed);
