@@ -206,10 +206,11 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   }
   write_model_manifest(read.out, models.description, models.pair.team->size(),
                        read.temperatures.size() * read.batches.size() * (read.draft_lengths.size() + 1), wall_clock() - begin);
-  fmt::print("\nwrote {}:{}{}\n", read.out, passes_vary ? "" : " cost_table.csv for cost: {model: table}",
-             models.random
-                 ? ""
-                 : "; trace_t*.jsonl for specsim plan --trace; rounds_t*.jsonl for specsim fit; acceptance.csv; speed.csv");
+  fmt::print("\nwrote {}:{}{}\n", read.out, passes_vary ? "" : " cost_table.csv for cost: {model: table};",
+             models.random ? ""
+                           : " rounds_t*.jsonl for specsim fit; acceptance.csv; speed.csv; for the token verifier "
+                             "trace_t*.jsonl, for specsim plan "
+                             "--trace and context process trace");
   return 0;
 }
 
