@@ -92,8 +92,8 @@ void add_model_options(po::options_description& options) {
                         "directory of the model (config.json, model.safetensors), or a shape's name")(
       "draft", po::value<std::string>(), "the same of its draft")(
       "prompts", po::value<std::string>(), "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} a line, \"kind\" if you like")(
-      "device", text("cpu"), "cpu, or cuda: an NVIDIA GPU (calibrate)")("threads", text("0"), "0: all cores")("precision", text("file"),
-                                                                          "that weights are kept in: file, f32, f16, bf16")(
+      "device", text("cpu"), "cpu, or cuda: an NVIDIA GPU (calibrate)")("threads", text("0"), "0: all cores")(
+      "precision", text("file"), "that weights are kept in: file, f32, f16, bf16")(
       "widen", text("0"), "MiB that a target pass is to read: neurons that change no logit are added")(
       "temperatures", text("0,0.6,1"), "of both models")("draft-lengths", text("1,2,3,4,5,6,7,8"), "tokens drafted a round")(
       "batches", text("1,4"), "sequences together")("tokens", text("48"), "emitted by each sequence of a run")(
@@ -147,7 +147,8 @@ ModelOptions read_model_options(const po::variables_map& values) {
 
 LoadedModels load_models(const po::variables_map& values, const ModelOptions& options) {
   if (const auto& device = values["device"].as<std::string>(); device != "cpu")
-    throw BadInput({"--device", 0, 0}, fmt::format("{}, allowed: cpu; calibrate takes cuda too", config::quote_for_message(device)));
+    throw BadInput({"--device", 0, 0},
+                   fmt::format("{}, allowed: cpu; calibrate takes cuda too", config::quote_for_message(device)));
   LoadedModels loaded;
   const auto& target_name = values["target"].as<std::string>();
   const auto& draft_name = values["draft"].as<std::string>();

@@ -109,7 +109,7 @@ PassRows::PassRows(Device& device, std::size_t sequences, std::size_t tokens, st
   *this = PassRows(device, extensions);
 }
 
-PassRows::PassRows(Device& device, std::span<const llm::Extension> extensions) {
+PassRows::PassRows(Device& device, std::span<const llm::Extension> extensions) : batch(static_cast<unsigned>(extensions.size())) {
   std::vector<std::uint32_t> of_sequence;
   std::vector<std::uint32_t> slots;
   std::vector<std::uint32_t> depths;
@@ -141,7 +141,6 @@ PassRows::PassRows(Device& device, std::span<const llm::Extension> extensions) {
     }
   }
   count = static_cast<unsigned>(of_sequence.size());
-  batch = static_cast<unsigned>(extensions.size());
   logits = static_cast<unsigned>(wanted.size());
   sequence = Buffer<std::uint32_t>(device, of_sequence);
   slot = Buffer<std::uint32_t>(device, slots);
@@ -261,6 +260,7 @@ void DeviceModel::multiply(Kind kind, const DeviceMatrix& matrix, const Bf16* x,
                  gated != nullptr ? gated + first * (out_stride / 2) : nullptr);
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): kernels write there
 void DeviceModel::multiply_few(const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out, Bf16* gated) {
   const auto fill = [&](auto kernel) {
     kernel.weights = matrix.data.data();

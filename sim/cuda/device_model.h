@@ -57,8 +57,8 @@ unsigned cache_width(const llm::ModelConfig& config);
 // Which rows a pass has, on the device: fixed, while lengths change.
 struct PassRows {
   // Every sequence of a batch brings `tokens` in a chain; logits of the last `logit_rows`.
-  PassRows(Device& device, std::size_t batch, std::size_t tokens, std::size_t logit_rows);
-  PassRows(Device& device, std::span<const llm::Extension> batch);
+  PassRows(Device& device, std::size_t sequences, std::size_t tokens, std::size_t logit_rows);
+  PassRows(Device& device, std::span<const llm::Extension> extensions);
 
   unsigned count = 0;
   unsigned batch = 0;

@@ -86,10 +86,12 @@ class Gpu final : public Device {
     return dense_ != nullptr && dense_->multiply(product, workspace_.data(), stream_);
   }
   void upload(void* to, const void* from, std::size_t bytes) override {
+    if (bytes == 0) return;
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "copying to the device");
     finish();
   }
   void download(void* to, const void* from, std::size_t bytes) override {
+    if (bytes == 0) return;
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "copying from the device");
     finish();
   }

@@ -96,7 +96,7 @@ struct ReadAll {
         if (i + k * kThreads < count) words[k] = load_once(reinterpret_cast<const Bf16*>(memory + i + k * kThreads));
       }
       SPECSIM_UNROLL
-      for (unsigned k = 0; k < kAtOnce; ++k) sum += words[k].word[0] ^ words[k].word[1] ^ words[k].word[2] ^ words[k].word[3];
+      for (const Words& w : words) sum += w.word[0] ^ w.word[1] ^ w.word[2] ^ w.word[3];
     }
     if (sum == 0x5EED5EEDU) *out = sum;
   }
@@ -128,7 +128,7 @@ struct SlicePeaks {
     for (unsigned i = begin + thread.index(); i < end; i += kThreads) peak = larger(peak, {logits[row * vocab + i], i});
     for (unsigned mask = kWarp / 2; mask > 0; mask /= 2)
       peak = larger(peak, {thread.shuffle_xor(peak.value, mask), thread.shuffle_xor(peak.token, mask)});
-    Peak* const shared = reinterpret_cast<Peak*>(thread.shared());
+    auto* const shared = reinterpret_cast<Peak*>(thread.shared());
     if (thread.index() % kWarp == 0) shared[thread.index() / kWarp] = peak;
     thread.sync();
     if (thread.index() != 0) return;
@@ -286,7 +286,7 @@ SPECSIM_KERNEL void NormaliseLaw::operator()(const Thread& thread) const {
   thread.sync();
   const unsigned first = begin / kScan;
   const unsigned last = (end + kScan - 1) / kScan;
-  double* const ways = reinterpret_cast<double*>(thread.shared());
+  auto* const ways = reinterpret_cast<double*>(thread.shared());
   scan_ways(
       thread, kThreads, vocab, first, last, [&](unsigned x) { return law[x]; }, ways);
   thread.sync();
@@ -380,7 +380,7 @@ struct DrawDraft {
     thread.release_next();
     thread.wait_for_previous();
     const unsigned s = thread.block_x();
-    DrawRoom* const room = reinterpret_cast<DrawRoom*>(thread.shared());
+    auto* const room = reinterpret_cast<DrawRoom*>(thread.shared());
     for (unsigned b = thread.index(); b < scans_of(vocab); b += kThreads)
       room->sums[b] = scan_sums[static_cast<std::size_t>(s) * scans_of(vocab) + b];
     const double* const law = laws + s * law_stride;
@@ -416,7 +416,7 @@ struct Accept {
     thread.release_next();
     thread.wait_for_previous();
     const unsigned s = thread.block_x();
-    Room* const room = reinterpret_cast<Room*>(thread.shared());
+    auto* const room = reinterpret_cast<Room*>(thread.shared());
     std::uint32_t* const drafts = sequences.text + s * sequences.text_stride + sequences.lengths[s] + 1;
     if (rule == Acceptance::block)
       judge_block(thread, s, drafts, room);

@@ -145,7 +145,7 @@ struct Product {
       }
     }
 
-    float* const shared = reinterpret_cast<float*>(thread.shared());  // [warp][row][output]
+    auto* const shared = reinterpret_cast<float*>(thread.shared());  // [warp][row][output]
     SPECSIM_UNROLL
     for (unsigned tile = 0; tile < kTiles; ++tile) {
       float* const own = shared + (warp * kMostRows + 8 * tile) * kOutputs;
@@ -368,8 +368,10 @@ struct Attention {
     if (works) {
       Words q[2][kWidth / 32];
       SPECSIM_UNROLL
-      for (unsigned c = 0; c < kWidth / 32; ++c) SPECSIM_UNROLL
-      for (unsigned h = 0; h < 2; ++h) q[h][c] = load(query[h] + 32 * c);
+      for (unsigned c = 0; c < kWidth / 32; ++c) {
+        q[0][c] = load(query[0] + 32 * c);
+        q[1][c] = load(query[1] + 32 * c);
+      }
       const std::uint64_t seen[2] = {rows.ancestors != nullptr ? rows.ancestors[token[0]] : 0,
                                      rows.ancestors != nullptr ? rows.ancestors[token[1]] : 0};
       const std::size_t last[2] = {cached + rows.slot[token[0]], cached + rows.slot[token[1]]};
@@ -418,8 +420,10 @@ struct Attention {
           peak[h] = highest;
           sum[h] *= shrink;
           SPECSIM_UNROLL
-          for (unsigned d = 0; d < kWidth / 8; ++d) SPECSIM_UNROLL
-          for (unsigned i = 0; i < 2; ++i) o[d][2 * h + i] *= shrink;
+          for (unsigned d = 0; d < kWidth / 8; ++d) {
+            o[d][2 * h] *= shrink;
+            o[d][2 * h + 1] *= shrink;
+          }
           SPECSIM_UNROLL
           for (unsigned j = 0; j < 4; ++j) {
             const float low = exponential(s[j][2 * h] - zero);
@@ -437,12 +441,14 @@ struct Attention {
         }
       }
       SPECSIM_UNROLL
-      for (unsigned h = 0; h < 2; ++h) SPECSIM_UNROLL
-      for (unsigned mask = 1; mask < 4; mask *= 2) sum[h] += thread.shuffle_xor(sum[h], mask);
+      for (unsigned h = 0; h < 2; ++h) {
+        sum[h] += thread.shuffle_xor(sum[h], 1U);
+        sum[h] += thread.shuffle_xor(sum[h], 2U);
+      }
     }
 
     // Warps that took other places of the same rows are joined.
-    float* const shared = reinterpret_cast<float*>(thread.shared());  // [warp][query][kWidth + 2]
+    auto* const shared = reinterpret_cast<float*>(thread.shared());  // [warp][query][kWidth + 2]
     SPECSIM_UNROLL
     for (unsigned h = 0; h < 2; ++h) {
       float* const own = shared + (warp * kTileRows + g + 8 * h) * (kWidth + 2);

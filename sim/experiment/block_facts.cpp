@@ -68,10 +68,11 @@ std::vector<double> final_law(const Cell& cell, const verify::PositionLaws& laws
 }  // namespace
 
 BlockFacts::BlockFacts(const Cell& cell)
-    : cell_(&cell), shape_(&cell.contexts->process->shape()), drafter_(&cell.drafter->shape()) {
-  const bool text_moves = shape_->kind == Kind::markov || shape_->kind == Kind::regimes;
-  by_context_ = text_moves || shape_->kind == Kind::requests;
-  states_ = by_context_ ? shape_->contexts : 1;
+    : cell_(&cell),
+      shape_(&cell.contexts->process->shape()),
+      drafter_(&cell.drafter->shape()),
+      by_context_(shape_->kind == Kind::markov || shape_->kind == Kind::regimes || shape_->kind == Kind::requests),
+      states_(by_context_ ? shape_->contexts : 1) {
   if (const draft::Tree* tree = cell.drafter->tree()) {
     for (auto node = tree->nodes.begin() + 1; node != tree->nodes.end(); ++node) tree_.add(node->parent, node->rank);
     levels_.resize(index_of(tree->height()));

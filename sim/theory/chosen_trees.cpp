@@ -194,13 +194,14 @@ std::optional<RunMoments> text_moments(const Automaton& laws, const StateMatrix&
   RunMoments moments;
   for (int round = 0; round < rounds; ++round) {
     std::map<std::vector<int>, std::vector<double>> then;
-    for (const auto& [text, states] : now) {
+    for (const auto& before : now) {
+      const std::vector<int>& text = before.first;
       ChosenTree chosen;
       for (const int token : draft(text)) {
         chosen.tree.add(chosen.tree.size() - 1, 0);
         chosen.tokens.push_back(token);
       }
-      walk(laws, transition, chosen, states, [&](int node, int token, const std::vector<double>& next) {
+      walk(laws, transition, chosen, before.second, [&](int node, int token, const std::vector<double>& next) {
         std::vector<int> longer = text;
         longer.insert(longer.end(), chosen.tokens.begin() + 1, chosen.tokens.begin() + 1 + node);
         longer.push_back(token);

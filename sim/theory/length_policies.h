@@ -4,7 +4,6 @@
 // with probability alpha in [0, 1], independently.
 #pragma once
 
-#include <compare>
 #include <functional>
 #include <vector>
 
@@ -15,7 +14,8 @@ namespace specsim::theory {
 struct LengthMemory {
   double value = 0.0;  // a moving average, where it keeps one
   int length = 0;
-  friend auto operator<=>(const LengthMemory&, const LengthMemory&) = default;
+  bool operator==(const LengthMemory&) const = default;
+  bool operator<(const LengthMemory& other) const { return value != other.value ? value < other.value : length < other.length; }
 };
 struct LengthRule {
   LengthMemory first;

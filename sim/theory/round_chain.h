@@ -27,7 +27,8 @@ struct RoundKernel {
   RoundKernel(int of_states, int draft_length);
   [[nodiscard]] int draft_length() const { return static_cast<int>(moves.size()) - 1; }
   [[nodiscard]] double& at(int accepted, int from, int to) {
-    return moves[static_cast<std::size_t>(accepted)][static_cast<std::size_t>(from * states + to)];
+    const auto row = static_cast<std::size_t>(from) * static_cast<std::size_t>(states);
+    return moves[static_cast<std::size_t>(accepted)][row + static_cast<std::size_t>(to)];
   }
   [[nodiscard]] RoundLaw law(int state) const;  // of accepted
 };

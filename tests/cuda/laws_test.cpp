@@ -129,9 +129,7 @@ class ChainBlock final : public verify::Block {
   void draw(int /*node*/, Node& /*own*/) override {}
   void place(int /*node*/, Node& /*own*/) override {}
   bool stops(int /*node*/) override { return false; }
-  bool decide(int node, verify::Odds odds) override {
-    return verify::accepts(nodes_[static_cast<std::size_t>(node)].u, odds);
-  }
+  bool decide(int node, verify::Odds odds) override { return verify::accepts(nodes_[static_cast<std::size_t>(node)].u, odds); }
 
  private:
   draft::Tree chain_;

@@ -231,8 +231,12 @@ class Twin final : public cuda::Device {
     act([this, kernel] { std::visit([this](const auto& k) { run(k); }, kernel); });
   }
   bool multiply(const cuda::DenseProduct& /*product*/) override { return false; }
-  void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void download(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void upload(void* to, const void* from, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
   void upload_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t bytes,
                    std::size_t rows) override {
     for (std::size_t r = 0; r < rows; ++r)
