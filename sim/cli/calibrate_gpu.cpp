@@ -471,10 +471,10 @@ class Calibration {
     const auto team = std::make_shared<llm::ThreadTeam>(0);
     const auto target = llm::make_cpu_model(target_.small, target_.small->config.layers, team);
     const auto draft = llm::make_cpu_model(draft_.small, draft_.small->config.layers, team);
-    const auto rule = token_rule();
+    const Rule rule("token");
     const int longest = options_.draft_lengths.back();
     const llm::Acceptance acceptance = llm::measure_acceptance(
-        *target, *draft, *rule, fitted,
+        *target, draft.get(), {llm::Method::Draft::sampled, rule.get()}, fitted,
         {.sampling = {.temperature = temperature}, .draft_length = longest, .tokens = options_.tokens, .seed = options_.seed},
         [](double, double) {});
     const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options_.out, temperature);

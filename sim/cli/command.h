@@ -22,6 +22,7 @@ int theory_command(const std::vector<std::string>& arguments);
 int pass_command(const std::vector<std::string>& arguments);
 int calibrate_command(const std::vector<std::string>& arguments);
 int validate_command(const std::vector<std::string>& arguments);
+int fit_command(const std::vector<std::string>& arguments);
 int list_command(const std::vector<std::string>& arguments);
 int describe_command(const std::vector<std::string>& arguments);
 int merge_command(const std::vector<std::string>& arguments);

@@ -39,6 +39,7 @@ const std::vector<Command>& commands() {
       {"pass", "what one forward pass takes on a GPU, part by part", pass_command},
       {"calibrate", "two real models: what passes cost, how often drafts are accepted, what it gives", calibrate_command},
       {"validate", "predict runs of other prompts from a calibration, and measure them", validate_command},
+      {"fit", "which context process reproduces recorded acceptance, and with which parameters", fit_command},
       {"list", "families, context processes, verifiers, cost models, GPUs, models, closed forms", list_command},
       {"describe", "one of them: its parameters, its law, its source (KIND/NAME)", describe_command},
       {"merge", "join the results of shards", merge_command},

@@ -4,7 +4,6 @@
 #include "sim/cli/command.h"
 #include "sim/cost/model_shape.h"
 #include "sim/experiment/manifest.h"
-#include "sim/verify/verifier.h"
 #include "specsim_version.h"
 
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include <cmath>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 
 namespace specsim::cli {
 
@@ -88,19 +88,34 @@ std::string shape_text(const llm::Model& model) {
 
 void add_model_options(po::options_description& options) {
   const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
-  options.add_options()("target", po::value<std::string>(),
-                        "directory of the model (config.json, model.safetensors), or a shape's name")(
-      "draft", po::value<std::string>(), "the same of its draft")(
-      "prompts", po::value<std::string>(), "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} a line, \"kind\" if you like")(
-      "device", text("cpu"), "cpu, or cuda: an NVIDIA GPU (calibrate)")("threads", text("0"), "0: all cores")(
-      "precision", text("file"), "that weights are kept in: file, f32, f16, bf16")(
-      "widen", text("0"), "MiB that a target pass is to read: neurons that change no logit are added")(
-      "temperatures", text("0,0.6,1"), "of both models")("draft-lengths", text("1,2,3,4,5,6,7,8"), "tokens drafted a round")(
-      "batches", text("1,4"), "sequences together")("tokens", text("48"), "emitted by each sequence of a run")(
-      "repetitions", text("9"), "of every timing, in turn")(
-      "clock", text("wall"), "wall, or cpu: processor time of one thread, for a machine that has other work")(
-      "seed", text("0"), "")("quick", "a first look: fewer points, prompts and repetitions")("out", po::value<std::string>(),
-                                                                                             "directory for the results");
+  const auto add = [&](const char* name, const po::value_semantic* value, const char* help) {
+    options.add_options()(name, value, help);
+  };
+  add("target", po::value<std::string>(), "directory of the model (config.json, model.safetensors), or a shape's name");
+  add("draft", po::value<std::string>(), "the same of its draft");
+  add("prompts", po::value<std::string>(), "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} a line, \"kind\" if you like");
+  add("drafter", text("model"),
+      "model: samples from --draft; argmax: its likeliest token; early-exit:N: the target's first N layers; lookup: what "
+      "followed "
+      "the last tokens earlier in the text");
+  add("verifier", text("token"), "a name of specsim list that judges chains");
+  add("device", text("cpu"), "cpu, or cuda: an NVIDIA GPU (calibrate)");
+  add("threads", text("0"), "0: all cores");
+  add("precision", text("file"), "that weights are kept in: file, f32, f16, bf16");
+  add("widen", text("0"), "MiB that a target pass is to read: neurons that change no logit are added");
+  add("temperatures", text("0,0.6,1"), "of both models");
+  add("draft-lengths", text("1,2,3,4,5,6,7,8"), "tokens drafted a round");
+  add("batches", text("1,4"), "sequences together");
+  add("tokens", text("48"), "emitted by each sequence of a run");
+  add("repetitions", text("9"), "of every timing, in turn");
+  add("clock", text("wall"), "wall, or cpu: processor time of one thread, for a machine that has other work");
+  add("seed", text("0"), "of every random number");
+  options.add_options()("quick", "a first look: fewer points, prompts and repetitions");
+  add("out", po::value<std::string>(), "directory for the results");
+}
+
+std::size_t read_count(const po::variables_map& values, const char* option, double most) {
+  return static_cast<std::size_t>(number(values, option, config::between(0, most)));
 }
 
 ModelOptions read_model_options(const po::variables_map& values) {
@@ -122,6 +137,22 @@ ModelOptions read_model_options(const po::variables_map& values) {
     throw BadInput(
         {"--clock", 0, 0},
         "cpu with several threads, allowed: --threads 1 (processor time of several adds up, and counts their waiting)");
+  options.drafter = values["drafter"].as<std::string>();
+  options.verifier = values["verifier"].as<std::string>();
+  constexpr std::string_view kExit = "early-exit:";
+  if (options.drafter.starts_with(kExit)) {
+    config::Value layers;
+    layers.kind = config::Kind::scalar;
+    layers.text = options.drafter.substr(kExit.size());
+    options.exit_layers = static_cast<std::size_t>(config::as_integer(layers).value_or(0));
+    options.drafter = "early-exit";
+  }
+  const bool own_draft = options.drafter == "model" || options.drafter == "argmax";
+  if (!own_draft && options.drafter != "lookup" && options.exit_layers == 0)
+    throw BadInput({"--drafter", 0, 0}, fmt::format("{}, allowed: model, argmax, early-exit:N (N layers of the target), lookup",
+                                                    config::quote_for_message(values["drafter"].as<std::string>())));
+  if (!own_draft && values.count("draft") > 0)
+    throw BadInput({"--draft", 0, 0}, fmt::format("given with --drafter {}, allowed: with model and argmax", options.drafter));
   if (options.quick) {
     const auto unless_given = [&](const char* option, auto& what, auto value) {
       if (values[option].defaulted()) what = value;
@@ -140,9 +171,79 @@ ModelOptions read_model_options(const po::variables_map& values) {
   sort(options.draft_lengths);
   sort(options.batches);
   for (const char* const option : {"target", "draft", "out"})
-    if (values.count(option) == 0) throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
+    if (values.count(option) == 0 && (option != std::string_view("draft") || own_draft))
+      throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
   options.out = values["out"].as<std::string>();
   return options;
+}
+
+namespace {
+
+// The draft's weights; none for prompt lookup, the target's own for an early exit.
+std::shared_ptr<const llm::Weights> draft_weights(const po::variables_map& values, const ModelOptions& options,
+                                                  const std::shared_ptr<const llm::Weights>& target, bool& random) {
+  if (options.drafter == "lookup") return nullptr;
+  if (options.drafter == "early-exit") {
+    if (options.exit_layers >= target->config.layers)
+      throw BadInput({"--drafter", 0, 0},
+                     fmt::format("{} layers, allowed: fewer than the target's {}", options.exit_layers, target->config.layers));
+    return target;
+  }
+  return std::make_shared<const llm::Weights>(weights_of(values["draft"].as<std::string>(), "--draft", values, options, random));
+}
+
+std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights>& weights, const ModelOptions& options,
+                                        const std::shared_ptr<llm::ThreadTeam>& team) {
+  if (weights == nullptr) return nullptr;
+  return make_cpu_model(weights, options.exit_layers > 0 ? options.exit_layers : weights->config.layers, team);
+}
+
+void check_rule(const Rule& rule, const ModelOptions& options, std::size_t vocab) {
+  const verify::Demands& demands = rule.entry().demands;
+  const auto refuse = [&](const char* option, const std::string& allowed) {
+    throw BadInput({option, 0, 0}, fmt::format("with --verifier {}, allowed: {}", options.verifier, allowed));
+  };
+  if (demands.one_hot_target && options.temperatures != std::vector<double>{0.0}) refuse("--temperatures", "0");
+  if (demands.argmax_draft && options.drafter != "argmax") refuse("--drafter", "argmax");
+  if (vocab > static_cast<std::size_t>(demands.vocab))
+    refuse("--target", fmt::format("a vocabulary of at most {} tokens, this has {}", demands.vocab, vocab));
+}
+
+}  // namespace
+
+Rule::Rule(const std::string& name) {
+  entry_ = verify::verifiers().find(name);
+  if (entry_ == nullptr)
+    throw BadInput({"--verifier", 0, 0}, fmt::format("{}, allowed: a verifier of specsim list", config::quote_for_message(name)));
+  const std::vector<draft::Siblings>& trees = entry_->demands.trees;
+  const bool chains = trees.empty() || std::find(trees.begin(), trees.end(), draft::Siblings::independent) != trees.end();
+  if (!entry_->make && !chains)
+    throw BadInput({"--verifier", 0, 0}, fmt::format("{} judges trees alone, allowed: one that judges chains", name));
+  Diagnostics diagnostics;
+  config::Value empty;
+  empty.kind = config::Kind::map;
+  empty.where = {"--verifier " + name, 0, 0};
+  const config::Arguments arguments = config::read_arguments(empty, entry_->info.parameters, {}, "verifier " + name, diagnostics);
+  diagnostics.throw_if_any();
+  if (entry_->make)
+    position_ = entry_->make(arguments);
+  else
+    block_ = entry_->make_block(arguments);
+}
+
+llm::Method LoadedModels::method(const ModelOptions& options) const {
+  using Draft = llm::Method::Draft;
+  return {options.drafter == "lookup"   ? Draft::lookup
+          : options.drafter == "argmax" ? Draft::argmax
+                                        : Draft::sampled,
+          rule->get()};
+}
+
+std::vector<llm::TablePoint> LoadedModels::table_points(const ModelOptions& options) const {
+  std::vector<llm::TablePoint> points;
+  for (const std::size_t batch : options.batches)
+    for (const std::size_t context : contexts) points.push_back({batch, context});
+  return points;
 }
 
 LoadedModels load_models(const po::variables_map& values, const ModelOptions& options) {
@@ -151,16 +252,18 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
                    fmt::format("{}, allowed: cpu; calibrate takes cuda too", config::quote_for_message(device)));
   LoadedModels loaded;
   const auto& target_name = values["target"].as<std::string>();
-  const auto& draft_name = values["draft"].as<std::string>();
+  const std::string draft_name = values.count("draft") > 0 ? values["draft"].as<std::string>() : "";
   auto target = std::make_shared<const llm::Weights>(weights_of(target_name, "--target", values, options, loaded.random));
-  const auto draft = std::make_shared<const llm::Weights>(weights_of(draft_name, "--draft", values, options, loaded.random));
-  if (target->config.vocab != draft->config.vocab)
+  const std::shared_ptr<const llm::Weights> draft = draft_weights(values, options, target, loaded.random);
+  loaded.rule.emplace(options.verifier);
+  check_rule(*loaded.rule, options, target->config.vocab);
+  if (draft != nullptr && target->config.vocab != draft->config.vocab)
     throw BadInput({draft_name + "/config.json", 0, 0},
                    fmt::format("vocab_size is {} and the target's is {}, allowed: one vocabulary for both", draft->config.vocab,
                                target->config.vocab));
   const auto tokenizer_of = [](const std::string& directory) {
     const std::string path = directory + "/tokenizer.model";
-    return std::filesystem::exists(path) ? std::make_unique<llm::Tokenizer>(path) : nullptr;
+    return !directory.empty() && std::filesystem::exists(path) ? std::make_unique<llm::Tokenizer>(path) : nullptr;
   };
   loaded.tokenizer = tokenizer_of(target_name);
   if (const auto of_draft = tokenizer_of(draft_name);
@@ -172,25 +275,32 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
 
   loaded.pair.team =
       std::make_shared<llm::ThreadTeam>(static_cast<unsigned>(number(values, "threads", config::between(0, 1024))));
-  loaded.pair.draft = make_cpu_model(draft, draft->config.layers, loaded.pair.team);
+  loaded.pair.draft = draft_model(draft, options, loaded.pair.team);
   if (const double wanted = number(values, "widen", config::between(0, 1e6)) * 0x1.0p20; wanted > 0.0) {
     loaded.same_function.target = make_cpu_model(target, target->config.layers, loaded.pair.team);
     const double now = static_cast<double>(target->pass_bytes(target->config.layers));
     const double per_neuron =
         static_cast<double>(target->config.layers * 3 * target->config.hidden * bytes_of(target->layers[0].down.precision()));
     const std::size_t added = wanted > now ? static_cast<std::size_t>(std::ceil((wanted - now) / per_neuron)) : 0;
+    const bool exits = draft == target;
     target = std::make_shared<const llm::Weights>(widened(*target, llm::padded(target->config.ffn + added), options.seed));
+    if (exits) {  // its layers are the target's own, and cost what those cost
+      loaded.same_function.draft = std::move(loaded.pair.draft);
+      loaded.pair.draft = draft_model(target, options, loaded.pair.team);
+    }
   }
   loaded.pair.target = make_cpu_model(target, target->config.layers, loaded.pair.team);
   const auto longest = static_cast<std::size_t>(options.draft_lengths.back());
-  const std::size_t context = std::min(target->config.context, draft->config.context);
+  const std::size_t context = draft != nullptr ? std::min(target->config.context, draft->config.context) : target->config.context;
+  loaded.longest_context = context - 1;
   if (context < 2 * longest + 16)
     throw BadInput({target_name, 0, 0}, fmt::format("a context of {} tokens, allowed for draft length {}: at least {}", context,
                                                     longest, 2 * longest + 16));
   loaded.contexts = {1, context / 3, context - longest - 1};
   loaded.description =
-      fmt::format("{{target: {}, draft: {}, target_shape: {}, draft_shape: {}}}", config::quote_for_message(target_name),
-                  config::quote_for_message(draft_name), shape_text(*loaded.pair.target), shape_text(*loaded.pair.draft));
+      fmt::format("{{target: {}, draft: {}, drafter: {}, verifier: {}, target_shape: {}, draft_shape: {}}}",
+                  config::quote_for_message(target_name), config::quote_for_message(draft_name), options.drafter,
+                  options.verifier, shape_text(*loaded.pair.target), loaded.pair.draft ? shape_text(*loaded.pair.draft) : "{}");
   return loaded;
 }
 
@@ -202,12 +312,6 @@ std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModel
     throw BadInput({path, 0, 0}, fmt::format("{} prompts, allowed for a batch of {}: at least as many", prompts.size(),
                                              options.batches.back()));
   return prompts;
-}
-
-std::unique_ptr<verify::PositionRule> token_rule() {
-  const verify::VerifierEntry& entry = *verify::verifiers().find("token");
-  Diagnostics diagnostics;
-  return entry.make(config::read_arguments({}, entry.info.parameters, {}, "verifier token", diagnostics));
 }
 
 void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,

@@ -3,8 +3,9 @@
 
 #include "sim/cli/options.h"
 #include "sim/llm/timing.h"
-#include "sim/verify/position_rule.h"
+#include "sim/verify/verifier.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,29 +19,56 @@ struct ModelOptions {
   std::size_t tokens = 0;  // emitted per sequence
   int repetitions = 0;
   llm::Clock clock = llm::Clock::wall;
+  std::string drafter;  // model, argmax, early-exit, lookup
+  std::size_t exit_layers = 0;
+  std::string verifier;
   std::uint64_t seed = 0;
   std::string out;
   bool quick = false;
+  std::size_t law_tokens = 0;  // calibrate: of each position's laws
+};
+
+// A verifier for chains, with the parameters that it has by default.
+class Rule {
+ public:
+  // Throws BadInput: unknown, one that judges no chains, one that needs parameters.
+  explicit Rule(const std::string& name);
+  [[nodiscard]] const verify::VerifierEntry& entry() const { return *entry_; }
+  [[nodiscard]] llm::AnyRule get() const { return position_ ? llm::AnyRule(*position_) : llm::AnyRule(*block_); }
+
+ private:
+  const verify::VerifierEntry* entry_ = nullptr;
+  std::unique_ptr<verify::PositionRule> position_;
+  std::unique_ptr<verify::BlockRule> block_;
 };
 
 struct LoadedModels {
   llm::ModelPair pair;
-  llm::ModelPair same_function;  // with the target's weights as they were, where it was widened; else empty
+  llm::ModelPair same_function;  // where the target was widened, with its weights as they were; else empty
+  std::optional<Rule> rule;
   std::unique_ptr<llm::Tokenizer> tokenizer;
   bool random = false;                // shapes with random weights: good for timing alone
   std::string description;            // one line for manifests
   std::vector<std::size_t> contexts;  // knots of the cost table
+  std::size_t longest_context = 0;    // that a draft pass can find cached
 
   [[nodiscard]] llm::Model& acceptance_target() const { return same_function.target ? *same_function.target : *pair.target; }
+  [[nodiscard]] llm::Model* acceptance_draft() const {
+    return same_function.draft ? same_function.draft.get() : pair.draft.get();
+  }
+  [[nodiscard]] llm::Method method(const ModelOptions& options) const;
+  // That a table needs. Temperature 0 is cheaper than the others: no exponentials, laws of one token.
+  [[nodiscard]] std::vector<llm::TablePoint> table_points(const ModelOptions& options) const;
 };
 
 void add_model_options(boost::program_options::options_description& options);
+// An integer option in [0, most].
+std::size_t read_count(const boost::program_options::variables_map& values, const char* option, double most);
 ModelOptions read_model_options(const boost::program_options::variables_map& values);
 // Throws BadInput: no model, another vocabulary, a device that is not built.
 LoadedModels load_models(const boost::program_options::variables_map& values, const ModelOptions& options);
 // Without those beyond `most` where --quick was given.
 std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModels& models, const ModelOptions& options);
-std::unique_ptr<verify::PositionRule> token_rule();
 // Writes manifest.yaml into `directory`.
 void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,
                           double seconds);

@@ -3,17 +3,20 @@
 #include "sim/cli/command.h"
 #include "sim/cli/models.h"
 #include "sim/cost/cost_model.h"
-#include "sim/cost/round_time.h"
 #include "sim/experiment/acceptance_curve.h"
+#include "sim/experiment/journal.h"
 #include "sim/llm/acceptance.h"
 #include "sim/theory/round_law.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 #include <map>
+#include <sstream>
 
 namespace specsim::cli {
 
@@ -37,17 +40,27 @@ std::unique_ptr<cost::CostModel> table_cost(const std::string& path, double over
   return model;
 }
 
-// Seconds of one round of a run, given what its clock does not decide.
-double predicted_round(const cost::CostModel& cost, const llm::RunPoint& point, const llm::RoundRecord& round) {
-  const cost::Workload workload{static_cast<double>(point.batch), round.context};
-  return cost::round_time(cost, workload, point.draft_length, round.caught_up).total();
+// A run's seconds by part, given what its clock does not decide. The target's part holds what is judged.
+llm::RoundSeconds predicted_run(const cost::CostModel& cost, std::size_t batch, const llm::RunRecord& run) {
+  llm::RoundSeconds time;
+  const double tokens = run.draft_length + 1.0;
+  for (const llm::RoundRecord& round : run.rounds) {
+    const cost::Workload workload{static_cast<double>(batch), round.context};
+    if (run.draft_length > 0) time.first_draft += cost.draft_pass(workload, 0, round.caught_up).total();
+    for (int i = 1; i < run.draft_length; ++i) time.other_drafts += cost.draft_pass(workload, i, 0.0).total();
+    time.target += cost.pass(cost::Role::target, {workload.batch, tokens, workload.context, tokens}).total();
+  }
+  return time;
 }
 
 struct Line {
-  llm::RunPoint point;
+  double temperature = 1.0;
+  std::size_t batch = 1;
+  int draft_length = 0;
   // Timing, given the run's own accepted counts.
-  double measured_s = 0.0;
-  double predicted_s = 0.0;
+  llm::TimedRun measured;
+  llm::RoundSeconds predicted;
+  double noise = 0.0;  // standard error of timing_error(): of the run's time and of the table's
   // Acceptance, from other prompts.
   double tokens_per_round = 1.0;
   double tokens_per_round_error = 0.0;
@@ -56,13 +69,15 @@ struct Line {
   double iid_tokens_per_round = 1.0;
   // Both.
   double speedup = 1.0;
+  double speedup_noise = 0.0;
   double expected_speedup = 1.0;
 
-  [[nodiscard]] double timing_error() const { return predicted_s / measured_s - 1.0; }
+  [[nodiscard]] double timing_error() const { return predicted.total() / measured.seconds - 1.0; }
   [[nodiscard]] double z() const {
     const double error = std::hypot(tokens_per_round_error, expected_error);
     return error > 0.0 ? (tokens_per_round - expected_tokens_per_round) / error : 0.0;
   }
+  [[nodiscard]] bool inside() const { return std::abs(z()) <= kZ99; }
 };
 
 // What one temperature's acceptance says of every draft length, and how sure it is.
@@ -72,13 +87,12 @@ struct Forecast {
   double alpha = 0.0;
 };
 
-Forecast forecast(llm::Model& target, llm::Model& draft, const std::vector<llm::Prompt>& prompts, const ModelOptions& options,
+Forecast forecast(const LoadedModels& models, const std::vector<llm::Prompt>& prompts, const ModelOptions& options,
                   double temperature) {
-  const auto rule = token_rule();
   Progress progress("prompts");
   const int longest = options.draft_lengths.back();
   const llm::Acceptance acceptance = llm::measure_acceptance(
-      target, draft, *rule, prompts,
+      models.acceptance_target(), models.acceptance_draft(), models.method(options), prompts,
       {.sampling = {.temperature = temperature}, .draft_length = longest, .tokens = options.tokens, .seed = options.seed},
       [&](double done, double all) { progress.show(done, all); });
   const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options.out, temperature);
@@ -102,44 +116,270 @@ Forecast forecast(llm::Model& target, llm::Model& draft, const std::vector<llm::
   return result;
 }
 
-std::string report(const std::vector<Line>& lines, const std::string& directory) {
+// Tokens per round of held-out prompts, with its standard error.
+struct Seen {
+  double tokens_per_round = 1.0;
+  double error = 0.0;
+};
+
+std::string validation_csv(const std::vector<Line>& lines) {
   std::string csv =
-      "temperature,batch,draft_length,measured_s,predicted_s,timing_error,tokens_per_round,tokens_per_round_se,predicted_tokens_"
-      "per_round,"
-      "predicted_se,acceptance_z,iid_tokens_per_round,speedup,predicted_speedup,speedup_error\n";
-  std::vector<double> timing;
-  std::vector<double> speed;
-  std::size_t outside = 0;
-  std::size_t judged = 0;
-  double iid_gap = 0.0;
-  fmt::print("{:>5}{:>6}{:>6}{:>12}{:>8}{:>10}{:>10}{:>7}{:>8}{:>10}{:>10}{:>8}\n", "temp", "batch", "draft", "measured s",
-             "error", "tok/round", "predicted", "z", "iid", "speedup", "predicted", "error");
+      "temperature,batch,draft_length,measured_s,predicted_s,timing_error,timing_noise,measured_first_draft_s,"
+      "predicted_first_draft_s,measured_other_drafts_s,predicted_other_drafts_s,measured_target_s,measured_judging_s,"
+      "predicted_target_s,tokens_per_round,tokens_per_round_se,predicted_tokens_per_round,predicted_se,acceptance_z,inside_99,"
+      "iid_tokens_per_round,speedup,speedup_noise,predicted_speedup,speedup_error\n";
   for (const Line& line : lines) {
-    const double speed_error = line.expected_speedup / line.speedup - 1.0;
-    fmt::print("{:>5g}{:>6}{:>6}{:>12.4f}{:>+7.1f}%{:>10.4f}{:>10.4f}{:>7.2f}{:>8.4f}{:>10.4f}{:>10.4f}{:>+7.1f}%\n",
-               line.point.temperature, line.point.batch, line.point.draft_length, line.measured_s, 100.0 * line.timing_error(),
-               line.tokens_per_round, line.expected_tokens_per_round, line.z(), line.iid_tokens_per_round, line.speedup,
-               line.expected_speedup, 100.0 * speed_error);
+    const llm::RoundSeconds& measured = line.measured.typical;
     fmt::format_to(std::back_inserter(csv),
-                   "{:g},{},{},{:.6g},{:.6g},{:.5f},{:.6g},{:.4g},{:.6g},{:.4g},{:.4f},{:.6g},{:.6g},{:.6g},{:.5f}\n",
-                   line.point.temperature, line.point.batch, line.point.draft_length, line.measured_s, line.predicted_s,
-                   line.timing_error(), line.tokens_per_round, line.tokens_per_round_error, line.expected_tokens_per_round,
-                   line.expected_error, line.z(), line.iid_tokens_per_round, line.speedup, line.expected_speedup, speed_error);
+                   "{:g},{},{},{:.6g},{:.6g},{:.5f},{:.5f},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},", line.temperature,
+                   line.batch, line.draft_length, line.measured.seconds, line.predicted.total(), line.timing_error(), line.noise,
+                   measured.first_draft, line.predicted.first_draft, measured.other_drafts, line.predicted.other_drafts,
+                   measured.target, measured.judging, line.predicted.target);
+    fmt::format_to(std::back_inserter(csv), "{:.6g},{:.4g},{:.6g},{:.4g},{:.4f},{},{:.6g},{:.6g},{:.3g},{:.6g},{:.5f}\n",
+                   line.tokens_per_round, line.tokens_per_round_error, line.expected_tokens_per_round, line.expected_error,
+                   line.z(), line.inside() ? 1 : 0, line.iid_tokens_per_round, line.speedup, line.speedup_noise,
+                   line.expected_speedup, line.expected_speedup / line.speedup - 1.0);
+  }
+  return csv;
+}
+
+void print_lines(const std::vector<Line>& lines) {
+  fmt::print("{:>5}{:>6}{:>6}{:>11}{:>9}{:>7}{:>11}{:>10}{:>7}{:>4}{:>9}{:>10}{:>8}{:>10}{:>8}\n", "temp", "batch", "draft",
+             "measured s", "error", "+-", "tok/round", "predicted", "z", "", "iid", "speedup", "+-", "predicted", "error");
+  for (const Line& line : lines)
+    fmt::print(
+        "{:>5g}{:>6}{:>6}{:>11.4f}{:>+8.1f}%{:>6.1f}%{:>11.4f}{:>10.4f}{:>7.2f}{:>4}{:>9.4f}{:>10.4f}{:>8.4f}{:>10.4f}{:>+7.1f}%"
+        "\n",
+        line.temperature, line.batch, line.draft_length, line.measured.seconds, 100.0 * line.timing_error(), 100.0 * line.noise,
+        line.tokens_per_round, line.expected_tokens_per_round, line.z(),
+        line.draft_length == 0 ? ""
+        : line.inside()        ? "in"
+                               : "out",
+        line.iid_tokens_per_round, line.speedup, line.speedup_noise, line.expected_speedup,
+        100.0 * (line.expected_speedup / line.speedup - 1.0));
+}
+
+// Predicted less measured, part by part, in % of the measured time of all runs of a batch.
+std::string waterfall_text(const std::vector<Line>& lines, std::size_t batch) {
+  llm::RoundSeconds measured;
+  llm::RoundSeconds predicted;
+  double whole = 0.0;
+  for (const Line& line : lines) {
+    if (line.batch != batch) continue;
+    whole += line.measured.seconds;
+    const auto add = [](llm::RoundSeconds& sum, const llm::RoundSeconds& one) {
+      sum.first_draft += one.first_draft;
+      sum.other_drafts += one.other_drafts;
+      sum.target += one.target;
+      sum.judging += one.judging;
+    };
+    add(measured, line.measured.typical);
+    add(predicted, line.predicted);
+  }
+  const auto share = [&](double seconds) { return 100.0 * seconds / whole; };
+  return fmt::format(
+      "batch {}, all runs, in % of the measured time: first draft passes {:.2f} ({:+.2f}), other draft passes {:.2f} ({:+.2f}), "
+      "target and judging {:.2f} ({:+.2f}; judging alone {:.2f}); in brackets predicted less measured\n",
+      batch, share(measured.first_draft), share(predicted.first_draft - measured.first_draft), share(measured.other_drafts),
+      share(predicted.other_drafts - measured.other_drafts), share(measured.target + measured.judging),
+      share(predicted.target - measured.target - measured.judging), share(measured.judging));
+}
+
+std::string summary_text(const std::vector<Line>& lines, const std::vector<std::size_t>& batches) {
+  std::vector<double> timing;
+  std::vector<double> noise;
+  std::vector<double> speed;
+  std::size_t inside = 0;
+  double iid_gap = 0.0;
+  for (const Line& line : lines) {
     timing.push_back(std::abs(line.timing_error()));
-    if (line.point.draft_length == 0) continue;
-    speed.push_back(std::abs(speed_error));
-    ++judged;
-    if (std::abs(line.z()) > kZ99) ++outside;
+    noise.push_back(line.noise);
+    if (line.draft_length == 0) continue;
+    speed.push_back(std::abs(line.expected_speedup / line.speedup - 1.0));
+    if (line.inside()) ++inside;
     iid_gap = std::max(iid_gap, std::abs(line.iid_tokens_per_round / line.expected_tokens_per_round - 1.0));
   }
-  write_whole_file(directory + "/validation.csv", csv);
-  return fmt::format(
-      "timing given the accepted counts: median error {:.1f} %, worst {:.1f} %\nacceptance of other prompts: {} of {} points "
-      "outside the 99 % interval\n"
-      "alpha taken as one constant (iid) instead of the trace: up to {:.1f} % off\nspeedup, both together: median error {:.1f} "
-      "%, worst {:.1f} %\n",
-      100.0 * llm::spread(timing).median, 100.0 * *std::max_element(timing.begin(), timing.end()), outside, judged,
-      100.0 * iid_gap, 100.0 * llm::spread(speed).median, 100.0 * *std::max_element(speed.begin(), speed.end()));
+  std::string text = fmt::format(
+      "timing given the accepted counts: median error {:.1f} %, worst {:.1f} % of {} points (noise of a point: median {:.1f} %)\n"
+      "acceptance of other prompts: {} of {} points inside the 99 % interval\n"
+      "alpha taken as one constant (iid) instead of the trace: up to {:.1f} % off\n"
+      "speedup, both together: median error {:.1f} %, worst {:.1f} %\n",
+      100.0 * llm::spread(timing).median, 100.0 * *std::max_element(timing.begin(), timing.end()), timing.size(),
+      100.0 * llm::spread(noise).median, inside, speed.size(), 100.0 * iid_gap, 100.0 * llm::spread(speed).median,
+      100.0 * *std::max_element(speed.begin(), speed.end()));
+  for (const std::size_t batch : batches) text += waterfall_text(lines, batch);
+  return text;
+}
+
+// Finished work of an unfinished run: cell 0 has tokens per round of held-out prompts, cell 1 + r the samples of repetition r.
+class Kept {
+ public:
+  Kept(const std::string& path, const std::string& identity, bool resume)
+      : journal_(path, identity, resume, [this](std::uint64_t cell, std::uint64_t slab, const std::string& text) {
+          std::istringstream numbers(text);
+          std::vector<double>& values = kept_[{cell, slab}];
+          values.clear();
+          for (double x = 0.0; numbers >> x;) values.push_back(x);
+        }) {}
+  // Empty where there is nothing.
+  [[nodiscard]] std::vector<double> find(std::uint64_t cell, std::uint64_t slab) const {
+    const auto found = kept_.find({cell, slab});
+    return found == kept_.end() ? std::vector<double>() : found->second;
+  }
+  void keep(std::uint64_t cell, std::uint64_t slab, const std::vector<double>& values) {
+    journal_.append(cell, slab, fmt::format("{}", fmt::join(values, " ")));
+  }
+
+ private:
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<double>> kept_;
+  experiment::Journal journal_;
+};
+
+// Acceptance of every temperature and draft length: [temperature][draft length's place].
+std::vector<std::vector<Seen>> held_out_acceptance(const LoadedModels& models, const ModelOptions& options,
+                                                   const std::vector<llm::Prompt>& prompts, Kept& kept) {
+  std::vector<std::vector<Seen>> all;
+  std::uint64_t slab = 0;
+  for (const double temperature : options.temperatures) {
+    all.emplace_back();
+    for (const int draft_length : options.draft_lengths) {
+      std::vector<double> values = kept.find(0, slab);
+      if (values.empty()) {
+        Progress progress("prompts");
+        const llm::Acceptance acceptance =
+            llm::measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), prompts,
+                                    {.sampling = {.temperature = temperature},
+                                     .draft_length = draft_length,
+                                     .tokens = options.tokens,
+                                     .seed = options.seed + 1},
+                                    [&](double done, double size) { progress.show(done, size); });
+        values = {acceptance.tokens_per_round(), acceptance.tokens_per_round_error()};
+        kept.keep(0, slab, values);
+      }
+      all.back().push_back({values.at(0), values.at(1)});
+      ++slab;
+    }
+  }
+  return all;
+}
+
+// Relative standard error of a table's times for verifying `tokens` in this batch, mean over contexts.
+double table_noise(const std::vector<llm::PassRow>& rows, std::size_t tokens, std::size_t batch) {
+  double sum = 0.0;
+  double count = 0.0;
+  for (const llm::PassRow& row : rows) {
+    if (row.model != "target" || row.tokens != tokens || row.batch != batch) continue;
+    const llm::Spread spread = llm::spread(row.samples);
+    sum += spread.median_error() / spread.median;
+    count += 1.0;
+  }
+  return sum / count;
+}
+
+// A table serves the temperatures that cost the same: 0 by itself.
+struct Table {
+  bool greedy = false;
+  std::size_t first_job = 0;
+  std::vector<llm::PassRow> rows = {};
+  std::unique_ptr<cost::CostModel> cost = nullptr;
+};
+
+}  // namespace
+
+namespace {
+
+void run_validation(const LoadedModels& models, const ModelOptions& read, const std::vector<llm::Prompt>& fitted,
+                    const std::vector<llm::Prompt>& held_out, Kept& kept, double begin) {
+  std::vector<Forecast> forecasts;
+  for (const double temperature : read.temperatures) forecasts.push_back(forecast(models, fitted, read, temperature));
+  const std::vector<std::vector<Seen>> seen = held_out_acceptance(models, read, held_out, kept);
+
+  // Rounds for the tables and whole runs in turn, so that whatever else the machine does falls on both.
+  const llm::Method method = models.method(read);
+  const std::vector<llm::TablePoint> points = models.table_points(read);
+  std::vector<Table> tables;
+  std::vector<llm::Job> jobs;
+  for (const double temperature : {read.temperatures.front(), read.temperatures.back()}) {
+    const bool greedy = temperature == 0.0;
+    if (!tables.empty() && tables.back().greedy == greedy) continue;
+    tables.push_back({.greedy = greedy, .first_job = jobs.size()});
+    std::vector<llm::Job> own = llm::table_jobs(models.pair, method, read.draft_lengths, points, temperature, read.clock);
+    std::move(own.begin(), own.end(), std::back_inserter(jobs));
+  }
+  const std::size_t first_run = jobs.size();
+  std::vector<llm::RunGroup> groups;
+  for (const double temperature : read.temperatures)
+    for (const std::size_t batch : read.batches) {
+      groups.push_back({.temperature = temperature, .batch = batch});
+      for (std::size_t i = 0; i < batch; ++i) groups.back().prompts.push_back(i);
+    }
+  std::vector<llm::Job> runs =
+      llm::run_jobs(models.pair, method, read.draft_lengths, held_out, read.tokens, read.seed, read.clock, groups);
+  std::move(runs.begin(), runs.end(), std::back_inserter(jobs));
+  const llm::SampleStore store{
+      [&](int repetition, std::size_t job) { return kept.find(1 + static_cast<std::uint64_t>(repetition), job); },
+      [&](int repetition, std::size_t job, const std::vector<double>& samples) {
+        kept.keep(1 + static_cast<std::uint64_t>(repetition), job, samples);
+      }};
+  Progress progress("timings");
+  llm::interleave(
+      jobs, read.repetitions, [&](double done, double all) { progress.show(done, all); }, store);
+  progress.finish();
+
+  for (Table& table : tables) {
+    std::vector<llm::Job> own(jobs.begin() + static_cast<std::ptrdiff_t>(table.first_job),
+                              jobs.begin() + static_cast<std::ptrdiff_t>(table.first_job + points.size()));
+    const auto rows = [&] { return llm::pass_rows(read.draft_lengths, points, own, models.longest_context); };
+    table.rows = llm::settle_dips(rows, own, read.repetitions);
+    const std::string path = read.out + (table.greedy ? "/cost_table_t0.csv" : "/cost_table.csv");
+    write_whole_file(path, llm::cost_table(table.rows));
+    table.cost = table_cost(path, 0.0);
+  }
+
+  std::vector<Line> lines;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const llm::RunGroup& group = groups[g];
+    const llm::Job& job = jobs[first_run + g];
+    const std::size_t t = g / read.batches.size();
+    const Table& table = group.temperature == 0.0 ? tables.front() : tables.back();
+    const llm::TimedRun plain = llm::timed_run(group, job, 0);
+    double plain_predicted = 0.0;  // seconds a round
+    for (std::size_t i = 0; i < group.runs.size(); ++i) {
+      const llm::RunRecord& run = group.runs[i];
+      Line line;
+      line.temperature = group.temperature;
+      line.batch = group.batch;
+      line.draft_length = run.draft_length;
+      line.measured = llm::timed_run(group, job, i);
+      line.predicted = predicted_run(*table.cost, group.batch, run);
+      const llm::Spread repetitions = llm::spread(line.measured.in_turn);
+      line.noise = std::hypot(repetitions.median_error() / repetitions.median,
+                              table_noise(table.rows, static_cast<std::size_t>(run.draft_length) + 1, group.batch));
+      const auto rounds = static_cast<double>(run.rounds.size());
+      if (i == 0) plain_predicted = line.predicted.total() / rounds;
+      if (i > 0) {
+        const auto k = static_cast<std::size_t>(run.draft_length);
+        line.tokens_per_round = seen[t][i - 1].tokens_per_round;
+        line.tokens_per_round_error = seen[t][i - 1].error;
+        line.expected_tokens_per_round = forecasts[t].curve.tokens_per_round[k];
+        line.expected_error = forecasts[t].errors[k];
+        line.iid_tokens_per_round = theory::tokens_per_round(forecasts[t].alpha, run.draft_length);
+      }
+      // Tokens per round of all held-out prompts in both: how long rounds take, and how many they are, are two questions.
+      const llm::Spread paired = llm::paired_speedup(group, plain, line.measured, i);
+      const double own_tokens = static_cast<double>(run.emitted) / (rounds * static_cast<double>(group.batch));
+      line.speedup = paired.median * line.tokens_per_round / own_tokens;
+      line.speedup_noise = paired.median_error();
+      line.expected_speedup = line.expected_tokens_per_round * plain_predicted / (line.predicted.total() / rounds);
+      lines.push_back(std::move(line));
+    }
+  }
+  write_whole_file(read.out + "/validation.csv", validation_csv(lines));
+  print_lines(lines);
+  const std::string summary = summary_text(lines, read.batches);
+  fmt::print("\n{}", summary);
+  write_whole_file(read.out + "/summary.txt", summary);
+  write_model_manifest(read.out, models.description, models.pair.team->size(), lines.size(), wall_clock() - begin);
 }
 
 }  // namespace
@@ -148,7 +388,8 @@ int validate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_model_options(options);
   options.add_options()("held-out", po::value<std::string>(),
-                        "the prompts whose runs are predicted; --prompts: those that acceptance is fitted on");
+                        "the prompts whose runs are predicted; --prompts: those that acceptance is fitted on")(
+      "resume", "go on with the unfinished run in --out")("force", "drop an unfinished run in --out");
   po::variables_map values;
   if (!parse(arguments, options, "",
              "specsim validate --target DIR --draft DIR --prompts FILE --held-out FILE --out DIR [options]",
@@ -158,7 +399,7 @@ int validate_command(const std::vector<std::string>& arguments) {
     return 0;
   const double begin = wall_clock();
   const ModelOptions read = read_model_options(values);
-  LoadedModels models = load_models(values, read);
+  const LoadedModels models = load_models(values, read);
   if (models.random)
     throw BadInput({"--target", 0, 0}, "a shape with random weights, allowed: two models' directories (acceptance is measured)");
   for (const char* const option : {"prompts", "held-out"})
@@ -167,77 +408,21 @@ int validate_command(const std::vector<std::string>& arguments) {
   const std::vector<llm::Prompt> held_out = load_prompts(values["held-out"].as<std::string>(), models, read);
   make_directories(read.out);
 
-  const auto rule = token_rule();
-  std::vector<Line> lines;
-  std::vector<llm::RunPoint> points;
-  for (const double temperature : read.temperatures) {
-    const Forecast expected = forecast(models.acceptance_target(), *models.pair.draft, fitted, read, temperature);
-    std::map<int, llm::Acceptance> seen;
-    for (const int draft_length : read.draft_lengths) {
-      Progress progress("prompts");
-      seen[draft_length] = llm::measure_acceptance(
-          models.acceptance_target(), *models.pair.draft, *rule, held_out,
-          {.sampling = {.temperature = temperature}, .draft_length = draft_length, .tokens = read.tokens, .seed = read.seed + 1},
-          [&](double done, double all) { progress.show(done, all); });
-    }
-    for (const std::size_t batch : read.batches) {
-      std::vector<int> lengths = {0};
-      lengths.insert(lengths.end(), read.draft_lengths.begin(), read.draft_lengths.end());
-      std::vector<std::size_t> group(batch);
-      for (std::size_t i = 0; i < batch; ++i) group[i] = i;
-      for (const int draft_length : lengths) {
-        Line line;
-        line.point = {temperature, draft_length, batch, {group}};
-        points.push_back(line.point);
-        if (draft_length > 0) {
-          const auto k = static_cast<std::size_t>(draft_length);
-          line.tokens_per_round = seen[draft_length].tokens_per_round();
-          line.tokens_per_round_error = seen[draft_length].tokens_per_round_error();
-          line.expected_tokens_per_round = expected.curve.tokens_per_round[k];
-          line.expected_error = expected.errors[k];
-          line.iid_tokens_per_round = theory::tokens_per_round(expected.alpha, draft_length);
-        }
-        lines.push_back(line);
-      }
-    }
+  if (models.rule->entry().info.name != "token" || models.pair.draft == nullptr)
+    throw BadInput({"--verifier", 0, 0},
+                   "no prediction from other prompts, allowed: --verifier token with --drafter model, argmax or early-exit:N");
+  const std::string identity = fmt::format(
+      "{:016x}", rng::hash_text(fmt::format(
+                     "{} {} {} {} {} {} {} {} {} {}", models.description, values["prompts"].as<std::string>(),
+                     values["held-out"].as<std::string>(), fmt::join(read.temperatures, ","), fmt::join(read.draft_lengths, ","),
+                     fmt::join(read.batches, ","), read.tokens, read.seed, fitted.size(), held_out.size())));
+  const std::string journal = read.out + "/journal.txt";
+  if (values.count("force") > 0) std::filesystem::remove(journal);
+  {
+    Kept kept(journal, identity, values.count("resume") > 0);
+    run_validation(models, read, fitted, held_out, kept, begin);
   }
-
-  // Passes and runs in turn, so that whatever else the machine does falls on both.
-  const std::vector<llm::PassPoint> passes = llm::pass_grid(read.draft_lengths, read.batches, models.contexts);
-  std::vector<llm::Job> jobs = llm::pass_jobs(models.pair, passes, read.clock);
-  std::vector<llm::RunRecord> records;
-  std::vector<llm::Job> runs = llm::run_jobs(models.pair, *rule, points, held_out, read.tokens, read.seed, read.clock, records);
-  std::move(runs.begin(), runs.end(), std::back_inserter(jobs));
-  Progress progress("timings");
-  llm::interleave(jobs, read.repetitions, [&](double done, double all) { progress.show(done, all); });
-  progress.finish();
-  runs.assign(std::make_move_iterator(jobs.begin() + static_cast<std::ptrdiff_t>(passes.size())),
-              std::make_move_iterator(jobs.end()));
-  jobs.resize(passes.size());
-  llm::settle_dips(passes, jobs, read.repetitions);
-  const std::string table = read.out + "/cost_table.csv";
-  write_whole_file(table, llm::cost_table(passes, jobs));
-  const std::unique_ptr<cost::CostModel> cost = table_cost(table, 0.0);
-
-  double plain_measured = 0.0;  // seconds a token of each sequence
-  double plain_expected = 0.0;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    Line& line = lines[i];
-    line.measured_s = llm::typical_seconds(runs[i]);
-    for (const llm::RoundRecord& round : records[i].rounds) line.predicted_s += predicted_round(*cost, line.point, round);
-    const auto rounds = static_cast<double>(records[i].rounds.size());
-    if (line.point.draft_length == 0) {
-      plain_measured = line.measured_s / rounds;
-      plain_expected = line.predicted_s / rounds;
-    }
-    // Tokens per round of all held-out prompts in both: how long rounds take, and how many they are, are two questions.
-    line.speedup = line.tokens_per_round * plain_measured / (line.measured_s / rounds);
-    line.expected_speedup = line.expected_tokens_per_round * plain_expected / (line.predicted_s / rounds);
-  }
-  const std::string summary = report(lines, read.out);
-  fmt::print("\n{}", summary);
-  write_whole_file(read.out + "/summary.txt", summary);
-  write_model_manifest(read.out, models.description, models.pair.team->size(), lines.size(), wall_clock() - begin);
+  std::filesystem::remove(journal);
   return 0;
 }
 

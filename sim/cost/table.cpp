@@ -19,6 +19,7 @@ namespace specsim::cost {
 namespace {
 
 constexpr const char* kHeader = "model,tokens,batch,context,ms";
+constexpr std::array<const char*, 3> kModels = {"target", "draft", "draft_first"};
 constexpr std::array<const char*, 3> kAxes = {"tokens", "batch", "context"};
 // Real tables dip where a larger shape meets a better kernel; by more than this it is a mistake.
 constexpr double kLargestDip = 0.20;
@@ -143,25 +144,37 @@ class Grid {
 
 class TableCost final : public CostModel {
  public:
-  TableCost(Grid target, Grid draft, double overhead_ms, std::vector<std::string> warnings)
-      : target_(std::move(target)), draft_(std::move(draft)), overhead_ms_(overhead_ms), warnings_(std::move(warnings)) {}
+  TableCost(Grid target, Grid draft, Grid draft_first, double overhead_ms, std::vector<std::string> warnings)
+      : target_(std::move(target)),
+        draft_(std::move(draft)),
+        draft_first_(std::move(draft_first)),
+        overhead_ms_(overhead_ms),
+        warnings_(std::move(warnings)) {}
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
-    const Grid& grid = role == Role::target ? target_ : draft_;
-    PassTime time;
-    time.weights = 1e-3 * grid.ms({pass.tokens, pass.batch, pass.context});
-    return time;
+    return time(role == Role::target ? target_ : draft_, pass);
+  }
+  [[nodiscard]] PassTime draft_pass(const Workload& workload, int index, double extra) const override {
+    if (index > 0 || draft_first_.empty()) return CostModel::draft_pass(workload, index, extra);
+    return time(draft_first_, {workload.batch, 1.0 + extra, workload.context, 1.0});
   }
   [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-3 * overhead_ms_; }
   [[nodiscard]] std::vector<std::string> warnings() const override { return warnings_; }
 
  private:
+  static PassTime time(const Grid& grid, const Pass& pass) {
+    PassTime time;
+    time.weights = 1e-3 * grid.ms({pass.tokens, pass.batch, pass.context});
+    return time;
+  }
+
   Grid target_;
   Grid draft_;
+  Grid draft_first_;  // a round's first draft pass; may be empty
   double overhead_ms_;
   std::vector<std::string> warnings_;
 };
 
-void read_rows(const std::string& file, const std::string& text, std::array<std::map<Point, Measured>, 2>& rows,
+void read_rows(const std::string& file, const std::string& text, std::array<std::map<Point, Measured>, kModels.size()>& rows,
                Diagnostics& diagnostics) {
   constexpr std::size_t kMaxMistakes = 20;
   std::istringstream lines(text);
@@ -183,8 +196,10 @@ void read_rows(const std::string& file, const std::string& text, std::array<std:
     std::istringstream parts(line);
     for (std::string part; std::getline(parts, part, ',');) cells.push_back(part);
     if (line.back() == ',') cells.emplace_back();
-    if (cells.size() != 5 || (cells[0] != "target" && cells[0] != "draft")) {
-      diagnostics.add(where, fmt::format("{}, allowed: {} with model target or draft", config::quote_for_message(line), kHeader));
+    const auto model = std::find(kModels.begin(), kModels.end(), cells.empty() ? "" : cells[0]);
+    if (cells.size() != 5 || model == kModels.end()) {
+      diagnostics.add(where, fmt::format("{}, allowed: {} with model {}", config::quote_for_message(line), kHeader,
+                                         fmt::join(kModels, " or ")));
       ++mistakes;
       continue;
     }
@@ -204,7 +219,7 @@ void read_rows(const std::string& file, const std::string& text, std::array<std:
       }
     }
     if (!good) continue;
-    auto& own = rows[cells[0] == "draft" ? 1 : 0];
+    auto& own = rows[static_cast<std::size_t>(model - kModels.begin())];
     const auto [at, fresh] = own.insert({{x[0], x[1], x[2]}, {x[3], number}});
     if (!fresh) {
       diagnostics.add(where, fmt::format("this point stands on line {} already, allowed: each once", at->second.line));
@@ -227,14 +242,21 @@ CostEntry table_cost() {
       {"table",
        "measured times of passes, interpolated",
        "",
-       {{"file", config::Type::text, {}, "CSV with the columns model (target, draft), tokens, batch, context, ms", {}, {}},
+       {{"file",
+         config::Type::text,
+         {},
+         "CSV with the columns model (target, draft, draft_first), tokens, batch, context, ms",
+         {},
+         {}},
         {"overhead_ms",
          config::Type::number,
          "0",
          "host time of a speculative round that plain decoding does not pay",
          config::between(0, 1e9),
          {}}},
-       "Linear between measured points along tokens per sequence, batch and context; never beyond them. Times that dip by up to "
+       "Linear between measured points along tokens per sequence, batch and context; never beyond them. draft_first: a round's "
+       "first draft pass, which finds the caches as the target's pass left them; without such rows it is like the others. Times "
+       "that dip by up to "
        "20 % from one point to the next are kept with a warning, larger dips and holes are refused."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<CostModel> {
         const std::string& file = arguments.text("file");
@@ -246,15 +268,17 @@ CostEntry table_cost() {
           return nullptr;
         }
         const std::size_t before = diagnostics.list().size();
-        std::array<std::map<Point, Measured>, 2> rows;
+        std::array<std::map<Point, Measured>, kModels.size()> rows;
         read_rows(file, text, rows, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
         std::vector<std::string> warnings;
         Grid target("target", file, rows[0], diagnostics, warnings);
         Grid draft("draft", file, rows[1], diagnostics, warnings);
+        Grid draft_first;
+        if (!rows[2].empty()) draft_first = Grid(kModels[2], file, rows[2], diagnostics, warnings);
         if (diagnostics.list().size() != before) return nullptr;
-        return std::make_unique<TableCost>(std::move(target), std::move(draft), arguments.number("overhead_ms"),
-                                           std::move(warnings));
+        return std::make_unique<TableCost>(std::move(target), std::move(draft), std::move(draft_first),
+                                           arguments.number("overhead_ms"), std::move(warnings));
       }};
 }
 

@@ -17,7 +17,9 @@ using Kind = families::ContextShape::Kind;
 
 // A context whose rounds follow one another by a rule of their own is judged by itself; contexts that are drawn
 // independently for every token are one mixture.
-bool judged_apart(Kind kind) { return kind == Kind::markov || kind == Kind::regimes || kind == Kind::requests; }
+bool judged_apart(Kind kind) {
+  return kind == Kind::markov || kind == Kind::regimes || kind == Kind::requests || kind == Kind::trace;
+}
 
 // The name of a text position's laws; below 2^63, which theory's own sample of pairs leaves to it.
 std::uint64_t fresh_context(std::uint64_t sequence, std::uint64_t text_position) {

@@ -6,6 +6,7 @@
 #include "sim/theory/judgement.h"
 #include "sim/theory/lossy.h"
 #include "sim/theory/requests.h"
+#include "sim/theory/trace_walk.h"
 
 #include <fmt/format.h>
 
@@ -110,7 +111,8 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
     modulation.bonus.assign(contexts * contexts, 0.0);
     facts.modulation = std::move(modulation);
   }
-  const bool judged_apart = shape.kind == Kind::markov || shape.kind == Kind::regimes || shape.kind == Kind::requests;
+  const bool judged_apart =
+      shape.kind == Kind::markov || shape.kind == Kind::regimes || shape.kind == Kind::requests || shape.kind == Kind::trace;
   std::optional<BlockFacts> block;
   if (cell.block_rule != nullptr) block.emplace(cell);
   const decode::LawObserver observer = [&](int context, int depth, const verify::PositionLaws& laws,
@@ -268,6 +270,26 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
       prediction.tokens_per_round_error = std::sqrt(moments.variance) / rounds;
       prediction.alpha = moments.tries > 0.0 ? moments.accepted / moments.tries : 0.0;
       prediction.accepted_law = theory::round_law_by_state(modulation, draft_length);
+      break;
+    }
+    case Kind::trace: {
+      std::vector<double> alpha;
+      for (const std::vector<double>& by_depth : facts.alpha) alpha.push_back(by_depth[0]);
+      theory::TraceTotals sum;
+      const auto add = [&](double sequences, std::uint64_t length) {
+        if (sequences == 0.0 || length == 0) return;
+        const theory::TraceTotals totals = theory::trace_totals(alpha, shape.starts, draft_length, static_cast<int>(length));
+        sum.emitted += sequences * totals.emitted;
+        sum.tries += sequences * totals.tries;
+        sum.accepted += sequences * totals.accepted;
+        sum.variance += sequences * totals.variance;
+      };
+      add(static_cast<double>(work / cell.sequence_rounds), cell.sequence_rounds);
+      add(1.0, work % cell.sequence_rounds);
+      prediction.tokens_per_round = sum.emitted / rounds;
+      prediction.tokens_per_round_error = std::sqrt(sum.variance) / rounds;
+      prediction.alpha = sum.tries > 0.0 ? sum.accepted / sum.tries : 0.0;
+      prediction.accepted_law = theory::trace_laws(alpha, draft_length);
       break;
     }
     case Kind::requests: {

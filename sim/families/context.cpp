@@ -10,7 +10,8 @@ namespace specsim::families {
   X(regimes)                \
   X(by_depth)               \
   X(requests)               \
-  X(copy)
+  X(copy)                   \
+  X(trace)
 
 #define SPECSIM_DECLARE(name) ContextEntry name##_context();
 SPECSIM_CONTEXTS(SPECSIM_DECLARE)

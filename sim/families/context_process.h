@@ -13,13 +13,14 @@ namespace specsim::families {
 
 // What a process is, as data: theory and reports read this, never the code that steps.
 struct ContextShape {
-  enum class Kind { fixed, iid_pool, iid_fresh, markov, regimes, by_depth, requests };
+  enum class Kind { fixed, iid_pool, iid_fresh, markov, regimes, by_depth, requests, trace };
   Kind kind = Kind::fixed;
-  int contexts = 1;                  // prepared pairs of laws; 0 where each position draws its own
-  int depths = 1;                    // draft laws per context, by position in the block (the last one holds beyond)
-  std::vector<double> start;         // [contexts]: law of the context at text position 0; empty: context 0
-  std::vector<double> transition;    // regimes: [contexts][contexts], row-major
-  std::uint64_t request_tokens = 0;  // requests: tokens that each request emits; 0: no end
+  int contexts = 1;                   // prepared pairs of laws; 0 where each position draws its own
+  int depths = 1;                     // draft laws per context, by position in the block (the last one holds beyond)
+  std::vector<double> start;          // [contexts]: law of the context at text position 0; empty: context 0
+  std::vector<double> transition;     // regimes: [contexts][contexts], row-major
+  std::vector<std::uint32_t> starts;  // trace: contexts that sequences begin at, each as likely; after each context the next one
+  std::uint64_t request_tokens = 0;   // requests: tokens that each request emits; 0: no end
 };
 
 class ContextProcess {

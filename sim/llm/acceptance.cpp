@@ -18,24 +18,27 @@ double entropy(std::span<const double> law) {
   return sum;
 }
 
-// min(1, draft(x) / target(x)) of every token of `text` from `first` on, both models fed with the text itself.
-std::vector<double> acceptance_given_text(LawSource& target, LawSource& draft, std::span<const Token> text, std::size_t first) {
-  const std::size_t vocab = target.vocab();
+// What the tokens of `text` from `first` on say of `request`, both models fed with the text itself.
+void add_given_text(Speculation& speculation, const Method& method, std::span<const Token> text, std::size_t first,
+                    std::size_t law_tokens, RequestAcceptance& request) {
+  const std::size_t vocab = speculation.target().vocab();
   const std::size_t rows = text.size() - first;
   std::vector<std::vector<double>> laws;
-  for (LawSource* source : {&target, &draft}) {
+  for (LawSource* source : {&speculation.target(), speculation.draft()}) {
     source->rewind(0, 0);
     prefill(*source, 0, text.first(first - 1));
     const Extension rest{.sequence = 0, .tokens = text.subspan(first - 1, rows), .logit_rows = rows};
     laws.emplace_back(rows * vocab);
     source->extend({&rest, 1}, laws.back());
   }
-  std::vector<double> given;
   for (std::size_t i = 0; i < rows; ++i) {
-    const std::size_t at = i * vocab + text[first + i];
-    given.push_back(std::min(1.0, laws[1][at] / laws[0][at]));  // the target gave this token mass: it emitted it
+    const std::span<double> target = std::span(laws[0]).subspan(i * vocab, vocab);
+    const std::span<double> drafted = std::span(laws[1]).subspan(i * vocab, vocab);
+    if (method.draft == Method::Draft::argmax) math::point_mass(drafted, math::argmax(drafted));
+    const Token emitted = text[first + i];
+    request.given_text.push_back(std::min(1.0, drafted[emitted] / target[emitted]));  // the target gave this token mass
+    if (law_tokens > 0) request.laws.push_back(law_classes(target, drafted, law_tokens));
   }
-  return given;
 }
 
 }  // namespace
@@ -86,15 +89,14 @@ double Acceptance::tokens_per_round_error() const {
   return std::sqrt(squares * n / (n - 1.0)) / static_cast<double>(rounds());
 }
 
-Acceptance measure_acceptance(Model& target, Model& draft, const verify::PositionRule& rule, const std::vector<Prompt>& prompts,
+Acceptance measure_acceptance(Model& target, Model* draft, const Method& method, const std::vector<Prompt>& prompts,
                               const AcceptanceRun& run, const std::function<void(double, double)>& progress) {
   Acceptance result;
   result.by_depth.resize(static_cast<std::size_t>(run.draft_length));
   result.accepted_counts.resize(static_cast<std::size_t>(run.draft_length) + 1);
-  ModelLaws target_laws(target, run.sampling, 1);
-  ModelLaws draft_laws(draft, run.sampling, 1);
-  ModelDrafter drafter(draft_laws, false);
-  Decoder decoder(target_laws, &drafter, rule, run.draft_length, rng::make_key(run.seed, rng::hash_text("acceptance")));
+  Speculation speculation(target, draft, method, run.sampling, 1, run.draft_length,
+                          rng::make_key(run.seed, rng::hash_text("acceptance")));
+  Decoder& decoder = speculation.decoder();
   Tally* first_position = nullptr;
   decoder.observe([&](const Judged& position) {
     result.by_depth[static_cast<std::size_t>(position.depth)].add(position);
@@ -112,10 +114,13 @@ Acceptance measure_acceptance(Model& target, Model& draft, const verify::Positio
       ++request.rounds;
       const int accepted = decoder.accepted()[0];
       ++result.accepted_counts[static_cast<std::size_t>(accepted)];
+      request.accepted.push_back(accepted);
+      request.drafted.push_back(static_cast<int>(decoder.proposals()[0].tokens.size()));
       first_position = accepted == run.draft_length ? &result.after_full : &result.after_rejection;
     }
     request.emitted = text.size() - length;
-    if (request.emitted > 0) request.given_text = acceptance_given_text(target_laws, draft_laws, text, length);
+    if (request.emitted > 0 && method.rule.position != nullptr && speculation.draft() != nullptr)
+      add_given_text(speculation, method, text, length, run.law_tokens, request);
     if (request.rounds > 0) result.requests.push_back(std::move(request));
     if (progress) progress(static_cast<double>(i + 1), static_cast<double>(prompts.size()));
   }
@@ -127,6 +132,37 @@ std::string overlap_trace(const Acceptance& acceptance) {
   for (std::size_t i = 0; i < acceptance.requests.size(); ++i)
     fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\", \"overlap\": [{:.5g}]}}\n", i,
                    acceptance.requests[i].kind, fmt::join(acceptance.requests[i].given_text, ", "));
+  return text;
+}
+
+std::string law_trace(const Acceptance& acceptance) {
+  std::string text;
+  const auto add = [&](const char* name, const std::vector<LawClasses>& positions, std::vector<double> LawClasses::*law) {
+    fmt::format_to(std::back_inserter(text), ", \"{}\": [", name);
+    for (std::size_t i = 0; i < positions.size(); ++i)
+      fmt::format_to(std::back_inserter(text), "{}[{:.5g}]", i == 0 ? "" : ", ", fmt::join(positions[i].*law, ", "));
+    text += "]";
+  };
+  for (std::size_t i = 0; i < acceptance.requests.size(); ++i) {
+    const RequestAcceptance& request = acceptance.requests[i];
+    fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\"", i, request.kind);
+    add("target", request.laws, &LawClasses::target);
+    add("draft", request.laws, &LawClasses::draft);
+    text += "}\n";
+  }
+  return text;
+}
+
+std::string rounds_trace(const Acceptance& acceptance, int draft_length) {
+  std::string text;
+  for (std::size_t i = 0; i < acceptance.requests.size(); ++i) {
+    const RequestAcceptance& request = acceptance.requests[i];
+    fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\", \"draft_length\": {}, \"rounds\": [{}]", i,
+                   request.kind, draft_length, fmt::join(request.accepted, ", "));
+    if (std::any_of(request.drafted.begin(), request.drafted.end(), [&](int drafted) { return drafted < draft_length; }))
+      fmt::format_to(std::back_inserter(text), ", \"drafted\": [{}]", fmt::join(request.drafted, ", "));
+    text += "}\n";
+  }
   return text;
 }
 

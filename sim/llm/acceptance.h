@@ -1,7 +1,8 @@
 // How often a real target accepts a real draft, and why: counted from outcomes and from the two laws at the same positions.
 #pragma once
 
-#include "sim/llm/decoder.h"
+#include "sim/llm/law_classes.h"
+#include "sim/llm/method.h"
 #include "sim/llm/prompts.h"
 #include "sim/math/series.h"
 
@@ -34,10 +35,13 @@ struct RequestAcceptance {
   std::string kind;
   std::uint64_t rounds = 0;
   std::uint64_t emitted = 0;
+  std::vector<int> accepted;  // of each round
+  std::vector<int> drafted;
   // For each output token x, how likely a round that reaches it has it accepted, given that it is what is emitted:
-  // min(1, draft(x) / target(x)). Exact for the token verifier and sampled drafts, at any depth, for a draft with its whole
-  // context.
+  // min(1, drafted(x) / target(x)). Exact for the token verifier, at any depth, for a draft with its whole context. Empty for
+  // rules that judge blocks and for prompt lookup.
   std::vector<double> given_text;
+  std::vector<LawClasses> laws;  // at the same positions, where they were asked for
 };
 
 struct Acceptance {
@@ -57,13 +61,20 @@ struct AcceptanceRun {
   int draft_length = 4;
   std::size_t tokens = 64;  // emitted per prompt, at least, where the context allows
   std::uint64_t seed = 0;
+  std::size_t law_tokens = 0;  // > 0: laws are kept, so many tokens by themselves
 };
 
-// Decodes every prompt with the token verifier and sampled drafts.
-Acceptance measure_acceptance(Model& target, Model& draft, const verify::PositionRule& rule, const std::vector<Prompt>& prompts,
+// Decodes every prompt by itself. `draft` may be null for prompt lookup.
+Acceptance measure_acceptance(Model& target, Model* draft, const Method& method, const std::vector<Prompt>& prompts,
                               const AcceptanceRun& run, const std::function<void(double done, double all)>& progress);
 
-// One line a request: {"request", "kind", "overlap": [given_text]}; what `specsim plan --trace` reads.
+// One line a request: {"request", "kind", "overlap": [given_text]}; what `specsim plan --trace` and context: {process: trace}
+// read.
 std::string overlap_trace(const Acceptance& acceptance);
+// The same of laws: {"request", "kind", "target": [LAW, ...], "draft": [LAW, ...]}.
+std::string law_trace(const Acceptance& acceptance);
+// One line a request: {"request", "kind", "draft_length", "rounds": [accepted]}; what `specsim fit` reads. Rounds that drafted
+// less than draft_length are told by "drafted": [...].
+std::string rounds_trace(const Acceptance& acceptance, int draft_length);
 
 }  // namespace specsim::llm

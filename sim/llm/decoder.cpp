@@ -1,14 +1,14 @@
 #include "sim/llm/decoder.h"
 
 #include "sim/base/check.h"
+#include "sim/llm/chain_block.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace specsim::llm {
 
-Decoder::Decoder(LawSource& target, Drafter* drafter, const verify::PositionRule& rule, int draft_length, rng::Key key,
-                 Clock clock)
+Decoder::Decoder(LawSource& target, Drafter* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock)
     : target_(target),
       drafter_(drafter),
       rule_(rule),
@@ -23,10 +23,12 @@ void Decoder::start(std::vector<Text> texts) {
   texts_ = std::move(texts);
   accepted_.assign(texts_.size(), 0);
   proposals_.assign(texts_.size(), {});
+  given_.clear();
   round_ = 0;
   for (std::size_t s = 0; s < texts_.size(); ++s) {
     const std::vector<Token>& tokens = texts_[s].tokens;
     SPECSIM_CHECK(!tokens.empty(), "sequence {} has no prompt", s);
+    given_.push_back(tokens.size());
     target_.rewind(s, 0);
     prefill(target_, s, std::span(tokens).first(tokens.size() - 1));
     if (draft_length_ > 0) drafter_->start(s, tokens);
@@ -39,9 +41,26 @@ bool Decoder::fits() const {
                      [&](const Text& text) { return text.tokens.size() + static_cast<std::size_t>(draft_length_) <= room; });
 }
 
-void Decoder::round() {
-  const double begin = now(clock_);
-  if (draft_length_ > 0) drafter_->propose(texts_, draft_length_, round_, key_, proposals_);
+void Decoder::forget(std::size_t unseen) {
+  for (std::size_t s = 0; s < texts_.size(); ++s) {
+    texts_[s].tokens.resize(given_[s]);
+    target_.rewind(s, given_[s] - 1);
+    if (drafter_ != nullptr) drafter_->settle(s, given_[s] - std::min(unseen, given_[s]));
+  }
+}
+
+void Decoder::round(int draft_length) {
+  SPECSIM_CHECK(draft_length <= draft_length_, "{} of {} drafts", draft_length, draft_length_);
+  double last = now(clock_);
+  const auto lap = [&] { return std::exchange(last, now(clock_)); };
+  seconds_ = {};
+  proposals_.assign(texts_.size(), {});
+  if (draft_length > 0) {
+    drafter_->propose(texts_, draft_length, round_, key_, proposals_);
+    const double begin = lap();
+    seconds_.first_draft = std::min(last, drafter_->first_pass_end().value_or(last)) - begin;
+    seconds_.other_drafts = last - begin - seconds_.first_draft;
+  }
 
   std::vector<Extension> batch;
   std::vector<std::vector<Token>> rows(texts_.size());
@@ -54,20 +73,25 @@ void Decoder::round() {
   }
   laws_.resize(count * target_.vocab());
   target_.extend(batch, laws_);
+  const double target_begin = lap();
+  seconds_.target = last - target_begin;
 
   std::span<const double> rest = laws_;
   for (std::size_t s = 0; s < texts_.size(); ++s) {
-    judge(s, rest);
-    rest = rest.subspan(rows[s].size() * target_.vocab());
+    const std::span<const double> own = rest.first(rows[s].size() * target_.vocab());
+    rule_.block != nullptr ? judge_block(s, own) : judge_positions(s, own);
+    rest = rest.subspan(own.size());
     const std::size_t kept = texts_[s].tokens.size() - 1;  // the final token has been in no pass
     target_.rewind(s, kept);
-    if (draft_length_ > 0) drafter_->settle(s, kept);
+    if (draft_length > 0) drafter_->settle(s, kept);
   }
   ++round_;
-  round_seconds_ = now(clock_) - begin;
+  const double judging_begin = lap();
+  seconds_.judging = last - judging_begin;
 }
 
-void Decoder::judge(std::size_t s, std::span<const double> target) {
+void Decoder::judge_positions(std::size_t s, std::span<const double> target) {
+  const verify::PositionRule& rule = *rule_.position;
   const std::size_t vocab = target_.vocab();
   const Proposal& proposal = proposals_[s];
   std::vector<Token>& text = texts_[s].tokens;
@@ -82,17 +106,17 @@ void Decoder::judge(std::size_t s, std::span<const double> target) {
         words_at(key_, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round_, texts_[s].id).second;
     Token sampled = 0;
     bool accepts = false;
-    if (rule_.matches()) {
-      rule_.bonus(laws.target, weights_);
+    if (rule.matches()) {
+      rule.bonus(laws.target, weights_);
       sampled = pick(word);
       accepts = sampled == token;
     } else {
-      accepts = verify::accepts(rng::to_unit(word), rule_.odds(laws, token));
+      accepts = verify::accepts(rng::to_unit(word), rule.odds(laws, token));
     }
     if (observer_) observer_({s, static_cast<int>(i), laws, token, accepts});
     if (!accepts) {
-      if (!rule_.matches()) {
-        rule_.rejected(laws, weights_);
+      if (!rule.matches()) {
+        rule.rejected(laws, weights_);
         sampled = pick(final_word);
       }
       text.push_back(sampled);
@@ -101,8 +125,18 @@ void Decoder::judge(std::size_t s, std::span<const double> target) {
     text.push_back(token);
     ++accepted;
   }
-  rule_.bonus(target.subspan(proposal.tokens.size() * vocab, vocab), weights_);
+  rule.bonus(target.subspan(proposal.tokens.size() * vocab, vocab), weights_);
   text.push_back(pick(final_word));
+}
+
+void Decoder::judge_block(std::size_t s, std::span<const double> target) {
+  const Proposal& proposal = proposals_[s];
+  ChainBlock block(target, proposal, *rule_.block, {key_, round_, texts_[s].id});
+  const verify::Verdict verdict = rule_.block->verify(block);
+  std::vector<Token>& text = texts_[s].tokens;
+  text.insert(text.end(), proposal.tokens.begin(), proposal.tokens.begin() + verdict.node);
+  text.push_back(verdict.final_token);
+  accepted_[s] = verdict.node;
 }
 
 Token Decoder::pick(std::uint64_t word) {

@@ -5,6 +5,7 @@
 #include "sim/llm/laws.h"
 #include "sim/llm/measure.h"
 #include "sim/math/scan.h"
+#include "sim/verify/block_rule.h"
 #include "sim/verify/position_rule.h"
 
 #include <functional>
@@ -22,36 +23,59 @@ struct Judged {
   bool accepted = false;
 };
 
+// Where a round's time went; the parts are all of it.
+struct RoundSeconds {
+  double first_draft = 0.0;   // the draft's first pass, that follows a target's pass and may have one more token to read
+  double other_drafts = 0.0;  // the passes after it
+  double target = 0.0;        // the target's pass, its logits made into laws
+  double judging = 0.0;
+  [[nodiscard]] double total() const { return first_draft + other_drafts + target + judging; }
+};
+
+// Judges chains: position by position or as one block.
+struct AnyRule {
+  AnyRule(const verify::PositionRule& rule) : position(&rule) {}  // NOLINT(google-explicit-constructor)
+  AnyRule(const verify::BlockRule& rule) : block(&rule) {}        // NOLINT(google-explicit-constructor)
+  const verify::PositionRule* position = nullptr;
+  const verify::BlockRule* block = nullptr;
+};
+
 class Decoder {
  public:
   // The rule must suit the laws (verify::Demands). `drafter` may be null at draft length 0: plain decoding.
-  Decoder(LawSource& target, Drafter* drafter, const verify::PositionRule& rule, int draft_length, rng::Key key,
-          Clock clock = Clock::wall);
+  Decoder(LawSource& target, Drafter* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock = Clock::wall);
 
   // Begins a batch; prompts of at least one token, read up to their last one.
   void start(std::vector<Text> texts);
   // Whether every sequence has room for another round.
   [[nodiscard]] bool fits() const;
   // One round of every sequence: between 1 and draft_length + 1 tokens each.
-  void round();
+  void round() { round(draft_length_); }
+  void round(int draft_length);  // up to the decoder's own
+  // Back to the prompts; the draft will have `unseen` of their last tokens to read, at least 1.
+  void forget(std::size_t unseen);
 
   [[nodiscard]] const std::vector<Text>& texts() const { return texts_; }
-  [[nodiscard]] const std::vector<int>& accepted() const { return accepted_; }  // by sequence, of the last round
-  [[nodiscard]] double round_seconds() const { return round_seconds_; }         // of the last round, all of it
+  [[nodiscard]] const std::vector<int>& accepted() const { return accepted_; }         // by sequence, of the last round
+  [[nodiscard]] const std::vector<Proposal>& proposals() const { return proposals_; }  // of the last round
+  [[nodiscard]] const RoundSeconds& seconds() const { return seconds_; }               // of the last round
+  // Called at each position that a rule judges by itself.
   void observe(std::function<void(const Judged&)> observer) { observer_ = std::move(observer); }
 
  private:
-  // Judges the drafts of sequence s; `target` holds the laws of its rows.
-  void judge(std::size_t s, std::span<const double> target);
+  // Judge the drafts of sequence s; `target` holds the laws of its rows.
+  void judge_positions(std::size_t s, std::span<const double> target);
+  void judge_block(std::size_t s, std::span<const double> target);
   Token pick(std::uint64_t word);  // from weights_
 
   LawSource& target_;
   Drafter* drafter_;
-  const verify::PositionRule& rule_;
+  AnyRule rule_;
   int draft_length_;
   rng::Key key_;
   Clock clock_;
   std::vector<Text> texts_;
+  std::vector<std::size_t> given_;  // tokens of each prompt
   std::vector<int> accepted_;
   std::uint32_t round_ = 0;
   std::vector<Proposal> proposals_;
@@ -59,7 +83,7 @@ class Decoder {
   std::vector<double> weights_;
   math::ScanSums sums_;
   std::function<void(const Judged&)> observer_;
-  double round_seconds_ = 0.0;
+  RoundSeconds seconds_;
 };
 
 }  // namespace specsim::llm

@@ -43,6 +43,7 @@ void ModelDrafter::propose(std::span<const Text> texts, int draft_length, std::u
           words_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round, texts[s].id).first;
       proposal.tokens.push_back(sums.pick(law, rng::to_unit(word)));
     }
+    if (i == 0) first_pass_end_ = now(clock_);
   }
 }
 

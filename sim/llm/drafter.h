@@ -3,9 +3,11 @@
 
 #include "sim/draft/drafter.h"
 #include "sim/llm/laws.h"
+#include "sim/llm/measure.h"
 #include "sim/rng/address.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace specsim::llm {
@@ -37,21 +39,26 @@ class Drafter {
                        std::vector<Proposal>& proposals) = 0;
   // The sequence's first `length` tokens stand; what was drafted beyond them is forgotten.
   virtual void settle(std::size_t sequence, std::size_t length) = 0;
+  // When the first pass of the last proposals ended, for a drafter that takes several.
+  [[nodiscard]] virtual std::optional<double> first_pass_end() const { return std::nullopt; }
 };
 
 // A model drafts: token by token, sampled from its law or its argmax. A target that leaves after its first layers is one.
 class ModelDrafter final : public Drafter {
  public:
-  ModelDrafter(LawSource& laws, bool argmax) : laws_(laws), argmax_(argmax) {}
+  ModelDrafter(LawSource& laws, bool argmax, Clock clock = Clock::wall) : laws_(laws), argmax_(argmax), clock_(clock) {}
   [[nodiscard]] std::size_t capacity() const override { return laws_.capacity(); }
   void start(std::size_t sequence, std::span<const Token> prompt) override;
   void propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
                std::vector<Proposal>& proposals) override;
   void settle(std::size_t sequence, std::size_t length) override;
+  [[nodiscard]] std::optional<double> first_pass_end() const override { return first_pass_end_; }
 
  private:
   LawSource& laws_;
   bool argmax_;
+  Clock clock_;
+  double first_pass_end_ = 0.0;
 };
 
 // The continuation of the latest earlier place where the text's last three, two or one tokens stood (prompt lookup, Saxena 2023).

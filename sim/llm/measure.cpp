@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <ctime>
 #include <numeric>
 
@@ -34,7 +35,14 @@ Spread spread(std::vector<double> samples) {
   return s;
 }
 
-void interleave(std::vector<Job>& jobs, int repetitions, const std::function<void(double, double)>& progress) {
+double Spread::median_error() const {
+  constexpr double kQuartiles = 1.349;      // distance of a normal law's quartiles in standard deviations
+  constexpr double kMedianToMean = 1.2533;  // its median's standard error over its mean's
+  return kMedianToMean * (high - low) / kQuartiles / std::sqrt(static_cast<double>(samples));
+}
+
+void interleave(std::vector<Job>& jobs, int repetitions, const std::function<void(double, double)>& progress,
+                const SampleStore& store) {
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const double all = static_cast<double>(jobs.size()) * (repetitions + 1);
@@ -45,7 +53,12 @@ void interleave(std::vector<Job>& jobs, int repetitions, const std::function<voi
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[scale_word(random(), i)]);
     for (const std::size_t index : order) {
       Job& job = jobs[index];
-      const std::vector<double> seconds = job.run();
+      std::vector<double> seconds;
+      if (repetition >= 0 && store.kept) seconds = store.kept(repetition, index);
+      if (seconds.empty()) {
+        seconds = job.run();
+        if (repetition >= 0 && store.keep) store.keep(repetition, index, seconds);
+      }
       if (repetition >= 0) {
         job.parts.resize(seconds.size());
         for (std::size_t part = 0; part < seconds.size(); ++part) job.parts[part].push_back(seconds[part]);

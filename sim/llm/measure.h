@@ -20,6 +20,9 @@ struct Spread {
   double high = 0.0;
   std::size_t samples = 0;
   std::size_t outliers = 0;  // beyond the quartiles by more than three times their distance
+
+  // Standard error of the median, as far as the quartiles of normal samples tell it.
+  [[nodiscard]] double median_error() const;
 };
 [[nodiscard]] Spread spread(std::vector<double> samples);
 
@@ -30,8 +33,15 @@ struct Job {
   std::vector<std::vector<double>> parts = {};  // [part][repetition]
 };
 
+// Samples that outlive the process, so that a run that was killed goes on.
+struct SampleStore {
+  std::function<std::vector<double>(int repetition, std::size_t job)> kept;  // empty: not timed yet
+  std::function<void(int repetition, std::size_t job, const std::vector<double>&)> keep;
+};
+
 // One round to warm up, then `repetitions` rounds over all jobs, each round in another order.
-void interleave(std::vector<Job>& jobs, int repetitions, const std::function<void(double done, double all)>& progress);
+void interleave(std::vector<Job>& jobs, int repetitions, const std::function<void(double done, double all)>& progress,
+                const SampleStore& store = {});
 
 // Reads far more memory than caches hold, once, with all threads.
 class MemoryReader {

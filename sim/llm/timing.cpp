@@ -1,15 +1,24 @@
 #include "sim/llm/timing.h"
 
+#include "sim/base/wide.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
-#include <map>
-#include <tuple>
+#include <numeric>
 
 namespace specsim::llm {
 
 namespace {
+
+constexpr std::size_t kParts = 4;  // of a round
+constexpr std::size_t kTries = 2;  // of a draft length in one call: the draft has one token to read, or two
+
+void add_parts(const RoundSeconds& round, std::vector<double>& parts) {
+  parts.insert(parts.end(), {round.first_draft, round.other_drafts, round.target, round.judging});
+}
 
 // Tokens that differ, so that no row of the embedding stays in a register.
 std::vector<Token> filler(std::size_t count, std::size_t vocab) {
@@ -18,138 +27,190 @@ std::vector<Token> filler(std::size_t count, std::size_t vocab) {
   return tokens;
 }
 
-std::vector<double> run_once(const ModelPair& models, const verify::PositionRule& rule, const RunPoint& point,
-                             const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
-                             RunRecord& record) {
-  ModelLaws target(*models.target, {.temperature = point.temperature}, point.batch);
-  ModelLaws draft(*models.draft, {.temperature = point.temperature}, point.batch);
-  ModelDrafter drafter(draft, false);
-  Decoder decoder(target, &drafter, rule, point.draft_length, rng::make_key(seed, rng::hash_text("timed runs")), clock);
-  std::vector<double> seconds;
-  record = {};
-  for (const std::vector<std::size_t>& group : point.groups) {
-    std::vector<Text> texts;
-    std::size_t given = 0;
-    for (const std::size_t index : group) {
-      texts.push_back({prompts[index].tokens, index});
-      given += prompts[index].tokens.size();
-    }
-    decoder.start(texts);
-    const auto size = [&] {
-      std::size_t all = 0;
-      for (const Text& text : decoder.texts()) all += text.tokens.size();
-      return all;
-    };
-    const auto batch = static_cast<double>(group.size());
-    double caught_up = 0.0;
-    while (size() < given + group.size() * tokens && decoder.fits()) {
-      const RoundRecord round{.context = static_cast<double>(size()) / batch - 1.0, .caught_up = caught_up};
-      decoder.round();
-      seconds.push_back(decoder.round_seconds());
-      caught_up = 0.0;
-      for (const int accepted : decoder.accepted())
-        if (accepted == point.draft_length && accepted > 0) caught_up += 1.0 / batch;
-      record.rounds.push_back(round);
-    }
-    record.emitted += size() - given;
+std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t call) {
+  rng::Stream random(rng::make_key(0, rng::hash_text("order in a job")), rng::Purpose::start, 0, call);
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[scale_word(random(), i)]);
+  return order;
+}
+
+std::vector<double> timed_rounds(Decoder& decoder, RunRecord& record, std::size_t batch, std::size_t tokens) {
+  std::vector<double> parts;
+  const auto size = [&] {
+    std::size_t all = 0;
+    for (const Text& text : decoder.texts()) all += text.tokens.size();
+    return all;
+  };
+  const std::size_t given = size();
+  const auto sequences = static_cast<double>(batch);
+  double caught_up = 0.0;
+  record.rounds.clear();
+  while (size() < given + batch * tokens && decoder.fits()) {
+    record.rounds.push_back({.context = static_cast<double>(size()) / sequences - 1.0, .caught_up = caught_up});
+    decoder.round();
+    add_parts(decoder.seconds(), parts);
+    caught_up = 0.0;
+    for (const int accepted : decoder.accepted())
+      if (accepted == record.draft_length && accepted > 0) caught_up += 1.0 / sequences;
   }
-  return seconds;
+  record.emitted = size() - given;
+  return parts;
 }
 
 }  // namespace
 
-std::vector<PassPoint> pass_grid(const std::vector<int>& draft_lengths, const std::vector<std::size_t>& batches,
-                                 const std::vector<std::size_t>& contexts) {
-  std::vector<std::size_t> rows = {1};
-  for (const int draft_length : draft_lengths)
-    if (draft_length > 0) rows.push_back(static_cast<std::size_t>(draft_length) + 1);
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  std::vector<PassPoint> points;
-  for (const std::size_t batch : batches)
-    for (const std::size_t context : contexts) {
-      for (const std::size_t tokens : rows) points.push_back({cost::Role::target, tokens, batch, context});
-      for (const std::size_t tokens : {1U, 2U}) points.push_back({cost::Role::draft, tokens, batch, context});
-    }
-  return points;
-}
-
-std::vector<Job> pass_jobs(const ModelPair& models, const std::vector<PassPoint>& points, Clock clock) {
-  std::map<std::tuple<cost::Role, std::size_t, std::size_t>, std::shared_ptr<ModelLaws>> caches;
+std::vector<Job> table_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
+                            const std::vector<TablePoint>& points, double temperature, Clock clock) {
   std::vector<Job> jobs;
-  for (const PassPoint& point : points) {
-    std::shared_ptr<ModelLaws>& laws = caches[{point.role, point.batch, point.context}];
-    if (laws == nullptr) {
-      Model& model = point.role == cost::Role::target ? *models.target : *models.draft;
-      laws = std::make_shared<ModelLaws>(model, math::Sampling{}, point.batch);
-      for (std::size_t s = 0; s < point.batch; ++s) prefill(*laws, s, filler(point.context, laws->vocab()));
-    }
-    const std::size_t rows = point.role == cost::Role::target ? point.tokens : 1;
-    const auto run = [point, laws, rows, clock, out = std::vector<double>(point.batch * rows * laws->vocab())]() mutable {
-      const std::vector<Token> tokens = filler(point.tokens, laws->vocab());
-      std::vector<Extension> batch;
-      for (std::size_t s = 0; s < point.batch; ++s) batch.push_back({.sequence = s, .tokens = tokens, .logit_rows = rows});
-      const double begin = now(clock);
-      laws->extend(batch, out);
-      const double seconds = now(clock) - begin;
-      for (std::size_t s = 0; s < point.batch; ++s) laws->rewind(s, point.context);
-      return std::vector<double>{seconds};
-    };
-    jobs.push_back({fmt::format("{},{},{},{}", point.role == cost::Role::target ? "target" : "draft", point.tokens, point.batch,
-                                point.context),
-                    run});
+  for (const TablePoint& point : points) {
+    const auto speculation =
+        std::make_shared<Speculation>(*models.target, models.draft.get(), method, math::Sampling{.temperature = temperature},
+                                      point.batch, draft_lengths.back(), rng::make_key(0, rng::hash_text("table")), clock);
+    std::vector<Text> texts;
+    for (std::size_t s = 0; s < point.batch; ++s) texts.push_back({filler(point.context + 1, models.target->config().vocab), s});
+    speculation->decoder().start(texts);
+    std::vector<int> lengths = {0};
+    lengths.insert(lengths.end(), draft_lengths.begin(), draft_lengths.end());
+    jobs.push_back({fmt::format("table {:g} {} {}", temperature, point.batch, point.context),
+                    [speculation, lengths, call = std::uint64_t{0}]() mutable {
+                      Decoder& decoder = speculation->decoder();
+                      decoder.forget(1);
+                      decoder.round(0);  // so that the first one counted also stands behind a round of its own sequences
+                      std::vector<std::vector<double>> rounds(lengths.size() * kTries);
+                      for (const std::size_t i : shuffled(rounds.size(), call++)) {
+                        decoder.forget(1 + i % kTries);
+                        decoder.round(lengths[i / kTries]);
+                        add_parts(decoder.seconds(), rounds[i]);
+                      }
+                      std::vector<double> parts;
+                      for (const std::vector<double>& round : rounds) parts.insert(parts.end(), round.begin(), round.end());
+                      return parts;
+                    }});
   }
   return jobs;
 }
 
-void settle_dips(const std::vector<PassPoint>& points, std::vector<Job>& jobs, int repetitions) {
-  const auto holds = [](const PassPoint& a, const PassPoint& b) {  // b all that a does
-    return a.role == b.role && b.tokens >= a.tokens && b.batch >= a.batch && b.context >= a.context;
-  };
-  constexpr int kTries = 3;
-  for (int i = 0; i < kTries; ++i) {
-    std::vector<double> seconds;
-    for (std::size_t a = 0; a < points.size(); ++a) seconds.push_back(spread(jobs[a].parts.at(0)).median);
-    std::vector<std::size_t> again;
-    for (std::size_t a = 0; a < points.size(); ++a)
-      for (std::size_t b = 0; b < points.size(); ++b)
-        if (a != b && ((holds(points[a], points[b]) && seconds[b] < 0.9 * seconds[a]) ||
-                       (holds(points[b], points[a]) && seconds[a] < 0.9 * seconds[b]))) {
-          again.push_back(a);
-          break;
+std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std::vector<TablePoint>& points,
+                               const std::vector<Job>& jobs, std::size_t longest_context) {
+  std::vector<PassRow> rows;
+  const auto longest = static_cast<std::size_t>(draft_lengths.back());
+  for (std::size_t j = 0; j < points.size(); ++j) {
+    const auto& [batch, context] = points[j];
+    const std::size_t repetitions = jobs[j].parts.at(0).size();
+    std::array<PassRow, kTries> first = {PassRow{"draft_first", 1, batch, context, j, {}},
+                                         PassRow{"draft_first", 2, batch, context, j, {}}};
+    // Passes on a little more than the point's context; the outermost rows are taken for the ends of the range.
+    const bool lowest = std::none_of(points.begin(), points.end(), [&](const auto& p) { return p.context < context; });
+    const bool highest = std::none_of(points.begin(), points.end(), [&](const auto& p) { return p.context > context; });
+    PassRow others{"draft", 1, batch, highest ? longest_context : lowest ? context : context + longest / 2, j, {}};
+    for (std::size_t i = 0; i <= draft_lengths.size(); ++i) {
+      const auto length = i == 0 ? 0 : static_cast<std::size_t>(draft_lengths[i - 1]);
+      PassRow target{"target", length + 1, batch, context, j, {}};
+      for (std::size_t attempt = 0; attempt < kTries; ++attempt) {
+        const auto* const parts = jobs[j].parts.data() + (i * kTries + attempt) * kParts;
+        for (std::size_t r = 0; r < repetitions; ++r) {
+          target.samples.push_back(parts[2][r] + parts[3][r]);
+          if (length > 0)
+            first[std::min(attempt, context)].samples.push_back(parts[0][r]);  // a lone token is all there is to read
+          if (length > 1) others.samples.push_back(parts[1][r] / static_cast<double>(length - 1));
         }
-    if (again.empty()) return;
+      }
+      rows.push_back(std::move(target));
+    }
+    if (others.samples.empty()) others.samples = first[0].samples;  // never asked for, but a table names both models
+    for (PassRow& row : first)
+      if (!row.samples.empty()) rows.push_back(std::move(row));
+    rows.push_back(std::move(others));
+  }
+  return rows;
+}
+
+std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<Job>& jobs, int repetitions) {
+  const auto holds = [](const PassRow& a, const PassRow& b) {  // b all that a does
+    return a.model == b.model && b.tokens >= a.tokens && b.batch >= a.batch && b.context >= a.context;
+  };
+  constexpr int kRounds = 3;
+  for (int i = 0;; ++i) {
+    std::vector<PassRow> now = rows();
+    std::vector<bool> again(jobs.size(), false);
+    for (const PassRow& a : now)
+      for (const PassRow& b : now)
+        if (&a != &b && holds(a, b) && b.seconds() < 0.9 * a.seconds()) again[a.job] = again[b.job] = true;
+    if (i == kRounds || std::none_of(again.begin(), again.end(), [](bool x) { return x; })) return now;
+    std::vector<std::size_t> places;
     std::vector<Job> some;
-    for (const std::size_t a : again) some.push_back(std::move(jobs[a]));
+    for (std::size_t j = 0; j < jobs.size(); ++j)
+      if (again[j]) {
+        places.push_back(j);
+        some.push_back(std::move(jobs[j]));
+      }
     interleave(some, repetitions, {});
-    for (std::size_t k = 0; k < again.size(); ++k) jobs[again[k]] = std::move(some[k]);
+    for (std::size_t k = 0; k < places.size(); ++k) jobs[places[k]] = std::move(some[k]);
   }
 }
 
-std::string cost_table(const std::vector<PassPoint>& points, const std::vector<Job>& jobs) {
+std::string cost_table(const std::vector<PassRow>& rows) {
   std::string text = "model,tokens,batch,context,ms\n";
-  for (std::size_t i = 0; i < points.size(); ++i)
-    fmt::format_to(std::back_inserter(text), "{},{:.6g}\n", jobs[i].name, 1e3 * spread(jobs[i].parts.at(0)).median);
+  for (const PassRow& row : rows)
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.6g}\n", row.model, row.tokens, row.batch, row.context,
+                   1e3 * row.seconds());
   return text;
 }
 
-std::vector<Job> run_jobs(const ModelPair& models, const verify::PositionRule& rule, const std::vector<RunPoint>& points,
+std::vector<Job> run_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
                           const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
-                          std::vector<RunRecord>& records) {
-  records.assign(points.size(), {});
+                          std::vector<RunGroup>& groups) {
   std::vector<Job> jobs;
-  for (std::size_t i = 0; i < points.size(); ++i)
-    jobs.push_back({fmt::format("{},{},{}", points[i].temperature, points[i].draft_length, points[i].batch),
-                    [&models, &rule, &prompts, &record = records[i], point = points[i], tokens, seed, clock] {
-                      return run_once(models, rule, point, prompts, tokens, seed, clock, record);
+  for (RunGroup& group : groups) {
+    group.runs.assign(1, {.draft_length = 0});
+    for (const int draft_length : draft_lengths) group.runs.push_back({.draft_length = draft_length});
+    jobs.push_back({fmt::format("runs {:g} {}", group.temperature, group.batch),
+                    [&models, method, &prompts, &group, tokens, seed, clock, call = std::uint64_t{0}]() mutable {
+                      std::vector<std::vector<double>> timed(group.runs.size());
+                      for (const std::size_t i : shuffled(timed.size(), call++)) {
+                        Speculation speculation(*models.target, models.draft.get(), method, {.temperature = group.temperature},
+                                                group.batch, group.runs[i].draft_length,
+                                                rng::make_key(seed, rng::hash_text("timed runs")), clock);
+                        std::vector<Text> texts;
+                        for (const std::size_t index : group.prompts) texts.push_back({prompts[index].tokens, index});
+                        speculation.decoder().start(std::move(texts));
+                        timed[i] = timed_rounds(speculation.decoder(), group.runs[i], group.batch, tokens);
+                      }
+                      std::vector<double> parts;
+                      for (const std::vector<double>& run : timed) parts.insert(parts.end(), run.begin(), run.end());
+                      return parts;
                     }});
+  }
   return jobs;
 }
 
-double typical_seconds(const Job& job) {
-  double sum = 0.0;
-  for (const std::vector<double>& part : job.parts) sum += spread(part).median;
-  return sum;
+TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < index; ++i) at += group.runs[i].rounds.size() * kParts;
+  const std::size_t repetitions = job.parts.at(at).size();
+  TimedRun run;
+  run.in_turn.assign(repetitions, 0.0);
+  const auto median = [&](std::size_t part) { return spread(job.parts[part]).median; };
+  for (std::size_t round = 0; round < group.runs[index].rounds.size(); ++round, at += kParts) {
+    run.typical.first_draft += median(at);
+    run.typical.other_drafts += median(at + 1);
+    run.typical.target += median(at + 2);
+    run.typical.judging += median(at + 3);
+    std::vector<double> whole(repetitions, 0.0);
+    for (std::size_t r = 0; r < repetitions; ++r)
+      for (std::size_t part = 0; part < kParts; ++part) whole[r] += job.parts[at + part][r];
+    for (std::size_t r = 0; r < repetitions; ++r) run.in_turn[r] += whole[r];
+    run.seconds += spread(std::move(whole)).median;
+  }
+  return run;
+}
+
+Spread paired_speedup(const RunGroup& group, const TimedRun& plain, const TimedRun& run, std::size_t index) {
+  const double tokens = static_cast<double>(group.runs[index].emitted) / static_cast<double>(group.runs[0].emitted);
+  std::vector<double> ratios;
+  for (std::size_t r = 0; r < run.in_turn.size(); ++r) ratios.push_back(tokens * plain.in_turn[r] / run.in_turn[r]);
+  return spread(std::move(ratios));
 }
 
 }  // namespace specsim::llm

@@ -1,49 +1,48 @@
-// What is timed of real models: single passes for a cost table, and whole decoding runs.
+// What is timed of real models: rounds for a cost table, and whole decoding runs.
 #pragma once
 
-#include "sim/cost/pass.h"
-#include "sim/llm/decoder.h"
 #include "sim/llm/measure.h"
+#include "sim/llm/method.h"
 #include "sim/llm/prompts.h"
 
-#include <memory>
+#include <string>
 #include <vector>
 
 namespace specsim::llm {
 
-// A target and its draft, ready to run.
-struct ModelPair {
-  std::shared_ptr<ThreadTeam> team;
-  std::unique_ptr<Model> target;
-  std::unique_ptr<Model> draft;
-};
-
-struct PassPoint {
-  cost::Role role = cost::Role::target;
-  std::size_t tokens = 1;  // of each sequence; a target's rows all get laws, of a draft's the last
+// Where rounds are timed for a cost table.
+struct TablePoint {
   std::size_t batch = 1;
-  std::size_t context = 0;  // cached by each sequence
+  std::size_t context = 1;  // tokens that each sequence has cached
 };
 
-// The grid that a cost table needs for these draft lengths (every value in 1..longest is interpolated between) and batches.
-std::vector<PassPoint> pass_grid(const std::vector<int>& draft_lengths, const std::vector<std::size_t>& batches,
-                                 const std::vector<std::size_t>& contexts);
-// Jobs of one part each: the pass, and its logits made into laws.
-std::vector<Job> pass_jobs(const ModelPair& models, const std::vector<PassPoint>& points, Clock clock);
+// Jobs, one for each point: a round at every draft length (ascending; plain decoding is timed too), twice, of sequences that are
+// then put back. A pass is timed where it stands in a round: the draft's first pass after the target's, once with one token to
+// read and once with two, the others after it, the target's behind them.
+std::vector<Job> table_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
+                            const std::vector<TablePoint>& points, double temperature, Clock clock);
 
-// Passes that hold more and seem to take less, by more than a tenth, and those that they are less than: timed again, as often, up
-// to three times over. Noise goes, a dip that is real stays. `jobs` are those of the points, timed.
-void settle_dips(const std::vector<PassPoint>& points, std::vector<Job>& jobs, int repetitions);
+// A row of a cost table: the seconds of one kind of pass, with what is done to its laws: a draft's token is drawn, a target's
+// drafts are judged.
+struct PassRow {
+  std::string model;  // as the table has it: target, draft_first, draft
+  std::size_t tokens = 1;
+  std::size_t batch = 1;
+  std::size_t context = 0;
+  std::size_t job = 0;
+  std::vector<double> samples;
+  [[nodiscard]] double seconds() const { return spread(samples).median; }
+};
+// `longest_context`: what the rows are to reach; the draft's passes that are not the first lie a little beyond their point.
+std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std::vector<TablePoint>& points,
+                               const std::vector<Job>& jobs, std::size_t longest_context);
+
+// Where a pass that holds more seems to take less, by more than a tenth, both are timed again, as often, up to three times over.
+// Noise goes, a dip that is real stays. Returns the rows at the end.
+std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<Job>& jobs, int repetitions);
 
 // "model,tokens,batch,context,ms", as cost: {model: table} reads it.
-std::string cost_table(const std::vector<PassPoint>& points, const std::vector<Job>& jobs);
-
-struct RunPoint {
-  double temperature = 1.0;
-  int draft_length = 0;  // 0: plain decoding
-  std::size_t batch = 1;
-  std::vector<std::vector<std::size_t>> groups = {};  // indices of the prompts that decode together, one run after the other
-};
+std::string cost_table(const std::vector<PassRow>& rows);
 
 // What happens in a run whatever the clock says; the same in every repetition.
 struct RoundRecord {
@@ -51,17 +50,35 @@ struct RoundRecord {
   double caught_up = 0.0;  // share of the batch whose draft has one more token to read
 };
 struct RunRecord {
-  std::vector<RoundRecord> rounds;
+  int draft_length = 0;  // 0: plain decoding
+  std::vector<RoundRecord> rounds = {};
   std::size_t emitted = 0;
 };
 
-// Jobs with a part for each round. Runs until a group has emitted `tokens` per sequence, or the context is full. `prompts` and
-// `records` (one for each point, filled by the first call) must outlive the jobs.
-std::vector<Job> run_jobs(const ModelPair& models, const verify::PositionRule& rule, const std::vector<RunPoint>& points,
-                          const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
-                          std::vector<RunRecord>& records);
+// Runs of the same prompts at every draft length, plain decoding first.
+struct RunGroup {
+  double temperature = 1.0;
+  std::size_t batch = 1;
+  std::vector<std::size_t> prompts = {};  // indices, `batch` of them
+  std::vector<RunRecord> runs = {};       // [0] plain, then one for each draft length; filled by the first call of the job
+};
 
-// Sum over a run's rounds of each one's median.
-[[nodiscard]] double typical_seconds(const Job& job);
+// Jobs of the groups: one call does all runs of a group, in an order of its own, so that they meet the machine in the same mood.
+// Until the sequences have emitted `tokens` each on average, or the context is full. `prompts` and `groups` must outlive the
+// jobs.
+std::vector<Job> run_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
+                          const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
+                          std::vector<RunGroup>& groups);
+
+// One run as timed.
+struct TimedRun {
+  RoundSeconds typical;         // sums over rounds of each part's median
+  double seconds = 0.0;         // sum over rounds of their medians
+  std::vector<double> in_turn;  // [repetition], the whole run
+};
+// Of run `index` of a group, from the job's samples.
+TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index);
+// Tokens per second of run `index` over those of plain decoding, repetition by repetition: what slows both is no part of it.
+Spread paired_speedup(const RunGroup& group, const TimedRun& plain, const TimedRun& run, std::size_t index);
 
 }  // namespace specsim::llm

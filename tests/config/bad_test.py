@@ -22,7 +22,7 @@ CONFIG = "tests/config/good/zeros.yaml"
 
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --help"
-COMMANDS = "run, check, audit, plan, compare, theory, pass, calibrate, validate, list, describe, merge, reference"
+COMMANDS = "run, check, audit, plan, compare, theory, pass, calibrate, validate, fit, list, describe, merge, reference"
 GPUS = ("a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, "
         "or the path of a .yaml file")
 MODELS = "tests/data/models/"
@@ -162,7 +162,7 @@ LINES = [
     (CALIBRATE, "--prompts is missing; --help shows examples"),
     (["validate", *CALIBRATE[1:]], "--prompts is missing; --help shows examples"),
     ([*CALIBRATE, "--prompts", "no.jsonl"], "no.jsonl: cannot be read: No such file or directory, allowed: a readable JSONL file of prompts"),
-    ([*CALIBRATE, "--device", "tpu"], '--device: "tpu", allowed: cpu'),
+    ([*CALIBRATE, "--device", "tpu"], '--device: "tpu", allowed: cpu; calibrate takes cuda too'),
     ([*CALIBRATE, "--clock", "cpu"],
      "--clock: cpu with several threads, allowed: --threads 1 (processor time of several adds up, and counts their waiting)"),
     ([*CALIBRATE, "--precision", "int8"], '--precision: "int8", allowed: file, f32, f16, bf16'),

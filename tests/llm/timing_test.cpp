@@ -8,7 +8,6 @@
 
 using namespace specsim;
 using llm::Job;
-using llm::PassPoint;
 
 TEST_CASE("a spread: quartiles, and what lies far beyond them", "[llm][timing]") {
   const llm::Spread s = llm::spread({5.0, 1.0, 2.0, 4.0, 3.0, 30.0, 2.5, 3.5, 3.0});
@@ -34,8 +33,18 @@ TEST_CASE("jobs are run in turn, once more than they are counted", "[llm][timing
     CHECK(job.parts == std::vector<std::vector<double>>{{2.0, 3.0, 4.0, 5.0}, {10.0, 10.0, 10.0, 10.0}});
 }
 
+TEST_CASE("a repetition that was kept is not run again", "[llm][timing]") {
+  int calls = 0;
+  std::vector<Job> jobs = {{"", [&calls] { return std::vector<double>{1.0 * ++calls}; }}};
+  std::vector<double> handed_over;
+  llm::interleave(jobs, 3, {},
+                  {[](int repetition, std::size_t) { return repetition == 1 ? std::vector<double>{7.0} : std::vector<double>(); },
+                   [&](int, std::size_t, const std::vector<double>& samples) { handed_over.push_back(samples.at(0)); }});
+  CHECK(jobs[0].parts == std::vector<std::vector<double>>{{2.0, 7.0, 3.0}});  // the first call warms up
+  CHECK(handed_over == std::vector<double>{2.0, 3.0});
+}
+
 TEST_CASE("a dip that is noise is timed away, one that is real stays", "[llm][timing]") {
-  const std::vector<PassPoint> points = {{.tokens = 1}, {.tokens = 2}, {.tokens = 4}, {.role = cost::Role::draft}};
   int slow = 4;  // calls of the first pass that something disturbed: the warm-up and all three that counted
   int others = 0;
   std::vector<Job> jobs = {{"", [&slow] { return std::vector<double>{slow-- > 0 ? 3.0 : 1.0}; }},
@@ -46,12 +55,18 @@ TEST_CASE("a dip that is noise is timed away, one that is real stays", "[llm][ti
                               return std::vector<double>{0.5};
                             }}};
   llm::interleave(jobs, 3, {});
-  const auto median = [&](std::size_t i) { return llm::spread(jobs[i].parts.at(0)).median; };
-  CHECK(median(0) == 3.0);
-  llm::settle_dips(points, jobs, 3);
-  CHECK(median(0) == 1.0);
-  CHECK(median(1) == 1.5);
-  CHECK(median(2) == 1.2);  // 20 % below, each time
+  const auto rows = [&] {
+    const std::vector<std::pair<std::string, std::size_t>> points = {{"target", 1}, {"target", 2}, {"target", 4}, {"draft", 1}};
+    std::vector<llm::PassRow> all;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+      all.push_back({points[i].first, points[i].second, 1, 0, i, jobs[i].parts.at(0)});
+    return all;
+  };
+  CHECK(rows()[0].seconds() == 3.0);
+  const std::vector<llm::PassRow> settled = llm::settle_dips(rows, jobs, 3);
+  CHECK(settled[0].seconds() == 1.0);
+  CHECK(settled[1].seconds() == 1.5);
+  CHECK(settled[2].seconds() == 1.2);  // 20 % below, each time
   CHECK(jobs[2].parts[0].size() == 12);
   CHECK(others == 4);  // nothing less than it, nothing it is less than: another model's pass is no measure
 }

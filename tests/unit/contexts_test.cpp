@@ -60,6 +60,8 @@ const std::vector<std::pair<std::string, Kind>>& examples() {
        "{weight: 1}]}",
        Kind::requests},
       {"{process: copy, prompt_tokens: 5}", Kind::markov},
+      {"{process: trace, file: tests/data/trace_small.jsonl}", Kind::trace},
+      {"{process: trace, file: tests/data/trace_laws.jsonl}", Kind::trace},
   };
   return list;
 }

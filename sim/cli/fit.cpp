@@ -1,0 +1,83 @@
+// specsim fit: which of the simulator's context processes reproduces recorded acceptance.
+#include "sim/base/whole_file.h"
+#include "sim/cli/command.h"
+#include "sim/cli/options.h"
+#include "sim/llm/family_fit.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iterator>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+std::string parameters_text(const llm::FamilyModel& model) {
+  std::string text;
+  for (std::size_t s = 0; s < model.start.size(); ++s) {
+    fmt::format_to(std::back_inserter(text), "{}alpha {:.3f}", s == 0 ? "" : "; ", fmt::join(model.alpha[s], " "));
+    if (model.family == llm::Family::requests) fmt::format_to(std::back_inserter(text), " weight {:.3f}", model.start[s]);
+    if (model.family == llm::Family::regimes)
+      fmt::format_to(std::back_inserter(text), " then {:.3f}", fmt::join(model.transition[s], " "));
+  }
+  return text;
+}
+
+}  // namespace
+
+int fit_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("kind", po::value<std::string>()->default_value(""), "only requests of this kind")(
+      "seed", po::value<std::uint64_t>()->default_value(0), "of the bootstrap")(
+      "out", po::value<std::string>(), "directory for fit.csv and one experiment for each family");
+  po::variables_map values;
+  if (!parse(arguments, options, "file", "specsim fit FILE [--kind NAME] [--out DIR] [options]",
+             "  specsim fit results/calibration/novels/rounds_t1.jsonl --out results/mine\n", values))
+    return 0;
+  const auto files = values.count("file") > 0 ? values["file"].as<std::vector<std::string>>() : std::vector<std::string>();
+  if (files.size() != 1)
+    throw BadInput(
+        {"", 0, 0},
+        fmt::format("{} files, allowed: one, rounds_t*.jsonl of specsim calibrate or a log of the same form", files.size()));
+  const std::vector<llm::RecordedRequest> requests = llm::read_rounds(files[0], values["kind"].as<std::string>());
+  const llm::FitReport report = llm::fit_families(requests, values["seed"].as<std::uint64_t>());
+  fmt::print(
+      "{} requests, draft length {}: {:.4f} tokens per round\n\n{:<10}{:>11}{:>11}{:>9}{:>9}{:>11}  {:>7}{:>7}{:>7}{:>9}\n",
+      requests.size(), report.draft_length, report.tokens_per_round, "family", "parameters", "held out", "behind", "+-",
+      "tok/round", "depth", "law", "runs", "requests");
+  std::string csv =
+      "family,parameters,log_likelihood,held_out,behind_best,behind_se,tokens_per_round,p_by_depth,p_accepted,p_runs,p_requests,"
+      "rejected,use\n";
+  for (std::size_t i = 0; i < report.families.size(); ++i) {
+    const llm::FamilyReport& one = report.families[i];
+    const char* const name = llm::to_text(one.model.family);
+    fmt::print("{:<10}{:>11}{:>11.5f}{:>9.5f}{:>9.5f}{:>11.4f}  {:>7.3f}{:>7.3f}{:>7.3f}{:>9.3f}  {}\n", name,
+               one.model.parameters(), one.held_out, one.behind_best, one.behind_error, one.tokens_per_round, one.p_by_depth,
+               one.p_accepted, one.p_runs, one.p_requests, one.rejected() ? "rejected" : "");
+    fmt::format_to(std::back_inserter(csv), "{},{},{:.6g},{:.6g},{:.4g},{:.4g},{:.6g},{:.3g},{:.3g},{:.3g},{:.3g},{},{}\n", name,
+                   one.model.parameters(), one.log_likelihood, one.held_out, one.behind_best, one.behind_error,
+                   one.tokens_per_round, one.p_by_depth, one.p_accepted, one.p_runs, one.p_requests, one.rejected() ? 1 : 0,
+                   i == report.best ? 1 : 0);
+  }
+  fmt::print("\n");
+  for (const llm::FamilyReport& one : report.families)
+    fmt::print("{:<10}{}\n", llm::to_text(one.model.family), parameters_text(one.model));
+  const llm::FamilyReport& best = report.families[report.best];
+  fmt::print("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score{}\n",
+             llm::to_text(best.model.family),
+             best.rejected() ? "; the data reject it all the same: replay the trace instead (context process trace)" : "");
+  if (values.count("out") == 0) return 0;
+  const auto& out = values["out"].as<std::string>();
+  make_directories(out);
+  write_whole_file(out + "/fit.csv", csv);
+  for (const llm::FamilyReport& one : report.families)
+    write_whole_file(fmt::format("{}/{}.yaml", out, llm::to_text(one.model.family)),
+                     one.model.yaml(report.draft_length, report.tokens));
+  fmt::print("wrote {}: fit.csv, and {}.yaml for specsim run, like the others\n", out, llm::to_text(best.model.family));
+  return 0;
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,214 @@
+#include "sim/base/whole_file.h"
+#include "sim/base/wide.h"
+#include "sim/families/context.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+#include <sstream>
+
+namespace specsim::families {
+
+namespace {
+
+constexpr double kSumTolerance = 1e-3;  // recorded figures are rounded
+constexpr std::size_t kMostContexts = 1 << 20;
+
+struct RecordedPair {
+  std::vector<double> target;
+  std::vector<double> draft;
+};
+
+struct Recording {
+  std::vector<RecordedPair> positions;  // request after request
+  std::vector<std::uint32_t> starts;    // first position of each request
+};
+
+class RecordedLaw final : public Law {
+ public:
+  explicit RecordedLaw(std::vector<double> law) : law_(std::move(law)) { math::normalise(law_); }
+  void draw(const LawAddress&, const TargetLaws&, std::span<double> law) const override {
+    std::fill(law.begin(), law.end(), 0.0);
+    std::copy(law_.begin(), law_.end(), law.begin());
+  }
+
+ private:
+  std::vector<double> law_;
+};
+
+// One request after the other, the first again behind the last.
+class TraceProcess final : public ContextProcess {
+ public:
+  TraceProcess(std::size_t positions, std::vector<std::uint32_t> starts) {
+    shape_.kind = ContextShape::Kind::trace;
+    shape_.contexts = static_cast<int>(positions);
+    shape_.starts = std::move(starts);
+  }
+  [[nodiscard]] const ContextShape& shape() const override { return shape_; }
+  void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t sequence = first_sequence + i;
+      const std::uint64_t word =
+          rng::philox_words({rng::counter_word0(rng::Purpose::start, 0), 0, static_cast<std::uint32_t>(sequence),
+                             static_cast<std::uint32_t>(sequence >> 32)},
+                            key)
+              .first;
+      context[i] = shape_.starts[scale_word(word, shape_.starts.size())];
+    }
+  }
+  [[nodiscard]] bool moves() const override { return true; }
+  void step(rng::Key, std::uint64_t, const std::uint32_t* lanes, std::size_t count, const std::uint32_t*, const Token*,
+            std::uint32_t* context) const override {
+    const auto contexts = static_cast<std::uint32_t>(shape_.contexts);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint32_t& at = context[lanes[i]];
+      at = at + 1 == contexts ? 0 : at + 1;
+    }
+  }
+
+ private:
+  ContextShape shape_;
+};
+
+std::optional<std::vector<double>> probabilities(const config::Value& list, const Location& where, Diagnostics& diagnostics) {
+  std::vector<double> values;
+  for (const config::Value& item : list.items) {
+    const auto x = config::as_number(item);
+    if (!x || *x < 0.0 || *x > 1.0) {
+      diagnostics.add(where, fmt::format("{}, allowed: probabilities in [0, 1]", config::found_text(item)));
+      return std::nullopt;
+    }
+    values.push_back(*x);
+  }
+  return values;
+}
+
+// The laws of one position, as many in `target` as in `draft`.
+bool read_laws(const config::Value& target, const config::Value& draft, const Location& where, Recording& recording,
+               Diagnostics& diagnostics) {
+  const auto a = probabilities(target, where, diagnostics);
+  const auto b = probabilities(draft, where, diagnostics);
+  if (!a || !b) return false;
+  for (const auto& law : {*a, *b}) {
+    double sum = 0.0;
+    for (const double x : law) sum += x;
+    if (law.size() != a->size() || std::abs(sum - 1.0) > kSumTolerance) {
+      diagnostics.add(where,
+                      fmt::format("a law of {} entries with sum {:.6g}, allowed: {} with sum 1", law.size(), sum, a->size()));
+      return false;
+    }
+  }
+  recording.positions.push_back({*a, *b});
+  return true;
+}
+
+// One line of a trace. False after reporting.
+bool read_request(const config::Value& line, const Location& where, const std::string& kind, Recording& recording,
+                  Diagnostics& diagnostics) {
+  const config::Value* const own_kind = line.find("kind");
+  if (!kind.empty() && (own_kind == nullptr || own_kind->text != kind)) return true;
+  const config::Value* const overlap = line.find("overlap");
+  const config::Value* const target = line.find("target");
+  const config::Value* const draft = line.find("draft");
+  const auto start = static_cast<std::uint32_t>(recording.positions.size());
+  if (overlap != nullptr && target == nullptr && draft == nullptr) {
+    const auto values = probabilities(*overlap, where, diagnostics);
+    if (!values) return false;
+    // The target is certain of what was emitted, and the draft is as sure of it as it was accepted.
+    for (const double x : *values) recording.positions.push_back({{1.0, 0.0}, {x, 1.0 - x}});
+  } else if (overlap == nullptr && target != nullptr && draft != nullptr && target->items.size() == draft->items.size()) {
+    for (std::size_t i = 0; i < target->items.size(); ++i)
+      if (!read_laws(target->items[i], draft->items[i], where, recording, diagnostics)) return false;
+  } else {
+    diagnostics.add(where,
+                    "no trace of contexts, allowed: {\"overlap\": [...]}, or {\"target\": [LAW, ...], \"draft\": [LAW, ...]}");
+    return false;
+  }
+  if (recording.positions.size() == start) {
+    diagnostics.add(where, "no position in this request, allowed: at least one");
+    return false;
+  }
+  recording.starts.push_back(start);
+  return true;
+}
+
+Recording read_recording(const std::string& path, const Location& named, const std::string& kind, Diagnostics& diagnostics) {
+  Recording recording;
+  std::string text;
+  try {
+    text = read_whole_file(path);
+  } catch (const IoError& error) {
+    diagnostics.add(named, fmt::format("{}, allowed: a readable JSONL file", error.what()));
+    return recording;
+  }
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const Location where{path, ++number, 0};
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Diagnostics own;
+    const config::Value value = config::parse_text(line, path, own);
+    if (!own.empty() || !value.is_map()) {
+      diagnostics.add(where, "this is no JSON object, allowed: one a line");
+      return recording;
+    }
+    if (!read_request(value, where, kind, recording, diagnostics)) return recording;
+  }
+  if (recording.starts.empty())
+    diagnostics.add(named, kind.empty() ? path + " has no request, allowed: one a line"
+                                        : fmt::format("{} has no request of kind {}, allowed: a kind that it has", path, kind));
+  else if (recording.positions.size() > kMostContexts)
+    diagnostics.add(named, fmt::format("{} has {} positions, allowed: {}", path, recording.positions.size(), kMostContexts));
+  return recording;
+}
+
+}  // namespace
+
+ContextEntry trace_context() {
+  return {
+      {"trace",
+       "the contexts of real text, as specsim calibrate records them, one after the other",
+       "",
+       {{"file",
+         config::Type::text,
+         {},
+         "JSONL, one request a line: {\"overlap\": [...]}, or {\"target\": [LAW, ...], \"draft\": [LAW, ...]}",
+         {},
+         {}},
+        {"kind", config::Type::text, "", "only requests of this kind", {}, {}}},
+       "pair's laws are not used. An overlap is the probability that a draft for this position is accepted given the token "
+       "that the text has there: target and draft are laws over that token and one other, and acceptance is that of the "
+       "drafter and verifier which were recorded. Recorded laws serve other verifiers too, but a text that goes on as it was "
+       "recorded, whatever is emitted, forgets that an easy token leads to easy ones. A sequence starts at a request and goes "
+       "on with the one behind it."},
+      [](const config::Arguments& arguments, ContextBuilder& builder) {
+        ContextModel model;
+        Diagnostics& diagnostics = builder.diagnostics();
+        const std::size_t before = diagnostics.list().size();
+        for (const char* const key : {"target_sampling", "draft_sampling"})
+          if (const config::Value* sampling = builder.pair().find(key))
+            diagnostics.add(sampling->where, fmt::format("{} with context process trace, allowed: none (the laws that were "
+                                                         "recorded have their sampling settings in them)",
+                                                         key));
+        Recording recording =
+            read_recording(arguments.text("file"), arguments.where("file"), arguments.text("kind"), diagnostics);
+        for (const RecordedPair& pair : recording.positions)
+          if (pair.target.size() > static_cast<std::size_t>(builder.vocab())) {
+            diagnostics.add(arguments.where("file"), fmt::format("recorded laws over {} tokens, allowed by pair.vocab: {}",
+                                                                 pair.target.size(), builder.vocab()));
+            break;
+          }
+        if (diagnostics.list().size() != before) return model;
+        for (RecordedPair& pair : recording.positions) {
+          std::vector<std::unique_ptr<Law>> drafts;
+          drafts.push_back(std::make_unique<RecordedLaw>(std::move(pair.draft)));
+          model.pairs.emplace_back(std::make_unique<RecordedLaw>(std::move(pair.target)), std::move(drafts), math::Sampling(),
+                                   math::Sampling());
+        }
+        model.process = std::make_unique<TraceProcess>(recording.positions.size(), std::move(recording.starts));
+        return model;
+      }};
+}
+
+}  // namespace specsim::families

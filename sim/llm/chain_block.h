@@ -1,0 +1,47 @@
+// A chain that real models drafted, as the rules for blocks see it.
+#pragma once
+
+#include "sim/llm/drafter.h"
+#include "sim/verify/block_rule.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace specsim::llm {
+
+class ChainBlock final : public verify::Block {
+ public:
+  // Where a round's random numbers live. Position i of the chain has the accept word that a rule for positions would take.
+  struct Address {
+    rng::Key key;
+    std::uint32_t round = 0;
+    std::uint64_t sequence = 0;
+  };
+  // `target`: a law for each token of the chain and one more. All must outlive the block.
+  ChainBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule, const Address& address);
+
+  Token choose(int node, const verify::Pickable& law) override;
+  Token pick(int node, const verify::Pickable& law) override;
+
+ protected:
+  void draw(int node, Node& own) override;
+  void place(int node, Node& own) override;
+  // Never asked: a chain stops at its end, and every node is drawn with the word that decides on it.
+  bool stops(int /*node*/) override { return false; }
+  bool decide(int /*node*/, verify::Odds /*odds*/) override { return false; }
+
+ private:
+  [[nodiscard]] std::uint64_t accept_word(int position) const;
+
+  std::span<const double> target_;
+  const Proposal& proposal_;
+  const verify::BlockRule& rule_;
+  Address address_;
+  draft::Tree chain_;
+  std::vector<std::optional<math::RatioTable>> laws_;     // [node], made when first asked for
+  std::vector<std::unique_ptr<verify::NodePlan>> plans_;  // [node], likewise
+};
+
+}  // namespace specsim::llm

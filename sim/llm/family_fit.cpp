@@ -1,0 +1,525 @@
+#include "sim/llm/family_fit.h"
+
+#include "sim/base/check.h"
+#include "sim/base/error.h"
+#include "sim/base/token.h"
+#include "sim/base/whole_file.h"
+#include "sim/config/value.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <sstream>
+
+namespace specsim::llm {
+
+namespace {
+
+constexpr int kUnseen = -1;
+
+// What a text position showed.
+struct Position {
+  int depth = 0;
+  int accepted = kUnseen;  // 0, 1
+};
+
+std::vector<Position> positions_of(const RecordedRequest& request) {
+  std::vector<Position> text;
+  for (const RecordedRound& round : request.rounds) {
+    for (int depth = 0; depth < round.accepted; ++depth) text.push_back({depth, 1});
+    text.push_back({round.accepted, round.accepted < round.drafted ? 0 : kUnseen});
+  }
+  return text;
+}
+
+double emission(const FamilyModel& model, std::size_t state, const Position& at) {
+  if (at.accepted == kUnseen) return 1.0;
+  const double alpha = model.acceptance(state, at.depth);
+  return at.accepted == 1 ? alpha : 1.0 - alpha;
+}
+
+constexpr std::size_t kMostStates = 4;
+using States = std::array<double, kMostStates>;
+
+// Forward sums, each position's scaled to one; returns the log of the scales.
+double forward(const FamilyModel& model, const std::vector<Position>& text, std::vector<States>& sums) {
+  const std::size_t states = model.start.size();
+  SPECSIM_CHECK(states <= kMostStates, "{} states", states);
+  sums.resize(text.size());
+  double log_scale = 0.0;
+  for (std::size_t t = 0; t < text.size(); ++t) {
+    double scale = 0.0;
+    for (std::size_t s = 0; s < states; ++s) {
+      double in = t == 0 ? model.start[s] : 0.0;
+      if (t > 0)
+        for (std::size_t r = 0; r < states; ++r) in += sums[t - 1][r] * model.transition[r][s];
+      sums[t][s] = in * emission(model, s, text[t]);
+      scale += sums[t][s];
+    }
+    for (std::size_t s = 0; s < states; ++s) sums[t][s] /= scale;
+    log_scale += std::log(scale);
+  }
+  return log_scale;
+}
+
+// One step of expectation and maximisation; returns the likelihood before it. Half an acceptance and half a rejection are added
+// to the counts of every probability, so that none becomes 0 or 1 for want of data.
+double improve(FamilyModel& model, const std::vector<std::vector<Position>>& texts) {
+  const std::size_t states = model.start.size();
+  const std::size_t depths = model.alpha[0].size();
+  std::vector<double> start(states, 0.0);
+  std::vector<std::vector<double>> moves(states, std::vector<double>(states, 0.0));
+  std::vector<std::vector<double>> judged(states, std::vector<double>(depths, 1.0));
+  std::vector<std::vector<double>> accepted(states, std::vector<double>(depths, 0.5));
+  double log_likelihood = 0.0;
+  std::vector<States> sums;
+  for (const std::vector<Position>& text : texts) {
+    log_likelihood += forward(model, text, sums);
+    States back;
+    back.fill(1.0);
+    for (std::size_t t = text.size(); t-- > 0;) {
+      States here{};
+      double all = 0.0;
+      for (std::size_t s = 0; s < states; ++s) all += here[s] = sums[t][s] * back[s];
+      for (double& x : here) x /= all;
+      if (text[t].accepted != kUnseen) {
+        const std::size_t depth = std::min(static_cast<std::size_t>(text[t].depth), depths - 1);
+        for (std::size_t s = 0; s < states; ++s) {
+          judged[s][depth] += here[s];
+          accepted[s][depth] += text[t].accepted == 1 ? here[s] : 0.0;
+        }
+      }
+      if (t == 0) {
+        for (std::size_t s = 0; s < states; ++s) start[s] += here[s];
+        break;
+      }
+      States ahead{};
+      for (std::size_t s = 0; s < states; ++s) ahead[s] = emission(model, s, text[t]) * back[s];
+      double pairs = 0.0;
+      for (std::size_t r = 0; r < states; ++r)
+        for (std::size_t s = 0; s < states; ++s) pairs += sums[t - 1][r] * model.transition[r][s] * ahead[s];
+      double largest = 0.0;
+      for (std::size_t r = 0; r < states; ++r) {
+        double sum = 0.0;
+        for (std::size_t s = 0; s < states; ++s) {
+          sum += model.transition[r][s] * ahead[s];
+          moves[r][s] += sums[t - 1][r] * model.transition[r][s] * ahead[s] / pairs;
+        }
+        back[r] = sum;
+        largest = std::max(largest, sum);
+      }
+      for (double& x : back) x /= largest;
+    }
+  }
+  const double requests = std::accumulate(start.begin(), start.end(), 0.0);
+  for (std::size_t s = 0; s < states; ++s) {
+    model.start[s] = start[s] / requests;
+    for (std::size_t d = 0; d < depths; ++d) model.alpha[s][d] = accepted[s][d] / judged[s][d];
+    if (model.family != Family::regimes) continue;
+    const double sum = std::accumulate(moves[s].begin(), moves[s].end(), 0.0);
+    for (std::size_t r = 0; r < states; ++r)
+      model.transition[s][r] = (moves[s][r] + 0.5) / (sum + 0.5 * static_cast<double>(states));
+  }
+  return log_likelihood;
+}
+
+double likelihood(const FamilyModel& model, const std::vector<RecordedRequest>& requests) {
+  double sum = 0.0;
+  for (const RecordedRequest& request : requests) sum += model.log_likelihood(request);
+  return sum;
+}
+
+// Requests and regimes with as many states as the data pay for, by Bayes' information criterion.
+FamilyModel fit_best_size(Family family, const std::vector<RecordedRequest>& requests) {
+  if (family == Family::iid || family == Family::by_depth) return fit_family(family, 1, requests);
+  std::optional<FamilyModel> best;
+  double least = std::numeric_limits<double>::infinity();
+  double size = 0.0;
+  for (const RecordedRequest& request : requests) size += static_cast<double>(request.rounds.size());
+  for (const std::size_t states : {2U, 3U}) {
+    FamilyModel model = fit_family(family, states, requests);
+    const double criterion = model.parameters() * std::log(size) - 2.0 * likelihood(model, requests);
+    if (criterion < least) best = std::move(model);
+    least = std::min(least, criterion);
+  }
+  return *best;
+}
+
+std::uint64_t judged_positions(const RecordedRequest& request) {
+  std::uint64_t sum = 0;
+  for (const RecordedRound& round : request.rounds)
+    sum += static_cast<std::uint64_t>(round.accepted) + (round.accepted < round.drafted ? 1 : 0);
+  return sum;
+}
+
+std::uint64_t emitted(const RecordedRequest& request) {
+  std::uint64_t sum = 0;
+  for (const RecordedRound& round : request.rounds) sum += static_cast<std::uint64_t>(round.accepted) + 1;
+  return sum;
+}
+
+double tokens_per_round(const std::vector<RecordedRequest>& requests) {
+  double tokens = 0.0;
+  double rounds = 0.0;
+  for (const RecordedRequest& request : requests) {
+    tokens += static_cast<double>(emitted(request));
+    rounds += static_cast<double>(request.rounds.size());
+  }
+  return tokens / rounds;
+}
+
+// What the bootstrap compares; each a list of counts or figures.
+enum Statistic : std::size_t { kByDepth, kAccepted, kRuns, kSpread, kStatistics };
+using Figures = std::array<std::vector<double>, kStatistics>;
+
+Figures figures(const std::vector<RecordedRequest>& requests, int draft_length) {
+  constexpr std::size_t kRunBins = 12;
+  Figures all;
+  const auto depths = static_cast<std::size_t>(draft_length);
+  std::vector<double> judged(depths, 0.0);
+  all[kByDepth].assign(depths, 0.0);
+  all[kAccepted].assign(depths + 1, 0.0);
+  all[kRuns].assign(kRunBins, 0.0);
+  double rounds = 0.0;
+  double runs = 0.0;
+  double mean = 0.0;
+  double squares = 0.0;
+  for (const RecordedRequest& request : requests) {
+    std::size_t run = 0;
+    double own = 0.0;
+    double own_judged = 0.0;
+    for (const RecordedRound& round : request.rounds) {
+      const auto accepted = static_cast<std::size_t>(round.accepted);
+      for (std::size_t depth = 0; depth < accepted; ++depth) all[kByDepth][depth] += 1.0;
+      for (std::size_t depth = 0; depth <= accepted && depth < static_cast<std::size_t>(round.drafted); ++depth)
+        judged[depth] += 1.0;
+      all[kAccepted][accepted] += 1.0;
+      rounds += 1.0;
+      own += static_cast<double>(accepted);
+      own_judged += static_cast<double>(accepted) + (round.accepted < round.drafted ? 1.0 : 0.0);
+      run += accepted;
+      if (round.accepted < round.drafted) {
+        all[kRuns][std::min(run, kRunBins - 1)] += 1.0;
+        runs += 1.0;
+        run = 0;
+      }
+    }
+    const double rate = own_judged > 0.0 ? own / own_judged : 0.0;
+    mean += rate;
+    squares += rate * rate;
+  }
+  // Shares: how many rounds a request takes is no part of the question.
+  for (std::size_t depth = 0; depth < depths; ++depth) all[kByDepth][depth] /= std::max(judged[depth], 1.0);
+  for (double& x : all[kAccepted]) x /= rounds;
+  for (double& x : all[kRuns]) x /= std::max(runs, 1.0);
+  const auto n = static_cast<double>(requests.size());
+  all[kSpread] = {squares / n - mean * mean / (n * n)};
+  return all;
+}
+
+// How far `x` lies from the mean of the replicates, in their variances.
+double distance(const std::vector<double>& x, const std::vector<double>& mean, const std::vector<double>& variance) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (variance[i] > 0.0) sum += (x[i] - mean[i]) * (x[i] - mean[i]) / variance[i];
+  return sum;
+}
+
+void bootstrap(FamilyReport& report, const std::vector<RecordedRequest>& requests, int draft_length, std::uint64_t tokens,
+               std::uint64_t seed) {
+  constexpr std::size_t kReplicates = 499;
+  std::vector<Figures> replicates;
+  double per_round = 0.0;
+  for (std::size_t b = 0; b < kReplicates; ++b) {
+    rng::Stream random(rng::make_key(seed, rng::hash_text(to_text(report.model.family))), rng::Purpose::start, 0, b);
+    std::vector<RecordedRequest> simulated;
+    for (const RecordedRequest& request : requests)
+      simulated.push_back(report.model.simulate(draft_length, std::min(tokens, emitted(request)), random));
+    replicates.push_back(figures(simulated, draft_length));
+    per_round += tokens_per_round(simulated) / static_cast<double>(kReplicates);
+  }
+  report.tokens_per_round = per_round;
+  const Figures seen = figures(requests, draft_length);
+  const std::array<double*, kStatistics> p = {&report.p_by_depth, &report.p_accepted, &report.p_runs, &report.p_requests};
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const std::size_t size = seen[k].size();
+    std::vector<double> mean(size, 0.0);
+    std::vector<double> variance(size, 0.0);
+    for (const Figures& one : replicates)
+      for (std::size_t i = 0; i < size; ++i) mean[i] += one[k][i] / static_cast<double>(kReplicates);
+    for (const Figures& one : replicates)
+      for (std::size_t i = 0; i < size; ++i)
+        variance[i] += (one[k][i] - mean[i]) * (one[k][i] - mean[i]) / static_cast<double>(kReplicates);
+    const double own = distance(seen[k], mean, variance);
+    const auto beyond = std::count_if(replicates.begin(), replicates.end(),
+                                      [&](const Figures& one) { return distance(one[k], mean, variance) >= own; });
+    *p[k] = (1.0 + static_cast<double>(beyond)) / (1.0 + static_cast<double>(kReplicates));
+  }
+}
+
+// Log score of each request by a fit of the requests outside its fifth.
+std::vector<double> held_out_scores(Family family, const std::vector<RecordedRequest>& requests) {
+  constexpr std::size_t kFolds = 5;
+  std::vector<double> scores(requests.size(), 0.0);
+  for (std::size_t fold = 0; fold < kFolds; ++fold) {
+    std::vector<RecordedRequest> others;
+    for (std::size_t i = 0; i < requests.size(); ++i)
+      if (i % kFolds != fold) others.push_back(requests[i]);
+    const FamilyModel model = fit_best_size(family, others);
+    for (std::size_t i = fold; i < requests.size(); i += kFolds) scores[i] = model.log_likelihood(requests[i]);
+  }
+  return scores;
+}
+
+std::optional<int> count_of(const config::Value* value, int most) {
+  if (value == nullptr) return std::nullopt;
+  const auto n = config::as_integer(*value);
+  if (!n || *n < 0 || *n > most) return std::nullopt;
+  return static_cast<int>(*n);
+}
+
+// What is wrong with the line, or nothing.
+std::optional<std::string> read_request(const config::Value& line, RecordedRequest& request) {
+  const std::optional<int> draft_length = count_of(line.find("draft_length"), kMaxDraftLength);
+  const config::Value* const rounds = line.find("rounds");
+  const config::Value* const drafted = line.find("drafted");
+  if (!draft_length || *draft_length == 0 || rounds == nullptr || rounds->items.empty())
+    return fmt::format("no record of rounds, allowed: {{\"draft_length\": 1 to {}, \"rounds\": [accepted, ...]}}",
+                       kMaxDraftLength);
+  if (drafted != nullptr && drafted->items.size() != rounds->items.size())
+    return fmt::format("{} rounds and {} entries of \"drafted\", allowed: as many", rounds->items.size(), drafted->items.size());
+  for (std::size_t i = 0; i < rounds->items.size(); ++i) {
+    const std::optional<int> n = drafted != nullptr ? count_of(&drafted->items[i], *draft_length) : draft_length;
+    const std::optional<int> accepted = n ? count_of(&rounds->items[i], *n) : std::nullopt;
+    if (!accepted)
+      return fmt::format("round {} accepted {}, allowed: an integer up to what was drafted", i + 1,
+                         config::found_text(rounds->items[i]));
+    request.rounds.push_back({*accepted, *n});
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const char* to_text(Family family) {
+  switch (family) {
+    case Family::iid:
+      return "iid";
+    case Family::by_depth:
+      return "by_depth";
+    case Family::requests:
+      return "requests";
+    case Family::regimes:
+      break;
+  }
+  return "regimes";
+}
+
+std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind) {
+  std::string text;
+  try {
+    text = read_whole_file(path);
+  } catch (const IoError& error) {
+    throw BadInput({"", 0, 0}, fmt::format("{}, allowed: a readable JSONL file", error.what()));
+  }
+  Diagnostics diagnostics;
+  std::vector<RecordedRequest> requests;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line) && diagnostics.empty();) {
+    const Location where{path, ++number, 0};
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Diagnostics own;
+    const config::Value value = config::parse_text(line, path, own);
+    if (!own.empty() || !value.is_map()) {
+      diagnostics.add(where, "this is no JSON object, allowed: one a line");
+      break;
+    }
+    if (const config::Value* const own_kind = value.find("kind");
+        !kind.empty() && (own_kind == nullptr || own_kind->text != kind))
+      continue;
+    RecordedRequest request;
+    if (const std::optional<std::string> mistake = read_request(value, request)) diagnostics.add(where, *mistake);
+    requests.push_back(std::move(request));
+  }
+  constexpr std::size_t kFewest = 10;
+  if (diagnostics.empty() && requests.size() < kFewest)
+    diagnostics.add({path, 0, 0}, fmt::format("{} requests{}, allowed: at least {}", requests.size(),
+                                              kind.empty() ? "" : " of kind " + kind, kFewest));
+  diagnostics.throw_if_any();
+  return requests;
+}
+
+int FamilyModel::parameters() const {
+  const auto states = static_cast<int>(start.size());
+  return states * static_cast<int>(alpha[0].size()) + states - 1 + (family == Family::regimes ? states * (states - 1) : 0);
+}
+
+double FamilyModel::acceptance(std::size_t state, int depth) const {
+  return alpha[state][std::min(static_cast<std::size_t>(depth), alpha[state].size() - 1)];
+}
+
+double FamilyModel::log_likelihood(const RecordedRequest& request) const {
+  std::vector<States> sums;
+  return forward(*this, positions_of(request), sums);
+}
+
+RecordedRequest FamilyModel::simulate(int draft_length, std::uint64_t tokens, rng::Stream& random) const {
+  const auto pick = [&](const std::vector<double>& law) {
+    double u = rng::to_unit(random());
+    std::size_t at = 0;
+    while (at + 1 < law.size() && u >= law[at]) u -= law[at++];
+    return at;
+  };
+  RecordedRequest request;
+  std::size_t state = pick(start);
+  const auto move = [&] {
+    if (family == Family::regimes) state = pick(transition[state]);
+  };
+  for (std::uint64_t text = 0; text < tokens;) {
+    RecordedRound round{0, draft_length};
+    while (round.accepted < draft_length && rng::to_unit(random()) < acceptance(state, round.accepted)) {
+      ++round.accepted;
+      move();
+    }
+    move();
+    text += static_cast<std::uint64_t>(round.accepted) + 1;
+    request.rounds.push_back(round);
+  }
+  return request;
+}
+
+std::string FamilyModel::yaml(int draft_length, std::uint64_t tokens) const {
+  const auto draft = [](double a) { return fmt::format("{{family: explicit, probabilities: [{:.4f}, {:.4f}]}}", a, 1.0 - a); };
+  // Rounded so that they sum to one as they stand in the file.
+  const auto law = [](const std::vector<double>& weights) {
+    std::vector<std::string> texts;
+    double left = 1.0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const double x = i + 1 < weights.size() ? std::round(weights[i] * 1e4) / 1e4 : left;
+      left -= x;
+      texts.push_back(fmt::format("{:.4f}", std::max(x, 0.0)));
+    }
+    return fmt::format("[{}]", fmt::join(texts, ", "));
+  };
+  std::string context;
+  if (family == Family::iid) context = "{process: fixed}";
+  if (family == Family::by_depth) {
+    std::vector<std::string> drafts;
+    for (const double a : alpha[0]) drafts.push_back(draft(a));
+    context = fmt::format("\n  process: by_depth\n  drafts:\n  - {}", fmt::join(drafts, "\n  - "));
+  }
+  if (family == Family::requests) {
+    context = fmt::format("\n  process: requests\n  request_tokens: {}\n  types:", tokens);
+    for (std::size_t s = 0; s < start.size(); ++s)
+      context += fmt::format("\n  - {{weight: {:.4f}, draft: {}}}", start[s], draft(alpha[s][0]));
+  }
+  if (family == Family::regimes) {
+    context = fmt::format("\n  process: regimes\n  start: {}\n  transition:", law(start));
+    for (const std::vector<double>& row : transition) context += "\n  - " + law(row);
+    context += "\n  states:";
+    for (const std::vector<double>& a : alpha) context += fmt::format("\n  - {{draft: {}}}", draft(a[0]));
+  }
+  return fmt::format(
+      "experiment: fitted_{}\n"
+      "pair:  # acceptance alone: the target is certain of its token, the draft as sure of it as it is accepted\n"
+      "  vocab: 2\n  target: {{family: explicit, probabilities: [1, 0]}}\n  draft: {}\n"
+      "context: {}\n"
+      "decode: {{drafter: {{kind: chain, draft_length: {}}}, verifier: token}}\n",
+      to_text(family), draft(alpha[0][0]), context, draft_length);
+}
+
+FamilyModel fit_family(Family family, std::size_t states, const std::vector<RecordedRequest>& requests) {
+  std::vector<std::vector<Position>> texts;
+  std::size_t depths = 1;
+  for (const RecordedRequest& request : requests) {
+    texts.push_back(positions_of(request));
+    for (const RecordedRound& round : request.rounds) depths = std::max(depths, static_cast<std::size_t>(round.drafted));
+  }
+  FamilyModel model;
+  model.family = family;
+  model.start.assign(states, 1.0 / static_cast<double>(states));
+  for (std::size_t s = 0; s < states; ++s) {
+    const double first = (static_cast<double>(s) + 1.0) / (static_cast<double>(states) + 1.0);  // spread over (0, 1)
+    model.alpha.emplace_back(family == Family::by_depth ? depths : 1, first);
+    model.transition.emplace_back(states, 0.0);
+    constexpr double kStays = 0.8;
+    for (std::size_t r = 0; r < states; ++r)
+      model.transition[s][r] = states == 1 ? 1.0 : r == s ? kStays : (1.0 - kStays) / (static_cast<double>(states) - 1.0);
+    if (family == Family::requests)
+      for (std::size_t r = 0; r < states; ++r) model.transition[s][r] = r == s ? 1.0 : 0.0;
+  }
+  constexpr int kMostSteps = 500;
+  constexpr double kEnough = 1e-3;  // of log likelihood, for a step
+  double before = -std::numeric_limits<double>::infinity();
+  for (int step = 0; step < kMostSteps; ++step) {
+    const double now = improve(model, texts);
+    if (now - before < kEnough && step > 2) break;
+    before = now;
+  }
+  return model;
+}
+
+bool FamilyReport::rejected() const {
+  constexpr double kLevel = 0.01 / static_cast<double>(kStatistics);
+  return std::min({p_by_depth, p_accepted, p_runs, p_requests}) < kLevel;
+}
+
+FitReport fit_families(const std::vector<RecordedRequest>& requests, std::uint64_t seed) {
+  FitReport report;
+  double judged = 0.0;
+  for (const RecordedRequest& request : requests) {
+    for (const RecordedRound& round : request.rounds) report.draft_length = std::max(report.draft_length, round.drafted);
+    // All were to emit as much, and the last round of each began before it had.
+    report.tokens = std::max(report.tokens, emitted(request) - static_cast<std::uint64_t>(request.rounds.back().accepted));
+    judged += static_cast<double>(judged_positions(request));
+  }
+  report.tokens_per_round = tokens_per_round(requests);
+  std::vector<std::vector<double>> scores;
+  for (const Family family : {Family::iid, Family::by_depth, Family::requests, Family::regimes}) {
+    FamilyReport one;
+    one.model = fit_best_size(family, requests);
+    one.log_likelihood = likelihood(one.model, requests);
+    scores.push_back(held_out_scores(family, requests));
+    one.held_out = std::accumulate(scores.back().begin(), scores.back().end(), 0.0) / judged;
+    bootstrap(one, requests, report.draft_length, report.tokens, seed);
+    report.families.push_back(std::move(one));
+  }
+  const bool all_rejected =
+      std::all_of(report.families.begin(), report.families.end(), [](const FamilyReport& one) { return one.rejected(); });
+  const auto usable = [&](const FamilyReport& one) { return all_rejected || !one.rejected(); };
+  std::size_t best = report.families.size();
+  for (std::size_t f = 0; f < report.families.size(); ++f)
+    if (usable(report.families[f]) &&
+        (best == report.families.size() || report.families[f].held_out > report.families[best].held_out))
+      best = f;
+  report.best = best;
+  const auto n = static_cast<double>(requests.size());
+  for (std::size_t f = report.families.size(); f-- > 0;) {
+    FamilyReport& one = report.families[f];
+    double squares = 0.0;
+    const double mean = (report.families[best].held_out - one.held_out) * judged / n;  // a request's
+    for (std::size_t i = 0; i < requests.size(); ++i) squares += std::pow(scores[best][i] - scores[f][i] - mean, 2);
+    one.behind_best = report.families[best].held_out - one.held_out;
+    one.behind_error = std::sqrt(squares * n / (n - 1.0)) / judged;
+    if (usable(one) && one.behind_best <= one.behind_error) report.best = f;
+  }
+  return report;
+}
+
+double simulated_tokens_per_round(const FamilyModel& model, int draft_length, std::uint64_t tokens, std::uint64_t requests,
+                                  std::uint64_t seed) {
+  std::vector<RecordedRequest> simulated;
+  rng::Stream random(rng::make_key(seed, rng::hash_text("tokens per round")), rng::Purpose::start, 0, 0);
+  for (std::uint64_t i = 0; i < requests; ++i) simulated.push_back(model.simulate(draft_length, tokens, random));
+  return tokens_per_round(simulated);
+}
+
+}  // namespace specsim::llm

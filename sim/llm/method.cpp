@@ -1,0 +1,17 @@
+#include "sim/llm/method.h"
+
+namespace specsim::llm {
+
+Speculation::Speculation(Model& target, Model* draft, const Method& method, const math::Sampling& sampling, std::size_t sequences,
+                         int draft_length, rng::Key key, Clock clock)
+    : target_(target, sampling, sequences) {
+  if (method.draft == Method::Draft::lookup) {
+    drafter_ = std::make_unique<LookupDrafter>(target_.vocab());
+  } else {
+    draft_.emplace(*draft, sampling, sequences);
+    drafter_ = std::make_unique<ModelDrafter>(*draft_, method.draft == Method::Draft::argmax, clock);
+  }
+  decoder_.emplace(target_, drafter_.get(), method.rule, draft_length, key, clock);
+}
+
+}  // namespace specsim::llm

@@ -1,0 +1,41 @@
+// A way to decode speculatively with real models: who drafts, who judges.
+#pragma once
+
+#include "sim/llm/decoder.h"
+
+#include <memory>
+#include <optional>
+
+namespace specsim::llm {
+
+// A target and its draft, ready to run.
+struct ModelPair {
+  std::shared_ptr<ThreadTeam> team;
+  std::unique_ptr<Model> target;
+  std::unique_ptr<Model> draft;  // none for prompt lookup
+};
+
+struct Method {
+  enum class Draft { sampled, argmax, lookup };
+  Draft draft = Draft::sampled;
+  AnyRule rule;
+};
+
+// The method at one temperature, for so many sequences together.
+class Speculation {
+ public:
+  // What is passed must outlive it.
+  Speculation(Model& target, Model* draft, const Method& method, const math::Sampling& sampling, std::size_t sequences,
+              int draft_length, rng::Key key, Clock clock = Clock::wall);
+  [[nodiscard]] LawSource& target() { return target_; }
+  [[nodiscard]] LawSource* draft() { return draft_ ? &*draft_ : nullptr; }
+  [[nodiscard]] Decoder& decoder() { return *decoder_; }
+
+ private:
+  ModelLaws target_;
+  std::optional<ModelLaws> draft_;
+  std::unique_ptr<Drafter> drafter_;
+  std::optional<Decoder> decoder_;
+};
+
+}  // namespace specsim::llm

@@ -1,0 +1,244 @@
+// Recorded acceptance and what reproduces it: the replay of the trace, and families with fitted parameters.
+#include "sim/llm/family_fit.h"
+#include "sim/base/error.h"
+#include "sim/base/whole_file.h"
+#include "sim/llm/law_classes.h"
+#include "sim/math/simplex.h"
+#include "tests/support/cells.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+using namespace specsim;
+using llm::Family;
+using llm::FamilyModel;
+using llm::RecordedRequest;
+
+namespace {
+
+const std::string kRounds = "tests/data/acceptance/rounds_t1.jsonl";
+
+constexpr std::uint64_t kTokens = 60;  // that each request is to emit
+
+// Requests as the simulator itself makes them from an experiment: a sequence is a request, up to the round that has kTokens.
+std::vector<RecordedRequest> simulated(const std::string& context, int draft_length, std::uint64_t requests) {
+  class Recorder final : public decode::RoundSink {
+   public:
+    explicit Recorder(std::size_t size) : requests(size), emitted(size, 0) {}
+    void accepted(std::uint32_t lane, std::uint32_t /*round*/, std::uint32_t count) override {
+      if (first + lane >= requests.size() || emitted[first + lane] >= kTokens) return;
+      requests[first + lane].rounds.push_back({static_cast<int>(count), draft_length});
+      emitted[first + lane] += count + 1;
+    }
+    void round(std::uint32_t, std::uint32_t, std::span<const Token>, std::uint32_t) override {}
+    std::vector<RecordedRequest> requests;
+    std::vector<std::uint64_t> emitted;
+    std::size_t first = 0;
+    int draft_length = 0;
+  };
+  const tests::ReadyCell ready(
+      fmt::format("{{experiment: fit, seed: 5, rounds: 100000, pair: {{vocab: 9, target: {{family: uniform}}, draft: {{from: "
+                  "target, transform: overlap, value: .7, shape: disjoint_tail}}}}, context: {}, decode: {{verifier: token, "
+                  "drafter: {{kind: chain, draft_length: {}}}}}}}",
+                  context, draft_length));
+  const bool ends = ready.cell().contexts->process->shape().request_tokens > 0;
+  const decode::Simulator simulator = ready.simulator();
+  Recorder recorder(requests);
+  recorder.draft_length = draft_length;
+  decode::Counts counts = simulator.empty_counts();
+  const std::uint64_t total = ends ? requests : requests * ready.cell().sequence_rounds;
+  for (std::uint64_t chunk = 0; chunk * simulator.chunk_size() < total; ++chunk) {
+    recorder.first = chunk * decode::kLanes;
+    simulator.run(chunk, total, counts, &recorder);
+  }
+  return recorder.requests;
+}
+
+std::string drafted(double alpha) {
+  return fmt::format("{{from: target, transform: overlap, value: {}, shape: disjoint_tail}}", alpha);
+}
+
+const llm::FamilyReport& report_of(const llm::FitReport& report, Family family) {
+  return *std::find_if(report.families.begin(), report.families.end(),
+                       [&](const auto& one) { return one.model.family == family; });
+}
+
+}  // namespace
+
+TEST_CASE("the fit finds the parameters that the simulator was given, and rejects the families that it was not", "[llm][fit]") {
+  constexpr std::uint64_t kRequests = 250;
+  SECTION("iid") {
+    const llm::FitReport report = llm::fit_families(simulated("{process: fixed}", 4, kRequests), 1);
+    CHECK(report.families[report.best].model.family == Family::iid);
+    CHECK(report.families[0].model.alpha[0][0] == Approx(0.7).margin(0.015));
+    CHECK_FALSE(report.families[0].rejected());
+  }
+  SECTION("by_depth") {
+    const llm::FitReport report = llm::fit_families(
+        simulated(fmt::format("{{process: by_depth, drafts: [{}, {}, {}]}}", drafted(0.5), drafted(0.8), drafted(0.9)), 3,
+                  kRequests),
+        1);
+    CHECK(report.families[report.best].model.family == Family::by_depth);
+    const llm::FamilyReport& own = report_of(report, Family::by_depth);
+    for (const auto& [depth, alpha] : {std::pair(0, 0.5), std::pair(1, 0.8), std::pair(2, 0.9)})
+      CHECK(own.model.acceptance(0, depth) == Approx(alpha).margin(0.03));
+    CHECK_FALSE(own.rejected());
+    CHECK(report_of(report, Family::iid).rejected());
+    CHECK(report_of(report, Family::iid).p_by_depth < 0.0025);
+  }
+  SECTION("requests") {
+    const llm::FitReport report = llm::fit_families(
+        simulated(fmt::format("{{process: requests, request_tokens: 60, types: [{{weight: 2, draft: {}}}, {{weight: "
+                              "1, draft: {}}}]}}",
+                              drafted(0.55), drafted(0.9)),
+                  4, kRequests),
+        1);
+    CHECK(report.families[report.best].model.family == Family::requests);
+    const llm::FamilyReport& own = report_of(report, Family::requests);
+    REQUIRE(own.model.start.size() == 2);
+    const std::size_t low = own.model.alpha[0][0] < own.model.alpha[1][0] ? 0 : 1;
+    CHECK(own.model.alpha[low][0] == Approx(0.55).margin(0.03));
+    CHECK(own.model.alpha[1 - low][0] == Approx(0.9).margin(0.03));
+    CHECK(own.model.start[low] == Approx(2.0 / 3.0).margin(0.08));
+    CHECK_FALSE(own.rejected());
+    for (const Family wrong : {Family::iid, Family::by_depth}) {
+      CHECK(report_of(report, wrong).rejected());
+      CHECK(report_of(report, wrong).p_requests < 0.0025);
+    }
+  }
+  SECTION("regimes") {
+    const llm::FitReport report = llm::fit_families(
+        simulated(fmt::format("{{process: regimes, states: [{{draft: {}}}, {{draft: {}}}], transition: [[.9, .1], "
+                              "[.2, .8]]}}",
+                              drafted(0.95), drafted(0.3)),
+                  4, kRequests),
+        1);
+    CHECK(report.families[report.best].model.family == Family::regimes);
+    const llm::FamilyReport& own = report_of(report, Family::regimes);
+    REQUIRE(own.model.start.size() == 2);
+    const std::size_t easy = own.model.alpha[0][0] > own.model.alpha[1][0] ? 0 : 1;
+    CHECK(own.model.alpha[easy][0] == Approx(0.95).margin(0.03));
+    CHECK(own.model.alpha[1 - easy][0] == Approx(0.3).margin(0.05));
+    CHECK(own.model.transition[easy][easy] == Approx(0.9).margin(0.04));
+    CHECK(own.model.transition[1 - easy][1 - easy] == Approx(0.8).margin(0.06));
+    CHECK_FALSE(own.rejected());
+    for (const Family wrong : {Family::iid, Family::by_depth, Family::requests}) CHECK(report_of(report, wrong).rejected());
+    CHECK(report_of(report, Family::iid).p_runs < 0.0025);
+  }
+}
+
+TEST_CASE("a fitted family is an experiment with the tokens per round that the fit says", "[llm][fit]") {
+  const llm::FitReport report = llm::fit_families(llm::read_rounds(kRounds, ""), 1);
+  CHECK(report.draft_length == 8);
+  for (const llm::FamilyReport& one : report.families) {
+    INFO(llm::to_text(one.model.family));
+    const tests::ReadyCell ready(one.model.yaml(8, 60));
+    const decode::Simulator simulator = ready.simulator();
+    decode::Counts counts = simulator.empty_counts();
+    const std::uint64_t total = 16 * simulator.chunk_size();
+    for (std::uint64_t chunk = 0; chunk < 16; ++chunk) simulator.run(chunk, total, counts);
+    // Rounds that the end of a request cuts are left out by one and kept by the other.
+    const double whole = static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds);
+    CHECK(whole == Approx(llm::simulated_tokens_per_round(one.model, 8, 60, 20000, 3)).epsilon(0.04));
+  }
+}
+
+TEST_CASE("the replayed trace gives the tokens per round that real decoding gave", "[llm][trace]") {
+  const std::vector<RecordedRequest> recorded = llm::read_rounds(kRounds, "");
+  double rounds = 0.0;
+  double tokens = 0.0;
+  for (const RecordedRequest& request : recorded) {
+    rounds += static_cast<double>(request.rounds.size());
+    for (const llm::RecordedRound& round : request.rounds) tokens += round.accepted + 1.0;
+  }
+  const double measured = tokens / rounds;
+  double squares = 0.0;
+  for (const RecordedRequest& request : recorded) {
+    double own = -measured * static_cast<double>(request.rounds.size());
+    for (const llm::RecordedRound& round : request.rounds) own += round.accepted + 1.0;
+    squares += own * own;
+  }
+  const double error = std::sqrt(squares) / rounds;
+  const auto replayed = [](const std::string& file) {
+    const tests::ReadyCell ready(
+        fmt::format("{{experiment: trace, seed: 7, rounds: 1000000, pair: {{vocab: 12, target: {{family: "
+                    "uniform}}, draft: {{family: uniform}}}}, context: {{process: trace, file: {}}}, "
+                    "decode: {{verifier: token, drafter: {{kind: chain, draft_length: 8}}}}}}",
+                    file));
+    const decode::Simulator simulator = ready.simulator();
+    decode::Counts counts = simulator.empty_counts();
+    const std::uint64_t total = 64 * simulator.chunk_size();
+    for (std::uint64_t chunk = 0; chunk < 64; ++chunk) simulator.run(chunk, total, counts);
+    return static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds);
+  };
+  const double simulated = replayed("tests/data/acceptance/trace_t1.jsonl");
+  CAPTURE(measured, error, simulated);
+  constexpr double kZ99 = 2.576;
+  CHECK(std::abs(simulated - measured) < kZ99 * error);
+  CHECK(kZ99 * error < 0.08 * measured);  // an interval that could have been missed
+  // A trace whose overlaps are a tenth too low is outside.
+  std::string low = read_whole_file("tests/data/acceptance/trace_t1.jsonl");
+  for (std::size_t at = 0; (at = low.find("\"overlap\": [", at)) != std::string::npos;) {
+    at += 12;
+    const std::size_t end = low.find(']', at);
+    std::string scaled;
+    for (std::size_t from = at; from < end;) {
+      std::size_t used = 0;
+      scaled += fmt::format("{}{:.5g}", scaled.empty() ? "" : ", ", 0.9 * std::stod(low.substr(from, end - from), &used));
+      from = std::min(end, low.find(',', from + used)) + 1;
+    }
+    low.replace(at, end - at, scaled);
+  }
+  const std::string path = fmt::format("tests_low_trace_{}.jsonl", getpid());
+  write_whole_file(path, low);
+  CHECK(std::abs(replayed(path) - measured) > kZ99 * error);
+  std::remove(path.c_str());
+}
+
+TEST_CASE("laws in classes keep their overlap", "[llm][trace]") {
+  rng::Stream random(rng::make_key(3, 3), rng::Purpose::law, 0, 0);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<double> target(50);
+    std::vector<double> drafted(50);
+    for (std::size_t x = 0; x < 50; ++x) {
+      target[x] = std::pow(rng::to_unit(random()), 6.0);
+      drafted[x] = i % 3 == 0 && x % 5 == 0 ? 0.0 : std::pow(rng::to_unit(random()), 6.0);
+    }
+    math::normalise(target);
+    math::normalise(drafted);
+    const llm::LawClasses classes = llm::law_classes(target, drafted, 5);
+    REQUIRE(classes.target.size() == 9);
+    CHECK(math::overlap(classes.target, classes.draft) == Approx(math::overlap(target, drafted)).epsilon(1e-12));
+    CHECK(classes.target[0] + classes.draft[0] >= 0.5 * (classes.target[4] + classes.draft[4]));
+  }
+}
+
+TEST_CASE("records of rounds that are broken are refused by line", "[llm][fit]") {
+  const std::string path = fmt::format("tests_rounds_{}.jsonl", getpid());
+  const auto says = [&](const std::string& text) {
+    write_whole_file(path, text);
+    std::string said;
+    try {
+      llm::read_rounds(path, "");
+    } catch (const BadInput& bad) {
+      said = std::string(bad.what()).substr(path.size());
+    }
+    std::remove(path.c_str());
+    return said;
+  };
+  std::string good;
+  for (int i = 0; i < 10; ++i) good += "{\"request\": 0, \"draft_length\": 3, \"rounds\": [3, 0, 1]}\n";
+  CHECK(says(good).empty());
+  CHECK(says("{\"draft_length\": 3, \"rounds\": [1]}\n") == ": 1 requests, allowed: at least 10");
+  CHECK(says(good + "{\"draft_length\": 3, \"rounds\": [4]}\n") ==
+        ":11: round 1 accepted 4, allowed: an integer up to what was drafted");
+  CHECK(says(good + "{\"draft_length\": 3, \"rounds\": [1], \"drafted\": [0]}\n").find(":11: round 1 accepted 1") == 0);
+  CHECK(says(good + "{\"draft_length\": 0, \"rounds\": [0]}\n").find(":11: no record of rounds") == 0);
+  CHECK(says(good + "nonsense\n").find(":11: this is no JSON object") == 0);
+}
