@@ -82,7 +82,7 @@ def passes(say, name, shape):
 
 def small(say):
     directory = "tests/data/models/"
-    load = lambda name: AutoModelForCausalLM.from_pretrained(directory + name, torch_dtype=torch.bfloat16).cuda().eval()
+    load = lambda name: AutoModelForCausalLM.from_pretrained(directory + name, dtype=torch.bfloat16).cuda().eval()
     target, draft = load("novels-5m"), load("novels-0.7m-distilled")
     prompt = torch.tensor([[1] + list(range(100, 131))], device="cuda")
     for what, extra in (("plain", {}), ("assisted", {"assistant_model": draft})):

@@ -267,7 +267,9 @@ class Calibration {
       return fits(*device_, cuda::cache_bytes(m.config, batch, context + kMargin) + logits);
     };
     for (const std::size_t batch : options_.batches)
-      for (const std::size_t context : contexts)
+      for (const std::size_t context : contexts) {
+        // Asked while no cache is there: beside one, the largest would seem not to fit.
+        const bool every_batch = holds(target_, options_.batches.back(), context);
         for (Loaded* const m : {&target_, &draft_}) {
           if (!holds(*m, batch, context)) {
             fmt::print("{:<7}{:>7}{:>6}{:>9}  left out: its cache does not fit\n", m == &target_ ? "target" : "draft", "all",
@@ -289,13 +291,14 @@ class Calibration {
                        1e3 * result.seconds.median, 1e-9 * rate, rate / read_rate_);
             ++passes_;
             const bool in_table = m == &draft_ || std::count(table_tokens.begin(), table_tokens.end(), tokens) > 0;
-            if (in_table && holds(target_, options_.batches.back(), context))
+            if (in_table && every_batch)
               costs.add(fmt::format("{},{},{},{},{:.6g}", name, tokens, batch, context, 1e3 * result.seconds.median));
           }
           passes.write();
           costs.write();
           flush_output();
         }
+      }
   }
 
   void time_terms() {
@@ -510,6 +513,7 @@ class Calibration {
     std::vector<double> speed;
     std::size_t outside = 0;
     std::size_t judged = 0;
+    std::string summary;
     for (const double temperature : options_.temperatures) {
       const Expected expected = expect(fitted, temperature);
       for (const std::size_t batch : options_.batches) {
@@ -599,18 +603,20 @@ class Calibration {
           flush_output();
         }
       }
+      if (timing.empty()) continue;
+      // After every temperature: a run that is cut short has said something too.
+      summary = fmt::format(
+          "weights: {} (target), {} (draft)\ntemperatures: {:g} to {:g}\n"
+          "timing given the accepted counts: median error {:.2f} %, worst {:.2f} %\n"
+          "acceptance of other prompts: {} of {} points outside the 99 % interval\n"
+          "speedup, both together: median error {:.2f} %, worst {:.2f} %\n",
+          to_text(target_.weights->origin), to_text(draft_.weights->origin), options_.temperatures.front(), temperature,
+          100.0 * llm::spread(timing).median, 100.0 * *std::max_element(timing.begin(), timing.end()), outside, judged,
+          speed.empty() ? 0.0 : 100.0 * llm::spread(speed).median,
+          speed.empty() ? 0.0 : 100.0 * *std::max_element(speed.begin(), speed.end()));
+      write_whole_file(options_.out + "/summary.txt", summary);
     }
-    if (timing.empty()) return;
-    const std::string summary = fmt::format(
-        "weights: {} (target), {} (draft)\ntiming given the accepted counts: median error {:.2f} %, worst {:.2f} %\nacceptance "
-        "of other "
-        "prompts: {} of {} points outside the 99 % interval\nspeedup, both together: median error {:.2f} %, worst {:.2f} %\n",
-        to_text(target_.weights->origin), to_text(draft_.weights->origin), 100.0 * llm::spread(timing).median,
-        100.0 * *std::max_element(timing.begin(), timing.end()), outside, judged,
-        speed.empty() ? 0.0 : 100.0 * llm::spread(speed).median,
-        speed.empty() ? 0.0 : 100.0 * *std::max_element(speed.begin(), speed.end()));
     fmt::print("{}", summary);
-    write_whole_file(options_.out + "/summary.txt", summary);
   }
 
   [[nodiscard]] std::size_t groups_wanted() const { return options_.quick ? 2 : 16; }

@@ -67,13 +67,15 @@ class CublasLt final : public DenseLibrary {
   [[nodiscard]] std::string name() const override { return fmt::format("cuBLASLt {}", f_.version()); }
 
   // Column by column, as the library sees memory: y (outputs x rows) = weights^T (columns x outputs) x (columns x rows).
-  void multiply(const DenseProduct& p, void* workspace, cudaStream_t stream) override {
+  bool multiply(const DenseProduct& p, void* workspace, cudaStream_t stream) override {
     const Plan& plan = plan_for(p);
+    if (!plan.usable) return false;
     const float one = 1.0F;
     const float beta = p.add ? 1.0F : 0.0F;
     check(f_.matmul(handle_, operation_, &one, p.weights, plan.weights, p.x, plan.x, &beta, p.y, plan.y, p.y, plan.y,
                     &plan.algorithm, workspace, kWorkspace, stream),
           "multiplying");
+    return true;
   }
 
  private:
@@ -82,6 +84,7 @@ class CublasLt final : public DenseLibrary {
     cublasLtMatrixLayout_t x = nullptr;
     cublasLtMatrixLayout_t y = nullptr;
     cublasLtMatmulAlgo_t algorithm = {};
+    bool usable = false;
   };
 
   const Plan& plan_for(const DenseProduct& p) {
@@ -105,8 +108,8 @@ class CublasLt final : public DenseLibrary {
     const cublasStatus_t status =
         f_.heuristic(handle_, operation_, plan.weights, plan.x, plan.y, plan.y, preference, 1, &result, &found);
     f_.preference_destroy(preference);
-    check(status, "choosing an algorithm");
-    if (found == 0) throw IoError(fmt::format("cuBLASLt: no algorithm for {} rows times {} x {}", p.rows, p.columns, p.outputs));
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status, "choosing an algorithm");
+    plan.usable = status == CUBLAS_STATUS_SUCCESS && found > 0;
     plan.algorithm = result.algo;
     return plan;
   }

@@ -19,7 +19,8 @@ class DenseLibrary {
   DenseLibrary& operator=(const DenseLibrary&) = delete;
   virtual ~DenseLibrary() = default;
   [[nodiscard]] virtual std::string name() const = 0;
-  virtual void multiply(const DenseProduct& product, void* workspace, cudaStream_t stream) = 0;
+  // False where the library has no way for this shape; nothing has happened then.
+  virtual bool multiply(const DenseProduct& product, void* workspace, cudaStream_t stream) = 0;
 };
 
 // nullptr where there is none.

@@ -64,7 +64,7 @@ class Device {
   virtual void release(void* memory) noexcept = 0;
 
   virtual void launch(const Kernel& kernel) = 0;
-  // False where there is no library for it; nothing has happened then.
+  // False where no library does it; nothing has happened then.
   virtual bool multiply(const DenseProduct& product) = 0;
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
   // Returns when the bytes are there.

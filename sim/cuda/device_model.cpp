@@ -344,30 +344,44 @@ void DeviceModel::tune() {
   // One product of each layer in turn: more memory than caches hold, as in a pass.
   for (const Kind kind : {kQkv, kOutput, kGateUp, kDown, kHead}) {
     const auto each = [&](unsigned rows, bool library) {
+      bool there = true;
       const auto once = [&](const DeviceMatrix& matrix, const Bf16* x, Finish finish, float* out) {
         Bf16* const gated = finish == Finish::swiglu ? gated_.data() : nullptr;
         if (library)
-          multiply_many(matrix, x, rows, finish, out, gated);
+          there = multiply_many(matrix, x, rows, finish, out, gated) && there;
         else
           multiply_few(matrix, x, rows, finish, out, gated);
       };
-      if (kind == kHead) return once(weights_->lm_head(), normed_.data(), Finish::store, logits_.data());
+      if (kind == kHead) {
+        once(weights_->lm_head(), normed_.data(), Finish::store, logits_.data());
+        return there;
+      }
       for (const DeviceLayer& layer : weights_->layers) {
         if (kind == kQkv) once(layer.qkv, normed_.data(), Finish::store, qkv_.data());
         if (kind == kOutput) once(layer.output, attended_.data(), Finish::add, hidden_.data());
         if (kind == kGateUp) once(layer.gate_up, normed_.data(), Finish::swiglu, nullptr);
         if (kind == kDown) once(layer.down, gated_.data(), Finish::add, hidden_.data());
       }
+      return there;
     };
     for (std::size_t bucket = 0; bucket < 2; ++bucket) {
       const auto rows = static_cast<unsigned>(std::size_t{16} << bucket);
       if (rows > limits_.rows || (kind == kHead && rows > limits_.logit_rows)) continue;
+      // As graphs, which is how passes run: one by one, short products would be timed by how fast the host asks for them.
+      std::array<std::unique_ptr<Graph>, 2> graphs;
+      bool there = true;
+      for (const bool library : {false, true}) {
+        there = each(rows, library) && there;  // libraries make their choices outside of a recording
+        device_.finish();
+        if (there) graphs[library ? 1 : 0] = device_.record([&] { each(rows, library); });
+      }
+      if (!there) continue;
       std::array<std::vector<double>, 2> times;
       constexpr int kTries = 5;
       for (int i = 0; i < kTries + 1; ++i)
-        for (const bool library : {false, true}) {
-          const double seconds = device_.seconds([&] { each(rows, library); });
-          if (i > 0) times[library ? 1 : 0].push_back(seconds);
+        for (std::size_t way = 0; way < 2; ++way) {
+          const double seconds = device_.seconds([&] { device_.replay(*graphs[way]); });
+          if (i > 0) times[way].push_back(seconds);
         }
       for (std::vector<double>& list : times) std::sort(list.begin(), list.end());
       by_library_[kind][bucket] = times[1][kTries / 2] < times[0][kTries / 2];

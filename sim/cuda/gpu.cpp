@@ -83,9 +83,7 @@ class Gpu final : public Device {
 
   void launch(const Kernel& kernel) override { check(start(kernel, stream_, info_.overlap), "launching a kernel"); }
   bool multiply(const DenseProduct& product) override {
-    if (dense_ == nullptr) return false;
-    dense_->multiply(product, workspace_.data(), stream_);
-    return true;
+    return dense_ != nullptr && dense_->multiply(product, workspace_.data(), stream_);
   }
   void upload(void* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;

@@ -115,7 +115,7 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
   const Sequences sequences{text.data(), stride, lengths.data(), rounds.data(), ids.data(), 1};
   LawMaker maker(device, vocab, rows, sampling);
   const auto count = static_cast<unsigned>(batch);
-  const auto draw = device.record([&] {
+  const auto ask_draws = [&] {
     for (std::size_t i = 0; i < drafts; ++i) {
       double* const laws = drafted.data() + i * batch * vocab;
       maker.enqueue(logits.data(), count, laws, sums.data());
@@ -127,7 +127,8 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
                               .sequences = sequences,
                               .count = count});
     }
-  });
+  };
+  const auto draw = drafts > 0 ? device.record(ask_draws) : nullptr;  // nothing at all is no graph for every library
   const auto accept = device.record([&] {
     maker.enqueue(logits.data(), static_cast<unsigned>(rows), target.data(), sums.data());
     device.launch(Accept{.target = target.data(),

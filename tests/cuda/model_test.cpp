@@ -51,10 +51,14 @@ TEST_CASE("cuda: logits are the CPU's, for models with biases, scaled positions 
     const std::vector<Token> more = {7, 8};
     const std::vector<float> after = all_logits(*gpu.model, *gpu_cache, more);
     CHECK(distance(after, all_logits(*cpu, *cpu_cache, more)) < kClose);
-    // As if the path had been the text all along.
+    // As if the path had been the text all along; on a GPU, a matrix instruction adds up in an order that depends on the places.
     gpu_cache->rewind(0, 37);
     all_logits(*gpu.model, *gpu_cache, {3, 4, 5});
-    CHECK(all_logits(*gpu.model, *gpu_cache, more) == after);
+    const std::vector<float> chain = all_logits(*gpu.model, *gpu_cache, more);
+    if (device_is_gpu())
+      CHECK(distance(chain, after) < kClose / 4);
+    else
+      CHECK(chain == after);
   }
 }
 

