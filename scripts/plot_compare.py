@@ -10,8 +10,6 @@ from pathlib import Path
 
 from plot_style import COLOURS, plt, save
 
-INTERVAL = 2.58  # half of a 99 % interval, in standard errors
-
 
 def rows_of(path):
     with open(path, newline="") as file:
@@ -25,13 +23,13 @@ def draw_ranking(rows, out):
     for workload, colour in zip(workloads, COLOURS * len(workloads)):
         own = {row["method"]: row for row in rows if row["workload"] == workload}
         at = [methods.index(method) for method in own]
-        axes.errorbar([float(row["speedup"]) for row in own.values()], at, xerr=[INTERVAL * float(row["speedup_se"]) for row in own.values()],
+        axes.errorbar([float(row["speedup"]) for row in own.values()], at, xerr=[float(row["speedup_half_width"]) for row in own.values()],
                       fmt="o", markersize=4.2, color=colour, label=workload)
         first = next(row for row in own.values() if row["rank"] == "1")
         axes.plot(float(first["speedup"]), methods.index(first["method"]), "o", markersize=10, markerfacecolor="none", color=colour)
     axes.axvline(1, color="#888888", linewidth=0.8)
     lossy = {row["method"] for row in rows if row["lossless"] == "0"}
-    axes.set_yticks(range(len(methods)), [(name if len(name) < 92 else name[:90] + "..") + (" (not lossless)" if name in lossy else "")
+    axes.set_yticks(range(len(methods)), [(name if len(name) < 92 else name[:45] + " ... " + name[-45:]) + (" (not lossless)" if name in lossy else "")
                                           for name in methods], fontsize=7)
     axes.invert_yaxis()
     axes.margins(y=0.03)

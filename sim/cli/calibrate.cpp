@@ -187,6 +187,9 @@ int calibrate_command(const std::vector<std::string>& arguments) {
           values))
     return 0;
   if (values["device"].as<std::string>() == "cuda") return calibrate_on_gpu(values);
+  for (const char* const option : {"gpu", "contexts", "enlarge", "enlarge-draft", "held-out", "only-device", "no-overlap"})
+    if (values.count(option) > 0 && !values[option].defaulted())
+      throw BadInput({fmt::format("--{}", option), 0, 0}, "given with --device cpu, allowed: with --device cuda");
   const double begin = wall_clock();
   ModelOptions read = read_model_options(values);
   read.law_tokens = read_count(values, "laws", 1024);

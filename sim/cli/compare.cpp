@@ -43,13 +43,12 @@ sweep:
     - {{drafter: {{kind: tree_static, branching: [2, 2, 1, 1]}}, verifier: kseq}}
     - {{drafter: {{kind: tree_static, branching: [2, 2, 1, 1]}}, verifier: traversal}}
     - {{drafter: {{kind: tree_static, branching: [2, 2, 1, 1], siblings: without_replacement}}, verifier: without_replacement}}
-    - {{drafter: {{kind: tree_sequoia, budget: 16, acceptance: {1}, siblings: without_replacement}}, verifier: without_replacement}}
-    - {{drafter: {{kind: tree_sequoia, budget: 64, acceptance: {1}, siblings: without_replacement}}, verifier: without_replacement}}
+    - {{drafter: {{kind: tree_sequoia, budget: 16, depth: 4, acceptance: {1}, siblings: without_replacement}}, verifier: without_replacement}}
+    - {{drafter: {{kind: tree_sequoia, budget: 64, depth: 4, acceptance: {1}, siblings: without_replacement}}, verifier: without_replacement}}
     - {{drafter: {{kind: tree_dynamic, depth: 4, width: 4, nodes: 16}}, verifier: tree_point_mass}}
   workload.batch: [1, 8, 32]
 )";
 constexpr double kDefaultAlpha = 0.7;
-constexpr double kLevel = 0.99;
 
 std::atomic<bool> stop_requested{false};
 void request_stop(int) { stop_requested = true; }
@@ -87,6 +86,12 @@ void print_tree(const draft::Tree& tree) {
   if (lines.size() > kShown) fmt::print("    ... and {} more\n", lines.size() - kShown);
 }
 
+std::string shown(const std::string& method) {
+  constexpr std::size_t kLongest = 100;
+  return method.size() <= kLongest ? method
+                                   : method.substr(0, kLongest / 2) + " ... " + method.substr(method.size() - kLongest / 2);
+}
+
 void print_ranking(const Ranking& ranking) {
   fmt::print("\n{}\n", ranking.workload);
   fmt::print("  {:>4}  {:>12}  {:>18}  {:>20}  {}\n", "rank", "tokens/round", "speedup", "behind the first", "method");
@@ -101,10 +106,10 @@ void print_ranking(const Ranking& ranking) {
     if (!plain_shown && one.speedup < 1.0) plain();
     const std::string behind = i == 0 ? "-"
                                       : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind,
-                                                    100.0 * experiment::half_width(one.behind_error, ranking.pieces, kLevel));
+                                                    100.0 * experiment::half_width(one.behind_error, ranking.pieces));
     fmt::print("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}{}\n", i + 1, one.row.tokens_per_round(),
-               fmt::format("{:.4f} ± {:.4f}", one.speedup, experiment::half_width(one.speedup_error, ranking.pieces, kLevel)),
-               behind, experiment::method_text(*one.row.cell), one.row.cell->lossless ? "" : " (not lossless)");
+               fmt::format("{:.4f} ± {:.4f}", one.speedup, experiment::half_width(one.speedup_error, ranking.pieces)), behind,
+               shown(experiment::method_text(*one.row.cell)), one.row.cell->lossless ? "" : " (not lossless)");
   }
   if (!plain_shown) plain();
 }
@@ -144,6 +149,8 @@ int compare_command(const std::vector<std::string>& arguments) {
   const Options options(values);
   const double alpha = options.has("alpha") ? read_number(options.text("alpha"), "--alpha", 0.01, 0.99) : kDefaultAlpha;
   if (options.has("print-config")) {
+    if (values.size() > (options.has("alpha") ? 2U : 1U))
+      throw BadInput({"--print-config", 0, 0}, "given together with other options, allowed: --alpha alone");
     fmt::print("{}", built_in_methods(alpha));
     return 0;
   }
@@ -171,7 +178,10 @@ int compare_command(const std::vector<std::string>& arguments) {
     experiments = read_experiments(files, sets, seed);
   }
   const std::string out = options.has("out") ? options.text("out") : "";
-  if (options.has("out")) guard_results(out);
+  if (options.has("out")) {
+    guard_results(out);
+    make_directories(out);
+  }
   std::vector<const experiment::Cell*> cells;
   for (const experiment::Experiment& one : experiments)
     for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
@@ -188,8 +198,10 @@ int compare_command(const std::vector<std::string>& arguments) {
     fmt::print(stderr, "stopped before the end; nothing was kept\n");
     return 1;
   }
-  fmt::print("± is half of a {:g} % interval; \"behind\" from paired runs, in which all methods meet the same chance\n",
-             100.0 * kLevel);
+  fmt::print(
+      "± is half of a {:g} % interval of one method, or of one pair, given these laws; \"behind\" from paired runs, in which all "
+      "methods meet the same chance\n",
+      100.0 * experiment::kRankingLevel);
   std::set<const draft::Tree*> drawn;
   for (const Ranking& ranking : rankings) {
     print_ranking(ranking);
@@ -197,7 +209,6 @@ int compare_command(const std::vector<std::string>& arguments) {
     if (tree != nullptr && drawn.insert(tree).second) print_tree(*tree);
   }
   if (options.has("out")) {
-    make_directories(out);
     write_whole_file(out + "/ranking.csv", experiment::ranking_csv(rankings));
     write_whole_file(out + "/trees.csv", trees_csv(rankings));
     experiment::Manifest manifest;

@@ -43,6 +43,13 @@ int fit_command(const std::vector<std::string>& arguments) {
         {"", 0, 0},
         fmt::format("{} files, allowed: one, rounds_t*.jsonl of specsim calibrate or a log of the same form", files.size()));
   const std::vector<llm::RecordedRequest> requests = llm::read_rounds(files[0], values["kind"].as<std::string>());
+  for (const llm::RecordedRequest& request : requests)
+    for (const llm::RecordedRound& round : request.rounds)
+      if (round.drafted != requests[0].rounds[0].drafted)
+        throw BadInput({files[0], 0, 0},
+                       fmt::format("rounds that drafted {} and {} tokens, allowed: one draft length, at which the families are "
+                                   "simulated; context process trace replays any",
+                                   requests[0].rounds[0].drafted, round.drafted));
   const llm::FitReport report = llm::fit_families(requests, values["seed"].as<std::uint64_t>());
   fmt::print(
       "{} requests, draft length {}: {:.4f} tokens per round\n\n{:<10}{:>11}{:>11}{:>9}{:>9}{:>11}  {:>7}{:>7}{:>7}{:>9}\n",

@@ -173,6 +173,7 @@ void BlockRound::draw(int node, Node& own) {
 
 void BlockRound::draw_from(const math::RatioTable& laws, int node, Node& own) {
   if (words_ == nullptr) {
+    own.u = -1.0;
     own.token = choices_->pick(ChoiceSource::Use::token, node, at(node).depth, DraftPick(laws));
     return;
   }

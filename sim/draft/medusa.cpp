@@ -84,6 +84,10 @@ DrafterEntry medusa_drafter() {
                     "medusa has accuracies or nodes, allowed: both of them, and neither branching, paths nor parents");
                 return Draft();
               }
+              if (accuracies.empty()) {
+                diagnostics.add(arguments.where("accuracies"), "accuracies is empty, allowed: a list for each head");
+                return Draft();
+              }
               for (std::size_t head = 0; head < accuracies.size(); ++head) {
                 const double sum = std::accumulate(accuracies[head].begin(), accuracies[head].end(), 0.0);
                 if (accuracies[head].empty() || sum > 1.0 + 1e-9 || accuracies.size() > kMaxDraftLength) {

@@ -50,17 +50,17 @@ Mean mean_of(const std::vector<double>& samples) {
   return mean;
 }
 
+double plain_time(const Cell& cell) { return cell.round_time(0.0).plain.total(); }
+
 double speedup_of(const Row& row) { return row.tokens_per_round() * row.speedup_per_token(); }
 
 std::string part_text(const config::Value& part) {
   if (!part.is_map()) return part.text;
-  constexpr std::size_t kLongest = 24;
   std::string text;
   if (const config::Value* kind = part.find("kind")) text = kind->text;
   for (const config::Field& field : part.fields) {
     if (field.key == "kind") continue;
-    const std::string value = config::to_flow_text(field.value);
-    text += " " + field.key + " " + (value.size() <= kLongest ? value : "...");
+    text += " " + field.key + " " + config::to_flow_text(field.value);
   }
   return text;
 }
@@ -76,9 +76,9 @@ std::string method_text(const Cell& cell) {
   return text;
 }
 
-double half_width(double standard_error, int pieces, double level) {
+double half_width(double standard_error, int pieces) {
   const boost::math::students_t law(pieces - 1.0);
-  return boost::math::quantile(boost::math::complement(law, (1.0 - level) / 2.0)) * standard_error;
+  return boost::math::quantile(boost::math::complement(law, (1.0 - kRankingLevel) / 2.0)) * standard_error;
 }
 
 std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const RunOptions& options) {
@@ -98,6 +98,17 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
       throw BadInput(cells[i]->config.where,
                      fmt::format("laws, seed or rounds of {} are not those of {}, allowed among methods that are compared: one "
                                  "pair, context, seed and number of rounds",
+                                 cells[i]->experiment, first.experiment));
+    if (cells[i]->placement != nullptr)
+      throw BadInput(cells[i]->config.where,
+                     fmt::format("{} has a placement, allowed: none, since rounds are priced one after the "
+                                 "other; specsim run times placements",
+                                 cells[i]->experiment));
+    const double plain = plain_time(*cells[i]);
+    if (std::abs(plain - plain_time(first)) > 1e-9 * plain)
+      throw BadInput(cells[i]->config.where,
+                     fmt::format("plain decoding of {} takes another time than that of {}, allowed among methods that are "
+                                 "compared: one target and one GPU",
                                  cells[i]->experiment, first.experiment));
     if (own_pieces < kFewestPieces)
       throw BadInput(cells[i]->config.where,
@@ -128,8 +139,8 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
       std::vector<double>& own_speedups = speedups.emplace_back();
       Row row;
       row.cell = cells[i];
-      for (const auto& [piece, counts] : pieces[leader_of[i]]) {
-        row.counts = counts;
+      for (int piece = 0; piece < rankings[r].pieces; ++piece) {
+        row.counts = pieces[leader_of[i]].at(static_cast<std::uint64_t>(piece));
         own_speedups.push_back(speedup_of(row));
       }
       row.counts = result.counts[leader_of[i]];
@@ -159,7 +170,7 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
 std::string ranking_csv(const std::vector<Ranking>& rankings) {
   std::string text =
       "workload,rank,experiment,cell,method,lossless,tokens_per_round,tokens_per_round_se,draft_passes,verified_rows,speedup,"
-      "speedup_se,behind,behind_se\n";
+      "speedup_half_width,behind,behind_half_width\n";
   const auto column = [](const char* name, const Row& row) {
     const auto at = std::find_if(columns().begin(), columns().end(), [&](const Column& c) { return c.name == name; });
     return at->text(row);

@@ -20,7 +20,7 @@ struct Contender {
 struct Ranking {
   std::string workload;               // in words
   std::vector<Contender> contenders;  // fastest first
-  int pieces = 0;                     // that errors come from: pieces - 1 degrees of freedom
+  int pieces = 0;                     // of equal size, that errors come from: pieces - 1 degrees of freedom
 };
 
 // Every method draws with the same addressed words, so that piece by piece they face the same luck. Cells that differ in nothing
@@ -32,8 +32,9 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
 // A drafter and verifier in one line, from the cell's config: kinds first, then parameters.
 std::string method_text(const Cell& cell);
 
-// The half width of a two-sided interval at `level` (0.99) of a mean over `pieces`.
-double half_width(double standard_error, int pieces, double level);
+// Half of a two-sided interval of a mean over `pieces`; for one method or one pair, whatever the number of methods.
+constexpr double kRankingLevel = 0.99;
+double half_width(double standard_error, int pieces);
 
 std::string ranking_csv(const std::vector<Ranking>& rankings);
 

@@ -51,23 +51,34 @@ double expected_rounds(const Cell& cell) {
                              : 0.5 * static_cast<double>(cell.work()) * static_cast<double>(request_tokens);
 }
 
+std::uint64_t chunks_of(const Cell& cell, std::uint64_t chunk_size) { return (cell.work() + chunk_size - 1) / chunk_size; }
+
+// Of a shard's `chunks`.
+std::uint64_t slab_size(std::uint64_t chunks, std::uint64_t chunk_size) {
+  const std::uint64_t largest = std::max<std::uint64_t>(1, kLargestSlab / chunk_size);
+  return std::clamp<std::uint64_t>((chunks + kSlabsPerCell - 1) / kSlabsPerCell, 1, largest);
+}
+
 std::vector<Task> tasks_of(const Cell& cell, std::size_t index, const Shard& shard) {
   const decode::Prepared none;
   const std::uint64_t size = simulator_of(cell, none).chunk_size();
-  const std::uint64_t chunks = (cell.work() + size - 1) / size;
+  const std::uint64_t chunks = chunks_of(cell, size);
   // A shard takes every n-th chunk, so that each has a share of every cell.
   const std::uint64_t own = chunks / shard.of + (shard.index <= chunks % shard.of ? 1 : 0);
-  const std::uint64_t largest = std::max<std::uint64_t>(1, kLargestSlab / size);
-  const std::uint64_t slab_size = std::clamp<std::uint64_t>((own + kSlabsPerCell - 1) / kSlabsPerCell, 1, largest);
+  const std::uint64_t slab = slab_size(own, size);
   std::vector<Task> tasks;
-  for (std::uint64_t begin = 0; begin < own; begin += slab_size)
-    tasks.push_back({index, begin / slab_size, begin, std::min(own, begin + slab_size)});
+  for (std::uint64_t begin = 0; begin < own; begin += slab)
+    tasks.push_back({index, begin / slab, begin, std::min(own, begin + slab)});
   return tasks;
 }
 
 }  // namespace
 
-std::size_t pieces_of(const Cell& cell) { return tasks_of(cell, 0, {}).size(); }
+std::size_t pieces_of(const Cell& cell) {
+  const decode::Prepared none;
+  const std::uint64_t size = simulator_of(cell, none).chunk_size();
+  return cell.work() / (slab_size(chunks_of(cell, size), size) * size);
+}
 
 decode::Counts empty_counts(const Cell& cell, const LawFacts& facts) {
   return {cell.chain.draft_length, facts.classes.strata, facts.classes.class_count,

@@ -41,7 +41,7 @@ struct RunResult {
 // nothing. Throws IoError, BadInput.
 RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& options);
 
-// In how many pieces a cell's work is handed out.
+// In how many pieces of equal size a cell's work is handed out; a last one that is smaller does not count.
 std::size_t pieces_of(const Cell& cell);
 
 // The facts alone, for merging counts that exist.

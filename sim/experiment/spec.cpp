@@ -430,6 +430,12 @@ void check_block(const Value& config, const Cell& cell, Diagnostics& diagnostics
   if (cell.contexts != nullptr && cell.contexts->process->shape().contexts == 0)
     diagnostics.add(where("context.fresh"),
                     fmt::format("fresh laws with verifier {}, allowed: a pool, whose laws are prepared", cell.verifier));
+  if (cell.contexts != nullptr && cell.contexts->process->shape().acceptance_only)
+    diagnostics.add(
+        where("context.file"),
+        fmt::format("recorded overlaps with verifier {} and drafted blocks, allowed: a verifier of chains that judges "
+                    "position by position (token, greedy, sample_match), or recorded laws",
+                    cell.verifier));
   if (shape.ranks > cell.vocab)
     diagnostics.add(
         where("decode.drafter"),
@@ -581,6 +587,30 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
   }
 }
 
+// A batch in lockstep drafts until its longest chain ends: the mean over that chain's length, which is the largest of as many
+// independent lengths as there are sequences. A pass takes the sequences that still draft.
+cost::RoundTime longest_of_batch(const cost::CostModel& model, const cost::Workload& workload,
+                                 const std::vector<std::uint64_t>& drafted, double rounds, double full_rate) {
+  std::vector<double> below = {0.0};  // [n]: P(a sequence drafts fewer than n)
+  for (const std::uint64_t count : drafted) below.push_back(below.back() + static_cast<double>(count) / rounds);
+  cost::RoundTime mean;
+  for (std::size_t longest = 0; longest < drafted.size(); ++longest) {
+    if (drafted[longest] == 0) continue;
+    const double others = std::pow(below[longest + 1], workload.batch - 1.0);  // draft no more than that
+    const double fewer = std::pow(below[longest], workload.batch - 1.0);       // less than that
+    const double share = below[longest + 1] * others - below[longest] * fewer;
+    if (!(share > 0.0)) continue;
+    std::vector<double> pass_rows;
+    double rows = 1.0;
+    for (std::size_t n = 1; n <= longest; ++n) {
+      pass_rows.push_back(((below[longest + 1] - below[n]) * others - (below[longest] - below[n]) * fewer) / share);
+      rows += pass_rows.back();
+    }
+    mean.add(share, cost::block_time(model, workload, pass_rows, rows, full_rate));
+  }
+  return mean;
+}
+
 }  // namespace
 
 cost::RoundTime Cell::round_time(double full_rate) const { return round_time(full_rate, {}); }
@@ -594,6 +624,7 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
   double all = 0.0;
   for (const std::uint64_t count : drafted) all += static_cast<double>(count);
   if (all == 0.0) return of(drafter->shape().nodes);
+  if (policy != nullptr) return longest_of_batch(*cost, workload, drafted, all, full_rate);
   cost::RoundTime mean;
   for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
     if (drafted[nodes] > 0) mean.add(static_cast<double>(drafted[nodes]) / all, of(static_cast<int>(nodes)));

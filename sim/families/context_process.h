@@ -20,6 +20,7 @@ struct ContextShape {
   std::vector<double> start;          // [contexts]: law of the context at text position 0; empty: context 0
   std::vector<double> transition;     // regimes: [contexts][contexts], row-major
   std::vector<std::uint32_t> starts;  // trace: contexts that sequences begin at, each as likely; after each context the next one
+  bool acceptance_only = false;       // trace: no laws were recorded, but how likely each token was accepted
   std::uint64_t request_tokens = 0;   // requests: tokens that each request emits; 0: no end
 };
 

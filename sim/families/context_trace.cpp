@@ -23,6 +23,7 @@ struct RecordedPair {
 struct Recording {
   std::vector<RecordedPair> positions;  // request after request
   std::vector<std::uint32_t> starts;    // first position of each request
+  bool acceptance_only = false;         // some line has overlaps
 };
 
 class RecordedLaw final : public Law {
@@ -40,7 +41,8 @@ class RecordedLaw final : public Law {
 // One request after the other, the first again behind the last.
 class TraceProcess final : public ContextProcess {
  public:
-  TraceProcess(std::size_t positions, std::vector<std::uint32_t> starts) {
+  TraceProcess(std::size_t positions, std::vector<std::uint32_t> starts, bool acceptance_only) {
+    shape_.acceptance_only = acceptance_only;
     shape_.kind = ContextShape::Kind::trace;
     shape_.contexts = static_cast<int>(positions);
     shape_.starts = std::move(starts);
@@ -115,6 +117,7 @@ bool read_request(const config::Value& line, const Location& where, const std::s
   if (overlap != nullptr && target == nullptr && draft == nullptr) {
     const auto values = probabilities(*overlap, where, diagnostics);
     if (!values) return false;
+    recording.acceptance_only = true;
     // The target is certain of what was emitted, and the draft is as sure of it as it was accepted.
     for (const double x : *values) recording.positions.push_back({{1.0, 0.0}, {x, 1.0 - x}});
   } else if (overlap == nullptr && target != nullptr && draft != nullptr && target->items.size() == draft->items.size()) {
@@ -146,6 +149,7 @@ Recording read_recording(const std::string& path, const Location& named, const s
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     const Location where{path, ++number, 0};
+    if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     Diagnostics own;
     const config::Value value = config::parse_text(line, path, own);
@@ -206,7 +210,8 @@ ContextEntry trace_context() {
           model.pairs.emplace_back(std::make_unique<RecordedLaw>(std::move(pair.target)), std::move(drafts), math::Sampling(),
                                    math::Sampling());
         }
-        model.process = std::make_unique<TraceProcess>(recording.positions.size(), std::move(recording.starts));
+        model.process =
+            std::make_unique<TraceProcess>(recording.positions.size(), std::move(recording.starts), recording.acceptance_only);
         return model;
       }};
 }

@@ -1,5 +1,7 @@
 #include "sim/llm/chain_block.h"
 
+#include "sim/base/check.h"
+
 namespace specsim::llm {
 
 ChainBlock::ChainBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule,
@@ -31,6 +33,16 @@ void ChainBlock::place(int node, Node& own) {
   if (!leaf) plans_[at] = rule_.plan(*own.laws, own.children);
   own.plan = plans_[at].get();
   own.placed_in = placement_;
+}
+
+bool ChainBlock::stops(int node) {
+  SPECSIM_CHECK(false, "node {} was asked whether it stops the chain", node);
+  return true;
+}
+
+bool ChainBlock::decide(int node, verify::Odds /*odds*/) {
+  SPECSIM_CHECK(false, "node {} was drawn without the word that decides on it", node);
+  return false;
 }
 
 Token ChainBlock::choose(int node, const verify::Pickable& law) { return law.pick(accept_word(node)); }

@@ -28,9 +28,8 @@ class ChainBlock final : public verify::Block {
  protected:
   void draw(int node, Node& own) override;
   void place(int node, Node& own) override;
-  // Never asked: a chain stops at its end, and every node is drawn with the word that decides on it.
-  bool stops(int /*node*/) override { return false; }
-  bool decide(int /*node*/, verify::Odds /*odds*/) override { return false; }
+  bool stops(int node) override;
+  bool decide(int node, verify::Odds odds) override;
 
  private:
   [[nodiscard]] std::uint64_t accept_word(int position) const;

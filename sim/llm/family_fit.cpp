@@ -509,7 +509,8 @@ FitReport fit_families(const std::vector<RecordedRequest>& requests, std::uint64
     for (std::size_t i = 0; i < requests.size(); ++i) squares += std::pow(scores[best][i] - scores[f][i] - mean, 2);
     one.behind_best = report.families[best].held_out - one.held_out;
     one.behind_error = std::sqrt(squares * n / (n - 1.0)) / judged;
-    if (usable(one) && one.behind_best <= one.behind_error) report.best = f;
+    const bool simpler = one.model.parameters() < report.families[report.best].model.parameters();
+    if (simpler && usable(one) && one.behind_best <= one.behind_error) report.best = f;
   }
   return report;
 }

@@ -115,7 +115,7 @@ LINES = [
     (["compare", "--batches", "1,0"], '--batches: "0", allowed: a number in [1, 1e+06]'),
     (["compare", "--rounds", "1e6"], '--rounds: "1e6", allowed: an integer in [1, 2000000000]'),
     (["compare", "--rounds", "20000"],
-     "the built-in methods:1:1: rounds of compare make 2 pieces of a run, allowed: at least 8, for an error to be estimated"),
+     "the built-in methods:1:1: rounds of compare make 1 pieces of a run, allowed: at least 8, for an error to be estimated"),
     (["compare", "configs/examples/methods/trees.yaml", "configs/examples/methods/eagle.yaml", "--rounds", "200000"],
      "configs/examples/methods/eagle.yaml:2:1: laws, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
      "number of rounds"),

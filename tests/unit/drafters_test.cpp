@@ -207,3 +207,21 @@ TEST_CASE("policies: lengths after given rounds") {
   CHECK_FALSE(policy("entropy", "{most: 2}")->goes_on(1.0, 2.1));
   CHECK(policy("oracle", "{}")->foresees());
 }
+
+TEST_CASE("a batch under a length policy drafts until its longest chain ends") {
+  const auto cell_of = [](double batch) {
+    return tests::experiment_of(
+        fmt::format("{{experiment: lockstep, pair: {{vocab: 2, target: {{family: uniform}}, draft: {{family: "
+                    "uniform}}}}, decode: {{drafter: {{kind: chain, draft_length: 3}}, policy: {{kind: "
+                    "additive}}, verifier: token}}, cost: {{model: ratio, cost_ratio: 0.25}}, workload: "
+                    "{{batch: {}}}}}",
+                    batch));
+  };
+  // Half of the rounds draft 1, half 3. Of one sequence that is 2 passes in the mean; of two the longest drafts 3 but for a
+  // quarter.
+  const std::vector<std::uint64_t> drafted = {0, 500, 0, 500};
+  const experiment::Experiment one = cell_of(1);
+  const experiment::Experiment two = cell_of(2);
+  CHECK(one.cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * 2.0));
+  CHECK(two.cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * (0.25 * 1.0 + 0.75 * 3.0)));
+}
