@@ -1,6 +1,7 @@
 #include "sim/decode/block_round.h"
 
 #include "sim/base/check.h"
+#include "sim/base/wide.h"
 #include "sim/rng/address.h"
 
 #include <algorithm>
@@ -70,7 +71,7 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
     chosen_.tree.nodes.assign(1, {});
     chosen_.tokens.clear();
     chosen_contexts_.assign(1, start.context);
-    drafter_->choose(*this, chosen_);
+    drafter_->choose(*this, start.memory, chosen_);
     chosen_.tokens.resize(chosen_.tree.nodes.size());
     SPECSIM_CHECK(tree_->drafted() <= shape_->nodes && tree_->height() <= shape_->draft_length, "{} nodes, {} deep",
                   tree_->drafted(), tree_->height());
@@ -209,6 +210,16 @@ std::span<const draft::Ranked> BlockRound::likeliest(const draft::ChosenBlock& b
     chosen_contexts_.push_back(step(chosen_contexts_[parent], nodes[parent].depth, block.tokens[i]));
   }
   return tables_->at(chosen_contexts_[static_cast<std::size_t>(node)], own.depth).likeliest;
+}
+
+Token BlockRound::random_token(std::uint32_t index) {
+  const std::uint64_t word =
+      rng::philox_words({rng::counter_word0(rng::Purpose::window, 0), index, static_cast<std::uint32_t>(start_.sequence),
+                         static_cast<std::uint32_t>(start_.sequence >> 32)},
+                        key_)
+          .first;
+  if (start_.text.empty()) return static_cast<Token>(scale_word(word, tables_->vocab()));
+  return start_.text[scale_word(word, start_.text.size())];
 }
 
 }  // namespace specsim::decode

@@ -35,8 +35,9 @@ class BlockRound final : public verify::Block, private draft::Sight {
     std::uint64_t sequence = 0;
     std::uint32_t context = 0;
     std::uint32_t text_position = 0;
-    std::span<const Token> text;    // for a drafter that reads it
-    int longest = kMaxDraftLength;  // no deeper node is drafted
+    std::span<const Token> text;                    // for a drafter that reads it
+    int longest = kMaxDraftLength;                  // no deeper node is drafted
+    draft::BlockDrafter::Memory* memory = nullptr;  // the drafter's, of this sequence
   };
   struct Outcome {
     std::vector<Token> emitted;           // the accepted tokens and the final one
@@ -79,6 +80,12 @@ class BlockRound final : public verify::Block, private draft::Sight {
   bool decide(int node, verify::Odds odds) override;
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override;
   [[nodiscard]] std::span<const Token> text() const override { return start_.text; }
+  Token random_token(std::uint32_t index) override;
+  [[nodiscard]] Spot end_of_text() const override { return {start_.context, 0}; }
+  [[nodiscard]] Spot after(Spot spot, Token token) const override {
+    return {step(spot.context, spot.depth, token), spot.depth + 1};
+  }
+  [[nodiscard]] Token target_argmax(Spot spot) const override { return tables_->at(spot.context, 0).target_argmax; }
 
   const BlockTables* tables_;
   const families::ContextProcess* process_;

@@ -37,6 +37,7 @@ void BlockTables::add(std::span<const double> target, std::span<const double> dr
       if (plan == nullptr) plan = rule_->plan(entry.laws, count);
     }
   }
+  entry.target_argmax = static_cast<Token>(std::max_element(target.begin(), target.end()) - target.begin());
   for (const double q : draft)
     if (q > 0.0) entry.draft_entropy -= q * std::log(q);
   if (ranks_ > 0) {

@@ -28,10 +28,12 @@ class BlockTables {
     std::vector<std::unique_ptr<verify::NodePlan>> plans;  // [children]
     std::vector<draft::Ranked> likeliest;                  // as many as the drafter's ranks
     double draft_entropy = 0.0;                            // nats
+    Token target_argmax = 0;                               // ties: the lower token
   };
   [[nodiscard]] const Entry& at(std::uint32_t context, int depth) const {
     return entries_[std::size_t{context} * depths_ + std::min(static_cast<std::size_t>(depth), depths_ - 1)];
   }
+  [[nodiscard]] std::size_t vocab() const { return vocab_; }
   [[nodiscard]] const std::uint16_t* classes(std::uint32_t context) const { return classes_.data() + context * vocab_; }
 
  private:

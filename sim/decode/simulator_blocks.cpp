@@ -18,6 +18,7 @@ struct Sequence {
   std::uint64_t rounds_left = 0;  // requests: 1 until they are done
   draft::LengthPolicy::Memory memory;
   std::vector<Token> text;  // for drafters that read it
+  std::unique_ptr<draft::BlockDrafter::Memory> drafter_memory;
 };
 
 }  // namespace
@@ -48,6 +49,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* si
       left -= own.rounds_left;
       own.memory = plan_.policy != nullptr ? plan_.policy->start() : draft::LengthPolicy::Memory{0.0, draft_length_};
       if (shape.reads_text) own.text.assign(prompt.begin(), prompt.end());
+      own.drafter_memory = plan_.drafter->start();
     }
     const std::uint32_t sequences = live;
     GroupWords words(draw_key_, first_sequence);
@@ -60,7 +62,9 @@ void Simulator::run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* si
         if (own.rounds_left == 0) continue;
         words.set_lane(lane);
         const BlockRound::Outcome& outcome = round.play(
-            *plan_.block_rule, {first_sequence + lane, own.context, own.text_position, own.text, own.memory.length}, words);
+            *plan_.block_rule,
+            {first_sequence + lane, own.context, own.text_position, own.text, own.memory.length, own.drafter_memory.get()},
+            words);
         const std::vector<Token>& emitted = outcome.emitted;
         const std::size_t accepted = emitted.size() - 1;
         const bool whole = outcome.whole;

@@ -47,6 +47,18 @@ class Sight {
   virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
   // Prompt and text so far.
   [[nodiscard]] virtual std::span<const Token> text() const = 0;
+  // One of the text's tokens, each place as likely; without text, of the vocabulary. The same index gives the same place.
+  virtual Token random_token(std::uint32_t index) = 0;
+
+  // A place that the text may come to.
+  struct Spot {
+    std::uint32_t context = 0;
+    int depth = 0;  // tokens behind the text's end
+  };
+  [[nodiscard]] virtual Spot end_of_text() const = 0;
+  [[nodiscard]] virtual Spot after(Spot spot, Token token) const = 0;
+  // The target's likeliest next token; ties: the lower one.
+  [[nodiscard]] virtual Token target_argmax(Spot spot) const = 0;
 };
 
 // What a block costs beside the draft tokens themselves.
@@ -67,6 +79,15 @@ class BlockDrafter {
     bool reads_text = false;
   };
 
+  // What it keeps of one sequence from round to round.
+  struct Memory {
+    Memory() = default;
+    Memory(const Memory&) = default;
+    Memory& operator=(const Memory&) = delete;
+    virtual ~Memory() = default;
+    [[nodiscard]] virtual std::unique_ptr<Memory> copy() const = 0;
+  };
+
   BlockDrafter() = default;
   BlockDrafter(const BlockDrafter&) = delete;
   BlockDrafter& operator=(const BlockDrafter&) = delete;
@@ -75,8 +96,10 @@ class BlockDrafter {
   [[nodiscard]] virtual const Shape& shape() const = 0;
   // The block's tree where it is the same in every round, its tokens drawn or ranked as shape() says; else nullptr.
   [[nodiscard]] virtual const Tree* tree() const { return nullptr; }
-  // Else: chooses the round's block. `block` comes in empty.
-  virtual void choose(Sight& /*sight*/, ChosenBlock& /*block*/) const {}
+  // At the start of a sequence; nullptr: it keeps nothing.
+  [[nodiscard]] virtual std::unique_ptr<Memory> start() const { return nullptr; }
+  // Else: chooses the round's block. `block` comes in empty; `memory`: the sequence's own, from start().
+  virtual void choose(Sight& /*sight*/, Memory* /*memory*/, ChosenBlock& /*block*/) const {}
   // What the drafter makes of the configured draft law at a depth of the block.
   virtual void alter_law(int /*depth*/, std::span<const double> /*target*/, std::span<double> /*draft*/) const {}
   // Of a round that drafted so many nodes.

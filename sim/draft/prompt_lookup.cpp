@@ -12,7 +12,7 @@ class PromptLookup final : public TextDrafter {
  public:
   PromptLookup(int draft_length, int longest, int shortest)
       : TextDrafter(draft_length, draft_length), longest_(longest), shortest_(shortest) {}
-  void choose(Sight& sight, ChosenBlock& block) const override {
+  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
     for (auto length = static_cast<std::size_t>(longest_); length >= static_cast<std::size_t>(shortest_); --length) {
       for (std::size_t end = length; end < text.size(); ++end) {

@@ -12,7 +12,7 @@ class Suffix final : public TextDrafter {
   Suffix(int draft_length, int longest, double factor, double least)
       : TextDrafter(draft_length, draft_length), longest_(longest), factor_(factor), least_(least) {}
 
-  void choose(Sight& sight, ChosenBlock& block) const override {
+  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
     // Every earlier place that the longest repeated end of the text stands at.
     std::vector<std::size_t> ends;

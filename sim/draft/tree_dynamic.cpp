@@ -19,7 +19,7 @@ class DynamicTree final : public BlockDrafter {
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
-  void choose(Sight& sight, ChosenBlock& block) const override {
+  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     // All candidates: the children of the `width` likeliest nodes of each level.
     ChosenBlock candidates;
     std::vector<double> value = {1.0};  // the draft's probability of the path

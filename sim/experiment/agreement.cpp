@@ -235,6 +235,14 @@ double normal_p(double z) {
   return 2.0 * boost::math::cdf(boost::math::complement(boost::math::normal(), std::abs(z)));
 }
 
+// Two-sided, of a sum that is `z` standard deviations off its mean, whatever the law of its independent terms: Chebyshev's bound,
+// or Bernstein's where no term can be more than `range` off.
+double largest_p(double z, double deviation, double range) {
+  const double off = std::abs(z);
+  const double bernstein = 2.0 * std::exp(-0.5 * off * off / (1.0 + range * off / (3.0 * deviation)));
+  return std::min({1.0, 1.0 / (off * off), bernstein});
+}
+
 Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& prediction, const decode::Counts& counts,
                      double level) {
   Agreement agreement;
@@ -261,7 +269,8 @@ Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& 
   agreement.p_tokens_per_round = normal_p(agreement.z_tokens_per_round);
   if (!certain && cell.chain.draft_length > 0) {
     // A mean of rare events is not normal: where rejections or acceptances are few, the first position's are counted
-    // exactly, or, where rounds are not alike or no law is claimed, only what holds for any law of that mean and spread is used.
+    // exactly, or, where rounds are not alike or no law is claimed, only what holds for any law of that mean, spread and range is
+    // used.
     double tries = 0.0;
     for (const std::uint64_t n : counts.reached) tries += static_cast<double>(n);
     const double rare = tries * std::min(prediction.alpha, 1.0 - prediction.alpha);
@@ -270,7 +279,10 @@ Agreement judge_cell(const Cell& cell, const LawFacts& facts, const Prediction& 
       agreement.p_tokens_per_round =
           alike ? binomial_p(static_cast<double>(counts.accepted[0]), static_cast<double>(counts.reached[0]),
                              prediction.accepted_law[0].tail(1))
-                : std::min(1.0, 1.0 / (agreement.z_tokens_per_round * agreement.z_tokens_per_round));  // Chebyshev
+                : largest_p(agreement.z_tokens_per_round, prediction.tokens_per_round_error * static_cast<double>(counts.rounds),
+                            cell.contexts->process->shape().request_tokens > 0
+                                ? std::numeric_limits<double>::infinity()
+                                : static_cast<double>(cell.sequence_rounds) * cell.chain.draft_length);
     }
   }
 

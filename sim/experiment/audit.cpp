@@ -720,7 +720,8 @@ class EveryChoice final : public decode::ChoiceSource {
 // Where a round of a block starts: a context, and the text where the drafter reads it.
 struct BlockStart {
   std::uint32_t context = 0;
-  std::vector<Token> text;  // emitted so far
+  std::vector<Token> text;          // emitted so far
+  std::vector<std::size_t> rounds;  // where a drafter remembers: how long it was before each round
   auto operator<=>(const BlockStart&) const = default;
 };
 
@@ -745,7 +746,11 @@ AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const A
     if (fresh) starts.push_back(std::move(start));
     return at->second;
   };
-  for (std::uint32_t context = 0; context < targets.size(); ++context) index_of({context, {}});
+  std::vector<std::shared_ptr<const draft::BlockDrafter::Memory>> memories;  // [start]
+  for (std::uint32_t context = 0; context < targets.size(); ++context) {
+    index_of({context, {}, {}});
+    memories.push_back(cell.drafter->start());
+  }
 
   decode::BlockRound round(*prepared.blocks, process, draw_key(cell), *cell.drafter, cell.policy.get());
   std::vector<Node> nodes;
@@ -761,8 +766,10 @@ AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const A
     const int longest = cell.policy != nullptr ? cell.policy->start().length : cell.chain.draft_length;
     std::map<std::tuple<std::vector<Token>, std::uint32_t, bool>, long double> ends;
     EveryChoice choices(cell.vocab);
+    std::shared_ptr<draft::BlockDrafter::Memory> memory;
     do {
-      const decode::BlockRound::Outcome& outcome = round.play(rule, {0, start.context, 0, text, longest}, choices);
+      if (memories[i] != nullptr) memory = memories[i]->copy();
+      const decode::BlockRound::Outcome& outcome = round.play(rule, {0, start.context, 0, text, longest, memory.get()}, choices);
       ends[{outcome.emitted, outcome.next_context, outcome.whole}] += choices.probability();
       if (++runs > kAuditMaxBlockRounds)
         refuse(cell, "decode.drafter",
@@ -771,15 +778,20 @@ AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const A
     } while (choices.advance());
     for (const auto& [end, probability] : ends) {
       const auto& [emitted, context, whole] = end;
-      BlockStart next{context, {}};
+      BlockStart next{context, {}, {}};
       if (reads_text) {
         next.text = start.text;
         next.text.insert(next.text.end(), emitted.begin(), emitted.end());
         if (next.text.size() > tokens) next.text.resize(tokens);
       }
+      if (memory != nullptr) {
+        next.rounds = start.rounds;
+        next.rounds.push_back(start.text.size());
+      }
       const auto accepted = static_cast<std::uint32_t>(emitted.size()) - 1;
       const std::uint32_t judged = joint ? 0 : accepted + (whole ? 0U : 1U);
       node.ends.push_back({emitted, index_of(std::move(next)), accepted, judged, probability});
+      memories.resize(starts.size(), memory);  // a block is chosen before anything is drawn: the same whatever came out
     }
   }
   AuditReport report = report_on(cell, nodes, roots, targets, options);

@@ -157,7 +157,8 @@ std::string BlockFacts::why_not_enumerated() const {
   if (vocab * contexts * plan_of(*cell_).depths() > kMostTokens)
     return fmt::format("vocabulary {}, {} contexts: too many", vocab, contexts);
   if (drafter_->reads_text) {
-    if (cell_->drafter_kind == "lookahead") return "what its window holds is up to all rounds before";
+    if (cell_->drafter_kind == "lookahead" && hidden)
+      return "a window that looks at contexts that move by themselves is not worked out";
     return shape_->kind == Kind::requests ? "requests that read their text are not worked out" : "";
   }
   // Contexts that a round can start from, or, where they move by themselves and a round looks ahead, windows of them.
@@ -410,14 +411,22 @@ BlockTheory BlockFacts::answer() const {
   if (shape_->kind == Kind::iid_pool) start.assign(start.size(), 1.0 / static_cast<double>(start.size()));
   if (drafter_->reads_text) {
     const config::Arguments& own = cell_->drafter_arguments;
+    const std::span<const Token> prompt = cell_->contexts->process->prompt();
+    const std::vector<int> text(prompt.begin(), prompt.end());
+    if (cell_->drafter_kind == "lookahead") {
+      const theory::Lookahead lookahead = {static_cast<int>(own.integer("window")), static_cast<int>(own.integer("ngram")),
+                                           static_cast<int>(own.integer("guesses")), own.boolean("pool_from_text")};
+      result.sequence = [laws = automaton(-1), start, text, lookahead](int rounds) {
+        return theory::lookahead_moments(laws, start, text, lookahead, rounds);
+      };
+      return result;
+    }
     const theory::TextDraft draft =
         cell_->drafter_kind == "suffix"
             ? theory::suffix_draft(longest, static_cast<int>(own.integer("max_match")), own.number("factor"), own.number("least"))
             : theory::prompt_lookup_draft(longest, static_cast<int>(own.integer("max_ngram")),
                                           static_cast<int>(own.integer("min_ngram")));
-    const std::span<const Token> prompt = cell_->contexts->process->prompt();
-    result.sequence = [laws = automaton(-1), moves = transition(), start, draft,
-                       text = std::vector<int>(prompt.begin(), prompt.end())](int rounds) {
+    result.sequence = [laws = automaton(-1), moves = transition(), start, draft, text](int rounds) {
       return theory::text_moments(laws, moves, start, text, draft, rounds);
     };
     return result;

@@ -29,6 +29,7 @@ enum class Purpose : std::uint32_t {
   length = 7,        // first: where a sequence's end token comes
   redraft = 8,       // word 1 = round, position = node; first: a draft token in place of one drawn before
   child = 9,         // word 1 = round, position = node; first: which of a node's children
+  window = 10,       // word 1 = index of the use; first: what a drafter starts its guesses from
 };
 
 constexpr std::uint32_t counter_word0(Purpose purpose, std::uint32_t position) {

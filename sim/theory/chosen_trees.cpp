@@ -1,6 +1,7 @@
 #include "sim/theory/chosen_trees.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <numeric>
@@ -185,48 +186,189 @@ TextDraft suffix_draft(int draft_length, int longest, double factor, double leas
   };
 }
 
-std::optional<RunMoments> text_moments(const Automaton& laws, const StateMatrix& transition, std::span<const double> start,
-                                       std::span<const int> prompt, const TextDraft& draft, int rounds) {
+namespace {
+
+// A sequence's rounds over every text; chosen_of(text, rounds): the round's tree, where `rounds` holds, if the drafter remembers,
+// how long the text was before each round, this one included.
+std::optional<RunMoments> over_texts(
+    const Automaton& laws, const StateMatrix& transition, std::span<const double> start, std::span<const int> prompt, int rounds,
+    bool remembers, const std::function<ChosenTree(const std::vector<int>&, const std::vector<int>&)>& chosen_of) {
   constexpr std::size_t most = std::size_t{1} << 18U;
   // The law of text and state; how much a sequence has emitted is its text's own length.
-  std::map<std::vector<int>, std::vector<double>> now;
-  now[{prompt.begin(), prompt.end()}] = {start.begin(), start.end()};
+  using Past = std::pair<std::vector<int>, std::vector<int>>;
+  std::map<Past, std::vector<double>> now;
+  now[{{prompt.begin(), prompt.end()}, {}}] = {start.begin(), start.end()};
   RunMoments moments;
   for (int round = 0; round < rounds; ++round) {
-    std::map<std::vector<int>, std::vector<double>> then;
-    for (const auto& before : now) {
-      const std::vector<int>& text = before.first;
-      ChosenTree chosen;
-      for (const int token : draft(text)) {
-        chosen.tree.add(chosen.tree.size() - 1, 0);
-        chosen.tokens.push_back(token);
-      }
-      walk(laws, transition, chosen, before.second, [&](int node, int token, const std::vector<double>& next) {
+    std::map<Past, std::vector<double>> then;
+    for (const auto& [past, states] : now) {
+      const std::vector<int>& text = past.first;
+      std::vector<int> starts = past.second;
+      if (remembers) starts.push_back(static_cast<int>(text.size()));
+      const ChosenTree chosen = chosen_of(text, starts);
+      const std::vector<int> depths = chosen.tree.depths();
+      walk(laws, transition, chosen, states, [&](int node, int token, const std::vector<double>& next) {
         std::vector<int> longer = text;
-        longer.insert(longer.end(), chosen.tokens.begin() + 1, chosen.tokens.begin() + 1 + node);
+        longer.resize(text.size() + index_of(depths[index_of(node)]), token);
+        for (int at = node; at > 0; at = chosen.tree.parent[index_of(at)])
+          longer[text.size() + index_of(depths[index_of(at)]) - 1] = chosen.tokens[index_of(at)];
         longer.push_back(token);
-        std::vector<double>& to = then.try_emplace(std::move(longer), next.size(), 0.0).first->second;
+        std::vector<double>& to = then.try_emplace(Past(std::move(longer), starts), next.size(), 0.0).first->second;
         double share = 0.0;
         for (std::size_t s = 0; s < next.size(); ++s) {
           to[s] += next[s];
           share += next[s];
         }
-        moments.accepted += share * node;
-        moments.tries += share * std::min(node + 1, chosen.tree.size() - 1);
+        const bool leaf = std::find(chosen.tree.parent.begin(), chosen.tree.parent.end(), node) == chosen.tree.parent.end();
+        moments.accepted += share * depths[index_of(node)];
+        moments.tries += share * (depths[index_of(node)] + (leaf ? 0 : 1));
       });
       if (then.size() > most) return std::nullopt;
     }
     now = std::move(then);
   }
   double squares = 0.0;
-  for (const auto& [text, states] : now) {
-    const auto tokens = static_cast<double>(text.size() - prompt.size());
+  for (const auto& [past, states] : now) {
+    const auto tokens = static_cast<double>(past.first.size() - prompt.size());
     const double share = std::accumulate(states.begin(), states.end(), 0.0);
     moments.emitted += share * tokens;
     squares += share * tokens * tokens;
   }
   moments.variance = std::max(0.0, squares - moments.emitted * moments.emitted);
   return moments;
+}
+
+// What Lookahead's window and pool hold, told from the whole past.
+class LookaheadPast {
+ public:
+  // first: the window's first tokens. text: with the prompt; rounds: its lengths before each round up to this one.
+  LookaheadPast(const Automaton& laws, int start, std::size_t prompt, const Lookahead& own, std::span<const int> first,
+                std::span<const int> text, std::span<const int> rounds)
+      : laws_(&laws), start_(start), prompt_(prompt), own_(own), first_(first), text_(text), rounds_(rounds) {}
+
+  [[nodiscard]] std::vector<std::vector<int>> guesses() {
+    const int round = static_cast<int>(rounds_.size()) - 1;
+    if (round < own_.ngram - 2 || text_.empty()) return {};
+    std::vector<std::vector<int>> pool;  // in the order in which they came
+    std::size_t read = 0;
+    for (int r = 0; r <= round; ++r) {
+      const std::size_t length = index_of(rounds_[index_of(r)]);
+      for (; own_.pool_from_text && read < length; ++read)
+        if (read + 1 >= index_of(own_.ngram))
+          pool.emplace_back(text_.begin() + static_cast<std::ptrdiff_t>(read + 1) - own_.ngram,
+                            text_.begin() + static_cast<std::ptrdiff_t>(read + 1));
+      if (r == round || r < own_.ngram - 2) continue;
+      for (int column = length == 0 ? 1 : 0; column < own_.window; ++column) {
+        std::vector<int>& ngram = pool.emplace_back();
+        for (int level = 0; level < own_.ngram - 1; ++level) ngram.push_back(guess(r, level, column));
+        ngram.push_back(output(r, column));
+      }
+    }
+    std::vector<std::vector<int>> newest;
+    for (auto ngram = pool.rbegin(); ngram != pool.rend() && newest.size() < index_of(own_.guesses); ++ngram)
+      if (ngram->front() == text_.back() && std::find(newest.begin(), newest.end(), *ngram) == newest.end())
+        newest.push_back(*ngram);
+    return newest;
+  }
+
+ private:
+  // The token of a level in a column as round r begins. Filling, each round shifts what there is by a column against the text;
+  // full, a level takes the place of the one below.
+  int guess(int r, int level, int column) {
+    if (level == 0 && column == 0) return text_[index_of(rounds_[index_of(r)]) - 1];
+    if (r <= own_.ngram - 2) return level == 0 ? first_[index_of(r + column - 1)] : output(level - 1, column + 1 + r - level);
+    return level == own_.ngram - 2 ? output(r - 1, column) : guess(r - 1, level + 1, column);
+  }
+  // The target's argmax after column `column` of the highest level in round r.
+  int output(int r, int column) {
+    const auto [at, fresh] = outputs_.try_emplace({r, column}, 0);
+    if (!fresh) return at->second;
+    std::size_t state = index_of(start_);
+    const auto read = [&](int token) { state = index_of(laws_->next[state * index_of(laws_->vocab) + index_of(token)]); };
+    for (std::size_t i = prompt_; i < index_of(rounds_[index_of(r)]); ++i) read(text_[i]);
+    for (int i = 1; i <= column; ++i) read(guess(r, 0, i));
+    for (int level = 1; level <= std::min(r, own_.ngram - 2); ++level) read(guess(r, level, column));
+    return outputs_[{r, column}] = likeliest(laws_->target[state], 1)[0];
+  }
+
+  const Automaton* laws_;
+  int start_;
+  std::size_t prompt_;
+  Lookahead own_;
+  std::span<const int> first_;
+  std::span<const int> text_;
+  std::span<const int> rounds_;
+  std::map<std::pair<int, int>, int> outputs_;
+};
+
+ChosenTree tree_of_paths(const std::vector<std::vector<int>>& paths) {
+  ChosenTree chosen;
+  std::map<std::vector<int>, int> node_of = {{{}, 0}};  // by path
+  for (const std::vector<int>& path : paths) {
+    std::vector<int> way;
+    for (const int token : path) {
+      const int parent = node_of.at(way);
+      way.push_back(token);
+      if (!node_of.try_emplace(way, chosen.tree.size()).second) continue;
+      chosen.tree.add(parent, token);
+      chosen.tokens.push_back(token);
+    }
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::optional<RunMoments> text_moments(const Automaton& laws, const StateMatrix& transition, std::span<const double> start,
+                                       std::span<const int> prompt, const TextDraft& draft, int rounds) {
+  return over_texts(laws, transition, start, prompt, rounds, false,
+                    [&](const std::vector<int>& text, const std::vector<int>&) { return tree_of_paths({draft(text)}); });
+}
+
+std::optional<RunMoments> lookahead_moments(const Automaton& laws, std::span<const double> start, std::span<const int> prompt,
+                                            const Lookahead& lookahead, int rounds) {
+  constexpr double most = 1 << 12;
+  const std::size_t choices = prompt.empty() ? index_of(laws.vocab) : prompt.size();
+  const std::size_t places = index_of(lookahead.window + lookahead.ngram - 3);
+  if (std::pow(static_cast<double>(choices), static_cast<double>(places)) > most) return std::nullopt;
+  RunMoments all;
+  double squares = 0.0;
+  double windows = 0.0;
+  std::vector<std::size_t> choice(places, 0);
+  bool more = true;
+  while (more) {
+    std::vector<int> first;
+    for (const std::size_t one : choice) first.push_back(prompt.empty() ? static_cast<int>(one) : prompt[one]);
+    for (int state = 0; state < laws.states; ++state) {
+      const double share = start[index_of(state)];
+      if (share == 0.0) continue;
+      std::vector<double> here(start.size(), 0.0);
+      here[index_of(state)] = 1.0;
+      const auto moments =
+          over_texts(laws, {}, here, prompt, rounds, true, [&](const std::vector<int>& text, const std::vector<int>& starts) {
+            std::vector<std::vector<int>> paths =
+                LookaheadPast(laws, state, prompt.size(), lookahead, first, text, starts).guesses();
+            for (std::vector<int>& path : paths) path.erase(path.begin());
+            return tree_of_paths(paths);
+          });
+      if (!moments) return std::nullopt;
+      all.emitted += share * moments->emitted;
+      all.accepted += share * moments->accepted;
+      all.tries += share * moments->tries;
+      squares += share * (moments->variance + moments->emitted * moments->emitted);
+    }
+    windows += 1.0;
+    more = false;
+    for (std::size_t i = 0; i < places && !more; ++i) {
+      choice[i] = (choice[i] + 1) % choices;
+      more = choice[i] != 0;
+    }
+  }
+  all.emitted /= windows;
+  all.accepted /= windows;
+  all.tries /= windows;
+  all.variance = std::max(0.0, squares / windows - all.emitted * all.emitted);
+  return all;
 }
 
 }  // namespace specsim::theory

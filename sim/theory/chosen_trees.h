@@ -49,4 +49,18 @@ using TextDraft = std::function<std::vector<int>(std::span<const int> text)>;
                                                      std::span<const double> start, std::span<const int> prompt,
                                                      const TextDraft& draft, int rounds);
 
+// Lookahead decoding (Fu et al. 2024, arXiv 2402.02057) as its published program runs it: `window` columns (at least 1) of
+// `ngram`
+// - 1 levels, one column further each round; no guesses before the window is full; the newest `guesses` n-grams of each first
+// token. Where the automaton's state starts, and the window's first tokens (of the prompt, or of the vocabulary where there is
+// none), are averaged over. nullopt: too many texts, or more than 2^12 first windows.
+struct Lookahead {
+  int window = 1;
+  int ngram = 2;
+  int guesses = 1;
+  bool pool_from_text = true;
+};
+[[nodiscard]] std::optional<RunMoments> lookahead_moments(const Automaton& laws, std::span<const double> start,
+                                                          std::span<const int> prompt, const Lookahead& lookahead, int rounds);
+
 }  // namespace specsim::theory

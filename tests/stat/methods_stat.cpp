@@ -52,10 +52,11 @@ struct Judged {
   experiment::Verdict verdict = experiment::Verdict::no_theory;
 };
 
-Judged judged(const experiment::Cell& cell, const verify::BlockRule& rule) {
+Judged judged(const experiment::Cell& cell, const verify::BlockRule& rule, const draft::BlockDrafter* drafter = nullptr) {
   const experiment::LawFacts facts = experiment::gather_facts(cell, experiment::plan_of(cell), nullptr);
   decode::PreparationPlan plan = experiment::plan_of(cell);
   plan.block_rule = &rule;
+  if (drafter != nullptr) plan.drafter = drafter;
   const decode::Prepared prepared = decode::prepare(plan, {});
   const decode::Simulator simulator(plan, prepared, experiment::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
@@ -116,7 +117,73 @@ std::vector<tests::BlockMutant> lossy_mutants() {
            })}};
 }
 
+// Lookahead with a window that sees the target otherwise than it is.
+class WrongWindow final : public draft::BlockDrafter {
+ public:
+  enum class Mistake { repeats_the_token, blind_to_guesses, forgets };
+  WrongWindow(std::shared_ptr<const draft::BlockDrafter> own, Mistake mistake) : own_(std::move(own)), mistake_(mistake) {}
+  [[nodiscard]] const Shape& shape() const override { return own_->shape(); }
+  [[nodiscard]] std::unique_ptr<Memory> start() const override { return own_->start(); }
+  void choose(draft::Sight& sight, Memory* memory, draft::ChosenBlock& block) const override {
+    Wrong wrong(sight, mistake_);
+    const std::unique_ptr<Memory> none = own_->start();
+    own_->choose(wrong, mistake_ == Mistake::forgets ? none.get() : memory, block);
+  }
+  [[nodiscard]] draft::Work work(int nodes) const override { return own_->work(nodes); }
+
+ private:
+  class Wrong final : public draft::Sight {
+   public:
+    Wrong(draft::Sight& own, Mistake mistake) : own_(&own), mistake_(mistake) {}
+    std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override {
+      return own_->likeliest(block, node);
+    }
+    [[nodiscard]] std::span<const Token> text() const override { return own_->text(); }
+    Token random_token(std::uint32_t index) override { return own_->random_token(index); }
+    [[nodiscard]] Spot end_of_text() const override { return own_->end_of_text(); }
+    [[nodiscard]] Spot after(Spot spot, Token token) const override {
+      last_ = token;
+      return mistake_ == Mistake::blind_to_guesses ? spot : own_->after(spot, token);
+    }
+    [[nodiscard]] Token target_argmax(Spot spot) const override {
+      return mistake_ == Mistake::repeats_the_token ? last_ : own_->target_argmax(spot);
+    }
+
+   private:
+    draft::Sight* own_;
+    Mistake mistake_;
+    mutable Token last_ = 0;
+  };
+  std::shared_ptr<const draft::BlockDrafter> own_;
+  Mistake mistake_;
+};
+
 }  // namespace
+
+TEST_CASE("check holds Lookahead to its theory and rejects windows that are wrong, by name") {
+  const experiment::Cell cell =
+      tests::experiment_of(
+          fmt::format("{{experiment: methods, seed: 20261121, rounds: {}, pair: {{vocab: 3, target: {{family: "
+                      "dirichlet, concentration: 0.4}}, draft: {{family: uniform}}}}, context: {{process: markov, "
+                      "order: 1, sequence_rounds: 5}}, decode: {{drafter: {{kind: lookahead, window: 2, ngram: 3, "
+                      "guesses: 1, pool_from_text: false}}, verifier: tree_point_mass}}}}",
+                      kRounds))
+          .cells.at(0);
+  const Judged own = judged(cell, *cell.block_rule);
+  INFO(shown(own.agreement));
+  CHECK(own.prediction.known);
+  CHECK(own.agreement.p_tokens_per_round > 1e-3);
+  CHECK(own.verdict == experiment::Verdict::agree);
+  using Mistake = WrongWindow::Mistake;
+  for (const auto& [name, mistake] : {std::pair{"the window repeats its last token", Mistake::repeats_the_token},
+                                      {"guesses do not see the guesses before them", Mistake::blind_to_guesses},
+                                      {"the window starts anew in each round", Mistake::forgets}}) {
+    const WrongWindow drafter(cell.drafter, mistake);
+    const Judged wrong = judged(cell, *cell.block_rule, &drafter);
+    INFO(name << ": " << shown(wrong.agreement));
+    CHECK(wrong.verdict == experiment::Verdict::disagree);
+  }
+}
 
 TEST_CASE("check holds every rule for blocks that theory covers to it") {
   for (const char* verifier : {"block", "multi_draft_recursive", "without_replacement", "kseq", "tree_point_mass", "greedy_tree",

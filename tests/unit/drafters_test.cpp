@@ -8,9 +8,13 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <random>
+#include <set>
 #include <vector>
 
 using namespace specsim;
@@ -33,6 +37,20 @@ class Text final : public draft::Sight {
   explicit Text(std::vector<Token> text) : text_(std::move(text)) {}
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
+  Token random_token(std::uint32_t index) override { return (index * 5 + 2) % vocab; }
+  // A target whose argmax goes by the whole text.
+  [[nodiscard]] Spot end_of_text() const override {
+    Spot spot{1, 0};
+    for (const Token token : text_) spot = after(spot, token);
+    return {spot.context, 0};
+  }
+  [[nodiscard]] Spot after(Spot spot, Token token) const override {
+    return {(spot.context * 131 + token * 17 + 7) % 10007, spot.depth + 1};
+  }
+  [[nodiscard]] Token target_argmax(Spot spot) const override { return spot.context % vocab; }
+  void write(Token token) { text_.push_back(token); }
+
+  Token vocab = 5;
 
  private:
   std::vector<Token> text_;
@@ -42,7 +60,7 @@ std::vector<Token> found(const std::string& kind, const std::string& parameters,
   const draft::Draft made = make(kind, parameters);
   draft::ChosenBlock block;
   Text sight(text);
-  made.block->choose(sight, block);
+  made.block->choose(sight, made.block->start().get(), block);
   if (block.tokens.empty()) return {};
   return {block.tokens.begin() + 1, block.tokens.end()};
 }
@@ -133,7 +151,8 @@ TEST_CASE("passes and rows of a tree") {
   CHECK(draft::chain_block(5)->work(0).pass_rows.empty());
   CHECK(make("medusa", "{branching: [3, 2]}").block->work(9).pass_rows == std::vector<double>{1});
   CHECK(make("parallel", "{draft_length: 4}").block->work(4).pass_rows == std::vector<double>{4});
-  CHECK(make("lookahead", "{window: 5, ngram: 4, guesses: 3}").block->work(9).verified_rows == 1.0 + 9.0 + 15.0);
+  CHECK(make("lookahead", "{window: 5, ngram: 4, guesses: 3}").block->work(9).verified_rows == 5.0 * 3.0 + 9.0);
+  CHECK(make("lookahead", "{window: 0, ngram: 4, guesses: 3}").block->work(9).verified_rows == 1.0 + 9.0);
   CHECK(make("tree_dynamic", "{depth: 3, width: 4, nodes: 10}").block->work(10).pass_rows == std::vector<double>{1, 4, 4});
 }
 
@@ -149,11 +168,109 @@ TEST_CASE("what drafters find in a text") {
   CHECK(found("prompt_lookup", "{draft_length: 3}", text) == std::vector<Token>{3, 4, 9});  // the first of two places
   CHECK(found("prompt_lookup", "{draft_length: 3}", {1, 2, 3}).empty());
   CHECK(found("prompt_lookup", "{draft_length: 4, min_ngram: 2}", {5, 5, 5}) == std::vector<Token>{5});
-  CHECK(found("lookahead", "{ngram: 3, guesses: 2}", text) == std::vector<Token>{5, 3, 6, 4});  // newest first, level by level
+  CHECK(found("lookahead", "{window: 0, ngram: 3, guesses: 2}", text) ==
+        std::vector<Token>{5, 3, 6, 4});  // newest first, level by level
   CHECK(found("suffix", "{draft_length: 3, factor: 1}", text) ==
         std::vector<Token>{3, 4});                                        // match of 2, ties to the lower token
   CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());  // 1/2 each
   CHECK(found("suffix", "{draft_length: 8}", {4, 4, 8}).empty());
+}
+
+// Lookahead as its paper's figure has it: every token of the window has seen the text, level 0 up to its column, and the lower
+// levels of its column. The window is a map from (level, place behind the text's end); nothing is shifted but by renaming.
+class LookaheadByPlaces {
+ public:
+  LookaheadByPlaces(int window, int ngram, int guesses, Text& text) : window_(window), ngram_(ngram), guesses_(guesses) {
+    for (int place = 1; place <= window + ngram - 3; ++place)
+      at_[{0, place}] = text.random_token(static_cast<std::uint32_t>(place - 1));
+  }
+  [[nodiscard]] bool full() const { return top_ == ngram_ - 2; }
+
+  // Tails of the newest n-grams that begin with `last`.
+  [[nodiscard]] std::set<std::vector<Token>> guesses(Token last) const {
+    std::set<std::vector<Token>> tails;
+    for (auto ngram = seen_.rbegin(); ngram != seen_.rend() && static_cast<int>(tails.size()) < guesses_; ++ngram)
+      if (ngram->front() == last) tails.insert({ngram->begin() + 1, ngram->end()});
+    return tails;
+  }
+  void saw(std::vector<Token> ngram) { seen_.push_back(std::move(ngram)); }
+
+  void pass(const Text& text) {
+    if (!text.text().empty()) at_[{0, 0}] = text.text().back();
+    const int columns = full() ? window_ : window_ + ngram_ - 2 - top_;
+    std::map<std::pair<int, int>, Token> next;
+    for (int column = 0; column < columns; ++column) {
+      draft::Sight::Spot spot = text.end_of_text();
+      for (int place = 1; place <= column; ++place) spot = text.after(spot, at_.at({0, place}));
+      for (int level = 1; level <= top_; ++level) spot = text.after(spot, at_.at({level, level + column}));
+      const Token token = text.target_argmax(spot);
+      next[{top_ + 1, top_ + 1 + column}] = token;
+      if (!full() || at_.count({0, column}) == 0) continue;
+      std::vector<Token> ngram;
+      for (int level = 0; level <= top_; ++level) ngram.push_back(at_.at({level, level + column}));
+      ngram.push_back(token);
+      saw(std::move(ngram));
+    }
+    at_.merge(next);
+    // Full, the lowest level goes and the next one takes its name; else every level loses its column 0.
+    const int drop = full() ? 1 : 0;
+    std::map<std::pair<int, int>, Token> renamed;
+    for (const auto& [where, token] : at_)
+      if (full() ? where.first > 0 : where.second > where.first) renamed[{where.first - drop, where.second - 1}] = token;
+    at_ = std::move(renamed);
+    top_ += 1 - drop;
+  }
+
+ private:
+  int window_;
+  int ngram_;
+  int guesses_;
+  int top_ = 0;                              // highest level
+  std::map<std::pair<int, int>, Token> at_;  // by level and place
+  std::vector<std::vector<Token>> seen_;
+};
+
+TEST_CASE("Lookahead's window and pool, round by round") {
+  std::mt19937 random(5);
+  int with_guesses = 0;
+  for (const auto& [window, ngram, guesses] : {std::array{3, 3, 2}, {1, 4, 1}, {4, 5, 3}, {2, 2, 4}, {7, 4, 7}, {15, 5, 15}}) {
+    for (const bool from_text : {false, true}) {
+      const draft::Draft made = make("lookahead", fmt::format("{{window: {}, ngram: {}, guesses: {}, pool_from_text: {}}}",
+                                                              window, ngram, guesses, from_text));
+      for (const bool prompt : {false, true}) {
+        Text text(prompt ? std::vector<Token>{1, 2, 3, 4, 0, 1, 2} : std::vector<Token>());
+        LookaheadByPlaces own(window, ngram, guesses, text);
+        const auto memory = made.block->start();
+        std::size_t read = 0;
+        for (int round = 0; round < 40; ++round) {
+          const std::span<const Token> so_far = text.text();
+          for (; from_text && read < so_far.size(); ++read)
+            if (read + 1 >= static_cast<std::size_t>(ngram))
+              own.saw({so_far.begin() + static_cast<std::ptrdiff_t>(read) + 1 - ngram,
+                       so_far.begin() + static_cast<std::ptrdiff_t>(read) + 1});
+          draft::ChosenBlock block;
+          made.block->choose(text, memory.get(), block);
+          std::set<std::vector<Token>> paths;
+          for (std::size_t node = 1; node < block.tree.nodes.size(); ++node) {
+            if (block.tree.nodes[node].children > 0) continue;
+            std::vector<Token> path;
+            for (auto at = static_cast<int>(node); at > 0; at = block.tree.nodes[static_cast<std::size_t>(at)].parent)
+              path.insert(path.begin(), block.tokens[static_cast<std::size_t>(at)]);
+            paths.insert(std::move(path));
+          }
+          INFO("window " << window << ", n-grams of " << ngram << ", round " << round);
+          const bool may = own.full() && !so_far.empty();
+          REQUIRE(paths == (may ? own.guesses(so_far.back()) : std::set<std::vector<Token>>()));
+          with_guesses += paths.empty() ? 0 : 1;
+          own.pass(text);
+          // What the target emits next: its argmaxes for a while, then something else.
+          for (std::uint32_t tokens = random() % 4 + 1; tokens > 0; --tokens)
+            text.write(random() % 3 == 0 ? static_cast<Token>(random() % text.vocab) : text.target_argmax(text.end_of_text()));
+        }
+      }
+    }
+  }
+  CHECK(with_guesses > 500);
 }
 
 TEST_CASE("policies: lengths after given rounds") {

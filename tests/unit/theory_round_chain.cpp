@@ -301,6 +301,36 @@ TEST_CASE("drafts out of the text, by hand", "[theory][chosen_trees]") {
   CHECK(of(suffix_draft(4, 8, 0.5, 0.1), {1, 1}).empty());
 }
 
+TEST_CASE("Lookahead over every text and first window, by hand", "[theory][chosen_trees]") {
+  // The target counts 0 1 2 3 0 1 ..., whatever came before. Of one column and n-grams of 3 the window starts with one token x;
+  // the first round leaves x + 1 in level 1. From the second on each round's column is the text's last token, level 1 and what
+  // follows level 1; level 1 then becomes that.
+  Automaton count;
+  count.vocab = 4;
+  count.states = 4;
+  for (int state = 0; state < 4; ++state) {
+    for (int token = 0; token < 4; ++token) count.next.push_back((token + 1) % 4);
+    count.target.emplace_back(4, 0.0).at(index_of(state)) = 1.0;
+  }
+  count.draft = {count.target};
+  const std::vector<double> start = {1.0, 0.0, 0.0, 0.0};
+  // Emitted: 0 1 2 3 in four rounds; columns of rounds 1, 2, 3: (0, x + 1, x + 2), (1, x + 2, x + 3), (2, x + 3, x). Right if x =
+  // 0. Round 4 begins with 3, round 5 with 0: then the pool has (0, x + 1, x + 2), and two tokens are accepted if x = 0, none
+  // else.
+  const Lookahead one = {1, 3, 1, false};
+  CHECK(lookahead_moments(count, start, {}, one, 5)->emitted == 5.0);
+  CHECK(lookahead_moments(count, start, {}, one, 6)->emitted == 0.25 * 8.0 + 0.75 * 6.0);
+  CHECK(std::abs(lookahead_moments(count, start, {}, one, 6)->variance - 0.25 * 0.75 * 4.0) < 1e-14);
+  CHECK(lookahead_moments(count, start, {}, one, 6)->accepted == 0.5);
+  // With a prompt the first window copies it.
+  CHECK(lookahead_moments(count, start, std::vector<int>{2}, one, 6)->emitted == 6.0);
+  CHECK(lookahead_moments(count, start, std::vector<int>{0}, one, 6)->emitted == 8.0);
+  // With the text's own n-grams: after 0 1 2 3 0 the pool has (0, 1, 2) whatever x is.
+  const Lookahead read = {1, 3, 2, true};
+  CHECK(lookahead_moments(count, start, {}, read, 6)->emitted == 8.0);
+  CHECK(!lookahead_moments(count, start, {}, {12, 4, 1, false}, 3).has_value());
+}
+
 TEST_CASE("rounds over every text: a sure text, and the mean by hand", "[theory][chosen_trees]") {
   // The target alternates 0, 1, 0, 1; lookup copies it once both have been seen.
   Automaton sure;
