@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Predictions against real runs, from results/validation/NAME/validation.csv.
+"""Predictions against real runs: the validation.csv of `specsim validate` or of `specsim calibrate --device cuda`.
 
     scripts/plot_validation.py DIR    writes DIR/validation.png
 """
@@ -26,10 +26,11 @@ def main():
         x = [row["draft_length"] for row in own]
         style.points(length, x, [row["tokens_per_round"] for row in own], [row["tokens_per_round_se"] for row in own], colour, f"temperature {temperature:g}")
         length.plot(x, [row["predicted_tokens_per_round"] for row in own], color=colour)
-        length.plot(x, [row["iid_tokens_per_round"] for row in own], color=colour, linestyle=":")
+        if "iid_tokens_per_round" in rows[0]:
+            length.plot(x, [row["iid_tokens_per_round"] for row in own], color=colour, linestyle=":")
     speed.set(title="speedup: measured (marks), predicted (lines)", xlabel="draft length", ylabel="speedup")
     speed.legend(fontsize=7)
-    length.set(title="tokens per round of held-out prompts\nlines: other prompts' trace; dotted: one alpha", xlabel="draft length", ylabel="tokens per round")
+    length.set(title="tokens per round of held-out prompts\nlines: other prompts' trace" + ("; dotted: one alpha" if "iid_tokens_per_round" in rows[0] else ""), xlabel="draft length", ylabel="tokens per round")
     length.legend()
     timing.axhline(0, color="#444444", linewidth=0.8)
     timing.set(title="time of a run given its accepted counts", xlabel="draft length", ylabel="predicted / measured - 1, %")

@@ -40,6 +40,8 @@ grep -q '^enlarged,1,1,2,' "$folder/enlarged/validation.csv" || fail "no enlarge
 # The enlarged target is the draft's function: nothing is rejected.
 awk -F, '$4 == 2 && $10 != 3 {exit 1}' "$folder/enlarged/validation.csv" || fail "an enlarged model rejects its own drafts"
 
+{ /usr/bin/python3 scripts/plot_validation.py "$folder/enlarged" && [[ -s $folder/enlarged/validation.png ]]; } || fail "no plot of the validation"
+
 # refuses PART COMMAND...: status 2, and a message with PART in it
 refuses() {
   local part=$1 status=0
