@@ -111,7 +111,8 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
     fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {:.4f})\n",
                temperature, prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
                1.96 * acceptance.tokens_per_round_error());
-    fmt::print("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL", "entropy");
+    if (acceptance.by_depth[0].judged > 0)  // else blocks were judged, and no position by itself
+      fmt::print("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL", "entropy");
     for (std::size_t depth = 0; depth < acceptance.by_depth.size(); ++depth) {
       const std::string condition = fmt::format("depth {}", depth + 1);
       print_tally(condition, acceptance.by_depth[depth]);
@@ -200,7 +201,7 @@ int calibrate_command(const std::vector<std::string>& arguments) {
     prompts = load_prompts(values["prompts"].as<std::string>(), models, read);
   }
   make_directories(read.out);
-  const bool passes_vary = models.pair.draft == nullptr;  // prompt lookup drafts more or less, by the text
+  const bool passes_vary = models.pair.draft == nullptr || read.block != nullptr;  // by the text, or by the level of a tree
   if (!passes_vary) {
     const Passes passes = time_passes(models, read);
     write_whole_file(read.out + "/cost_table.csv", llm::cost_table(passes.rows));

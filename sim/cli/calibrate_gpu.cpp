@@ -471,7 +471,7 @@ class Calibration {
     const auto team = std::make_shared<llm::ThreadTeam>(0);
     const auto target = llm::make_cpu_model(target_.small, target_.small->config.layers, team);
     const auto draft = llm::make_cpu_model(draft_.small, draft_.small->config.layers, team);
-    const Rule rule("token");
+    const Rule rule("token", nullptr);
     const int longest = options_.draft_lengths.back();
     const llm::Acceptance acceptance = llm::measure_acceptance(
         *target, draft.get(), {llm::Method::Draft::sampled, rule.get()}, fitted,

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -97,8 +98,9 @@ void add_model_options(po::options_description& options) {
   add("drafter", text("model"),
       "model: samples from --draft; argmax: its likeliest token; early-exit:N: the target's first N layers; lookup: what "
       "followed "
-      "the last tokens earlier in the text");
-  add("verifier", text("token"), "a name of specsim list that judges chains");
+      "the last tokens earlier in the text; or a tree or text drafter of specsim list as in a config, "
+      "\"{kind: tree_static, branching: [3, 2, 1]}\"");
+  add("verifier", po::value<std::string>(), "a name of specsim list that judges such drafts; token, or what suits the tree");
   add("device", text("cpu"), "cpu, or cuda: an NVIDIA GPU (calibrate)");
   add("threads", text("0"), "0: all cores");
   add("precision", text("file"), "that weights are kept in: file, f32, f16, bf16");
@@ -117,6 +119,51 @@ void add_model_options(po::options_description& options) {
 std::size_t read_count(const po::variables_map& values, const char* option, double most) {
   return static_cast<std::size_t>(number(values, option, config::between(0, most)));
 }
+
+namespace {
+
+// What the registry has that works on models as they are: heads, and exits with laws of their own, are made laws there.
+void read_block_drafter(const po::variables_map& values, ModelOptions& options) {
+  static const std::set<std::string> real = {"tree_static", "tree_sequoia",  "tree_dynamic",
+                                             "lookahead",   "prompt_lookup", "suffix"};
+  Diagnostics diagnostics;
+  const config::Value section = config::parse_text(options.drafter, "--drafter", diagnostics);
+  diagnostics.throw_if_any();
+  const config::Value* kind = section.find("kind");
+  const auto name = kind != nullptr ? config::read_text(*kind, "--drafter kind", diagnostics) : std::nullopt;
+  if (!name || real.count(*name) == 0)
+    throw BadInput(
+        {"--drafter", 0, 0},
+        fmt::format("kind {}, allowed: {}", name ? config::quote_for_message(*name) : "is missing", fmt::join(real, ", ")));
+  const draft::DrafterEntry* entry = draft::drafters().find(*name);
+  const config::Arguments arguments =
+      config::read_arguments(section, entry->info.parameters, {"kind"}, "drafter " + *name, diagnostics);
+  diagnostics.throw_if_any();
+  const draft::Draft draft = entry->make(arguments, diagnostics);
+  diagnostics.throw_if_any();
+  for (const char* const option : {"draft-lengths", "batches"})
+    if (!values[option].defaulted())
+      throw BadInput(
+          {std::string("--") + option, 0, 0},
+          fmt::format("given with --drafter {}, which says how much is drafted and is run on one sequence", options.drafter));
+  options.block = draft.block;
+  options.draft_lengths = {draft.chain.draft_length};
+  options.batches = {1};
+}
+
+std::string usual_verifier(draft::Siblings siblings) {
+  switch (siblings) {
+    case draft::Siblings::independent:
+      return "multi_draft_recursive";
+    case draft::Siblings::without_replacement:
+      return "without_replacement";
+    case draft::Siblings::point_mass:
+      break;
+  }
+  return "tree_point_mass";
+}
+
+}  // namespace
 
 ModelOptions read_model_options(const po::variables_map& values) {
   ModelOptions options;
@@ -138,7 +185,10 @@ ModelOptions read_model_options(const po::variables_map& values) {
         {"--clock", 0, 0},
         "cpu with several threads, allowed: --threads 1 (processor time of several adds up, and counts their waiting)");
   options.drafter = values["drafter"].as<std::string>();
-  options.verifier = values["verifier"].as<std::string>();
+  if (options.drafter.starts_with("{")) read_block_drafter(values, options);
+  options.verifier = values.count("verifier") > 0 ? values["verifier"].as<std::string>()
+                     : options.block == nullptr   ? "token"
+                                                  : usual_verifier(options.block->shape().siblings);
   constexpr std::string_view kExit = "early-exit:";
   if (options.drafter.starts_with(kExit)) {
     config::Value layers;
@@ -148,18 +198,22 @@ ModelOptions read_model_options(const po::variables_map& values) {
     options.drafter = "early-exit";
   }
   const bool own_draft = options.drafter == "model" || options.drafter == "argmax";
-  if (!own_draft && options.drafter != "lookup" && options.exit_layers == 0)
-    throw BadInput({"--drafter", 0, 0}, fmt::format("{}, allowed: model, argmax, early-exit:N (N layers of the target), lookup",
-                                                    config::quote_for_message(values["drafter"].as<std::string>())));
-  if (!own_draft && values.count("draft") > 0)
-    throw BadInput({"--draft", 0, 0}, fmt::format("given with --drafter {}, allowed: with model and argmax", options.drafter));
+  const bool needs_draft = own_draft || (options.block != nullptr && !options.block->shape().reads_text);
+  if (!own_draft && options.drafter != "lookup" && options.exit_layers == 0 && options.block == nullptr)
+    throw BadInput({"--drafter", 0, 0},
+                   fmt::format("{}, allowed: model, argmax, early-exit:N (N layers of the target), lookup, {{kind: NAME, ...}}",
+                               config::quote_for_message(values["drafter"].as<std::string>())));
+  if (!needs_draft && values.count("draft") > 0)
+    throw BadInput({"--draft", 0, 0}, fmt::format("given with --drafter {}, which has no use for it", options.drafter));
   if (options.quick) {
     const auto unless_given = [&](const char* option, auto& what, auto value) {
       if (values[option].defaulted()) what = value;
     };
     unless_given("temperatures", options.temperatures, std::vector<double>{0.0, 1.0});
-    unless_given("draft-lengths", options.draft_lengths, std::vector<int>{2, 4});
-    unless_given("batches", options.batches, std::vector<std::size_t>{1});
+    if (options.block == nullptr) {
+      unless_given("draft-lengths", options.draft_lengths, std::vector<int>{2, 4});
+      unless_given("batches", options.batches, std::vector<std::size_t>{1});
+    }
     unless_given("tokens", options.tokens, std::size_t{24});
     unless_given("repetitions", options.repetitions, 3);
   }
@@ -171,7 +225,7 @@ ModelOptions read_model_options(const po::variables_map& values) {
   sort(options.draft_lengths);
   sort(options.batches);
   for (const char* const option : {"target", "draft", "out"})
-    if (values.count(option) == 0 && (option != std::string_view("draft") || own_draft))
+    if (values.count(option) == 0 && (option != std::string_view("draft") || needs_draft))
       throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
   options.out = values["out"].as<std::string>();
   return options;
@@ -182,7 +236,7 @@ namespace {
 // The draft's weights; none for prompt lookup, the target's own for an early exit.
 std::shared_ptr<const llm::Weights> draft_weights(const po::variables_map& values, const ModelOptions& options,
                                                   const std::shared_ptr<const llm::Weights>& target, bool& random) {
-  if (options.drafter == "lookup") return nullptr;
+  if (options.drafter == "lookup" || (options.block != nullptr && options.block->shape().reads_text)) return nullptr;
   if (options.drafter == "early-exit") {
     if (options.exit_layers >= target->config.layers)
       throw BadInput({"--drafter", 0, 0},
@@ -211,13 +265,16 @@ void check_rule(const Rule& rule, const ModelOptions& options, std::size_t vocab
 
 }  // namespace
 
-Rule::Rule(const std::string& name) {
+Rule::Rule(const std::string& name, const draft::BlockDrafter* block) {
   entry_ = verify::verifiers().find(name);
   if (entry_ == nullptr)
     throw BadInput({"--verifier", 0, 0}, fmt::format("{}, allowed: a verifier of specsim list", config::quote_for_message(name)));
   const std::vector<draft::Siblings>& trees = entry_->demands.trees;
-  const bool chains = trees.empty() || std::find(trees.begin(), trees.end(), draft::Siblings::independent) != trees.end();
-  if (!entry_->make && !chains)
+  const auto judges = [&](draft::Siblings siblings) { return std::find(trees.begin(), trees.end(), siblings) != trees.end(); };
+  if (block != nullptr && (!entry_->make_block || !judges(block->shape().siblings)))
+    throw BadInput({"--verifier", 0, 0},
+                   fmt::format("{} does not judge such trees, allowed: one that suits the drafter's siblings", name));
+  if (block == nullptr && !entry_->make && !trees.empty() && !judges(draft::Siblings::independent))
     throw BadInput({"--verifier", 0, 0}, fmt::format("{} judges trees alone, allowed: one that judges chains", name));
   Diagnostics diagnostics;
   config::Value empty;
@@ -225,7 +282,7 @@ Rule::Rule(const std::string& name) {
   empty.where = {"--verifier " + name, 0, 0};
   const config::Arguments arguments = config::read_arguments(empty, entry_->info.parameters, {}, "verifier " + name, diagnostics);
   diagnostics.throw_if_any();
-  if (entry_->make)
+  if (entry_->make && block == nullptr)
     position_ = entry_->make(arguments);
   else
     block_ = entry_->make_block(arguments);
@@ -233,10 +290,11 @@ Rule::Rule(const std::string& name) {
 
 llm::Method LoadedModels::method(const ModelOptions& options) const {
   using Draft = llm::Method::Draft;
-  return {options.drafter == "lookup"   ? Draft::lookup
+  return {options.block != nullptr      ? Draft::block
+          : options.drafter == "lookup" ? Draft::lookup
           : options.drafter == "argmax" ? Draft::argmax
                                         : Draft::sampled,
-          rule->get()};
+          rule->get(), options.block.get()};
 }
 
 std::vector<llm::TablePoint> LoadedModels::table_points(const ModelOptions& options) const {
@@ -255,7 +313,7 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
   const std::string draft_name = values.count("draft") > 0 ? values["draft"].as<std::string>() : "";
   auto target = std::make_shared<const llm::Weights>(weights_of(target_name, "--target", values, options, loaded.random));
   const std::shared_ptr<const llm::Weights> draft = draft_weights(values, options, target, loaded.random);
-  loaded.rule.emplace(options.verifier);
+  loaded.rule.emplace(options.verifier, options.block.get());
   check_rule(*loaded.rule, options, target->config.vocab);
   if (draft != nullptr && target->config.vocab != draft->config.vocab)
     throw BadInput({draft_name + "/config.json", 0, 0},
@@ -290,12 +348,14 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
     }
   }
   loaded.pair.target = make_cpu_model(target, target->config.layers, loaded.pair.team);
-  const auto longest = static_cast<std::size_t>(options.draft_lengths.back());
+  const auto longest = options.block != nullptr
+                           ? static_cast<std::size_t>(options.block->work(options.block->shape().nodes).verified_rows)
+                           : static_cast<std::size_t>(options.draft_lengths.back());
   const std::size_t context = draft != nullptr ? std::min(target->config.context, draft->config.context) : target->config.context;
   loaded.longest_context = context - 1;
   if (context < 2 * longest + 16)
-    throw BadInput({target_name, 0, 0}, fmt::format("a context of {} tokens, allowed for draft length {}: at least {}", context,
-                                                    longest, 2 * longest + 16));
+    throw BadInput({target_name, 0, 0}, fmt::format("a context of {} tokens, allowed for {} drafted a round: at least {}",
+                                                    context, longest, 2 * longest + 16));
   loaded.contexts = {1, context / 3, context - longest - 1};
   loaded.description =
       fmt::format("{{target: {}, draft: {}, drafter: {}, verifier: {}, target_shape: {}, draft_shape: {}}}",

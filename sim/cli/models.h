@@ -19,7 +19,8 @@ struct ModelOptions {
   std::size_t tokens = 0;  // emitted per sequence
   int repetitions = 0;
   llm::Clock clock = llm::Clock::wall;
-  std::string drafter;  // model, argmax, early-exit, lookup
+  std::string drafter;                               // model, argmax, early-exit, lookup, or one of the registry in YAML
+  std::shared_ptr<const draft::BlockDrafter> block;  // that one
   std::size_t exit_layers = 0;
   std::string verifier;
   std::uint64_t seed = 0;
@@ -28,11 +29,11 @@ struct ModelOptions {
   std::size_t law_tokens = 0;  // calibrate: of each position's laws
 };
 
-// A verifier for chains, with the parameters that it has by default.
+// A verifier for chains, or for the blocks of a drafter, with the parameters that it has by default.
 class Rule {
  public:
-  // Throws BadInput: unknown, one that judges no chains, one that needs parameters.
-  explicit Rule(const std::string& name);
+  // Throws BadInput: unknown, one that judges no such drafts, one that needs parameters.
+  Rule(const std::string& name, const draft::BlockDrafter* block);
   [[nodiscard]] const verify::VerifierEntry& entry() const { return *entry_; }
   [[nodiscard]] llm::AnyRule get() const { return position_ ? llm::AnyRule(*position_) : llm::AnyRule(*block_); }
 

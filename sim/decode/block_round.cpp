@@ -212,6 +212,12 @@ std::span<const draft::Ranked> BlockRound::likeliest(const draft::ChosenBlock& b
   return tables_->at(chosen_contexts_[static_cast<std::size_t>(node)], own.depth).likeliest;
 }
 
+std::vector<Token> BlockRound::target_argmax(std::span<const Spot> spots) {
+  std::vector<Token> tokens;
+  for (const Spot& spot : spots) tokens.push_back(tables_->at(spot.context, 0).target_argmax);
+  return tokens;
+}
+
 Token BlockRound::random_token(std::uint32_t index) {
   const std::uint64_t word =
       rng::philox_words({rng::counter_word0(rng::Purpose::window, 0), index, static_cast<std::uint32_t>(start_.sequence),

@@ -81,11 +81,9 @@ class BlockRound final : public verify::Block, private draft::Sight {
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override;
   [[nodiscard]] std::span<const Token> text() const override { return start_.text; }
   Token random_token(std::uint32_t index) override;
-  [[nodiscard]] Spot end_of_text() const override { return {start_.context, 0}; }
-  [[nodiscard]] Spot after(Spot spot, Token token) const override {
-    return {step(spot.context, spot.depth, token), spot.depth + 1};
-  }
-  [[nodiscard]] Token target_argmax(Spot spot) const override { return tables_->at(spot.context, 0).target_argmax; }
+  Spot end_of_text() override { return {start_.context, 0}; }
+  Spot after(Spot spot, Token token) override { return {step(spot.context, spot.depth, token), spot.depth + 1}; }
+  std::vector<Token> target_argmax(std::span<const Spot> spots) override;
 
   const BlockTables* tables_;
   const families::ContextProcess* process_;

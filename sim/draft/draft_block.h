@@ -26,6 +26,7 @@ struct Tree {
 
   [[nodiscard]] int drafted() const { return static_cast<int>(nodes.size()) - 1; }
   [[nodiscard]] int height() const { return nodes.back().depth; }  // breadth first: the last node is a deepest one
+  [[nodiscard]] bool is_chain() const { return height() == drafted(); }
   // Appends a child. Breadth first: children of one node at once, nodes in the order of their parents. Returns its index.
   int add(int parent, int rank);
 };

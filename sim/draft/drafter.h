@@ -55,10 +55,10 @@ class Sight {
     std::uint32_t context = 0;
     int depth = 0;  // tokens behind the text's end
   };
-  [[nodiscard]] virtual Spot end_of_text() const = 0;
-  [[nodiscard]] virtual Spot after(Spot spot, Token token) const = 0;
-  // The target's likeliest next token; ties: the lower one.
-  [[nodiscard]] virtual Token target_argmax(Spot spot) const = 0;
+  [[nodiscard]] virtual Spot end_of_text() = 0;
+  [[nodiscard]] virtual Spot after(Spot spot, Token token) = 0;
+  // The target's likeliest next token at each of them, from one pass; ties: the lower token.
+  virtual std::vector<Token> target_argmax(std::span<const Spot> spots) = 0;
 };
 
 // What a block costs beside the draft tokens themselves.

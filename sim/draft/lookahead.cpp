@@ -90,18 +90,20 @@ class Lookahead final : public TextDrafter {
     std::vector<std::vector<Token>>& levels = own.levels;
     const bool full = levels.size() == ngram_ - 1;
     const std::span<const Token> text = sight.text();
-    std::vector<Token> next;
-    std::vector<Token> ngram;
+    const std::size_t columns = levels[0].size() + 1;
+    std::vector<Sight::Spot> spots;
     Sight::Spot row = sight.end_of_text();
-    for (std::size_t i = 0; i <= levels[0].size(); ++i) {
+    for (std::size_t i = 0; i < columns; ++i) {
       if (i > 0) row = sight.after(row, levels[0][i - 1]);
-      Sight::Spot spot = row;
+      Sight::Spot& spot = spots.emplace_back(row);
       for (std::size_t l = 1; l < levels.size(); ++l) spot = sight.after(spot, levels[l][i]);
-      next.push_back(sight.target_argmax(spot));
-      if (!full || (i == 0 && text.empty())) continue;
+    }
+    std::vector<Token> next = sight.target_argmax(spots);
+    std::vector<Token> ngram;
+    for (std::size_t i = full && text.empty() ? 1 : 0; full && i < columns; ++i) {
       ngram.assign(1, i == 0 ? text.back() : levels[0][i - 1]);
       for (std::size_t l = 1; l < levels.size(); ++l) ngram.push_back(levels[l][i]);
-      ngram.push_back(next.back());
+      ngram.push_back(next[i]);
       own.pool.add(ngram);
     }
     levels.push_back(std::move(next));

@@ -115,7 +115,7 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
       const int accepted = decoder.accepted()[0];
       ++result.accepted_counts[static_cast<std::size_t>(accepted)];
       request.accepted.push_back(accepted);
-      request.drafted.push_back(static_cast<int>(decoder.proposals()[0].tokens.size()));
+      request.drafted.push_back(decoder.proposals()[0].tree.height());
       first_position = accepted == run.draft_length ? &result.after_full : &result.after_rejection;
     }
     request.emitted = text.size() - length;

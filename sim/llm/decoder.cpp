@@ -1,7 +1,7 @@
 #include "sim/llm/decoder.h"
 
 #include "sim/base/check.h"
-#include "sim/llm/chain_block.h"
+#include "sim/llm/drafted_block.h"
 
 #include <algorithm>
 #include <utility>
@@ -36,9 +36,9 @@ void Decoder::start(std::vector<Text> texts) {
 }
 
 bool Decoder::fits() const {
-  const std::size_t room = draft_length_ > 0 ? std::min(target_.capacity(), drafter_->capacity()) : target_.capacity();
-  return std::all_of(texts_.begin(), texts_.end(),
-                     [&](const Text& text) { return text.tokens.size() + static_cast<std::size_t>(draft_length_) <= room; });
+  const std::size_t capacity = draft_length_ > 0 ? std::min(target_.capacity(), drafter_->capacity()) : target_.capacity();
+  const std::size_t room = draft_length_ > 0 ? drafter_->room(draft_length_) : 0;
+  return std::all_of(texts_.begin(), texts_.end(), [&](const Text& text) { return text.tokens.size() + room <= capacity; });
 }
 
 void Decoder::forget(std::size_t unseen) {
@@ -64,11 +64,14 @@ void Decoder::round(int draft_length) {
 
   std::vector<Extension> batch;
   std::vector<std::vector<Token>> rows(texts_.size());
+  std::vector<std::vector<int>> parents(texts_.size());
   std::size_t count = 0;
   for (std::size_t s = 0; s < texts_.size(); ++s) {
-    rows[s] = {texts_[s].tokens.back()};
+    rows[s] = {texts_[s].tokens.back()};  // the root of what was drafted
     rows[s].insert(rows[s].end(), proposals_[s].tokens.begin(), proposals_[s].tokens.end());
+    for (const draft::Tree::Node& node : proposals_[s].tree.nodes) parents[s].push_back(node.parent);
     batch.push_back({.sequence = s, .tokens = rows[s], .logit_rows = rows[s].size()});
+    if (!proposals_[s].tree.is_chain()) batch.back().parents = parents[s];
     count += rows[s].size();
   }
   laws_.resize(count * target_.vocab());
@@ -79,25 +82,27 @@ void Decoder::round(int draft_length) {
   std::span<const double> rest = laws_;
   for (std::size_t s = 0; s < texts_.size(); ++s) {
     const std::span<const double> own = rest.first(rows[s].size() * target_.vocab());
-    rule_.block != nullptr ? judge_block(s, own) : judge_positions(s, own);
+    const std::size_t cached = texts_[s].tokens.size() - 1;
+    const std::vector<std::uint32_t> path = rule_.block != nullptr ? judge_block(s, own) : judge_positions(s, own);
     rest = rest.subspan(own.size());
-    const std::size_t kept = texts_[s].tokens.size() - 1;  // the final token has been in no pass
-    target_.rewind(s, kept);
-    if (draft_length > 0) drafter_->settle(s, kept);
+    accepted_[s] = static_cast<int>(path.size()) - 1;
+    const bool chain = proposals_[s].tree.is_chain();
+    chain ? target_.rewind(s, cached + path.size()) : target_.keep_path(s, cached, path);
+    if (draft_length > 0) drafter_->settle(s, chain ? cached + path.size() : cached + 1);
   }
   ++round_;
   const double judging_begin = lap();
   seconds_.judging = last - judging_begin;
 }
 
-void Decoder::judge_positions(std::size_t s, std::span<const double> target) {
+std::vector<std::uint32_t> Decoder::judge_positions(std::size_t s, std::span<const double> target) {
   const verify::PositionRule& rule = *rule_.position;
   const std::size_t vocab = target_.vocab();
   const Proposal& proposal = proposals_[s];
+  SPECSIM_CHECK(proposal.tree.is_chain(), "a tree for a rule that judges positions");
   std::vector<Token>& text = texts_[s].tokens;
   const std::uint64_t final_word = words_at(key_, rng::Purpose::final_token, 0, round_, texts_[s].id).first;
-  int& accepted = accepted_[s];
-  accepted = 0;
+  std::vector<std::uint32_t> path = {0};
   for (std::size_t i = 0; i < proposal.tokens.size(); ++i) {
     const auto law = [&](std::span<const double> laws) { return laws.subspan(i * vocab, vocab); };
     const verify::PositionLaws laws{law(target), law(proposal.drafted), law(proposal.draft_model)};
@@ -120,23 +125,27 @@ void Decoder::judge_positions(std::size_t s, std::span<const double> target) {
         sampled = pick(final_word);
       }
       text.push_back(sampled);
-      return;
+      return path;
     }
     text.push_back(token);
-    ++accepted;
+    path.push_back(static_cast<std::uint32_t>(i) + 1);
   }
   rule.bonus(target.subspan(proposal.tokens.size() * vocab, vocab), weights_);
   text.push_back(pick(final_word));
+  return path;
 }
 
-void Decoder::judge_block(std::size_t s, std::span<const double> target) {
+std::vector<std::uint32_t> Decoder::judge_block(std::size_t s, std::span<const double> target) {
   const Proposal& proposal = proposals_[s];
-  ChainBlock block(target, proposal, *rule_.block, {key_, round_, texts_[s].id});
+  DraftedBlock block(target, proposal, *rule_.block, {key_, round_, texts_[s].id});
   const verify::Verdict verdict = rule_.block->verify(block);
+  std::vector<std::uint32_t> path;
+  for (int node = verdict.node; node >= 0; node = proposal.tree.nodes[static_cast<std::size_t>(node)].parent)
+    path.insert(path.begin(), static_cast<std::uint32_t>(node));
   std::vector<Token>& text = texts_[s].tokens;
-  text.insert(text.end(), proposal.tokens.begin(), proposal.tokens.begin() + verdict.node);
+  for (std::size_t i = 1; i < path.size(); ++i) text.push_back(proposal.tokens[path[i] - 1]);
   text.push_back(verdict.final_token);
-  accepted_[s] = verdict.node;
+  return path;
 }
 
 Token Decoder::pick(std::uint64_t word) {

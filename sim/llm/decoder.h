@@ -32,7 +32,7 @@ struct RoundSeconds {
   [[nodiscard]] double total() const { return first_draft + other_drafts + target + judging; }
 };
 
-// Judges chains: position by position or as one block.
+// Judges chains position by position, or blocks.
 struct AnyRule {
   AnyRule(const verify::PositionRule& rule) : position(&rule) {}  // NOLINT(google-explicit-constructor)
   AnyRule(const verify::BlockRule& rule) : block(&rule) {}        // NOLINT(google-explicit-constructor)
@@ -63,9 +63,9 @@ class Decoder {
   void observe(std::function<void(const Judged&)> observer) { observer_ = std::move(observer); }
 
  private:
-  // Judge the drafts of sequence s; `target` holds the laws of its rows.
-  void judge_positions(std::size_t s, std::span<const double> target);
-  void judge_block(std::size_t s, std::span<const double> target);
+  // Judge the drafts of sequence s; `target` holds the laws of its rows. The accepted nodes, the root among them.
+  std::vector<std::uint32_t> judge_positions(std::size_t s, std::span<const double> target);
+  std::vector<std::uint32_t> judge_block(std::size_t s, std::span<const double> target);
   Token pick(std::uint64_t word);  // from weights_
 
   LawSource& target_;

@@ -42,6 +42,7 @@ void ModelDrafter::propose(std::span<const Text> texts, int draft_length, std::u
       const std::uint64_t word =
           words_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round, texts[s].id).first;
       proposal.tokens.push_back(sums.pick(law, rng::to_unit(word)));
+      proposal.tree.add(i, 0);
     }
     if (i == 0) first_pass_end_ = now(clock_);
   }
@@ -64,6 +65,7 @@ void LookupDrafter::propose(std::span<const Text> texts, int draft_length, std::
       proposals[s].tokens.assign(from, from + std::min<std::ptrdiff_t>(draft_length, text.end() - from));
       break;
     }
+    for (int node = 0; node < static_cast<int>(proposals[s].tokens.size()); ++node) proposals[s].tree.add(node, 0);
     proposals[s].drafted.resize(proposals[s].tokens.size() * vocab_);
     for (std::size_t i = 0; i < proposals[s].tokens.size(); ++i)
       math::point_mass(std::span(proposals[s].drafted).subspan(i * vocab_, vocab_), proposals[s].tokens[i]);

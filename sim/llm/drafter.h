@@ -18,11 +18,13 @@ struct Text {
   std::uint64_t id = 0;       // its address: the same in any batch
 };
 
-// A drafted chain of one sequence, with the laws of each token side by side, vocab each.
+// What was drafted for one sequence, a chain or a tree, with the laws of its tokens side by side, vocab each.
 struct Proposal {
-  std::vector<Token> tokens;
-  std::vector<double> drafted;      // what the token was drawn from
-  std::vector<double> draft_model;  // the draft model's own law
+  draft::Tree tree;
+  draft::Siblings siblings = draft::Siblings::independent;
+  std::vector<Token> tokens;        // [node - 1]
+  std::vector<double> drafted;      // [node]: what its children were drawn from; as far as the last node that has any
+  std::vector<double> draft_model;  // [node]: the draft model's own law; of chains
 };
 
 class Drafter {
@@ -32,9 +34,12 @@ class Drafter {
   Drafter& operator=(const Drafter&) = delete;
   virtual ~Drafter() = default;
   [[nodiscard]] virtual std::size_t capacity() const = 0;  // most tokens of a sequence
+  // Most tokens that a pass of a round puts behind the text, of either model.
+  [[nodiscard]] virtual std::size_t room(int draft_length) const { return static_cast<std::size_t>(draft_length); }
   // Reads a prompt ahead of the first round.
   virtual void start(std::size_t sequence, std::span<const Token> prompt) = 0;
-  // At most `draft_length` tokens to follow each text; the uniforms of `round` under `key` (Purpose::draft_accept, first words).
+  // A block of at most `draft_length` levels to follow each text; the uniforms of `round` under `key` (Purpose::draft_accept,
+  // first words).
   virtual void propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
                        std::vector<Proposal>& proposals) = 0;
   // The sequence's first `length` tokens stand; what was drafted beyond them is forgotten.

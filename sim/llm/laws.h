@@ -24,6 +24,7 @@ class LawSource {
   [[nodiscard]] virtual std::size_t capacity() const = 0;  // most tokens of a sequence
   [[nodiscard]] virtual std::size_t length(std::size_t sequence) const = 0;
   virtual void rewind(std::size_t sequence, std::size_t length) = 0;
+  virtual void keep_path(std::size_t sequence, std::size_t length, std::span<const std::uint32_t> path) = 0;  // as Cache's
   // As Model::forward, with laws in the place of logits.
   virtual void extend(std::span<const Extension> batch, std::span<double> laws) = 0;
 };
@@ -35,6 +36,9 @@ class ModelLaws final : public LawSource {
   [[nodiscard]] std::size_t capacity() const override { return model_.config().context; }
   [[nodiscard]] std::size_t length(std::size_t sequence) const override { return cache_->length(sequence); }
   void rewind(std::size_t sequence, std::size_t length) override { cache_->rewind(sequence, length); }
+  void keep_path(std::size_t sequence, std::size_t length, std::span<const std::uint32_t> path) override {
+    cache_->keep_path(sequence, length, path);
+  }
   void extend(std::span<const Extension> batch, std::span<double> laws) override;
 
  private:

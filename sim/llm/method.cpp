@@ -1,14 +1,18 @@
 #include "sim/llm/method.h"
 
+#include "sim/llm/block_drafter.h"
+
 namespace specsim::llm {
 
 Speculation::Speculation(Model& target, Model* draft, const Method& method, const math::Sampling& sampling, std::size_t sequences,
                          int draft_length, rng::Key key, Clock clock)
     : target_(target, sampling, sequences) {
+  if (draft != nullptr) draft_.emplace(*draft, sampling, sequences);
   if (method.draft == Method::Draft::lookup) {
     drafter_ = std::make_unique<LookupDrafter>(target_.vocab());
+  } else if (method.draft == Method::Draft::block) {
+    drafter_ = std::make_unique<BlockModelDrafter>(*method.block, target_, this->draft(), clock);
   } else {
-    draft_.emplace(*draft, sampling, sequences);
     drafter_ = std::make_unique<ModelDrafter>(*draft_, method.draft == Method::Draft::argmax, clock);
   }
   decoder_.emplace(target_, drafter_.get(), method.rule, draft_length, key, clock);

@@ -16,9 +16,10 @@ struct ModelPair {
 };
 
 struct Method {
-  enum class Draft { sampled, argmax, lookup };
+  enum class Draft { sampled, argmax, lookup, block };
   Draft draft = Draft::sampled;
   AnyRule rule;
+  const draft::BlockDrafter* block = nullptr;  // where `draft` says so; `rule` then judges blocks
 };
 
 // The method at one temperature, for so many sequences together.

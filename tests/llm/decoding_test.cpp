@@ -1,4 +1,5 @@
 // Speculative decoding with real models emits what plain decoding emits: token for token at temperature 0, in law above it.
+#include "sim/llm/block_drafter.h"
 #include "sim/llm/decoder.h"
 #include "sim/llm/prompts.h"
 #include "sim/verify/verifier.h"
@@ -51,14 +52,24 @@ class Remembered final : public llm::LawSource {
   [[nodiscard]] std::size_t capacity() const override { return source_.capacity(); }
   [[nodiscard]] std::size_t length(std::size_t /*sequence*/) const override { return text_.size(); }
   void rewind(std::size_t /*sequence*/, std::size_t length) override { text_.resize(length); }
+  void keep_path(std::size_t /*sequence*/, std::size_t length, std::span<const std::uint32_t> path) override {
+    std::vector<Token> kept(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(length));
+    for (const std::uint32_t place : path) kept.push_back(text_[length + place]);
+    text_ = kept;
+  }
   void extend(std::span<const llm::Extension> batch, std::span<double> laws) override {
-    const llm::Extension& chain = batch[0];
-    for (std::size_t i = 0; i < chain.tokens.size(); ++i) {
-      text_.push_back(chain.tokens[i]);
-      if (i + chain.logit_rows < chain.tokens.size()) continue;
-      const std::vector<double>& law = law_of(text_);
+    const llm::Extension& block = batch[0];
+    const std::vector<Token> before = text_;
+    std::vector<std::vector<Token>> paths;  // to each token, from the start
+    for (std::size_t i = 0; i < block.tokens.size(); ++i) {
+      const int parent = block.parents.empty() ? static_cast<int>(i) - 1 : block.parents[i];
+      paths.push_back(parent < 0 ? before : paths[static_cast<std::size_t>(parent)]);
+      paths.back().push_back(block.tokens[i]);
+      text_.push_back(block.tokens[i]);
+      if (i + block.logit_rows < block.tokens.size()) continue;
+      const std::vector<double>& law = law_of(paths.back());
       std::copy(law.begin(), law.end(),
-                laws.begin() + static_cast<std::ptrdiff_t>((i + chain.logit_rows - chain.tokens.size()) * vocab()));
+                laws.begin() + static_cast<std::ptrdiff_t>((i + block.logit_rows - block.tokens.size()) * vocab()));
     }
   }
   const std::vector<double>& law_of(const std::vector<Token>& text) {
@@ -263,6 +274,107 @@ TEST_CASE("the first two tokens have the target's joint law with an early exit a
         ++killed;
     CHECK(killed >= 2);
   }
+}
+
+namespace {
+
+// A drafter of the registry and a rule for what it drafts.
+struct BlockMethod {
+  std::shared_ptr<const draft::BlockDrafter> drafter;
+  std::unique_ptr<verify::BlockRule> rule;
+};
+
+BlockMethod block_method(const std::string& kind, const std::string& parameters, const std::string& verifier) {
+  Diagnostics diagnostics;
+  const draft::DrafterEntry& entry = *draft::drafters().find(kind);
+  const config::Value section = config::parse_text(parameters, "test", diagnostics);
+  BlockMethod method;
+  method.drafter = entry.make(config::read_arguments(section, entry.info.parameters, {}, kind, diagnostics), diagnostics).block;
+  const verify::VerifierEntry& judge = *verify::verifiers().find(verifier);
+  method.rule = judge.make_block(config::read_arguments({}, judge.info.parameters, {}, verifier, diagnostics));
+  diagnostics.throw_if_any();
+  return method;
+}
+
+}  // namespace
+
+TEST_CASE("the first two tokens have the target's joint law with trees and drafters of the registry", "[llm][blocks]") {
+  constexpr double kLevel = 1e-6;
+  constexpr std::uint64_t kRuns = 2'000;
+  const math::Sampling sampling{.temperature = 1.0, .top_k = 4};
+  const Pair pair;
+  // A text that repeats itself, so that there is something to find.
+  std::vector<Token> prompt = held_out(pair.target_weights->config)[0].tokens;
+  prompt.resize(std::min<std::size_t>(prompt.size(), 24));
+  prompt.insert(prompt.end(), prompt.end() - 12, prompt.end());
+  llm::ModelLaws target_laws(*pair.target_model, sampling, 1);
+  llm::ModelLaws draft_laws(*pair.draft_model, sampling, 1);
+  Remembered target(target_laws);
+  Remembered draft(draft_laws);
+  struct Case {
+    const char* kind;
+    const char* parameters;
+    const char* verifier;
+  };
+  for (const Case& one :
+       {Case{"tree_static", "{branching: [2, 2]}", "multi_draft_recursive"},
+        {"tree_static", "{branching: [3, 1]}", "traversal"},
+        {"tree_static", "{branching: [6, 2], siblings: without_replacement}", "without_replacement"},  // of 4 tokens
+        {"tree_static", "{paths: [[0], [2], [0, 1]], siblings: top_k}", "tree_point_mass"},
+        {"tree_sequoia", "{budget: 6, depth: 3, acceptance: [0.5, 0.3]}", "multi_draft_recursive"},
+        {"tree_dynamic", "{depth: 2, width: 2, nodes: 4}", "tree_point_mass"},
+        {"lookahead", "{window: 2, ngram: 3, guesses: 2}", "tree_point_mass"},
+        {"prompt_lookup", "{draft_length: 2}", "tree_point_mass"},
+        {"suffix", "{draft_length: 2}", "tree_point_mass"}}) {
+    const BlockMethod method = block_method(one.kind, one.parameters, one.verifier);
+    const bool reads = method.drafter->shape().reads_text;
+    llm::BlockModelDrafter drafter(*method.drafter, target, reads ? nullptr : &draft, llm::Clock::wall);
+    CAPTURE(one.kind, one.parameters, one.verifier);
+    const int length = method.drafter->shape().draft_length;
+    CHECK(joint_law_p(target, drafter, *method.rule, prompt, length, kRuns, 41) > kLevel);
+    // A rule that takes the first child whatever it is.
+    const tests::StepRule first_child([](verify::Block&, int, const std::vector<int>& children, Token&) { return children[0]; });
+    if (std::string_view(one.kind) != "lookahead")  // its first round guesses nothing
+      CHECK(joint_law_p(target, drafter, first_child, prompt, length, kRuns, 42) < kLevel);
+  }
+}
+
+TEST_CASE("greedy output over trees is greedy plain output, and costs fewer rounds", "[llm][blocks]") {
+  const Pair pair;
+  const std::vector<llm::Prompt> prompts = held_out(pair.target_weights->config);
+  const math::Sampling greedy{.temperature = 0.0};
+  llm::ModelLaws target(*pair.target_model, greedy, 1);
+  llm::ModelLaws draft(*pair.draft_model, greedy, 1);
+  llm::ModelLaws warm_draft(*pair.draft_model, {.temperature = 1.0}, 1);
+  const rng::Key key = rng::make_key(1, 1);
+  const auto rule = shipped("greedy");
+  llm::Decoder plain(target, nullptr, *rule, 0, key);
+  constexpr std::size_t kTokens = 24;
+  const auto rounds_of = [&](const char* kind, const char* parameters, llm::LawSource* source) {
+    const BlockMethod method = block_method(kind, parameters, "tree_point_mass");
+    llm::BlockModelDrafter drafter(*method.drafter, target, source, llm::Clock::wall);
+    llm::Decoder decoder(target, &drafter, *method.rule, method.drafter->shape().draft_length, key);
+    std::size_t rounds = 0;
+    for (std::size_t i = 0; i < prompts.size(); i += 10) {
+      const std::vector<Token> expected = emitted(plain, prompts[i].tokens, kTokens);
+      decoder.start({{prompts[i].tokens, 0}});
+      const std::vector<Token>& text = decoder.texts()[0].tokens;
+      for (; text.size() < prompts[i].tokens.size() + kTokens; ++rounds) decoder.round();
+      const auto begin = text.begin() + static_cast<std::ptrdiff_t>(prompts[i].tokens.size());
+      CHECK(std::vector<Token>(begin, begin + kTokens) == expected);
+    }
+    return rounds;
+  };
+  const std::size_t chain = rounds_of("tree_static", "{branching: [1, 1, 1], siblings: top_k}", &warm_draft);
+  const std::size_t tree = rounds_of("tree_static", "{branching: [3, 2, 1], siblings: top_k}", &warm_draft);
+  const std::size_t dynamic = rounds_of("tree_dynamic", "{depth: 3, width: 3, nodes: 12}", &warm_draft);
+  const std::size_t lookahead = rounds_of("lookahead", "{window: 6, ngram: 4, guesses: 6}", nullptr);
+  const std::size_t pool = rounds_of("lookahead", "{window: 0, ngram: 4, guesses: 6}", nullptr);
+  CAPTURE(chain, tree, dynamic, lookahead, pool);
+  CHECK(tree < chain);
+  CHECK(dynamic < chain);
+  CHECK(lookahead < pool);
+  CHECK(pool < 10 * kTokens);
 }
 
 TEST_CASE("greedy speculative output is greedy plain output over 100 prompts", "[llm]") {

@@ -120,7 +120,7 @@ std::vector<tests::BlockMutant> lossy_mutants() {
 // Lookahead with a window that sees the target otherwise than it is.
 class WrongWindow final : public draft::BlockDrafter {
  public:
-  enum class Mistake { repeats_the_token, blind_to_guesses, forgets };
+  enum class Mistake { repeats_a_token, blind_to_guesses, forgets };
   WrongWindow(std::shared_ptr<const draft::BlockDrafter> own, Mistake mistake) : own_(std::move(own)), mistake_(mistake) {}
   [[nodiscard]] const Shape& shape() const override { return own_->shape(); }
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return own_->start(); }
@@ -140,19 +140,19 @@ class WrongWindow final : public draft::BlockDrafter {
     }
     [[nodiscard]] std::span<const Token> text() const override { return own_->text(); }
     Token random_token(std::uint32_t index) override { return own_->random_token(index); }
-    [[nodiscard]] Spot end_of_text() const override { return own_->end_of_text(); }
-    [[nodiscard]] Spot after(Spot spot, Token token) const override {
+    Spot end_of_text() override { return own_->end_of_text(); }
+    Spot after(Spot spot, Token token) override {
       last_ = token;
       return mistake_ == Mistake::blind_to_guesses ? spot : own_->after(spot, token);
     }
-    [[nodiscard]] Token target_argmax(Spot spot) const override {
-      return mistake_ == Mistake::repeats_the_token ? last_ : own_->target_argmax(spot);
+    std::vector<Token> target_argmax(std::span<const Spot> spots) override {
+      return mistake_ == Mistake::repeats_a_token ? std::vector<Token>(spots.size(), last_) : own_->target_argmax(spots);
     }
 
    private:
     draft::Sight* own_;
     Mistake mistake_;
-    mutable Token last_ = 0;
+    Token last_ = 0;
   };
   std::shared_ptr<const draft::BlockDrafter> own_;
   Mistake mistake_;
@@ -175,7 +175,7 @@ TEST_CASE("check holds Lookahead to its theory and rejects windows that are wron
   CHECK(own.agreement.p_tokens_per_round > 1e-3);
   CHECK(own.verdict == experiment::Verdict::agree);
   using Mistake = WrongWindow::Mistake;
-  for (const auto& [name, mistake] : {std::pair{"the window repeats its last token", Mistake::repeats_the_token},
+  for (const auto& [name, mistake] : {std::pair{"the window repeats a token", Mistake::repeats_a_token},
                                       {"guesses do not see the guesses before them", Mistake::blind_to_guesses},
                                       {"the window starts anew in each round", Mistake::forgets}}) {
     const WrongWindow drafter(cell.drafter, mistake);

@@ -39,15 +39,18 @@ class Text final : public draft::Sight {
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t index) override { return (index * 5 + 2) % vocab; }
   // A target whose argmax goes by the whole text.
-  [[nodiscard]] Spot end_of_text() const override {
+  Spot end_of_text() override {
     Spot spot{1, 0};
     for (const Token token : text_) spot = after(spot, token);
     return {spot.context, 0};
   }
-  [[nodiscard]] Spot after(Spot spot, Token token) const override {
-    return {(spot.context * 131 + token * 17 + 7) % 10007, spot.depth + 1};
+  Spot after(Spot spot, Token token) override { return {(spot.context * 131 + token * 17 + 7) % 10007, spot.depth + 1}; }
+  [[nodiscard]] Token argmax(Spot spot) const { return spot.context % vocab; }
+  std::vector<Token> target_argmax(std::span<const Spot> spots) override {
+    std::vector<Token> tokens;
+    for (const Spot& spot : spots) tokens.push_back(argmax(spot));
+    return tokens;
   }
-  [[nodiscard]] Token target_argmax(Spot spot) const override { return spot.context % vocab; }
   void write(Token token) { text_.push_back(token); }
 
   Token vocab = 5;
@@ -195,7 +198,7 @@ class LookaheadByPlaces {
   }
   void saw(std::vector<Token> ngram) { seen_.push_back(std::move(ngram)); }
 
-  void pass(const Text& text) {
+  void pass(Text& text) {
     if (!text.text().empty()) at_[{0, 0}] = text.text().back();
     const int columns = full() ? window_ : window_ + ngram_ - 2 - top_;
     std::map<std::pair<int, int>, Token> next;
@@ -203,7 +206,7 @@ class LookaheadByPlaces {
       draft::Sight::Spot spot = text.end_of_text();
       for (int place = 1; place <= column; ++place) spot = text.after(spot, at_.at({0, place}));
       for (int level = 1; level <= top_; ++level) spot = text.after(spot, at_.at({level, level + column}));
-      const Token token = text.target_argmax(spot);
+      const Token token = text.argmax(spot);
       next[{top_ + 1, top_ + 1 + column}] = token;
       if (!full() || at_.count({0, column}) == 0) continue;
       std::vector<Token> ngram;
@@ -265,7 +268,7 @@ TEST_CASE("Lookahead's window and pool, round by round") {
           own.pass(text);
           // What the target emits next: its argmaxes for a while, then something else.
           for (std::uint32_t tokens = random() % 4 + 1; tokens > 0; --tokens)
-            text.write(random() % 3 == 0 ? static_cast<Token>(random() % text.vocab) : text.target_argmax(text.end_of_text()));
+            text.write(random() % 3 == 0 ? static_cast<Token>(random() % text.vocab) : text.argmax(text.end_of_text()));
         }
       }
     }

@@ -1,4 +1,4 @@
-// A chain that real models drafted, as the rules for blocks see it.
+// A block that real models drafted, as the rules for blocks see it.
 #pragma once
 
 #include "sim/llm/drafter.h"
@@ -11,16 +11,16 @@
 
 namespace specsim::llm {
 
-class ChainBlock final : public verify::Block {
+class DraftedBlock final : public verify::Block {
  public:
-  // Where a round's random numbers live. Position i of the chain has the accept word that a rule for positions would take.
+  // Where a round's random numbers live. Position i of a chain has the accept word that a rule for positions would take.
   struct Address {
     rng::Key key;
     std::uint32_t round = 0;
     std::uint64_t sequence = 0;
   };
-  // `target`: a law for each token of the chain and one more. All must outlive the block.
-  ChainBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule, const Address& address);
+  // `target`: [node], the target's law after it. All must outlive the block.
+  DraftedBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule, const Address& address);
 
   Token choose(int node, const verify::Pickable& law) override;
   Token pick(int node, const verify::Pickable& law) override;
@@ -32,13 +32,12 @@ class ChainBlock final : public verify::Block {
   bool decide(int node, verify::Odds odds) override;
 
  private:
-  [[nodiscard]] std::uint64_t accept_word(int position) const;
+  [[nodiscard]] std::uint64_t accept_word(int node) const;
 
   std::span<const double> target_;
   const Proposal& proposal_;
   const verify::BlockRule& rule_;
   Address address_;
-  draft::Tree chain_;
   std::vector<std::optional<math::RatioTable>> laws_;     // [node], made when first asked for
   std::vector<std::unique_ptr<verify::NodePlan>> plans_;  // [node], likewise
 };

@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""Methods on real models: tokens per round of held-out text.
+
+    scripts/real_methods.py SPECSIM OUT    writes OUT/methods.csv, OUT/methods.md, and a folder for each method
+"""
+import csv
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+MODELS = "tests/data/models"
+DRAFT = ["--draft", f"{MODELS}/novels-0.7m-distilled"]
+METHODS = [  # name, drafter, its draft model, drafted tokens at most
+    ("chain of 4", ["--drafter", "model", "--draft-lengths", "4", "--batches", "1"], DRAFT, 4),
+    ("chain of 4, block", ["--drafter", "model", "--verifier", "block", "--draft-lengths", "4", "--batches", "1"], DRAFT, 4),
+    ("chain of 4 argmaxes", ["--drafter", "argmax", "--draft-lengths", "4", "--batches", "1"], DRAFT, 4),
+    ("tree 3 2 1 1, with replacement", ["--drafter", "{kind: tree_static, branching: [3, 2, 1, 1]}"], DRAFT, 21),
+    ("tree 3 2 1 1, without", ["--drafter", "{kind: tree_static, branching: [3, 2, 1, 1], siblings: without_replacement}"], DRAFT, 21),
+    ("tree 3 2 1 1, likeliest", ["--drafter", "{kind: tree_static, branching: [3, 2, 1, 1], siblings: top_k}"], DRAFT, 21),
+    ("EAGLE-2's tree", ["--drafter", "{kind: tree_dynamic, depth: 4, width: 5, nodes: 21}"], DRAFT, 21),
+    ("early exit after layer 2, 4 tokens", ["--drafter", "early-exit:2", "--draft-lengths", "4", "--batches", "1"], [], 4),
+    ("prompt lookup", ["--drafter", "{kind: prompt_lookup, draft_length: 4}"], [], 4),
+    ("suffix", ["--drafter", "{kind: suffix, draft_length: 4}"], [], 4),
+    ("Lookahead's pool from the text", ["--drafter", "{kind: lookahead, window: 0, ngram: 5, guesses: 5}"], [], 20),
+    ("Lookahead, window 15", ["--drafter", "{kind: lookahead, window: 15, ngram: 5, guesses: 5}"], [], 20),
+]
+
+
+def tokens_per_round(path):
+    """Ratio of sums over requests, with its standard error (the delta method)."""
+    requests = [json.loads(line)["rounds"] for line in open(path)]
+    rounds = sum(len(one) for one in requests)
+    mean = sum(sum(one) + len(one) for one in requests) / rounds
+    squares = sum((sum(one) + len(one) - mean * len(one)) ** 2 for one in requests)
+    return mean, math.sqrt(squares * len(requests) / (len(requests) - 1)) / rounds
+
+
+def main():
+    specsim, out = sys.argv[1], Path(sys.argv[2])
+    rows = []
+    for name, drafter, draft, drafted in METHODS:
+        folder = out / name.replace(",", "").replace("'", "").replace(" ", "_").lower()
+        subprocess.run([specsim, "calibrate", "--target", f"{MODELS}/novels-5m", *draft, *drafter, "--prompts", "tests/data/prompts/held_out.jsonl",
+                        "--temperatures", "0,1", "--tokens", "48", "--repetitions", "1", "--threads", "1", "--out", str(folder)],
+                       check=True, stdout=subprocess.DEVNULL)
+        row = {"method": name, "drafted": drafted}
+        for temperature in (0, 1):
+            row[f"tokens_per_round_t{temperature}"], row[f"se_t{temperature}"] = tokens_per_round(folder / f"rounds_t{temperature}.jsonl")
+        rows.append(row)
+        for file in folder.iterdir():  # times of one repetition say nothing
+            if file.name not in ("manifest.yaml", "rounds_t0.jsonl", "rounds_t1.jsonl"):
+                file.unlink()
+    with open(out / "methods.csv", "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows[0])
+        writer.writerows([value if isinstance(value, (str, int)) else f"{value:.5g}" for value in row.values()] for row in rows)
+    lines = ["| method | drafted a round, at most | tokens per round, temperature 0 | temperature 1 |", "|---|---|---|---|"]
+    for row in rows:
+        lines.append(f"| {row['method']} | {row['drafted']} | " + " | ".join(
+            f"{row[f'tokens_per_round_t{t}']:.2f} ± {1.96 * row[f'se_t{t}']:.2f}" for t in (0, 1)) + " |")
+    (out / "methods.md").write_text("\n".join(lines) + "\n")
+
+
+main()

@@ -1,0 +1,72 @@
+#include "sim/llm/drafted_block.h"
+
+#include "sim/base/check.h"
+
+#include <algorithm>
+
+namespace specsim::llm {
+
+DraftedBlock::DraftedBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule,
+                           const Address& address)
+    : target_(target), proposal_(proposal), rule_(rule), address_(address) {
+  tree_ = &proposal.tree;
+  siblings_ = proposal.siblings;
+  round_ = placement_ = 1;  // there is one
+  nodes_.resize(tree_->nodes.size());
+  laws_.resize(nodes_.size());
+  plans_.resize(nodes_.size());
+}
+
+void DraftedBlock::draw(int node, Node& own) {
+  own.drawn_in = round_;
+  own.token = proposal_.tokens[static_cast<std::size_t>(node) - 1];
+  own.u = rng::to_unit(accept_word(node));
+  if (siblings_ != draft::Siblings::without_replacement) return;
+  const int parent = tree_->nodes[static_cast<std::size_t>(node)].parent;
+  for (int elder = tree_->nodes[static_cast<std::size_t>(parent)].first_child; elder < node; ++elder)
+    own.remaining -= laws(parent).draft(token(elder));
+  own.remaining = std::max(own.remaining, 0x1.0p-53);  // there was a token left
+}
+
+void DraftedBlock::place(int node, Node& own) {
+  const auto at = static_cast<std::size_t>(node);
+  const std::size_t vocab = target_.size() / nodes_.size();
+  const std::span<const double> target = target_.subspan(at * vocab, vocab);
+  own.children = tree_->nodes[at].children;
+  const bool leaf = own.children == 0;  // nothing was drafted after it
+  math::AliasScratch scratch;
+  own.laws = &laws_[at].emplace(target, leaf ? target : std::span(proposal_.drafted).subspan(at * vocab, vocab), scratch);
+  if (!leaf) plans_[at] = rule_.plan(*own.laws, own.children);
+  own.plan = plans_[at].get();
+  own.placed_in = placement_;
+}
+
+bool DraftedBlock::stops(int node) {
+  SPECSIM_CHECK(false, "node {} was asked whether it stops the chain", node);
+  return true;
+}
+
+bool DraftedBlock::decide(int node, verify::Odds /*odds*/) {
+  SPECSIM_CHECK(false, "node {} was drawn without the word that decides on it", node);
+  return false;
+}
+
+// Children that are chosen from are not decided on one by one: their words are free.
+Token DraftedBlock::choose(int node, const verify::Pickable& law) {
+  return law.pick(accept_word(tree_->nodes[static_cast<std::size_t>(node)].first_child));
+}
+
+Token DraftedBlock::pick(int node, const verify::Pickable& law) {
+  return law.pick(words_at(address_.key, rng::Purpose::final_token,
+                           static_cast<std::uint32_t>(tree_->nodes[static_cast<std::size_t>(node)].depth), address_.round,
+                           address_.sequence)
+                      .first);
+}
+
+std::uint64_t DraftedBlock::accept_word(int node) const {
+  return words_at(address_.key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), address_.round,
+                  address_.sequence)
+      .second;
+}
+
+}  // namespace specsim::llm
