@@ -4,7 +4,9 @@
 #include "sim/base/error.h"
 #include "sim/base/token.h"
 #include "sim/base/whole_file.h"
+#include "sim/base/wide.h"
 #include "sim/config/value.h"
+#include "sim/llm/thread_team.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +16,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -308,20 +311,80 @@ double distance(const std::vector<double>& x, const std::vector<double>& mean, c
   return sum;
 }
 
-void bootstrap(FamilyReport& report, const std::vector<RecordedRequest>& requests, int draft_length, std::uint64_t tokens,
-               std::uint64_t seed) {
-  constexpr std::size_t kReplicates = 499;
-  std::vector<Figures> replicates;
-  double per_round = 0.0;
-  for (std::size_t b = 0; b < kReplicates; ++b) {
+// How many tokens a request was to emit, as far as its record tells: its last round began before it had them.
+struct Length {
+  std::uint64_t least = 1;
+  std::uint64_t most = 1;
+};
+
+std::vector<Length> lengths_of(const std::vector<RecordedRequest>& requests) {
+  std::vector<Length> lengths;
+  Length common{0, std::numeric_limits<std::uint64_t>::max()};
+  for (const RecordedRequest& request : requests) {
+    const std::uint64_t most = emitted(request);
+    lengths.push_back({most - static_cast<std::uint64_t>(request.rounds.back().accepted), most});
+    common = {std::max(common.least, lengths.back().least), std::min(common.most, most)};
+  }
+  if (common.least <= common.most) lengths.assign(requests.size(), {common.least, common.least});
+  return lengths;
+}
+
+// Rounds that a request with one alpha takes on average, by the renewal equation m(t) = 1 + sum over e of P(emitted = e) m(t -
+// e).
+double rounds_to_emit(double alpha, int draft_length, std::uint64_t tokens) {
+  std::vector<double> mean(tokens + 1, 0.0);
+  for (std::uint64_t t = 1; t <= tokens; ++t) {
+    mean[t] = 1.0;
+    double reaches = 1.0;
+    for (std::uint64_t e = 1; e <= std::min(t, static_cast<std::uint64_t>(draft_length) + 1); ++e, reaches *= alpha)
+      mean[t] += reaches * (e > static_cast<std::uint64_t>(draft_length) ? 1.0 : 1.0 - alpha) * mean[t - e];
+  }
+  return mean[tokens];
+}
+
+// Threads that share a list of work.
+class Workers {
+ public:
+  Workers(const FitRun& run, double all) : run_(run), all_(all), team_(run.threads) {}
+
+  // Calls work(i) for every i < count, in any order, unless the run is stopped; each is `share` of all that progress counts.
+  void each(std::size_t count, double share, const std::function<void(std::size_t)>& work) {
+    std::atomic<std::size_t> next{0};
+    team_.split(team_.size(), 1, [&](std::size_t, std::size_t) {
+      for (std::size_t i = next++; i < count && !stopped(); i = next++) {
+        work(i);
+        const std::scoped_lock lock(mutex_);
+        done_ += share;
+        if (run_.progress) run_.progress(done_, all_);
+      }
+    });
+  }
+  [[nodiscard]] bool stopped() const { return run_.stop != nullptr && *run_.stop; }
+
+ private:
+  const FitRun& run_;
+  double all_;
+  double done_ = 0.0;
+  std::mutex mutex_;
+  ThreadTeam team_;
+};
+
+void bootstrap(FamilyReport& report, const std::vector<RecordedRequest>& requests, const std::vector<Length>& lengths,
+               int draft_length, std::uint64_t seed, Workers& workers) {
+  std::vector<Figures> replicates(kReplicates);
+  std::vector<double> per_round(kReplicates);
+  workers.each(kReplicates, 1.0, [&](std::size_t b) {
     rng::Stream random(rng::make_key(seed, rng::hash_text(to_text(report.model.family))), rng::Purpose::start, 0, b);
     std::vector<RecordedRequest> simulated;
-    for (const RecordedRequest& request : requests)
-      simulated.push_back(report.model.simulate(draft_length, std::min(tokens, emitted(request)), random));
-    replicates.push_back(figures(simulated, draft_length));
-    per_round += tokens_per_round(simulated) / static_cast<double>(kReplicates);
-  }
-  report.tokens_per_round = per_round;
+    for (const auto& [least, most] : lengths) {
+      const std::uint64_t tokens = least == most ? least : least + scale_word(random(), most - least + 1);
+      simulated.push_back(report.model.simulate(draft_length, tokens, random));
+    }
+    replicates[b] = figures(simulated, draft_length);
+    per_round[b] = tokens_per_round(simulated);
+  });
+  if (workers.stopped()) return;
+  report.tokens_per_round = std::accumulate(per_round.begin(), per_round.end(), 0.0) / static_cast<double>(kReplicates);
   const Figures seen = figures(requests, draft_length);
   const std::array<double*, kStatistics> p = {&report.p_by_depth, &report.p_accepted, &report.p_runs, &report.p_requests};
   for (std::size_t k = 0; k < kStatistics; ++k) {
@@ -340,18 +403,15 @@ void bootstrap(FamilyReport& report, const std::vector<RecordedRequest>& request
   }
 }
 
-// Log score of each request by a fit of the requests outside its fifth.
-std::vector<double> held_out_scores(Family family, const std::vector<RecordedRequest>& requests) {
-  constexpr std::size_t kFolds = 5;
-  std::vector<double> scores(requests.size(), 0.0);
-  for (std::size_t fold = 0; fold < kFolds; ++fold) {
-    std::vector<RecordedRequest> others;
-    for (std::size_t i = 0; i < requests.size(); ++i)
-      if (i % kFolds != fold) others.push_back(requests[i]);
-    const FamilyModel model = fit_best_size(family, others);
-    for (std::size_t i = fold; i < requests.size(); i += kFolds) scores[i] = model.log_likelihood(requests[i]);
-  }
-  return scores;
+constexpr std::size_t kFolds = 5;
+constexpr double kFitShare = 50.0;  // of what progress counts, a replicate being one
+
+// The requests outside a fold.
+std::vector<RecordedRequest> without_fold(const std::vector<RecordedRequest>& requests, std::size_t fold) {
+  std::vector<RecordedRequest> others;
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (i % kFolds != fold) others.push_back(requests[i]);
+  return others;
 }
 
 std::optional<int> count_of(const config::Value* value, int most) {
@@ -474,7 +534,7 @@ RecordedRequest FamilyModel::simulate(int draft_length, std::uint64_t tokens, rn
   return request;
 }
 
-std::string FamilyModel::yaml(int draft_length, std::uint64_t tokens) const {
+std::string FamilyModel::yaml(int draft_length, std::uint64_t tokens, std::uint64_t rounds) const {
   const auto draft = [](double a) { return fmt::format("{{family: explicit, probabilities: [{:.4f}, {:.4f}]}}", a, 1.0 - a); };
   // Rounded so that they sum to one as they stand in the file.
   const auto law = [](const std::vector<double>& weights) {
@@ -494,13 +554,15 @@ std::string FamilyModel::yaml(int draft_length, std::uint64_t tokens) const {
     for (const double a : alpha[0]) drafts.push_back(draft(a));
     context = fmt::format("\n  process: by_depth\n  drafts:\n  - {}", fmt::join(drafts, "\n  - "));
   }
-  if (family == Family::requests) {
-    context = fmt::format("\n  process: requests\n  request_tokens: {}\n  types:", tokens);
-    for (std::size_t s = 0; s < start.size(); ++s)
-      context += fmt::format("\n  - {{weight: {:.4f}, draft: {}}}", start[s], draft(alpha[s][0]));
-  }
-  if (family == Family::regimes) {
-    context = fmt::format("\n  process: regimes\n  start: {}\n  transition:", law(start));
+  if (family == Family::requests || family == Family::regimes) {
+    // Process requests would end a request within a round. States that stay give whole rounds, each state its share of them.
+    std::vector<double> first = start;
+    if (family == Family::requests) {
+      for (std::size_t s = 0; s < first.size(); ++s) first[s] *= rounds_to_emit(alpha[s][0], draft_length, tokens);
+      const double sum = std::accumulate(first.begin(), first.end(), 0.0);
+      for (double& x : first) x /= sum;
+    }
+    context = fmt::format("\n  process: regimes\n  sequence_rounds: {}\n  start: {}\n  transition:", rounds, law(first));
     for (const std::vector<double>& row : transition) context += "\n  - " + law(row);
     context += "\n  states:";
     for (const std::vector<double>& a : alpha) context += fmt::format("\n  - {{draft: {}}}", draft(a[0]));
@@ -555,25 +617,44 @@ bool FamilyReport::rejected() const {
   return std::min({p_by_depth, p_accepted, p_runs, p_requests}) < kLevel;
 }
 
-FitReport fit_families(const std::vector<RecordedRequest>& requests, std::uint64_t seed) {
+FitReport fit_families(const std::vector<RecordedRequest>& requests, const FitRun& run) {
+  constexpr std::array kFamilies = {Family::regimes, Family::requests, Family::by_depth, Family::iid};  // the slowest first
   FitReport report;
   double judged = 0.0;
+  double rounds = 0.0;
   for (const RecordedRequest& request : requests) {
     for (const RecordedRound& round : request.rounds) report.draft_length = std::max(report.draft_length, round.drafted);
-    // All were to emit as much, and the last round of each began before it had.
-    report.tokens = std::max(report.tokens, emitted(request) - static_cast<std::uint64_t>(request.rounds.back().accepted));
     judged += static_cast<double>(judged_positions(request));
+    rounds += static_cast<double>(request.rounds.size());
   }
+  const std::vector<Length> lengths = lengths_of(requests);
+  double tokens = 0.0;
+  for (const auto& [least, most] : lengths) tokens += 0.5 * static_cast<double>(least + most);
+  const auto n = static_cast<double>(requests.size());
+  report.tokens = static_cast<std::uint64_t>(std::llround(tokens / n));
+  report.rounds = static_cast<std::uint64_t>(std::llround(rounds / n));
   report.tokens_per_round = tokens_per_round(requests);
+
+  constexpr std::size_t kFits = kFolds + 1;  // of a family; the last to all requests
+  Workers workers(run, static_cast<double>(kFamilies.size()) * (static_cast<double>(kFits) * kFitShare + kReplicates));
+  std::array<std::array<FamilyModel, kFits>, kFamilies.size()> models;
+  workers.each(kFamilies.size() * kFits, kFitShare, [&](std::size_t i) {
+    models[i / kFits][i % kFits] = fit_best_size(kFamilies[i / kFits], without_fold(requests, i % kFits));
+  });
   std::vector<std::vector<double>> scores;
-  for (const Family family : {Family::iid, Family::by_depth, Family::requests, Family::regimes}) {
+  for (std::size_t f = kFamilies.size(); f-- > 0 && !workers.stopped();) {
     FamilyReport one;
-    one.model = fit_best_size(family, requests);
+    one.model = models[f][kFolds];
     one.log_likelihood = likelihood(one.model, requests);
-    scores.push_back(held_out_scores(family, requests));
+    scores.emplace_back();
+    for (std::size_t i = 0; i < requests.size(); ++i) scores.back().push_back(models[f][i % kFolds].log_likelihood(requests[i]));
     one.held_out = std::accumulate(scores.back().begin(), scores.back().end(), 0.0) / judged;
-    bootstrap(one, requests, report.draft_length, report.tokens, seed);
+    bootstrap(one, requests, lengths, report.draft_length, run.seed, workers);
     report.families.push_back(std::move(one));
+  }
+  if (workers.stopped()) {
+    report.families.clear();
+    return report;
   }
   const bool all_rejected =
       std::all_of(report.families.begin(), report.families.end(), [](const FamilyReport& one) { return one.rejected(); });
@@ -584,7 +665,6 @@ FitReport fit_families(const std::vector<RecordedRequest>& requests, std::uint64
         (best == report.families.size() || report.families[f].held_out > report.families[best].held_out))
       best = f;
   report.best = best;
-  const auto n = static_cast<double>(requests.size());
   for (std::size_t f = report.families.size(); f-- > 0;) {
     FamilyReport& one = report.families[f];
     double squares = 0.0;

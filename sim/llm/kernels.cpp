@@ -32,8 +32,8 @@ HWY_INLINE Lanes load(const Element* at) {
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<Element, Floats>(), at));
 }
 
-// Weights to ask of memory while others are in use: at every step of the loop one place for each output, `between` elements apart,
-// all of them `step` on from the last.
+// Weights to ask of memory while others are in use: at every step of the loop one place for each output, `between` elements
+// apart, all of them `step` on from the last.
 template <class Element>
 struct Ahead {
   const Element* at = nullptr;
@@ -64,9 +64,9 @@ HWY_INLINE void tile(const Element* weights, std::size_t columns, Ahead<Element>
     }
 }
 
-// The weights of these outputs stay in the first cache while all rows pass, in groups of up to four; meanwhile memory brings those
-// of the outputs to come, a share with each group, so that arithmetic hides behind it. Memory is asked along each long row, where
-// the processor's own prefetching helps; short rows are asked for one after the other.
+// The weights of these outputs stay in the first cache while all rows pass, in groups of up to four; meanwhile memory brings
+// those of the outputs to come, a share with each group, so that arithmetic hides behind it. Memory is asked along each long row,
+// where the processor's own prefetching helps; short rows are asked for one after the other.
 template <std::size_t Outputs, class Element>
 HWY_INLINE void tiles(const Element* weights, std::size_t columns, RowsIn x, RowsOut y, bool add) {
   constexpr std::size_t kRows = 4;
