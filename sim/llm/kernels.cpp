@@ -77,7 +77,7 @@ HWY_INLINE void tiles(const Element* weights, std::size_t columns, RowsIn x, Row
   const std::size_t groups = (x.rows + kRows - 1) / kRows;
   const std::size_t lanes = hn::Lanes(Floats());
   const bool one_by_one = columns * sizeof(Element) <= kShortBytes;
-  const std::size_t step = (one_by_one ? Outputs * lanes : lanes) / groups;
+  const std::size_t step = ((one_by_one ? Outputs * lanes : lanes) + groups - 1) / groups;
   Ahead<Element> ahead{weights + distance, one_by_one ? lanes : columns, step};
   std::size_t r = 0;
   const auto run = [&]<std::size_t Rows>() {
