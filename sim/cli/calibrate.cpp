@@ -108,9 +108,9 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
                                  .law_tokens = options.law_tokens},
                                 [&](double done, double all) { progress.show(done, all); });
     progress.finish();
-    fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {:.4f})\n",
-               temperature, prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
-               1.96 * acceptance.tokens_per_round_error());
+    fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {})\n", temperature,
+               prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
+               error_text(1.96 * acceptance.tokens_per_round_error(), 4));
     if (acceptance.by_depth[0].judged > 0)  // else blocks were judged, and no position by itself
       fmt::print("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL", "entropy");
     for (std::size_t depth = 0; depth < acceptance.by_depth.size(); ++depth) {
@@ -160,10 +160,11 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
       const double rate = emitted / timed.seconds;
       const double per_round = emitted / static_cast<double>(run.rounds.size() * group.batch);
       const llm::Spread speedup = llm::paired_speedup(group, plain, timed, i);
-      fmt::print("{:>11g}{:>7}{:>14}{:>14.4f}{:>11.1f}{:>10.4f}{:>9.4f}\n", group.temperature, group.batch, run.draft_length,
-                 per_round, rate, speedup.median, speedup.median_error());
-      fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.3g}\n", group.temperature, group.batch,
-                     run.draft_length, run.rounds.size(), run.emitted, per_round, rate, speedup.median, speedup.median_error());
+      fmt::print("{:>11g}{:>7}{:>14}{:>14.4f}{:>11.1f}{:>10.4f}{:>9}\n", group.temperature, group.batch, run.draft_length,
+                 per_round, rate, speedup.median, error_text(speedup.median_error(), 4));
+      fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{},{:.6g},{:.6g},{:.6g},{}\n", group.temperature, group.batch,
+                     run.draft_length, run.rounds.size(), run.emitted, per_round, rate, speedup.median,
+                     error_csv(speedup.median_error()));
     }
   }
   write_whole_file(options.out + "/speed.csv", csv);

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <atomic>
+#include <csignal>
 #include <iterator>
 
 namespace specsim::cli {
@@ -14,6 +16,9 @@ namespace specsim::cli {
 namespace po = boost::program_options;
 
 namespace {
+
+std::atomic<bool> stop_requested{false};
+void request_stop(int) { stop_requested = true; }
 
 std::string parameters_text(const llm::FamilyModel& model) {
   std::string text;
@@ -32,6 +37,7 @@ int fit_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("kind", po::value<std::string>()->default_value(""), "only requests of this kind")(
       "seed", po::value<std::uint64_t>()->default_value(0), "of the bootstrap")(
+      "threads", po::value<unsigned>()->default_value(0), "0: all cores")(
       "out", po::value<std::string>(), "directory for fit.csv and one experiment for each family");
   po::variables_map values;
   if (!parse(arguments, options, "file", "specsim fit FILE [--kind NAME] [--out DIR] [options]",
@@ -50,7 +56,20 @@ int fit_command(const std::vector<std::string>& arguments) {
                        fmt::format("rounds that drafted {} and {} tokens, allowed: one draft length, at which the families are "
                                    "simulated; context process trace replays any",
                                    requests[0].rounds[0].drafted, round.drafted));
-  const llm::FitReport report = llm::fit_families(requests, values["seed"].as<std::uint64_t>());
+  Progress progress("steps");
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  const llm::FitReport report =
+      llm::fit_families(requests, {.seed = values["seed"].as<std::uint64_t>(),
+                                   .threads = values["threads"].as<unsigned>(),
+                                   .progress = [&](double done, double all) { progress.show(done, all); },
+                                   .stop = &stop_requested});
+  progress.finish();
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  if (report.families.empty()) {
+    fmt::print(stderr, "stopped before the end; nothing was kept\n");
+    return 1;
+  }
   fmt::print(
       "{} requests, draft length {}: {:.4f} tokens per round\n\n{:<10}{:>11}{:>11}{:>9}{:>9}{:>11}  {:>7}{:>7}{:>7}{:>9}\n",
       requests.size(), report.draft_length, report.tokens_per_round, "family", "parameters", "held out", "behind", "+-",
@@ -69,7 +88,12 @@ int fit_command(const std::vector<std::string>& arguments) {
                    one.tokens_per_round, one.p_by_depth, one.p_accepted, one.p_runs, one.p_requests, one.rejected() ? 1 : 0,
                    i == report.best ? 1 : 0);
   }
-  fmt::print("\n");
+  fmt::print(
+      "\ndepth, law, runs, requests: p-values from {} data sets of the fitted model; its parameters are not fitted again to "
+      "each, "
+      "so "
+      "p is\ntoo large if anything\n\n",
+      llm::kReplicates);
   for (const llm::FamilyReport& one : report.families)
     fmt::print("{:<10}{}\n", llm::to_text(one.model.family), parameters_text(one.model));
   const llm::FamilyReport& best = report.families[report.best];
@@ -82,7 +106,7 @@ int fit_command(const std::vector<std::string>& arguments) {
   write_whole_file(out + "/fit.csv", csv);
   for (const llm::FamilyReport& one : report.families)
     write_whole_file(fmt::format("{}/{}.yaml", out, llm::to_text(one.model.family)),
-                     one.model.yaml(report.draft_length, report.tokens));
+                     one.model.yaml(report.draft_length, report.tokens, report.rounds));
   fmt::print("wrote {}: fit.csv, and {}.yaml for specsim run, like the others\n", out, llm::to_text(best.model.family));
   return 0;
 }

@@ -374,6 +374,10 @@ std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModel
   return prompts;
 }
 
+std::string error_text(double error, int decimals) { return std::isnan(error) ? "-" : fmt::format("{:.{}f}", error, decimals); }
+
+std::string error_csv(double error) { return std::isnan(error) ? "" : fmt::format("{:.3g}", error); }
+
 void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,
                           double seconds) {
   experiment::Manifest manifest;

@@ -70,6 +70,9 @@ ModelOptions read_model_options(const boost::program_options::variables_map& val
 LoadedModels load_models(const boost::program_options::variables_map& values, const ModelOptions& options);
 // Without those beyond `most` where --quick was given.
 std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModels& models, const ModelOptions& options);
+// A standard error for a table, and for CSV: one sample has none.
+std::string error_text(double error, int decimals);
+std::string error_csv(double error);
 // Writes manifest.yaml into `directory`.
 void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,
                           double seconds);

@@ -131,13 +131,13 @@ std::string validation_csv(const std::vector<Line>& lines) {
   for (const Line& line : lines) {
     const llm::RoundSeconds& measured = line.measured.typical;
     fmt::format_to(std::back_inserter(csv),
-                   "{:g},{},{},{:.6g},{:.6g},{:.5f},{:.5f},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},", line.temperature,
-                   line.batch, line.draft_length, line.measured.seconds, line.predicted.total(), line.timing_error(), line.noise,
-                   measured.first_draft, line.predicted.first_draft, measured.other_drafts, line.predicted.other_drafts,
-                   measured.target, measured.judging, line.predicted.target);
-    fmt::format_to(std::back_inserter(csv), "{:.6g},{:.4g},{:.6g},{:.4g},{:.4f},{},{:.6g},{:.6g},{:.3g},{:.6g},{:.5f}\n",
+                   "{:g},{},{},{:.6g},{:.6g},{:.5f},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},", line.temperature,
+                   line.batch, line.draft_length, line.measured.seconds, line.predicted.total(), line.timing_error(),
+                   error_csv(line.noise), measured.first_draft, line.predicted.first_draft, measured.other_drafts,
+                   line.predicted.other_drafts, measured.target, measured.judging, line.predicted.target);
+    fmt::format_to(std::back_inserter(csv), "{:.6g},{:.4g},{:.6g},{:.4g},{:.4f},{},{:.6g},{:.6g},{},{:.6g},{:.5f}\n",
                    line.tokens_per_round, line.tokens_per_round_error, line.expected_tokens_per_round, line.expected_error,
-                   line.z(), line.inside() ? 1 : 0, line.iid_tokens_per_round, line.speedup, line.speedup_noise,
+                   line.z(), line.inside() ? 1 : 0, line.iid_tokens_per_round, line.speedup, error_csv(line.speedup_noise),
                    line.expected_speedup, line.expected_speedup / line.speedup - 1.0);
   }
   return csv;
@@ -148,14 +148,14 @@ void print_lines(const std::vector<Line>& lines) {
              "measured s", "error", "+-", "tok/round", "predicted", "z", "", "iid", "speedup", "+-", "predicted", "error");
   for (const Line& line : lines)
     fmt::print(
-        "{:>5g}{:>6}{:>6}{:>11.4f}{:>+8.1f}%{:>6.1f}%{:>11.4f}{:>10.4f}{:>7.2f}{:>4}{:>9.4f}{:>10.4f}{:>8.4f}{:>10.4f}{:>+7.1f}%"
+        "{:>5g}{:>6}{:>6}{:>11.4f}{:>+8.1f}%{:>6}%{:>11.4f}{:>10.4f}{:>7.2f}{:>4}{:>9.4f}{:>10.4f}{:>8}{:>10.4f}{:>+7.1f}%"
         "\n",
-        line.temperature, line.batch, line.draft_length, line.measured.seconds, 100.0 * line.timing_error(), 100.0 * line.noise,
-        line.tokens_per_round, line.expected_tokens_per_round, line.z(),
+        line.temperature, line.batch, line.draft_length, line.measured.seconds, 100.0 * line.timing_error(),
+        error_text(100.0 * line.noise, 1), line.tokens_per_round, line.expected_tokens_per_round, line.z(),
         line.draft_length == 0 ? ""
         : line.inside()        ? "in"
                                : "out",
-        line.iid_tokens_per_round, line.speedup, line.speedup_noise, line.expected_speedup,
+        line.iid_tokens_per_round, line.speedup, error_text(line.speedup_noise, 4), line.expected_speedup,
         100.0 * (line.expected_speedup / line.speedup - 1.0));
 }
 
@@ -193,20 +193,20 @@ std::string summary_text(const std::vector<Line>& lines, const std::vector<std::
   double iid_gap = 0.0;
   for (const Line& line : lines) {
     timing.push_back(std::abs(line.timing_error()));
-    noise.push_back(line.noise);
+    if (!std::isnan(line.noise)) noise.push_back(line.noise);
     if (line.draft_length == 0) continue;
     speed.push_back(std::abs(line.expected_speedup / line.speedup - 1.0));
     if (line.inside()) ++inside;
     iid_gap = std::max(iid_gap, std::abs(line.iid_tokens_per_round / line.expected_tokens_per_round - 1.0));
   }
   std::string text = fmt::format(
-      "timing given the accepted counts: median error {:.1f} %, worst {:.1f} % of {} points (noise of a point: median {:.1f} %)\n"
+      "timing given the accepted counts: median error {:.1f} %, worst {:.1f} % of {} points (noise of a point: median {} %)\n"
       "acceptance of other prompts: {} of {} points inside the 99 % interval\n"
       "alpha taken as one constant (iid) instead of the trace: up to {:.1f} % off\n"
       "speedup, both together: median error {:.1f} %, worst {:.1f} %\n",
       100.0 * llm::spread(timing).median, 100.0 * *std::max_element(timing.begin(), timing.end()), timing.size(),
-      100.0 * llm::spread(noise).median, inside, speed.size(), 100.0 * iid_gap, 100.0 * llm::spread(speed).median,
-      100.0 * *std::max_element(speed.begin(), speed.end()));
+      noise.empty() ? "-" : error_text(100.0 * llm::spread(noise).median, 1), inside, speed.size(), 100.0 * iid_gap,
+      100.0 * llm::spread(speed).median, 100.0 * *std::max_element(speed.begin(), speed.end()));
   for (const std::size_t batch : batches) text += waterfall_text(lines, batch);
   return text;
 }

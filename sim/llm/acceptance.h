@@ -53,7 +53,7 @@ struct Acceptance {
 
   [[nodiscard]] std::uint64_t rounds() const;
   [[nodiscard]] double tokens_per_round() const;
-  [[nodiscard]] double tokens_per_round_error() const;  // standard error, from the spread over requests
+  [[nodiscard]] double tokens_per_round_error() const;  // standard error, from the spread over requests; of one: not a number
 };
 
 struct AcceptanceRun {

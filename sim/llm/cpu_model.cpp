@@ -63,8 +63,8 @@ class CpuCache final : public Cache {
   std::size_t stride_;  // of a slot
   std::size_t capacity_;
   std::vector<std::size_t> lengths_;
-  std::vector<float> keys_;
-  std::vector<float> values_;
+  LineFloats keys_;
+  LineFloats values_;
 };
 
 // A row of floats for each token of a pass, padded for the kernels.
@@ -80,7 +80,7 @@ class Rows {
 
  private:
   std::size_t stride_;
-  std::vector<float> data_;
+  LineFloats data_;
 };
 
 class CpuModel final : public Model {

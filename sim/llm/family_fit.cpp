@@ -4,7 +4,9 @@
 #include "sim/base/error.h"
 #include "sim/base/token.h"
 #include "sim/base/whole_file.h"
+#include "sim/base/wide.h"
 #include "sim/config/value.h"
+#include "sim/llm/thread_team.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +16,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -22,112 +25,188 @@ namespace specsim::llm {
 
 namespace {
 
-constexpr int kUnseen = -1;
+enum Seen : std::uint8_t { kRejected, kAccepted, kUnseen, kSeen };
 
 // What a text position showed.
 struct Position {
-  int depth = 0;
-  int accepted = kUnseen;  // 0, 1
+  std::uint16_t depth = 0;
+  Seen seen = kUnseen;
 };
 
 std::vector<Position> positions_of(const RecordedRequest& request) {
   std::vector<Position> text;
   for (const RecordedRound& round : request.rounds) {
-    for (int depth = 0; depth < round.accepted; ++depth) text.push_back({depth, 1});
-    text.push_back({round.accepted, round.accepted < round.drafted ? 0 : kUnseen});
+    for (int depth = 0; depth < round.accepted; ++depth) text.push_back({static_cast<std::uint16_t>(depth), kAccepted});
+    text.push_back({static_cast<std::uint16_t>(round.accepted), round.accepted < round.drafted ? kRejected : kUnseen});
   }
   return text;
 }
 
-double emission(const FamilyModel& model, std::size_t state, const Position& at) {
-  if (at.accepted == kUnseen) return 1.0;
-  const double alpha = model.acceptance(state, at.depth);
-  return at.accepted == 1 ? alpha : 1.0 - alpha;
-}
+// A model's probabilities side by side.
+template <std::size_t N>
+struct Chain {
+  using States = std::array<double, N>;
 
-constexpr std::size_t kMostStates = 4;
-using States = std::array<double, kMostStates>;
-
-// Forward sums, each position's scaled to one; returns the log of the scales.
-double forward(const FamilyModel& model, const std::vector<Position>& text, std::vector<States>& sums) {
-  const std::size_t states = model.start.size();
-  SPECSIM_CHECK(states <= kMostStates, "{} states", states);
-  sums.resize(text.size());
-  double log_scale = 0.0;
-  for (std::size_t t = 0; t < text.size(); ++t) {
-    double scale = 0.0;
-    for (std::size_t s = 0; s < states; ++s) {
-      double in = t == 0 ? model.start[s] : 0.0;
-      if (t > 0)
-        for (std::size_t r = 0; r < states; ++r) in += sums[t - 1][r] * model.transition[r][s];
-      sums[t][s] = in * emission(model, s, text[t]);
-      scale += sums[t][s];
+  explicit Chain(const FamilyModel& model) : depths(model.alpha[0].size()), shows(depths * kSeen) {
+    for (std::size_t s = 0; s < N; ++s) {
+      start[s] = model.start[s];
+      for (std::size_t r = 0; r < N; ++r) moves[s][r] = model.transition[s][r];
+      for (std::size_t d = 0; d < depths; ++d) {
+        shows[d * kSeen + kAccepted][s] = model.alpha[s][d];
+        shows[d * kSeen + kRejected][s] = 1.0 - model.alpha[s][d];
+        shows[d * kSeen + kUnseen][s] = 1.0;
+      }
     }
-    for (std::size_t s = 0; s < states; ++s) sums[t][s] /= scale;
-    log_scale += std::log(scale);
   }
-  return log_scale;
-}
+  [[nodiscard]] std::size_t place(const Position& at) const {
+    return std::min<std::size_t>(at.depth, depths - 1) * kSeen + at.seen;
+  }
 
-// One step of expectation and maximisation; returns the likelihood before it. Half an acceptance and half a rejection are added
-// to the counts of every probability, so that none becomes 0 or 1 for want of data.
-double improve(FamilyModel& model, const std::vector<std::vector<Position>>& texts) {
-  const std::size_t states = model.start.size();
-  const std::size_t depths = model.alpha[0].size();
-  std::vector<double> start(states, 0.0);
-  std::vector<std::vector<double>> moves(states, std::vector<double>(states, 0.0));
-  std::vector<std::vector<double>> judged(states, std::vector<double>(depths, 1.0));
-  std::vector<std::vector<double>> accepted(states, std::vector<double>(depths, 0.5));
+  std::size_t depths;
+  States start{};
+  std::array<States, N> moves{};
+  std::vector<States> shows;  // [place]
+};
+
+template <std::size_t N>
+struct Forward {
+  std::vector<std::array<double, N>> sums;  // each position's scaled to one
+  std::vector<double> scales;
+};
+
+// Returns the log likelihood of the text.
+template <std::size_t N>
+double run_forward(const Chain<N>& chain, const std::vector<Position>& text, Forward<N>& out) {
+  out.sums.resize(text.size());
+  out.scales.resize(text.size());
   double log_likelihood = 0.0;
-  std::vector<States> sums;
-  for (const std::vector<Position>& text : texts) {
-    log_likelihood += forward(model, text, sums);
-    States back;
-    back.fill(1.0);
-    for (std::size_t t = text.size(); t-- > 0;) {
-      States here{};
-      double all = 0.0;
-      for (std::size_t s = 0; s < states; ++s) all += here[s] = sums[t][s] * back[s];
-      for (double& x : here) x /= all;
-      if (text[t].accepted != kUnseen) {
-        const std::size_t depth = std::min(static_cast<std::size_t>(text[t].depth), depths - 1);
-        for (std::size_t s = 0; s < states; ++s) {
-          judged[s][depth] += here[s];
-          accepted[s][depth] += text[t].accepted == 1 ? here[s] : 0.0;
-        }
-      }
-      if (t == 0) {
-        for (std::size_t s = 0; s < states; ++s) start[s] += here[s];
-        break;
-      }
-      States ahead{};
-      for (std::size_t s = 0; s < states; ++s) ahead[s] = emission(model, s, text[t]) * back[s];
-      double pairs = 0.0;
-      for (std::size_t r = 0; r < states; ++r)
-        for (std::size_t s = 0; s < states; ++s) pairs += sums[t - 1][r] * model.transition[r][s] * ahead[s];
-      double largest = 0.0;
-      for (std::size_t r = 0; r < states; ++r) {
-        double sum = 0.0;
-        for (std::size_t s = 0; s < states; ++s) {
-          sum += model.transition[r][s] * ahead[s];
-          moves[r][s] += sums[t - 1][r] * model.transition[r][s] * ahead[s] / pairs;
-        }
-        back[r] = sum;
-        largest = std::max(largest, sum);
-      }
-      for (double& x : back) x /= largest;
+  double product = 1.0;
+  std::array<double, N> in = chain.start;
+  for (std::size_t t = 0; t < text.size(); ++t) {
+    const std::array<double, N>& shows = chain.shows[chain.place(text[t])];
+    std::array<double, N>& here = out.sums[t];
+    double sum = 0.0;
+    for (std::size_t s = 0; s < N; ++s) sum += here[s] = in[s] * shows[s];
+    const double scale = 1.0 / sum;
+    for (double& x : here) x *= scale;
+    out.scales[t] = scale;
+    product *= sum;
+    if (product < 1e-200) {
+      log_likelihood += std::log(product);
+      product = 1.0;
+    }
+    for (std::size_t s = 0; s < N; ++s) {
+      in[s] = 0.0;
+      for (std::size_t r = 0; r < N; ++r) in[s] += here[r] * chain.moves[r][s];
     }
   }
-  const double requests = std::accumulate(start.begin(), start.end(), 0.0);
-  for (std::size_t s = 0; s < states; ++s) {
-    model.start[s] = start[s] / requests;
-    for (std::size_t d = 0; d < depths; ++d) model.alpha[s][d] = accepted[s][d] / judged[s][d];
-    if (model.family != Family::regimes) continue;
-    const double sum = std::accumulate(moves[s].begin(), moves[s].end(), 0.0);
-    for (std::size_t r = 0; r < states; ++r)
-      model.transition[s][r] = (moves[s][r] + 0.5) / (sum + 0.5 * static_cast<double>(states));
+  return log_likelihood + std::log(product);
+}
+
+// Expected counts of one step of expectation and maximisation. Half an acceptance and half a rejection are added to the counts of
+// every probability, so that none becomes 0 or 1 for want of data.
+template <std::size_t N>
+struct Counts {
+  explicit Counts(std::size_t depths) : judged(depths), accepted(depths) {
+    for (auto& at : judged) at.fill(1.0);
+    for (auto& at : accepted) at.fill(0.5);
+  }
+  std::array<double, N> start{};
+  std::array<std::array<double, N>, N> moves{};
+  std::vector<std::array<double, N>> judged;  // [depth]
+  std::vector<std::array<double, N>> accepted;
+};
+
+// Returns the log likelihood.
+template <std::size_t N>
+double count_text(const Chain<N>& chain, const std::vector<Position>& text, Forward<N>& forward, Counts<N>& counts) {
+  const double log_likelihood = run_forward(chain, text, forward);
+  std::array<double, N> back;
+  back.fill(1.0);
+  for (std::size_t t = text.size(); t-- > 0;) {
+    const std::size_t place = chain.place(text[t]);
+    std::array<double, N> here;  // the states' probabilities given the text
+    for (std::size_t s = 0; s < N; ++s) here[s] = forward.sums[t][s] * back[s];
+    if (text[t].seen != kUnseen)
+      for (std::size_t s = 0; s < N; ++s) {
+        counts.judged[place / kSeen][s] += here[s];
+        counts.accepted[place / kSeen][s] += text[t].seen == kAccepted ? here[s] : 0.0;
+      }
+    if (t == 0) {
+      for (std::size_t s = 0; s < N; ++s) counts.start[s] += here[s];
+      break;
+    }
+    std::array<double, N> ahead;
+    for (std::size_t s = 0; s < N; ++s) ahead[s] = chain.shows[place][s] * back[s] * forward.scales[t];
+    for (std::size_t r = 0; r < N; ++r) {
+      back[r] = 0.0;
+      for (std::size_t s = 0; s < N; ++s) {
+        const double move = chain.moves[r][s] * ahead[s];
+        counts.moves[r][s] += forward.sums[t - 1][r] * move;
+        back[r] += move;
+      }
+    }
   }
   return log_likelihood;
+}
+
+struct Judged {
+  double accepted = 0.0;
+  double rejected = 0.0;
+};
+
+// The same of a request that keeps its state: how often it accepted and rejected is all that matters.
+template <std::size_t N>
+double count_request(const Chain<N>& chain, const Judged& request, Counts<N>& counts) {
+  std::array<double, N> here;
+  for (std::size_t s = 0; s < N; ++s)
+    here[s] = std::log(chain.start[s]) + request.accepted * std::log(chain.shows[kAccepted][s]) +
+              request.rejected * std::log(chain.shows[kRejected][s]);
+  const double largest = *std::max_element(here.begin(), here.end());
+  double sum = 0.0;
+  for (double& x : here) sum += x = std::exp(x - largest);
+  for (std::size_t s = 0; s < N; ++s) {
+    here[s] /= sum;
+    counts.start[s] += here[s];
+    counts.judged[0][s] += here[s] * (request.accepted + request.rejected);
+    counts.accepted[0][s] += here[s] * request.accepted;
+  }
+  return largest + std::log(sum);
+}
+
+struct Texts {
+  std::vector<std::vector<Position>> positions;
+  std::vector<Judged> judged;  // [request]
+};
+
+// One step of expectation and maximisation; returns the likelihood before it.
+template <std::size_t N>
+double improve(FamilyModel& model, const Texts& texts) {
+  const Chain<N> chain(model);
+  Counts<N> counts(chain.depths);
+  Forward<N> forward;
+  double log_likelihood = 0.0;
+  if (model.family == Family::requests)
+    for (const Judged& request : texts.judged) log_likelihood += count_request(chain, request, counts);
+  else
+    for (const std::vector<Position>& text : texts.positions) log_likelihood += count_text(chain, text, forward, counts);
+  for (std::size_t s = 0; s < N; ++s) {
+    model.start[s] = counts.start[s] / static_cast<double>(texts.positions.size());
+    for (std::size_t d = 0; d < chain.depths; ++d) model.alpha[s][d] = counts.accepted[d][s] / counts.judged[d][s];
+    if (model.family != Family::regimes) continue;
+    const double sum = std::accumulate(counts.moves[s].begin(), counts.moves[s].end(), 0.0);
+    for (std::size_t r = 0; r < N; ++r)
+      model.transition[s][r] = (counts.moves[s][r] + 0.5) / (sum + 0.5 * static_cast<double>(N));
+  }
+  return log_likelihood;
+}
+
+// work.template operator()<number of states>().
+template <class Work>
+double with_states(std::size_t states, const Work& work) {
+  SPECSIM_CHECK(states >= 1 && states <= 3, "{} states", states);
+  if (states == 1) return work.template operator()<1>();
+  return states == 2 ? work.template operator()<2>() : work.template operator()<3>();
 }
 
 double likelihood(const FamilyModel& model, const std::vector<RecordedRequest>& requests) {
@@ -176,7 +255,7 @@ double tokens_per_round(const std::vector<RecordedRequest>& requests) {
 }
 
 // What the bootstrap compares; each a list of counts or figures.
-enum Statistic : std::size_t { kByDepth, kAccepted, kRuns, kSpread, kStatistics };
+enum Statistic : std::size_t { kByDepth, kLaw, kRuns, kSpread, kStatistics };
 using Figures = std::array<std::vector<double>, kStatistics>;
 
 Figures figures(const std::vector<RecordedRequest>& requests, int draft_length) {
@@ -185,7 +264,7 @@ Figures figures(const std::vector<RecordedRequest>& requests, int draft_length) 
   const auto depths = static_cast<std::size_t>(draft_length);
   std::vector<double> judged(depths, 0.0);
   all[kByDepth].assign(depths, 0.0);
-  all[kAccepted].assign(depths + 1, 0.0);
+  all[kLaw].assign(depths + 1, 0.0);
   all[kRuns].assign(kRunBins, 0.0);
   double rounds = 0.0;
   double runs = 0.0;
@@ -200,7 +279,7 @@ Figures figures(const std::vector<RecordedRequest>& requests, int draft_length) 
       for (std::size_t depth = 0; depth < accepted; ++depth) all[kByDepth][depth] += 1.0;
       for (std::size_t depth = 0; depth <= accepted && depth < static_cast<std::size_t>(round.drafted); ++depth)
         judged[depth] += 1.0;
-      all[kAccepted][accepted] += 1.0;
+      all[kLaw][accepted] += 1.0;
       rounds += 1.0;
       own += static_cast<double>(accepted);
       own_judged += static_cast<double>(accepted) + (round.accepted < round.drafted ? 1.0 : 0.0);
@@ -217,7 +296,7 @@ Figures figures(const std::vector<RecordedRequest>& requests, int draft_length) 
   }
   // Shares: how many rounds a request takes is no part of the question.
   for (std::size_t depth = 0; depth < depths; ++depth) all[kByDepth][depth] /= std::max(judged[depth], 1.0);
-  for (double& x : all[kAccepted]) x /= rounds;
+  for (double& x : all[kLaw]) x /= rounds;
   for (double& x : all[kRuns]) x /= std::max(runs, 1.0);
   const auto n = static_cast<double>(requests.size());
   all[kSpread] = {squares / n - mean * mean / (n * n)};
@@ -232,20 +311,80 @@ double distance(const std::vector<double>& x, const std::vector<double>& mean, c
   return sum;
 }
 
-void bootstrap(FamilyReport& report, const std::vector<RecordedRequest>& requests, int draft_length, std::uint64_t tokens,
-               std::uint64_t seed) {
-  constexpr std::size_t kReplicates = 499;
-  std::vector<Figures> replicates;
-  double per_round = 0.0;
-  for (std::size_t b = 0; b < kReplicates; ++b) {
+// How many tokens a request was to emit, as far as its record tells: its last round began before it had them.
+struct Length {
+  std::uint64_t least = 1;
+  std::uint64_t most = 1;
+};
+
+std::vector<Length> lengths_of(const std::vector<RecordedRequest>& requests) {
+  std::vector<Length> lengths;
+  Length common{0, std::numeric_limits<std::uint64_t>::max()};
+  for (const RecordedRequest& request : requests) {
+    const std::uint64_t most = emitted(request);
+    lengths.push_back({most - static_cast<std::uint64_t>(request.rounds.back().accepted), most});
+    common = {std::max(common.least, lengths.back().least), std::min(common.most, most)};
+  }
+  if (common.least <= common.most) lengths.assign(requests.size(), {common.least, common.least});
+  return lengths;
+}
+
+// Rounds that a request with one alpha takes on average, by the renewal equation m(t) = 1 + sum over e of P(emitted = e) m(t -
+// e).
+double rounds_to_emit(double alpha, int draft_length, std::uint64_t tokens) {
+  std::vector<double> mean(tokens + 1, 0.0);
+  for (std::uint64_t t = 1; t <= tokens; ++t) {
+    mean[t] = 1.0;
+    double reaches = 1.0;
+    for (std::uint64_t e = 1; e <= std::min(t, static_cast<std::uint64_t>(draft_length) + 1); ++e, reaches *= alpha)
+      mean[t] += reaches * (e > static_cast<std::uint64_t>(draft_length) ? 1.0 : 1.0 - alpha) * mean[t - e];
+  }
+  return mean[tokens];
+}
+
+// Threads that share a list of work.
+class Workers {
+ public:
+  Workers(const FitRun& run, double all) : run_(run), all_(all), team_(run.threads) {}
+
+  // Calls work(i) for every i < count, in any order, unless the run is stopped; each is `share` of all that progress counts.
+  void each(std::size_t count, double share, const std::function<void(std::size_t)>& work) {
+    std::atomic<std::size_t> next{0};
+    team_.split(team_.size(), 1, [&](std::size_t, std::size_t) {
+      for (std::size_t i = next++; i < count && !stopped(); i = next++) {
+        work(i);
+        const std::scoped_lock lock(mutex_);
+        done_ += share;
+        if (run_.progress) run_.progress(done_, all_);
+      }
+    });
+  }
+  [[nodiscard]] bool stopped() const { return run_.stop != nullptr && *run_.stop; }
+
+ private:
+  const FitRun& run_;
+  double all_;
+  double done_ = 0.0;
+  std::mutex mutex_;
+  ThreadTeam team_;
+};
+
+void bootstrap(FamilyReport& report, const std::vector<RecordedRequest>& requests, const std::vector<Length>& lengths,
+               int draft_length, std::uint64_t seed, Workers& workers) {
+  std::vector<Figures> replicates(kReplicates);
+  std::vector<double> per_round(kReplicates);
+  workers.each(kReplicates, 1.0, [&](std::size_t b) {
     rng::Stream random(rng::make_key(seed, rng::hash_text(to_text(report.model.family))), rng::Purpose::start, 0, b);
     std::vector<RecordedRequest> simulated;
-    for (const RecordedRequest& request : requests)
-      simulated.push_back(report.model.simulate(draft_length, std::min(tokens, emitted(request)), random));
-    replicates.push_back(figures(simulated, draft_length));
-    per_round += tokens_per_round(simulated) / static_cast<double>(kReplicates);
-  }
-  report.tokens_per_round = per_round;
+    for (const auto& [least, most] : lengths) {
+      const std::uint64_t tokens = least == most ? least : least + scale_word(random(), most - least + 1);
+      simulated.push_back(report.model.simulate(draft_length, tokens, random));
+    }
+    replicates[b] = figures(simulated, draft_length);
+    per_round[b] = tokens_per_round(simulated);
+  });
+  if (workers.stopped()) return;
+  report.tokens_per_round = std::accumulate(per_round.begin(), per_round.end(), 0.0) / static_cast<double>(kReplicates);
   const Figures seen = figures(requests, draft_length);
   const std::array<double*, kStatistics> p = {&report.p_by_depth, &report.p_accepted, &report.p_runs, &report.p_requests};
   for (std::size_t k = 0; k < kStatistics; ++k) {
@@ -264,18 +403,15 @@ void bootstrap(FamilyReport& report, const std::vector<RecordedRequest>& request
   }
 }
 
-// Log score of each request by a fit of the requests outside its fifth.
-std::vector<double> held_out_scores(Family family, const std::vector<RecordedRequest>& requests) {
-  constexpr std::size_t kFolds = 5;
-  std::vector<double> scores(requests.size(), 0.0);
-  for (std::size_t fold = 0; fold < kFolds; ++fold) {
-    std::vector<RecordedRequest> others;
-    for (std::size_t i = 0; i < requests.size(); ++i)
-      if (i % kFolds != fold) others.push_back(requests[i]);
-    const FamilyModel model = fit_best_size(family, others);
-    for (std::size_t i = fold; i < requests.size(); i += kFolds) scores[i] = model.log_likelihood(requests[i]);
-  }
-  return scores;
+constexpr std::size_t kFolds = 5;
+constexpr double kFitShare = 50.0;  // of what progress counts, a replicate being one
+
+// The requests outside a fold.
+std::vector<RecordedRequest> without_fold(const std::vector<RecordedRequest>& requests, std::size_t fold) {
+  std::vector<RecordedRequest> others;
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (i % kFolds != fold) others.push_back(requests[i]);
+  return others;
 }
 
 std::optional<int> count_of(const config::Value* value, int most) {
@@ -367,8 +503,10 @@ double FamilyModel::acceptance(std::size_t state, int depth) const {
 }
 
 double FamilyModel::log_likelihood(const RecordedRequest& request) const {
-  std::vector<States> sums;
-  return forward(*this, positions_of(request), sums);
+  return with_states(start.size(), [&]<std::size_t N>() {
+    Forward<N> forward;
+    return run_forward(Chain<N>(*this), positions_of(request), forward);
+  });
 }
 
 RecordedRequest FamilyModel::simulate(int draft_length, std::uint64_t tokens, rng::Stream& random) const {
@@ -396,7 +534,7 @@ RecordedRequest FamilyModel::simulate(int draft_length, std::uint64_t tokens, rn
   return request;
 }
 
-std::string FamilyModel::yaml(int draft_length, std::uint64_t tokens) const {
+std::string FamilyModel::yaml(int draft_length, std::uint64_t tokens, std::uint64_t rounds) const {
   const auto draft = [](double a) { return fmt::format("{{family: explicit, probabilities: [{:.4f}, {:.4f}]}}", a, 1.0 - a); };
   // Rounded so that they sum to one as they stand in the file.
   const auto law = [](const std::vector<double>& weights) {
@@ -416,13 +554,15 @@ std::string FamilyModel::yaml(int draft_length, std::uint64_t tokens) const {
     for (const double a : alpha[0]) drafts.push_back(draft(a));
     context = fmt::format("\n  process: by_depth\n  drafts:\n  - {}", fmt::join(drafts, "\n  - "));
   }
-  if (family == Family::requests) {
-    context = fmt::format("\n  process: requests\n  request_tokens: {}\n  types:", tokens);
-    for (std::size_t s = 0; s < start.size(); ++s)
-      context += fmt::format("\n  - {{weight: {:.4f}, draft: {}}}", start[s], draft(alpha[s][0]));
-  }
-  if (family == Family::regimes) {
-    context = fmt::format("\n  process: regimes\n  start: {}\n  transition:", law(start));
+  if (family == Family::requests || family == Family::regimes) {
+    // Process requests would end a request within a round. States that stay give whole rounds, each state its share of them.
+    std::vector<double> first = start;
+    if (family == Family::requests) {
+      for (std::size_t s = 0; s < first.size(); ++s) first[s] *= rounds_to_emit(alpha[s][0], draft_length, tokens);
+      const double sum = std::accumulate(first.begin(), first.end(), 0.0);
+      for (double& x : first) x /= sum;
+    }
+    context = fmt::format("\n  process: regimes\n  sequence_rounds: {}\n  start: {}\n  transition:", rounds, law(first));
     for (const std::vector<double>& row : transition) context += "\n  - " + law(row);
     context += "\n  states:";
     for (const std::vector<double>& a : alpha) context += fmt::format("\n  - {{draft: {}}}", draft(a[0]));
@@ -437,10 +577,15 @@ std::string FamilyModel::yaml(int draft_length, std::uint64_t tokens) const {
 }
 
 FamilyModel fit_family(Family family, std::size_t states, const std::vector<RecordedRequest>& requests) {
-  std::vector<std::vector<Position>> texts;
+  Texts texts;
   std::size_t depths = 1;
   for (const RecordedRequest& request : requests) {
-    texts.push_back(positions_of(request));
+    texts.positions.push_back(positions_of(request));
+    const auto count = [&](Seen seen) {
+      return static_cast<double>(std::count_if(texts.positions.back().begin(), texts.positions.back().end(),
+                                               [&](const Position& at) { return at.seen == seen; }));
+    };
+    texts.judged.push_back({count(kAccepted), count(kRejected)});
     for (const RecordedRound& round : request.rounds) depths = std::max(depths, static_cast<std::size_t>(round.drafted));
   }
   FamilyModel model;
@@ -460,7 +605,7 @@ FamilyModel fit_family(Family family, std::size_t states, const std::vector<Reco
   constexpr double kEnough = 1e-3;  // of log likelihood, for a step
   double before = -std::numeric_limits<double>::infinity();
   for (int step = 0; step < kMostSteps; ++step) {
-    const double now = improve(model, texts);
+    const double now = with_states(states, [&]<std::size_t N>() { return improve<N>(model, texts); });
     if (now - before < kEnough && step > 2) break;
     before = now;
   }
@@ -472,25 +617,44 @@ bool FamilyReport::rejected() const {
   return std::min({p_by_depth, p_accepted, p_runs, p_requests}) < kLevel;
 }
 
-FitReport fit_families(const std::vector<RecordedRequest>& requests, std::uint64_t seed) {
+FitReport fit_families(const std::vector<RecordedRequest>& requests, const FitRun& run) {
+  constexpr std::array kFamilies = {Family::regimes, Family::requests, Family::by_depth, Family::iid};  // the slowest first
   FitReport report;
   double judged = 0.0;
+  double rounds = 0.0;
   for (const RecordedRequest& request : requests) {
     for (const RecordedRound& round : request.rounds) report.draft_length = std::max(report.draft_length, round.drafted);
-    // All were to emit as much, and the last round of each began before it had.
-    report.tokens = std::max(report.tokens, emitted(request) - static_cast<std::uint64_t>(request.rounds.back().accepted));
     judged += static_cast<double>(judged_positions(request));
+    rounds += static_cast<double>(request.rounds.size());
   }
+  const std::vector<Length> lengths = lengths_of(requests);
+  double tokens = 0.0;
+  for (const auto& [least, most] : lengths) tokens += 0.5 * static_cast<double>(least + most);
+  const auto n = static_cast<double>(requests.size());
+  report.tokens = static_cast<std::uint64_t>(std::llround(tokens / n));
+  report.rounds = static_cast<std::uint64_t>(std::llround(rounds / n));
   report.tokens_per_round = tokens_per_round(requests);
+
+  constexpr std::size_t kFits = kFolds + 1;  // of a family; the last to all requests
+  Workers workers(run, static_cast<double>(kFamilies.size()) * (static_cast<double>(kFits) * kFitShare + kReplicates));
+  std::array<std::array<FamilyModel, kFits>, kFamilies.size()> models;
+  workers.each(kFamilies.size() * kFits, kFitShare, [&](std::size_t i) {
+    models[i / kFits][i % kFits] = fit_best_size(kFamilies[i / kFits], without_fold(requests, i % kFits));
+  });
   std::vector<std::vector<double>> scores;
-  for (const Family family : {Family::iid, Family::by_depth, Family::requests, Family::regimes}) {
+  for (std::size_t f = kFamilies.size(); f-- > 0 && !workers.stopped();) {
     FamilyReport one;
-    one.model = fit_best_size(family, requests);
+    one.model = models[f][kFolds];
     one.log_likelihood = likelihood(one.model, requests);
-    scores.push_back(held_out_scores(family, requests));
+    scores.emplace_back();
+    for (std::size_t i = 0; i < requests.size(); ++i) scores.back().push_back(models[f][i % kFolds].log_likelihood(requests[i]));
     one.held_out = std::accumulate(scores.back().begin(), scores.back().end(), 0.0) / judged;
-    bootstrap(one, requests, report.draft_length, report.tokens, seed);
+    bootstrap(one, requests, lengths, report.draft_length, run.seed, workers);
     report.families.push_back(std::move(one));
+  }
+  if (workers.stopped()) {
+    report.families.clear();
+    return report;
   }
   const bool all_rejected =
       std::all_of(report.families.begin(), report.families.end(), [](const FamilyReport& one) { return one.rejected(); });
@@ -501,7 +665,6 @@ FitReport fit_families(const std::vector<RecordedRequest>& requests, std::uint64
         (best == report.families.size() || report.families[f].held_out > report.families[best].held_out))
       best = f;
   report.best = best;
-  const auto n = static_cast<double>(requests.size());
   for (std::size_t f = report.families.size(); f-- > 0;) {
     FamilyReport& one = report.families[f];
     double squares = 0.0;

@@ -8,7 +8,9 @@
 
 #include "sim/rng/address.h"
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,12 +41,14 @@ struct FamilyModel {
   [[nodiscard]] double log_likelihood(const RecordedRequest& request) const;
   // A request of rounds that draft `draft_length` tokens, until it has emitted `tokens`.
   [[nodiscard]] RecordedRequest simulate(int draft_length, std::uint64_t tokens, rng::Stream& random) const;
-  // An experiment for specsim run.
-  [[nodiscard]] std::string yaml(int draft_length, std::uint64_t tokens) const;
+  // An experiment for specsim run: sequences of `rounds` whole rounds, as requests of `tokens` tokens have them on average.
+  [[nodiscard]] std::string yaml(int draft_length, std::uint64_t tokens, std::uint64_t rounds) const;
 };
 
 // `states` of requests and regimes.
 FamilyModel fit_family(Family family, std::size_t states, const std::vector<RecordedRequest>& requests);
+
+constexpr std::size_t kReplicates = 499;  // of the bootstrap
 
 // How a family stands to the data.
 struct FamilyReport {
@@ -54,7 +58,9 @@ struct FamilyReport {
   double behind_best = 0.0;   // that the best of those that may be used is ahead in held_out
   double behind_error = 0.0;  // its standard error, over requests
   double tokens_per_round = 0.0;
-  // Parametric bootstrap: how often data of the fitted model lie as far from its mean as the recorded ones.
+  // Parametric bootstrap: how often data of the fitted model lie as far from its mean as the recorded ones. The parameters are
+  // not fitted again to each of them, as they were to the recorded ones, which lie closer for it: p is too large if anything, and
+  // a wrong family is rejected less often, a right one less often than the level says.
   double p_by_depth = 1.0;  // accepted by depth
   double p_accepted = 1.0;  // law of accepted in a round
   double p_runs = 1.0;      // lengths of runs of accepted positions, across rounds
@@ -64,7 +70,8 @@ struct FamilyReport {
 
 struct FitReport {
   int draft_length = 0;
-  std::uint64_t tokens = 0;  // that requests were to emit
+  std::uint64_t tokens = 0;  // that a request was to emit, mean
+  std::uint64_t rounds = 0;  // of a request, mean
   double tokens_per_round = 0.0;
   std::vector<FamilyReport> families;
   // To use: of those that the data do not reject (of all, where they reject all) the simplest that is within one standard error
@@ -72,7 +79,16 @@ struct FitReport {
   std::size_t best = 0;
 };
 
-FitReport fit_families(const std::vector<RecordedRequest>& requests, std::uint64_t seed);
+struct FitRun {
+  std::uint64_t seed = 0;  // of the bootstrap
+  unsigned threads = 1;    // results do not depend on it
+  std::function<void(double done, double all)> progress = {};
+  const std::atomic<bool>* stop = nullptr;  // set: return soon, without families
+};
+
+// Requests may differ in length. How much one was to emit is known from its record up to the last round: where one length fits
+// all of them it is taken, else each replicate draws a request's length from what its own record allows, all equally likely.
+FitReport fit_families(const std::vector<RecordedRequest>& requests, const FitRun& run);
 
 // Of a model's requests at another draft length, from so many simulated requests.
 double simulated_tokens_per_round(const FamilyModel& model, int draft_length, std::uint64_t tokens, std::uint64_t requests,

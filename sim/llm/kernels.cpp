@@ -32,10 +32,12 @@ HWY_INLINE Lanes load(const Element* at) {
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<Element, Floats>(), at));
 }
 
-// Weights to ask of memory while others are in use: `step` elements on in each row at every step of the loop.
+// Weights to ask of memory while others are in use: at every step of the loop one place for each output, `between` elements
+// apart, all of them `step` on from the last.
 template <class Element>
 struct Ahead {
   const Element* at = nullptr;
+  std::size_t between = 0;
   std::size_t step = 0;
 };
 
@@ -49,7 +51,7 @@ HWY_INLINE void tile(const Element* weights, std::size_t columns, Ahead<Element>
     std::array<Lanes, Rows> in;
     for (std::size_t r = 0; r < Rows; ++r) in[r] = hn::LoadU(d, x.data + r * x.stride + i);
     for (std::size_t o = 0; o < Outputs; ++o) {
-      hwy::Prefetch(ahead.at + o * columns);
+      hwy::Prefetch(ahead.at + o * ahead.between);
       const Lanes weight = load(weights + o * columns + i);
       for (std::size_t r = 0; r < Rows; ++r) sums[o][r] = hn::MulAdd(weight, in[r], sums[o][r]);
     }
@@ -62,27 +64,35 @@ HWY_INLINE void tile(const Element* weights, std::size_t columns, Ahead<Element>
     }
 }
 
-// The weights of these outputs stay in the first cache while all rows pass, four at a time; meanwhile memory brings those of
-// the outputs to come, a share with each group of rows, so that arithmetic hides behind it.
+// The weights of these outputs stay in the first cache while all rows pass, in groups of up to four; meanwhile memory brings
+// those of the outputs to come, a share with each group, so that arithmetic hides behind it. Memory is asked along each long row,
+// where the processor's own prefetching helps; short rows are asked for one after the other.
 template <std::size_t Outputs, class Element>
 HWY_INLINE void tiles(const Element* weights, std::size_t columns, RowsIn x, RowsOut y, bool add) {
   constexpr std::size_t kRows = 4;
   constexpr std::size_t kFarBytes = 4096;
+  constexpr std::size_t kShortBytes = 2048;  // of a row
   const std::size_t here = Outputs * columns;
   const std::size_t distance = (kFarBytes / sizeof(Element) + here - 1) / here * here;
   const std::size_t groups = (x.rows + kRows - 1) / kRows;
-  const std::size_t step = hn::Lanes(Floats()) / groups;
-  Ahead<Element> ahead{weights + distance, step};
+  const std::size_t lanes = hn::Lanes(Floats());
+  const bool one_by_one = columns * sizeof(Element) <= kShortBytes;
+  const std::size_t step = ((one_by_one ? Outputs * lanes : lanes) + groups - 1) / groups;
+  Ahead<Element> ahead{weights + distance, one_by_one ? lanes : columns, step};
   std::size_t r = 0;
   const auto run = [&]<std::size_t Rows>() {
     tile<Outputs, Rows>(weights, columns, ahead, {x.data + r * x.stride, x.stride, Rows}, {y.data + r * y.stride, y.stride}, add);
     r += Rows;
-    ahead.at += columns / hn::Lanes(Floats()) * step;
+    ahead.at += columns / lanes * step;
   };
-  while (r + kRows <= x.rows) run.template operator()<kRows>();
-  if (x.rows - r == 3) run.template operator()<3>();
-  if (x.rows - r == 2) run.template operator()<2>();
-  if (x.rows - r == 1) run.template operator()<1>();
+  // Groups of nearly equal size: one row alone would wait for each of its additions.
+  for (std::size_t left = groups; left > 0; --left) {
+    const std::size_t size = (x.rows - r + left - 1) / left;
+    if (size == 4) run.template operator()<4>();
+    if (size == 3) run.template operator()<3>();
+    if (size == 2) run.template operator()<2>();
+    if (size == 1) run.template operator()<1>();
+  }
 }
 
 template <class Element>

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cmath>
 #include <ctime>
+#include <limits>
 #include <numeric>
 
 namespace specsim::llm {
@@ -38,6 +39,7 @@ Spread spread(std::vector<double> samples) {
 double Spread::median_error() const {
   constexpr double kQuartiles = 1.349;      // distance of a normal law's quartiles in standard deviations
   constexpr double kMedianToMean = 1.2533;  // its median's standard error over its mean's
+  if (samples < 2) return std::numeric_limits<double>::quiet_NaN();
   return kMedianToMean * (high - low) / kQuartiles / std::sqrt(static_cast<double>(samples));
 }
 

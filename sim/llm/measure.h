@@ -21,7 +21,7 @@ struct Spread {
   std::size_t samples = 0;
   std::size_t outliers = 0;  // beyond the quartiles by more than three times their distance
 
-  // Standard error of the median, as far as the quartiles of normal samples tell it.
+  // Standard error of the median, as far as the quartiles of normal samples tell it. Of one sample: not a number.
   [[nodiscard]] double median_error() const;
 };
 [[nodiscard]] Spread spread(std::vector<double> samples);

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -17,6 +18,8 @@ TEST_CASE("a spread: quartiles, and what lies far beyond them", "[llm][timing]")
   CHECK(s.samples == 9);
   CHECK(s.outliers == 1);
   CHECK(llm::spread({2.0, 4.0}).median == 3.0);
+  CHECK(llm::spread({2.0, 4.0}).median_error() > 0.0);
+  CHECK(std::isnan(llm::spread({2.0}).median_error()));  // mutant: 0, an interval where there is none
 }
 
 TEST_CASE("jobs are run in turn, once more than they are counted", "[llm][timing]") {
