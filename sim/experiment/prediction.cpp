@@ -83,7 +83,8 @@ theory::RunMoments modulated_moments(const theory::Modulation& modulation, std::
 
 }  // namespace
 
-LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables) {
+LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables,
+                      const std::atomic<bool>* stop) {
   LawFacts facts;
   const families::ContextProcess& process = *cell.contexts->process;
   const families::ContextShape& shape = process.shape();
@@ -139,7 +140,7 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
       }
     }
   };
-  decode::Prepared prepared = decode::prepare(plan, observer, tables != nullptr);
+  decode::Prepared prepared = decode::prepare(plan, observer, tables != nullptr, stop);
   if (block) facts.block = block->answer();
   if (shape.contexts == 0) add_fresh_facts(cell, plan, facts);
   facts.classes.classes = prepared.classes;

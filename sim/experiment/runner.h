@@ -26,9 +26,6 @@ struct RunOptions {
   std::string identity;                                   // names configs, seed and shard; a journal of another run is refused
   const std::atomic<bool>* stop = nullptr;                // set: finish the work in hand and return
   std::function<void(double done, double all)> progress;  // rounds; called from worker threads, one at a time
-  // Each piece of a cell's work as it is done, of what this run does itself; one at a time. Pieces of cells with as much work are
-  // the same sequences and rounds.
-  std::function<void(std::size_t cell, std::uint64_t piece, const decode::Counts& counts)> piece;
 };
 
 struct RunResult {
@@ -40,9 +37,6 @@ struct RunResult {
 // Everything simulated here is a function of the cells alone: threads, resumption and shards (whose counts add up) change
 // nothing. Throws IoError, BadInput.
 RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& options);
-
-// In how many pieces of equal size a cell's work is handed out; a last one that is smaller does not count.
-std::size_t pieces_of(const Cell& cell);
 
 // The facts alone, for merging counts that exist.
 std::vector<std::shared_ptr<const LawFacts>> facts_of(const std::vector<const Cell*>& cells);
