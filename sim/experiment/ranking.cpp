@@ -132,7 +132,9 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
     for (int world = 0; world < kWorlds; ++world) worlds.push_back(in_world(*leader, world));
   std::vector<const Cell*> all;
   for (const Cell& cell : worlds) all.push_back(&cell);
-  RunResult result = run_cells(all, options);
+  RunOptions counts_alone = options;
+  counts_alone.facts = false;
+  RunResult result = run_cells(all, counts_alone);
   if (!result.finished) return {};
   for (decode::Counts& counts : result.counts) counts.output.clear();
 

@@ -151,8 +151,12 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
     const std::lock_guard lock(group.mutex);
     if (group.tables == nullptr) {
       auto tables = std::make_shared<decode::Prepared>();
-      auto facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), tables.get(), options.stop));
-      if (group.facts == nullptr) group.facts = std::move(facts);
+      if (options.facts) {
+        auto facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), tables.get(), options.stop));
+        if (group.facts == nullptr) group.facts = std::move(facts);
+      } else {
+        *tables = decode::prepare(plan_of(*group.owner), {}, true, options.stop);
+      }
       group.tables = std::move(tables);
     }
     return group.tables;
@@ -215,7 +219,7 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
   for (std::size_t i = 0; i < cells.size(); ++i) {
     Group& group = *group_of[i];
     try {
-      if (group.facts == nullptr)
+      if (group.facts == nullptr && options.facts)
         group.facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), nullptr, options.stop));
     } catch (const decode::Interrupted&) {
       return result;

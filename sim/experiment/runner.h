@@ -23,7 +23,8 @@ struct RunOptions {
   Shard shard;
   std::string journal;  // file of finished work; "": none
   bool resume = false;
-  std::string identity;                                   // names configs, seed and shard; a journal of another run is refused
+  bool facts = true;     // false: counts alone, without what theory needs to judge them; not with a journal or shards
+  std::string identity;  // names configs, seed and shard; a journal of another run is refused
   const std::atomic<bool>* stop = nullptr;                // set: finish the work in hand and return
   std::function<void(double done, double all)> progress;  // rounds; called from worker threads, one at a time
 };
@@ -31,7 +32,7 @@ struct RunOptions {
 struct RunResult {
   bool finished = false;
   std::vector<decode::Counts> counts;                  // [cell]
-  std::vector<std::shared_ptr<const LawFacts>> facts;  // [cell]
+  std::vector<std::shared_ptr<const LawFacts>> facts;  // [cell]; empty pointers where none were asked for
 };
 
 // Everything simulated here is a function of the cells alone: threads, resumption and shards (whose counts add up) change
