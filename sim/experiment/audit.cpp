@@ -740,12 +740,12 @@ AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const A
 
   std::map<BlockStart, std::uint32_t> known;
   std::vector<BlockStart> starts;
-  const auto number_of = [&](BlockStart start) {
+  const auto index_of = [&](BlockStart start) {
     const auto [at, fresh] = known.try_emplace(start, static_cast<std::uint32_t>(starts.size()));
     if (fresh) starts.push_back(std::move(start));
     return at->second;
   };
-  for (std::uint32_t context = 0; context < targets.size(); ++context) number_of({context, {}});
+  for (std::uint32_t context = 0; context < targets.size(); ++context) index_of({context, {}});
 
   decode::BlockRound round(*prepared.blocks, process, draw_key(cell), *cell.drafter, cell.policy.get());
   std::vector<Node> nodes;
@@ -779,7 +779,7 @@ AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const A
       }
       const auto accepted = static_cast<std::uint32_t>(emitted.size()) - 1;
       const std::uint32_t judged = joint ? 0 : accepted + (whole ? 0U : 1U);
-      node.ends.push_back({emitted, number_of(std::move(next)), accepted, judged, probability});
+      node.ends.push_back({emitted, index_of(std::move(next)), accepted, judged, probability});
     }
   }
   AuditReport report = report_on(cell, nodes, roots, targets, options);
