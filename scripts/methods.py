@@ -115,6 +115,7 @@ def draw(table, out):
             axes.plot(float(row[f"speedup_batch_{batch}"]), at, "o", markersize=4.2, color=colour, label=f"batch {batch}" if at == 0 else None)
     axes.axvline(1, color="#888888", linewidth=0.8)
     names = [f"{row['config']}: {row['policy'] or row['verifier']}, {row['drafter']}" for row in rows]
+    names = [f"{name}, cell {row['cell']}" if names.count(name) > 1 else name for name, row in zip(names, rows)]
     axes.set_yticks(range(len(rows)), [name if len(name) < 88 else name[:86] + ".." for name in names], fontsize=7)
     axes.invert_yaxis()
     axes.margins(y=0.02)

@@ -19,12 +19,15 @@ def rows_of(path):
 def draw_ranking(rows, out):
     methods = list(dict.fromkeys(row["method"] for row in rows))
     workloads = list(dict.fromkeys(row["workload"] for row in rows))
+    parts = [workload.split(", ") for workload in workloads]
+    common = [part for part in parts[0] if all(part in own for own in parts)] if len(parts) > 1 else []
+    labels = [", ".join(part for part in own if part not in common) for own in parts]
     figure, axes = plt.subplots(figsize=(9.2, 0.3 * len(methods) + 1.4))
-    for workload, colour in zip(workloads, COLOURS * len(workloads)):
+    for workload, label, colour in zip(workloads, labels, COLOURS * len(workloads)):
         own = {row["method"]: row for row in rows if row["workload"] == workload}
         at = [methods.index(method) for method in own]
         axes.errorbar([float(row["speedup"]) for row in own.values()], at, xerr=[float(row["speedup_half_width"]) for row in own.values()],
-                      fmt="o", markersize=4.2, color=colour, label=workload)
+                      fmt="o", markersize=4.2, color=colour, label=label)
         first = next(row for row in own.values() if row["rank"] == "1")
         axes.plot(float(first["speedup"]), methods.index(first["method"]), "o", markersize=10, markerfacecolor="none", color=colour)
     axes.axvline(1, color="#888888", linewidth=0.8)
@@ -33,8 +36,9 @@ def draw_ranking(rows, out):
                                           for name in methods], fontsize=7)
     axes.invert_yaxis()
     axes.margins(y=0.03)
-    axes.set(xlabel="speedup over plain decoding; the fastest is ringed")
-    axes.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncol=4)
+    axes.set_xlabel(", ".join(["speedup over plain decoding"] + common) + "; the fastest is ringed", fontsize=8)
+    # Names of methods take most of the width: as many columns as the rest has room for, ending where it ends.
+    axes.legend(fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncol=max(1, min(4, 60 // (6 + max(map(len, labels))))))
     save(figure, out / "compare.png")
 
 

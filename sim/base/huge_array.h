@@ -9,6 +9,8 @@
 
 namespace specsim {
 
+constexpr std::size_t kHeapBytes = 16;  // what an allocation of the ordinary kind takes beside what was asked for
+
 class HugeArray {
  public:
   HugeArray() = default;

@@ -92,6 +92,23 @@ std::string shown(const std::string& method) {
                                    : method.substr(0, kLongest / 2) + " ... " + method.substr(method.size() - kLongest / 2);
 }
 
+// A config in YAML, each value of its axes on a line.
+std::string config_text(const config::Value& config) {
+  std::string text;
+  for (const config::Field& field : config.fields) {
+    if (field.key != "sweep") {
+      text += fmt::format("{}: {}\n", field.key, config::to_flow_text(field.value));
+      continue;
+    }
+    text += "sweep:\n";
+    for (const config::Field& axis : field.value.fields) {
+      text += fmt::format("  {}:{}\n", axis.key, axis.value.is_list() ? "" : " " + config::to_flow_text(axis.value));
+      for (const config::Value& value : axis.value.items) text += fmt::format("    - {}\n", config::to_flow_text(value));
+    }
+  }
+  return text;
+}
+
 void print_ranking(const Ranking& ranking) {
   fmt::print("\n{}\n", ranking.workload);
   fmt::print("  {:>4}  {:>12}  {:>18}  {:>20}  {}\n", "rank", "tokens/round", "speedup", "behind the first", "method");
@@ -104,11 +121,9 @@ void print_ranking(const Ranking& ranking) {
   for (std::size_t i = 0; i < ranking.contenders.size(); ++i) {
     const Contender& one = ranking.contenders[i];
     if (!plain_shown && one.speedup < 1.0) plain();
-    const std::string behind = i == 0 ? "-"
-                                      : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind,
-                                                    100.0 * experiment::half_width(one.behind_error, ranking.pieces));
+    const std::string behind = i == 0 ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind, 100.0 * one.behind_half_width);
     fmt::print("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}{}\n", i + 1, one.row.tokens_per_round(),
-               fmt::format("{:.4f} ± {:.4f}", one.speedup, experiment::half_width(one.speedup_error, ranking.pieces)), behind,
+               fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width), behind,
                shown(experiment::method_text(*one.row.cell)), one.row.cell->lossless ? "" : " (not lossless)");
   }
   if (!plain_shown) plain();
@@ -135,26 +150,22 @@ int compare_command(const std::vector<std::string>& arguments) {
       "alpha", text(), "acceptance of a draft token, of the built-in methods' laws (default 0.7)")(
       "rounds", text(), "of each method (default 200000, or the config's)")(
       "out", text(), "directory for ranking.csv, trees.csv")("threads", text(), "default: as many as the machine has")(
-      "print-config", "the built-in methods as a config, to start from");
+      "print-config", "the built-in methods as a config, with what the other options change, to start from");
   po::variables_map values;
   if (!parse(
           arguments, description, "config", "specsim compare [CONFIG...] [options]",
           "  specsim compare --hardware h100-sxm --target llama-3.1-70b --tensor-parallel 4 --draft llama-3.2-1b --alpha 0.75\n"
           "  specsim compare --batches 1,4,16,64 --context 8192 --out build/compare\n"
           "  specsim compare configs/examples/methods/trees.yaml --set \"sweep.cost.verify_inflation=[1, 1.2]\"\n"
-          "  specsim compare --print-config > methods.yaml\n"
+          "  specsim compare --alpha 0.8 --target llama-3.1-70b --tensor-parallel 4 --print-config > methods.yaml\n"
           "  scripts/plot_compare.py build/compare\n",
           values))
     return 0;
   const Options options(values);
   const double alpha = options.has("alpha") ? read_number(options.text("alpha"), "--alpha", 0.01, 0.99) : kDefaultAlpha;
-  if (options.has("print-config")) {
-    if (values.size() > (options.has("alpha") ? 2U : 1U))
-      throw BadInput({"--print-config", 0, 0}, "given together with other options, allowed: --alpha alone");
-    fmt::print("{}", built_in_methods(alpha));
-    return 0;
-  }
   const std::vector<std::string> files = options.texts("config");
+  if (options.has("print-config") && !files.empty())
+    throw BadInput({"--print-config", 0, 0}, "given with a config, allowed: without one, to print the built-in methods");
   if (options.has("alpha") && !files.empty())
     throw BadInput({"--alpha", 0, 0}, "given with a config, whose laws say the acceptance; allowed: without one");
   experiment::RunOptions run;
@@ -166,16 +177,21 @@ int compare_command(const std::vector<std::string>& arguments) {
   }
   if (options.has("rounds"))
     sets.push_back("rounds=" + std::to_string(read_integer(options.text("rounds"), "--rounds", 1, 2'000'000'000)));
+  const double started = wall_clock();
   const std::string seed = options.has("seed") ? options.text("seed") : "";
   std::vector<experiment::Experiment> experiments;
   if (files.empty()) {
     Diagnostics diagnostics;
-    experiments.push_back(
-        experiment::read_experiment(config::parse_text(built_in_methods(alpha), "the built-in methods", diagnostics),
-                                    "the built-in methods", read_overrides(sets, seed, diagnostics), diagnostics));
+    experiments.push_back(experiment::read_experiment(
+        config::parse_text(built_in_methods(alpha), "the built-in methods", diagnostics), "the built-in methods",
+        read_overrides(sets, seed, diagnostics), diagnostics, experiment::Misfits::left_out));
     diagnostics.throw_if_any();
   } else {
-    experiments = read_experiments(files, sets, seed);
+    experiments = read_experiments(files, sets, seed, experiment::Misfits::left_out);
+  }
+  if (options.has("print-config")) {
+    fmt::print("{}", config_text(experiments.front().config));
+    return 0;
   }
   const std::string out = options.has("out") ? options.text("out") : "";
   if (options.has("out")) {
@@ -185,6 +201,7 @@ int compare_command(const std::vector<std::string>& arguments) {
   std::vector<const experiment::Cell*> cells;
   for (const experiment::Experiment& one : experiments)
     for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
+  check_tables(cells, run.threads, experiments.front().file);
   print_warnings(cells);
 
   Progress progress;
@@ -199,9 +216,11 @@ int compare_command(const std::vector<std::string>& arguments) {
     return 1;
   }
   fmt::print(
-      "± is half of a {:g} % interval of one method, or of one pair, given these laws; \"behind\" from paired runs, in which all "
-      "methods meet the same chance\n",
-      100.0 * experiment::kRankingLevel);
+      "± is half of a {:g} % interval of one method, or of one pair, from {} runs with laws drawn anew; \"behind\" from paired "
+      "runs, in which all methods meet the same laws and chance\n",
+      100.0 * experiment::kRankingLevel, experiment::kWorlds);
+  for (const experiment::Experiment& one : experiments)
+    for (const std::string& line : one.left_out) fmt::print("left out: {}\n", line);
   std::set<const draft::Tree*> drawn;
   for (const Ranking& ranking : rankings) {
     print_ranking(ranking);
@@ -216,6 +235,7 @@ int compare_command(const std::vector<std::string>& arguments) {
     manifest.version = build_info::version;
     manifest.commit = build_info::commit;
     manifest.threads = run.threads;
+    manifest.wall_seconds = wall_clock() - started;
     manifest.cells = cells.size();
     for (const experiment::Experiment& one : experiments) {
       manifest.files.push_back(one.file);

@@ -82,12 +82,12 @@ std::vector<experiment::Override> read_overrides(const std::vector<std::string>&
 }
 
 std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
-                                                     const std::string& seed) {
+                                                     const std::string& seed, experiment::Misfits misfits) {
   Diagnostics diagnostics;
   const std::vector<experiment::Override> overrides = read_overrides(sets, seed, diagnostics);
   std::vector<experiment::Experiment> experiments;
   for (const std::string& file : files) {
-    experiments.push_back(experiment::read_experiment(file, overrides, diagnostics));
+    experiments.push_back(experiment::read_experiment(file, overrides, diagnostics, misfits));
     for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
       if (experiments[i].name == experiments.back().name)
         diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is in {} as well, allowed: one name each",
@@ -95,6 +95,20 @@ std::vector<experiment::Experiment> read_experiments(const std::vector<std::stri
   }
   if (!diagnostics.empty()) throw BadInput(by_place(diagnostics.list()));
   return experiments;
+}
+
+std::string bytes_text(std::size_t bytes) {
+  if (bytes >= std::size_t{1} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+void check_tables(const std::vector<const experiment::Cell*>& cells, unsigned threads, const std::string& file) {
+  const experiment::RunEstimate needs = experiment::estimate(cells, threads);
+  const std::size_t available = experiment::available_memory();
+  if (needs.memory_bytes > available)
+    throw BadInput({file, 0, 0}, fmt::format("needs {} for the tables of its contexts, this machine has {} available; allowed: a "
+                                             "smaller vocabulary or pool, fewer --threads, or context.fresh",
+                                             bytes_text(needs.memory_bytes), bytes_text(available)));
 }
 
 void print_warnings(const std::vector<const experiment::Cell*>& cells) {

@@ -23,7 +23,12 @@ std::vector<experiment::Override> read_overrides(const std::vector<std::string>&
 
 // Reads every config with its --set and --seed ("": none); throws BadInput with all mistakes, in the order of their places.
 std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
-                                                     const std::string& seed);
+                                                     const std::string& seed,
+                                                     experiment::Misfits misfits = experiment::Misfits::refused);
+
+// Throws BadInput, at `file`, where this machine lacks the memory to prepare the cells' contexts.
+void check_tables(const std::vector<const experiment::Cell*>& cells, unsigned threads, const std::string& file);
+std::string bytes_text(std::size_t bytes);
 
 // What the cells' cost models warn of, each once, on standard error.
 void print_warnings(const std::vector<const experiment::Cell*>& cells);

@@ -54,11 +54,6 @@ unsigned read_threads(const std::string& text) {
   return threads;
 }
 
-std::string bytes_text(std::size_t bytes) {
-  if (bytes >= std::size_t{1} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
-
 void remove_file(const std::string& path) {
   std::error_code error;
   std::filesystem::remove(path, error);
@@ -200,16 +195,12 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   if (values.count("trace") > 0 && trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
   if (!trace.empty()) experiment::check_traceable(*cells.front());
 
-  const experiment::RunEstimate needs = experiment::estimate(cells, run.threads);
-  const std::size_t available = experiment::available_memory();
-  if (values.count("dry-run") > 0)
+  if (values.count("dry-run") > 0) {
+    const experiment::RunEstimate needs = experiment::estimate(cells, run.threads);
     fmt::print("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.0f} s on {} threads\n", needs.cells,
                needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), needs.seconds, run.threads);
-  if (needs.memory_bytes > available)
-    throw BadInput({experiments.front().file, 0, 0},
-                   fmt::format("needs {} for the tables of its contexts, this machine has {} available; allowed: a smaller "
-                               "vocabulary or pool, fewer --threads, or context.fresh",
-                               bytes_text(needs.memory_bytes), bytes_text(available)));
+  }
+  check_tables(cells, run.threads, experiments.front().file);
   if (values.count("quiet") == 0) print_warnings(cells);
   if (values.count("dry-run") > 0) return 0;
 

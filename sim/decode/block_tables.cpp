@@ -1,38 +1,61 @@
 #include "sim/decode/block_tables.h"
 
+#include "sim/base/huge_array.h"
+
 #include <cmath>
 #include <numeric>
 
 namespace specsim::decode {
 
-BlockTables::BlockTables(int contexts, int depths, const draft::BlockDrafter& drafter, const verify::BlockRule& rule)
-    : depths_(static_cast<std::size_t>(depths)), ranks_(static_cast<std::size_t>(drafter.shape().ranks)), rule_(&rule) {
-  entries_.reserve(static_cast<std::size_t>(contexts) * depths_);
+namespace {
+
+// Numbers of children that a node can have, each once.
+std::vector<int> fan_outs_of(const draft::BlockDrafter& drafter) {
+  std::vector<int> fan_outs;
   if (const draft::Tree* tree = drafter.tree()) {
-    for (const draft::Tree::Node& node : tree->nodes) fan_outs_.push_back(node.children);
+    for (const draft::Tree::Node& node : tree->nodes) fan_outs.push_back(node.children);
   } else {
-    fan_outs_.resize(static_cast<std::size_t>(drafter.shape().nodes) + 1);
-    std::iota(fan_outs_.begin(), fan_outs_.end(), 0);
+    fan_outs.resize(static_cast<std::size_t>(drafter.shape().nodes) + 1);
+    std::iota(fan_outs.begin(), fan_outs.end(), 0);
   }
-  std::sort(fan_outs_.begin(), fan_outs_.end());
-  fan_outs_.erase(std::unique(fan_outs_.begin(), fan_outs_.end()), fan_outs_.end());
+  std::sort(fan_outs.begin(), fan_outs.end());
+  fan_outs.erase(std::unique(fan_outs.begin(), fan_outs.end()), fan_outs.end());
+  return fan_outs;
 }
 
-std::size_t BlockTables::bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths) {
-  return contexts * (depths * math::RatioTable::bytes_needed(vocab) + vocab * sizeof(std::uint16_t));
+}  // namespace
+
+BlockTables::BlockTables(int vocab, int contexts, int depths, const draft::BlockDrafter& drafter, const verify::BlockRule& rule)
+    : vocab_(static_cast<std::size_t>(vocab)),
+      depths_(static_cast<std::size_t>(depths)),
+      ranks_(std::min(static_cast<std::size_t>(drafter.shape().ranks), vocab_)),
+      fan_outs_(fan_outs_of(drafter)),
+      rule_(&rule) {
+  entries_.reserve(static_cast<std::size_t>(contexts) * depths_);
+  classes_.reserve(static_cast<std::size_t>(contexts) * vocab_);
+}
+
+std::size_t BlockTables::bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths,
+                                      const draft::BlockDrafter& drafter, const verify::BlockRule& rule) {
+  const std::vector<int> fan_outs = fan_outs_of(drafter);
+  std::size_t entry = sizeof(Entry) + math::RatioTable::bytes_needed(vocab) +
+                      std::min(static_cast<std::size_t>(drafter.shape().ranks), vocab) * sizeof(draft::Ranked) + kHeapBytes +
+                      (static_cast<std::size_t>(fan_outs.back()) + 1) * sizeof(std::unique_ptr<verify::NodePlan>) + kHeapBytes;
+  for (const int children : fan_outs)
+    if (children > 0) entry += rule.plan_bytes(vocab, children);
+  return contexts * (depths * entry + vocab * sizeof(std::uint16_t));
 }
 
 void BlockTables::add(std::span<const double> target, std::span<const double> draft,
                       std::span<const std::uint16_t> class_of_token, math::AliasScratch& scratch) {
   if (entries_.size() % depths_ == 0) classes_.insert(classes_.end(), class_of_token.begin(), class_of_token.end());
-  vocab_ = target.size();
   Entry& entry = entries_.emplace_back(math::RatioTable(target, draft, scratch));
+  entry.plans.resize(static_cast<std::size_t>(fan_outs_.back()) + 1);
   for (const int children : fan_outs_) {
     // Without replacement there are no more children than tokens to draw.
     const int fewest = std::min<int>(children, static_cast<int>(entry.laws.draft_support()));
     for (const int count : {fewest, children}) {
       if (count == 0) continue;
-      if (entry.plans.size() <= static_cast<std::size_t>(count)) entry.plans.resize(static_cast<std::size_t>(count) + 1);
       std::unique_ptr<verify::NodePlan>& plan = entry.plans[static_cast<std::size_t>(count)];
       if (plan == nullptr) plan = rule_->plan(entry.laws, count);
     }
@@ -43,9 +66,10 @@ void BlockTables::add(std::span<const double> target, std::span<const double> dr
   if (ranks_ > 0) {
     std::vector<Token> order(vocab_);
     std::iota(order.begin(), order.end(), Token{0});
-    const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(ranks_, vocab_));
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>(ranks_);
     std::partial_sort(order.begin(), end, order.end(),
                       [&](Token a, Token b) { return draft[a] != draft[b] ? draft[a] > draft[b] : a < b; });
+    entry.likeliest.reserve(ranks_);
     for (auto x = order.begin(); x != end; ++x) entry.likeliest.push_back({*x, draft[*x]});
   }
 }

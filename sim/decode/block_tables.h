@@ -14,9 +14,11 @@ namespace specsim::decode {
 
 class BlockTables {
  public:
-  // depths: draft laws per context; the last one holds beyond. `drafter` and `rule` must outlive the tables.
-  BlockTables(int contexts, int depths, const draft::BlockDrafter& drafter, const verify::BlockRule& rule);
-  static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths);
+  // depths: draft laws per context; the last one holds beyond. `rule` must outlive the tables.
+  BlockTables(int vocab, int contexts, int depths, const draft::BlockDrafter& drafter, const verify::BlockRule& rule);
+  // At most: a context's laws may want fewer plans.
+  static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths, const draft::BlockDrafter& drafter,
+                                  const verify::BlockRule& rule);
 
   // Called context by context, depth by depth, in order. `draft` as the drafter alters it. `class_of_token` of depth 0 counts.
   void add(std::span<const double> target, std::span<const double> draft, std::span<const std::uint16_t> class_of_token,
@@ -37,12 +39,12 @@ class BlockTables {
   [[nodiscard]] const std::uint16_t* classes(std::uint32_t context) const { return classes_.data() + context * vocab_; }
 
  private:
+  std::size_t vocab_;
   std::size_t depths_;
   std::size_t ranks_;
   std::vector<int> fan_outs_;  // numbers of children that a node of the tree can have
   const verify::BlockRule* rule_;
   std::vector<Entry> entries_;
-  std::size_t vocab_ = 0;
   std::vector<std::uint16_t> classes_;
 };
 

@@ -52,12 +52,16 @@ int PreparationPlan::depths() const {
 }
 
 std::size_t prepared_bytes(const PreparationPlan& plan) {
-  const auto bytes = plan.block_rule != nullptr ? &BlockTables::bytes_needed : &PreparedContexts::bytes_needed;
-  return bytes(static_cast<std::size_t>(plan.vocab), static_cast<std::size_t>(plan.contexts->process->shape().contexts),
-               static_cast<std::size_t>(plan.depths()));
+  const auto vocab = static_cast<std::size_t>(plan.vocab);
+  const auto contexts = static_cast<std::size_t>(plan.contexts->process->shape().contexts);
+  const auto depths = static_cast<std::size_t>(plan.depths());
+  constexpr std::size_t kClasses = sizeof(OutputClasses) + kFirstTopToken * (2 * sizeof(double) + 1) + 3 * kHeapBytes;
+  return contexts * kClasses + (plan.block_rule != nullptr
+                                    ? BlockTables::bytes_needed(vocab, contexts, depths, *plan.drafter, *plan.block_rule)
+                                    : PreparedContexts::bytes_needed(vocab, contexts, depths));
 }
 
-Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool tables) {
+Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool tables, const std::atomic<bool>* stop) {
   const families::ContextShape& shape = plan.contexts->process->shape();
   Prepared prepared;
   if (shape.contexts == 0) {
@@ -68,15 +72,17 @@ Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool 
   const LawDrawer drawer(plan);
   const int depths = plan.depths();
   if (tables && plan.block_rule != nullptr)
-    prepared.blocks.emplace(shape.contexts, depths, *plan.drafter, *plan.block_rule);
+    prepared.blocks.emplace(plan.vocab, shape.contexts, depths, *plan.drafter, *plan.block_rule);
   else if (tables)
     prepared.tables.emplace(plan.vocab, shape.contexts, depths);
+  prepared.classes.reserve(static_cast<std::size_t>(shape.contexts));
   const bool alone = shape.contexts == 1;
   math::AliasScratch scratch;
   std::vector<double> target;
   std::vector<double> draft_model;
   std::vector<double> drafted;
   for (int context = 0; context < shape.contexts; ++context) {
+    if (stop != nullptr && *stop) throw Interrupted{};
     const auto c = static_cast<std::size_t>(context);
     drawer.target(c, c, target);
     OutputClasses classes;
@@ -88,7 +94,7 @@ Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool 
       if (prepared.tables) prepared.tables->prepare(context, depth, *plan.rule, laws, classes, scratch);
       if (observer) observer(context, depth, laws, classes);
     }
-    classes.of_token.clear();
+    classes.of_token = std::vector<std::uint16_t>();  // clear() would keep its memory
     prepared.class_count = classes.count;
     prepared.bin_of_class = classes.bin_of_class;
     prepared.classes.push_back(std::move(classes));

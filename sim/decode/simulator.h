@@ -9,6 +9,7 @@
 #include "sim/families/context.h"
 #include "sim/verify/verifier.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -45,10 +46,14 @@ struct Prepared {
   std::vector<std::uint32_t> stratum;  // [contexts]; empty: one stratum
 };
 
+// Thrown by prepare() where it was told to stop.
+struct Interrupted {};
+
 // Draws every context's laws and builds the tables; without `tables`, only what the judging of counts needs. `observer`
-// may be empty.
-Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool tables = true);
-// Bytes that prepare() will keep.
+// may be empty. `stop`, if given, is looked at before each context.
+Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool tables = true,
+                 const std::atomic<bool>* stop = nullptr);
+// Bytes that prepare() will keep, at most: where laws have few tokens, plans of blocks may be fewer.
 std::size_t prepared_bytes(const PreparationPlan& plan);
 
 // Laws of one context at one depth, drawn from the model's families: shared by preparation and fresh decoding.

@@ -31,7 +31,7 @@ void SharedServer::request(Duration work, Action on_finish, Share share, const c
                    .on_finish = on_finish,
                    .came = engine_.now(),
                    .work = work,
-                   .place = timeline_ != nullptr ? take_place() : kNoPlace,
+                   .lane = timeline_ != nullptr ? take_lane() : kNoLane,
                    .name = name});
   divide();
 }
@@ -93,10 +93,10 @@ void SharedServer::finish_due() {
   next_finish_ = EventId();
   advance();
   leaving_.clear();
-  const auto stays = [](const Job& job) { return nearest(job.remaining_ps / job.rate) > 0.0; };
+  const auto has_work = [](const Job& job) { return nearest(job.remaining_ps / job.rate) > 0.0; };
   std::size_t kept = 0;
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
-    if (stays(jobs_[i])) {
+    if (has_work(jobs_[i])) {
       if (kept != i) jobs_[kept] = jobs_[i];
       ++kept;
       continue;
@@ -111,22 +111,22 @@ void SharedServer::finish_due() {
     if (job.on_finish) job.on_finish();
 }
 
-std::size_t SharedServer::take_place() {
-  const auto free = std::find(place_taken_.begin(), place_taken_.end(), false);
-  const auto place = static_cast<std::size_t>(free - place_taken_.begin());
-  if (free == place_taken_.end()) {
-    place_taken_.push_back(true);
-    lanes_.push_back(timeline_->lane(fmt::format("{}/{}", lane_, place)));
+std::size_t SharedServer::take_lane() {
+  const auto free = std::find(lane_taken_.begin(), lane_taken_.end(), false);
+  const auto lane = static_cast<std::size_t>(free - lane_taken_.begin());
+  if (free == lane_taken_.end()) {
+    lane_taken_.push_back(true);
+    lanes_.push_back(timeline_->lane(fmt::format("{}/{}", lane_, lane)));
   } else {
     *free = true;
   }
-  return place;
+  return lane;
 }
 
 void SharedServer::record(const Job& job) {
-  if (job.place == kNoPlace) return;
-  place_taken_[job.place] = false;
-  timeline_->span(lanes_[job.place], job.name, job.came, engine_.now() - job.came, {{"work_ps", job.work.ps()}});
+  if (job.lane == kNoLane) return;
+  lane_taken_[job.lane] = false;
+  timeline_->span(lanes_[job.lane], job.name, job.came, engine_.now() - job.came, {{"work_ps", job.work.ps()}});
 }
 
 }  // namespace specsim::engine

@@ -59,7 +59,7 @@ class SharedServer {
   void trace(Timeline& timeline) { timeline_ = &timeline; }
 
  private:
-  static constexpr std::size_t kNoPlace = ~std::size_t{0};  // came before the tracing
+  static constexpr std::size_t kNoLane = ~std::size_t{0};  // came before the tracing
 
   struct Job {
     double remaining_ps = 0.0;
@@ -69,7 +69,7 @@ class SharedServer {
     Action on_finish;
     SimTime came;
     Duration work;
-    std::size_t place = kNoPlace;  // which lane
+    std::size_t lane = kNoLane;  // which lane
     const char* name = nullptr;
   };
   // Does the work from the last change until now.
@@ -77,7 +77,7 @@ class SharedServer {
   // Divides the speed and schedules the next finish.
   void divide();
   void finish_due();
-  std::size_t take_place();
+  std::size_t take_lane();
   void record(const Job& job);
 
   Engine& engine_;
@@ -95,7 +95,7 @@ class SharedServer {
   std::uint64_t requested_ = 0;
   Timeline* timeline_ = nullptr;
   std::vector<Timeline::Lane> lanes_;
-  std::vector<bool> place_taken_;
+  std::vector<bool> lane_taken_;
 };
 
 }  // namespace specsim::engine

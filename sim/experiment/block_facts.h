@@ -2,14 +2,11 @@
 #pragma once
 
 #include "sim/experiment/spec.h"
-#include "sim/theory/block.h"
-#include "sim/theory/length_policies.h"
-#include "sim/theory/round_chain.h"
 #include "sim/theory/round_law.h"
-#include "sim/theory/trees.h"
 #include "sim/verify/position_rule.h"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,52 +24,23 @@ struct BlockTheory {
   double mean_error = 0.0;  // of a law's mean: half the width of a bracket, 0 where it is exact
 };
 
-// Two ways: rules that walk down a tree of one shape need only the masses of a node's children (any vocabulary); the others get
-// all laws and every tree, text or path of contexts enumerated, within limits that `missing` names.
 class BlockFacts {
  public:
-  explicit BlockFacts(const Cell& cell);
+  BlockFacts() = default;
+  BlockFacts(const BlockFacts&) = delete;
+  BlockFacts& operator=(const BlockFacts&) = delete;
+  virtual ~BlockFacts() = default;
 
   // The laws of one context at one depth of the block. The law of a token that is emitted there, where the rule is a lossy one of
   // chains and contexts are alike; else empty.
-  std::vector<double> add(int context, int depth, const verify::PositionLaws& laws);
+  virtual std::vector<double> add(int context, int depth, const verify::PositionLaws& laws) = 0;
   // Once all laws were added.
-  [[nodiscard]] BlockTheory answer() const;
-
- private:
-  struct Level {  // of the tree: the nodes of one depth
-    int children = 0;
-    int laws = 0;  // which depth's
-    theory::NodeMoves moves;
-  };
-
-  [[nodiscard]] std::string why_not_walked() const;
-  [[nodiscard]] std::string why_not_enumerated() const;
-  // [rank][token] of the children of a node: accepted; [rank][0] where tokens do not matter.
-  [[nodiscard]] std::vector<std::vector<double>> accepted(int children, const verify::PositionLaws& laws) const;
-  // What an outcome of these masses by token does to the state.
-  void spread(int context, const std::vector<double>& mass, theory::StateMatrix& moves) const;
-  [[nodiscard]] theory::RoundKernel walked(int draft_length) const;
-  [[nodiscard]] bool is_block() const;
-  [[nodiscard]] theory::RoundKernel tree_kernel(const theory::Automaton& own) const;
-  [[nodiscard]] theory::RoundKernel enumerated(int draft_length, int context, double& error) const;
-  [[nodiscard]] theory::RoundKernel block_kernel(int draft_length, int context, double& error) const;
-  [[nodiscard]] theory::Automaton automaton(int context) const;
-  [[nodiscard]] theory::StateMatrix transition() const;
-  [[nodiscard]] std::optional<theory::LengthRule> length_rule() const;
-
-  const Cell* cell_;
-  const families::ContextShape* shape_;
-  const draft::BlockDrafter::Shape* drafter_;
-  std::string missing_;
-  bool walks_ = false;
-  bool by_context_ = false;  // each context is a state of its own
-  int states_ = 1;           // of the walk
-  theory::Tree tree_;
-  std::vector<Level> levels_;                             // of the walk
-  theory::StateMatrix target_;                            // the target's own token
-  std::vector<std::vector<double>> targets_;              // [context], where all laws are kept
-  std::vector<std::vector<std::vector<double>>> drafts_;  // [depth][context]
+  [[nodiscard]] virtual BlockTheory answer() const = 0;
 };
+
+// Two ways: rules that walk down a tree of one shape need only the masses of a node's children (any vocabulary, block_walk.cpp);
+// the others get all laws and every tree, text or path of contexts enumerated (block_enumeration.cpp), within limits that
+// `missing` names. Refers to the cell.
+std::unique_ptr<BlockFacts> block_facts(const Cell& cell);
 
 }  // namespace specsim::experiment

@@ -51,20 +51,13 @@ void add_fresh_facts(const Cell& cell, const decode::PreparationPlan& plan, LawF
 
 double geometric_slope(double alpha, int draft_length) { return math::geometric_sum_derivative(alpha, draft_length + 1); }
 
-// Emitted tokens of a run of sequences: mean and variance.
-struct RunMoments {
-  double emitted = 0.0;
-  double variance = 0.0;
-  double tries = 0.0;
-  double accepted = 0.0;
-};
-
 // Of `rounds` rounds, each sequence but the last of sequence_rounds; nullopt: too many to follow.
-std::optional<theory::RunMoments> block_moments(const BlockTheory& block, std::uint64_t rounds, std::uint32_t sequence_rounds) {
+std::optional<theory::RunMoments> moments_of(const std::function<std::optional<theory::RunMoments>(int rounds)>& sequence,
+                                             std::uint64_t rounds, std::uint32_t sequence_rounds) {
   theory::RunMoments all;
   const auto add = [&](double sequences, std::uint64_t length) {
     if (sequences == 0.0 || length == 0) return true;
-    const std::optional<theory::RunMoments> one = block.sequence(static_cast<int>(length));
+    const std::optional<theory::RunMoments> one = sequence(static_cast<int>(length));
     if (!one) return false;
     all.emitted += sequences * one->emitted;
     all.variance += sequences * one->variance;
@@ -77,26 +70,21 @@ std::optional<theory::RunMoments> block_moments(const BlockTheory& block, std::u
   return all;
 }
 
-RunMoments sequence_moments(const theory::Modulation& modulation, std::span<const double> start, int draft_length,
-                            std::uint64_t rounds, std::uint32_t sequence_rounds) {
-  RunMoments moments;
-  const auto add = [&](double sequences, int length) {
-    if (sequences == 0.0 || length == 0) return;
-    const theory::SequenceTotals totals = theory::expected_totals(modulation, start, draft_length, length);
-    moments.emitted += sequences * totals.emitted;
-    moments.variance += sequences * theory::emitted_variance(modulation, start, draft_length, length);
-    for (const double tries : totals.tries) moments.tries += sequences * tries;
-    for (const double accepted : totals.accepted) moments.accepted += sequences * accepted;
-  };
-  const std::uint64_t whole = rounds / sequence_rounds;
-  add(static_cast<double>(whole), static_cast<int>(sequence_rounds));
-  add(1.0, static_cast<int>(rounds % sequence_rounds));
+theory::RunMoments modulated_moments(const theory::Modulation& modulation, std::span<const double> start, int draft_length,
+                                     int rounds) {
+  const theory::SequenceTotals totals = theory::expected_totals(modulation, start, draft_length, rounds);
+  theory::RunMoments moments;
+  moments.emitted = totals.emitted;
+  moments.variance = theory::emitted_variance(modulation, start, draft_length, rounds);
+  for (const double tries : totals.tries) moments.tries += tries;
+  for (const double accepted : totals.accepted) moments.accepted += accepted;
   return moments;
 }
 
 }  // namespace
 
-LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables) {
+LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables,
+                      const std::atomic<bool>* stop) {
   LawFacts facts;
   const families::ContextProcess& process = *cell.contexts->process;
   const families::ContextShape& shape = process.shape();
@@ -113,8 +101,8 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
   }
   const bool judged_apart =
       shape.kind == Kind::markov || shape.kind == Kind::regimes || shape.kind == Kind::requests || shape.kind == Kind::trace;
-  std::optional<BlockFacts> block;
-  if (cell.block_rule != nullptr) block.emplace(cell);
+  std::unique_ptr<BlockFacts> block;
+  if (cell.block_rule != nullptr) block = block_facts(cell);
   const decode::LawObserver observer = [&](int context, int depth, const verify::PositionLaws& laws,
                                            const decode::OutputClasses& classes) {
     const auto c = static_cast<std::size_t>(context);
@@ -152,7 +140,7 @@ LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, dec
       }
     }
   };
-  decode::Prepared prepared = decode::prepare(plan, observer, tables != nullptr);
+  decode::Prepared prepared = decode::prepare(plan, observer, tables != nullptr, stop);
   if (block) facts.block = block->answer();
   if (shape.contexts == 0) add_fresh_facts(cell, plan, facts);
   facts.classes.classes = prepared.classes;
@@ -172,6 +160,11 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
   prediction.missing = facts.block.missing;
   if (!prediction.missing.empty()) return prediction;
   prediction.known = true;
+  const auto from_moments = [&](const theory::RunMoments& moments) {
+    prediction.tokens_per_round = moments.emitted / rounds;
+    prediction.tokens_per_round_error = std::sqrt(moments.variance) / rounds;
+    prediction.alpha = moments.tries > 0.0 ? moments.accepted / moments.tries : 0.0;
+  };
   const auto from_law = [&](theory::RoundLaw law) {
     prediction.tokens_per_round = law.mean_emitted();
     prediction.tokens_per_round_error = std::sqrt(law.variance_emitted() / rounds);
@@ -208,10 +201,8 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
       from_requests(facts.block.laws);
     } else if (!facts.block.sequence) {
       from_law(facts.block.laws.at(0));
-    } else if (const auto moments = block_moments(facts.block, work, cell.sequence_rounds)) {
-      prediction.tokens_per_round = moments->emitted / rounds;
-      prediction.tokens_per_round_error = std::sqrt(moments->variance) / rounds;
-      prediction.alpha = moments->tries > 0.0 ? moments->accepted / moments->tries : 0.0;
+    } else if (const auto moments = moments_of(facts.block.sequence, work, cell.sequence_rounds)) {
+      from_moments(*moments);
       prediction.accepted_law = facts.block.laws;
     } else {
       prediction = {};
@@ -265,30 +256,16 @@ Prediction predict_exact(const Cell& cell, const LawFacts& facts, std::uint64_t 
         start.assign(static_cast<std::size_t>(shape.contexts), 0.0);
         start[0] = 1.0;
       }
-      const RunMoments moments = sequence_moments(modulation, start, draft_length, work, cell.sequence_rounds);
-      prediction.tokens_per_round = moments.emitted / rounds;
-      prediction.tokens_per_round_error = std::sqrt(moments.variance) / rounds;
-      prediction.alpha = moments.tries > 0.0 ? moments.accepted / moments.tries : 0.0;
+      const auto sequence = [&](int length) { return modulated_moments(modulation, start, draft_length, length); };
+      from_moments(moments_of(sequence, work, cell.sequence_rounds).value());
       prediction.accepted_law = theory::round_law_by_state(modulation, draft_length);
       break;
     }
     case Kind::trace: {
       std::vector<double> alpha;
       for (const std::vector<double>& by_depth : facts.alpha) alpha.push_back(by_depth[0]);
-      theory::TraceTotals sum;
-      const auto add = [&](double sequences, std::uint64_t length) {
-        if (sequences == 0.0 || length == 0) return;
-        const theory::TraceTotals totals = theory::trace_totals(alpha, shape.starts, draft_length, static_cast<int>(length));
-        sum.emitted += sequences * totals.emitted;
-        sum.tries += sequences * totals.tries;
-        sum.accepted += sequences * totals.accepted;
-        sum.variance += sequences * totals.variance;
-      };
-      add(static_cast<double>(work / cell.sequence_rounds), cell.sequence_rounds);
-      add(1.0, work % cell.sequence_rounds);
-      prediction.tokens_per_round = sum.emitted / rounds;
-      prediction.tokens_per_round_error = std::sqrt(sum.variance) / rounds;
-      prediction.alpha = sum.tries > 0.0 ? sum.accepted / sum.tries : 0.0;
+      const auto sequence = [&](int length) { return theory::trace_moments(alpha, shape.starts, draft_length, length); };
+      from_moments(moments_of(sequence, work, cell.sequence_rounds).value());
       prediction.accepted_law = theory::trace_laws(alpha, draft_length);
       break;
     }

@@ -7,6 +7,7 @@
 #include "sim/theory/modulated.h"
 #include "sim/theory/round_law.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,8 +31,9 @@ struct LawFacts {
 // Markov processes with more states than this get no theory: its matrices would be too large.
 constexpr int kMaxTheoryStates = 512;
 
-// Draws all laws once; builds the tables into `tables` as well where it is given.
-LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables);
+// Draws all laws once; builds the tables into `tables` as well where it is given. `stop`: see decode::prepare().
+LawFacts gather_facts(const Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables,
+                      const std::atomic<bool>* stop = nullptr);
 
 struct Prediction {
   bool known = false;

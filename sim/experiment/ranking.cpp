@@ -4,14 +4,13 @@
 #include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
 namespace specsim::experiment {
 
 namespace {
-
-constexpr std::size_t kFewestPieces = 8;
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
@@ -36,18 +35,23 @@ std::string simulation_of(const Cell& cell) {
   return text;
 }
 
-struct Mean {
-  double value = 0.0;
-  double error = 0.0;
-};
-Mean mean_of(const std::vector<double>& samples) {
-  const auto n = static_cast<double>(samples.size());
-  Mean mean;
-  for (const double x : samples) mean.value += x / n;
+using ByWorld = std::array<double, kWorlds>;
+
+double standard_error(const ByWorld& samples) {
+  double mean = 0.0;
+  for (const double x : samples) mean += x / kWorlds;
   double squares = 0.0;
-  for (const double x : samples) squares += (x - mean.value) * (x - mean.value);
-  mean.error = std::sqrt(squares / (n * (n - 1.0)));
-  return mean;
+  for (const double x : samples) squares += (x - mean) * (x - mean);
+  return std::sqrt(squares / (kWorlds * (kWorlds - 1.0)));
+}
+
+double half_width(const ByWorld& samples) {
+  const boost::math::students_t law(kWorlds - 1.0);
+  return boost::math::quantile(boost::math::complement(law, (1.0 - kRankingLevel) / 2.0)) * standard_error(samples);
+}
+
+Cell in_world(const Cell& cell, int world) {
+  return reseeded(cell, rng::hash_text(fmt::format("seed {} world {}", cell.seed, world)), cell.rounds / kWorlds);
 }
 
 double plain_time(const Cell& cell) { return cell.round_time(0.0).plain.total(); }
@@ -76,11 +80,6 @@ std::string method_text(const Cell& cell) {
   return text;
 }
 
-double half_width(double standard_error, int pieces) {
-  const boost::math::students_t law(pieces - 1.0);
-  return boost::math::quantile(boost::math::complement(law, (1.0 - kRankingLevel) / 2.0)) * standard_error;
-}
-
 std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const RunOptions& options) {
   std::vector<Ranking> rankings;
   std::vector<std::vector<std::size_t>> members;  // of each: cells
@@ -88,9 +87,8 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
     const std::string workload = workload_of(*cells[i]);
     const auto same = [&](const Ranking& ranking) { return ranking.workload == workload; };
     const auto at = static_cast<std::size_t>(std::find_if(rankings.begin(), rankings.end(), same) - rankings.begin());
-    const std::size_t own_pieces = pieces_of(*cells[i]);
     if (at == rankings.size()) {
-      rankings.push_back({workload, {}, static_cast<int>(own_pieces)});
+      rankings.push_back({workload, {}});
       members.emplace_back();
     }
     const Cell& first = members[at].empty() ? *cells[i] : *cells[members[at].front()];
@@ -110,10 +108,14 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
                      fmt::format("plain decoding of {} takes another time than that of {}, allowed among methods that are "
                                  "compared: one target and one GPU",
                                  cells[i]->experiment, first.experiment));
-    if (own_pieces < kFewestPieces)
-      throw BadInput(cells[i]->config.where,
-                     fmt::format("rounds of {} make {} pieces of a run, allowed: at least {}, for an error to be estimated",
-                                 cells[i]->experiment, own_pieces, kFewestPieces));
+    const std::uint64_t least = std::uint64_t{kWorlds} * cells[i]->sequence_rounds;
+    if (cells[i]->rounds < least && cells[i]->contexts->process->shape().request_tokens == 0) {
+      const config::Value* rounds = cells[i]->config.find("rounds");
+      throw BadInput(rounds != nullptr ? rounds->where : cells[i]->config.where,
+                     fmt::format("rounds is {}, allowed: at least {}, a sequence of {} in each of the {} draws of laws that "
+                                 "errors come from",
+                                 cells[i]->rounds, least, cells[i]->sequence_rounds, kWorlds));
+    }
     members[at].push_back(i);
   }
 
@@ -125,27 +127,39 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
     if (fresh) leaders.push_back(cell);
     leader_of.push_back(at->second);
   }
-  std::vector<std::map<std::uint64_t, decode::Counts>> pieces(leaders.size());
-  RunOptions own = options;
-  own.piece = [&](std::size_t leader, std::uint64_t piece, const decode::Counts& counts) {
-    pieces[leader].emplace(piece, counts);
-  };
-  const RunResult result = run_cells(leaders, own);
+  std::vector<Cell> worlds;  // [leader * kWorlds + world]
+  for (const Cell* leader : leaders)
+    for (int world = 0; world < kWorlds; ++world) worlds.push_back(in_world(*leader, world));
+  std::vector<const Cell*> all;
+  for (const Cell& cell : worlds) all.push_back(&cell);
+  RunOptions counts_alone = options;
+  counts_alone.facts = false;
+  RunResult result = run_cells(all, counts_alone);
   if (!result.finished) return {};
+  for (decode::Counts& counts : result.counts) counts.output.clear();
 
   for (std::size_t r = 0; r < rankings.size(); ++r) {
-    std::vector<std::vector<double>> speedups;  // [member][piece]
+    std::vector<ByWorld> speedups;  // [member]
     for (const std::size_t i : members[r]) {
-      std::vector<double>& own_speedups = speedups.emplace_back();
-      Row row;
-      row.cell = cells[i];
-      for (int piece = 0; piece < rankings[r].pieces; ++piece) {
-        row.counts = pieces[leader_of[i]].at(static_cast<std::uint64_t>(piece));
-        own_speedups.push_back(speedup_of(row));
+      ByWorld& own = speedups.emplace_back();
+      ByWorld tokens_per_round{};
+      Contender one;
+      one.row.cell = cells[i];
+      decode::Counts sum;
+      for (std::size_t world = 0; world < kWorlds; ++world) {
+        one.row.counts = result.counts[leader_of[i] * kWorlds + world];
+        own[world] = speedup_of(one.row);
+        tokens_per_round[world] = one.row.tokens_per_round();
+        if (world == 0)
+          sum = one.row.counts;
+        else
+          sum.add(one.row.counts);
       }
-      row.counts = result.counts[leader_of[i]];
-      const double speedup = speedup_of(row);
-      rankings[r].contenders.push_back({std::move(row), speedup, mean_of(own_speedups).error, 0.0, 0.0});
+      one.row.counts = std::move(sum);
+      one.tokens_per_round_error = standard_error(tokens_per_round);
+      one.speedup = speedup_of(one.row);
+      one.speedup_half_width = half_width(own);
+      rankings[r].contenders.push_back(std::move(one));
     }
     std::vector<std::size_t> order(members[r].size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -154,12 +168,11 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
     });
     std::vector<Contender> sorted;
     for (const std::size_t i : order) {
-      std::vector<double> ratios;
-      for (std::size_t piece = 0; piece < speedups[i].size(); ++piece)
-        ratios.push_back(speedups[i][piece] / speedups[order[0]][piece]);
+      ByWorld ratios{};
+      for (std::size_t world = 0; world < kWorlds; ++world) ratios[world] = speedups[i][world] / speedups[order[0]][world];
       Contender one = std::move(rankings[r].contenders[i]);
       one.behind = sorted.empty() ? 0.0 : 1.0 - one.speedup / sorted[0].speedup;
-      one.behind_error = mean_of(ratios).error;
+      one.behind_half_width = half_width(ratios);
       sorted.push_back(std::move(one));
     }
     rankings[r].contenders = std::move(sorted);
@@ -179,11 +192,11 @@ std::string ranking_csv(const std::vector<Ranking>& rankings) {
     for (std::size_t i = 0; i < ranking.contenders.size(); ++i) {
       const Contender& one = ranking.contenders[i];
       const Cell& cell = *one.row.cell;
-      text +=
-          fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_text(ranking.workload), i + 1, csv_text(cell.experiment),
-                      cell.index, csv_text(method_text(cell)), cell.lossless ? 1 : 0, column("tokens_per_round", one.row),
-                      column("tokens_per_round_se", one.row), column("draft_passes", one.row), column("verified_rows", one.row),
-                      real_text(one.speedup), real_text(one.speedup_error), real_text(one.behind), real_text(one.behind_error));
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_text(ranking.workload), i + 1,
+                          csv_text(cell.experiment), cell.index, csv_text(method_text(cell)), cell.lossless ? 1 : 0,
+                          column("tokens_per_round", one.row), real_text(one.tokens_per_round_error),
+                          column("draft_passes", one.row), column("verified_rows", one.row), real_text(one.speedup),
+                          real_text(one.speedup_half_width), real_text(one.behind), real_text(one.behind_half_width));
     }
   return text;
 }

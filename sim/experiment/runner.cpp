@@ -20,8 +20,8 @@ namespace specsim::experiment {
 
 namespace {
 
-constexpr std::uint64_t kSlabsPerCell = 64;  // work is handed out, and recorded, in at least so many pieces per cell,
-constexpr std::uint64_t kLargestSlab = std::uint64_t{1} << 27;  // and in pieces of at most so many rounds
+constexpr std::uint64_t kSlabsPerCell = 64;  // work is handed out, and recorded, in at least so many slabs per cell,
+constexpr std::uint64_t kLargestSlab = std::uint64_t{1} << 27;  // and in slabs of at most so many rounds
 
 // Everything that cells with the same laws share; built by the first that needs it, dropped after the last.
 struct Group {
@@ -73,12 +73,6 @@ std::vector<Task> tasks_of(const Cell& cell, std::size_t index, const Shard& sha
 }
 
 }  // namespace
-
-std::size_t pieces_of(const Cell& cell) {
-  const decode::Prepared none;
-  const std::uint64_t size = simulator_of(cell, none).chunk_size();
-  return cell.work() / (slab_size(chunks_of(cell, size), size) * size);
-}
 
 decode::Counts empty_counts(const Cell& cell, const LawFacts& facts) {
   return {cell.chain.draft_length, facts.classes.strata, facts.classes.class_count,
@@ -157,8 +151,12 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
     const std::lock_guard lock(group.mutex);
     if (group.tables == nullptr) {
       auto tables = std::make_shared<decode::Prepared>();
-      auto facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), tables.get()));
-      if (group.facts == nullptr) group.facts = std::move(facts);
+      if (options.facts) {
+        auto facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), tables.get(), options.stop));
+        if (group.facts == nullptr) group.facts = std::move(facts);
+      } else {
+        *tables = decode::prepare(plan_of(*group.owner), {}, true, options.stop);
+      }
       group.tables = std::move(tables);
     }
     return group.tables;
@@ -177,7 +175,7 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
           const decode::Simulator simulator = simulator_of(cell, *tables);
           decode::Counts counts = simulator.empty_counts();
           for (std::uint64_t i = task.first_chunk; i < task.end_chunk; ++i) {
-            if (failed || stopped()) return;  // a piece that is not whole is not kept
+            if (failed || stopped()) return;  // a slab that is not whole is not kept
             simulator.run(i * options.shard.of + options.shard.index - 1, cell.work(), counts);
           }
           const std::string packed = journal ? pack_counts(counts) : "";
@@ -185,7 +183,6 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
           if (result.counts[task.cell] == decode::Counts()) result.counts[task.cell] = simulator.empty_counts();
           result.counts[task.cell].add(counts);
           if (journal) journal->append(task.cell, task.slab, packed);
-          if (options.piece) options.piece(task.cell, task.slab, counts);
         }
         {
           const std::lock_guard lock(results_mutex);
@@ -201,6 +198,7 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
           options.progress(done_rounds, all_rounds);
         }
       }
+    } catch (const decode::Interrupted&) {
     } catch (...) {
       const std::lock_guard lock(results_mutex);
       if (!failed.exchange(true)) failure = std::current_exception();
@@ -220,8 +218,12 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
 
   for (std::size_t i = 0; i < cells.size(); ++i) {
     Group& group = *group_of[i];
-    if (group.facts == nullptr)
-      group.facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), nullptr));
+    try {
+      if (group.facts == nullptr && options.facts)
+        group.facts = std::make_shared<LawFacts>(gather_facts(*group.owner, plan_of(*group.owner), nullptr, options.stop));
+    } catch (const decode::Interrupted&) {
+      return result;
+    }
     result.facts[i] = group.facts;
     if (result.counts[i] == decode::Counts()) result.counts[i] = empty_counts(*cells[i], *group.facts);
     for (const std::string& counts : replayed[i]) unpack_counts(counts, result.counts[i]);

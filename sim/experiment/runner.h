@@ -23,26 +23,21 @@ struct RunOptions {
   Shard shard;
   std::string journal;  // file of finished work; "": none
   bool resume = false;
-  std::string identity;                                   // names configs, seed and shard; a journal of another run is refused
+  bool facts = true;     // false: counts alone, without what theory needs to judge them; not with a journal or shards
+  std::string identity;  // names configs, seed and shard; a journal of another run is refused
   const std::atomic<bool>* stop = nullptr;                // set: finish the work in hand and return
   std::function<void(double done, double all)> progress;  // rounds; called from worker threads, one at a time
-  // Each piece of a cell's work as it is done, of what this run does itself; one at a time. Pieces of cells with as much work are
-  // the same sequences and rounds.
-  std::function<void(std::size_t cell, std::uint64_t piece, const decode::Counts& counts)> piece;
 };
 
 struct RunResult {
   bool finished = false;
   std::vector<decode::Counts> counts;                  // [cell]
-  std::vector<std::shared_ptr<const LawFacts>> facts;  // [cell]
+  std::vector<std::shared_ptr<const LawFacts>> facts;  // [cell]; empty pointers where none were asked for
 };
 
 // Everything simulated here is a function of the cells alone: threads, resumption and shards (whose counts add up) change
 // nothing. Throws IoError, BadInput.
 RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& options);
-
-// In how many pieces of equal size a cell's work is handed out; a last one that is smaller does not count.
-std::size_t pieces_of(const Cell& cell);
 
 // The facts alone, for merging counts that exist.
 std::vector<std::shared_ptr<const LawFacts>> facts_of(const std::vector<const Cell*>& cells);

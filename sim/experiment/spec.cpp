@@ -320,23 +320,54 @@ std::optional<cost::Ledger> misfit(const Cell& cell) {
   return std::nullopt;
 }
 
-// What does not fit is told once for a sweep, by the cell that needs least.
-void check_memory(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
-  std::size_t misfits = 0;
+// Takes cells of memory needs `over` out, and says so batch by batch.
+void leave_out(const std::vector<std::optional<cost::Ledger>>& over, Experiment& experiment) {
+  struct Batch {
+    std::size_t cells = 0;
+    std::size_t left_out = 0;
+    std::string needs;  // of the first
+  };
+  std::map<std::pair<double, double>, Batch> batches;  // by size and context
+  std::vector<Cell> kept;
+  for (std::size_t i = 0; i < over.size(); ++i) {
+    Cell& cell = experiment.cells[i];
+    Batch& batch = batches[{cell.workload.batch, most_context(cell)}];
+    ++batch.cells;
+    if (!over[i]) {
+      kept.push_back(std::move(cell));
+    } else if (batch.left_out++ == 0) {
+      batch.needs = over[i]->to_text();
+    }
+  }
+  experiment.cells = std::move(kept);
+  for (const auto& [size_and_context, batch] : batches)
+    if (batch.left_out > 0)
+      experiment.left_out.push_back(fmt::format(
+          "batch {:g} at context {:g}, {}more memory than there is ({})", size_and_context.first, size_and_context.second,
+          batch.left_out < batch.cells ? fmt::format("{} of {} methods: ", batch.left_out, batch.cells) : std::string(),
+          batch.needs));
+}
+
+// What does not fit is told once for a sweep, by the cell that needs least; or left out, where something fits.
+void check_memory(Experiment& experiment, Misfits misfits, Diagnostics& diagnostics) {
+  const std::vector<Cell>& cells = experiment.cells;
+  std::vector<std::optional<cost::Ledger>> over;  // [cell]: what it needs, if that is too much
+  std::size_t misfit_count = 0;
   const Cell* least = nullptr;
   cost::Ledger of_least;
   for (const Cell& cell : cells) {
-    const auto ledger = misfit(cell);
+    const auto& ledger = over.emplace_back(misfit(cell));
     if (!ledger) continue;
-    ++misfits;
+    ++misfit_count;
     const auto excess = [](const cost::Ledger& own) { return own.needed_bytes() / own.available_bytes; };
     if (least != nullptr && excess(*ledger) >= excess(of_least)) continue;
     least = &cell;
     of_least = *ledger;
   }
   if (least == nullptr) return;
+  if (misfits == Misfits::left_out && misfit_count < cells.size()) return leave_out(over, experiment);
   const std::string which =
-      cells.size() == 1 ? "" : fmt::format("{} of {} cells do not fit the GPU, the smallest: ", misfits, cells.size());
+      cells.size() == 1 ? "" : fmt::format("{} of {} cells do not fit the GPU, the smallest: ", misfit_count, cells.size());
   const Value* cost = least->config.find("cost");
   diagnostics.add(cost != nullptr ? cost->where : Location{},
                   fmt::format("{}batch {:g} at context {:g} needs more memory than there is ({}), allowed: fewer sequences, "
@@ -440,6 +471,15 @@ void check_block(const Value& config, const Cell& cell, Diagnostics& diagnostics
     diagnostics.add(
         where("decode.drafter"),
         fmt::format("the drafter ranks {} tokens of a vocabulary of {}, allowed: at most as many", shape.ranks, cell.vocab));
+  if (const draft::Tree* tree = cell.drafter->tree(); tree != nullptr && shape.siblings == draft::Siblings::without_replacement) {
+    int widest = 0;
+    for (const draft::Tree::Node& node : tree->nodes) widest = std::max(widest, node.children);
+    if (widest > cell.vocab)
+      diagnostics.add(
+          where("decode.drafter"),
+          fmt::format("the drafter draws {} siblings without replacement of a vocabulary of {}, allowed: at most as many", widest,
+                      cell.vocab));
+  }
   if (config.find("placement") != nullptr)
     diagnostics.add(where("placement"),
                     fmt::format("placement with verifier {} and drafted blocks, allowed: a verifier of chains that "
@@ -638,6 +678,13 @@ std::uint64_t Cell::work() const {
   return std::max(kFewestRequests, (2 * rounds + request_tokens - 1) / request_tokens);
 }
 
+Cell reseeded(Cell cell, std::uint64_t seed, std::uint64_t rounds) {
+  cell.seed = seed;
+  cell.rounds = rounds;
+  cell.preparation_key += fmt::format("|{}", seed);
+  return cell;
+}
+
 rng::Key law_key(const Cell& cell) { return rng::make_key(cell.seed, rng::hash_text("law")); }
 
 rng::Key draw_key(const Cell& cell) { return rng::make_key(cell.seed, cell.pairing_group); }
@@ -666,15 +713,16 @@ const std::vector<SectionInfo>& config_sections() {
   return sections;
 }
 
-Experiment read_experiment(const std::string& path, const std::vector<Override>& overrides, Diagnostics& diagnostics) {
+Experiment read_experiment(const std::string& path, const std::vector<Override>& overrides, Diagnostics& diagnostics,
+                           Misfits misfits) {
   const std::size_t before = diagnostics.list().size();
   Value config = config::parse_file(path, diagnostics);
   if (diagnostics.list().size() != before) return {};
-  return read_experiment(std::move(config), path, overrides, diagnostics);
+  return read_experiment(std::move(config), path, overrides, diagnostics, misfits);
 }
 
 Experiment read_experiment(Value config, const std::string& file, const std::vector<Override>& overrides,
-                           Diagnostics& diagnostics) {
+                           Diagnostics& diagnostics, Misfits misfits) {
   Experiment experiment;
   experiment.file = file;
   const std::size_t before = diagnostics.list().size();
@@ -747,7 +795,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
     }
     experiment.cells.push_back(std::move(cell));
   }
-  if (diagnostics.list().size() == before) check_memory(experiment.cells, diagnostics);
+  if (diagnostics.list().size() == before) check_memory(experiment, misfits, diagnostics);
   if (diagnostics.list().size() == before) probe(experiment.cells, diagnostics);
   if (!experiment.cells.empty()) experiment.name = experiment.cells.front().experiment;
   return experiment;

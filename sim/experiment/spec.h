@@ -64,6 +64,9 @@ struct Cell {
   [[nodiscard]] std::uint64_t work() const;
 };
 
+// The same cell with other laws, where they are random, and other luck.
+Cell reseeded(Cell cell, std::uint64_t seed, std::uint64_t rounds);
+
 // Addresses the cell's random laws, and its drafts, acceptances and final tokens.
 rng::Key law_key(const Cell& cell);
 rng::Key draw_key(const Cell& cell);
@@ -76,7 +79,11 @@ struct Experiment {
   config::Value config;  // with --set applied
   std::vector<std::string> axes;
   std::vector<Cell> cells;
+  std::vector<std::string> left_out;  // a line for each batch with Misfits::left_out
 };
+
+// What becomes of cells whose models and caches the GPU's memory cannot hold, while other cells fit.
+enum class Misfits { refused, left_out };
 
 struct Override {
   std::string path;  // "sweep.PATH" sets the axis PATH
@@ -85,9 +92,10 @@ struct Override {
 };
 
 // Reads and validates whole experiments, all cells included; every mistake goes to `diagnostics`.
-Experiment read_experiment(const std::string& path, const std::vector<Override>& overrides, Diagnostics& diagnostics);
+Experiment read_experiment(const std::string& path, const std::vector<Override>& overrides, Diagnostics& diagnostics,
+                           Misfits misfits = Misfits::refused);
 Experiment read_experiment(config::Value config, const std::string& file, const std::vector<Override>& overrides,
-                           Diagnostics& diagnostics);
+                           Diagnostics& diagnostics, Misfits misfits = Misfits::refused);
 
 // The top-level sections and their keys, for the reference page.
 struct SectionInfo {

@@ -1,6 +1,7 @@
 #include "sim/math/ratio_table.h"
 
 #include "sim/base/check.h"
+#include "sim/base/huge_array.h"
 #include "sim/math/series.h"
 
 #include <algorithm>
@@ -12,10 +13,17 @@ namespace specsim::math {
 
 namespace {
 
-// Buckets of c by its high bits: 128 to an octave, from 2^-20 to 2^20; all below share the first and all above the last.
-constexpr int kBucketShift = 45;
-constexpr std::uint64_t kFirstBucket = std::bit_cast<std::uint64_t>(0x1.0p-20) >> kBucketShift;
-constexpr std::uint64_t kBuckets = (std::bit_cast<std::uint64_t>(0x1.0p20) >> kBucketShift) - kFirstBucket + 1;
+// Buckets of c by its high bits, from 2^-20 to 2^20; all below share the first and all above the last. 128 to an octave; fewer
+// where there are few tokens, whose guide would be larger than all else.
+constexpr std::uint64_t first_bucket(int shift) { return std::bit_cast<std::uint64_t>(0x1.0p-20) >> shift; }
+constexpr std::uint64_t bucket_count(int shift) {
+  return (std::bit_cast<std::uint64_t>(0x1.0p20) >> shift) - first_bucket(shift) + 1;
+}
+constexpr int bucket_shift(std::size_t vocab) {
+  int shift = 45;
+  while (shift < 52 && bucket_count(shift + 1) >= 4 * vocab) ++shift;
+  return shift;
+}
 
 // std::partition_point of the `count` values from `first` on, without a branch on what is found: which way a search goes is a
 // matter of luck, and mispredictions took most of its time.
@@ -31,9 +39,9 @@ Iterator partition_point(Iterator first, std::ptrdiff_t count, Predicate before)
 
 }  // namespace
 
-std::uint64_t RatioTable::bucket(double c) {
-  const std::uint64_t bits = std::bit_cast<std::uint64_t>(c) >> kBucketShift;
-  return std::clamp(bits, kFirstBucket, kFirstBucket + kBuckets - 1) - kFirstBucket;
+std::uint64_t RatioTable::bucket(double c) const {
+  const std::uint64_t first = first_bucket(shift_);
+  return std::clamp(std::bit_cast<std::uint64_t>(c) >> shift_, first, first + guide_.size() - 2) - first;
 }
 
 RatioTable::RatioTable(std::span<const double> target, std::span<const double> draft, AliasScratch& scratch) {
@@ -62,16 +70,19 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
     draft_sum.add(draft[x]);
     sums_[i + 1] = {target_sum.value(), draft_sum.value()};
   }
+  coarse_.reserve(vocab / kStride);
   for (std::size_t i = kStride; i <= vocab; i += kStride) coarse_.push_back(sums_[i]);
-  guide_.resize(kBuckets + 1);
+  shift_ = bucket_shift(vocab);
+  const std::uint64_t buckets = bucket_count(shift_);
+  guide_.resize(buckets + 1);
   std::uint32_t above = static_cast<std::uint32_t>(vocab);
-  for (std::uint64_t b = 0; b <= kBuckets; ++b) {
+  for (std::uint64_t b = 0; b <= buckets; ++b) {
     // The smallest c of bucket b; the first bucket goes down to 0, the last up to infinity.
-    const double least = b == 0 ? 0.0 : std::bit_cast<double>((kFirstBucket + b) << kBucketShift);
+    const double least = b == 0 ? 0.0 : std::bit_cast<double>((first_bucket(shift_) + b) << shift_);
     while (above > 0 && !(ratio_[above - 1] > least)) --above;
     guide_[b] = above;
   }
-  guide_[kBuckets] = 0;
+  guide_[buckets] = 0;
   target_alias_.resize(vocab);
   draft_alias_.resize(vocab);
   build_alias(target, target_alias_.data(), scratch);
@@ -80,7 +91,7 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
 
 std::size_t RatioTable::bytes_needed(std::size_t vocab) {
   return vocab * (2 * sizeof(Pair) + sizeof(double) + sizeof(Token) + sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t)) +
-         kBuckets * sizeof(std::uint32_t);
+         (vocab / kStride + 1) * sizeof(Pair) + (bucket_count(bucket_shift(vocab)) + 1) * sizeof(std::uint32_t) + 9 * kHeapBytes;
 }
 
 Cut RatioTable::cut(double c) const {

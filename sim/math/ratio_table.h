@@ -54,7 +54,7 @@ class RatioTable {
     double draft = 0.0;
   };
   static constexpr std::size_t kStride = 64;
-  static std::uint64_t bucket(double c);
+  [[nodiscard]] std::uint64_t bucket(double c) const;
 
   std::vector<Pair> laws_;     // [token]
   std::vector<Pair> sums_;     // [rank + 1]: of the first rank + 1 tokens in order; [0] is zero
@@ -65,6 +65,7 @@ class RatioTable {
   std::vector<std::uint64_t> target_alias_;
   std::vector<std::uint64_t> draft_alias_;
   std::vector<std::uint32_t> guide_;  // [bucket]: how many ratios lie above the bucket
+  int shift_ = 0;                     // from c's bits to buckets
   std::uint32_t draft_support_ = 0;
 };
 

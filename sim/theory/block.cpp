@@ -7,13 +7,12 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/index.h"
 #include "sim/math/series.h"
 #include "sim/theory/modulated.h"
 
 namespace specsim::theory {
 namespace {
-
-std::size_t index_of(int value) { return static_cast<std::size_t>(value); }
 
 struct Atom {
   double value = 0.0;

@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/index.h"
 
 namespace specsim::theory {
 namespace {
-
-std::size_t index_of(int value) { return static_cast<std::size_t>(value); }
 
 const std::vector<double>& draft_at(const Automaton& laws, int depth, int state) {
   return laws.draft[std::min(index_of(depth), laws.draft.size() - 1)][index_of(state)];

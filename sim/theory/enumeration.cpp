@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/index.h"
 #include "sim/math/series.h"
 
 namespace specsim::theory {
 namespace {
 
 using Law = std::vector<double>;
-
-std::size_t index_of(int value) { return static_cast<std::size_t>(value); }
 
 int argmax_of(const Law& law) { return static_cast<int>(std::max_element(law.begin(), law.end()) - law.begin()); }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/index.h"
 #include "sim/math/series.h"
 #include "sim/theory/bounds.h"
 #include "sim/theory/chosen_trees.h"
@@ -17,8 +18,6 @@ namespace specsim::theory {
 namespace {
 
 using Law = std::vector<double>;
-
-std::size_t index_of(int value) { return static_cast<std::size_t>(value); }
 
 // Every ordered draw of at most `drafts` siblings, f(tokens, probability): without replacement it ends with the law's support.
 void each_draw(std::span<const double> draft, int drafts, TreeSampling sampling, std::vector<int>& tokens, double probability,

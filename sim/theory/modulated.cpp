@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/base/index.h"
 #include "sim/math/series.h"
 
 namespace specsim::theory {
@@ -13,8 +14,6 @@ namespace {
 
 using Vector = std::vector<double>;
 using Matrix = std::vector<double>;  // row-major
-
-std::size_t index_of(int value) { return static_cast<std::size_t>(value); }
 
 const Matrix& at_position(const std::vector<Matrix>& matrices, int position) {
   return matrices.size() == 1 ? matrices.front() : matrices[index_of(position)];

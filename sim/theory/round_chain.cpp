@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/index.h"
 
 namespace specsim::theory {
 namespace {
-
-std::size_t index_of(int value) { return static_cast<std::size_t>(value); }
 
 // out += left * right.
 void add_product(const StateMatrix& left, const StateMatrix& right, std::size_t states, StateMatrix& out) {

@@ -58,14 +58,6 @@ struct WindowRounds {
 [[nodiscard]] WindowRounds window_rounds(const Automaton& laws, const StateMatrix& transition, std::span<const double> start,
                                          int draft_length, const RoundOfPath& round);
 
-// A sequence's total of whole rounds: mean and variance of the tokens emitted, mean of accepted drafts and of tries.
-struct RunMoments {
-  double emitted = 0.0;
-  double variance = 0.0;
-  double accepted = 0.0;
-  double tries = 0.0;  // as on a chain of the round's draft length
-};
-
 // `rounds` rounds of one sequence that starts in a state of law `start`. kernels: one, or, with a policy, one for each draft
 // length. nullopt: the policy's memory takes more than 2^16 values.
 [[nodiscard]] std::optional<RunMoments> run_moments(const std::vector<RoundKernel>& kernels, const LengthRule* policy,

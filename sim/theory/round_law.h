@@ -17,6 +17,14 @@ struct RoundLaw {
   [[nodiscard]] double tail(int j) const;         // P(accepted >= j); 1 for j <= 0, 0 beyond draft_length
 };
 
+// A sequence's total of whole rounds: mean and variance of the tokens emitted, mean of accepted drafts and of tries.
+struct RunMoments {
+  double emitted = 0.0;
+  double variance = 0.0;
+  double accepted = 0.0;
+  double tries = 0.0;  // as on a chain of the round's draft length
+};
+
 // Every position accepts with probability alpha in [0, 1]: P(accepted = j) = alpha^j (1 - alpha), the rest at draft_length.
 // (Leviathan et al. 2022, arXiv 2211.17192.) draft_length >= 0.
 [[nodiscard]] RoundLaw constant_alpha(double alpha, int draft_length);

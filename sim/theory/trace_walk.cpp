@@ -12,7 +12,7 @@ std::vector<RoundLaw> trace_laws(std::span<const double> alpha, int draft_length
   return laws;
 }
 
-TraceTotals trace_totals(std::span<const double> alpha, std::span<const std::uint32_t> starts, int draft_length, int rounds) {
+RunMoments trace_moments(std::span<const double> alpha, std::span<const std::uint32_t> starts, int draft_length, int rounds) {
   const std::vector<RoundLaw> laws = trace_laws(alpha, draft_length);
   const std::size_t n = alpha.size();
   struct Left {  // of a sequence that stands here
@@ -39,7 +39,7 @@ TraceTotals trace_totals(std::span<const double> alpha, std::span<const std::uin
       now[at] = sum;
     }
   }
-  TraceTotals totals;
+  RunMoments totals;
   double square = 0.0;
   const double share = 1.0 / static_cast<double>(starts.size());
   for (const std::uint32_t start : starts) {

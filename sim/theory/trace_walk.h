@@ -8,17 +8,9 @@
 
 namespace specsim::theory {
 
-// Of one sequence.
-struct TraceTotals {
-  double emitted = 0.0;  // expectations
-  double tries = 0.0;
-  double accepted = 0.0;
-  double variance = 0.0;  // of emitted
-};
-
 // `rounds` rounds of a sequence that begins at one of `starts`, each as likely: expectation and variance by recursion over the
 // rounds that are left, from every position at once.
-[[nodiscard]] TraceTotals trace_totals(std::span<const double> alpha, std::span<const std::uint32_t> starts, int draft_length,
+[[nodiscard]] RunMoments trace_moments(std::span<const double> alpha, std::span<const std::uint32_t> starts, int draft_length,
                                        int rounds);
 
 // The law of accepted of a round that begins at each position.

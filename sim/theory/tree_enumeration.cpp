@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/index.h"
 #include "sim/math/series.h"
 #include "sim/theory/multi_draft.h"
 
@@ -17,8 +18,6 @@ namespace {
 using Law = std::vector<double>;
 
 constexpr int absent = -1;
-
-std::size_t index_of(int value) { return static_cast<std::size_t>(value); }
 
 // (scale target - draft)+ and its sum; divided by it unless it is 0.
 struct Residual {

@@ -11,12 +11,11 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/index.h"
 #include "sim/math/series.h"
 
 namespace specsim::theory {
 namespace {
-
-std::size_t index_of(int value) { return static_cast<std::size_t>(value); }
 
 double acceptance_of(const RankAcceptance& acceptance, int depth, int rank) {
   const std::vector<double>& row = acceptance[std::min(index_of(depth), acceptance.size() - 1)];

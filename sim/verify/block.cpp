@@ -20,7 +20,7 @@ class BlockVerification final : public ChainRule {
     bool whole = true;
     while (whole && block.children(last) > 0) {
       const auto at = static_cast<std::size_t>(last);
-      p[at + 1] = stays(p[at], block.laws(last), block.token(last + 1));
+      p[at + 1] = grown(p[at], block.laws(last), block.token(last + 1));
       whole = p[at + 1] > 0.0;  // else neither it nor those behind it
       if (whole) ++last;
     }
@@ -43,7 +43,7 @@ class BlockVerification final : public ChainRule {
     p[0].fill(1.0);
     for (std::size_t i = 0; i < length; ++i)
       for (std::uint32_t lane = 0; lane < chains.lanes; ++lane)
-        p[i + 1][lane] = stays(p[i][lane], *chains.laws[i], chains.tokens[i * kStride + lane]);
+        p[i + 1][lane] = grown(p[i][lane], *chains.laws[i], chains.tokens[i * kStride + lane]);
     std::array<std::uint32_t, kStride> open;  // lanes without a verdict
     std::uint32_t left = chains.lanes;
     for (std::uint32_t lane = 0; lane < left; ++lane) open[lane] = lane;
@@ -72,7 +72,7 @@ class BlockVerification final : public ChainRule {
 
  private:
   // What comes of a prefix that stays with `before` and grows by x, drawn from the draft. 0 below what 1 / p can be taken of.
-  static double stays(double before, const math::RatioTable& laws, Token x) {
+  static double grown(double before, const math::RatioTable& laws, Token x) {
     const double p = std::min(1.0, before * laws.target(x) / laws.draft(x));
     return p > 1e-300 ? p : 0.0;
   }

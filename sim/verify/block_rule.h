@@ -7,6 +7,7 @@
 #include "sim/verify/accept.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -126,6 +127,8 @@ class BlockRule {
   [[nodiscard]] virtual std::unique_ptr<NodePlan> plan(const math::RatioTable& /*laws*/, int /*children*/) const {
     return nullptr;
   }
+  // At most, what one of them takes in memory.
+  [[nodiscard]] virtual std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const { return 0; }
   virtual Verdict verify(Block& block) const = 0;
 };
 

@@ -1,3 +1,4 @@
+#include "sim/base/huge_array.h"
 #include "sim/verify/verifier.h"
 
 #include <algorithm>
@@ -30,6 +31,9 @@ class KSeqRule final : public NodeRule {
     auto plan = std::make_unique<Threshold>();
     plan->cut = laws.cut(high);
     return plan;
+  }
+  [[nodiscard]] std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const override {
+    return sizeof(Threshold) + kHeapBytes;
   }
 
  protected:

@@ -1,6 +1,7 @@
 #include "sim/verify/verifier.h"
 
 #include "sim/base/check.h"
+#include "sim/base/huge_array.h"
 #include "sim/rng/address.h"
 
 #include <algorithm>
@@ -59,6 +60,12 @@ class Coupling final : public NodePlan {
     }
     // Of a set: its tokens' shares of the flow, and last what is left to the residual.
     for (std::size_t set = 0; set < sets; ++set) flow_[set].push_back(set_left_[set]);
+  }
+
+  static std::size_t bytes(std::size_t vocab) {
+    // A set's shares are pushed onto a full vector, which doubles.
+    const std::size_t set = sizeof(double) + sizeof(std::vector<double>) + 2 * vocab * sizeof(double) + kHeapBytes;
+    return sizeof(Coupling) + (set << vocab) + vocab * sizeof(double) + 4 * kHeapBytes;
   }
 
   [[nodiscard]] const std::vector<double>& of_set(std::size_t set) const { return flow_[set]; }
@@ -127,6 +134,7 @@ class OptimalTransportRule final : public NodeRule {
     SPECSIM_CHECK(laws.vocab() <= kMostTokens && children <= kMostChildren, "{} tokens, {} children", laws.vocab(), children);
     return std::make_unique<Coupling>(laws, children);
   }
+  [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override { return Coupling::bytes(vocab); }
 
  protected:
   int step(Block& block, int node, Token& final_token) const override {

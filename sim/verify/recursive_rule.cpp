@@ -1,5 +1,7 @@
 #include "sim/verify/recursive_rule.h"
 
+#include "sim/base/huge_array.h"
+
 #include <vector>
 
 namespace specsim::verify {
@@ -16,9 +18,14 @@ class Residuals final : public NodePlan {
 
 std::unique_ptr<NodePlan> RecursiveRule::plan(const math::RatioTable& laws, int children) const {
   auto plan = std::make_unique<Residuals>();
+  plan->cuts.reserve(static_cast<std::size_t>(children) + 1);
   plan->cuts.push_back({0.0, 1.0, 0});
   for (int i = 0; i < children; ++i) plan->cuts.push_back(laws.cut(plan->cuts.back().c + plan->cuts.back().mass));
   return plan;
+}
+
+std::size_t RecursiveRule::plan_bytes(std::size_t /*vocab*/, int children) const {
+  return sizeof(Residuals) + (static_cast<std::size_t>(children) + 1) * sizeof(math::Cut) + 2 * kHeapBytes;
 }
 
 int RecursiveRule::step(Block& block, int node, Token& final_token) const {

@@ -12,6 +12,7 @@ namespace specsim::verify {
 class RecursiveRule final : public NodeRule {
  public:
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& laws, int children) const override;
+  [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int children) const override;
 
  protected:
   int step(Block& block, int node, Token& final_token) const override;

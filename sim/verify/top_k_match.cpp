@@ -1,3 +1,4 @@
+#include "sim/base/huge_array.h"
 #include "sim/verify/verifier.h"
 
 #include <algorithm>
@@ -20,14 +21,17 @@ class TopMatchRule final : public NodeRule {
   // Ties: the lower token.
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& laws, int /*children*/) const override {
     auto plan = std::make_unique<TopTokens>();
-    plan->tokens.resize(laws.vocab());
-    std::iota(plan->tokens.begin(), plan->tokens.end(), Token{0});
-    const auto end = plan->tokens.begin() + std::min<std::ptrdiff_t>(k_, static_cast<std::ptrdiff_t>(laws.vocab()));
-    std::partial_sort(plan->tokens.begin(), end, plan->tokens.end(), [&](Token a, Token b) {
+    std::vector<Token> order(laws.vocab());
+    std::iota(order.begin(), order.end(), Token{0});
+    const auto end = order.begin() + std::min<std::ptrdiff_t>(k_, static_cast<std::ptrdiff_t>(laws.vocab()));
+    std::partial_sort(order.begin(), end, order.end(), [&](Token a, Token b) {
       return laws.target(a) != laws.target(b) ? laws.target(a) > laws.target(b) : a < b;
     });
-    plan->tokens.erase(end, plan->tokens.end());
+    plan->tokens.assign(order.begin(), end);
     return plan;
+  }
+  [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override {
+    return sizeof(TopTokens) + std::min(static_cast<std::size_t>(k_), vocab) * sizeof(Token) + 2 * kHeapBytes;
   }
 
  protected:

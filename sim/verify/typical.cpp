@@ -1,3 +1,4 @@
+#include "sim/base/huge_array.h"
 #include "sim/verify/verifier.h"
 
 #include <algorithm>
@@ -25,6 +26,9 @@ class TypicalRule final : public BlockRule {
     auto plan = std::make_unique<Bar>();
     plan->least = std::min(epsilon_, delta_ * std::exp(-entropy));
     return plan;
+  }
+  [[nodiscard]] std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const override {
+    return sizeof(Bar) + kHeapBytes;
   }
 
   Verdict verify(Block& block) const override {

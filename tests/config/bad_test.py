@@ -114,8 +114,12 @@ LINES = [
      "--alpha: given with a config, whose laws say the acceptance; allowed: without one"),
     (["compare", "--batches", "1,0"], '--batches: "0", allowed: a number in [1, 1e+06]'),
     (["compare", "--rounds", "1e6"], '--rounds: "1e6", allowed: an integer in [1, 2000000000]'),
-    (["compare", "--rounds", "20000"],
-     "the built-in methods:1:1: rounds of compare make 1 pieces of a run, allowed: at least 8, for an error to be estimated"),
+    (["compare", "--rounds", "1000"],
+     "--set rounds:1:1: rounds is 1000, allowed: at least 1024, a sequence of 64 in each of the 16 draws of laws that errors come from"),
+    (["compare", "--print-config", "configs/examples/methods/trees.yaml"], "--print-config: given with a config, allowed: without one, to print the built-in methods"),
+    (["compare", "--batches", "4000", "--context", "8192"],
+     "the built-in methods:6:7: 12 of 12 cells do not fit the GPU, the smallest: batch 4000 at context 8192 needs more memory than there is (target weights 14.96 GiB, "
+     "target KV 4001.46 GiB, draft weights 2.30 GiB, draft KV 1000.37 GiB: 5019.09 of 71.68 GiB), allowed: fewer sequences, shorter contexts, fewer bits, or more tensor_parallel"),
     (["compare", "configs/examples/methods/trees.yaml", "configs/examples/methods/eagle.yaml", "--rounds", "200000"],
      "configs/examples/methods/eagle.yaml:2:1: laws, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
      "number of rounds"),

@@ -35,7 +35,7 @@ StateMatrix target_moves(const Automaton& automaton) {
   return moves_of(automaton, [&](int s, int x) { return automaton.target[index_of(s)][index_of(x)]; });
 }
 
-RoundKernel kernel_of(const Automaton& automaton, const TreeRound& round) {
+RoundKernel enumerated_kernel(const Automaton& automaton, const TreeRound& round) {
   RoundKernel kernel(automaton.states, round.tree.depth());
   for (int s = 0; s < automaton.states; ++s)
     for (const RoundOutcome& outcome : tree_outcomes(automaton, round, s))
@@ -142,7 +142,7 @@ TEST_CASE("walked kernels equal the enumeration of every drafted tree, next stat
       }));
     const RoundKernel walked = walked_kernel(tree, automaton.states, {moves}, target_moves(automaton));
     INFO("trial " << trial);
-    REQUIRE(difference(walked, kernel_of(automaton, {TreeRule::recursive, sampling, tree})) < 1e-12);
+    REQUIRE(difference(walked, enumerated_kernel(automaton, {TreeRule::recursive, sampling, tree})) < 1e-12);
   }
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("a run's moments equal a walk over every path, with policies and witho
     const Automaton automaton = random_automaton(numbers, 3, 1 + trial % 2, 1, false);
     std::vector<RoundKernel> kernels;
     for (int length = 0; length <= 3; ++length)
-      kernels.push_back(kernel_of(automaton, {TreeRule::recursive, TreeSampling::with_replacement, chain_tree(length)}));
+      kernels.push_back(enumerated_kernel(automaton, {TreeRule::recursive, TreeSampling::with_replacement, chain_tree(length)}));
     const std::vector<LengthRule> rules = {additive_rule(2, 2, 1, 3), ema_tiers_rule({1, 2, 3}, 0.5, 0.7, 0.4),
                                            goodput_rule(0.6, 0.4, {1.0, 1.2, 1.4, 1.6})};
     const std::vector<double> start = numbers.law(automaton.states, false);
@@ -247,7 +247,7 @@ TEST_CASE("dynamic trees: the likeliest paths, by hand; ranked ones as enumerate
     const Automaton one = one_state(numbers.law(4, false), numbers.law(4, false));
     const Tree shape = tree_from_paths({{0}, {2}, {0, 1}, {2, 0}});
     const RoundKernel guessed = chosen_kernel(one, {}, 2, [&](int state) { return guessed_tree(shape, one, state); });
-    REQUIRE(difference(guessed, kernel_of(one, {TreeRule::recursive, TreeSampling::top, shape})) < 1e-12);
+    REQUIRE(difference(guessed, enumerated_kernel(one, {TreeRule::recursive, TreeSampling::top, shape})) < 1e-12);
   }
 }
 
@@ -261,7 +261,7 @@ TEST_CASE("windows of contexts: traversal of a chain is block, and dynamic trees
   RoundKernel block(2, 2);
   block.moves = block_kernel(block_context(pairs, transition), 2);
   const WindowRounds traversal = window_rounds(laws, transition, start, 2, [&](const Automaton& path) {
-    return kernel_of(path, {TreeRule::traversal, TreeSampling::with_replacement, chain_tree(2)}).law(0);
+    return enumerated_kernel(path, {TreeRule::traversal, TreeSampling::with_replacement, chain_tree(2)}).law(0);
   });
   REQUIRE(traversal.by_state.has_value());  // what a position decides does not go by the contexts behind it
   for (int s = 0; s < 2; ++s)
