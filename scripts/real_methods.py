@@ -61,6 +61,7 @@ def main():
         lines.append(f"| {row['method']} | {row['drafted']} | " + " | ".join(
             f"{row[f'tokens_per_round_t{t}']:.2f} ± {1.96 * row[f'se_t{t}']:.2f}" for t in (0, 1)) + " |")
     (out / "methods.md").write_text("\n".join(lines) + "\n")
+    print(f"wrote {out}/methods.md")
 
 
 main()

@@ -265,8 +265,7 @@ void check_rule(const Rule& rule, const ModelOptions& options, std::size_t vocab
 
 }  // namespace
 
-Rule::Rule(const std::string& name, const draft::BlockDrafter* block) {
-  entry_ = verify::verifiers().find(name);
+Rule::Rule(const std::string& name, const draft::BlockDrafter* block) : entry_(verify::verifiers().find(name)) {
   if (entry_ == nullptr)
     throw BadInput({"--verifier", 0, 0}, fmt::format("{}, allowed: a verifier of specsim list", config::quote_for_message(name)));
   const std::vector<draft::Siblings>& trees = entry_->demands.trees;
@@ -336,8 +335,8 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
   loaded.pair.draft = draft_model(draft, options, loaded.pair.team);
   if (const double wanted = number(values, "widen", config::between(0, 1e6)) * 0x1.0p20; wanted > 0.0) {
     loaded.same_function.target = make_cpu_model(target, target->config.layers, loaded.pair.team);
-    const double now = static_cast<double>(target->pass_bytes(target->config.layers));
-    const double per_neuron =
+    const auto now = static_cast<double>(target->pass_bytes(target->config.layers));
+    const auto per_neuron =
         static_cast<double>(target->config.layers * 3 * target->config.hidden * bytes_of(target->layers[0].down.precision()));
     const std::size_t added = wanted > now ? static_cast<std::size_t>(std::ceil((wanted - now) / per_neuron)) : 0;
     const bool exits = draft == target;
@@ -365,7 +364,7 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
 }
 
 std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModels& models, const ModelOptions& options) {
-  const std::size_t longest = static_cast<std::size_t>(options.draft_lengths.back());
+  const auto longest = static_cast<std::size_t>(options.draft_lengths.back());
   std::vector<llm::Prompt> prompts = llm::read_prompts(path, models.tokenizer.get(), models.pair.target->config(), longest + 1);
   if (options.quick && prompts.size() > kQuickPrompts) prompts.resize(kQuickPrompts);
   if (prompts.size() < options.batches.back())

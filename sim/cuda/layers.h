@@ -411,7 +411,7 @@ struct Attention {
             highest = score > highest ? score : highest;
           }
           SPECSIM_UNROLL
-          for (unsigned mask = 1; mask < 4; mask *= 2) {
+          for (unsigned mask = 1; mask < 4; mask *= 2) {  // NOLINT(readability-misleading-indentation)
             const float other = thread.shuffle_xor(highest, mask);
             highest = other > highest ? other : highest;
           }
@@ -441,7 +441,7 @@ struct Attention {
         }
       }
       SPECSIM_UNROLL
-      for (unsigned h = 0; h < 2; ++h) {
+      for (unsigned h = 0; h < 2; ++h) {  // NOLINT(modernize-loop-convert)
         sum[h] += thread.shuffle_xor(sum[h], 1U);
         sum[h] += thread.shuffle_xor(sum[h], 2U);
       }

@@ -722,7 +722,9 @@ struct BlockStart {
   std::uint32_t context = 0;
   std::vector<Token> text;          // emitted so far
   std::vector<std::size_t> rounds;  // where a drafter remembers: how long it was before each round
-  auto operator<=>(const BlockStart&) const = default;
+  bool operator<(const BlockStart& other) const {
+    return std::tie(context, text, rounds) < std::tie(other.context, other.text, other.rounds);
+  }
 };
 
 AuditReport audit_block(const Cell& cell, const verify::BlockRule& rule, const AuditOptions& options) {

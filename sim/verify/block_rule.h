@@ -17,10 +17,11 @@ namespace specsim::verify {
 // Something to draw one token from.
 class Pickable {
  public:
+  Pickable() = default;
+  Pickable(const Pickable&) = delete;
+  Pickable& operator=(const Pickable&) = delete;
+  virtual ~Pickable() = default;
   [[nodiscard]] virtual Token pick(std::uint64_t word) const = 0;
-
- protected:
-  ~Pickable() = default;
 };
 
 // What a rule wants to have worked out once for a pair of laws with so many children below.

@@ -57,6 +57,7 @@ def main():
     timing = Path("results/timing_claims/timing_claims.md").read_text().split("\n\n")[0]
     wanted = between(wanted, "timing claims", "\n" + timing + "\n\n")
     wanted = between(wanted, "method claims", "\n" + Path("results/method_claims/method_claims.md").read_text() + "\n")
+    wanted = between(wanted, "real methods", "\n" + Path("results/real_methods/methods.md").read_text() + "\n")
     wanted = between(wanted, "quickstart", "```\n$ build/specsim check configs/quickstart.yaml\n" + printed("check", "configs/quickstart.yaml") + "```\n")
     wanted = between(wanted, "plan", "```\n$ build/specsim " + " ".join(PLAN) + "\n" + printed(*PLAN) + "```\n")
     wanted = between(wanted, "methods", "\n" + methods() + "\n")
