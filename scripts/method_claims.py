@@ -100,8 +100,9 @@ def main():
         better = sum(float(row["speedup"]) > float(chain["speedup"]) for row in others)
         losers = sorted({row["method"].split()[0] for row in rows if float(row["speedup"]) < 1})
         ahead.append(f"{better} of {len(others)} at batch {batch}")
-        figures.append(f"batch {batch}: {speed(rows[0])} for {rows[0]['method'].split(' | ')[0]}, {speed(chain)} for the chain, {speed(rows[-1])} for "
-                       f"{rows[-1]['method'].split(' | ')[0]}; below plain decoding: {', '.join(losers) or 'none'}")
+        last = "" if rows[-1] is chain else f", {speed(rows[-1])} for {rows[-1]['method'].split(' | ')[0]}"
+        figures.append(f"batch {batch}: {speed(rows[0])} for {rows[0]['method'].split(' | ')[0]}, {speed(chain)} for the chain{last}; "
+                       f"below plain decoding: {', '.join(losers) or 'none'}")
     lines.append(f"| L8 | variants: Medusa, EAGLE, Lookahead, trees | faster than a chain of 3: {', '.join(ahead)} | on one text that repeats itself in part, "
                  f"each draft at alpha .7 but EAGLE's head, which is taken to close half of the rest, "
                  f"256 rounds a sequence: {'; '.join(figures)} |")

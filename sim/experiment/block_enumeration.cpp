@@ -62,12 +62,8 @@ theory::Automaton EnumeratedFacts::automaton(int context) const {
     laws.draft.emplace_back(of_depth.begin() + static_cast<std::ptrdiff_t>(first),
                             of_depth.begin() + static_cast<std::ptrdiff_t>(first + count));
   }
-  const families::ContextProcess& process = *rounds_.cell->contexts->process;
-  for (std::size_t c = 0; c < count; ++c)
-    for (int x = 0; x < rounds_.cell->vocab; ++x)
-      laws.next.push_back(rounds_.shape->kind == Kind::markov
-                              ? static_cast<int>(process.next(static_cast<std::uint32_t>(c), static_cast<Token>(x)))
-                              : static_cast<int>(c));
+  for (int c = 0; c < laws.states; ++c)
+    for (int x = 0; x < laws.vocab; ++x) laws.next.push_back(context < 0 && rounds_.sure_next() ? rounds_.next(c, x) : c);
   return laws;
 }
 
@@ -82,7 +78,7 @@ theory::StateMatrix EnumeratedFacts::transition() const {
 
 theory::RoundKernel EnumeratedFacts::block_kernel(int draft_length, int context, double& error) const {
   const theory::Automaton laws = automaton(context);
-  const bool alike = context >= 0 || (rounds_.shape->kind != Kind::markov && rounds_.shape->kind != Kind::regimes);
+  const bool alike = context >= 0 || (!rounds_.sure_next() && rounds_.shape->kind != Kind::regimes);
   if (alike && laws.draft.size() == 1) {
     std::vector<theory::WeightedPair> pool;
     for (std::size_t c = 0; c < laws.target.size(); ++c) pool.push_back({1.0, laws.target[c], laws.draft[0][c]});
@@ -232,7 +228,7 @@ std::string why_not_enumerated(const BlockRounds& rounds) {
   if (hidden && !rounds.is_block() && paths * paths * contexts > kMostTokens)
     return fmt::format("{} contexts, {} deep: too many", contexts, length);
   if (rounds.is_block()) {
-    const bool alike = rounds.shape->kind != Kind::markov && rounds.shape->kind != Kind::regimes;
+    const bool alike = !rounds.sure_next() && rounds.shape->kind != Kind::regimes;
     const double ratios = std::pow(vocab * (hidden ? contexts : 1), length);
     if (rounds.shape->kind == Kind::by_depth || plan_of(*rounds.cell).depths() > 1 || !alike)
       if (ratios * contexts > kMostRatios) return fmt::format("vocabulary {}, draft_length {}: too many ratios", vocab, length);

@@ -65,7 +65,7 @@ BlockRounds::BlockRounds(const Cell& of_cell)
     : cell(&of_cell),
       shape(&of_cell.contexts->process->shape()),
       drafter(&of_cell.drafter->shape()),
-      by_context(shape->kind == Kind::markov || shape->kind == Kind::regimes || shape->kind == Kind::requests),
+      by_context(sure_next() || shape->kind == Kind::regimes || shape->kind == Kind::requests),
       states(by_context ? shape->contexts : 1) {
   if (const draft::Tree* drafted = cell->drafter->tree()) {
     for (auto node = drafted->nodes.begin() + 1; node != drafted->nodes.end(); ++node) tree.add(node->parent, node->rank);
@@ -78,13 +78,21 @@ BlockRounds::BlockRounds(const Cell& of_cell)
   }
 }
 
+int BlockRounds::next(int context, int token) const {
+  if (shape->kind == Kind::trace) return (context + 1) % shape->contexts;
+  return static_cast<int>(cell->contexts->process->next(static_cast<std::uint32_t>(context), static_cast<Token>(token)));
+}
+
 bool BlockRounds::is_block() const {
   return cell->verifier == "block" || (cell->verifier == "traversal" && tree.size() == tree.depth() + 1);
 }
 
 std::vector<double> BlockRounds::start() const {
   std::vector<double> start = shape->start;
-  if (start.empty()) {
+  if (shape->kind == Kind::trace) {
+    start.assign(index_of(shape->contexts), 0.0);
+    for (const std::uint32_t first : shape->starts) start[first] += 1.0 / static_cast<double>(shape->starts.size());
+  } else if (start.empty()) {
     start.assign(index_of(shape->contexts), 0.0);
     start[0] = 1.0;
   }
@@ -108,7 +116,7 @@ BlockTheory BlockRounds::theory_of(const std::function<theory::RoundKernel(int d
   }
   if (!lengths)
     for (int s = 0; s < states; ++s) result.laws.push_back(kernels[0].law(s));
-  if (lengths || shape->kind == Kind::markov || shape->kind == Kind::regimes)
+  if (lengths || sure_next() || shape->kind == Kind::regimes)
     result.sequence = [kernels = std::move(kernels), lengths, start = by_context ? start() : std::vector<double>{1.0}](
                           int rounds) { return theory::run_moments(kernels, lengths ? &*lengths : nullptr, start, rounds); };
   return result;
@@ -119,9 +127,7 @@ std::unique_ptr<BlockFacts> block_facts(const Cell& cell) {
   const bool enumerates = rounds.tree.size() != rounds.drafter->nodes + 1 || cell.verifier == "block" ||
                           cell.verifier == "traversal" || (rounds.drafter->from_root && rounds.shape->contexts > 1) ||
                           (cell.verifier == "typical" && rounds.tree.size() > rounds.tree.depth() + 1);
-  std::string missing = rounds.shape->kind == Kind::trace ? "recorded laws: rounds of blocks are not followed through a text"
-                        : enumerates                      ? why_not_enumerated(rounds)
-                                                          : why_not_walked(rounds);
+  std::string missing = enumerates ? why_not_enumerated(rounds) : why_not_walked(rounds);
   if (!missing.empty()) return std::make_unique<MissingFacts>(std::move(missing));
   return enumerates ? enumerated_facts(std::move(rounds)) : walked_facts(std::move(rounds));
 }

@@ -26,6 +26,11 @@ struct BlockRounds {
   theory::Tree tree;
   std::vector<int> ranks;  // [depth]: of the children of a node there, at most
 
+  // Where the next context is sure, given this one and the token: what it is.
+  [[nodiscard]] bool sure_next() const {
+    return shape->kind == families::ContextShape::Kind::markov || shape->kind == families::ContextShape::Kind::trace;
+  }
+  [[nodiscard]] int next(int context, int token) const;
   // Traversal of a chain is block verification.
   [[nodiscard]] bool is_block() const;
   // Law of the first round's context.

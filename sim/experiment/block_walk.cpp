@@ -109,10 +109,8 @@ std::vector<std::vector<double>> WalkedFacts::accepted(int children, const verif
 void WalkedFacts::spread(int context, const std::vector<double>& mass, theory::StateMatrix& moves) const {
   const std::size_t states = index_of(rounds_.states);
   const std::size_t row = rounds_.by_context ? index_of(context) * states : 0;
-  if (rounds_.shape->kind == Kind::markov) {
-    const families::ContextProcess& process = *rounds_.cell->contexts->process;
-    for (std::size_t x = 0; x < mass.size(); ++x)
-      moves[row + process.next(static_cast<std::uint32_t>(context), static_cast<Token>(x))] += mass[x];
+  if (rounds_.sure_next()) {
+    for (std::size_t x = 0; x < mass.size(); ++x) moves[row + index_of(rounds_.next(context, static_cast<int>(x)))] += mass[x];
     return;
   }
   const double total = std::accumulate(mass.begin(), mass.end(), 0.0);
