@@ -71,7 +71,7 @@ def text(gain):
 
 
 def speed(row):
-    return f"{float(row['speedup']):.2f} ({float(row['tokens_per_round']):.2f} tokens/round)"
+    return f"{float(row['speedup']):.2f} ± {float(row['speedup_half_width']):.2f} ({float(row['tokens_per_round']):.2f} tokens/round)"
 
 
 def verdict(gains):
@@ -97,9 +97,13 @@ def main():
         rows = of(variants, batch)
         chain = next(row for row in rows if row["method"] == "chain draft_length 3 | token")
         others = [row for row in rows if row["method"].split()[0] in ("medusa", "eagle", "lookahead", "tree_static", "tree_sequoia")]
-        better = sum(float(row["speedup"]) > float(chain["speedup"]) for row in others)
+        def gain(row):  # against the chain, in half intervals of the two as if they were apart: more than 1 is sure
+            widths = math.hypot(float(row["speedup_half_width"]), float(chain["speedup_half_width"]))
+            return (float(row["speedup"]) - float(chain["speedup"])) / widths
+        better = sum(gain(row) > 1 for row in others)
+        unsure = sum(abs(gain(row)) <= 1 for row in others)
         losers = sorted({row["method"].split()[0] for row in rows if float(row["speedup"]) < 1})
-        ahead.append(f"{better} of {len(others)} at batch {batch}")
+        ahead.append(f"{better} of {len(others)} at batch {batch}" + (f" ({unsure} undecided)" if unsure else ""))
         last = "" if rows[-1] is chain else f", {speed(rows[-1])} for {rows[-1]['method'].split(' | ')[0]}"
         figures.append(f"batch {batch}: {speed(rows[0])} for {rows[0]['method'].split(' | ')[0]}, {speed(chain)} for the chain{last}; "
                        f"below plain decoding: {', '.join(losers) or 'none'}")

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iterator>
 
 namespace specsim::cli {
@@ -108,8 +109,8 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
                                  .law_tokens = options.law_tokens},
                                 [&](double done, double all) { progress.show(done, all); });
     progress.finish();
-    fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {})\n", temperature,
-               prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
+    fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {}, 95 %)\n",
+               temperature, prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
                error_text(1.96 * acceptance.tokens_per_round_error(), 4));
     if (acceptance.by_depth[0].judged > 0)  // else blocks were judged, and no position by itself
       fmt::print("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL", "entropy");
@@ -125,7 +126,7 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
     for (std::size_t accepted = 0; accepted < acceptance.accepted_counts.size(); ++accepted)
       fmt::format_to(std::back_inserter(laws), "{:g},{},{}\n", temperature, accepted, acceptance.accepted_counts[accepted]);
     write_whole_file(fmt::format("{}/rounds_t{:g}.jsonl", options.out, temperature),
-                     llm::rounds_trace(acceptance, options.draft_lengths.back()));
+                     llm::rounds_trace(acceptance, options.draft_lengths.back(), options.block != nullptr));
     if (!acceptance.requests.front().laws.empty())
       write_whole_file(fmt::format("{}/laws_t{:g}.jsonl", options.out, temperature), llm::law_trace(acceptance));
     if (!acceptance.requests.front().given_text.empty())
@@ -148,7 +149,12 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
   llm::interleave(jobs, options.repetitions, [&](double done, double all) { progress.show(done, all); });
   progress.finish();
   std::string csv = "temperature,batch,draft_length,rounds,emitted,tokens_per_round,tokens_per_second,speedup,speedup_se\n";
-  fmt::print("\n{:>11}{:>7}{:>14}{:>14}{:>11}{:>10}{:>9}\n", "temperature", "batch", "draft_length", "tokens/round", "tokens/s",
+  fmt::print("\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing\n");
+  if (options.block != nullptr)
+    fmt::print(
+        "a level of a tree runs the draft over what lies above it again, and Lookahead's window is a target pass of its own: "
+        "a server does both in one pass\n");
+  fmt::print("{:>11}{:>7}{:>14}{:>14}{:>11}{:>10}{:>9}\n", "temperature", "batch", "draft_length", "tokens/round", "tokens/s",
              "speedup", "+-");
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const llm::RunGroup& group = groups[g];
@@ -201,7 +207,14 @@ int calibrate_command(const std::vector<std::string>& arguments) {
     if (values.count("prompts") == 0) throw BadInput({"", 0, 0}, "--prompts is missing; --help shows examples");
     prompts = load_prompts(values["prompts"].as<std::string>(), models, read);
   }
+  if (models.random && read.block != nullptr)
+    throw BadInput({"--drafter", 0, 0},
+                   "a tree with random weights, allowed: with two models' directories (nothing else is timed)");
   make_directories(read.out);
+  for (const auto& entry : std::filesystem::directory_iterator(read.out))  // of an earlier run, with another drafter perhaps
+    for (const char* const own :
+         {"cost_table.csv", "passes.csv", "acceptance.csv", "accepted_law.csv", "speed.csv", "rounds_t", "trace_t", "laws_t"})
+      if (entry.path().filename().string().starts_with(own)) std::filesystem::remove(entry.path());
   const bool passes_vary = models.pair.draft == nullptr || read.block != nullptr;  // by the text, or by the level of a tree
   if (!passes_vary) {
     const Passes passes = time_passes(models, read);
@@ -215,11 +228,12 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   }
   write_model_manifest(read.out, models.description, models.pair.team->size(),
                        read.temperatures.size() * read.batches.size() * (read.draft_lengths.size() + 1), wall_clock() - begin);
-  fmt::print("\nwrote {}:{}{}\n", read.out, passes_vary ? "" : " cost_table.csv for cost: {model: table};",
-             models.random ? ""
-                           : " rounds_t*.jsonl for specsim fit; acceptance.csv; speed.csv; for the token verifier "
-                             "trace_t*.jsonl, for specsim plan "
-                             "--trace and context process trace");
+  fmt::print("\nwrote {}:", read.out);
+  if (!passes_vary) fmt::print(" cost_table.csv for cost: {{model: table}};");
+  if (!models.random) fmt::print(" acceptance.csv; speed.csv; rounds_t*.jsonl{}", passes_vary ? "" : " for specsim fit");
+  if (!models.random && models.pair.draft != nullptr && models.rule->get().position != nullptr)
+    fmt::print("; trace_t*.jsonl, for specsim plan --trace and context process trace");
+  fmt::print("\n");
   return 0;
 }
 

@@ -648,6 +648,13 @@ void add_gpu_options(po::options_description& options) {
       "no-overlap", "with --device cuda: kernels start when those before them have ended");
 }
 
-int calibrate_on_gpu(const po::variables_map& values) { return Calibration(values).run(); }
+int calibrate_on_gpu(const po::variables_map& values) {
+  for (const auto& [option, allowed] : {std::pair{"drafter", "model"}, {"verifier", "token"}})
+    if (values.count(option) > 0 && values[option].as<std::string>() != allowed)
+      throw BadInput({fmt::format("--{}", option), 0, 0},
+                     fmt::format("{}, allowed with --device cuda: {}",
+                                 config::quote_for_message(values[option].as<std::string>()), allowed));
+  return Calibration(values).run();
+}
 
 }  // namespace specsim::cli

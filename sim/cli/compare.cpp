@@ -201,7 +201,7 @@ int compare_command(const std::vector<std::string>& arguments) {
   std::vector<const experiment::Cell*> cells;
   for (const experiment::Experiment& one : experiments)
     for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
-  check_tables(cells, run.threads, experiments.front().file);
+  check_tables(cells, run.threads, experiments.front().file, experiment::kWorlds);
   print_warnings(cells);
 
   Progress progress;
@@ -215,9 +215,13 @@ int compare_command(const std::vector<std::string>& arguments) {
     fmt::print(stderr, "stopped before the end; nothing was kept\n");
     return 1;
   }
+  if (files.empty())
+    fmt::print("built-in methods at alpha {:g} (assumed) on synthetic laws, cost {}; --print-config shows all of it\n", alpha,
+               config::to_flow_text(*experiments.front().config.find("cost")));
   fmt::print(
-      "± is half of a {:g} % interval of one method, or of one pair, from {} runs with laws drawn anew; \"behind\" from paired "
-      "runs, in which all methods meet the same laws and chance\n",
+      "± leaves out what prices and alpha are off by. It is half of a {:g} % interval of one method, or of one pair, from {} "
+      "runs, each with its own draw of laws that are random; \"behind\" from paired "
+      "runs, in which all methods meet the same laws and chance; the first is the best of noisy figures\n",
       100.0 * experiment::kRankingLevel, experiment::kWorlds);
   for (const experiment::Experiment& one : experiments)
     for (const std::string& line : one.left_out) fmt::print("left out: {}\n", line);

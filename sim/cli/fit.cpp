@@ -1,6 +1,7 @@
 // specsim fit: which of the simulator's context processes reproduces recorded acceptance.
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
+#include "sim/cli/models.h"
 #include "sim/cli/options.h"
 #include "sim/llm/family_fit.h"
 
@@ -35,10 +36,10 @@ std::string parameters_text(const llm::FamilyModel& model) {
 
 int fit_command(const std::vector<std::string>& arguments) {
   po::options_description options;
-  options.add_options()("kind", po::value<std::string>()->default_value(""), "only requests of this kind")(
-      "seed", po::value<std::uint64_t>()->default_value(0), "of the bootstrap")(
-      "threads", po::value<unsigned>()->default_value(0), "0: all cores")(
-      "out", po::value<std::string>(), "directory for fit.csv and one experiment for each family");
+  const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
+  options.add_options()("kind", text(""), "only requests of this kind")("seed", text("0"), "of the bootstrap")(
+      "threads", text("0"), "0: all cores")("out", po::value<std::string>(),
+                                            "directory for fit.csv and one experiment for each family");
   po::variables_map values;
   if (!parse(arguments, options, "file", "specsim fit FILE [--kind NAME] [--out DIR] [options]",
              "  specsim fit results/calibration/novels/rounds_t1.jsonl --out results/mine\n", values))
@@ -54,14 +55,16 @@ int fit_command(const std::vector<std::string>& arguments) {
       if (round.drafted != requests[0].rounds[0].drafted)
         throw BadInput({files[0], 0, 0},
                        fmt::format("rounds that drafted {} and {} tokens, allowed: one draft length, at which the families are "
-                                   "simulated; context process trace replays any",
+                                   "simulated",
                                    requests[0].rounds[0].drafted, round.drafted));
+  if (requests[0].rounds[0].drafted == 0)
+    throw BadInput({files[0], 0, 0}, "rounds that drafted nothing, allowed: at least one token");
   Progress progress("steps");
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
   const llm::FitReport report =
-      llm::fit_families(requests, {.seed = values["seed"].as<std::uint64_t>(),
-                                   .threads = values["threads"].as<unsigned>(),
+      llm::fit_families(requests, {.seed = read_count(values, "seed", 9e15),
+                                   .threads = static_cast<unsigned>(read_count(values, "threads", 1024)),
                                    .progress = [&](double done, double all) { progress.show(done, all); },
                                    .stop = &stop_requested});
   progress.finish();
@@ -97,9 +100,14 @@ int fit_command(const std::vector<std::string>& arguments) {
   for (const llm::FamilyReport& one : report.families)
     fmt::print("{:<10}{}\n", llm::to_text(one.model.family), parameters_text(one.model));
   const llm::FamilyReport& best = report.families[report.best];
-  fmt::print("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score{}\n",
-             llm::to_text(best.model.family),
-             best.rejected() ? "; the data reject it all the same: replay the trace instead (context process trace)" : "");
+  if (best.rejected())
+    fmt::print(
+        "\nnone fits: the data reject every family. {} comes closest; the laws themselves, where they were kept, can be "
+        "replayed (context process trace)\n",
+        llm::to_text(best.model.family));
+  else
+    fmt::print("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score\n",
+               llm::to_text(best.model.family));
   if (values.count("out") == 0) return 0;
   const auto& out = values["out"].as<std::string>();
   make_directories(out);

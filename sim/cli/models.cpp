@@ -347,15 +347,14 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
     }
   }
   loaded.pair.target = make_cpu_model(target, target->config.layers, loaded.pair.team);
-  const auto longest = options.block != nullptr
-                           ? static_cast<std::size_t>(options.block->work(options.block->shape().nodes).verified_rows)
-                           : static_cast<std::size_t>(options.draft_lengths.back());
+  const std::size_t room = options.room();
   const std::size_t context = draft != nullptr ? std::min(target->config.context, draft->config.context) : target->config.context;
   loaded.longest_context = context - 1;
-  if (context < 2 * longest + 16)
-    throw BadInput({target_name, 0, 0}, fmt::format("a context of {} tokens, allowed for {} drafted a round: at least {}",
-                                                    context, longest, 2 * longest + 16));
-  loaded.contexts = {1, context / 3, context - longest - 1};
+  if (context < 2 * room + 16)
+    throw BadInput({target_name, 0, 0},
+                   fmt::format("a context of {} tokens, allowed with {} behind the text in a round: at least {}", context, room,
+                               2 * room + 16));
+  loaded.contexts = {1, context / 3, context - room - 1};
   loaded.description =
       fmt::format("{{target: {}, draft: {}, drafter: {}, verifier: {}, target_shape: {}, draft_shape: {}}}",
                   config::quote_for_message(target_name), config::quote_for_message(draft_name), options.drafter,
@@ -364,8 +363,9 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
 }
 
 std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModels& models, const ModelOptions& options) {
-  const auto longest = static_cast<std::size_t>(options.draft_lengths.back());
-  std::vector<llm::Prompt> prompts = llm::read_prompts(path, models.tokenizer.get(), models.pair.target->config(), longest + 1);
+  std::vector<llm::Prompt> prompts =
+      llm::read_prompts(path, models.tokenizer.get(), models.pair.target->config(),
+                        options.room() + models.pair.target->config().context - models.longest_context);
   if (options.quick && prompts.size() > kQuickPrompts) prompts.resize(kQuickPrompts);
   if (prompts.size() < options.batches.back())
     throw BadInput({path, 0, 0}, fmt::format("{} prompts, allowed for a batch of {}: at least as many", prompts.size(),

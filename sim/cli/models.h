@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/cli/options.h"
+#include "sim/llm/block_drafter.h"
 #include "sim/llm/timing.h"
 #include "sim/verify/verifier.h"
 
@@ -27,6 +28,11 @@ struct ModelOptions {
   std::string out;
   bool quick = false;
   std::size_t law_tokens = 0;  // calibrate: of each position's laws
+
+  // Most tokens that a pass puts behind the text.
+  [[nodiscard]] std::size_t room() const {
+    return block != nullptr ? llm::room_of(*block) : static_cast<std::size_t>(draft_lengths.back());
+  }
 };
 
 // A verifier for chains, or for the blocks of a drafter, with the parameters that it has by default.

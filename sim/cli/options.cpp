@@ -102,13 +102,16 @@ std::string bytes_text(std::size_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-void check_tables(const std::vector<const experiment::Cell*>& cells, unsigned threads, const std::string& file) {
+void check_tables(const std::vector<const experiment::Cell*>& cells, unsigned threads, const std::string& file, unsigned draws) {
   const experiment::RunEstimate needs = experiment::estimate(cells, threads);
+  const std::size_t memory = std::max(needs.memory_bytes, needs.largest_tables_bytes * std::min(threads, draws));
   const std::size_t available = experiment::available_memory();
-  if (needs.memory_bytes > available)
+  const bool blocks = std::any_of(cells.begin(), cells.end(), [](const auto* cell) { return cell->block_rule != nullptr; });
+  if (memory > available)
     throw BadInput({file, 0, 0}, fmt::format("needs {} for the tables of its contexts, this machine has {} available; allowed: a "
-                                             "smaller vocabulary or pool, fewer --threads, or context.fresh",
-                                             bytes_text(needs.memory_bytes), bytes_text(available)));
+                                             "smaller vocabulary or pool{} fewer --threads{}",
+                                             bytes_text(memory), bytes_text(available), blocks ? " or" : ",",
+                                             blocks ? "" : ", or context.fresh"));
 }
 
 void print_warnings(const std::vector<const experiment::Cell*>& cells) {

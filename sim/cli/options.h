@@ -26,8 +26,10 @@ std::vector<experiment::Experiment> read_experiments(const std::vector<std::stri
                                                      const std::string& seed,
                                                      experiment::Misfits misfits = experiment::Misfits::refused);
 
-// Throws BadInput, at `file`, where this machine lacks the memory to prepare the cells' contexts.
-void check_tables(const std::vector<const experiment::Cell*>& cells, unsigned threads, const std::string& file);
+// Throws BadInput, at `file`, where this machine lacks the memory to prepare the cells' contexts, each with `draws` draws of the
+// laws.
+void check_tables(const std::vector<const experiment::Cell*>& cells, unsigned threads, const std::string& file,
+                  unsigned draws = 1);
 std::string bytes_text(std::size_t bytes);
 
 // What the cells' cost models warn of, each once, on standard error.

@@ -406,16 +406,20 @@ int validate_command(const std::vector<std::string>& arguments) {
     if (values.count(option) == 0) throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
   const std::vector<llm::Prompt> fitted = load_prompts(values["prompts"].as<std::string>(), models, read);
   const std::vector<llm::Prompt> held_out = load_prompts(values["held-out"].as<std::string>(), models, read);
-  make_directories(read.out);
-
-  if (models.rule->entry().info.name != "token" || models.pair.draft == nullptr)
-    throw BadInput({"--verifier", 0, 0},
+  if (models.rule->entry().info.name != "token" || models.pair.draft == nullptr || read.block != nullptr)
+    throw BadInput({read.block != nullptr ? "--drafter" : "--verifier", 0, 0},
                    "no prediction from other prompts, allowed: --verifier token with --drafter model, argmax or early-exit:N");
+  make_directories(read.out);
+  const auto hash_of = [](const std::vector<llm::Prompt>& prompts) {
+    std::uint64_t hash = 0;
+    for (const llm::Prompt& prompt : prompts) hash = rng::hash_text(fmt::format("{} {}", hash, fmt::join(prompt.tokens, " ")));
+    return hash;
+  };
   const std::string identity = fmt::format(
-      "{:016x}", rng::hash_text(fmt::format(
-                     "{} {} {} {} {} {} {} {} {} {}", models.description, values["prompts"].as<std::string>(),
-                     values["held-out"].as<std::string>(), fmt::join(read.temperatures, ","), fmt::join(read.draft_lengths, ","),
-                     fmt::join(read.batches, ","), read.tokens, read.seed, fitted.size(), held_out.size())));
+      "{:016x}", rng::hash_text(fmt::format("{} {} {} {} {} {} {} {} {} {}", models.description, hash_of(fitted),
+                                            hash_of(held_out), fmt::join(read.temperatures, ","),
+                                            fmt::join(read.draft_lengths, ","), fmt::join(read.batches, ","), read.tokens,
+                                            read.seed, static_cast<int>(read.clock), models.pair.team->size())));
   const std::string journal = read.out + "/journal.txt";
   if (values.count("force") > 0) std::filesystem::remove(journal);
   {

@@ -133,7 +133,7 @@ void BlockRound::place(int node, Node& own) {
     own.children = std::min(own.children, static_cast<int>(own.laws->draft_support()));
   const auto& plans = place.entry->plans;
   const auto children = static_cast<std::size_t>(own.children);
-  own.plan = children < plans.size() ? plans[children].get() : nullptr;
+  own.plan = plans[children].get();
   own.placed_in = placement_;
 }
 
@@ -187,12 +187,8 @@ void BlockRound::draw_without_elders(int node, const math::RatioTable& laws, Nod
   const int first = at(at(node).parent).first_child;
   for (int elder = first; elder < node; ++elder) static_cast<void>(token(elder));
   elders_.clear();
-  own.remaining = 1.0;
-  for (int elder = first; elder < node; ++elder) {
-    elders_.push_back(token(elder));
-    own.remaining -= laws.draft(elders_.back());
-  }
-  own.remaining = std::max(own.remaining, 0x1.0p-53);  // there is a token left: see place()
+  for (int elder = first; elder < node; ++elder) elders_.push_back(token(elder));
+  own.remaining = laws.draft_without(elders_);
   draw_from(laws, node, own);
   // One try with the law as it is; a token drawn before is replaced by one of the rest, which leaves the law of the rest.
   if (std::find(elders_.begin(), elders_.end(), own.token) == elders_.end()) return;

@@ -43,6 +43,7 @@ class BlockTables {
   std::size_t depths_;
   std::size_t ranks_;
   std::vector<int> fan_outs_;  // numbers of children that a node of the tree can have
+  bool without_replacement_;
   const verify::BlockRule* rule_;
   std::vector<Entry> entries_;
   std::vector<std::uint16_t> classes_;

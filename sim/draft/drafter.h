@@ -43,6 +43,8 @@ class Sight {
   Sight(const Sight&) = delete;
   Sight& operator=(const Sight&) = delete;
   virtual ~Sight() = default;
+  // Says that these nodes of `block`, all of one depth, are asked about next: one pass of the draft gives them all.
+  virtual void prepare(const ChosenBlock& /*block*/, std::span<const int> /*nodes*/) {}
   // The draft's likeliest tokens after a node of `block`, falling, as many as Shape::ranks; ties: the lower token first.
   virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
   // Prompt and text so far.

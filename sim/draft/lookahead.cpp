@@ -152,7 +152,9 @@ DrafterEntry lookahead_drafter() {
        "first "
        "token; the round verifies those that begin with the text's last token. The window moves on by one column a round, "
        "however many tokens were accepted, and starts from random tokens of the prompt (of the vocabulary, where there is none). "
-       "It is full after N - 2 rounds; no guesses are verified before. Beginnings that guesses share are verified once. Paid "
+       "It is full after N - 2 rounds; no guesses are verified before. End tokens in the window are not replaced, and the text "
+       "fills the pool too unless told otherwise, which in the published program is an option. Beginnings that guesses share are "
+       "verified once. Paid "
        "for: W (N - "
        "1) rows and the guesses, on the filling rounds too. Under a context process whose laws go by position alone, the window "
        "sees "
@@ -166,6 +168,9 @@ DrafterEntry lookahead_drafter() {
         if (guesses * (ngram - 1) > kMostNodes)
           diagnostics.add(arguments.where("guesses"),
                           fmt::format("guesses (ngram - 1) is {}, allowed: at most {}", guesses * (ngram - 1), kMostNodes));
+        if (window > 0 && window < ngram - 2)
+          diagnostics.add(arguments.where("window"),
+                          fmt::format("window is {}, allowed with n-grams of {}: 0 or at least {}", window, ngram, ngram - 2));
         if (window == 0 && !arguments.boolean("pool_from_text"))
           diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
         return Draft{{ngram - 1, false},

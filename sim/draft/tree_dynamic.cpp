@@ -35,6 +35,7 @@ class DynamicTree final : public BlockDrafter {
         level.resize(width_);
         std::sort(level.begin(), level.end());
       }
+      sight.prepare(candidates, level);
       std::vector<int> below;
       for (const int parent : level) {
         const std::span<const Ranked> children = sight.likeliest(candidates, parent);

@@ -146,10 +146,14 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
       Contender one;
       one.row.cell = cells[i];
       decode::Counts sum;
+      double tokens = 0.0;
+      double time = 0.0;  // in passes of plain decoding
       for (std::size_t world = 0; world < kWorlds; ++world) {
         one.row.counts = result.counts[leader_of[i] * kWorlds + world];
         own[world] = speedup_of(one.row);
         tokens_per_round[world] = one.row.tokens_per_round();
+        tokens += static_cast<double>(one.row.counts.emitted);
+        time += static_cast<double>(one.row.counts.emitted) / own[world];
         if (world == 0)
           sum = one.row.counts;
         else
@@ -157,7 +161,8 @@ std::vector<Ranking> rank_methods(const std::vector<const Cell*>& cells, const R
       }
       one.row.counts = std::move(sum);
       one.tokens_per_round_error = standard_error(tokens_per_round);
-      one.speedup = speedup_of(one.row);
+      // Of worlds priced one by one: a batch in lockstep is one world's, and pooled counts would mix them.
+      one.speedup = tokens / time;
       one.speedup_half_width = half_width(own);
       rankings[r].contenders.push_back(std::move(one));
     }

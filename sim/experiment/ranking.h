@@ -11,6 +11,7 @@ namespace specsim::experiment {
 
 // A cell's rounds are split over so many worlds: each draws the laws anew, where they are random, and decodes texts of its own.
 // The spread between worlds is what errors come from, so that intervals hold for the families of laws, not for one draw of them.
+// The prompt of context process copy is the same in all.
 constexpr int kWorlds = 16;
 // Of all intervals, for one method or one pair, whatever the number of methods; by Student's law with kWorlds - 1 degrees.
 constexpr double kRankingLevel = 0.99;

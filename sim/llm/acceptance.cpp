@@ -153,7 +153,7 @@ std::string law_trace(const Acceptance& acceptance) {
   return text;
 }
 
-std::string rounds_trace(const Acceptance& acceptance, int draft_length) {
+std::string rounds_trace(const Acceptance& acceptance, int draft_length, bool tree) {
   std::string text;
   for (std::size_t i = 0; i < acceptance.requests.size(); ++i) {
     const RequestAcceptance& request = acceptance.requests[i];
@@ -161,7 +161,7 @@ std::string rounds_trace(const Acceptance& acceptance, int draft_length) {
                    request.kind, draft_length, fmt::join(request.accepted, ", "));
     if (std::any_of(request.drafted.begin(), request.drafted.end(), [&](int drafted) { return drafted < draft_length; }))
       fmt::format_to(std::back_inserter(text), ", \"drafted\": [{}]", fmt::join(request.drafted, ", "));
-    text += "}\n";
+    text += tree ? ", \"tree\": true}\n" : "}\n";
   }
   return text;
 }

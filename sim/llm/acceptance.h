@@ -74,7 +74,7 @@ std::string overlap_trace(const Acceptance& acceptance);
 // The same of laws: {"request", "kind", "target": [LAW, ...], "draft": [LAW, ...]}.
 std::string law_trace(const Acceptance& acceptance);
 // One line a request: {"request", "kind", "draft_length", "rounds": [accepted]}; what `specsim fit` reads. Rounds that drafted
-// less than draft_length are told by "drafted": [...].
-std::string rounds_trace(const Acceptance& acceptance, int draft_length);
+// less than draft_length are told by "drafted": [...]. `tree`: drafts were trees, whose lines say "tree": true.
+std::string rounds_trace(const Acceptance& acceptance, int draft_length, bool tree = false);
 
 }  // namespace specsim::llm

@@ -5,53 +5,66 @@
 #include "sim/math/scan.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 
 namespace specsim::llm {
 
 namespace {
 
-// The draft's laws after the nodes of a tree that grows level by level.
+// The draft's laws after nodes of a tree that grows level by level.
 class GrowingLaws {
  public:
   GrowingLaws(LawSource& draft, std::size_t sequence, std::span<const Token> text)
       : draft_(draft), sequence_(sequence), text_(text) {}
 
-  // After `node`; all nodes that the block has and that were not asked for yet are worked out with it. The tokens before `node`
-  // must not change from call to call.
-  std::span<const double> after(const draft::ChosenBlock& block, int node) {
-    if (static_cast<std::size_t>(node) >= known_) pass(block);
-    return std::span<const double>(laws_).subspan(static_cast<std::size_t>(node) * draft_.vocab(), draft_.vocab());
+  // One pass gives the laws after `nodes`, all of one depth: over them and what lies above them.
+  void prepare(const draft::ChosenBlock& block, std::span<const int> nodes) {
+    rows_.resize(block.tree.nodes.size());
+    if (rows_[0].empty()) {
+      rows_[0].resize(draft_.vocab());
+      const Extension unseen{.sequence = sequence_, .tokens = text_.subspan(draft_.length(sequence_))};
+      draft_.extend({&unseen, 1}, rows_[0]);
+    }
+    if (nodes.empty() || nodes[0] == 0) return;
+    std::set<int> all;
+    for (int node : nodes)
+      for (; node > 0; node = block.tree.nodes[static_cast<std::size_t>(node)].parent) all.insert(node);
+    std::vector<Token> tokens;
+    std::vector<int> parents;
+    std::map<int, int> place;
+    for (const int node : all) {
+      const int parent = block.tree.nodes[static_cast<std::size_t>(node)].parent;
+      parents.push_back(parent == 0 ? -1 : place.at(parent));
+      place[node] = static_cast<int>(tokens.size());
+      tokens.push_back(block.tokens[static_cast<std::size_t>(node)]);
+    }
+    std::vector<double> laws(nodes.size() * draft_.vocab());
+    const Extension level{.sequence = sequence_, .tokens = tokens, .logit_rows = nodes.size(), .parents = parents};
+    draft_.extend({&level, 1}, laws);
+    draft_.rewind(sequence_, text_.size());
+    const std::size_t first = tokens.size() - nodes.size();  // the deepest come last
+    for (const int node : nodes) {
+      const auto row =
+          laws.begin() + static_cast<std::ptrdiff_t>((static_cast<std::size_t>(place.at(node)) - first) * draft_.vocab());
+      rows_[static_cast<std::size_t>(node)].assign(row, row + static_cast<std::ptrdiff_t>(draft_.vocab()));
+    }
   }
-  [[nodiscard]] std::vector<double> take() { return std::move(laws_); }
+  [[nodiscard]] std::span<const double> after(int node) const { return rows_.at(static_cast<std::size_t>(node)); }
+  // [node][vocab]; zeros where nothing was asked.
+  [[nodiscard]] std::vector<double> side_by_side(std::size_t nodes) const {
+    std::vector<double> laws(nodes * draft_.vocab(), 0.0);
+    for (std::size_t node = 0; node < std::min(nodes, rows_.size()); ++node)
+      std::copy(rows_[node].begin(), rows_[node].end(), laws.begin() + static_cast<std::ptrdiff_t>(node * draft_.vocab()));
+    return laws;
+  }
 
  private:
-  void pass(const draft::ChosenBlock& block) {
-    if (known_ == 0) {
-      const Extension unseen{.sequence = sequence_, .tokens = text_.subspan(draft_.length(sequence_))};
-      laws_.resize(draft_.vocab());
-      draft_.extend({&unseen, 1}, laws_);
-      known_ = 1;
-    }
-    const std::vector<draft::Tree::Node>& nodes = block.tree.nodes;
-    if (nodes.size() == known_) return;
-    std::vector<int> parents;
-    for (std::size_t i = 1; i < nodes.size(); ++i) parents.push_back(nodes[i].parent - 1);
-    laws_.resize(nodes.size() * draft_.vocab());
-    const Extension level{.sequence = sequence_,
-                          .tokens = std::span(block.tokens).subspan(1, nodes.size() - 1),
-                          .logit_rows = nodes.size() - known_,
-                          .parents = parents};
-    draft_.extend({&level, 1}, std::span(laws_).subspan(known_ * draft_.vocab()));
-    draft_.rewind(sequence_, text_.size());
-    known_ = nodes.size();
-  }
-
   LawSource& draft_;
   std::size_t sequence_;
   std::span<const Token> text_;
-  std::size_t known_ = 0;  // nodes
-  std::vector<double> laws_;
+  std::vector<std::vector<double>> rows_;  // [node]; empty: not asked for
 };
 
 std::vector<draft::Ranked> ranked(std::span<const double> law, std::size_t most) {
@@ -81,8 +94,9 @@ class RealSight final : public draft::Sight {
             const Address& address)
       : target_(target), laws_(laws), ranks_(ranks), sequence_(sequence), text_(text), address_(address) {}
 
-  std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override {
-    likeliest_ = ranked(laws_->after(block, node), ranks_);
+  void prepare(const draft::ChosenBlock& block, std::span<const int> nodes) override { laws_->prepare(block, nodes); }
+  std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& /*block*/, int node) override {
+    likeliest_ = ranked(laws_->after(node), ranks_);
     return likeliest_;
   }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
@@ -128,20 +142,28 @@ class RealSight final : public draft::Sight {
 };
 
 // The drafter's tree with tokens by its rule, level by level; nodes that no token is left for are left out.
-draft::ChosenBlock fill(const draft::Tree& tree, draft::Siblings siblings, GrowingLaws& laws, const Address& address) {
+draft::ChosenBlock fill(const draft::Tree& tree, draft::Siblings siblings, std::size_t ranks, GrowingLaws& laws,
+                        const Address& address) {
   draft::ChosenBlock block;
   block.tokens.resize(1);
   std::vector<int> own = {0};  // [node of the tree]: its place in the block, -1: left out
   math::ScanSums sums;
+  int prepared = -1;  // depth
   for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
     const draft::Tree::Node& shape = tree.nodes[node];
-    if (shape.children == 0) continue;
-    own.resize(static_cast<std::size_t>(shape.first_child + shape.children), -1);
-    if (own[node] < 0) continue;
-    const std::span<const double> law = laws.after(block, own[node]);
+    if (shape.depth > prepared) {
+      std::vector<int> level;
+      for (std::size_t i = node; i < own.size(); ++i)
+        if (own[i] >= 0 && tree.nodes[i].children > 0) level.push_back(own[i]);
+      if (!level.empty()) laws.prepare(block, level);
+      prepared = shape.depth;
+    }
+    own.resize(std::max(own.size(), static_cast<std::size_t>(shape.first_child + shape.children)), -1);
+    if (shape.children == 0 || own[node] < 0) continue;
+    const std::span<const double> law = laws.after(own[node]);
     std::vector<double> rest(law.begin(), law.end());
     const std::vector<draft::Ranked> order =
-        siblings == draft::Siblings::point_mass ? ranked(law, law.size()) : std::vector<draft::Ranked>();
+        siblings == draft::Siblings::point_mass ? ranked(law, ranks) : std::vector<draft::Ranked>();
     for (int child = shape.first_child; child < shape.first_child + shape.children; ++child) {
       const int rank = tree.nodes[static_cast<std::size_t>(child)].rank;
       Token token = 0;
@@ -163,9 +185,13 @@ draft::ChosenBlock fill(const draft::Tree& tree, draft::Siblings siblings, Growi
 
 }  // namespace
 
-std::size_t BlockModelDrafter::room(int /*draft_length*/) const {
-  return static_cast<std::size_t>(block_.work(block_.shape().nodes).verified_rows);
+std::size_t room_of(const draft::BlockDrafter& block) {
+  const draft::Work work = block.work(block.shape().nodes);
+  return static_cast<std::size_t>(
+      std::max(work.verified_rows, std::accumulate(work.pass_rows.begin(), work.pass_rows.end(), 0.0)));
 }
+
+std::size_t BlockModelDrafter::room(int /*draft_length*/) const { return room_of(block_); }
 
 void BlockModelDrafter::start(std::size_t sequence, std::span<const Token> prompt) {
   memories_.resize(std::max(memories_.size(), sequence + 1));
@@ -179,7 +205,6 @@ void BlockModelDrafter::propose(std::span<const Text> texts, int draft_length, s
                                 std::vector<Proposal>& proposals) {
   const draft::BlockDrafter::Shape& shape = block_.shape();
   SPECSIM_CHECK(draft_length == shape.draft_length, "{} levels of a block of {}", draft_length, shape.draft_length);
-  const std::size_t vocab = target_.vocab();
   for (std::size_t s = 0; s < texts.size(); ++s) {
     const std::span<const Token> text = texts[s].tokens;
     const Address address{key, round, texts[s].id};
@@ -187,7 +212,7 @@ void BlockModelDrafter::propose(std::span<const Text> texts, int draft_length, s
     if (draft_ != nullptr) laws.emplace(*draft_, s, text);
     draft::ChosenBlock block;
     if (const draft::Tree* tree = block_.tree()) {
-      block = fill(*tree, shape.siblings, *laws, address);
+      block = fill(*tree, shape.siblings, static_cast<std::size_t>(shape.ranks), *laws, address);
     } else {
       RealSight sight(target_, laws ? &*laws : nullptr, static_cast<std::size_t>(shape.ranks), s, text, address);
       block_.choose(sight, memories_[s].get(), block);
@@ -196,14 +221,10 @@ void BlockModelDrafter::propose(std::span<const Text> texts, int draft_length, s
     Proposal& proposal = proposals[s];
     proposal.siblings = shape.siblings;
     proposal.tokens.assign(block.tokens.begin() + 1, block.tokens.end());
-    if (shape.siblings == draft::Siblings::point_mass) {  // rules look at no law of them
-      proposal.drafted.assign(block.tree.nodes.size() * vocab, 1.0 / static_cast<double>(vocab));
-    } else {
-      proposal.drafted = laws->take();
-    }
+    // No rule looks at a law of chosen tokens.
+    if (shape.siblings != draft::Siblings::point_mass) proposal.drafted = laws->side_by_side(block.tree.nodes.size());
     proposal.tree = std::move(block.tree);
   }
-  if (draft_ != nullptr) first_pass_end_ = now(clock_);
 }
 
 void BlockModelDrafter::settle(std::size_t sequence, std::size_t length) {

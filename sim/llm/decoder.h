@@ -52,7 +52,8 @@ class Decoder {
   // One round of every sequence: between 1 and draft_length + 1 tokens each.
   void round() { round(draft_length_); }
   void round(int draft_length);  // up to the decoder's own
-  // Back to the prompts; the draft will have `unseen` of their last tokens to read, at least 1.
+  // Back to the prompts, of a drafter that keeps nothing of a sequence; the draft will have `unseen` of their last tokens to
+  // read, at least 1.
   void forget(std::size_t unseen);
 
   [[nodiscard]] const std::vector<Text>& texts() const { return texts_; }

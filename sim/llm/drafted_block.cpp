@@ -2,8 +2,6 @@
 
 #include "sim/base/check.h"
 
-#include <algorithm>
-
 namespace specsim::llm {
 
 DraftedBlock::DraftedBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule,
@@ -23,9 +21,10 @@ void DraftedBlock::draw(int node, Node& own) {
   own.u = rng::to_unit(accept_word(node));
   if (siblings_ != draft::Siblings::without_replacement) return;
   const int parent = tree_->nodes[static_cast<std::size_t>(node)].parent;
+  std::vector<Token> elders;
   for (int elder = tree_->nodes[static_cast<std::size_t>(parent)].first_child; elder < node; ++elder)
-    own.remaining -= laws(parent).draft(token(elder));
-  own.remaining = std::max(own.remaining, 0x1.0p-53);  // there was a token left
+    elders.push_back(token(elder));
+  own.remaining = laws(parent).draft_without(elders);
 }
 
 void DraftedBlock::place(int node, Node& own) {
@@ -35,7 +34,9 @@ void DraftedBlock::place(int node, Node& own) {
   own.children = tree_->nodes[at].children;
   const bool leaf = own.children == 0;  // nothing was drafted after it
   math::AliasScratch scratch;
-  own.laws = &laws_[at].emplace(target, leaf ? target : std::span(proposal_.drafted).subspan(at * vocab, vocab), scratch);
+  const bool chosen = siblings_ == draft::Siblings::point_mass;
+  own.laws =
+      &laws_[at].emplace(target, leaf || chosen ? target : std::span(proposal_.drafted).subspan(at * vocab, vocab), scratch);
   if (!leaf) plans_[at] = rule_.plan(*own.laws, own.children);
   own.plan = plans_[at].get();
   own.placed_in = placement_;

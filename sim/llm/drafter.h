@@ -22,8 +22,9 @@ struct Text {
 struct Proposal {
   draft::Tree tree;
   draft::Siblings siblings = draft::Siblings::independent;
-  std::vector<Token> tokens;        // [node - 1]
-  std::vector<double> drafted;      // [node]: what its children were drawn from; as far as the last node that has any
+  std::vector<Token> tokens;    // [node - 1]
+  std::vector<double> drafted;  // [node]: what its children were drawn from; as far as the last node that has any; none of tokens
+                                // that were chosen and not drawn
   std::vector<double> draft_model;  // [node]: the draft model's own law; of chains
 };
 

@@ -307,7 +307,10 @@ Figures figures(const std::vector<RecordedRequest>& requests, int draft_length) 
 double distance(const std::vector<double>& x, const std::vector<double>& mean, const std::vector<double>& variance) {
   double sum = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i)
-    if (variance[i] > 0.0) sum += (x[i] - mean[i]) * (x[i] - mean[i]) / variance[i];
+    if (variance[i] > 0.0)
+      sum += (x[i] - mean[i]) * (x[i] - mean[i]) / variance[i];
+    else if (std::abs(x[i] - mean[i]) > 1e-9)  // what no replicate shows
+      return std::numeric_limits<double>::infinity();
   return sum;
 }
 
@@ -426,6 +429,7 @@ std::optional<std::string> read_request(const config::Value& line, RecordedReque
   const std::optional<int> draft_length = count_of(line.find("draft_length"), kMaxDraftLength);
   const config::Value* const rounds = line.find("rounds");
   const config::Value* const drafted = line.find("drafted");
+  if (line.find("tree") != nullptr) return "rounds of trees, allowed: of chains, which the families describe";
   if (!draft_length || *draft_length == 0 || rounds == nullptr || rounds->items.empty())
     return fmt::format("no record of rounds, allowed: {{\"draft_length\": 1 to {}, \"rounds\": [accepted, ...]}}",
                        kMaxDraftLength);
@@ -471,6 +475,7 @@ std::vector<RecordedRequest> read_rounds(const std::string& path, const std::str
   int number = 0;
   for (std::string line; std::getline(lines, line) && diagnostics.empty();) {
     const Location where{path, ++number, 0};
+    if (line.ends_with('\r')) line.pop_back();
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     Diagnostics own;
     const config::Value value = config::parse_text(line, path, own);

@@ -13,7 +13,7 @@ Speculation::Speculation(Model& target, Model* draft, const Method& method, cons
   if (method.draft == Method::Draft::lookup) {
     drafter_ = std::make_unique<LookupDrafter>(target_.vocab());
   } else if (method.draft == Method::Draft::block) {
-    drafter_ = std::make_unique<BlockModelDrafter>(*method.block, target_, this->draft(), clock);
+    drafter_ = std::make_unique<BlockModelDrafter>(*method.block, target_, this->draft());
   } else {
     drafter_ = std::make_unique<ModelDrafter>(*draft_, method.draft == Method::Draft::argmax, clock);
   }

@@ -61,6 +61,7 @@ std::vector<Prompt> read_prompts(const std::string& path, const Tokenizer* token
   int number = 0;
   for (std::string line; std::getline(lines, line) && diagnostics.list().size() < kMaxMistakes;) {
     const Location where{path, ++number, 0};
+    if (line.ends_with('\r')) line.pop_back();
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     Diagnostics own;
     const config::Value value = config::parse_text(line, path, own);

@@ -117,7 +117,29 @@ Token RatioTable::pick(const Cut& cut, double u) const {
   return order_[std::min<std::size_t>(static_cast<std::size_t>(at - sums), cut.count - 1)];
 }
 
+double RatioTable::draft_without(std::span<const Token> drawn) const {
+  double left = 1.0;
+  for (const Token x : drawn) left -= laws_[x].draft;
+  constexpr double kSumDirectly = 1e-3;  // below it the difference has lost digits that decisions would miss
+  if (left >= kSumDirectly) return left;
+  left = 0.0;
+  for (std::size_t x = 0; x < laws_.size(); ++x)
+    if (std::find(drawn.begin(), drawn.end(), static_cast<Token>(x)) == drawn.end()) left += laws_[x].draft;
+  return left;
+}
+
 Token RatioTable::pick_draft_without(std::span<const Token> drawn, double u) const {
+  if (const double rest = draft_without(drawn); rest < 1e-3) {  // running sums near 1 would not tell the rest apart
+    double place = u * rest;
+    Token last = 0;
+    for (std::size_t x = 0; x < laws_.size(); ++x) {
+      if (!(laws_[x].draft > 0.0) || std::find(drawn.begin(), drawn.end(), static_cast<Token>(x)) != drawn.end()) continue;
+      last = static_cast<Token>(x);
+      if (place < laws_[x].draft) return last;
+      place -= laws_[x].draft;
+    }
+    return last;
+  }
   std::vector<std::uint32_t> holes;
   holes.reserve(drawn.size());
   for (const Token x : drawn) holes.push_back(rank_[x]);

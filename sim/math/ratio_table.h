@@ -47,6 +47,8 @@ class RatioTable {
   [[nodiscard]] std::uint32_t draft_support() const { return draft_support_; }
   // A token of the draft's law without the tokens `drawn` (distinct, fewer than draft_support()), u in [0, 1).
   [[nodiscard]] Token pick_draft_without(std::span<const Token> drawn, double u) const;
+  // The mass that the draft has left without them, to the last digit however little it is.
+  [[nodiscard]] double draft_without(std::span<const Token> drawn) const;
 
  private:
   struct Pair {

@@ -206,6 +206,8 @@ std::optional<RunMoments> over_texts(
       if (remembers) starts.push_back(static_cast<int>(text.size()));
       const ChosenTree chosen = chosen_of(text, starts);
       const std::vector<int> depths = chosen.tree.depths();
+      std::vector<bool> has_children(depths.size(), false);
+      for (std::size_t node = 1; node < depths.size(); ++node) has_children[index_of(chosen.tree.parent[node])] = true;
       walk(laws, transition, chosen, states, [&](int node, int token, const std::vector<double>& next) {
         std::vector<int> longer = text;
         longer.resize(text.size() + index_of(depths[index_of(node)]), token);
@@ -218,9 +220,8 @@ std::optional<RunMoments> over_texts(
           to[s] += next[s];
           share += next[s];
         }
-        const bool leaf = std::find(chosen.tree.parent.begin(), chosen.tree.parent.end(), node) == chosen.tree.parent.end();
         moments.accepted += share * depths[index_of(node)];
-        moments.tries += share * (depths[index_of(node)] + (leaf ? 0 : 1));
+        moments.tries += share * (depths[index_of(node)] + (has_children[index_of(node)] ? 1 : 0));
       });
       if (then.size() > most) return std::nullopt;
     }
@@ -247,7 +248,8 @@ class LookaheadPast {
 
   [[nodiscard]] std::vector<std::vector<int>> guesses() {
     const int round = static_cast<int>(rounds_.size()) - 1;
-    if (round < own_.ngram - 2 || text_.empty()) return {};
+    const int full = own_.window > 0 ? own_.ngram - 2 : 0;  // the round from which the window is full
+    if (round < full || text_.empty()) return {};
     std::vector<std::vector<int>> pool;  // in the order in which they came
     std::size_t read = 0;
     for (int r = 0; r <= round; ++r) {
@@ -256,7 +258,7 @@ class LookaheadPast {
         if (read + 1 >= index_of(own_.ngram))
           pool.emplace_back(text_.begin() + static_cast<std::ptrdiff_t>(read + 1) - own_.ngram,
                             text_.begin() + static_cast<std::ptrdiff_t>(read + 1));
-      if (r == round || r < own_.ngram - 2) continue;
+      if (r == round || r < full) continue;
       for (int column = length == 0 ? 1 : 0; column < own_.window; ++column) {
         std::vector<int>& ngram = pool.emplace_back();
         for (int level = 0; level < own_.ngram - 1; ++level) ngram.push_back(guess(r, level, column));
@@ -328,7 +330,7 @@ std::optional<RunMoments> lookahead_moments(const Automaton& laws, std::span<con
                                             const Lookahead& lookahead, int rounds) {
   constexpr double most = 1 << 12;
   const std::size_t choices = prompt.empty() ? index_of(laws.vocab) : prompt.size();
-  const std::size_t places = index_of(lookahead.window + lookahead.ngram - 3);
+  const std::size_t places = lookahead.window > 0 ? index_of(lookahead.window + lookahead.ngram - 3) : 0;
   if (std::pow(static_cast<double>(choices), static_cast<double>(places)) > most) return std::nullopt;
   RunMoments all;
   double squares = 0.0;

@@ -49,13 +49,13 @@ using TextDraft = std::function<std::vector<int>(std::span<const int> text)>;
                                                      std::span<const double> start, std::span<const int> prompt,
                                                      const TextDraft& draft, int rounds);
 
-// Lookahead decoding (Fu et al. 2024, arXiv 2402.02057) as its published program runs it: `window` columns (at least 1) of
-// `ngram`
-// - 1 levels, one column further each round; no guesses before the window is full; the newest `guesses` n-grams of each first
-// token. Where the automaton's state starts, and the window's first tokens (of the prompt, or of the vocabulary where there is
-// none), are averaged over. nullopt: too many texts, or more than 2^12 first windows.
+// Lookahead decoding (Fu et al. 2024, arXiv 2402.02057) as its published program runs it: a window of `window` columns and
+// ngram - 1 levels, one column further each round; no guesses before it is full; the newest `guesses` n-grams of each first
+// token. Without a window (0) only the text fills the pool. Where the automaton's state starts, and the window's first tokens (of
+// the prompt, or of the vocabulary where there is none), are averaged over. nullopt: too many texts, or more than 2^12 first
+// windows.
 struct Lookahead {
-  int window = 1;
+  int window = 0;
   int ngram = 2;
   int guesses = 1;
   bool pool_from_text = true;

@@ -255,6 +255,19 @@ TEST_CASE("lossy verifiers of blocks are biased by exactly what their law says")
   }
 }
 
+TEST_CASE("trees without replacement are exact where the draft is nearly certain") {
+  // What is left of the draft is less than 1 can tell; the mutant takes it as a difference from 1.
+  for (const Law& draft : {Law{1.0, 1e-30, 1e-20}, Law{1.0 - 1e-9, 1e-9 - 1e-15, 1e-15}})
+    for (const char* verifier : {"without_replacement", "traversal"})
+      for (const char* branching : {"[2]", "[3, 1]"}) {
+        const experiment::Cell cell =
+            cell_of(explicit_pair({0.3, 0.6, 0.1}, draft), "{process: fixed}",
+                    fmt::format("{{kind: tree_static, branching: {}, siblings: without_replacement}}", branching), verifier);
+        INFO(verifier << ", " << branching << ", " << draft[1]);
+        CHECK(audit(cell).lossless());
+      }
+}
+
 TEST_CASE("every drafter of blocks leaves the target's law alone, whatever it drafts") {
   struct Case {
     std::string drafter;

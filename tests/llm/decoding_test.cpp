@@ -328,7 +328,7 @@ TEST_CASE("the first two tokens have the target's joint law with trees and draft
         {"suffix", "{draft_length: 2}", "tree_point_mass"}}) {
     const BlockMethod method = block_method(one.kind, one.parameters, one.verifier);
     const bool reads = method.drafter->shape().reads_text;
-    llm::BlockModelDrafter drafter(*method.drafter, target, reads ? nullptr : &draft, llm::Clock::wall);
+    llm::BlockModelDrafter drafter(*method.drafter, target, reads ? nullptr : &draft);
     CAPTURE(one.kind, one.parameters, one.verifier);
     const int length = method.drafter->shape().draft_length;
     CHECK(joint_law_p(target, drafter, *method.rule, prompt, length, kRuns, 41) > kLevel);
@@ -352,7 +352,7 @@ TEST_CASE("greedy output over trees is greedy plain output, and costs fewer roun
   constexpr std::size_t kTokens = 24;
   const auto rounds_of = [&](const char* kind, const char* parameters, llm::LawSource* source) {
     const BlockMethod method = block_method(kind, parameters, "tree_point_mass");
-    llm::BlockModelDrafter drafter(*method.drafter, target, source, llm::Clock::wall);
+    llm::BlockModelDrafter drafter(*method.drafter, target, source);
     llm::Decoder decoder(target, &drafter, *method.rule, method.drafter->shape().draft_length, key);
     std::size_t rounds = 0;
     for (std::size_t i = 0; i < prompts.size(); i += 10) {
@@ -368,10 +368,12 @@ TEST_CASE("greedy output over trees is greedy plain output, and costs fewer roun
   const std::size_t chain = rounds_of("tree_static", "{branching: [1, 1, 1], siblings: top_k}", &warm_draft);
   const std::size_t tree = rounds_of("tree_static", "{branching: [3, 2, 1], siblings: top_k}", &warm_draft);
   const std::size_t dynamic = rounds_of("tree_dynamic", "{depth: 3, width: 3, nodes: 12}", &warm_draft);
+  const std::size_t wide = rounds_of("tree_dynamic", "{}", &warm_draft);  // 256 candidates, in a context of as many
   const std::size_t lookahead = rounds_of("lookahead", "{window: 6, ngram: 4, guesses: 6}", nullptr);
   const std::size_t pool = rounds_of("lookahead", "{window: 0, ngram: 4, guesses: 6}", nullptr);
-  CAPTURE(chain, tree, dynamic, lookahead, pool);
+  CAPTURE(chain, tree, dynamic, wide, lookahead, pool);
   CHECK(tree < chain);
+  CHECK(wide < dynamic);
   CHECK(dynamic < chain);
   CHECK(lookahead < pool);
   CHECK(pool < 10 * kTokens);

@@ -121,6 +121,34 @@ TEST_CASE("the interval holds for the family of laws, not for one draw of it", "
   CHECK(inside_of_one_draw < 20);
 }
 
+TEST_CASE("a batch that drafts in lockstep is of one draw of the laws", "[ranking]") {
+  const experiment::Experiment one = tests::experiment_of(
+      "{experiment: lockstep, seed: 1, rounds: 65536, pair: {vocab: 50, target: {family: normal_logits, sigma: 3}, draft: {from: "
+      "target, transform: logit_noise, value: 1.5}}, workload: {batch: 32}, decode: {drafter: {kind: chain, draft_length: 8}, "
+      "policy: {kind: additive}, verifier: token}, cost: {model: ratio, cost_ratio: 0.1}}");
+  const Contender own = ranked({&one}).at(0).contenders.at(0);
+  double tokens = 0.0;
+  double time = 0.0;
+  experiment::Row pooled;  // mutant: a batch is put together from all draws
+  for (int world = 0; world < experiment::kWorlds; ++world) {
+    const experiment::Cell cell = experiment::reseeded(one.cells[0], rng::hash_text(fmt::format("seed 1 world {}", world)),
+                                                       65536 / experiment::kWorlds);
+    experiment::Row row;
+    row.cell = &cell;
+    row.counts = experiment::run_cells({&cell}, {}).counts.at(0);
+    tokens += static_cast<double>(row.counts.emitted);
+    time += static_cast<double>(row.counts.emitted) / (row.tokens_per_round() * row.speedup_per_token());
+    row.counts.output.clear();
+    if (world == 0)
+      pooled.counts = row.counts;
+    else
+      pooled.counts.add(row.counts);
+  }
+  pooled.cell = &one.cells[0];
+  CHECK(own.speedup == Approx(tokens / time).epsilon(1e-12));
+  CHECK(pooled.tokens_per_round() * pooled.speedup_per_token() < 0.97 * own.speedup);
+}
+
 TEST_CASE("worlds are as many as the seed's, whatever is ranked beside, and those of another seed are others", "[ranking]") {
   const auto first = [](int seed, const std::string& methods) {
     const experiment::Experiment all = tests::experiment_of(yaml_of(methods, "", seed));
