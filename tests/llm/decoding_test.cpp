@@ -35,6 +35,14 @@ std::vector<llm::Prompt> held_out(const llm::ModelConfig& config) {
   return llm::read_prompts("tests/data/prompts/held_out.jsonl", &tokenizer, config, 40);
 }
 
+// A text that repeats itself, so that drafters that look into it find something.
+std::vector<Token> repeating(std::vector<Token> text) {
+  text.resize(std::min<std::size_t>(text.size(), 24));
+  const std::vector<Token> end(text.end() - 12, text.end());
+  text.insert(text.end(), end.begin(), end.end());
+  return text;
+}
+
 // Rounds until `count` tokens are emitted; the first `count` of them.
 std::vector<Token> emitted(llm::Decoder& decoder, const std::vector<Token>& prompt, std::size_t count, std::uint64_t id = 0) {
   decoder.start({{prompt, id}});
@@ -252,10 +260,7 @@ TEST_CASE("the first two tokens have the target's joint law with an early exit a
   constexpr std::uint64_t kRuns = 20'000;
   const math::Sampling sampling{.temperature = 1.0, .top_k = 6};
   const Pair pair;
-  // A text that repeats itself, so that lookup finds something.
-  std::vector<Token> prompt = held_out(pair.target_weights->config)[0].tokens;
-  prompt.resize(std::min<std::size_t>(prompt.size(), 24));
-  prompt.insert(prompt.end(), prompt.end() - 12, prompt.end());
+  const std::vector<Token> prompt = repeating(held_out(pair.target_weights->config)[0].tokens);
   llm::ModelLaws target_laws(*pair.target_model, sampling, 1);
   Remembered target(target_laws);
   const auto early = make_cpu_model(pair.target_weights, 2, tests::one_thread());
@@ -303,10 +308,7 @@ TEST_CASE("the first two tokens have the target's joint law with trees and draft
   constexpr std::uint64_t kRuns = 2'000;
   const math::Sampling sampling{.temperature = 1.0, .top_k = 4};
   const Pair pair;
-  // A text that repeats itself, so that there is something to find.
-  std::vector<Token> prompt = held_out(pair.target_weights->config)[0].tokens;
-  prompt.resize(std::min<std::size_t>(prompt.size(), 24));
-  prompt.insert(prompt.end(), prompt.end() - 12, prompt.end());
+  const std::vector<Token> prompt = repeating(held_out(pair.target_weights->config)[0].tokens);
   llm::ModelLaws target_laws(*pair.target_model, sampling, 1);
   llm::ModelLaws draft_laws(*pair.draft_model, sampling, 1);
   Remembered target(target_laws);
