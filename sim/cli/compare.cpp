@@ -2,6 +2,7 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
+#include "sim/cli/stop.h"
 #include "sim/cli/workload_options.h"
 #include "sim/experiment/manifest.h"
 #include "sim/experiment/ranking.h"
@@ -9,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <csignal>
 #include <set>
 
 namespace specsim::cli {
@@ -49,9 +48,6 @@ sweep:
   workload.batch: [1, 8, 32]
 )";
 constexpr double kDefaultAlpha = 0.7;
-
-std::atomic<bool> stop_requested{false};
-void request_stop(int) { stop_requested = true; }
 
 std::string built_in_methods(double alpha) {
   const double rest = 1.0 - alpha;
@@ -206,9 +202,8 @@ int compare_command(const std::vector<std::string>& arguments) {
 
   Progress progress;
   run.progress = [&](double done, double all) { progress.show(done, all); };
-  run.stop = &stop_requested;
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  const StopOnSignal stop;
+  run.stop = stop.flag();
   const std::vector<Ranking> rankings = experiment::rank_methods(cells, run);
   progress.finish();
   if (rankings.empty()) {

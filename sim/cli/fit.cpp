@@ -3,13 +3,12 @@
 #include "sim/cli/command.h"
 #include "sim/cli/models.h"
 #include "sim/cli/options.h"
+#include "sim/cli/stop.h"
 #include "sim/llm/family_fit.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <atomic>
-#include <csignal>
 #include <iterator>
 
 namespace specsim::cli {
@@ -17,9 +16,6 @@ namespace specsim::cli {
 namespace po = boost::program_options;
 
 namespace {
-
-std::atomic<bool> stop_requested{false};
-void request_stop(int) { stop_requested = true; }
 
 std::string parameters_text(const llm::FamilyModel& model) {
   std::string text;
@@ -60,15 +56,13 @@ int fit_command(const std::vector<std::string>& arguments) {
   if (requests[0].rounds[0].drafted == 0)
     throw BadInput({files[0], 0, 0}, "rounds that drafted nothing, allowed: at least one token");
   Progress progress("steps");
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  const StopOnSignal stop;
   const llm::FitReport report =
       llm::fit_families(requests, {.seed = read_count(values, "seed", 9e15),
                                    .threads = static_cast<unsigned>(read_count(values, "threads", 1024)),
                                    .progress = [&](double done, double all) { progress.show(done, all); },
-                                   .stop = &stop_requested});
+                                   .stop = stop.flag()});
   progress.finish();
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
   if (report.families.empty()) {
     fmt::print(stderr, "stopped before the end; nothing was kept\n");
     return 1;

@@ -2,6 +2,7 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
+#include "sim/cli/stop.h"
 #include "sim/experiment/manifest.h"
 #include "sim/experiment/results.h"
 #include "sim/experiment/runner.h"
@@ -11,14 +12,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -29,13 +29,6 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr unsigned kMaxThreads = 1024;
-
-std::atomic<bool> stop_requested{false};
-
-void request_stop(int signal) {
-  stop_requested = true;
-  std::signal(signal, SIG_DFL);  // the second one ends it at once; the journal can take that
-}
 
 experiment::Shard read_shard(const std::string& text) {
   unsigned long long index = 0;  // scanf takes "-1" for a huge number, which is out of range as well
@@ -219,9 +212,8 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   }
   Progress progress;
   run.progress = [&](double done, double all) { progress.show(done, all); };
-  run.stop = &stop_requested;
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  std::optional<StopOnSignal> stop(std::in_place);
+  run.stop = stop->flag();
   experiment::RunResult result;
   try {
     result = experiment::run_cells(cells, run);
@@ -230,7 +222,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     throw;
   }
   progress.finish();
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);  // the journal has everything from here on
+  stop.reset();  // the journal has everything from here on
   if (!result.finished) {
     fmt::print(
         stderr, "stopped before the end; {}\n",

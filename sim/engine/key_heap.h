@@ -15,11 +15,11 @@
 // change: an event that schedules its successor then costs one descent instead of a descent and a climb.
 #pragma once
 
+#include "sim/base/line_allocator.h"
 #include "sim/base/wide.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -109,17 +109,6 @@ class KeyHeap {
  private:
   // The root's place: the children of i are 4 (i - 2) .. 4 (i - 2) + 3, which begin a cache line.
   static constexpr std::size_t kRoot = 3;
-
-  template <class T>
-  struct LineAllocator {
-    using value_type = T;
-    LineAllocator() = default;
-    template <class U>
-    explicit LineAllocator(const LineAllocator<U>&) {}
-    T* allocate(std::size_t n) { return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64})); }
-    void deallocate(T* p, std::size_t) { ::operator delete (p, std::align_val_t{64}); }
-    bool operator==(const LineAllocator&) const { return true; }
-  };
 
   void grow() { keys_.resize(2 * keys_.size(), kNone); }
 

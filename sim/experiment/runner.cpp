@@ -124,6 +124,7 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
     }
   }
 
+  SPECSIM_CHECK(options.facts || options.journal.empty(), "a journal of counts whose facts are not gathered");
   RunResult result;
   result.counts.resize(cells.size());
   result.facts.resize(cells.size());

@@ -2,28 +2,17 @@
 // computed together or on how the work is cut: each sum runs over its own terms in one order.
 #pragma once
 
+#include "sim/base/line_allocator.h"
 #include "sim/llm/matrix.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <span>
 #include <vector>
 
 namespace specsim::llm {
 
-// Arrays that begin with a cache line, so that no vector lies across two: straddling loads cost a tenth of a pass.
-template <class T>
-struct LineAllocator {
-  using value_type = T;
-  static constexpr std::align_val_t kLine{64};
-  LineAllocator() = default;
-  template <class Other>
-  explicit LineAllocator(const LineAllocator<Other>& /*other*/) {}
-  [[nodiscard]] T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
-  void deallocate(T* data, std::size_t /*count*/) { ::operator delete(data, kLine); }
-  bool operator==(const LineAllocator& /*other*/) const { return true; }
-};
+// No vector lies across two cache lines: straddling loads cost a tenth of a pass.
 using LineFloats = std::vector<float, LineAllocator<float>>;
 
 // Rows of floats with room for whole vectors; what lies behind a row's columns stays zero.

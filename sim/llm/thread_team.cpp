@@ -6,12 +6,9 @@ namespace specsim::llm {
 
 namespace {
 
-// Some twenty microseconds: longer than between two pieces of a pass, shorter than a sleep and its end.
-constexpr int kSpins = 4000;
-
 template <class T>
-void wait_while(const std::atomic<T>& value, T old) {
-  for (int i = 0; i < kSpins; ++i) {
+void wait_while(const std::atomic<T>& value, T old, int spins) {
+  for (int i = 0; i < spins; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -23,11 +20,20 @@ void wait_while(const std::atomic<T>& value, T old) {
 }  // namespace
 
 ThreadTeam::ThreadTeam(unsigned threads) {
-  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
-  for (unsigned i = 1; i < threads; ++i) threads_.emplace_back([this, i] { serve(i); });
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  if (threads == 0) threads = cores;
+  if (threads > cores) spins_ = 0;  // who spins keeps another from working
+  try {
+    for (unsigned i = 1; i < threads; ++i) threads_.emplace_back([this, i] { serve(i); });
+  } catch (...) {  // the system grants no more
+    end();
+    throw;
+  }
 }
 
-ThreadTeam::~ThreadTeam() {
+ThreadTeam::~ThreadTeam() { end(); }
+
+void ThreadTeam::end() {
   ends_ = true;
   turn_.fetch_add(1, std::memory_order_release);
   turn_.notify_all();
@@ -40,7 +46,7 @@ void ThreadTeam::run_part(unsigned index) {
 
 void ThreadTeam::serve(unsigned index) {
   for (std::uint32_t seen = 0;; ++seen) {
-    wait_while(turn_, seen);
+    wait_while(turn_, seen, spins_);
     if (ends_) return;
     run_part(index);
     if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
@@ -62,7 +68,7 @@ void ThreadTeam::split(std::size_t count, std::size_t grain, const std::function
   turn_.notify_all();
   run_part(0);
   for (unsigned left = running_.load(std::memory_order_acquire); left != 0; left = running_.load(std::memory_order_acquire))
-    wait_while(running_, left);
+    wait_while(running_, left, spins_);
 }
 
 }  // namespace specsim::llm

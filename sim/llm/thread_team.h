@@ -13,7 +13,7 @@ namespace specsim::llm {
 
 class ThreadTeam {
  public:
-  // `threads` in all, the caller among them. 0: as many as there are cores.
+  // `threads` in all, the caller among them. 0: as many as there are cores. Throws std::system_error where there are not so many.
   explicit ThreadTeam(unsigned threads);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -25,9 +25,12 @@ class ThreadTeam {
   void split(std::size_t count, std::size_t grain, const std::function<void(std::size_t first, std::size_t last)>& work);
 
  private:
+  void end();
   void serve(unsigned index);
   void run_part(unsigned index);
 
+  // Some twenty microseconds: longer than between two pieces of a pass, shorter than a sleep and its end.
+  int spins_ = 4000;
   std::vector<std::thread> threads_;
   const std::function<void(std::size_t, std::size_t)>* work_ = nullptr;
   std::size_t count_ = 0;
