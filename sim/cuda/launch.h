@@ -91,6 +91,12 @@ SPECSIM_KERNEL Words load_once(const Bf16* from) {
                : "l"(from));
   return words;
 }
+// Whole numbers that any thread may add to at once: in any order the same sum.
+SPECSIM_KERNEL void add_to(std::uint32_t* sum, std::uint32_t value) { atomicAdd(sum, value); }
+SPECSIM_KERNEL void add_to(std::uint64_t* sum, std::uint64_t value) {
+  static_assert(sizeof(unsigned long long) == sizeof value);
+  atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(value));
+}
 SPECSIM_KERNEL std::uint32_t bits_of(float x) { return __float_as_uint(x); }
 SPECSIM_KERNEL float float_of(std::uint32_t bits) { return __uint_as_float(bits); }
 SPECSIM_KERNEL float exponential(float x) { return expf(x); }
@@ -156,6 +162,10 @@ inline Words load(const Bf16* from) {
   return words;
 }
 inline Words load_once(const Bf16* from) { return load(from); }
+template <class T>
+void add_to(T* sum, T value) {
+  *sum += value;
+}
 inline std::uint32_t bits_of(float x) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &x, sizeof bits);

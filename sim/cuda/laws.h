@@ -9,10 +9,12 @@ namespace specsim::cuda {
 
 constexpr unsigned kMostVocab = 262144;
 constexpr unsigned kScan = 512;    // weights that are summed together, by eight interleaved accumulators
-constexpr unsigned kSlice = 4096;  // of a law, a block's; a multiple of kScan
+constexpr unsigned kSlice = 2048;  // of a law, a block's; a multiple of kScan
+constexpr unsigned kMostSlices = kMostVocab / kSlice;
 constexpr unsigned kMostScans = kMostVocab / kScan;
 
 SPECSIM_KERNEL unsigned scans_of(unsigned vocab) { return (vocab + kScan - 1) / kScan; }
+inline unsigned slices_of(unsigned vocab) { return (vocab + kSlice - 1) / kSlice; }
 
 struct RandomWords {
   std::uint64_t first;
@@ -108,6 +110,116 @@ struct Peak {
 };
 // The larger; of equals the lower token.
 SPECSIM_KERNEL Peak larger(Peak a, Peak b) { return b.value > a.value || (b.value == a.value && b.token < a.token) ? b : a; }
+// Over the block, by way of `room` for one per warp in shared memory.
+SPECSIM_KERNEL Peak block_peak(const Thread& thread, Peak peak, unsigned threads, Peak* room) {
+  for (unsigned mask = kWarp / 2; mask > 0; mask /= 2)
+    peak = larger(peak, {thread.shuffle_xor(peak.value, mask), thread.shuffle_xor(peak.token, mask)});
+  thread.sync();
+  if (thread.index() % kWarp == 0) room[thread.index() / kWarp] = peak;
+  thread.sync();
+  for (unsigned w = 0; w < threads / kWarp; ++w) peak = larger(peak, room[w]);
+  return peak;
+}
+
+// What stays of a law: the `top_k` likeliest tokens or, where that is 0, the shortest run of likeliest ones whose share reaches
+// `top_p`; of equals the lower token stays. Weights are floats here, and their bits rise with them: the least that stays is found
+// as a number of 30 bits, ten at a time, each time from a histogram of the next ten bits of those weights that begin as it does.
+// What is added up are tokens, or masses in units of 2^-41 (exact from a weight of 2^-18 on): whole numbers, whose sums have no order.
+// A cut takes three launches, and the first histogram that of whoever made or cut the law before; each reads the row once, by
+// a block for each slice, and the last one writes it: 4 x 8 bytes a token, from second-level caches.
+struct Cut {
+  static constexpr unsigned kLevels = 3;
+  static constexpr unsigned kBits = 10;
+  static constexpr unsigned kBins = 1U << kBits;
+  static constexpr unsigned kLowBits = 21;  // of a mass: a slice of them adds up in 32 bits, and so does what is above
+
+  // How far the search for the least weight has come: its leading bits, what those that begin so must still add to the goal, and
+  // what all of them would.
+  struct Found {
+    std::uint32_t prefix;
+    std::uint64_t wanted;
+    std::uint64_t there;
+  };
+
+  unsigned top_k = 0;
+  double top_p = 1.0;
+  std::uint64_t* histograms = nullptr;  // [row][kLevels][kBins], from zeros; null: nothing is cut
+  Found* found = nullptr;               // [row][kLevels]
+
+  SPECSIM_KERNEL std::uint64_t measure(double weight) const {
+    return top_k > 0 ? 1 : static_cast<std::uint64_t>(weight * 0x1.0p41 + 0.5);
+  }
+  static SPECSIM_KERNEL std::uint32_t bits(double weight) { return bits_of(static_cast<float>(weight)); }
+  SPECSIM_KERNEL std::uint64_t* histogram(std::size_t row, unsigned level) const {
+    return histograms + (row * kLevels + level) * kBins;
+  }
+
+  // Adds the tokens [begin, end) of a row to its histogram of a level, by way of 2 kBins numbers of shared memory.
+  SPECSIM_KERNEL void count(const Thread& thread, unsigned threads, const double* law, unsigned begin, unsigned end,
+                            std::size_t row, unsigned level, std::uint32_t prefix) const {
+    auto* const low = reinterpret_cast<std::uint32_t*>(thread.shared());
+    std::uint32_t* const high = low + kBins;
+    thread.sync();
+    for (unsigned bin = thread.index(); bin < 2 * kBins; bin += threads) low[bin] = 0;
+    thread.sync();
+    const unsigned below = (kLevels - 1 - level) * kBits;  // bits that later levels look at
+    for (unsigned x = begin + thread.index(); x < end; x += threads) {
+      const std::uint32_t key = bits(law[x]) >> below;
+      if (key >> kBits != prefix) continue;
+      const std::uint64_t amount = measure(law[x]);
+      add_to(low + key % kBins, static_cast<std::uint32_t>(amount) % (1U << kLowBits));
+      if (amount >> kLowBits > 0) add_to(high + key % kBins, static_cast<std::uint32_t>(amount >> kLowBits));
+    }
+    thread.sync();
+    for (unsigned bin = thread.index(); bin < kBins; bin += threads) {
+      const std::uint64_t amount = low[bin] + (std::uint64_t{high[bin]} << kLowBits);
+      if (amount > 0) add_to(histogram(row, level) + bin, amount);
+    }
+  }
+
+  // What a level's histogram says, the same in all threads of the block. `threads` divides kBins.
+  SPECSIM_KERNEL Found search(const Thread& thread, unsigned threads, std::size_t row, unsigned level) const {
+    auto* const sums = reinterpret_cast<std::uint64_t*>(thread.shared());  // of a thread's bins and all later ones
+    auto* const result = reinterpret_cast<Found*>(sums + threads);
+    const Found before = level > 0 ? found[row * kLevels + level - 1] : Found{0, 0, 0};
+    const std::uint64_t* const amounts = histogram(row, level);
+    const unsigned width = kBins / threads;
+    const unsigned first = thread.index() * width;
+    std::uint64_t own = 0;
+    for (unsigned bin = first; bin < first + width; ++bin) own += amounts[bin];
+    thread.sync();
+    if (thread.index() == 0) *result = {0, 0, 0};
+    sums_from(thread, threads, own, sums);
+    const std::uint64_t all = sums[0];
+    std::uint64_t goal = before.wanted;
+    if (level == 0) {
+      goal = top_k > 0 ? top_k : static_cast<std::uint64_t>(top_p * static_cast<double>(all));
+      if (top_k == 0 && static_cast<double>(goal) < top_p * static_cast<double>(all)) ++goal;
+      if (goal == 0) goal = 1;
+      if (goal > all) goal = all;
+    }
+    std::uint64_t sum = sums[thread.index()] - own;
+    if (sum < goal && sum + own >= goal) {
+      unsigned bin = first + width - 1;
+      while (sum + amounts[bin] < goal) sum += amounts[bin--];
+      *result = {before.prefix << kBits | bin, goal - sum, amounts[bin]};
+    }
+    thread.sync();
+    return *result;
+  }
+  // sums[i] = the values of threads i and above.
+  static SPECSIM_KERNEL void sums_from(const Thread& thread, unsigned threads, std::uint64_t value, std::uint64_t* sums) {
+    thread.sync();
+    sums[thread.index()] = value;
+    thread.sync();
+    for (unsigned step = 1; step < threads; step *= 2) {
+      const std::uint64_t other = thread.index() + step < threads ? sums[thread.index() + step] : 0;
+      thread.sync();
+      sums[thread.index()] += other;
+      thread.sync();
+    }
+  }
+};
 
 // The largest logit of each slice.
 struct SlicePeaks {
@@ -116,126 +228,140 @@ struct SlicePeaks {
   unsigned vocab = 0;
   Peak* peaks = nullptr;  // [row][slice]
   unsigned count = 0;
+  std::uint64_t* zeros = nullptr;  // histograms of cuts to come
+  std::size_t zeros_size = 0;
 
-  [[nodiscard]] Grid grid() const { return {(vocab + kSlice - 1) / kSlice, count, 1, kThreads, kThreads / kWarp * sizeof(Peak)}; }
+  [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, kThreads / kWarp * sizeof(Peak)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
     thread.release_next();
     thread.wait_for_previous();
     const std::size_t row = thread.block_y();
+    const std::size_t turn = std::size_t{count} * thread.blocks_x() * kThreads;
+    for (std::size_t i = (row * thread.blocks_x() + thread.block_x()) * kThreads + thread.index(); i < zeros_size; i += turn)
+      zeros[i] = 0;
     const unsigned begin = thread.block_x() * kSlice;
     const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
     Peak peak = {negative_infinity(), vocab};
     for (unsigned i = begin + thread.index(); i < end; i += kThreads) peak = larger(peak, {logits[row * vocab + i], i});
-    for (unsigned mask = kWarp / 2; mask > 0; mask /= 2)
-      peak = larger(peak, {thread.shuffle_xor(peak.value, mask), thread.shuffle_xor(peak.token, mask)});
-    auto* const shared = reinterpret_cast<Peak*>(thread.shared());
-    if (thread.index() % kWarp == 0) shared[thread.index() / kWarp] = peak;
-    thread.sync();
-    if (thread.index() != 0) return;
-    for (unsigned w = 1; w < kThreads / kWarp; ++w) peak = larger(peak, shared[w]);
-    peaks[row * thread.blocks_x() + thread.block_x()] = peak;
+    peak = block_peak(thread, peak, kThreads, reinterpret_cast<Peak*>(thread.shared()));
+    if (thread.index() == 0) peaks[row * thread.blocks_x() + thread.block_x()] = peak;
   }
 };
 
-// law[x] = exp((logit - largest) / temperature), each a float; temperature 0: 1 for the largest logit, 0 for the others. And the
-// sum of each slice.
+// law[x] = exp((logit - largest) / temperature), each a float; temperature 0: 1 for the largest logit, 0 for the others. Weights
+// below `min_p` are 0. And the sum of each slice, or the first histogram of a cut.
 struct LawWeights {
   static constexpr unsigned kThreads = 256;
   const float* logits = nullptr;
   unsigned vocab = 0;
   const Peak* peaks = nullptr;
   float temperature = 1.0F;
+  double min_p = 0.0;            // of the likeliest token's probability
   double* laws = nullptr;        // [row][vocab]
   double* slice_sums = nullptr;  // [row][slice]
   unsigned count = 0;
+  Cut next;
 
-  [[nodiscard]] Grid grid() const {
-    return {(vocab + kSlice - 1) / kSlice, count, 1, kThreads, kThreads / kWarp * sizeof(double)};
-  }
+  [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, 2 * Cut::kBins * sizeof(std::uint32_t)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
     thread.release_next();
     thread.wait_for_previous();
     const std::size_t row = thread.block_y();
     const unsigned slices = thread.blocks_x();
-    Peak peak = peaks[row * slices];
-    for (unsigned s = 1; s < slices; ++s) peak = larger(peak, peaks[row * slices + s]);
+    Peak peak = {negative_infinity(), vocab};
+    if (thread.index() < slices) peak = peaks[row * slices + thread.index()];
+    peak = block_peak(thread, peak, kThreads, reinterpret_cast<Peak*>(thread.shared()));
     const unsigned begin = thread.block_x() * kSlice;
     const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
     double sum = 0.0;
     for (unsigned i = begin + thread.index(); i < end; i += kThreads) {
-      const float weight = temperature > 0.0F ? exponential((logits[row * vocab + i] - peak.value) / temperature)
-                                              : (i == peak.token ? 1.0F : 0.0F);
+      float weight = temperature > 0.0F ? exponential((logits[row * vocab + i] - peak.value) / temperature)
+                                        : (i == peak.token ? 1.0F : 0.0F);
+      if (static_cast<double>(weight) < min_p) weight = 0.0F;
       laws[row * vocab + i] = static_cast<double>(weight);
       sum += static_cast<double>(weight);
     }
     sum = block_sum(thread, sum, kThreads, reinterpret_cast<double*>(thread.shared()));
     if (thread.index() == 0) slice_sums[row * slices + thread.block_x()] = sum;
+    if (next.histograms != nullptr) next.count(thread, kThreads, laws + row * vocab, begin, end, row, 0, 0);
   }
 };
+static_assert(kMostSlices <= LawWeights::kThreads);
 
-// Keeps the `top_k` likeliest tokens (0: all), then the shortest run of likeliest ones whose share of what is left reaches
-// `top_p`; of equals the lower token stays. Weights are floats here, so that their bits can be searched: the mass of those at
-// least as large as some value is a falling step function of it. A block per row; used only where something is to be cut.
-struct CutLaw {
-  static constexpr unsigned kThreads = 512;
-  double* laws = nullptr;
+// The next ten bits of the least weight that stays: reads the histogram of the level before, makes that of its own.
+struct NarrowCut {
+  static constexpr unsigned kThreads = 256;
+  const double* laws = nullptr;
   unsigned vocab = 0;
-  unsigned top_k = 0;
-  double top_p = 1.0;
-  double* slice_sums = nullptr;
+  Cut cut;
+  unsigned level = 1;  // 1, then 2
   unsigned count = 0;
 
-  [[nodiscard]] Grid grid() const { return {count, 1, 1, kThreads, kThreads / kWarp * sizeof(double)}; }
+  [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, 2 * Cut::kBins * sizeof(std::uint32_t)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
     thread.release_next();
     thread.wait_for_previous();
-    double* const law = laws + static_cast<std::size_t>(thread.block_x()) * vocab;
-    if (top_k > 0 && top_k < vocab) cut(thread, law, static_cast<double>(top_k), false);
-    if (top_p < 1.0) {
-      const double all = total(thread, law, [&](unsigned x) { return law[x]; });
-      cut(thread, law, top_p * all, true);
+    const std::size_t row = thread.block_y();
+    const Cut::Found found = cut.search(thread, kThreads, row, level - 1);
+    if (thread.block_x() == 0 && thread.index() == 0) cut.found[row * Cut::kLevels + level - 1] = found;
+    const unsigned begin = thread.block_x() * kSlice;
+    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    cut.count(thread, kThreads, laws + row * vocab, begin, end, row, level, found.prefix);
+  }
+};
+
+// Zeroes what the cut does not leave, and weights below `min_p`. And the sum of each slice, or the first histogram of another cut.
+struct CutLaw {
+  static constexpr unsigned kThreads = 256;
+  double* laws = nullptr;
+  unsigned vocab = 0;
+  Cut cut;
+  double min_p = 0.0;
+  double* slice_sums = nullptr;
+  unsigned count = 0;
+  Cut next;
+
+  [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, 2 * Cut::kBins * sizeof(std::uint32_t)}; }
+  SPECSIM_KERNEL void operator()(const Thread& thread) const {
+    thread.release_next();
+    thread.wait_for_previous();
+    const std::size_t row = thread.block_y();
+    double* const law = laws + row * vocab;
+    const Cut::Found found = cut.search(thread, kThreads, row, Cut::kLevels - 1);
+    const std::uint32_t least = found.prefix;
+    const std::uint64_t each = cut.measure(static_cast<double>(float_of(least)));
+    const std::uint64_t places = each > 0 ? (found.wanted + each - 1) / each : 0;  // for those that equal the least
+    const bool all_stay = places * each >= found.there;
+    const unsigned begin = thread.block_x() * kSlice;
+    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    constexpr unsigned kOwn = kSlice / kThreads;  // neighbours, so that equals can be counted in the order of tokens
+    const unsigned first = begin + thread.index() * kOwn;
+    std::uint64_t taken = all_stay ? 0 : equals_before(thread, law, least, begin, first, end);
+    double sum = 0.0;
+    for (unsigned x = first; x < first + kOwn && x < end; ++x) {
+      const std::uint32_t key = Cut::bits(law[x]);
+      const bool stays = key > least || (key == least && (all_stay || taken++ < places));
+      if (!stays || law[x] < min_p) law[x] = 0.0;
+      sum += law[x];
     }
-    const unsigned slices = (vocab + kSlice - 1) / kSlice;
-    for (unsigned s = 0; s < slices; ++s) {
-      const double sum = total(
-          thread, law, [&](unsigned x) { return x / kSlice == s ? law[x] : 0.0; }, s * kSlice, (s + 1) * kSlice);
-      if (thread.index() == 0) slice_sums[static_cast<std::size_t>(thread.block_x()) * slices + s] = sum;
-    }
+    sum = block_sum(thread, sum, kThreads, reinterpret_cast<double*>(thread.shared()));
+    if (thread.index() == 0) slice_sums[row * thread.blocks_x() + thread.block_x()] = sum;
+    if (next.histograms != nullptr) next.count(thread, kThreads, law, begin, end, row, 0, 0);
   }
 
  private:
-  template <class F>
-  SPECSIM_KERNEL double total(const Thread& thread, const double* /*law*/, const F& weight, unsigned begin = 0,
-                              unsigned end = kMostVocab) const {
-    double sum = 0.0;
-    for (unsigned x = begin + thread.index(); x < (end < vocab ? end : vocab); x += kThreads) sum += weight(x);
-    return block_sum(thread, sum, kThreads, reinterpret_cast<double*>(thread.shared()));
-  }
-  // The largest value of `bits` bits at which `measure` (falling) still reaches `goal`; at 0 it does.
-  template <class F>
-  static SPECSIM_KERNEL std::uint32_t search(unsigned bits, double goal, const F& measure) {
-    std::uint32_t found = 0;
-    for (std::uint32_t bit = 1U << (bits - 1); bit > 0; bit /= 2)
-      if (measure(found | bit) >= goal) found |= bit;
-    return found;
-  }
-  // Keeps the likeliest until their number (or mass) reaches the goal.
-  SPECSIM_KERNEL void cut(const Thread& thread, double* law, double goal, bool by_mass) const {
-    const auto key = [&](unsigned x) { return bits_of(static_cast<float>(law[x])); };
-    const auto measure = [&](unsigned x) { return by_mass ? law[x] : 1.0; };
-    const std::uint32_t least = search(31, goal, [&](std::uint32_t value) {
-      return total(thread, law, [&](unsigned x) { return key(x) >= value ? measure(x) : 0.0; });
-    });
-    const double above = total(thread, law, [&](unsigned x) { return key(x) > least ? measure(x) : 0.0; });
-    // Of those that are equal to the least, the lowest tokens until the goal: a later end, counted from the back, keeps fewer.
-    const std::uint32_t from_back = search(18, goal - above, [&](std::uint32_t back) {
-      return total(thread, law, [&](unsigned x) { return key(x) == least && x + back < kMostVocab ? measure(x) : 0.0; });
-    });
-    const unsigned end = kMostVocab - from_back;
-    thread.sync();
-    for (unsigned x = thread.index(); x < vocab; x += kThreads)
-      if (key(x) < least || (key(x) == least && x >= end)) law[x] = 0.0;
-    thread.sync();
+  // How many tokens before `first`, where this thread's begin, have the weight that is the least. Other blocks may zero some of
+  // them meanwhile, but only behind as many as there are places, which keep theirs: whoever finds fewer has seen all.
+  static SPECSIM_KERNEL std::uint64_t equals_before(const Thread& thread, const double* law, std::uint32_t least, unsigned begin,
+                                                    unsigned first, unsigned end) {
+    auto* const room = reinterpret_cast<std::uint64_t*>(thread.shared());
+    std::uint64_t earlier = 0;
+    for (unsigned x = thread.index(); x < begin; x += kThreads) earlier += Cut::bits(law[x]) == least ? 1 : 0;
+    earlier = block_sum(thread, earlier, kThreads, room);
+    std::uint64_t own = 0;
+    for (unsigned x = first; x < first + kSlice / kThreads && x < end; ++x) own += Cut::bits(law[x]) == least ? 1 : 0;
+    Cut::sums_from(thread, kThreads, own, room);
+    return earlier + room[0] - room[thread.index()];
   }
 };
 
@@ -248,10 +374,15 @@ struct NormaliseLaw {
   double* scan_sums = nullptr;  // [row][scans_of(vocab)]
   unsigned count = 0;
 
-  [[nodiscard]] Grid grid() const {
-    return {(vocab + kSlice - 1) / kSlice, count, 1, kThreads, kSlice / kScan * 8 * sizeof(double)};
-  }
+  [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, sizeof(Room)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const;
+
+ private:
+  struct Room {
+    double law[kSlice];
+    double ways[kSlice / kScan * 8];
+    double sums[kThreads / kWarp];
+  };
 };
 
 // Partial sums of scan blocks [first, last) by math::ScanSums' eight accumulators, into ways[block - first][8].
@@ -277,21 +408,21 @@ SPECSIM_KERNEL void NormaliseLaw::operator()(const Thread& thread) const {
   thread.wait_for_previous();
   const std::size_t row = thread.block_y();
   const unsigned slices = thread.blocks_x();
-  double total = 0.0;
-  for (unsigned s = 0; s < slices; ++s) total += slice_sums[row * slices + s];
+  auto* const room = reinterpret_cast<Room*>(thread.shared());
+  const double total =
+      block_sum(thread, thread.index() < slices ? slice_sums[row * slices + thread.index()] : 0.0, kThreads, room->sums);
   double* const law = laws + row * vocab;
   const unsigned begin = thread.block_x() * kSlice;
   const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
-  for (unsigned i = begin + thread.index(); i < end; i += kThreads) law[i] /= total;
+  for (unsigned i = begin + thread.index(); i < end; i += kThreads) law[i] = room->law[i - begin] = law[i] / total;
   thread.sync();
   const unsigned first = begin / kScan;
   const unsigned last = (end + kScan - 1) / kScan;
-  auto* const ways = reinterpret_cast<double*>(thread.shared());
   scan_ways(
-      thread, kThreads, vocab, first, last, [&](unsigned x) { return law[x]; }, ways);
+      thread, kThreads, vocab, first, last, [&](unsigned x) { return room->law[x - begin]; }, room->ways);
   thread.sync();
   if (thread.index() < last - first)
-    scan_sums[row * scans_of(vocab) + first + thread.index()] = fold_ways(ways + 8 * thread.index());
+    scan_sums[row * scans_of(vocab) + first + thread.index()] = fold_ways(room->ways + 8 * thread.index());
 }
 
 // Shared memory of a draw.

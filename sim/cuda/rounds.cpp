@@ -9,7 +9,8 @@ namespace specsim::cuda {
 
 namespace {
 
-std::size_t slices_of(std::size_t vocab) { return (vocab + kSlice - 1) / kSlice; }
+// What a row's cuts count in.
+constexpr std::size_t kHistogram = std::size_t{Cut::kLevels} * Cut::kBins;
 
 std::size_t drafts_of(const RoundSettings& settings) { return static_cast<std::size_t>(settings.draft_length); }
 std::size_t rows_of(const RoundSettings& settings) { return settings.batch * (drafts_of(settings) + 1); }
@@ -20,28 +21,50 @@ LawMaker::LawMaker(Device& device, std::size_t vocab, std::size_t rows, const ma
     : device_(device),
       vocab_(static_cast<unsigned>(vocab)),
       sampling_(sampling),
-      peaks_(device, rows * slices_of(vocab)),
-      slice_sums_(device, rows * slices_of(vocab)) {
-  if (sampling.min_p > 0.0) throw BadInput({"min_p", 0, 0}, "not built for a GPU, allowed there: temperature, top_k, top_p");
+      peaks_(device, rows * slices_of(vocab_)),
+      slice_sums_(device, rows * slices_of(vocab_)) {
   SPECSIM_CHECK(vocab <= kMostVocab, "{} tokens", vocab);
+  if (sampling.top_k > 0 && sampling.top_k < static_cast<int>(vocab))
+    cuts_.push_back({.top_k = static_cast<unsigned>(sampling.top_k)});
+  if (sampling.top_p < 1.0) cuts_.push_back({.top_p = sampling.top_p});
+  histograms_ = Buffer<std::uint64_t>(device, rows * cuts_.size() * kHistogram);
+  found_ = Buffer<Cut::Found>(device, rows * cuts_.size() * Cut::kLevels);
+  for (std::size_t i = 0; i < cuts_.size(); ++i) {
+    cuts_[i].histograms = histograms_.data() + i * rows * kHistogram;
+    cuts_[i].found = found_.data() + i * rows * Cut::kLevels;
+  }
 }
 
 void LawMaker::enqueue(const float* logits, unsigned rows, double* laws, double* scan_sums) {
-  device_.launch(SlicePeaks{.logits = logits, .vocab = vocab_, .peaks = peaks_.data(), .count = rows});
+  // Whoever makes the law last has min-p, which looks at a weight alone.
+  const auto min_p_after = [&](std::size_t cuts) { return cuts == cuts_.size() ? sampling_.min_p : 0.0; };
+  const auto next_after = [&](std::size_t cuts) { return cuts < cuts_.size() ? cuts_[cuts] : Cut(); };
+  device_.launch(SlicePeaks{.logits = logits,
+                            .vocab = vocab_,
+                            .peaks = peaks_.data(),
+                            .count = rows,
+                            .zeros = histograms_.data(),
+                            .zeros_size = histograms_.size()});
   device_.launch(LawWeights{.logits = logits,
                             .vocab = vocab_,
                             .peaks = peaks_.data(),
                             .temperature = static_cast<float>(sampling_.temperature),
+                            .min_p = min_p_after(0),
                             .laws = laws,
                             .slice_sums = slice_sums_.data(),
-                            .count = rows});
-  if (sampling_.top_k > 0 || sampling_.top_p < 1.0)
+                            .count = rows,
+                            .next = next_after(0)});
+  for (std::size_t i = 0; i < cuts_.size(); ++i) {
+    for (unsigned level = 1; level < Cut::kLevels; ++level)
+      device_.launch(NarrowCut{.laws = laws, .vocab = vocab_, .cut = cuts_[i], .level = level, .count = rows});
     device_.launch(CutLaw{.laws = laws,
                           .vocab = vocab_,
-                          .top_k = static_cast<unsigned>(sampling_.top_k),
-                          .top_p = sampling_.top_p,
+                          .cut = cuts_[i],
+                          .min_p = min_p_after(i + 1),
                           .slice_sums = slice_sums_.data(),
-                          .count = rows});
+                          .count = rows,
+                          .next = next_after(i + 1)});
+  }
   device_.launch(
       NormaliseLaw{.laws = laws, .vocab = vocab_, .slice_sums = slice_sums_.data(), .scan_sums = scan_sums, .count = rows});
 }

@@ -15,10 +15,9 @@
 
 namespace specsim::cuda {
 
-// Laws of rows of logits.
+// Laws of rows of logits: what llm::law_of_logits makes of them.
 class LawMaker {
  public:
-  // Throws BadInput for min-p, which is not built.
   LawMaker(Device& device, std::size_t vocab, std::size_t rows, const math::Sampling& sampling);
   // scan_sums: scans_of(vocab) for each row; may be recorded.
   void enqueue(const float* logits, unsigned rows, double* laws, double* scan_sums);
@@ -29,6 +28,9 @@ class LawMaker {
   math::Sampling sampling_;
   Buffer<Peak> peaks_;
   Buffer<double> slice_sums_;
+  std::vector<Cut> cuts_;  // one after the other
+  Buffer<std::uint64_t> histograms_;
+  Buffer<Cut::Found> found_;
 };
 
 struct RoundSettings {

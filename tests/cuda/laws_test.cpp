@@ -1,4 +1,5 @@
 // From logits to tokens: the kernels against the CPU's laws, draws and verifiers, outcome for outcome.
+#include "sim/cuda/rounds.h"
 #include "sim/math/ratio_table.h"
 #include "sim/math/scan.h"
 #include "sim/math/simplex.h"
@@ -22,30 +23,11 @@ struct Laws {
 };
 
 Laws laws_of(Device& device, const std::vector<float>& logits, unsigned vocab, const math::Sampling& sampling) {
-  const auto rows = static_cast<unsigned>(logits.size() / vocab);
-  const std::size_t slices = (vocab + kSlice - 1) / kSlice;
+  const std::size_t rows = logits.size() / vocab;
   const Buffer<float> d_logits(device, logits);
-  const Buffer<Peak> peaks(device, rows * slices);
-  const Buffer<double> laws(device, rows * std::size_t{vocab});
-  const Buffer<double> sums(device, rows * slices);
-  const Buffer<double> scans(device, rows * std::size_t{scans_of(vocab)});
-  device.launch(SlicePeaks{.logits = d_logits.data(), .vocab = vocab, .peaks = peaks.data(), .count = rows});
-  device.launch(LawWeights{.logits = d_logits.data(),
-                           .vocab = vocab,
-                           .peaks = peaks.data(),
-                           .temperature = static_cast<float>(sampling.temperature),
-                           .laws = laws.data(),
-                           .slice_sums = sums.data(),
-                           .count = rows});
-  if (sampling.top_k > 0 || sampling.top_p < 1.0)
-    device.launch(CutLaw{.laws = laws.data(),
-                         .vocab = vocab,
-                         .top_k = static_cast<unsigned>(sampling.top_k),
-                         .top_p = sampling.top_p,
-                         .slice_sums = sums.data(),
-                         .count = rows});
-  device.launch(
-      NormaliseLaw{.laws = laws.data(), .vocab = vocab, .slice_sums = sums.data(), .scan_sums = scans.data(), .count = rows});
+  const Buffer<double> laws(device, logits.size());
+  const Buffer<double> scans(device, rows * scans_of(vocab));
+  LawMaker(device, vocab, rows, sampling).enqueue(d_logits.data(), static_cast<unsigned>(rows), laws.data(), scans.data());
   return {laws.download(), scans.download()};
 }
 
@@ -223,8 +205,12 @@ TEST_CASE("cuda: laws with temperature, top-k and top-p are the CPU's") {
                                            {.top_p = 0.9},
                                            {.temperature = 0.8, .top_k = 20, .top_p = 0.7},
                                            {.top_k = static_cast<int>(vocab)},
-                                           {.top_p = 1e-6}}) {
-      CAPTURE(vocab, sampling.temperature, sampling.top_k, sampling.top_p);
+                                           {.top_p = 1e-6},
+                                           {.min_p = 0.02},
+                                           {.top_k = 40, .top_p = 0.95, .min_p = 0.05},
+                                           {.top_k = 40, .top_p = 0.6, .min_p = 0.01},
+                                           {.top_k = static_cast<int>(vocab) - 3, .top_p = 0.999}}) {
+      CAPTURE(vocab, sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p);
       const auto device = test_device();
       const Laws out = laws_of(*device, logits, vocab, sampling);
       const auto backwards = test_device(Order::descending);

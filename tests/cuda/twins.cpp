@@ -280,10 +280,13 @@ class Twin final : public cuda::Device {
     SPECSIM_CHECK(grid.threads <= K::kThreads && grid.shared_bytes <= 48 * 1024 && grid.y <= 65535 && grid.z <= 65535 &&
                       grid.x > 0 && grid.y > 0 && grid.z > 0,
                   "{} x {} x {} blocks of {} threads, {} bytes", grid.x, grid.y, grid.z, grid.threads, grid.shared_bytes);
+    const auto turn = [&](unsigned k, unsigned count) { return order_ == Order::ascending ? k : count - 1 - k; };
     for (unsigned z = 0; z < grid.z; ++z)
       for (unsigned y = 0; y < grid.y; ++y)
-        for (unsigned x = 0; x < grid.x; ++x)
+        for (unsigned k = 0; k < grid.x; ++k) {
+          const unsigned x = turn(k, grid.x);
           block_.run(grid, [&](unsigned i) { kernel(cuda::Thread(block_, i, x, y, z, grid.x)); });
+        }
   }
 
   Order order_;
