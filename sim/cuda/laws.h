@@ -435,19 +435,41 @@ struct DrawRoom {
   std::uint32_t last_positive;
 };
 
+template <unsigned kAtOnce>
+SPECSIM_KERNEL void load_some(const double* from, unsigned first, unsigned end, double (&to)[kAtOnce]) {
+  SPECSIM_UNROLL
+  for (unsigned k = 0; k < kAtOnce; ++k) to[k] = first + k < end ? from[first + k] : 0.0;
+}
+
 // The token of math::ScanSums::pick(weights, u), by all threads of the block; room->sums holds the scan blocks' sums. Whoever
-// adds and subtracts does it one after the other: the order is part of the outcome.
+// adds and subtracts does it one after the other: the order is part of the outcome. He loads some at a time, so that the chain
+// waits for arithmetic alone; behind the end there are zeros, which change nothing.
 template <class F>
 SPECSIM_KERNEL std::uint32_t pick(const Thread& thread, unsigned threads, unsigned vocab, double u, const F& weight,
                                   DrawRoom* room) {
+  constexpr unsigned kAtOnce = 8;
   const unsigned blocks = scans_of(vocab);
   thread.sync();
   if (thread.index() == 0) {
     double total = 0.0;
-    for (unsigned b = 0; b < blocks; ++b) total += room->sums[b];
+    for (unsigned b = 0; b < blocks; b += kAtOnce) {
+      double sums[kAtOnce];
+      load_some(room->sums, b, blocks, sums);
+      SPECSIM_UNROLL
+      for (const double sum : sums) total += sum;
+    }
     double left = u * total;
     unsigned block = 0;
-    while (block + 1 < blocks && left >= room->sums[block]) left -= room->sums[block++];
+    for (bool there = blocks == 1; !there;) {
+      double sums[kAtOnce];
+      load_some(room->sums, block, blocks, sums);
+      SPECSIM_UNROLL
+      for (const double sum : sums) {
+        there = there || block + 1 == blocks || left < sum;
+        left -= there ? 0.0 : sum;
+        block += there ? 0 : 1;
+      }
+    }
     room->left = left;
     room->block = block;
     room->token = vocab;
@@ -461,16 +483,21 @@ SPECSIM_KERNEL std::uint32_t pick(const Thread& thread, unsigned threads, unsign
     thread.sync();
     if (thread.index() == 0) {
       double left = room->left;
-      for (unsigned i = 0; i < size; ++i) {
-        const double w = room->weights[i];
-        if (!(w > 0.0)) continue;
-        room->last_positive = begin + i;
-        if (left < w) {
-          room->token = begin + i;
-          break;
+      std::uint32_t last_positive = room->last_positive;
+      bool there = false;
+      for (unsigned i = 0; i < size && !there; i += kAtOnce) {
+        double weights[kAtOnce];
+        load_some(room->weights, i, size, weights);
+        SPECSIM_UNROLL
+        for (unsigned k = 0; k < kAtOnce; ++k) {
+          if (there || !(weights[k] > 0.0)) continue;
+          last_positive = begin + i + k;
+          there = left < weights[k];
+          left -= there ? 0.0 : weights[k];
         }
-        left -= w;
       }
+      room->last_positive = last_positive;
+      if (there) room->token = last_positive;
       room->left = left;
     }
     thread.sync();
