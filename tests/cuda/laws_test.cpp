@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 
 using namespace specsim;
 using namespace specsim::cuda;
@@ -29,6 +30,32 @@ Laws laws_of(Device& device, const std::vector<float>& logits, unsigned vocab, c
   const Buffer<double> scans(device, rows * scans_of(vocab));
   LawMaker(device, vocab, rows, sampling).enqueue(d_logits.data(), static_cast<unsigned>(rows), laws.data(), scans.data());
   return {laws.download(), scans.download()};
+}
+
+// Whether the laws of three rows, the last of them with many equal logits, are the CPU's: the same tokens stay.
+bool laws_are_right(Device& device, unsigned vocab, const math::Sampling& sampling) {
+  std::vector<float> logits = numbers(3 * std::size_t{vocab}, 21);
+  for (float& x : logits) x *= 8.0F;
+  for (std::size_t x = 0; x < vocab; ++x) logits[2 * vocab + x] = std::round(logits[2 * vocab + x]);
+  const Laws out = laws_of(device, logits, vocab, sampling);
+  bool right = true;
+  for (std::size_t r = 0; r < 3; ++r) {
+    std::vector<double> law(logits.begin() + static_cast<std::ptrdiff_t>(r * vocab),
+                            logits.begin() + static_cast<std::ptrdiff_t>((r + 1) * vocab));
+    math::softmax(law);
+    math::apply_sampling(law, sampling);
+    double error = 0.0;
+    for (std::size_t x = 0; x < vocab; ++x) {
+      error += std::abs(law[x] - out.laws[r * vocab + x]);
+      right = right && (law[x] > 0.0) == (out.laws[r * vocab + x] > 0.0);
+    }
+    math::ScanSums sums;
+    sums.sum(std::span(out.laws).subspan(r * vocab, vocab));
+    double total = 0.0;
+    for (unsigned b = 0; b < scans_of(vocab); ++b) total += out.scans[r * scans_of(vocab) + b];
+    right = right && error < 1e-5 && total == sums.total();
+  }
+  return right;
 }
 
 // A sequence's state: drafts behind a text of `length` + 1 tokens.
@@ -146,8 +173,8 @@ Outcome on_device(Device& device, const std::vector<std::vector<double>>& target
                        .accepted = accepted.data(),
                        .count = 1});
   const std::uint32_t count = accepted.download()[0];
-  CHECK(own.lengths.download()[0] == state.lengths[0] + count + 1);
-  CHECK(own.rounds.download()[0] == state.rounds[0] + 1);
+  if (own.lengths.download()[0] != state.lengths[0] + count + 1 || own.rounds.download()[0] != state.rounds[0] + 1)
+    throw std::runtime_error("the sequence did not move on");
   return {count, own.text.download()[state.lengths[0] + 1 + count]};
 }
 
@@ -192,11 +219,10 @@ Outcome on_cpu(const std::vector<std::vector<double>>& target, const std::vector
 
 }  // namespace
 
-TEST_CASE("cuda: laws with temperature, top-k and top-p are the CPU's") {
-  for (const unsigned vocab : {50U, 5003U}) {
-    std::vector<float> logits = numbers(3 * std::size_t{vocab}, 21);
-    for (float& x : logits) x *= 8.0F;
-    for (std::size_t x = 0; x < vocab; ++x) logits[2 * vocab + x] = std::round(logits[2 * vocab + x]);  // many are equal
+TEST_CASE("cuda: laws with temperature, top-k, top-p and min-p are the CPU's") {
+  const auto device = test_device();
+  const auto backwards = test_device(Order::descending);
+  for (const unsigned vocab : {50U, 5003U})
     for (const math::Sampling& sampling : {math::Sampling{},
                                            {.temperature = 0.6},
                                            {.temperature = 0.0},
@@ -205,41 +231,110 @@ TEST_CASE("cuda: laws with temperature, top-k and top-p are the CPU's") {
                                            {.top_p = 0.9},
                                            {.temperature = 0.8, .top_k = 20, .top_p = 0.7},
                                            {.top_k = static_cast<int>(vocab)},
+                                           {.top_k = static_cast<int>(vocab) - 3, .top_p = 0.999},
+                                           {.top_k = static_cast<int>(vocab) / 2},
                                            {.top_p = 1e-6},
                                            {.min_p = 0.02},
-                                           {.top_k = 40, .top_p = 0.95, .min_p = 0.05},
-                                           {.top_k = 40, .top_p = 0.6, .min_p = 0.01},
-                                           {.top_k = static_cast<int>(vocab) - 3, .top_p = 0.999}}) {
+                                           {.temperature = 0.02, .top_k = 40, .top_p = 0.88, .min_p = 0.2},
+                                           {.temperature = 2.0, .top_p = 0.6, .min_p = 0.01}}) {
       CAPTURE(vocab, sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p);
-      const auto device = test_device();
-      const Laws out = laws_of(*device, logits, vocab, sampling);
-      const auto backwards = test_device(Order::descending);
-      CHECK(laws_of(*backwards, logits, vocab, sampling).laws == out.laws);
-      for (std::size_t r = 0; r < 3; ++r) {
-        std::vector<double> law(logits.begin() + static_cast<std::ptrdiff_t>(r * vocab),
-                                logits.begin() + static_cast<std::ptrdiff_t>((r + 1) * vocab));
-        math::softmax(law);
-        math::apply_sampling(law, sampling);
-        double error = 0.0;
-        bool same_support = true;
-        for (std::size_t x = 0; x < vocab; ++x) {
-          error += std::abs(law[x] - out.laws[r * vocab + x]);
-          same_support = same_support && (law[x] > 0.0) == (out.laws[r * vocab + x] > 0.0);
-        }
-        CHECK(error < 1e-5);
-        CHECK(same_support);
-      }
+      CHECK(laws_are_right(*device, vocab, sampling));
+      CHECK(laws_are_right(*backwards, vocab, sampling));
     }
-  }
 }
 
-TEST_CASE("cuda: draws are those of math::ScanSums at the same addresses") {
+TEST_CASE("cuda: top-p keeps the token that reaches the share, and no more") {
+  const auto kept = [](Device& device, double top_p) {
+    const Laws out = laws_of(device, std::vector<float>(8, 3.0F), 8, {.top_p = top_p});
+    return std::count_if(out.laws.begin(), out.laws.end(), [](double p) { return p > 0.0; });
+  };
   const auto device = test_device();
+  CHECK(kept(*device, 0.5) == 4);
+  CHECK(kept(*device, 0.5 + 1e-9) == 5);
+  CHECK(kept(*device, 0.0) == 1);
+  CHECK(kept(*device, 1.0 - 1e-12) == 8);
+  check_rejects({mutant<NarrowCut>("goes on at the share", [](NarrowCut& k) { k.cut.top_p = k.cut.top_p * (1.0 + 1e-9); }),
+                 mutant<LawWeights>("masses are counted as tokens", [](LawWeights& k) { k.next.top_k = 1; })},
+                [&](Device& twin) { return kept(twin, 0.5) == 4; });
+}
+
+TEST_CASE("cuda: mutants of laws and cuts are seen") {
+  std::vector<double> others(4096);
+  const unsigned vocab = 5003;
+  const auto reject = [&](const math::Sampling& sampling, const std::vector<Mutant>& mutants) {
+    CAPTURE(sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p);
+    check_rejects(mutants, [&](Device& device) { return laws_are_right(device, vocab, sampling); });
+  };
+  // Runs kernels of a kind on rows from the last token to the first.
+  const auto from_the_end = [](Kernel& kernel, const std::function<void()>& run) {
+    CutLaw* const cut = std::get_if<CutLaw>(&kernel);
+    const auto turn = [&] {
+      for (unsigned r = 0; cut != nullptr && r < cut->count; ++r)
+        std::reverse(cut->laws + r * cut->vocab, cut->laws + (r + 1) * cut->vocab);
+    };
+    turn();
+    run();
+    turn();
+  };
+  // Of equal logits of a slice, the last.
+  const auto last_peak = [](Kernel& kernel, const std::function<void()>& run) {
+    run();
+    const SlicePeaks* const own = std::get_if<SlicePeaks>(&kernel);
+    for (unsigned i = 0; own != nullptr && i < own->count * slices_of(own->vocab); ++i) {
+      const float* const row = own->logits + i / slices_of(own->vocab) * own->vocab;
+      const unsigned begin = i % slices_of(own->vocab) * kSlice;
+      for (unsigned x = begin; x < std::min(begin + kSlice, own->vocab); ++x)
+        if (row[x] == own->peaks[i].value) own->peaks[i].token = x;
+    }
+  };
+  reject({.temperature = 0.6}, {mutant<LawWeights>("no temperature", [](LawWeights& k) { k.temperature = 1.0F; }),
+                                mutant<LawWeights>("the next row's logits",
+                                                   [](LawWeights& k) {
+                                                     k.logits += k.count > 1 ? k.vocab : 0;
+                                                     --k.count;
+                                                   }),
+                                mutant<LawWeights>("the last token is missing", [](LawWeights& k) { --k.vocab; }),
+                                mutant<NormaliseLaw>("the sum of a slice is missing", [](NormaliseLaw& k) { ++k.slice_sums; }),
+                                mutant<NormaliseLaw>("sums for draws that lie a block late",
+                                                     [](NormaliseLaw& k) {
+                                                       ++k.scan_sums;
+                                                       --k.count;
+                                                     }),
+                                mutant<NormaliseLaw>("the last row is missing", [](NormaliseLaw& k) { --k.count; })});
+  reject({.temperature = 0.0}, {mutant<LawWeights>("temperature 1 for 0", [](LawWeights& k) { k.temperature = 1.0F; }),
+                                {"of equals the last", last_peak}});
+  reject({.top_k = 2500},
+         {mutant<NarrowCut>("a token too many", [](NarrowCut& k) { ++k.cut.top_k; }),
+          mutant<NarrowCut>("a token too few", [](NarrowCut& k) { k.cut.top_k -= k.level == 1 ? 1 : 0; }),
+          mutant<NarrowCut>("ten bits twice", [](NarrowCut& k) { k.level = 1; }),
+          mutant<NarrowCut>("counts of the next row",
+                            [](NarrowCut& k) {
+                              k.laws += k.vocab;
+                              --k.count;
+                            }),
+          mutant<SlicePeaks>("counts of the law before stay", [](SlicePeaks& k) { k.zeros_size /= 2; }),
+          mutant<CutLaw>("masses are counted as tokens", [](CutLaw& k) { k.cut.top_k = 0; }),
+          mutant<CutLaw>("the law is divided by its sum before the cut", [&](CutLaw& k) { k.slice_sums = others.data(); }),
+          {"of equals the higher tokens stay", from_the_end}});
+  reject({.top_p = 0.7}, {mutant<NarrowCut>("a larger share", [](NarrowCut& k) { k.cut.top_p = 0.701; }),
+                          mutant<LawWeights>("tokens are counted as masses", [](LawWeights& k) { k.next.top_k = 1; }),
+                          {"of equals the higher tokens stay", from_the_end}});
+  reject({.temperature = 0.02, .top_k = 40, .top_p = 0.88, .min_p = 0.2},
+         {mutant<CutLaw>("no min-p", [](CutLaw& k) { k.min_p = 0.0; }),
+          mutant<CutLaw>("min-p before top-p", [](CutLaw& k) { k.min_p = 0.2; }),
+          mutant<CutLaw>("top-p of the law before top-k", [](CutLaw& k) { k.next = {}; })});
+  reject({.min_p = 0.02}, {mutant<LawWeights>("min-p of the mass", [](LawWeights& k) { k.min_p = 0.03; })});
+}
+
+namespace {
+
+bool draws_are_right(Device& device) {
+  bool right = true;
   for (const unsigned vocab : {7U, 512U, 1030U, 5003U}) {
     const unsigned batch = 12;
     std::vector<float> logits = numbers(std::size_t{batch} * vocab, 22);
     for (float& x : logits) x *= 6.0F;
-    const Laws laws = laws_of(*device, logits, vocab, {.temperature = 0.7, .top_k = static_cast<int>(vocab / 2)});
+    const Laws laws = laws_of(device, logits, vocab, {.temperature = 0.7, .top_k = static_cast<int>(vocab / 2)});
     State state;
     state.key = packed(rng::make_key(3, 4));
     const std::size_t stride = 16;
@@ -249,64 +344,113 @@ TEST_CASE("cuda: draws are those of math::ScanSums at the same addresses") {
       state.rounds.push_back(100 + s);
       state.ids.push_back((std::uint64_t{s} << 40) + s);
     }
-    const OnDevice own(*device, state);
-    const Buffer<double> d_laws(*device, laws.laws);
-    const Buffer<double> d_scans(*device, laws.scans);
-    device->launch(DrawDraft{.laws = d_laws.data(),
-                             .law_stride = vocab,
-                             .scan_sums = d_scans.data(),
-                             .vocab = vocab,
-                             .index = 2,
-                             .sequences = own.sequences,
-                             .count = batch});
+    const OnDevice own(device, state);
+    const Buffer<double> d_laws(device, laws.laws);
+    const Buffer<double> d_scans(device, laws.scans);
+    device.launch(DrawDraft{.laws = d_laws.data(),
+                            .law_stride = vocab,
+                            .scan_sums = d_scans.data(),
+                            .vocab = vocab,
+                            .index = 2,
+                            .sequences = own.sequences,
+                            .count = batch});
     const std::vector<std::uint32_t> text = own.text.download();
     for (unsigned s = 0; s < batch; ++s) {
       const std::vector<double> law(laws.laws.begin() + static_cast<std::ptrdiff_t>(s * vocab),
                                     laws.laws.begin() + static_cast<std::ptrdiff_t>((s + 1) * vocab));
-      CHECK(text[s * stride + state.lengths[s] + 3] ==
-            cpu_pick(law, words(state.key, rng::Purpose::draft_accept, 2, state.rounds[s], state.ids[s]).first));
+      right = right && text[s * stride + state.lengths[s] + 3] ==
+                           cpu_pick(law, words(state.key, rng::Purpose::draft_accept, 2, state.rounds[s], state.ids[s]).first);
     }
   }
+  return right;
 }
 
-TEST_CASE("cuda: token, greedy and block acceptance are the CPU's verifiers, outcome for outcome") {
-  const auto device = test_device();
-  const auto backwards = test_device(Order::descending);
-  std::vector<int> seen(6, 0);
-  for (const Acceptance rule : {Acceptance::token, Acceptance::greedy, Acceptance::block}) {
-    for (std::uint64_t trial = 0; trial < 60; ++trial) {
-      const unsigned vocab = trial % 3 == 0 ? 600 : 9;
-      const std::size_t draft_length = trial % 5;
-      std::vector<std::vector<double>> target;
-      std::vector<std::vector<double>> drafted;
-      State state;
-      state.key = packed(rng::make_key(trial, 9));
-      state.lengths = {3};
-      state.rounds = {static_cast<std::uint32_t>(trial)};
-      state.ids = {trial * 77};
-      state.text.assign(32, 1);
-      std::vector<std::uint32_t> drafts;
-      for (std::size_t i = 0; i <= draft_length; ++i) {
-        target.push_back(random_law(vocab, 1000 * trial + 2 * i, 2.0F));
-        if (rule == Acceptance::greedy) math::point_mass(target.back(), math::argmax(target.back()));
-        if (i == draft_length) break;
-        drafted.push_back(random_law(vocab, trial % 2 == 0 ? 1000 * trial + 2 * i : 1000 * trial + 2 * i + 1, 1.5F));
-        const Token drawn = rule == Acceptance::greedy && trial % 4 != 0
-                                ? math::argmax(target.back())
-                                : cpu_pick(drafted.back(), words(state.key, rng::Purpose::draft_accept,
-                                                                 static_cast<std::uint32_t>(i), state.rounds[0], state.ids[0])
-                                                               .first);
-        drafts.push_back(drawn);
-        state.text[4 + i] = drawn;
-      }
-      CAPTURE(static_cast<unsigned>(rule), trial, vocab, drafts);
-      const Outcome out = on_device(*device, target, drafted, state, rule);
-      CHECK(out == on_cpu(target, drafted, drafts, state, rule));
-      CHECK(out == on_device(*backwards, target, drafted, state, rule));
-      ++seen[out.accepted];
+}  // namespace
+
+TEST_CASE("cuda: draws are those of math::ScanSums at the same addresses") {
+  CHECK(draws_are_right(*test_device()));
+  CHECK(draws_are_right(*test_device(Order::descending)));
+  std::vector<std::uint32_t> zeros(12, 0);
+  const std::vector<std::uint64_t> no_ids(12, 0);
+  check_rejects({mutant<DrawDraft>("the uniform of another draft", [](DrawDraft& k) { ++k.index; }),
+                 mutant<DrawDraft>("the uniform of another round", [&](DrawDraft& k) { k.sequences.rounds = zeros.data(); }),
+                 mutant<DrawDraft>("the same uniforms for all sequences", [&](DrawDraft& k) { k.sequences.ids = no_ids.data(); }),
+                 mutant<DrawDraft>("half of the key", [](DrawDraft& k) { k.sequences.key &= 0xFFFFFFFFU; }),
+                 mutant<DrawDraft>("the law of the sequence before", [](DrawDraft& k) { k.law_stride = 0; }),
+                 mutant<DrawDraft>("the last token is missing", [](DrawDraft& k) { --k.vocab; }),
+                 mutant<DrawDraft>("sums of a later block",
+                                   [](DrawDraft& k) {
+                                     ++k.scan_sums;
+                                     --k.count;
+                                   }),
+                 mutant<DrawDraft>("the last sequence is missing", [](DrawDraft& k) { --k.count; }),
+                 mutant<DrawDraft>("texts overlap", [](DrawDraft& k) { --k.sequences.text_stride; })},
+                draws_are_right);
+}
+
+namespace {
+
+// `seen`: how often so many were accepted.
+bool acceptance_is_right(Device& device, Acceptance rule, std::vector<int>& seen) {
+  bool right = true;
+  for (std::uint64_t trial = 0; trial < 60; ++trial) {
+    const unsigned vocab = trial % 3 == 0 ? 600 : 9;
+    const std::size_t draft_length = trial % 5;
+    std::vector<std::vector<double>> target;
+    std::vector<std::vector<double>> drafted;
+    State state;
+    state.key = packed(rng::make_key(trial, 9));
+    state.lengths = {3};
+    state.rounds = {static_cast<std::uint32_t>(trial)};
+    state.ids = {trial * 77};
+    state.text.assign(32, 1);
+    std::vector<std::uint32_t> drafts;
+    for (std::size_t i = 0; i <= draft_length; ++i) {
+      target.push_back(random_law(vocab, 1000 * trial + 2 * i, 2.0F));
+      if (rule == Acceptance::greedy) math::point_mass(target.back(), math::argmax(target.back()));
+      if (i == draft_length) break;
+      drafted.push_back(random_law(vocab, trial % 2 == 0 ? 1000 * trial + 2 * i : 1000 * trial + 2 * i + 1, 1.5F));
+      const Token drawn = rule == Acceptance::greedy && trial % 4 != 0
+                              ? math::argmax(target.back())
+                              : cpu_pick(drafted.back(), words(state.key, rng::Purpose::draft_accept,
+                                                               static_cast<std::uint32_t>(i), state.rounds[0], state.ids[0])
+                                                             .first);
+      drafts.push_back(drawn);
+      state.text[4 + i] = drawn;
     }
+    const Outcome out = on_device(device, target, drafted, state, rule);
+    right = right && out == on_cpu(target, drafted, drafts, state, rule);
+    ++seen.at(out.accepted);
   }
-  for (std::size_t accepted = 0; accepted <= 4; ++accepted) CHECK(seen[accepted] > 0);
+  return right;
+}
+
+}  // namespace
+
+TEST_CASE("cuda: token, greedy and block acceptance are the CPU's verifiers, outcome for outcome") {
+  const std::uint64_t nobody = 0;
+  std::vector<double> nothing(5 * 600, 1e-30);
+  for (const Acceptance rule : {Acceptance::token, Acceptance::greedy, Acceptance::block}) {
+    CAPTURE(static_cast<unsigned>(rule));
+    std::vector<int> seen(6, 0);
+    CHECK(acceptance_is_right(*test_device(), rule, seen));
+    CHECK(acceptance_is_right(*test_device(Order::descending), rule, seen));
+    for (std::size_t accepted = 0; accepted <= 4; ++accepted) CHECK(seen[accepted] > 0);
+    std::vector<Mutant> mutants = {
+        mutant<Accept>("the last draft is not judged", [](Accept& k) { k.draft_length -= k.draft_length > 0 ? 1 : 0; }),
+        mutant<Accept>("the last token is missing", [](Accept& k) { --k.vocab; })};
+    if (rule != Acceptance::greedy) {  // to which neither uniforms nor drafts' laws matter
+      mutants.push_back(mutant<Accept>("half of the key", [](Accept& k) { k.sequences.key &= 0xFFFFFFFFU; }));
+      mutants.push_back(mutant<Accept>("the uniforms of sequence 0", [&](Accept& k) { k.sequences.ids = &nobody; }));
+      mutants.push_back(mutant<Accept>("token for block, block for token", [](Accept& k) {
+        k.rule = k.rule == Acceptance::token ? Acceptance::block : Acceptance::token;
+      }));
+      mutants.push_back(mutant<Accept>("greedy", [](Accept& k) { k.rule = Acceptance::greedy; }));
+      mutants.push_back(mutant<Accept>("every draft's law is the target's", [](Accept& k) { k.drafted = k.target; }));
+      mutants.push_back(mutant<Accept>("every draft is accepted", [&](Accept& k) { k.drafted = nothing.data(); }));
+    }
+    check_rejects(mutants, [&](Device& device) { return acceptance_is_right(device, rule, seen); });
+  }
 }
 
 TEST_CASE("cuda: random weights have the mean and spread that were asked for, and repeat") {

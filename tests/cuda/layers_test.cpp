@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <stdexcept>
+
 using namespace specsim;
 using namespace specsim::cuda;
 using namespace specsim::tests;
@@ -15,12 +17,14 @@ constexpr double kRounding = 4e-3;  // of bf16: half a unit in the last of 8 bit
 
 template <class K>
 std::vector<float> product(Device& device, unsigned outputs, unsigned columns, unsigned rows, Finish finish) {
-  const Buffer<Bf16> weights(device, rounded(numbers(std::size_t{outputs} * columns, 1)));
+  const Buffer<Bf16> weights(device,
+                             rounded(numbers((outputs + std::size_t{1}) * columns, 1)));  // whoever reads on finds numbers
   const Buffer<Bf16> x(device, rounded(numbers(std::size_t{rows} * columns, 2)));
   const std::size_t stride = outputs + 3;
   Buffer<float> out(device, rows * stride);
   Buffer<Bf16> gated(device, rows * stride);
-  if (finish == Finish::add) out.upload(numbers(rows * stride, 4));
+  const std::vector<float> before = numbers(rows * stride, 4);
+  if (finish == Finish::add) out.upload(before);
   K kernel;
   kernel.weights = weights.data();
   kernel.outputs = outputs;
@@ -37,9 +41,12 @@ std::vector<float> product(Device& device, unsigned outputs, unsigned columns, u
   std::vector<float> used;
   for (std::size_t r = 0; r < rows; ++r)
     for (std::size_t o = 0; o < (finish == Finish::swiglu ? outputs / 2 : outputs); ++o) used.push_back(values[r * stride + o]);
-  for (std::size_t r = 0; r < rows; ++r)  // nothing beyond its columns
-    for (std::size_t o = finish == Finish::swiglu ? outputs / 2 : outputs; o < stride && finish != Finish::add; ++o)
-      CHECK(std::isnan(values[r * stride + o]));
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t o = finish == Finish::swiglu ? outputs / 2 : outputs; o < stride; ++o) {
+      const float beyond = values[r * stride + o];
+      if (!(finish == Finish::add ? beyond == before[r * stride + o] : std::isnan(beyond)))
+        throw std::runtime_error("written beyond its columns");
+    }
   return used;
 }
 
@@ -66,12 +73,16 @@ std::vector<double> product_reference(unsigned outputs, unsigned columns, unsign
   return out;
 }
 
+bool product_is_right(const std::vector<float>& out, unsigned outputs, unsigned columns, unsigned rows, Finish finish) {
+  return distance(out, product_reference(outputs, columns, rows, finish)) < (finish == Finish::swiglu ? kRounding : 1e-5);
+}
+
 template <class K>
 void check_product(unsigned outputs, unsigned columns, unsigned rows, Finish finish) {
   CAPTURE(outputs, columns, rows, static_cast<unsigned>(finish));
   const auto device = test_device();
   const std::vector<float> out = product<K>(*device, outputs, columns, rows, finish);
-  CHECK(distance(out, product_reference(outputs, columns, rows, finish)) < (finish == Finish::swiglu ? kRounding : 1e-5));
+  CHECK(product_is_right(out, outputs, columns, rows, finish));
   const auto backwards = test_device(Order::descending);
   CHECK(product<K>(*backwards, outputs, columns, rows, finish) == out);
 }
@@ -269,11 +280,16 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
 }
 
 template <unsigned kWidth>
+bool attention_is_right(Device& device, const Pass& pass) {  // queries, keys, weights and outputs are rounded
+  return distance(attended<kWidth>(device, pass, false), attended<kWidth>(device, pass, true)) < 2 * kRounding;
+}
+
+template <unsigned kWidth>
 void check_attention(const Pass& pass) {
   CAPTURE(kWidth, pass.heads, pass.kv_heads, pass.head_dim, pass.lengths, pass.tokens, pass.tree, pass.row_warps);
   const auto device = test_device();
   const std::vector<float> out = attended<kWidth>(*device, pass, false);
-  CHECK(distance(out, attended<kWidth>(*device, pass, true)) < 2 * kRounding);  // queries, keys, weights and outputs are rounded
+  CHECK(attention_is_right<kWidth>(*device, pass));
   const auto backwards = test_device(Order::descending);
   CHECK(attended<kWidth>(*backwards, pass, false) == out);
 }
@@ -297,51 +313,107 @@ TEST_CASE("cuda: a row's product does not depend on how many rows there are") {
   CHECK(std::equal(one.begin(), one.end(), many.begin()));
 }
 
-TEST_CASE("cuda: norm and activation") {
-  const auto device = test_device();
+namespace {
+
+bool norm_is_right(Device& device) {
   const unsigned columns = 300;
   const std::vector<float> x = numbers(3 * columns, 8);
   const std::vector<float> weight = numbers(columns, 9);
   const std::vector<std::uint32_t> source = {2, 0};
-  const Buffer<float> d_x(*device, x);
-  const Buffer<float> d_weight(*device, weight);
-  const Buffer<std::uint32_t> d_source(*device, source);
-  const Buffer<Bf16> out(*device, 2 * 320);
+  const Buffer<float> d_x(device, x);
+  const Buffer<float> d_weight(device, weight);
+  const Buffer<std::uint32_t> d_source(device, source);
+  const Buffer<Bf16> out(device, 2 * 320);
   RmsNorm norm;
   norm.x = d_x.data();
   norm.source = d_source.data();
   norm.weight = d_weight.data();
-  norm.epsilon = 1e-3F;
+  norm.epsilon = 0.03F;
   norm.out = out.data();
   norm.columns = columns;
   norm.stride = 320;
   norm.count = 2;
   norm.mean_columns = static_cast<float>(columns);
-  device->launch(norm);
+  device.launch(norm);
   const std::vector<float> all = as_floats(out.download());
+  bool right = true;
   for (std::size_t r = 0; r < 2; ++r) {
     double squares = 0.0;
     for (std::size_t i = 0; i < columns; ++i) squares += std::pow(static_cast<double>(x[source[r] * columns + i]), 2);
     std::vector<double> reference;
     for (std::size_t i = 0; i < columns; ++i)
       reference.push_back(static_cast<double>(x[source[r] * columns + i]) * static_cast<double>(weight[i]) /
-                          std::sqrt(squares / columns + 1e-3));
-    CHECK(distance(std::vector<float>(all.begin() + static_cast<std::ptrdiff_t>(r * 320), all.end()), reference) < kRounding);
-    CHECK(std::isnan(all[r * 320 + columns]));
+                          std::sqrt(squares / columns + 0.03));
+    const std::vector<float> row(all.begin() + static_cast<std::ptrdiff_t>(r * 320), all.end());
+    right = right && distance(row, reference) < kRounding && std::isnan(row[columns]);
   }
+  return right;
+}
 
+bool activation_is_right(Device& device) {
   const unsigned width = 264;
   const std::vector<float> y = numbers(4 * width, 10);
-  const Buffer<float> d_y(*device, y);
-  const Buffer<Bf16> gated(*device, 2 * width);
-  device->launch(Swiglu{.y = d_y.data(), .gated = gated.data(), .width = width, .count = 2});
+  const Buffer<float> d_y(device, y);
+  const Buffer<Bf16> gated(device, 2 * width);
+  device.launch(Swiglu{.y = d_y.data(), .gated = gated.data(), .width = width, .count = 2});
   std::vector<double> reference;
   for (std::size_t r = 0; r < 2; ++r)
     for (std::size_t i = 0; i < width; ++i) {
       const auto gate = static_cast<double>(y[r * 2 * width + i / 8 * 16 + i % 8]);
       reference.push_back(gate / (1.0 + std::exp(-gate)) * static_cast<double>(y[r * 2 * width + i / 8 * 16 + i % 8 + 8]));
     }
-  CHECK(distance(as_floats(gated.download()), reference) < kRounding);
+  return distance(as_floats(gated.download()), reference) < kRounding;
+}
+
+}  // namespace
+
+TEST_CASE("cuda: norm and activation") {
+  const auto device = test_device();
+  CHECK(norm_is_right(*device));
+  CHECK(activation_is_right(*device));
+}
+
+TEST_CASE("cuda: mutants of norm and activation are seen") {
+  check_rejects({mutant<RmsNorm>("the mean is over the padding too", [](RmsNorm& k) { k.mean_columns = 320.0F; }),
+                 mutant<RmsNorm>("no epsilon", [](RmsNorm& k) { k.epsilon = 0.0F; }),
+                 mutant<RmsNorm>("rows as they come", [](RmsNorm& k) { k.source = nullptr; }),
+                 mutant<RmsNorm>("the padding is written", [](RmsNorm& k) { k.columns = 301; }),
+                 mutant<RmsNorm>("the last column is missing", [](RmsNorm& k) { k.columns = 299; }),
+                 mutant<RmsNorm>("rows without padding", [](RmsNorm& k) { k.stride = 300; }),
+                 mutant<RmsNorm>("weights of the next column", [](RmsNorm& k) { ++k.weight; })},
+                norm_is_right);
+  check_rejects({mutant<Swiglu>("ups taken for gates", [](Swiglu& k) { k.y += 8; }),
+                 mutant<Swiglu>("the last number is missing", [](Swiglu& k) { --k.width; }),
+                 mutant<Swiglu>("the last row is missing", [](Swiglu& k) { --k.count; })},
+                activation_is_right);
+}
+
+TEST_CASE("cuda: mutants of products are seen") {
+  const auto mutants_of = []<class K>(K /*kind*/) {
+    return std::vector<Mutant>{
+        mutant<K>("the last 32 columns are missing", [](K& k) { k.columns -= 32; }),
+        mutant<K>("weights of a column before", [](K& k) { k.weights += 8; }),
+        mutant<K>("rows of x overlap", [](K& k) { k.x_stride -= 32; }),
+        mutant<K>("the last row is missing", [](K& k) { --k.rows; }),
+        mutant<K>("the last output is missing", [](K& k) { --k.outputs; }),
+        mutant<K>("an output too many", [](K& k) { ++k.outputs; }),
+        mutant<K>("rows of the output overlap", [](K& k) { --k.out_stride; }),
+        mutant<K>("the other way to finish", [](K& k) { k.finish = k.finish == Finish::store ? Finish::add : Finish::store; })};
+  };
+  const auto check = [&]<class K>(K kind, unsigned rows, Finish finish) {
+    CAPTURE(rows, static_cast<unsigned>(finish));
+    check_rejects(mutants_of(kind), [&](Device& device) {
+      return product_is_right(product<K>(device, 45, 96, rows, finish), 45, 96, rows, finish);
+    });
+  };
+  check(Product<1>(), 5, Finish::store);
+  check(Product<2>(), 13, Finish::add);
+  check(Product<4>(), 31, Finish::store);
+  check_rejects({mutant<Product<1>>("ups taken for gates", [](Product<1>& k) { k.weights += 8 * std::size_t{k.columns}; }),
+                 mutant<Product<1>>("no activation", [](Product<1>& k) { k.finish = Finish::store; })},
+                [](Device& device) {
+                  return product_is_right(product<Product<1>>(device, 48, 64, 3, Finish::swiglu), 48, 64, 3, Finish::swiglu);
+                });
 }
 
 TEST_CASE("cuda: rotation, cache and attention: grouped heads, several sequences, chains and trees") {
@@ -350,4 +422,52 @@ TEST_CASE("cuda: rotation, cache and attention: grouped heads, several sequences
   check_attention<64>({.heads = 8, .kv_heads = 2, .head_dim = 64, .lengths = {270, 2}, .tokens = {5, 20}, .row_warps = 4});
   check_attention<128>({.heads = 4, .kv_heads = 1, .head_dim = 128, .lengths = {290}, .tokens = {8}});
   check_attention<32>({.heads = 4, .kv_heads = 2, .head_dim = 16, .lengths = {30, 254}, .tokens = {11, 7}, .tree = true});
+}
+
+TEST_CASE("cuda: mutants of rotation and attention are seen") {
+  using Attend = Attention<32>;
+  // Angles of another base.
+  std::vector<float> cosines;
+  for (std::size_t position = 0; position < 320; ++position)
+    for (unsigned i = 0; i < 8; ++i)
+      cosines.push_back(static_cast<float>(std::cos(static_cast<double>(position) * std::pow(5e3, -0.125 * i))));
+  // Each row sees its sequence's tokens but its own root.
+  std::vector<std::uint64_t> rootless(18);
+  const std::vector<Mutant> of_any = {
+      mutant<Rotate>("another base of the angles", [&](Rotate& k) { k.cosines = cosines.data(); }),
+      mutant<Rotate>("sines and cosines exchanged", [](Rotate& k) { std::swap(k.cosines, k.sines); }),
+      mutant<Rotate>("no bias", [](Rotate& k) { k.bias = nullptr; }),
+      mutant<Rotate>("one place late", [](Rotate& k) { ++k.rows.shift; }),
+      mutant<Rotate>("the last row is missing", [](Rotate& k) { --k.count; }),
+      mutant<Rotate>("keys of half the heads", [](Rotate& k) { k.kv_heads /= 2; }),
+      mutant<Rotate>("rows of the product overlap", [](Rotate& k) { k.stride -= 16; }),
+      mutant<Attend>("scores too large", [](Attend& k) { k.scale *= 1.1F; }),
+      mutant<Attend>("one place too many", [](Attend& k) { ++k.rows.shift; }),
+      mutant<Attend>("one place too few", [](Attend& k) { --k.rows.shift; }),
+      mutant<Attend>("keys and values exchanged", [](Attend& k) { std::swap(k.cache.keys, k.cache.values); }),
+      mutant<Attend>("a head's cache is shorter", [](Attend& k) { k.cache.capacity -= 32; }),
+      mutant<Attend>("the last chunk is missing", [](Attend& k) { k.chunks = 1; }),
+      mutant<Attend>("the last sequence is missing", [](Attend& k) { --k.batch; }),
+      mutant<Attend>("a query head's key head is the next", [](Attend& k) { k.heads /= 2; }),
+      mutant<Combine>("one chunk only", [](Combine& k) { k.rows.shift -= 128; }),
+      mutant<Combine>("chunks of the next row", [](Combine& k) { --k.chunks; }),
+      mutant<Combine>("the last number of a head is missing", [](Combine& k) { --k.head_dim; }),
+      mutant<Combine>("the last row is missing", [](Combine& k) { --k.count; }),
+      mutant<Combine>("heads overlap", [](Combine& k) { k.stride -= 8; })};
+  const Pass chain{.heads = 4, .kv_heads = 2, .head_dim = 16, .lengths = {30, 254}, .tokens = {11, 7}};
+  check_rejects(of_any, [&](Device& device) { return attention_is_right<32>(device, chain); });
+  Pass tree = chain;
+  tree.tree = true;
+  std::vector<Mutant> of_trees = of_any;
+  of_trees.push_back(mutant<Rotate>("angles by place instead of depth", [](Rotate& k) { k.rows.depth = k.rows.slot; }));
+  of_trees.push_back(mutant<Attend>("a chain's mask", [](Attend& k) { k.rows.ancestors = nullptr; }));
+  of_trees.push_back(mutant<Attend>("the root is not seen", [&](Attend& k) {
+    for (std::size_t r = 0; r < rootless.size(); ++r) rootless[r] = k.rows.ancestors[r] & ~std::uint64_t{1};
+    k.rows.ancestors = rootless.data();
+  }));
+  of_trees.push_back(mutant<Attend>("masks of the next row", [&](Attend& k) {
+    for (std::size_t r = 0; r < rootless.size(); ++r) rootless[r] = k.rows.ancestors[std::min(r + 1, rootless.size() - 1)];
+    k.rows.ancestors = rootless.data();
+  }));
+  check_rejects(of_trees, [&](Device& device) { return attention_is_right<32>(device, tree); });
 }

@@ -62,6 +62,41 @@ TEST_CASE("cuda: logits are the CPU's, for models with biases, scaled positions 
   }
 }
 
+TEST_CASE("cuda: mutants of what a model alone can show are seen") {
+  const auto weights = bf16_weights("tiny-llama3");
+  const std::vector<Token> text = some_tokens(weights->config, 37);
+  const std::vector<Token> tree = {3, 1, 4, 1, 5, 9};
+  const std::vector<int> parents = {-1, 0, 0, 1, 2, 3};
+  const auto after_a_path = [&](llm::Model& model) {
+    const auto cache = model.make_cache(2, 64);
+    all_logits(model, *cache, {7, 7}, {}, 0);
+    all_logits(model, *cache, text, {}, 1);
+    std::vector<float> logits = all_logits(model, *cache, tree, parents, 1);
+    cache->keep_path(1, 37, std::vector<std::uint32_t>{0, 2, 4});
+    const std::vector<float> more = all_logits(model, *cache, {7, 8}, {}, 1);
+    logits.insert(logits.end(), more.begin(), more.end());
+    return logits;
+  };
+  const std::vector<float> expected = after_a_path(*model_of(weights));
+  using cuda::Embed;
+  using cuda::KeepPath;
+  check_rejects({mutant<Embed>("the next token", [](Embed& k) { ++k.rows.shift; }),
+                 mutant<Embed>("tokens by depth", [](Embed& k) { k.rows.slot = k.rows.depth; }),
+                 mutant<Embed>("the last column is missing", [](Embed& k) { --k.columns; }),
+                 mutant<Embed>("the first sequence's text", [](Embed& k) { k.text_stride = 0; }),
+                 mutant<KeepPath>("the last step is missing", [](KeepPath& k) { --k.steps; }),
+                 mutant<KeepPath>("one place late", [](KeepPath& k) { ++k.length; }),
+                 mutant<KeepPath>("the first layer only", [](KeepPath& k) { k.layers = 1; }),
+                 mutant<KeepPath>("the other sequence", [](KeepPath& k) { k.sequence = 0; }),
+                 mutant<KeepPath>("half of the heads", [](KeepPath& k) { k.kv_heads /= 2; })},
+                [&](cuda::Device& device) {
+                  const cuda::Limits limits{.rows = 64, .logit_rows = 64, .context = 64};
+                  cuda::DeviceModel model(device, std::make_shared<cuda::DeviceWeights>(cuda::real_weights(device, *weights)),
+                                          limits);
+                  return distance(after_a_path(model), expected) < kClose;
+                });
+}
+
 TEST_CASE("cuda: a row's logits are the same to the last bit in one pass, token by token, in a batch, in any order of threads") {
   const auto weights = bf16_weights("tiny-llama3");
   const OnTwin gpu(weights);

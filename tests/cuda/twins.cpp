@@ -216,7 +216,7 @@ class Recording final : public cuda::Graph {
 
 class Twin final : public cuda::Device {
  public:
-  explicit Twin(Order order) : order_(order), block_(order) { info_.name = "host"; }
+  Twin(Order order, Change change) : order_(order), change_(std::move(change)), block_(order) { info_.name = "host"; }
 
   [[nodiscard]] const cuda::DeviceInfo& info() const override { return info_; }
   [[nodiscard]] std::size_t free_memory() const override { return std::size_t{32} << 20; }
@@ -228,7 +228,11 @@ class Twin final : public cuda::Device {
   void release(void* memory) noexcept override { std::free(memory); }
 
   void launch(const cuda::Kernel& kernel) override {
-    act([this, kernel] { std::visit([this](const auto& k) { run(k); }, kernel); });
+    act([this, kernel] {
+      cuda::Kernel own = kernel;
+      const auto start = [&] { std::visit([this](const auto& k) { run(k); }, own); };
+      change_ ? change_(own, start) : start();
+    });
   }
   bool multiply(const cuda::DenseProduct& /*product*/) override { return false; }
   void upload(void* to, const void* from, std::size_t bytes) override {
@@ -265,7 +269,7 @@ class Twin final : public cuda::Device {
     work();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
-  std::unique_ptr<Device> another_stream() override { return std::make_unique<Twin>(order_); }
+  std::unique_ptr<Device> another_stream() override { return std::make_unique<Twin>(order_, change_); }
 
  private:
   void act(std::function<void()> step) {
@@ -290,6 +294,7 @@ class Twin final : public cuda::Device {
   }
 
   Order order_;
+  Change change_;
   Block block_;
   cuda::DeviceInfo info_;
   Recording* recording_ = nullptr;
@@ -297,7 +302,7 @@ class Twin final : public cuda::Device {
 
 }  // namespace
 
-std::unique_ptr<cuda::Device> host_twin(Order order) { return std::make_unique<Twin>(order); }
+std::unique_ptr<cuda::Device> host_twin(Order order, Change change) { return std::make_unique<Twin>(order, std::move(change)); }
 
 bool device_is_gpu() {
   const char* const gpu = std::getenv("SPECSIM_GPU");

@@ -1,15 +1,50 @@
 // A device made of the host: kernels run block by block, a block's threads as fibers that take turns at barriers, shuffles and
 // matrix instructions. Memory is poisoned where it was not written, barriers that not all threads reach are an error, and `order`
-// changes who goes first between two barriers: an outcome that depends on it lacks a barrier.
+// changes which block of a row, and which thread between two barriers, goes first: an outcome that depends on it lacks a barrier.
 #pragma once
 
 #include "sim/cuda/device.h"
+
+#include <catch2/catch.hpp>
 
 namespace specsim::tests {
 
 enum class Order { ascending, descending };
 
-std::unique_ptr<cuda::Device> host_twin(Order order = Order::ascending);
+// Sees each kernel before it runs, may give it other arguments, runs it, and may change memory, which is the host's.
+using Change = std::function<void(cuda::Kernel& kernel, const std::function<void()>& run)>;
+
+std::unique_ptr<cuda::Device> host_twin(Order order = Order::ascending, Change change = {});
+
+// A mistake that a test must see: all kernels of one kind run with other arguments.
+struct Mutant {
+  const char* name = "";
+  Change change;
+};
+template <class K, class F>
+Mutant mutant(const char* name, F edit) {
+  return {name, [edit](cuda::Kernel& kernel, const std::function<void()>& run) {
+            if (K* const own = std::get_if<K>(&kernel)) edit(*own);
+            run();
+          }};
+}
+
+// `right(device)`: whether what a device makes of a test's inputs passes that test. It does on a device as it is, and on that of
+// no mutant; one whose kernels cannot even run does not either.
+template <class F>
+void check_rejects(const std::vector<Mutant>& mutants, const F& right) {
+  CHECK(right(*host_twin()));
+  for (const Mutant& mutant : mutants) {
+    CAPTURE(mutant.name);
+    bool passes = false;
+    try {
+      passes = right(*host_twin(Order::ascending, mutant.change));
+    } catch (const std::exception&) {
+      passes = false;
+    }
+    CHECK_FALSE(passes);
+  }
+}
 
 // What the tests run on: the twin, or the GPU of the number in SPECSIM_GPU, with memory poisoned too. There `ascending` lets
 // kernels overlap, `descending` does not: outcomes that differ lack a wait.
