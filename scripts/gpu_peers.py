@@ -1,19 +1,26 @@
 #!/usr/bin/env python3
-"""Times transformers on this machine's GPU, for a look beside specsim's figures: one-token decode and verification passes of a shape
-with random weights, and plain and assisted generation of the small trained models.
+"""Holds specsim against transformers on this machine's GPU: logits along a prompt and plain and assisted generation on the same small
+trained models in bf16, then one-token decode and verification passes of shapes with random weights.
 
-    scripts/gpu_peers.py --out peers.csv
+    scripts/gpu_peers.py --specsim DIRECTORY [--passes passes.csv] --out peers.csv
 
-Columns: what, model, tokens, context, ms, unit. Every line is written as soon as it is measured.
+DIRECTORY is what `specsim calibrate --device cuda --peers` wrote, passes.csv what a calibration of the same shapes did. Columns: what,
+model, tokens, context, specsim, transformers, unit. Every line is written as soon as it is measured. Exit status: 0; 1 where logits
+are further apart than they may be; 2 without a GPU.
 """
 
 import argparse
+import csv
 import statistics
 import sys
+import time
+from pathlib import Path
 
-import torch
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+import numpy as np
 
+MODELS = Path("tests/data/models")
+TARGET, DRAFT = "novels-5m", "novels-0.7m-distilled"
+FARTHEST = 2e-2  # of bf16 logits: the size of the difference to the size of all
 SHAPES = {
     "llama-3.1-8b": dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
                          num_key_value_heads=8, vocab_size=128256, tie_word_embeddings=False),
@@ -22,45 +29,85 @@ SHAPES = {
 }
 
 
-def timed(work, repetitions=9):
+def read_specsim(directory):
+    """Tokens of the prompt, logits [token][vocab], and rows of generation.csv."""
+    tokens = [int(token) for token in (directory / "prompt.txt").read_text().split()]
+    logits = np.fromfile(directory / "logits.f32", "<f4")
+    if not tokens or logits.size == 0 or logits.size % len(tokens):
+        raise ValueError(f"{directory}: {logits.size} logits for {len(tokens)} tokens")
+    with open(directory / "generation.csv", encoding="utf-8") as file:
+        return tokens, logits.reshape(len(tokens), -1), list(csv.DictReader(file))
+
+
+def compare_logits(ours, theirs):
+    """Relative difference, rows whose likeliest token is clear, and those of them where it differs: clear is a lead over the second
+    by more than FARTHEST of the row's largest logit."""
+    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    if ours.shape != theirs.shape or not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+        return float("inf"), 0, 0
+    difference = np.linalg.norm(ours - theirs) / np.linalg.norm(theirs)
+    second, first = np.sort(theirs, 1)[:, -2:].T
+    clear = first - second > FARTHEST * np.abs(theirs).max(1)
+    return float(difference), int(clear.sum()), int((clear & (ours.argmax(1) != theirs.argmax(1))).sum())
+
+
+def logits_agree(difference, clear, wrong):
+    return difference <= FARTHEST and clear > 0 and wrong == 0
+
+
+def read_passes(path):
+    """Milliseconds of the target's passes of one sequence by (tokens, context)."""
+    if path is None:
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return {(int(row["tokens"]), int(row["context"])): row["ms"] for row in csv.DictReader(file)
+                if row["model"] == "target" and row["batch"] == "1"}
+
+
+def timed(torch, work, repetitions=9):
     for _ in range(3):
         work()
     times = []
     for _ in range(repetitions):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
         work()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end))
+        torch.cuda.synchronize()
+        times.append(1e3 * (time.perf_counter() - begin))
     return statistics.median(times)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True)
-    out = parser.parse_args().out
-    if not torch.cuda.is_available():
-        print("gpu_peers: PyTorch sees no GPU", file=sys.stderr)
-        return 2
-    with open(out, "w", encoding="utf-8") as file:
+def small(torch, say, directory):
+    from transformers import AutoModelForCausalLM
 
-        def say(*fields):
-            line = ",".join(str(field) for field in fields)
-            print(line, flush=True)
-            file.write(line + "\n")
-            file.flush()
+    def load(name):  # the argument for the precision has changed its name; this has not
+        return AutoModelForCausalLM.from_pretrained(MODELS / name).to(torch.bfloat16).cuda().eval()
 
-        say("what", "model", "tokens", "context", "ms", "unit")
-        torch.manual_seed(0)
-        with torch.inference_mode():
-            small(say)
-            for name, shape in SHAPES.items():
-                passes(say, name, shape)
-    return 0
+    tokens, ours, generation = read_specsim(directory)
+    target, draft = load(TARGET), load(DRAFT)
+    prompt = torch.tensor([tokens], device="cuda")
+    found = compare_logits(ours, target(prompt).logits[0].float().cpu().numpy())
+    say("relative difference of logits", TARGET, len(tokens), 0, f"{found[0]:.5f}", "", f"at most {FARTHEST}")
+    say("likeliest token differs", TARGET, len(tokens), 0, found[2], "", f"of {found[1]} clear ones")
+    for row in generation:
+        length, count = int(row["draft_length"]), int(row["tokens"])
+        extra = {}
+        if length > 0:
+            extra["assistant_model"] = draft
+            settings = draft.generation_config  # as many tokens in every round, as specsim drafts
+            settings.num_assistant_tokens = length
+            settings.num_assistant_tokens_schedule = "constant"
+            settings.assistant_confidence_threshold = 0.0
+        run = lambda: target.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=count, min_new_tokens=count,
+                                      do_sample=False, pad_token_id=0, **extra)
+        what = f"assisted generation, {length} drafts" if length > 0 else "plain generation"
+        say(what, TARGET, count, len(tokens), row["ms_per_token"], f"{timed(torch, run, 5) / count:.4f}", "ms a token")
+    return logits_agree(*found)
 
 
-def passes(say, name, shape):
+def passes(torch, say, name, shape, ours):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
     torch.set_default_dtype(torch.bfloat16)
     with torch.device("cuda"):
         model = LlamaForCausalLM(LlamaConfig(max_position_embeddings=4096, **shape)).eval()
@@ -75,19 +122,38 @@ def passes(say, name, shape):
                 model(more, past_key_values=cache, use_cache=True)
                 cache.crop(context)
 
-            say("pass", name, tokens, context, f"{timed(once):.4f}", "ms a pass")
-    del model
+            say("pass", name, tokens, context, ours.get((tokens, context), ""), f"{timed(torch, once):.4f}", "ms a pass")
+    del model, cache
     torch.cuda.empty_cache()
 
 
-def small(say):
-    directory = "tests/data/models/"
-    load = lambda name: AutoModelForCausalLM.from_pretrained(directory + name, dtype=torch.bfloat16).cuda().eval()
-    target, draft = load("novels-5m"), load("novels-0.7m-distilled")
-    prompt = torch.tensor([[1] + list(range(100, 131))], device="cuda")
-    for what, extra in (("plain", {}), ("assisted", {"assistant_model": draft})):
-        run = lambda: target.generate(prompt, max_new_tokens=96, min_new_tokens=96, do_sample=False, **extra)
-        say(f"{what} generation at temperature 0", "novels-5m", 96, prompt.shape[1], f"{timed(run, 5) / 96:.4f}", "ms a token")
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--specsim", type=Path, required=True)
+    parser.add_argument("--passes", type=Path, help="of llama-3.1-8b")
+    parser.add_argument("--out", required=True)
+    arguments = parser.parse_args()
+    import torch
+
+    if not torch.cuda.is_available():
+        print("gpu_peers: PyTorch sees no GPU", file=sys.stderr)
+        return 2
+    with open(arguments.out, "w", encoding="utf-8") as file:
+
+        def say(*fields):
+            line = ",".join(f'"{field}"' if "," in str(field) else str(field) for field in fields)
+            print(line, flush=True)
+            file.write(line + "\n")
+            file.flush()
+
+        say("what", "model", "tokens", "context", "specsim", "transformers", "unit")
+        torch.manual_seed(0)
+        with torch.inference_mode():
+            agree = small(torch, say, arguments.specsim)
+            ours = read_passes(arguments.passes)
+            for name, shape in SHAPES.items():
+                passes(torch, say, name, shape, ours if name == "llama-3.1-8b" else {})
+    return 0 if agree else 1
 
 
 if __name__ == "__main__":

@@ -152,4 +152,5 @@ def main():
     Path("tests/data/llm_golden.json").write_text("[" + ",\n ".join(json.dumps(case) for case in golden) + "]\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -172,6 +172,14 @@ class Calibration {
     } else {
       capacity_ = contexts.back();
     }
+    if (values_.count("peers") > 0) {
+      if (target_.small == nullptr || target_.enlarged)
+        throw BadInput({"--peers", 0, 0}, fmt::format("for {}, allowed for a model as it is: others have no other",
+                                                      config::quote_for_message(target_.name)));
+      prepare(contexts);
+      write_for_peers();
+      return 0;
+    }
     measure_bandwidth();
     prepare(contexts);
     time_passes(contexts);
@@ -619,6 +627,52 @@ class Calibration {
     fmt::print("{}", summary);
   }
 
+  // What other programs are held against on the same weights (scripts/gpu_peers.py): the target's logits all along a prompt, as
+  // little-endian floats in rows, and how long decoding it takes at temperature 0, its prompt included.
+  void write_for_peers() {
+    const std::vector<Token> prompt = prompts("held-out").front().tokens;
+    std::string tokens;
+    for (const Token token : prompt) fmt::format_to(std::back_inserter(tokens), "{}{}", tokens.empty() ? "" : " ", token);
+    write_whole_file(options_.out + "/prompt.txt", tokens + "\n");
+    // As in verification: eight rows at a time.
+    const auto cache = target_.model->make_cache(1, capacity_);
+    std::string bytes;
+    for (std::size_t at = 0; at < prompt.size(); at += 8) {
+      const std::size_t size = std::min<std::size_t>(8, prompt.size() - at);
+      std::vector<float> logits(size * target_.config.vocab);
+      const llm::Extension extension{.sequence = 0, .tokens = std::span(prompt).subspan(at, size), .logit_rows = size};
+      target_.model->forward({&extension, 1}, *cache, logits);
+      bytes.append(reinterpret_cast<const char*>(logits.data()), logits.size() * sizeof(float));
+    }
+    write_whole_file(options_.out + "/logits.f32", bytes);
+
+    Table table(options_.out + "/generation.csv",
+                "draft_length,tokens,rounds,ms,ms_quartile_1,ms_quartile_3,samples,ms_per_token");
+    std::vector<int> lengths = {0};
+    lengths.insert(lengths.end(), options_.draft_lengths.begin(), options_.draft_lengths.end());
+    for (const int k : lengths) {
+      cuda::Rounds rounds(*target_.model, k > 0 ? draft_.model.get() : nullptr,
+                          {.draft_length = k, .batch = 1, .capacity = capacity_, .sampling = {.temperature = 0.0}},
+                          rng::make_key(options_.seed, 3));
+      const std::vector<std::uint64_t> ids = {0};
+      std::vector<double> seconds;
+      std::size_t emitted = 0;
+      std::size_t count = 0;
+      for (int i = 0; i <= options_.repetitions; ++i) {
+        const double begin = llm::now(llm::Clock::wall);
+        rounds.start({prompt}, ids);
+        for (count = 0; rounds.lengths()[0] < prompt.size() + options_.tokens && rounds.fits(); ++count) rounds.round();
+        emitted = rounds.lengths()[0] - prompt.size();
+        if (i > 0) seconds.push_back(llm::now(llm::Clock::wall) - begin);
+      }
+      const llm::Spread s = llm::spread(seconds);
+      table.add(
+          fmt::format("{},{},{},{},{:.6g}", k, emitted, count, spread_text(s), 1e3 * s.median / static_cast<double>(emitted)));
+      table.write();
+    }
+    fmt::print("{} rows of logits, decoding at draft lengths 0 to {}\n", prompt.size(), lengths.back());
+  }
+
   [[nodiscard]] std::size_t groups_wanted() const { return options_.quick ? 2 : 16; }
 
   const po::variables_map& values_;
@@ -645,7 +699,8 @@ void add_gpu_options(po::options_description& options) {
       "held-out", po::value<std::string>(),
       "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is "
       "fitted on")("only-device", "with --device cuda: say what it is, and end")(
-      "no-overlap", "with --device cuda: kernels start when those before them have ended");
+      "no-overlap", "with --device cuda: kernels start when those before them have ended")(
+      "peers", "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu_peers.py, and nothing else");
 }
 
 int calibrate_on_gpu(const po::variables_map& values) {

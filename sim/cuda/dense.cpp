@@ -54,7 +54,7 @@ struct Functions {
 
 class CublasLt final : public DenseLibrary {
  public:
-  CublasLt(const Functions& functions) : f_(functions) { check(f_.create(&handle_), "starting"); }
+  explicit CublasLt(const Functions& functions) : f_(functions) { check(f_.create(&handle_), "starting"); }
   ~CublasLt() override {
     for (auto& [key, plan] : plans_) {
       f_.layout_destroy(plan.weights);

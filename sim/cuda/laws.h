@@ -124,9 +124,9 @@ SPECSIM_KERNEL Peak block_peak(const Thread& thread, Peak peak, unsigned threads
 // What stays of a law: the `top_k` likeliest tokens or, where that is 0, the shortest run of likeliest ones whose share reaches
 // `top_p`; of equals the lower token stays. Weights are floats here, and their bits rise with them: the least that stays is found
 // as a number of 30 bits, ten at a time, each time from a histogram of the next ten bits of those weights that begin as it does.
-// What is added up are tokens, or masses in units of 2^-41 (exact from a weight of 2^-18 on): whole numbers, whose sums have no
-// order. A cut takes three launches, and the first histogram that of whoever made or cut the law before; each reads the row once,
-// by a block for each slice, and the last one writes it: 4 x 8 bytes a token, from second-level caches.
+// What is added up are tokens, or masses in units of 2^-41, exact from a weight of 2^-18 on: whole numbers, whose sums have no
+// order. A cut takes three launches, beside the first histogram, which whoever wrote the law before makes on the way. Each reads
+// the row once, a block for each slice of it, and the last writes it: 32 bytes a token, from second-level caches mostly.
 struct Cut {
   static constexpr unsigned kLevels = 3;
   static constexpr unsigned kBits = 10;
@@ -147,7 +147,7 @@ struct Cut {
   Found* found = nullptr;               // [row][kLevels]
 
   SPECSIM_KERNEL std::uint64_t measure(double weight) const {
-    return top_k > 0 ? 1 : static_cast<std::uint64_t>(weight * 0x1.0p41 + 0.5);
+    return top_k > 0 ? 1 : static_cast<std::uint64_t>(weight * 0x1.0p41);
   }
   static SPECSIM_KERNEL std::uint32_t bits(double weight) { return bits_of(static_cast<float>(weight)); }
   SPECSIM_KERNEL std::uint64_t* histogram(std::size_t row, unsigned level) const {

@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 
 using namespace specsim;
@@ -356,8 +357,8 @@ bool draws_are_right(Device& device) {
                             .count = batch});
     const std::vector<std::uint32_t> text = own.text.download();
     for (unsigned s = 0; s < batch; ++s) {
-      const std::vector<double> law(laws.laws.begin() + static_cast<std::ptrdiff_t>(s * vocab),
-                                    laws.laws.begin() + static_cast<std::ptrdiff_t>((s + 1) * vocab));
+      const auto own_law = std::span(laws.laws).subspan(std::size_t{s} * vocab, vocab);
+      const std::vector<double> law(own_law.begin(), own_law.end());
       right = right && text[s * stride + state.lengths[s] + 3] ==
                            cpu_pick(law, words(state.key, rng::Purpose::draft_accept, 2, state.rounds[s], state.ids[s]).first);
     }
@@ -468,7 +469,7 @@ TEST_CASE("cuda: random weights have the mean and spread that were asked for, an
     sum += static_cast<double>(x);
     squares += std::pow(static_cast<double>(x), 2);
   }
-  const double n = static_cast<double>(count);
+  const auto n = static_cast<double>(count);
   CHECK(std::abs(sum / n) < 5 * 0.25 / std::sqrt(n));
   CHECK(std::abs(squares / n / 0.0625 - 1.0) < 5 * 0.9 / std::sqrt(n));
   CHECK(fill(0) == a);

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""scripts/gpu_peers.py without PyTorch and without a GPU: what specsim writes for it, on the host's twin, against a forward pass in
+NumPy in transformers' place; and that comparisons see what is wrong."""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, "scripts")
+import gpu_peers  # noqa: E402
+import llm_golden  # noqa: E402
+
+failed = False
+
+
+def check(right, what):
+    global failed
+    if not right:
+        failed = True
+        print(f"peers_test: {what}", file=sys.stderr)
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = Path(name)
+    held_out = folder / "held_out.jsonl"
+    held_out.write_text(Path("tests/data/prompts/held_out.jsonl").read_text().splitlines()[0] + "\n")
+    subprocess.run([os.environ["SPECSIM_TWIN"], "calibrate", "--device", "cuda", "--peers", "--target", gpu_peers.MODELS / gpu_peers.TARGET,
+                    "--draft", gpu_peers.MODELS / gpu_peers.DRAFT, "--held-out", held_out, "--draft-lengths", "3", "--batches", "1",
+                    "--tokens", "6", "--repetitions", "1", "--quick", "--out", folder], check=True, stdout=subprocess.DEVNULL)
+    tokens, ours, generation = gpu_peers.read_specsim(folder)
+    theirs = llm_golden.logits(gpu_peers.MODELS / gpu_peers.TARGET, tokens)
+    found = gpu_peers.compare_logits(ours, theirs)
+    check(gpu_peers.logits_agree(*found), f"logits: {found}")
+    check(found[1] >= len(tokens) // 2, f"only {found[1]} of {len(tokens)} rows are clear")
+    swapped = ours.copy()
+    row = int(np.argmax(np.diff(np.sort(theirs, 1)[:, -2:], axis=1)))
+    first, second = np.argsort(theirs[row])[[-1, -2]]
+    swapped[row, [first, second]] = swapped[row, [second, first]]
+    for what, mutant in (("a row late", np.roll(ours, 1, 0)), ("a token late", np.roll(ours, 1, 1)), ("3 % too large", 1.03 * ours),
+                         ("two tokens exchanged", swapped), ("a row short", ours[:-1]), ("not a number", ours + np.nan)):
+        check(not gpu_peers.logits_agree(*gpu_peers.compare_logits(mutant, theirs)), f"logits that are {what} pass")
+    check([row["draft_length"] for row in generation] == ["0", "3"], "generation of other draft lengths")
+    check(all(int(row["tokens"]) >= 6 and float(row["ms_per_token"]) > 0 for row in generation), "generation without tokens or time")
+    check(int(generation[1]["rounds"]) <= int(generation[0]["rounds"]), "drafts take more rounds than plain decoding")
+
+    table = folder / "passes.csv"
+    table.write_text("model,weights,tokens,batch,context,ms\ntarget,random,8,1,2048,1.5\ntarget,random,8,4,2048,2.5\ndraft,random,8,1,2048,0.5\n")
+    check(gpu_peers.read_passes(table) == {(8, 2048): "1.5"}, "passes of others than one sequence of the target")
+    (folder / "logits.f32").write_bytes(b"1234")
+    try:
+        gpu_peers.read_specsim(folder)
+        check(False, "logits that are cut off are read")
+    except ValueError:
+        pass
+sys.exit(failed)
