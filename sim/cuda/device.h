@@ -17,7 +17,7 @@ namespace specsim::cuda {
 
 using Kernel = std::variant<Embed, RmsNorm, Product<1>, Product<2>, Product<4>, Swiglu, Rotate, KeepPath, Attention<32>,
                             Attention<64>, Attention<128>, Combine, FillRandom, ReadAll, SlicePeaks, LawWeights, NarrowCut,
-                            CutLaw, NormaliseLaw, DrawDraft, Accept>;
+                            CutLaw, NormaliseLaw, DrawDraft, ResidualSums, Accept>;
 
 // y[row][o] = weights[o] . x[row] (+ y), for many rows: for a library.
 struct DenseProduct {

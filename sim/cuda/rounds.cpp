@@ -95,7 +95,7 @@ Rounds::Rounds(DeviceModel& target, DeviceModel* draft, const RoundSettings& set
       scans_(device_, rows_of(settings) * ((vocab_ + kScan - 1) / kScan)),
       accepted_(settings.batch) {
   SPECSIM_CHECK(draft != nullptr || settings.draft_length == 0, "draft length {} without a draft", settings.draft_length);
-  SPECSIM_CHECK(settings.draft_length >= 0 && drafts_of(settings) <= Accept::kMostDrafts, "draft length {}",
+  SPECSIM_CHECK(settings.draft_length >= 0 && drafts_of(settings) <= Trial::kMostDrafts, "draft length {}",
                 settings.draft_length);
   sequences_ = {.text = text_.data(),
                 .text_stride = stride_,
@@ -178,14 +178,15 @@ void Rounds::ask(std::size_t longest) {
   }
   target_.enqueue(verify_, *target_cache_, texts, longest, logits_.data());
   target_maker_.enqueue(logits_.data(), verify_.logits, target_laws_.data(), scans_.data());
-  device_.launch(Accept{.target = target_laws_.data(),
-                        .drafted = draft_laws_.data(),
-                        .vocab = static_cast<unsigned>(vocab_),
-                        .draft_length = static_cast<unsigned>(settings_.draft_length),
-                        .rule = settings_.rule,
-                        .sequences = sequences_,
-                        .accepted = device_accepted_.data(),
-                        .count = batch});
+  const Trial trial{.target = target_laws_.data(),
+                    .drafted = draft_laws_.data(),
+                    .vocab = static_cast<unsigned>(vocab_),
+                    .draft_length = static_cast<unsigned>(settings_.draft_length),
+                    .rule = settings_.rule,
+                    .sequences = sequences_,
+                    .count = batch};
+  device_.launch(ResidualSums{.trial = trial, .sums = scans_.data()});
+  device_.launch(Accept{.trial = trial, .sums = scans_.data(), .accepted = device_accepted_.data()});
 }
 
 void Rounds::enqueue() {

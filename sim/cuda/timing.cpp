@@ -132,14 +132,15 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
   const auto draw = drafts > 0 ? device.record(ask_draws) : nullptr;  // nothing at all is no graph for every library
   const auto accept = device.record([&] {
     maker.enqueue(logits.data(), static_cast<unsigned>(rows), target.data(), sums.data());
-    device.launch(Accept{.target = target.data(),
-                         .drafted = drafted.data(),
-                         .vocab = static_cast<unsigned>(vocab),
-                         .draft_length = static_cast<unsigned>(draft_length),
-                         .rule = Acceptance::token,
-                         .sequences = sequences,
-                         .accepted = accepted.data(),
-                         .count = count});
+    const Trial trial{.target = target.data(),
+                      .drafted = drafted.data(),
+                      .vocab = static_cast<unsigned>(vocab),
+                      .draft_length = static_cast<unsigned>(draft_length),
+                      .rule = Acceptance::token,
+                      .sequences = sequences,
+                      .count = count};
+    device.launch(ResidualSums{.trial = trial, .sums = sums.data()});
+    device.launch(Accept{.trial = trial, .sums = sums.data(), .accepted = accepted.data()});
     device.copy(lengths.data(), zeros.data(), batch * sizeof(std::uint32_t));  // every time at the same place
   });
   Terms terms;

@@ -165,14 +165,16 @@ Outcome on_device(Device& device, const std::vector<std::vector<double>>& target
   const Buffer<double> d_drafted(device, join(drafted));
   const OnDevice own(device, state);
   const Buffer<std::uint32_t> accepted(device, 1);
-  device.launch(Accept{.target = d_target.data(),
-                       .drafted = d_drafted.data(),
-                       .vocab = vocab,
-                       .draft_length = static_cast<unsigned>(drafted.size()),
-                       .rule = rule,
-                       .sequences = own.sequences,
-                       .accepted = accepted.data(),
-                       .count = 1});
+  const Buffer<double> sums(device, (drafted.size() + 1) * scans_of(vocab));
+  const Trial trial{.target = d_target.data(),
+                    .drafted = d_drafted.data(),
+                    .vocab = vocab,
+                    .draft_length = static_cast<unsigned>(drafted.size()),
+                    .rule = rule,
+                    .sequences = own.sequences,
+                    .count = 1};
+  device.launch(ResidualSums{.trial = trial, .sums = sums.data()});
+  device.launch(Accept{.trial = trial, .sums = sums.data(), .accepted = accepted.data()});
   const std::uint32_t count = accepted.download()[0];
   if (own.lengths.download()[0] != state.lengths[0] + count + 1 || own.rounds.download()[0] != state.rounds[0] + 1)
     throw std::runtime_error("the sequence did not move on");
@@ -395,7 +397,7 @@ namespace {
 bool acceptance_is_right(Device& device, Acceptance rule, std::vector<int>& seen) {
   bool right = true;
   for (std::uint64_t trial = 0; trial < 60; ++trial) {
-    const unsigned vocab = trial % 3 == 0 ? 600 : 9;
+    const unsigned vocab = trial % 12 == 0 ? 2600 : trial % 3 == 0 ? 600 : 9;
     const std::size_t draft_length = trial % 5;
     std::vector<std::vector<double>> target;
     std::vector<std::vector<double>> drafted;
@@ -430,25 +432,29 @@ bool acceptance_is_right(Device& device, Acceptance rule, std::vector<int>& seen
 
 TEST_CASE("cuda: token, greedy and block acceptance are the CPU's verifiers, outcome for outcome") {
   const std::uint64_t nobody = 0;
-  std::vector<double> nothing(5 * 600, 1e-30);
+  std::vector<double> nothing(std::size_t{5} * 2600, 1e-30);
   for (const Acceptance rule : {Acceptance::token, Acceptance::greedy, Acceptance::block}) {
     CAPTURE(static_cast<unsigned>(rule));
     std::vector<int> seen(6, 0);
     CHECK(acceptance_is_right(*test_device(), rule, seen));
     CHECK(acceptance_is_right(*test_device(Order::descending), rule, seen));
     for (std::size_t accepted = 0; accepted <= 4; ++accepted) CHECK(seen[accepted] > 0);
-    std::vector<Mutant> mutants = {
-        mutant<Accept>("the last draft is not judged", [](Accept& k) { k.draft_length -= k.draft_length > 0 ? 1 : 0; }),
-        mutant<Accept>("the last token is missing", [](Accept& k) { --k.vocab; })};
+    std::vector<Mutant> mutants = {mutant<Accept>("the last draft is not judged",
+                                                  [](Accept& k) { k.trial.draft_length -= k.trial.draft_length > 0 ? 1 : 0; }),
+                                   mutant<Accept>("the last token is missing", [](Accept& k) { --k.trial.vocab; })};
     if (rule != Acceptance::greedy) {  // to which neither uniforms nor drafts' laws matter
-      mutants.push_back(mutant<Accept>("half of the key", [](Accept& k) { k.sequences.key &= 0xFFFFFFFFU; }));
-      mutants.push_back(mutant<Accept>("the uniforms of sequence 0", [&](Accept& k) { k.sequences.ids = &nobody; }));
+      mutants.push_back(mutant<ResidualSums>("sums of the first slice only",
+                                             [](ResidualSums& k) { k.trial.vocab = std::min(k.trial.vocab, kSlice); }));
+      mutants.push_back(mutant<Accept>("half of the key", [](Accept& k) { k.trial.sequences.key &= 0xFFFFFFFFU; }));
+      mutants.push_back(mutant<Accept>("the uniforms of sequence 0", [&](Accept& k) { k.trial.sequences.ids = &nobody; }));
       mutants.push_back(mutant<Accept>("token for block, block for token", [](Accept& k) {
-        k.rule = k.rule == Acceptance::token ? Acceptance::block : Acceptance::token;
+        k.trial.rule = k.trial.rule == Acceptance::token ? Acceptance::block : Acceptance::token;
       }));
-      mutants.push_back(mutant<Accept>("greedy", [](Accept& k) { k.rule = Acceptance::greedy; }));
-      mutants.push_back(mutant<Accept>("every draft's law is the target's", [](Accept& k) { k.drafted = k.target; }));
-      mutants.push_back(mutant<Accept>("every draft is accepted", [&](Accept& k) { k.drafted = nothing.data(); }));
+      mutants.push_back(mutant<Accept>("greedy", [](Accept& k) { k.trial.rule = Acceptance::greedy; }));
+      mutants.push_back(mutant<Accept>("every draft's law is the target's", [](Accept& k) { k.trial.drafted = k.trial.target; }));
+      mutants.push_back(mutant<Accept>("every draft is accepted", [&](Accept& k) { k.trial.drafted = nothing.data(); }));
+      mutants.push_back(
+          mutant<ResidualSums>("sums of the target's law", [&](ResidualSums& k) { k.trial.drafted = nothing.data(); }));
     }
     check_rejects(mutants, [&](Device& device) { return acceptance_is_right(device, rule, seen); });
   }
