@@ -244,6 +244,8 @@ TEST_CASE("cuda: laws with temperature, top-k, top-p and min-p are the CPU's") {
       CHECK(laws_are_right(*device, vocab, sampling));
       CHECK(laws_are_right(*backwards, vocab, sampling));
     }
+  for (const Order order : {Order::ascending, Order::descending})  // as large as vocabularies are
+    CHECK(laws_are_right(*test_device(order), 128256, {.temperature = 0.1, .top_k = 50, .top_p = 0.92}));
 }
 
 TEST_CASE("cuda: top-p keeps the token that reaches the share, and no more") {
