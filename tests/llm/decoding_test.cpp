@@ -1,9 +1,7 @@
 // Speculative decoding with real models emits what plain decoding emits: token for token at temperature 0, in law above it.
 #include "sim/llm/block_drafter.h"
 #include "sim/llm/decoder.h"
-#include "sim/llm/prompts.h"
-#include "sim/verify/verifier.h"
-#include "tests/llm/fixtures.h"
+#include "tests/llm/remembered.h"
 #include "tests/support/block_mutants.h"
 #include "tests/support/mutants.h"
 
@@ -12,35 +10,24 @@
 #include <boost/math/distributions/chi_squared.hpp>
 
 #include <cmath>
+#include <functional>
 #include <map>
-#include <set>
+#include <unordered_map>
 
 using namespace specsim;
-using specsim::tests::model_of;
-using specsim::tests::weights_of;
+using specsim::tests::block_method;
+using specsim::tests::BlockMethod;
+using specsim::tests::held_out;
+using specsim::tests::Pair;
+using specsim::tests::Remembered;
+using specsim::tests::repeating;
 
 namespace {
-
-const char* const kTarget = "novels-5m";
-const char* const kDraft = "novels-0.7m-distilled";
 
 std::unique_ptr<verify::PositionRule> shipped(const std::string& name) {
   Diagnostics diagnostics;
   const verify::VerifierEntry& entry = *verify::verifiers().find(name);
   return entry.make(config::read_arguments({}, entry.info.parameters, {}, name, diagnostics));
-}
-
-std::vector<llm::Prompt> held_out(const llm::ModelConfig& config) {
-  const llm::Tokenizer tokenizer(std::string("tests/data/models/") + kTarget + "/tokenizer.model");
-  return llm::read_prompts("tests/data/prompts/held_out.jsonl", &tokenizer, config, 40);
-}
-
-// A text that repeats itself, so that drafters that look into it find something.
-std::vector<Token> repeating(std::vector<Token> text) {
-  text.resize(std::min<std::size_t>(text.size(), 24));
-  const std::vector<Token> end(text.end() - 12, text.end());
-  text.insert(text.end(), end.begin(), end.end());
-  return text;
 }
 
 // Rounds until `count` tokens are emitted; the first `count` of them.
@@ -52,107 +39,57 @@ std::vector<Token> emitted(llm::Decoder& decoder, const std::vector<Token>& prom
           text.begin() + static_cast<std::ptrdiff_t>(prompt.size() + count)};
 }
 
-// Laws by prefix: a model that is asked a million times for the same few prefixes answers from memory.
-class Remembered final : public llm::LawSource {
- public:
-  explicit Remembered(llm::LawSource& source) : source_(source) {}
-  [[nodiscard]] std::size_t vocab() const override { return source_.vocab(); }
-  [[nodiscard]] std::size_t capacity() const override { return source_.capacity(); }
-  [[nodiscard]] std::size_t length(std::size_t /*sequence*/) const override { return text_.size(); }
-  void rewind(std::size_t /*sequence*/, std::size_t length) override { text_.resize(length); }
-  void keep_path(std::size_t /*sequence*/, std::size_t length, std::span<const std::uint32_t> path) override {
-    std::vector<Token> kept(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(length));
-    for (const std::uint32_t place : path) kept.push_back(text_[length + place]);
-    text_ = kept;
-  }
-  void extend(std::span<const llm::Extension> batch, std::span<double> laws) override {
-    const llm::Extension& block = batch[0];
-    const std::vector<Token> before = text_;
-    std::vector<std::vector<Token>> paths;  // to each token, from the start
-    for (std::size_t i = 0; i < block.tokens.size(); ++i) {
-      const int parent = block.parents.empty() ? static_cast<int>(i) - 1 : block.parents[i];
-      paths.push_back(parent < 0 ? before : paths[static_cast<std::size_t>(parent)]);
-      paths.back().push_back(block.tokens[i]);
-      text_.push_back(block.tokens[i]);
-      if (i + block.logit_rows < block.tokens.size()) continue;
-      const std::vector<double>& law = law_of(paths.back());
-      std::copy(law.begin(), law.end(),
-                laws.begin() + static_cast<std::ptrdiff_t>((i + block.logit_rows - block.tokens.size()) * vocab()));
-    }
-  }
-  const std::vector<double>& law_of(const std::vector<Token>& text) {
-    const auto [place, fresh] = laws_.try_emplace(text);
-    if (fresh) {
-      place->second.resize(vocab());
-      source_.rewind(0, 0);
-      prefill(source_, 0, std::span(text).first(text.size() - 1));
-      const llm::Extension last{.sequence = 0, .tokens = std::span(text).last(1)};
-      source_.extend({&last, 1}, place->second);
-    }
-    return place->second;
-  }
-
- private:
-  llm::LawSource& source_;
-  std::vector<Token> text_;
-  std::map<std::vector<Token>, std::vector<double>> laws_;
-};
-
+// p of a G-test of the first `tokens` emitted tokens' joint law against the target's, cells of expectation below 25 pooled.
 double joint_law_p(Remembered& target, llm::Drafter& drafter, llm::AnyRule rule, const std::vector<Token>& prompt,
-                   int draft_length, std::uint64_t runs, std::uint64_t seed);
-
-double joint_law_p(Remembered& target, Remembered& draft, llm::AnyRule rule, const std::vector<Token>& prompt, bool argmax,
-                   int draft_length, std::uint64_t runs, std::uint64_t seed) {
-  llm::ModelDrafter drafter(draft, argmax);
-  return joint_law_p(target, drafter, rule, prompt, draft_length, runs, seed);
-}
-
-// p of a G-test of the first two emitted tokens' joint law against the target's, cells of expectation below 25 pooled.
-double joint_law_p(Remembered& target, llm::Drafter& drafter, llm::AnyRule rule, const std::vector<Token>& prompt,
-                   int draft_length, std::uint64_t runs, std::uint64_t seed) {
+                   int draft_length, std::uint64_t runs, std::uint64_t seed, std::size_t tokens = 2) {
+  REQUIRE(static_cast<double>(tokens) * std::log2(target.vocab()) <= 64.0);
+  const auto cell_after = [&](std::uint64_t cell, Token token) { return cell * target.vocab() + token; };
   llm::Decoder decoder(target, &drafter, rule, draft_length, rng::make_key(seed, rng::hash_text("joint law")));
-  std::map<std::pair<Token, Token>, std::uint64_t> seen;
+  std::unordered_map<std::uint64_t, std::uint64_t> seen;
   for (std::uint64_t run = 0; run < runs; ++run) {
-    const std::vector<Token> two = emitted(decoder, prompt, 2, run);
-    ++seen[{two[0], two[1]}];
+    std::uint64_t cell = 0;
+    for (const Token token : emitted(decoder, prompt, tokens, run)) cell = cell_after(cell, token);
+    ++seen[cell];
   }
-  const std::vector<double> first = target.law_of(prompt);
   const double n = static_cast<double>(runs);
   double g = 0.0;
-  double pooled = 0.0;
+  double pooled = n;
   double pooled_expected = 0.0;
   int cells = 0;
   const auto add = [&](double count, double expected) {
     g += count > 0.0 ? 2.0 * count * std::log(count / expected) : 0.0;
     ++cells;
   };
-  for (Token a = 0; a < target.vocab(); ++a) {
-    std::vector<Token> text = prompt;
-    text.push_back(a);
+  std::vector<Token> text = prompt;
+  const std::function<void(std::uint64_t, double)> split = [&](std::uint64_t cell, double expected) {
     constexpr double kLeast = 25.0;
-    if (n * first[a] < kLeast) {  // no cell of its own with any second token
-      pooled_expected += n * first[a];
-      for (auto at = seen.lower_bound({a, 0}); at != seen.end() && at->first.first == a; ++at)
-        pooled += static_cast<double>(at->second);
-      continue;
-    }
-    const std::vector<double>& second = target.law_of(text);
-    for (Token b = 0; b < target.vocab(); ++b) {
-      const double expected = n * first[a] * second[b];
-      const auto found = seen.find({a, b});
+    if (expected < kLeast) {  // no cell of its own whatever follows
+      pooled_expected += expected;
+    } else if (text.size() == prompt.size() + tokens) {
+      const auto found = seen.find(cell);
       const double count = found == seen.end() ? 0.0 : static_cast<double>(found->second);
-      if (expected >= kLeast) {
-        add(count, expected);
-      } else {
-        pooled += count;
-        pooled_expected += expected;
+      add(count, expected);
+      pooled -= count;
+    } else {
+      const std::vector<double>& law = target.law_of(text);
+      for (Token token = 0; token < law.size(); ++token) {
+        text.push_back(token);
+        split(cell_after(cell, token), expected * law[token]);
+        text.pop_back();
       }
     }
-  }
+  };
+  split(0, n);
   if (pooled > 0.0 && pooled_expected == 0.0) return 0.0;  // tokens that the target never emits
   if (pooled_expected > 0.0) add(pooled, pooled_expected);
   REQUIRE(cells >= 8);
   return boost::math::cdf(boost::math::complement(boost::math::chi_squared(cells - 1), std::max(g, 0.0)));
+}
+
+double joint_law_p(Remembered& target, Remembered& draft, llm::AnyRule rule, const std::vector<Token>& prompt, bool argmax,
+                   int draft_length, std::uint64_t runs, std::uint64_t seed) {
+  llm::ModelDrafter drafter(draft, argmax);
+  return joint_law_p(target, drafter, rule, prompt, draft_length, runs, seed);
 }
 
 // The mutant of tests/support learns the draft's law from rejected(), which is not called before a full acceptance here.
@@ -168,12 +105,6 @@ class BonusFromDraft final : public tests::TokenLikeRule {
 
  private:
   mutable std::vector<double> drafted_;
-};
-
-struct Pair {
-  std::shared_ptr<const llm::Weights> target_weights = weights_of(kTarget);
-  std::unique_ptr<llm::Model> target_model = model_of(target_weights);
-  std::unique_ptr<llm::Model> draft_model = model_of(weights_of(kDraft));
 };
 
 // A lossless chain verifier draws the target's law; every mutant of the rule must be seen by one of the prompts.
@@ -280,28 +211,6 @@ TEST_CASE("the first two tokens have the target's joint law with an early exit a
     CHECK(killed >= 2);
   }
 }
-
-namespace {
-
-// A drafter of the registry and a rule for what it drafts.
-struct BlockMethod {
-  std::shared_ptr<const draft::BlockDrafter> drafter;
-  std::unique_ptr<verify::BlockRule> rule;
-};
-
-BlockMethod block_method(const std::string& kind, const std::string& parameters, const std::string& verifier) {
-  Diagnostics diagnostics;
-  const draft::DrafterEntry& entry = *draft::drafters().find(kind);
-  const config::Value section = config::parse_text(parameters, "test", diagnostics);
-  BlockMethod method;
-  method.drafter = entry.make(config::read_arguments(section, entry.info.parameters, {}, kind, diagnostics), diagnostics).block;
-  const verify::VerifierEntry& judge = *verify::verifiers().find(verifier);
-  method.rule = judge.make_block(config::read_arguments({}, judge.info.parameters, {}, verifier, diagnostics));
-  diagnostics.throw_if_any();
-  return method;
-}
-
-}  // namespace
 
 TEST_CASE("the first two tokens have the target's joint law with trees and drafters of the registry", "[llm][blocks]") {
   constexpr double kLevel = 1e-6;
