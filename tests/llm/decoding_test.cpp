@@ -234,7 +234,6 @@ TEST_CASE("the first two tokens have the target's joint law with trees and draft
         {"tree_static", "{paths: [[0], [2], [0, 1]], siblings: top_k}", "tree_point_mass"},
         {"tree_sequoia", "{budget: 6, depth: 3, acceptance: [0.5, 0.3]}", "multi_draft_recursive"},
         {"tree_dynamic", "{depth: 2, width: 2, nodes: 4}", "tree_point_mass"},
-        {"lookahead", "{window: 2, ngram: 3, guesses: 2}", "tree_point_mass"},
         {"prompt_lookup", "{draft_length: 2}", "tree_point_mass"},
         {"suffix", "{draft_length: 2}", "tree_point_mass"}}) {
     const BlockMethod method = block_method(one.kind, one.parameters, one.verifier);
@@ -245,9 +244,28 @@ TEST_CASE("the first two tokens have the target's joint law with trees and draft
     CHECK(joint_law_p(target, drafter, *method.rule, prompt, length, kRuns, 41) > kLevel);
     // A rule that takes the first child whatever it is.
     const tests::StepRule first_child([](verify::Block&, int, const std::vector<int>& children, Token&) { return children[0]; });
-    if (std::string_view(one.kind) != "lookahead")  // its first round guesses nothing
-      CHECK(joint_law_p(target, drafter, first_child, prompt, length, kRuns, 42) < kLevel);
+    CHECK(joint_law_p(target, drafter, first_child, prompt, length, kRuns, 42) < kLevel);
   }
+}
+
+TEST_CASE("the first five tokens have the target's joint law with Lookahead's window and pool", "[llm][blocks]") {
+  constexpr double kLevel = 1e-6;
+  constexpr std::uint64_t kRuns = 1'000;
+  constexpr std::size_t kTokens = 5;  // the first rounds fill the window and guess nothing
+  const Pair pair;
+  const std::vector<Token> prompt = repeating(held_out(pair.target_weights->config)[0].tokens);
+  llm::ModelLaws target_laws(*pair.target_model, {.temperature = 1.0, .top_k = 2}, 1);
+  Remembered target(target_laws);
+  const BlockMethod method = block_method("lookahead", "{window: 2, ngram: 3, guesses: 3}", "tree_point_mass");
+  llm::BlockModelDrafter drafter(*method.drafter, target, nullptr);
+  const int length = method.drafter->shape().draft_length;
+  CHECK(joint_law_p(target, drafter, *method.rule, prompt, length, kRuns, 51, kTokens) > kLevel);
+  const tests::StepRule first_child([](verify::Block&, int, const std::vector<int>& children, Token&) { return children[0]; });
+  CHECK(joint_law_p(target, drafter, first_child, prompt, length, kRuns, 52, kTokens) < kLevel);
+  const auto soft = std::find_if(tests::block_mutants().begin(), tests::block_mutants().end(), [](const auto& mutant) {
+    return mutant.mistake == "a chosen token is judged with its soft draft probability";
+  });
+  CHECK(joint_law_p(target, drafter, *soft->make(), prompt, length, kRuns, 53, kTokens) < kLevel);
 }
 
 TEST_CASE("greedy output over trees is greedy plain output, and costs fewer rounds", "[llm][blocks]") {

@@ -284,11 +284,11 @@ class Liar final : public llm::LawSource {
   }
   void extend(std::span<const llm::Extension> batch, std::span<double> laws) override {
     const llm::Extension& block = batch[0];
-    const std::size_t base = at_.size();
+    const std::size_t base = at_.size() - (block.parents.empty() ? 0 : block.parents.size() - block.tokens.size());  // the text
     Path before;
     for (std::size_t i = 0; i < block.tokens.size(); ++i) {
       const bool tree = !block.parents.empty();
-      int parent = tree ? block.parents[i] : static_cast<int>(i) - 1;
+      int parent = tree ? block.parents[at_.size() - base] : static_cast<int>(i) - 1;
       if (tree && lie_ == Lie::other_branch && parent > 0) --parent;
       const std::size_t behind = parent < 0 ? base : base + static_cast<std::size_t>(parent) + 1;
       Path text = behind == 0 ? Path() : at_[behind - 1];

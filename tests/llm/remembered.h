@@ -73,9 +73,9 @@ class Remembered final : public llm::LawSource {
   }
   void extend(std::span<const llm::Extension> batch, std::span<double> laws) override {
     const llm::Extension& block = batch[0];
-    const std::size_t base = at_.size();
+    const std::size_t base = at_.size() - (block.parents.empty() ? 0 : block.parents.size() - block.tokens.size());  // the text
     for (std::size_t i = 0; i < block.tokens.size(); ++i) {
-      const int parent = block.parents.empty() ? static_cast<int>(i) - 1 : block.parents[i];
+      const int parent = block.parents.empty() ? static_cast<int>(i) - 1 : block.parents[at_.size() - base];
       const std::size_t before = parent < 0 ? base : base + static_cast<std::size_t>(parent) + 1;
       at_.push_back(after(before == 0 ? 0 : at_[before - 1], block.tokens[i]));
       if (i + block.logit_rows < block.tokens.size()) continue;
