@@ -386,8 +386,8 @@ struct Laws {
   llm::ModelLaws draft;
   llm::ModelLaws target_again;
   llm::ModelLaws draft_again;
-  Remembered target_path{target_again};
-  Remembered draft_path{draft_again};
+  Remembered target_path{target_again, {.afresh = true}};
+  Remembered draft_path{draft_again, {.afresh = true}};
 };
 
 }  // namespace

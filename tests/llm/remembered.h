@@ -58,11 +58,16 @@ inline BlockMethod block_method(const std::string& kind, const std::string& para
   return method;
 }
 
-// Laws by text: a model that is asked a million times for the same few texts answers from memory. A law is the model's after a
-// pass over its whole text, whatever was in the cache, whatever tree the text is a path of.
+// Laws by text: a model that is asked a million times for the same few texts answers from memory, one text at a time whatever
+// tree it is a path of.
 class Remembered final : public llm::LawSource {
  public:
-  explicit Remembered(llm::LawSource& source) : source_(source) {}
+  struct Reading {
+    bool afresh = false;             // every text from its first token on; else on from what it shares with the one before
+    std::size_t deepest = SIZE_MAX;  // a longer text has the law after its first so many tokens
+  };
+  explicit Remembered(llm::LawSource& source) : Remembered(source, Reading()) {}
+  Remembered(llm::LawSource& source, const Reading& reading) : source_(source), reading_(reading) {}
   [[nodiscard]] std::size_t vocab() const override { return source_.vocab(); }
   [[nodiscard]] std::size_t capacity() const override { return source_.capacity(); }
   [[nodiscard]] std::size_t length(std::size_t /*sequence*/) const override { return at_.size(); }
@@ -94,13 +99,16 @@ class Remembered final : public llm::LawSource {
   struct Place {
     std::uint32_t before = 0;
     Token token = 0;
+    std::size_t length = 0;   // tokens up to here
     std::vector<double> law;  // empty: not asked for yet
   };
 
   std::uint32_t after(std::uint32_t place, Token token) {
+    const std::size_t length = places_[place].length;
+    if (length == reading_.deepest) return place;
     const auto [found, fresh] =
         places_of_.try_emplace(std::uint64_t{place} << 32 | token, static_cast<std::uint32_t>(places_.size()));
-    if (fresh) places_.push_back({place, token, {}});
+    if (fresh) places_.push_back({place, token, length + 1, {}});
     return found->second;
   }
   const std::vector<double>& law_at(std::uint32_t place) {
@@ -110,15 +118,20 @@ class Remembered final : public llm::LawSource {
       for (std::uint32_t at = place; at != 0; at = places_[at].before) text.push_back(places_[at].token);
       std::reverse(text.begin(), text.end());
       law.resize(vocab());
-      source_.rewind(0, 0);
-      prefill(source_, 0, std::span(text).first(text.size() - 1));
+      const auto shared =
+          static_cast<std::size_t>(std::mismatch(text.begin(), text.end() - 1, read_.begin(), read_.end()).first - text.begin());
+      source_.rewind(0, reading_.afresh ? 0 : shared);
+      prefill(source_, 0, std::span(text).subspan(source_.length(0), text.size() - 1 - source_.length(0)));
       const llm::Extension last{.sequence = 0, .tokens = std::span(text).last(1)};
       source_.extend({&last, 1}, law);
+      read_ = std::move(text);
     }
     return law;
   }
 
   llm::LawSource& source_;
+  Reading reading_;
+  std::vector<Token> read_;        // what the source has in its cache
   std::vector<std::uint32_t> at_;  // the place behind each cached token
   std::deque<Place> places_ = {Place()};
   std::unordered_map<std::uint64_t, std::uint32_t> places_of_;  // by the place before and the token
