@@ -28,6 +28,16 @@ METHODS = [  # name, drafter, its draft model, drafted tokens at most
 ]
 
 
+def folder_of(name):
+    return name.replace(",", "").replace("'", "").replace(" ", "_").lower()
+
+
+def run(specsim, drafter, draft, folder, prompts="tests/data/prompts/held_out.jsonl", seed=()):
+    subprocess.run([specsim, "calibrate", "--target", f"{MODELS}/novels-5m", *draft, *drafter, "--prompts", prompts, *seed,
+                    "--temperatures", "0,1", "--tokens", "48", "--repetitions", "1", "--threads", "1", "--out", str(folder)],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
 def tokens_per_round(path):
     """Ratio of sums over requests, with its standard error (the delta method)."""
     requests = [json.loads(line)["rounds"] for line in open(path)]
@@ -41,10 +51,8 @@ def main():
     specsim, out = sys.argv[1], Path(sys.argv[2])
     rows = []
     for name, drafter, draft, drafted in METHODS:
-        folder = out / name.replace(",", "").replace("'", "").replace(" ", "_").lower()
-        subprocess.run([specsim, "calibrate", "--target", f"{MODELS}/novels-5m", *draft, *drafter, "--prompts", "tests/data/prompts/held_out.jsonl",
-                        "--temperatures", "0,1", "--tokens", "48", "--repetitions", "1", "--threads", "1", "--out", str(folder)],
-                       check=True, stdout=subprocess.DEVNULL)
+        folder = out / folder_of(name)
+        run(specsim, drafter, draft, folder)
         row = {"method": name, "drafted": drafted}
         for temperature in (0, 1):
             row[f"tokens_per_round_t{temperature}"], row[f"se_t{temperature}"] = tokens_per_round(folder / f"rounds_t{temperature}.jsonl")
@@ -64,4 +72,5 @@ def main():
     print(f"wrote {out}/methods.md")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -150,10 +150,8 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
   progress.finish();
   std::string csv = "temperature,batch,draft_length,rounds,emitted,tokens_per_round,tokens_per_second,speedup,speedup_se\n";
   fmt::print("\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing\n");
-  if (options.block != nullptr)
-    fmt::print(
-        "a level of a tree runs the draft over what lies above it again, and Lookahead's window is a target pass of its own: "
-        "a server does both in one pass\n");
+  if (options.block != nullptr && options.block->shape().reads_text)
+    fmt::print("Lookahead's window is a target pass of its own here: a server puts it into the one that verifies\n");
   fmt::print("{:>11}{:>7}{:>14}{:>14}{:>11}{:>10}{:>9}\n", "temperature", "batch", "draft_length", "tokens/round", "tokens/s",
              "speedup", "+-");
   for (std::size_t g = 0; g < groups.size(); ++g) {

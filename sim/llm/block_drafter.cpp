@@ -7,19 +7,22 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
 namespace specsim::llm {
 
 namespace {
 
-// The draft's laws after nodes of a tree that grows level by level.
+// The draft's laws after nodes of a tree that grows level by level. The draft's cache holds the levels while this lives, and the
+// text alone afterwards.
 class GrowingLaws {
  public:
   GrowingLaws(LawSource& draft, std::size_t sequence, std::span<const Token> text)
       : draft_(draft), sequence_(sequence), text_(text) {}
+  GrowingLaws(const GrowingLaws&) = delete;
+  GrowingLaws& operator=(const GrowingLaws&) = delete;
+  ~GrowingLaws() { draft_.rewind(sequence_, std::min(text_.size(), draft_.length(sequence_))); }
 
-  // One pass gives the laws after `nodes`, all of one depth: over them and what lies above them.
+  // One pass over `nodes`, all of one depth, gives the laws after them; their parents have been prepared.
   void prepare(const draft::ChosenBlock& block, std::span<const int> nodes) {
     rows_.resize(block.tree.nodes.size());
     if (rows_[0].empty()) {
@@ -28,27 +31,19 @@ class GrowingLaws {
       draft_.extend({&unseen, 1}, rows_[0]);
     }
     if (nodes.empty() || nodes[0] == 0) return;
-    std::set<int> all;
-    for (int node : nodes)
-      for (; node > 0; node = block.tree.nodes[static_cast<std::size_t>(node)].parent) all.insert(node);
     std::vector<Token> tokens;
-    std::vector<int> parents;
-    std::map<int, int> place;
-    for (const int node : all) {
+    for (const int node : nodes) {
       const int parent = block.tree.nodes[static_cast<std::size_t>(node)].parent;
-      parents.push_back(parent == 0 ? -1 : place.at(parent));
-      place[node] = static_cast<int>(tokens.size());
+      parents_.push_back(parent == 0 ? -1 : place_.at(parent));
+      place_.try_emplace(node, static_cast<int>(place_.size()));
       tokens.push_back(block.tokens[static_cast<std::size_t>(node)]);
     }
     std::vector<double> laws(nodes.size() * draft_.vocab());
-    const Extension level{.sequence = sequence_, .tokens = tokens, .logit_rows = nodes.size(), .parents = parents};
+    const Extension level{.sequence = sequence_, .tokens = tokens, .logit_rows = nodes.size(), .parents = parents_};
     draft_.extend({&level, 1}, laws);
-    draft_.rewind(sequence_, text_.size());
-    const std::size_t first = tokens.size() - nodes.size();  // the deepest come last
-    for (const int node : nodes) {
-      const auto row =
-          laws.begin() + static_cast<std::ptrdiff_t>((static_cast<std::size_t>(place.at(node)) - first) * draft_.vocab());
-      rows_[static_cast<std::size_t>(node)].assign(row, row + static_cast<std::ptrdiff_t>(draft_.vocab()));
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const auto row = laws.begin() + static_cast<std::ptrdiff_t>(i * draft_.vocab());
+      rows_[static_cast<std::size_t>(nodes[i])].assign(row, row + static_cast<std::ptrdiff_t>(draft_.vocab()));
     }
   }
   [[nodiscard]] std::span<const double> after(int node) const { return rows_.at(static_cast<std::size_t>(node)); }
@@ -65,6 +60,8 @@ class GrowingLaws {
   std::size_t sequence_;
   std::span<const Token> text_;
   std::vector<std::vector<double>> rows_;  // [node]; empty: not asked for
+  std::map<int, int> place_;               // [node]: of those that the cache holds, in its tree
+  std::vector<int> parents_;               // [place]
 };
 
 std::vector<draft::Ranked> ranked(std::span<const double> law, std::size_t most) {

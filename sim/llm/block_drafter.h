@@ -14,8 +14,7 @@ std::size_t room_of(const draft::BlockDrafter& block);
 class BlockModelDrafter final : public Drafter {
  public:
   // `draft`: nullptr for a drafter that reads the text alone. Lookahead's window goes through `target`, in a pass of its own.
-  // Each level of a tree is a pass of the draft over it and what lies above it, since a cache holds no unfinished tree. What is
-  // passed must outlive it.
+  // Each level of a tree is a pass of the draft over its own nodes. What is passed must outlive it.
   BlockModelDrafter(const draft::BlockDrafter& block, LawSource& target, LawSource* draft)
       : block_(block), target_(target), draft_(draft) {}
   [[nodiscard]] std::size_t capacity() const override { return draft_ != nullptr ? draft_->capacity() : target_.capacity(); }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -146,32 +148,35 @@ class CpuModel final : public Model {
   void place(std::span<const Extension> batch, const CpuCache& cache) {
     tokens_.clear();
     for (const Extension& extension : batch) {
-      const std::size_t base = cache.length(extension.sequence);
-      const std::size_t first = tokens_.size();
-      SPECSIM_CHECK(base + extension.tokens.size() <= cache.capacity(), "{} tokens onto {} of {}", extension.tokens.size(), base,
-                    cache.capacity());
-      SPECSIM_CHECK(extension.logit_rows <= extension.tokens.size(), "{} rows of {}", extension.logit_rows,
-                    extension.tokens.size());
-      SPECSIM_CHECK(extension.parents.empty() || extension.parents.size() == extension.tokens.size(), "{} parents",
-                    extension.parents.size());
-      for (std::size_t i = 0; i < extension.tokens.size(); ++i) {
-        const int parent = extension.parents.empty() ? static_cast<int>(i) - 1 : extension.parents[i];
+      const std::size_t length = cache.length(extension.sequence);
+      const std::size_t size = extension.tokens.size();
+      SPECSIM_CHECK(length + size <= cache.capacity(), "{} tokens onto {} of {}", size, length, cache.capacity());
+      SPECSIM_CHECK(extension.logit_rows <= size, "{} rows of {}", extension.logit_rows, size);
+      const bool tree = !extension.parents.empty();
+      SPECSIM_CHECK(!tree || (extension.parents.size() >= size && extension.parents.size() - size <= length),
+                    "{} parents of {} tokens onto {}", extension.parents.size(), size, length);
+      const std::size_t earlier = tree ? extension.parents.size() - size : 0;  // tokens of the tree that are cached
+      const std::size_t base = length - earlier;
+      std::vector<Place> places(earlier + size);
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        const int parent = tree ? extension.parents[i] : static_cast<int>(i) - 1;
         SPECSIM_CHECK(parent >= -1 && parent < static_cast<int>(i), "parent {} of token {}", parent, i);
-        SPECSIM_CHECK(extension.tokens[i] < config().vocab, "token {} of {}", extension.tokens[i], config().vocab);
-        Place token;
-        token.token = extension.tokens[i];
-        token.sequence = extension.sequence;
-        token.slot = base + i;
+        Place& place = places[i];
+        place.sequence = extension.sequence;
+        place.slot = base + i;
         if (parent >= 0) {
-          token.visible = tokens_[first + static_cast<std::size_t>(parent)].visible;
+          place.visible = places[static_cast<std::size_t>(parent)].visible;
         } else {
-          token.visible.resize(base);
-          for (std::size_t slot = 0; slot < base; ++slot) token.visible[slot] = static_cast<std::uint32_t>(slot);
+          place.visible.resize(base);
+          std::iota(place.visible.begin(), place.visible.end(), 0U);
         }
-        token.position = token.visible.size();
-        token.visible.push_back(static_cast<std::uint32_t>(token.slot));
-        tokens_.push_back(std::move(token));
+        place.position = place.visible.size();
+        place.visible.push_back(static_cast<std::uint32_t>(place.slot));
+        if (i < earlier) continue;
+        place.token = extension.tokens[i - earlier];
+        SPECSIM_CHECK(place.token < config().vocab, "token {} of {}", place.token, config().vocab);
       }
+      std::move(places.begin() + static_cast<std::ptrdiff_t>(earlier), places.end(), std::back_inserter(tokens_));
     }
   }
 

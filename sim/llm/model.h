@@ -28,13 +28,14 @@ class Cache {
   virtual void keep_path(std::size_t sequence, std::size_t length, std::span<const std::uint32_t> path) = 0;
 };
 
-// What one sequence brings to a pass: a chain of tokens that follows its cached ones, or a tree.
+// What one sequence brings to a pass: a chain of tokens that follows its cached ones, or a tree. A tree may come level by level:
+// `parents` then begins with those of the tree's earlier tokens, the cache's last ones, and parents count from the first of them.
 struct Extension {
   std::size_t sequence = 0;
   std::span<const Token> tokens;
   std::size_t logit_rows = 1;  // of the last so many tokens
   std::span<const int> parents =
-      {};  // empty: a chain; else parents[i] < i is the place of token i's parent in `tokens`, -1: the cached text
+      {};  // empty: a chain; else parents[i] < i is the place of token i's parent in the tree, -1: the text before it
 };
 
 class Model {

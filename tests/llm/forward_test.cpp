@@ -174,6 +174,19 @@ TEST_CASE("a tree's tokens see their own ancestors alone", "[llm]") {
                      rows.begin() + static_cast<std::ptrdiff_t>(i * vocab)));
   }
 
+  // Level by level, each pass brings the parents of all so far.
+  const auto levels = model->make_cache(1, 64);
+  all_logits(*model, *levels, prompt);
+  std::vector<float> by_level;
+  for (std::size_t first = 0, last = 2; first < tree.size(); first = last, last = last < 6 ? 6 : 7) {
+    const std::vector<Token> level(tree.begin() + static_cast<std::ptrdiff_t>(first),
+                                   tree.begin() + static_cast<std::ptrdiff_t>(last));
+    const std::vector<float> own =
+        all_logits(*model, *levels, level, {parents.begin(), parents.begin() + static_cast<std::ptrdiff_t>(last)});
+    by_level.insert(by_level.end(), own.begin(), own.end());
+  }
+  CHECK(by_level == rows);
+
   // Keeping a path leaves the cache of its chain.
   cache->keep_path(0, prompt.size(), std::vector<std::uint32_t>{0, 2, 4});
   REQUIRE(cache->length(0) == prompt.size() + 3);

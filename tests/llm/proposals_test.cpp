@@ -1,0 +1,501 @@
+// What block drafters draft on real models, round by round, against a recomputation from the drafters' descriptions that knows
+// one law of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong one shows nowhere else.
+#include "sim/base/wide.h"
+#include "sim/llm/block_drafter.h"
+#include "sim/llm/decoder.h"
+#include "tests/llm/remembered.h"
+
+#include <catch2/catch.hpp>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+
+using namespace specsim;
+using specsim::tests::BlockMethod;
+using specsim::tests::Remembered;
+
+namespace {
+
+using Path = std::vector<Token>;
+
+// A block as the paths to its nodes, and what the children of each node were drawn from.
+struct Drafted {
+  std::vector<Path> paths = {{}};           // [node], in the block's order
+  std::map<int, std::vector<double>> laws;  // of nodes with children that were drawn
+
+  bool operator==(const Drafted&) const = default;
+};
+
+Drafted drafted(const llm::Proposal& proposal, std::size_t vocab) {
+  Drafted block;
+  for (std::size_t node = 1; node < proposal.tree.nodes.size(); ++node) {
+    const int parent = proposal.tree.nodes[node].parent;
+    block.paths.push_back(block.paths.at(static_cast<std::size_t>(parent)));
+    block.paths.back().push_back(proposal.tokens.at(node - 1));
+    if (proposal.siblings == draft::Siblings::point_mass) continue;
+    const auto row = proposal.drafted.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(parent) * vocab);
+    block.laws.try_emplace(parent, row, row + static_cast<std::ptrdiff_t>(vocab));
+  }
+  return block;
+}
+
+Path joined(std::span<const Token> text, std::span<const Token> path) {
+  Path whole(text.begin(), text.end());
+  whole.insert(whole.end(), path.begin(), path.end());
+  return whole;
+}
+
+// Tokens that a law can give, the likeliest first; ties: the lower token.
+std::vector<Token> by_rank(const std::vector<double>& law) {
+  std::vector<Token> tokens;
+  for (Token token = 0; token < law.size(); ++token)
+    if (law[token] > 0.0) tokens.push_back(token);
+  std::stable_sort(tokens.begin(), tokens.end(), [&](Token a, Token b) { return law[a] > law[b]; });
+  return tokens;
+}
+
+// Paths that share their beginnings, breadth first.
+Drafted merged(const std::vector<Path>& paths) {
+  Drafted block;
+  for (std::size_t node = 0; node < block.paths.size(); ++node) {
+    const Path above = block.paths[node];
+    for (const Path& path : paths) {
+      if (path.size() <= above.size() || !std::equal(above.begin(), above.end(), path.begin())) continue;
+      const Path child(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(above.size()) + 1);
+      if (std::find(block.paths.begin(), block.paths.end(), child) == block.paths.end()) block.paths.push_back(child);
+    }
+  }
+  return block;
+}
+
+// What is to be drafted in a round that begins with this text.
+using Expected = std::function<Drafted(std::span<const Token> text, std::uint32_t round)>;
+// The uniform that draws a node of a tree.
+using Uniform = std::function<double(const draft::Tree& tree, int node, std::uint32_t round)>;
+
+const rng::Key kKey = rng::make_key(5, rng::hash_text("proposals"));
+constexpr std::uint64_t kId = 3;
+
+double uniform_at(int node, std::uint32_t round) {
+  return rng::to_unit(llm::words_at(kKey, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), round, kId).first);
+}
+double own_uniform(const draft::Tree& /*tree*/, int node, std::uint32_t round) { return uniform_at(node, round); }
+double eldests_uniform(const draft::Tree& tree, int node, std::uint32_t round) {
+  return uniform_at(node - tree.nodes[static_cast<std::size_t>(node)].rank, round);
+}
+
+// A tree of one shape: every node by itself.
+Expected of_shape(const draft::BlockDrafter& block, Remembered& draft, const Uniform& uniform = own_uniform) {
+  return [&block, &draft, uniform](std::span<const Token> text, std::uint32_t round) {
+    const draft::Tree& tree = *block.tree();
+    Drafted expected;
+    std::vector<int> own = {0};  // [node of the tree]: node of the block, -1: no token was left
+    for (int node = 1; node <= tree.drafted(); ++node) {
+      const draft::Tree::Node& shape = tree.nodes[static_cast<std::size_t>(node)];
+      own.push_back(-1);
+      const int parent = own[static_cast<std::size_t>(shape.parent)];
+      if (parent < 0) continue;
+      const Path above = expected.paths[static_cast<std::size_t>(parent)];
+      const std::vector<double>& law = draft.law_of(joined(text, above));
+      std::optional<Token> token;
+      if (block.shape().siblings == draft::Siblings::point_mass) {
+        const std::vector<Token> ranks = by_rank(law);
+        if (static_cast<std::size_t>(shape.rank) < ranks.size()) token = ranks[static_cast<std::size_t>(shape.rank)];
+      } else {
+        std::vector<double> left = law;
+        if (block.shape().siblings == draft::Siblings::without_replacement)
+          for (const Path& elder : expected.paths)
+            if (elder.size() == above.size() + 1 && std::equal(above.begin(), above.end(), elder.begin()))
+              left[elder.back()] = 0.0;
+        double target = uniform(tree, node, round) * std::accumulate(left.begin(), left.end(), 0.0);
+        for (Token x = 0; x < left.size() && target >= 0.0; ++x) {
+          if (left[x] > 0.0) token = x;
+          target -= left[x];
+        }
+        if (token) expected.laws.try_emplace(parent, law);
+      }
+      if (!token) continue;
+      own.back() = static_cast<int>(expected.paths.size());
+      expected.paths.push_back(joined(above, {{*token}}));
+    }
+    return expected;
+  };
+}
+
+// The likeliest of all paths that begin with the likeliest ones.
+Expected dynamic(std::size_t depth, std::size_t width, std::size_t nodes, Remembered& draft) {
+  struct Candidate {
+    Path path;
+    double probability = 1.0;
+    std::size_t place = 0;  // breadth first
+  };
+  return [depth, width, nodes, &draft](std::span<const Token> text, std::uint32_t /*round*/) {
+    const auto keep_likeliest = [](std::vector<Candidate>& list, std::size_t most) {
+      std::stable_sort(list.begin(), list.end(),
+                       [](const Candidate& a, const Candidate& b) { return a.probability > b.probability; });
+      list.resize(std::min(most, list.size()));
+      std::sort(list.begin(), list.end(), [](const Candidate& a, const Candidate& b) { return a.place < b.place; });
+    };
+    std::vector<Candidate> all;
+    std::vector<Candidate> level = {Candidate()};
+    for (std::size_t l = 0; l < depth; ++l) {
+      keep_likeliest(level, width);
+      std::vector<Candidate> below;
+      for (const Candidate& above : level) {
+        const std::vector<double>& law = draft.law_of(joined(text, above.path));
+        std::vector<Token> ranks = by_rank(law);
+        ranks.resize(std::min(width, ranks.size()));
+        for (const Token token : ranks)
+          below.push_back({joined(above.path, {{token}}), above.probability * law[token], all.size() + below.size()});
+      }
+      all.insert(all.end(), below.begin(), below.end());
+      level = std::move(below);
+    }
+    keep_likeliest(all, nodes);
+    Drafted expected;
+    for (const Candidate& one : all) expected.paths.push_back(one.path);
+    return expected;
+  };
+}
+
+// n-grams of the text and of a Jacobi window that moves on by one column a round.
+Expected lookahead(std::size_t window, std::size_t ngram, std::size_t guesses, Remembered& target) {
+  struct State {
+    std::size_t read = 0;
+    std::vector<Path> pool;                 // the newest last; once each
+    std::vector<std::deque<Token>> levels;  // guesses; levels[l][i] was made for the place l + i behind the text's last token
+  };
+  const auto state = std::make_shared<State>();
+  return [=, &target](std::span<const Token> text, std::uint32_t /*round*/) {
+    const auto learn = [&](const Path& one) {
+      state->pool.erase(std::remove(state->pool.begin(), state->pool.end(), one), state->pool.end());
+      state->pool.push_back(one);
+    };
+    for (; state->read < text.size(); ++state->read)
+      if (state->read + 1 >= ngram) {
+        const std::span<const Token> one = text.subspan(state->read + 1 - ngram, ngram);
+        learn({one.begin(), one.end()});
+      }
+    std::vector<std::deque<Token>>& levels = state->levels;
+    if (window > 0 && levels.empty()) {
+      std::deque<Token>& first = levels.emplace_back(1, text.back());  // column 0 is the text's last token, whatever was guessed
+      for (std::uint32_t i = 0; i < window + ngram - 3; ++i)
+        first.push_back(text[scale_word(llm::words_at(kKey, rng::Purpose::window, 0, i, kId).first, text.size())]);
+    }
+    const bool full = window == 0 || levels.size() == ngram - 1;
+    Drafted expected;
+    if (full) {
+      std::vector<Path> tails;
+      for (auto one = state->pool.rbegin(); one != state->pool.rend() && tails.size() < guesses; ++one)
+        if (one->front() == text.back()) tails.emplace_back(one->begin() + 1, one->end());
+      expected = merged(tails);
+    }
+    if (window == 0) return expected;
+    levels[0][0] = text.back();
+    std::deque<Token> next;
+    for (std::size_t column = 0; column < levels[0].size(); ++column) {
+      Path seen(levels[0].begin() + 1, levels[0].begin() + static_cast<std::ptrdiff_t>(column) + 1);
+      for (std::size_t l = 1; l < levels.size(); ++l) seen.push_back(levels[l][column]);
+      next.push_back(by_rank(target.law_of(joined(text, seen))).front());
+    }
+    if (full)
+      for (std::size_t column = 0; column < next.size(); ++column) {
+        Path one;
+        for (const std::deque<Token>& level : levels) one.push_back(level[column]);
+        one.push_back(next[column]);
+        learn(one);
+      }
+    levels.push_back(next);
+    if (full) {
+      levels.erase(levels.begin());
+    } else {
+      for (std::deque<Token>& level : levels) level.pop_front();
+    }
+    return expected;
+  };
+}
+
+// Up to `draft_length` tokens behind the first place of the text's last three, two or one.
+Expected copied(std::size_t draft_length) {
+  return [draft_length](std::span<const Token> text, std::uint32_t /*round*/) {
+    for (std::size_t last = 3; last > 0; --last) {
+      const auto found = std::search(text.begin(), text.end() - 1, text.end() - static_cast<std::ptrdiff_t>(last), text.end());
+      if (found == text.end() - 1) continue;
+      const auto from = found + static_cast<std::ptrdiff_t>(last);
+      return merged({Path(from, from + std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(draft_length), text.end() - from))});
+    }
+    return Drafted();
+  };
+}
+
+// The commonest way on from all the places of the longest end that stood before, while a tenth of them go it.
+Expected commonest(std::size_t draft_length) {
+  return [draft_length](std::span<const Token> text, std::uint32_t /*round*/) {
+    for (std::size_t length = 16; length > 0; --length) {
+      std::vector<Path> ways;
+      for (std::size_t end = length; end < text.size(); ++end)
+        if (std::equal(text.end() - static_cast<std::ptrdiff_t>(length), text.end(),
+                       text.begin() + static_cast<std::ptrdiff_t>(end - length)))
+          ways.emplace_back(text.begin() + static_cast<std::ptrdiff_t>(end), text.end());
+      if (ways.empty()) continue;
+      Path path;
+      while (path.size() < std::min(draft_length, 2 * length)) {
+        std::map<Token, double> shares;
+        for (const Path& way : ways)
+          if (way.size() > path.size() && std::equal(path.begin(), path.end(), way.begin()))
+            shares[way[path.size()]] += 1.0 / static_cast<double>(ways.size());
+        const auto most = std::max_element(shares.begin(), shares.end(), [](auto& a, auto& b) { return a.second < b.second; });
+        if (most == shares.end() || most->second < 0.1) break;
+        path.push_back(most->first);
+      }
+      return merged({path});
+    }
+    return Drafted();
+  };
+}
+
+// ---- mistakes -----------------------------------------------------------------------------------------------------------
+
+enum class Lie { none, law_of_parent, law_of_neighbour, other_branch, stale_key };
+const std::vector<std::pair<Lie, std::string>> kLies = {
+    {Lie::none, "none"},
+    {Lie::law_of_parent, "a law of a tree is the one before the node"},
+    {Lie::law_of_neighbour, "a law of a tree is that of the row before"},
+    {Lie::other_branch, "a node of a tree hangs on the neighbour of its parent"},
+    {Lie::stale_key, "what is forgotten ends one token late"},  // and stands where the last one that stays stood
+};
+
+// A model that answers path by path, for what a lie makes of the text that it was asked about.
+class Liar final : public llm::LawSource {
+ public:
+  Liar(Remembered& truth, Lie lie) : truth_(truth), lie_(lie) {}
+  [[nodiscard]] std::size_t vocab() const override { return truth_.vocab(); }
+  [[nodiscard]] std::size_t capacity() const override { return truth_.capacity(); }
+  [[nodiscard]] std::size_t length(std::size_t /*sequence*/) const override { return at_.size(); }
+  void rewind(std::size_t /*sequence*/, std::size_t length) override {
+    if (lie_ == Lie::stale_key && length > 0 && length < at_.size()) at_[length - 1].back() = at_[length].back();
+    at_.resize(length);
+  }
+  void keep_path(std::size_t /*sequence*/, std::size_t length, std::span<const std::uint32_t> path) override {
+    for (std::size_t i = 0; i < path.size(); ++i) at_[length + i] = at_[length + path[i]];
+    at_.resize(length + path.size());
+  }
+  void extend(std::span<const llm::Extension> batch, std::span<double> laws) override {
+    const llm::Extension& block = batch[0];
+    const std::size_t base = at_.size() - (block.parents.empty() ? 0 : block.parents.size() - block.tokens.size());  // the text
+    Path before;
+    for (std::size_t i = 0; i < block.tokens.size(); ++i) {
+      const bool tree = !block.parents.empty();
+      int parent = tree ? block.parents[at_.size() - base] : static_cast<int>(i) - 1;
+      if (tree && lie_ == Lie::other_branch && parent > 0) --parent;
+      const std::size_t behind = parent < 0 ? base : base + static_cast<std::size_t>(parent) + 1;
+      Path text = behind == 0 ? Path() : at_[behind - 1];
+      text.push_back(block.tokens[i]);
+      at_.push_back(text);
+      if (i + block.logit_rows < block.tokens.size()) continue;
+      if (tree && lie_ == Lie::law_of_parent) text.pop_back();
+      if (tree && lie_ == Lie::law_of_neighbour && !before.empty()) std::swap(text, before);
+      const std::vector<double>& law = truth_.law_of(text);
+      std::copy(law.begin(), law.end(), laws.begin());
+      laws = laws.subspan(vocab());
+      if (lie_ == Lie::law_of_neighbour) before = at_.back();
+    }
+  }
+
+ private:
+  Remembered& truth_;
+  Lie lie_;
+  std::vector<Path> at_;  // the text up to each cached token
+};
+
+// Draws with the words of the next round.
+class OtherWords final : public llm::Drafter {
+ public:
+  explicit OtherWords(llm::Drafter& drafter) : drafter_(drafter) {}
+  [[nodiscard]] std::size_t capacity() const override { return drafter_.capacity(); }
+  [[nodiscard]] std::size_t room(int draft_length) const override { return drafter_.room(draft_length); }
+  void start(std::size_t sequence, std::span<const Token> prompt) override { drafter_.start(sequence, prompt); }
+  void propose(std::span<const llm::Text> texts, int draft_length, std::uint32_t round, rng::Key key,
+               std::vector<llm::Proposal>& proposals) override {
+    drafter_.propose(texts, draft_length, round + 1, key, proposals);
+  }
+  void settle(std::size_t sequence, std::size_t length) override { drafter_.settle(sequence, length); }
+
+ private:
+  llm::Drafter& drafter_;
+};
+
+// Guesses from the pool as it was a round ago.
+class OlderPool final : public draft::BlockDrafter {
+ public:
+  explicit OlderPool(const draft::BlockDrafter& block) : block_(block) {}
+  [[nodiscard]] const Shape& shape() const override { return block_.shape(); }
+  [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<Both>(block_.start(), block_.start()); }
+  void choose(draft::Sight& sight, Memory* memory, draft::ChosenBlock& block) const override {
+    auto& both = static_cast<Both&>(*memory);
+    const std::unique_ptr<Memory> older = std::move(both.older);
+    both.older = both.newest->copy();
+    draft::ChosenBlock unused;
+    block_.choose(sight, both.newest.get(), unused);
+    block_.choose(sight, older.get(), block);
+  }
+  [[nodiscard]] draft::Work work(int nodes) const override { return block_.work(nodes); }
+
+ private:
+  struct Both final : Memory {
+    Both(std::unique_ptr<Memory> one, std::unique_ptr<Memory> other) : newest(std::move(one)), older(std::move(other)) {}
+    [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<Both>(newest->copy(), older->copy()); }
+    std::unique_ptr<Memory> newest;
+    std::unique_ptr<Memory> older;
+  };
+  const draft::BlockDrafter& block_;
+};
+
+// ---- the comparison -------------------------------------------------------------------------------------------------------
+
+struct Agreement {
+  int rounds = 0;  // up to the first that drafted something else
+  int nodes = 0;   // drafted in them
+};
+
+Agreement agreement(llm::LawSource& target, llm::Drafter& drafter, const verify::BlockRule& rule, int draft_length,
+                    const std::vector<Token>& prompt, int rounds, const Expected& expected) {
+  llm::Decoder decoder(target, &drafter, rule, draft_length, kKey);
+  decoder.start({{prompt, kId}});
+  Agreement found;
+  for (; found.rounds < rounds; ++found.rounds) {
+    const std::vector<Token> text = decoder.texts()[0].tokens;
+    decoder.round();
+    const Drafted block = drafted(decoder.proposals()[0], target.vocab());
+    if (block != expected(text, static_cast<std::uint32_t>(found.rounds))) break;
+    found.nodes += static_cast<int>(block.paths.size()) - 1;
+  }
+  return found;
+}
+
+// The models with their sampling settings, at work and remembered.
+struct Laws {
+  Laws(const tests::Pair& pair, const math::Sampling& sampling, const math::Sampling& draft_sampling)
+      : target(*pair.target_model, sampling, 1),
+        draft(*pair.draft_model, draft_sampling, 1),
+        target_again(*pair.target_model, sampling, 1),
+        draft_again(*pair.draft_model, draft_sampling, 1) {}
+  llm::ModelLaws target;
+  llm::ModelLaws draft;
+  llm::ModelLaws target_again;
+  llm::ModelLaws draft_again;
+  Remembered target_path{target_again, {.afresh = true}};
+  Remembered draft_path{draft_again, {.afresh = true}};
+};
+
+}  // namespace
+
+TEST_CASE("trees hold the draft's own tokens and laws, path by path", "[llm][blocks]") {
+  constexpr int kRounds = 12;
+  const tests::Pair pair;
+  const std::vector<Token> prompt = tests::repeating(tests::held_out(pair.target_weights->config)[0].tokens);
+  std::map<std::pair<std::string, std::string>, int> rejected;  // [parameters, mistake]: at how many temperatures
+  for (const double temperature : {0.0, 1.0}) {
+    Laws own(pair, {.temperature = temperature}, {.temperature = temperature});
+    Laws few(pair, {.temperature = temperature}, {.temperature = 1.0, .top_k = 2});
+    Laws ranking(pair, {.temperature = temperature}, {.temperature = 1.0});
+    struct Case {
+      const char* kind;
+      const char* parameters;
+      const char* verifier;
+      Laws& laws;
+    };
+    for (const Case& one :
+         {Case{"tree_static", "{branching: [3, 2, 1]}", "multi_draft_recursive", own},
+          {"tree_static", "{branching: [3, 2, 1], siblings: without_replacement}", "without_replacement", own},
+          {"tree_static", "{branching: [3, 2, 1], siblings: without_replacement}", "without_replacement", few},  // of 2 tokens
+          {"tree_static", "{branching: [3, 2, 1], siblings: top_k}", "tree_point_mass", ranking},
+          {"tree_static", "{paths: [[0], [2], [0, 1], [2, 0], [0, 1, 0], [2, 0, 1]], siblings: top_k}", "tree_point_mass", own},
+          {"tree_sequoia", "{budget: 8, depth: 4, acceptance: [0.6, 0.2, 0.1]}", "multi_draft_recursive", own},
+          {"tree_dynamic", "{depth: 4, width: 3, nodes: 10}", "tree_point_mass", ranking}}) {
+      CAPTURE(temperature, one.kind, one.parameters);
+      const BlockMethod method = tests::block_method(one.kind, one.parameters, one.verifier);
+      const draft::BlockDrafter& block = *method.drafter;
+      const auto compare = [&](llm::Drafter& drafter, const Expected& expected) {
+        return agreement(one.laws.target, drafter, *method.rule, block.shape().draft_length, prompt, kRounds, expected);
+      };
+      const Expected right =
+          block.tree() != nullptr ? of_shape(block, one.laws.draft_path) : dynamic(4, 3, 10, one.laws.draft_path);
+      llm::BlockModelDrafter drafter(block, one.laws.target, &one.laws.draft);
+      const Agreement found = compare(drafter, right);
+      CHECK(found.rounds == kRounds);
+      CHECK(found.nodes >= kRounds);
+
+      const auto mistaken = [&](const std::string& mistake, const Agreement& until) {
+        rejected[{one.parameters, mistake}] += until.rounds < kRounds ? 1 : 0;
+      };
+      for (const auto& [lie, mistake] : kLies) {
+        Liar draft(one.laws.draft_path, lie);
+        llm::BlockModelDrafter lied_to(block, one.laws.target, &draft);
+        if (lie == Lie::none)
+          CHECK(compare(lied_to, right).rounds == kRounds);
+        else
+          mistaken(mistake, compare(lied_to, right));
+      }
+      if (block.shape().siblings == draft::Siblings::point_mass) continue;
+      OtherWords other(drafter);
+      mistaken("words of the next round", compare(other, right));
+      mistaken("siblings share a word", compare(drafter, of_shape(block, one.laws.draft_path, eldests_uniform)));
+    }
+  }
+  CHECK(rejected.size() == 6 * (kLies.size() - 1) + 3 * 2);
+  for (const auto& [which, temperatures] : rejected) {
+    CAPTURE(which.first, which.second);
+    CHECK(temperatures > 0);
+  }
+}
+
+TEST_CASE("drafters that look into the text draft what their descriptions say", "[llm][blocks]") {
+  constexpr int kRounds = 14;
+  const tests::Pair pair;
+  const std::vector<Token> prompt = tests::repeating(tests::held_out(pair.target_weights->config)[5].tokens);
+  std::map<std::string, int> rejected;  // [mistake]: at how many temperatures
+  for (const double temperature : {0.0, 1.0}) {
+    Laws laws(pair, {.temperature = temperature, .top_k = 2}, {});
+    struct Case {
+      const char* kind;
+      const char* parameters;
+      std::function<Expected()> expected;
+    };
+    for (const Case& one :
+         {Case{"lookahead", "{window: 4, ngram: 4, guesses: 3}", [&] { return lookahead(4, 4, 3, laws.target_path); }},
+          {"lookahead", "{window: 0, ngram: 3, guesses: 3}", [&] { return lookahead(0, 3, 3, laws.target_path); }},
+          {"prompt_lookup", "{draft_length: 4}", [] { return copied(4); }},
+          {"suffix", "{draft_length: 4}", [] { return commonest(4); }}}) {
+      CAPTURE(temperature, one.kind, one.parameters);
+      const BlockMethod method = tests::block_method(one.kind, one.parameters, "tree_point_mass");
+      const auto compare = [&](llm::LawSource& target, const draft::BlockDrafter& block) {
+        llm::BlockModelDrafter drafter(block, target, nullptr);
+        return agreement(target, drafter, *method.rule, block.shape().draft_length, prompt, kRounds, one.expected());
+      };
+      const Agreement found = compare(laws.target, *method.drafter);
+      CHECK(found.rounds == kRounds);
+      CHECK(found.nodes >= kRounds / 2);
+      if (std::string_view(one.parameters).find("window: 4") == std::string_view::npos) continue;
+
+      const auto mistaken = [&](const std::string& mistake, const Agreement& until) {
+        rejected[mistake] += until.rounds < kRounds ? 1 : 0;
+      };
+      mistaken("guesses of an older pool", compare(laws.target, OlderPool(*method.drafter)));
+      for (const auto& [lie, mistake] : kLies) {
+        Liar window(laws.target_path, lie);
+        if (lie == Lie::none)
+          CHECK(compare(window, *method.drafter).rounds == kRounds);
+        else
+          mistaken(mistake, compare(window, *method.drafter));
+      }
+    }
+  }
+  CHECK(rejected.size() == kLies.size());
+  for (const auto& [mistake, temperatures] : rejected) {
+    CAPTURE(mistake);
+    CHECK(temperatures > 0);
+  }
+}
