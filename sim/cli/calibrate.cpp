@@ -3,10 +3,12 @@
 #include "sim/cli/calibrate_gpu.h"
 #include "sim/cli/command.h"
 #include "sim/cli/models.h"
+#include "sim/experiment/acceptance_curve.h"
 #include "sim/llm/acceptance.h"
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 
@@ -16,7 +18,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{192} << 20;  // several times the largest cache of a server's processor
+constexpr std::size_t kReadBytes = std::size_t{192} << 20;  // several times a core's share of the caches
 
 struct Passes {
   std::vector<llm::PassRow> rows;
@@ -79,30 +81,37 @@ void add_tally(std::string& csv, double temperature, const std::string& conditio
                std::uint64_t rounds) {
   if (tally.judged == 0) return;
   const auto n = static_cast<double>(tally.judged);
-  fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{:.6g},{:.6g},{:.6g},{:.4g},{:.6g},{},{:.6g},{:.6g}\n", temperature,
+  const double finite = n - static_cast<double>(tally.kl_infinite);
+  fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{:.6g},{:.6g},{:.6g},{:.4g},{},{},{:.6g},{:.6g}\n", temperature,
                  condition, tally.judged, tally.accepted, static_cast<double>(tally.accepted) / static_cast<double>(rounds),
-                 tally.alpha(), tally.alpha_of_laws(), tally.z(), tally.kl / (n - static_cast<double>(tally.kl_infinite)),
+                 tally.alpha(), tally.alpha_of_laws(), tally.z(), finite > 0.0 ? fmt::format("{:.6g}", tally.kl / finite) : "",
                  tally.kl_infinite, tally.target_entropy / n, tally.draft_entropy / n);
 }
 
 void print_tally(const std::string& condition, const llm::Tally& tally) {
   if (tally.judged == 0) return;
   const auto n = static_cast<double>(tally.judged);
-  fmt::print("  {:<16}{:>8}{:>10.4f}{:>10.4f}{:>7.2f}{:>9.3f}{:>9.3f}\n", condition, tally.judged, tally.alpha(),
-             tally.alpha_of_laws(), tally.z(), tally.kl / (n - static_cast<double>(tally.kl_infinite)), tally.target_entropy / n);
+  fmt::print("  {:<16}{:>8}{:>10.4f}{:>10.4f}{:>7.2f}{:>9}{:>9.3f}\n", condition, tally.judged, tally.alpha(),
+             tally.alpha_of_laws(), tally.z(), tally.kl_infinite > 0 ? "inf" : fmt::format("{:.3f}", tally.kl / n),
+             tally.target_entropy / n);
 }
 
-void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& options, const std::vector<llm::Prompt>& prompts) {
+// Tokens per round of all prompts, [temperature][draft length], NaN where it was not measured.
+using PerRound = std::vector<std::vector<double>>;
+
+PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& options,
+                                      const std::vector<llm::Prompt>& prompts) {
+  const int longest = options.draft_lengths.back();
+  PerRound per_round;
   std::string csv =
-      "temperature,condition,judged,accepted,accepted_per_round,alpha_outcomes,alpha_laws,z,kl_nats,kl_infinite,target_entropy_"
-      "nats,"
-      "draft_entropy_nats\n";
+      "temperature,condition,judged,accepted,accepted_per_round,alpha_outcomes,alpha_laws,z,kl_nats_of_finite,kl_infinite,"
+      "target_entropy_nats,draft_entropy_nats\n";
   std::string laws = "temperature,accepted,rounds\n";
   for (const double temperature : options.temperatures) {
     Progress progress("prompts");
     const llm::Acceptance acceptance =
         llm::measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), prompts,
-                                {.sampling = {.temperature = temperature},
+                                {.sampling = models.method(options).sampling(temperature),
                                  .draft_length = options.draft_lengths.back(),
                                  .tokens = options.tokens,
                                  .seed = options.seed,
@@ -113,7 +122,7 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
                temperature, prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
                error_text(1.96 * acceptance.tokens_per_round_error(), 4));
     if (acceptance.by_depth[0].judged > 0)  // else blocks were judged, and no position by itself
-      fmt::print("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL", "entropy");
+      fmt::print("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL nats", "entropy");
     for (std::size_t depth = 0; depth < acceptance.by_depth.size(); ++depth) {
       const std::string condition = fmt::format("depth {}", depth + 1);
       print_tally(condition, acceptance.by_depth[depth]);
@@ -129,14 +138,22 @@ void measure_and_write_acceptance(LoadedModels& models, const ModelOptions& opti
                      llm::rounds_trace(acceptance, options.draft_lengths.back(), options.block != nullptr));
     if (!acceptance.requests.front().laws.empty())
       write_whole_file(fmt::format("{}/laws_t{:g}.jsonl", options.out, temperature), llm::law_trace(acceptance));
-    if (!acceptance.requests.front().given_text.empty())
-      write_whole_file(fmt::format("{}/trace_t{:g}.jsonl", options.out, temperature), llm::overlap_trace(acceptance));
+    std::vector<double>& own = per_round.emplace_back(static_cast<std::size_t>(longest) + 1, std::nan(""));
+    if (!acceptance.requests.front().given_text.empty()) {
+      const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options.out, temperature);
+      write_whole_file(path, llm::overlap_trace(acceptance));
+      own = experiment::trace_acceptance(path, longest).tokens_per_round;
+    }
+    own[0] = 1.0;
+    own.back() = acceptance.tokens_per_round();
   }
   write_whole_file(options.out + "/acceptance.csv", csv);
   write_whole_file(options.out + "/accepted_law.csv", laws);
+  return per_round;
 }
 
-void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, const std::vector<llm::Prompt>& prompts) {
+void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, const std::vector<llm::Prompt>& prompts,
+                             const PerRound& per_round_of_all) {
   std::vector<llm::RunGroup> groups;
   for (const double temperature : options.temperatures)
     for (const std::size_t batch : options.batches) {
@@ -148,12 +165,17 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
   Progress progress("runs");
   llm::interleave(jobs, options.repetitions, [&](double done, double all) { progress.show(done, all); });
   progress.finish();
-  std::string csv = "temperature,batch,draft_length,rounds,emitted,tokens_per_round,tokens_per_second,speedup,speedup_se\n";
-  fmt::print("\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing\n");
+  std::string csv =
+      "temperature,batch,draft_length,rounds,emitted,tokens_per_round,tokens_per_second,speedup,speedup_se,"
+      "speedup_of_all_prompts\n";
+  fmt::print(
+      "\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing; all prompts: "
+      "the "
+      "same at their tokens per round\n");
   if (options.block != nullptr && options.block->shape().reads_text)
     fmt::print("Lookahead's window is a target pass of its own here: a server puts it into the one that verifies\n");
-  fmt::print("{:>11}{:>7}{:>14}{:>14}{:>11}{:>10}{:>9}\n", "temperature", "batch", "draft_length", "tokens/round", "tokens/s",
-             "speedup", "+-");
+  fmt::print("{:>11}{:>7}{:>14}{:>14}{:>11}{:>10}{:>9}{:>13}\n", "temperature", "batch", "draft_length", "tokens/round",
+             "tokens/s", "speedup", "+-", "all prompts");
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const llm::RunGroup& group = groups[g];
     const llm::TimedRun plain = llm::timed_run(group, jobs[g], 0);
@@ -163,12 +185,14 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
       const auto emitted = static_cast<double>(run.emitted);
       const double rate = emitted / timed.seconds;
       const double per_round = emitted / static_cast<double>(run.rounds.size() * group.batch);
-      const llm::Spread speedup = llm::paired_speedup(group, plain, timed, i);
-      fmt::print("{:>11g}{:>7}{:>14}{:>14.4f}{:>11.1f}{:>10.4f}{:>9}\n", group.temperature, group.batch, run.draft_length,
-                 per_round, rate, speedup.median, error_text(speedup.median_error(), 4));
-      fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{},{:.6g},{:.6g},{:.6g},{}\n", group.temperature, group.batch,
-                     run.draft_length, run.rounds.size(), run.emitted, per_round, rate, speedup.median,
-                     error_csv(speedup.median_error()));
+      const llm::Speedup speedup = llm::speedup_of(group, plain, timed, i);
+      const double of_all =
+          speedup.value / per_round * per_round_of_all[g / options.batches.size()].at(static_cast<std::size_t>(run.draft_length));
+      fmt::print("{:>11g}{:>7}{:>14}{:>14.4f}{:>11.1f}{:>10.4f}{:>9}{:>13}\n", group.temperature, group.batch, run.draft_length,
+                 per_round, rate, speedup.value, error_text(speedup.error, 4), error_text(of_all, 4));
+      fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{},{:.6g},{:.6g},{:.6g},{},{}\n", group.temperature, group.batch,
+                     run.draft_length, run.rounds.size(), run.emitted, per_round, rate, speedup.value, error_csv(speedup.error),
+                     std::isnan(of_all) ? "" : fmt::format("{:.6g}", of_all));
     }
   }
   write_whole_file(options.out + "/speed.csv", csv);
@@ -187,13 +211,14 @@ int calibrate_command(const std::vector<std::string>& arguments) {
           arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
           "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
           "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
-          "  specsim calibrate --target llama-3.2-1b --draft llama-160m --out results/shapes     (random weights: timing "
+          "  specsim calibrate --target llama-160m --draft llama-68m --out results/shapes     (random weights: timing "
           "alone)\n"
           "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n",
           values))
     return 0;
   if (values["device"].as<std::string>() == "cuda") return calibrate_on_gpu(values);
-  for (const char* const option : {"gpu", "contexts", "enlarge", "enlarge-draft", "held-out", "only-device", "no-overlap"})
+  for (const char* const option :
+       {"gpu", "contexts", "enlarge", "enlarge-draft", "held-out", "only-device", "no-overlap", "peers"})
     if (values.count(option) > 0 && !values[option].defaulted())
       throw BadInput({fmt::format("--{}", option), 0, 0}, "given with --device cpu, allowed: with --device cuda");
   const double begin = wall_clock();
@@ -221,8 +246,8 @@ int calibrate_command(const std::vector<std::string>& arguments) {
     print_passes(passes, models);
   }
   if (!models.random) {
-    measure_and_write_acceptance(models, read, prompts);
-    measure_and_write_speed(models, read, prompts);
+    const PerRound per_round = measure_and_write_acceptance(models, read, prompts);
+    measure_and_write_speed(models, read, prompts, per_round);
   }
   write_model_manifest(read.out, models.description, models.pair.team->size(),
                        read.temperatures.size() * read.batches.size() * (read.draft_lengths.size() + 1), wall_clock() - begin);

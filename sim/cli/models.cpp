@@ -16,6 +16,8 @@
 #include <sstream>
 #include <string_view>
 
+#include <unistd.h>
+
 namespace specsim::cli {
 
 namespace po = boost::program_options;
@@ -44,8 +46,8 @@ std::vector<double> numbers(const po::variables_map& values, const char* option,
   return list;
 }
 
-double number(const po::variables_map& values, const char* option, const config::Interval& interval) {
-  const std::vector<double> list = numbers(values, option, interval, true);
+double number(const po::variables_map& values, const char* option, const config::Interval& interval, bool whole = true) {
+  const std::vector<double> list = numbers(values, option, interval, whole);
   if (list.size() != 1) throw BadInput({std::string("--") + option, 0, 0}, fmt::format("{} numbers, allowed: one", list.size()));
   return list[0];
 }
@@ -62,7 +64,12 @@ std::optional<llm::Precision> precision(const po::variables_map& values) {
 // A directory with a model in it, or the name of a shape.
 llm::Weights weights_of(const std::string& name, const char* option, const po::variables_map& values, const ModelOptions& options,
                         bool& random) {
-  if (std::filesystem::is_directory(name)) return llm::load_weights(name, precision(values));
+  if (std::filesystem::is_directory(name)) {
+    llm::Weights weights = llm::load_weights(name, precision(values));
+    weights.config.context =
+        std::min(weights.config.context, static_cast<std::size_t>(number(values, "longest-context", config::between(32, 1e7))));
+    return weights;
+  }
   config::Value spec;
   spec.kind = config::Kind::scalar;
   spec.where = {option, 0, 0};
@@ -106,6 +113,10 @@ void add_model_options(po::options_description& options) {
   add("precision", text("file"), "that weights are kept in: file, f32, f16, bf16");
   add("widen", text("0"), "MiB that a target pass is to read: neurons that change no logit are added");
   add("temperatures", text("0,0.6,1"), "of both models");
+  add("top-k", text("0"), "of both models' laws: the likeliest tokens alone; 0: all");
+  add("top-p", text("1"), "the fewest likeliest tokens that have this share");
+  add("min-p", text("0"), "tokens with at least this share of the likeliest one's probability");
+  add("longest-context", text("2048"), "tokens of a sequence at most, where a model could hold more");
   add("draft-lengths", text("1,2,3,4,5,6,7,8"), "tokens drafted a round");
   add("batches", text("1,4"), "sequences together");
   add("tokens", text("48"), "emitted by each sequence of a run");
@@ -173,6 +184,9 @@ ModelOptions read_model_options(const po::variables_map& values) {
     options.draft_lengths.push_back(static_cast<int>(n));
   for (const double n : numbers(values, "batches", config::between(1, 256), true))
     options.batches.push_back(static_cast<std::size_t>(n));
+  options.cuts.top_k = static_cast<int>(number(values, "top-k", config::between(0, 1e9)));
+  options.cuts.top_p = number(values, "top-p", {0.0, 1.0, true, false}, false);
+  options.cuts.min_p = number(values, "min-p", config::between(0.0, 1.0), false);
   options.tokens = static_cast<std::size_t>(number(values, "tokens", config::between(1, 1e6)));
   options.repetitions = static_cast<int>(number(values, "repetitions", config::between(1, 1000)));
   options.seed = static_cast<std::uint64_t>(number(values, "seed", config::between(0, 9e15)));
@@ -252,6 +266,28 @@ std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights
   return make_cpu_model(weights, options.exit_layers > 0 ? options.exit_layers : weights->config.layers, team);
 }
 
+// Keys and values of one sequence at its longest, in bytes.
+double cache_bytes(const llm::Model* model) {
+  if (model == nullptr) return 0.0;
+  const llm::ModelConfig& c = model->config();
+  return 2.0 * sizeof(float) * static_cast<double>(c.layers * c.kv_heads * llm::padded(c.head_dim)) *
+         static_cast<double>(c.context);
+}
+
+// Each point of a cost table keeps its sequences while it is timed.
+void check_memory(const LoadedModels& models, const ModelOptions& options) {
+  double sequences = 0.0;
+  for (const llm::TablePoint& point : models.table_points(options)) sequences += static_cast<double>(point.batch);
+  const double needed = sequences * (cache_bytes(models.pair.target.get()) + cache_bytes(models.pair.draft.get()));
+  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed > there)
+    throw BadInput(
+        {"--longest-context", 0, 0},
+        fmt::format("{:.1f} GiB of keys and values for {:g} sequences of {} tokens, allowed: this machine's {:.1f} GiB; "
+                    "a shorter one, or smaller --batches, take less",
+                    0x1.0p-30 * needed, sequences, models.longest_context + 1, 0x1.0p-30 * there));
+}
+
 void check_rule(const Rule& rule, const ModelOptions& options, std::size_t vocab) {
   const verify::Demands& demands = rule.entry().demands;
   const auto refuse = [&](const char* option, const std::string& allowed) {
@@ -293,7 +329,7 @@ llm::Method LoadedModels::method(const ModelOptions& options) const {
           : options.drafter == "lookup" ? Draft::lookup
           : options.drafter == "argmax" ? Draft::argmax
                                         : Draft::sampled,
-          rule->get(), options.block.get()};
+          rule->get(), options.block.get(), options.cuts};
 }
 
 std::vector<llm::TablePoint> LoadedModels::table_points(const ModelOptions& options) const {
@@ -355,6 +391,7 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
                    fmt::format("a context of {} tokens, allowed with {} behind the text in a round: at least {}", context, room,
                                2 * room + 16));
   loaded.contexts = {1, context / 3, context - room - 1};
+  check_memory(loaded, options);
   loaded.description =
       fmt::format("{{target: {}, draft: {}, drafter: {}, verifier: {}, target_shape: {}, draft_shape: {}}}",
                   config::quote_for_message(target_name), config::quote_for_message(draft_name), options.drafter,

@@ -28,6 +28,7 @@ struct ModelOptions {
   std::string out;
   bool quick = false;
   std::size_t law_tokens = 0;  // calibrate: of each position's laws
+  math::Sampling cuts;         // top-k, top-p, min-p
 
   // Most tokens that a pass puts behind the text.
   [[nodiscard]] std::size_t room() const {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -78,8 +79,9 @@ struct Line {
   [[nodiscard]] double timing_error() const { return predicted.total() / measured.seconds - 1.0; }
   [[nodiscard]] double z() const {
     const double error = std::hypot(tokens_per_round_error, expected_error);
-    return error > 0.0 ? (tokens_per_round - expected_tokens_per_round) / error : 0.0;
+    return error > 0.0 ? (tokens_per_round - expected_tokens_per_round) / error : std::nan("");  // of a single prompt, say
   }
+  [[nodiscard]] bool judged() const { return draft_length > 0 && !std::isnan(z()); }
   [[nodiscard]] bool inside() const { return std::abs(z()) <= kZ99; }
 };
 
@@ -94,10 +96,13 @@ Forecast forecast(const LoadedModels& models, const std::vector<llm::Prompt>& pr
                   double temperature) {
   Progress progress("prompts");
   const int longest = options.draft_lengths.back();
-  const llm::Acceptance acceptance = llm::measure_acceptance(
-      models.acceptance_target(), models.acceptance_draft(), models.method(options), prompts,
-      {.sampling = {.temperature = temperature}, .draft_length = longest, .tokens = options.tokens, .seed = options.seed},
-      [&](double done, double all) { progress.show(done, all); });
+  const llm::Acceptance acceptance =
+      llm::measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), prompts,
+                              {.sampling = models.method(options).sampling(temperature),
+                               .draft_length = longest,
+                               .tokens = options.tokens,
+                               .seed = options.seed},
+                              [&](double done, double all) { progress.show(done, all); });
   const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options.out, temperature);
   write_whole_file(path, llm::overlap_trace(acceptance));
   Forecast result;
@@ -108,7 +113,7 @@ Forecast forecast(const LoadedModels& models, const std::vector<llm::Prompt>& pr
     double squares = 0.0;
     for (const auto& part : result.curve.parts) squares += (part[k] - mean) * (part[k] - mean);
     const auto n = static_cast<double>(result.curve.parts.size());
-    result.errors.push_back(n > 1.0 ? std::sqrt(squares / (n * (n - 1.0))) : 0.0);
+    result.errors.push_back(n > 1.0 ? std::sqrt(squares / (n * (n - 1.0))) : std::nan(""));
   }
   double judged = 0.0;
   for (const llm::Tally& tally : acceptance.by_depth) {
@@ -138,26 +143,32 @@ std::string validation_csv(const std::vector<Line>& lines) {
                    line.batch, line.draft_length, line.measured.seconds, line.predicted.total(), line.timing_error(),
                    error_csv(line.noise), measured.first_draft, line.predicted.first_draft, measured.other_drafts,
                    line.predicted.other_drafts, measured.target, measured.judging, line.predicted.target);
-    fmt::format_to(std::back_inserter(csv), "{:.6g},{:.4g},{:.6g},{:.4g},{:.4f},{},{:.6g},{:.6g},{},{:.6g},{:.5f}\n",
-                   line.tokens_per_round, line.tokens_per_round_error, line.expected_tokens_per_round, line.expected_error,
-                   line.z(), line.inside() ? 1 : 0, line.iid_tokens_per_round, line.speedup, error_csv(line.speedup_noise),
-                   line.expected_speedup, line.expected_speedup / line.speedup - 1.0);
+    fmt::format_to(std::back_inserter(csv), "{:.6g},{},{:.6g},{},{},{},{:.6g},{:.6g},{},{:.6g},{:.5f}\n", line.tokens_per_round,
+                   error_csv(line.tokens_per_round_error), line.expected_tokens_per_round, error_csv(line.expected_error),
+                   line.judged() ? fmt::format("{:.4f}", line.z()) : "",
+                   !line.judged()  ? ""
+                   : line.inside() ? "1"
+                                   : "0",
+                   line.iid_tokens_per_round, line.speedup, error_csv(line.speedup_noise), line.expected_speedup,
+                   line.expected_speedup / line.speedup - 1.0);
   }
   return csv;
 }
 
 void print_lines(const std::vector<Line>& lines) {
+  fmt::print("+-: one standard error of what stands before it\n");
   fmt::print("{:>5}{:>6}{:>6}{:>11}{:>9}{:>7}{:>11}{:>10}{:>7}{:>4}{:>9}{:>10}{:>8}{:>10}{:>8}\n", "temp", "batch", "draft",
              "measured s", "error", "+-", "tok/round", "predicted", "z", "", "iid", "speedup", "+-", "predicted", "error");
   for (const Line& line : lines)
     fmt::print(
-        "{:>5g}{:>6}{:>6}{:>11.4f}{:>+8.1f}%{:>6}%{:>11.4f}{:>10.4f}{:>7.2f}{:>4}{:>9.4f}{:>10.4f}{:>8}{:>10.4f}{:>+7.1f}%"
+        "{:>5g}{:>6}{:>6}{:>11.4f}{:>+8.1f}%{:>6}%{:>11.4f}{:>10.4f}{:>7}{:>4}{:>9.4f}{:>10.4f}{:>8}{:>10.4f}{:>+7.1f}%"
         "\n",
         line.temperature, line.batch, line.draft_length, line.measured.seconds, 100.0 * line.timing_error(),
-        error_text(100.0 * line.noise, 1), line.tokens_per_round, line.expected_tokens_per_round, line.z(),
-        line.draft_length == 0 ? ""
-        : line.inside()        ? "in"
-                               : "out",
+        error_text(100.0 * line.noise, 1), line.tokens_per_round, line.expected_tokens_per_round,
+        line.draft_length > 0 ? error_text(line.z(), 2) : "",
+        !line.judged()  ? ""
+        : line.inside() ? "in"
+                        : "out",
         line.iid_tokens_per_round, line.speedup, error_text(line.speedup_noise, 4), line.expected_speedup,
         100.0 * (line.expected_speedup / line.speedup - 1.0));
 }
@@ -192,6 +203,7 @@ std::string summary_text(const std::vector<Line>& lines, const std::vector<std::
   std::vector<double> timing;
   std::vector<double> noise;
   std::vector<double> speed;
+  std::size_t judged = 0;  // tokens per round are the same at every batch
   std::size_t inside = 0;
   double iid_gap = 0.0;
   for (const Line& line : lines) {
@@ -199,7 +211,10 @@ std::string summary_text(const std::vector<Line>& lines, const std::vector<std::
     if (!std::isnan(line.noise)) noise.push_back(line.noise);
     if (line.draft_length == 0) continue;
     speed.push_back(std::abs(line.expected_speedup / line.speedup - 1.0));
-    if (line.inside()) ++inside;
+    if (line.batch == batches.front() && line.judged()) {
+      ++judged;
+      if (line.inside()) ++inside;
+    }
     iid_gap = std::max(iid_gap, std::abs(line.iid_tokens_per_round / line.expected_tokens_per_round - 1.0));
   }
   std::string text = fmt::format(
@@ -208,7 +223,7 @@ std::string summary_text(const std::vector<Line>& lines, const std::vector<std::
       "alpha taken as one constant (iid) instead of the trace: up to {:.1f} % off\n"
       "speedup, both together: median error {:.1f} %, worst {:.1f} %\n",
       100.0 * llm::spread(timing).median, 100.0 * *std::max_element(timing.begin(), timing.end()), timing.size(),
-      noise.empty() ? "-" : error_text(100.0 * llm::spread(noise).median, 1), inside, speed.size(), 100.0 * iid_gap,
+      noise.empty() ? "-" : error_text(100.0 * llm::spread(noise).median, 1), inside, judged, 100.0 * iid_gap,
       100.0 * llm::spread(speed).median, 100.0 * *std::max_element(speed.begin(), speed.end()));
   for (const std::size_t batch : batches) text += waterfall_text(lines, batch);
   return text;
@@ -222,7 +237,7 @@ class Kept {
           std::istringstream numbers(text);
           std::vector<double>& values = kept_[{cell, slab}];
           values.clear();
-          for (double x = 0.0; numbers >> x;) values.push_back(x);
+          for (std::string x; numbers >> x;) values.push_back(std::strtod(x.c_str(), nullptr));  // errors may be no numbers
         }) {}
   // Empty where there is nothing.
   [[nodiscard]] std::vector<double> find(std::uint64_t cell, std::uint64_t slab) const {
@@ -251,7 +266,7 @@ std::vector<std::vector<Seen>> held_out_acceptance(const LoadedModels& models, c
         Progress progress("prompts");
         const llm::Acceptance acceptance =
             llm::measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), prompts,
-                                    {.sampling = {.temperature = temperature},
+                                    {.sampling = models.method(options).sampling(temperature),
                                      .draft_length = draft_length,
                                      .tokens = options.tokens,
                                      .seed = options.seed + 1},
@@ -287,10 +302,6 @@ struct Table {
   std::unique_ptr<cost::CostModel> cost = nullptr;
 };
 
-}  // namespace
-
-namespace {
-
 void run_validation(const LoadedModels& models, const ModelOptions& read, const std::vector<llm::Prompt>& fitted,
                     const std::vector<llm::Prompt>& held_out, Kept& kept, double begin) {
   std::vector<Forecast> forecasts;
@@ -306,10 +317,8 @@ void run_validation(const LoadedModels& models, const ModelOptions& read, const 
     const bool greedy = temperature == 0.0;
     if (!tables.empty() && tables.back().greedy == greedy) continue;
     tables.push_back({.greedy = greedy, .first_job = jobs.size()});
-    for (std::size_t visit = 0; visit < kVisits; ++visit) {
-      std::vector<llm::Job> own = llm::table_jobs(models.pair, method, read.draft_lengths, points, temperature, read.clock);
-      std::move(own.begin(), own.end(), std::back_inserter(jobs));
-    }
+    const std::vector<llm::Job> own = llm::table_jobs(models.pair, method, read.draft_lengths, points, temperature, read.clock);
+    for (std::size_t visit = 0; visit < kVisits; ++visit) jobs.insert(jobs.end(), own.begin(), own.end());
   }
   const std::size_t first_run = jobs.size();
   std::vector<llm::RunGroup> groups;
@@ -380,10 +389,11 @@ void run_validation(const LoadedModels& models, const ModelOptions& read, const 
         line.iid_tokens_per_round = theory::tokens_per_round(forecasts[t].alpha, run.draft_length);
       }
       // Tokens per round of all held-out prompts in both: how long rounds take, and how many they are, are two questions.
-      const llm::Spread paired = llm::paired_speedup(group, plain, line.measured, i);
+      const llm::Speedup timed = llm::speedup_of(group, plain, line.measured, i);
       const double own_tokens = static_cast<double>(run.emitted) / (rounds * static_cast<double>(group.batch));
-      line.speedup = paired.median * line.tokens_per_round / own_tokens;
-      line.speedup_noise = paired.median_error();
+      line.speedup = timed.value * line.tokens_per_round / own_tokens;
+      line.speedup_noise =
+          line.speedup * std::hypot(timed.error / timed.value, line.tokens_per_round_error / line.tokens_per_round);
       line.expected_speedup = line.expected_tokens_per_round * plain_predicted / (line.predicted.total() / rounds);
       lines.push_back(std::move(line));
     }
@@ -394,6 +404,19 @@ void run_validation(const LoadedModels& models, const ModelOptions& read, const 
   fmt::print("\n{}", summary);
   write_whole_file(read.out + "/summary.txt", summary);
   write_model_manifest(read.out, models.description, models.pair.team->size(), lines.size(), wall_clock() - begin);
+}
+
+// The weights' sizes and ages: samples of others are not gone on with.
+std::string files_of(const po::variables_map& values) {
+  std::string text;
+  for (const char* const option : {"target", "draft"}) {
+    if (values.count(option) == 0) continue;
+    const std::filesystem::path path = std::filesystem::path(values[option].as<std::string>()) / "model.safetensors";
+    std::error_code none;
+    fmt::format_to(std::back_inserter(text), "{} {} ", std::filesystem::file_size(path, none),
+                   std::filesystem::last_write_time(path, none).time_since_epoch().count());
+  }
+  return text;
 }
 
 }  // namespace
@@ -429,9 +452,11 @@ int validate_command(const std::vector<std::string>& arguments) {
     for (const llm::Prompt& prompt : prompts) hash = rng::hash_text(fmt::format("{} {}", hash, fmt::join(prompt.tokens, " ")));
     return hash;
   };
+  if (hash_of(fitted) == hash_of(held_out))
+    throw BadInput({values["held-out"].as<std::string>(), 0, 0}, "the prompts of --prompts, allowed: others");
   const std::string identity = fmt::format(
-      "{:016x}", rng::hash_text(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", kVisits, models.description, hash_of(fitted),
-                                            hash_of(held_out), fmt::join(read.temperatures, ","),
+      "{:016x}", rng::hash_text(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", kVisits, models.description, files_of(values),
+                                            hash_of(fitted), hash_of(held_out), fmt::join(read.temperatures, ","),
                                             fmt::join(read.draft_lengths, ","), fmt::join(read.batches, ","), read.tokens,
                                             read.seed, static_cast<int>(read.clock), models.pair.team->size())));
   const std::string journal = read.out + "/journal.txt";

@@ -1,9 +1,12 @@
 #include "sim/llm/measure.h"
 
 #include "sim/base/check.h"
+#include "sim/base/error.h"
 #include "sim/base/wide.h"
 #include "sim/llm/kernels.h"
 #include "sim/rng/address.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
@@ -49,6 +52,7 @@ void interleave(std::vector<Job>& jobs, int repetitions, const std::function<voi
   std::iota(order.begin(), order.end(), std::size_t{0});
   const double all = static_cast<double>(jobs.size()) * (repetitions + 1);
   double done = 0.0;
+  std::vector<std::size_t> parts(jobs.size());
   for (int repetition = -1; repetition < repetitions; ++repetition) {
     rng::Stream random(rng::make_key(0, rng::hash_text("order of jobs")), rng::Purpose::start, 0,
                        static_cast<std::uint64_t>(repetition + 1));
@@ -60,7 +64,13 @@ void interleave(std::vector<Job>& jobs, int repetitions, const std::function<voi
       if (seconds.empty()) {
         seconds = job.run();
         if (repetition >= 0 && store.keep) store.keep(repetition, index, seconds);
+        if (repetition < 0) parts[index] = seconds.size();
       }
+      if (seconds.size() != parts[index])
+        throw BadInput({"--resume", 0, 0},
+                       fmt::format("{} has {} timings on record and {} now, allowed: the run that was stopped, "
+                                   "on the same files; --force begins anew",
+                                   job.name, seconds.size(), parts[index]));
       if (repetition >= 0) {
         job.parts.resize(seconds.size());
         for (std::size_t part = 0; part < seconds.size(); ++part) job.parts[part].push_back(seconds[part]);

@@ -20,6 +20,13 @@ struct Method {
   Draft draft = Draft::sampled;
   AnyRule rule;
   const draft::BlockDrafter* block = nullptr;  // where `draft` says so; `rule` then judges blocks
+  math::Sampling cuts = {};                    // top-k, top-p, min-p of both models
+
+  [[nodiscard]] math::Sampling sampling(double temperature) const {
+    math::Sampling sampling = cuts;
+    sampling.temperature = temperature;
+    return sampling;
+  }
 };
 
 // The method at one temperature, for so many sequences together.

@@ -65,20 +65,20 @@ std::vector<Job> table_jobs(const ModelPair& models, const Method& method, const
   std::vector<Job> jobs;
   for (const TablePoint& point : points) {
     const auto speculation =
-        std::make_shared<Speculation>(*models.target, models.draft.get(), method, math::Sampling{.temperature = temperature},
-                                      point.batch, draft_lengths.back(), rng::make_key(0, rng::hash_text("table")), clock);
+        std::make_shared<Speculation>(*models.target, models.draft.get(), method, method.sampling(temperature), point.batch,
+                                      draft_lengths.back(), rng::make_key(0, rng::hash_text("table")), clock);
     std::vector<Text> texts;
     for (std::size_t s = 0; s < point.batch; ++s) texts.push_back({filler(point.context + 1, models.target->config().vocab), s});
     speculation->decoder().start(texts);
     std::vector<int> lengths = {0};
     lengths.insert(lengths.end(), draft_lengths.begin(), draft_lengths.end());
     jobs.push_back({fmt::format("table {:g} {} {}", temperature, point.batch, point.context),
-                    [speculation, lengths, call = std::uint64_t{0}]() mutable {
+                    [speculation, lengths, calls = std::make_shared<std::uint64_t>(0)] {
                       Decoder& decoder = speculation->decoder();
                       decoder.forget(1);
                       decoder.round(0);  // so that the first one counted also stands behind a round of its own sequences
                       std::vector<std::vector<double>> rounds(lengths.size() * kTries);
-                      for (const std::size_t i : shuffled(rounds.size(), call++)) {
+                      for (const std::size_t i : shuffled(rounds.size(), (*calls)++)) {
                         decoder.forget(1 + i % kTries);
                         decoder.round(lengths[i / kTries]);
                         add_parts(decoder.seconds(), rounds[i]);
@@ -169,7 +169,7 @@ std::vector<Job> run_jobs(const ModelPair& models, const Method& method, const s
                     [&models, method, &prompts, &group, tokens, seed, clock, call = std::uint64_t{0}]() mutable {
                       std::vector<std::vector<double>> timed(group.runs.size());
                       for (const std::size_t i : shuffled(timed.size(), call++)) {
-                        Speculation speculation(*models.target, models.draft.get(), method, {.temperature = group.temperature},
+                        Speculation speculation(*models.target, models.draft.get(), method, method.sampling(group.temperature),
                                                 group.batch, group.runs[i].draft_length,
                                                 rng::make_key(seed, rng::hash_text("timed runs")), clock);
                         std::vector<Text> texts;
@@ -206,11 +206,13 @@ TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index) {
   return run;
 }
 
-Spread paired_speedup(const RunGroup& group, const TimedRun& plain, const TimedRun& run, std::size_t index) {
+Speedup speedup_of(const RunGroup& group, const TimedRun& plain, const TimedRun& run, std::size_t index) {
   const double tokens = static_cast<double>(group.runs[index].emitted) / static_cast<double>(group.runs[0].emitted);
   std::vector<double> ratios;
-  for (std::size_t r = 0; r < run.in_turn.size(); ++r) ratios.push_back(tokens * plain.in_turn[r] / run.in_turn[r]);
-  return spread(std::move(ratios));
+  for (std::size_t r = 0; r < run.in_turn.size(); ++r) ratios.push_back(plain.in_turn[r] / run.in_turn[r]);
+  const Spread paired = spread(std::move(ratios));
+  const double value = tokens * plain.seconds / run.seconds;
+  return {value, value * paired.median_error() / paired.median};
 }
 
 }  // namespace specsim::llm

@@ -17,8 +17,8 @@ struct TablePoint {
 };
 
 // Jobs, one for each point: a round at every draft length (ascending; plain decoding is timed too), twice, of sequences that are
-// then put back. A pass is timed where it stands in a round: the draft's first pass after the target's, once with one token to
-// read and once with two, the others after it, the target's behind them.
+// then put back. Copies of a job share what it keeps. A pass is timed where it stands in a round: the draft's first pass after
+// the target's, once with one token to read and once with two, the others after it, the target's behind them.
 std::vector<Job> table_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
                             const std::vector<TablePoint>& points, double temperature, Clock clock);
 
@@ -73,12 +73,17 @@ std::vector<Job> run_jobs(const ModelPair& models, const Method& method, const s
 // One run as timed.
 struct TimedRun {
   RoundSeconds typical;         // sums over rounds of each part's median
-  double seconds = 0.0;         // sum over rounds of their medians
+  double seconds = 0.0;         // what it typically takes: sum over rounds of their medians
   std::vector<double> in_turn;  // [repetition], the whole run
 };
 // Of run `index` of a group, from the job's samples.
 TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index);
-// Tokens per second of run `index` over those of plain decoding, repetition by repetition: what slows both is no part of it.
-Spread paired_speedup(const RunGroup& group, const TimedRun& plain, const TimedRun& run, std::size_t index);
+// Tokens per second of run `index` over those of plain decoding, with the standard error of its timing: that of the ratio within
+// a repetition, of which what slows both is no part.
+struct Speedup {
+  double value = 1.0;
+  double error = 0.0;
+};
+Speedup speedup_of(const RunGroup& group, const TimedRun& plain, const TimedRun& run, std::size_t index);
 
 }  // namespace specsim::llm
