@@ -304,7 +304,7 @@ struct KeepPath {
 };
 
 // A stretch of every key's and value's place in turn, a block each: how far attention has come there.
-constexpr unsigned kChunk = 256;
+constexpr unsigned kChunk = 128;
 constexpr unsigned kTileRows = 16;
 
 // Attention of the queries that share a key-value head, over one chunk of its cache: the largest score, the sum of
@@ -372,9 +372,6 @@ struct Attention {
         q[0][c] = load(query[0] + 32 * c);
         q[1][c] = load(query[1] + 32 * c);
       }
-      const std::uint64_t seen[2] = {rows.ancestors != nullptr ? rows.ancestors[token[0]] : 0,
-                                     rows.ancestors != nullptr ? rows.ancestors[token[1]] : 0};
-      const std::size_t last[2] = {cached + rows.slot[token[0]], cached + rows.slot[token[1]]};
       const std::size_t head = static_cast<std::size_t>(rows.sequence[first]) * kv_heads + kv_head;
       const Bf16* const keys = cache.keys + head * cache.capacity * kWidth + 8 * t;
       const Bf16* const values = cache.values + head * kWidth * cache.capacity + 8 * t;
@@ -386,13 +383,30 @@ struct Attention {
         float s[4][4] = {};
         SPECSIM_UNROLL
         for (unsigned j = 0; j < 4; ++j) {
-          const std::size_t place = base + 8 * (g / 2) + 2 * j + g % 2;
+          const std::size_t place = base + 8 * (g / 2) + 2 * j + g % 2;  // within the capacity; a score beyond `all` is masked
           SPECSIM_UNROLL
           for (unsigned c = 0; c < kWidth / 32; ++c) {
-            Words k = {};
-            if (place < all) k = load(keys + place * kWidth + 32 * c);
+            const Words k = load(keys + place * kWidth + 32 * c);
             thread.multiply(s[j], q[0][c].word[0], q[1][c].word[0], q[0][c].word[1], q[1][c].word[1], k.word[0], k.word[1]);
             thread.multiply(s[j], q[0][c].word[2], q[1][c].word[2], q[0][c].word[3], q[1][c].word[3], k.word[2], k.word[3]);
+          }
+        }
+        Words v[kWidth / 8];  // all of them on their way at once, behind the softmax's arithmetic
+        SPECSIM_UNROLL
+        for (unsigned d = 0; d < kWidth / 8; ++d) v[d] = load(values + (8 * d + g) * cache.capacity + base);
+        if (base + 32 > cached) {
+          const std::uint64_t seen[2] = {rows.ancestors != nullptr ? rows.ancestors[token[0]] : 0,
+                                         rows.ancestors != nullptr ? rows.ancestors[token[1]] : 0};
+          const std::size_t last[2] = {cached + rows.slot[token[0]], cached + rows.slot[token[1]]};
+          SPECSIM_UNROLL
+          for (unsigned j = 0; j < 4; ++j) SPECSIM_UNROLL
+          for (unsigned e = 0; e < 4; ++e) {
+            const unsigned h = e / 2;
+            const std::size_t place = base + 8 * t + 2 * j + e % 2;
+            const bool visible =
+                place < cached ||
+                (rows.ancestors != nullptr ? place < all && (seen[h] >> (place - cached) & 1U) != 0 : place <= last[h]);
+            if (!visible) s[j][e] = negative_infinity();
           }
         }
         std::uint32_t weights[4][2];
@@ -402,12 +416,8 @@ struct Attention {
           SPECSIM_UNROLL
           for (unsigned j = 0; j < 4; ++j) SPECSIM_UNROLL
           for (unsigned i = 0; i < 2; ++i) {
-            const std::size_t place = base + 8 * t + 2 * j + i;
-            const bool visible =
-                place < cached ||
-                (rows.ancestors != nullptr ? place < all && (seen[h] >> (place - cached) & 1U) != 0 : place <= last[h]);
             float& score = s[j][2 * h + i];
-            score = visible ? score * scale : negative_infinity();
+            score *= scale;
             highest = score > highest ? score : highest;
           }
           SPECSIM_UNROLL
@@ -432,12 +442,14 @@ struct Attention {
             weights[j][h] = pair_of(low, high);
           }
         }
+        if (base + 32 > all) {
+          SPECSIM_UNROLL
+          for (Words& words : v) clear_beyond(words, base + 8 * t, all);
+        }
         SPECSIM_UNROLL
         for (unsigned d = 0; d < kWidth / 8; ++d) {
-          Words v = load(values + (8 * d + g) * cache.capacity + base);
-          if (base + 32 > all) clear_beyond(v, base + 8 * t, all);
-          thread.multiply(o[d], weights[0][0], weights[0][1], weights[1][0], weights[1][1], v.word[0], v.word[1]);
-          thread.multiply(o[d], weights[2][0], weights[2][1], weights[3][0], weights[3][1], v.word[2], v.word[3]);
+          thread.multiply(o[d], weights[0][0], weights[0][1], weights[1][0], weights[1][1], v[d].word[0], v[d].word[1]);
+          thread.multiply(o[d], weights[2][0], weights[2][1], weights[3][0], weights[3][1], v[d].word[2], v[d].word[3]);
         }
       }
       SPECSIM_UNROLL
@@ -506,7 +518,7 @@ struct Attention {
 
 // out[row][head] = the chunks' parts, joined.
 struct Combine {
-  static constexpr unsigned kThreads = 128;
+  static constexpr unsigned kThreads = 128;  // a head's width at most
   Rows rows;
   const std::uint32_t* row_all = nullptr;  // [row] tokens that its sequence brings to the pass
   const float* partial = nullptr;
@@ -527,18 +539,37 @@ struct Combine {
     const unsigned head = thread.block_x();
     const auto used = static_cast<unsigned>((rows.cached(row) + row_all[row] + kChunk - 1) / kChunk);
     const std::size_t from = (static_cast<std::size_t>(row) * heads + head) * chunks;
-    float highest = negative_infinity();
-    for (unsigned c = 0; c < used; ++c) highest = peak_sum[2 * (from + c)] > highest ? peak_sum[2 * (from + c)] : highest;
-    for (unsigned d = thread.index(); d < head_dim; d += kThreads) {
-      float sum = 0.0F;
-      float joined = 0.0F;
-      for (unsigned c = 0; c < used; ++c) {
-        const float share = exponential(peak_sum[2 * (from + c)] - highest);
-        sum += share * peak_sum[2 * (from + c) + 1];
-        joined += share * partial[(from + c) * width + d];
+    const unsigned d = thread.index();
+    if (d >= head_dim) return;
+    constexpr unsigned kAtOnce = 8;
+    float highest = negative_infinity();  // finite after the first chunk: every token sees a place there
+    float sum = 0.0F;
+    float joined = 0.0F;
+    for (unsigned c = 0; c < used; c += kAtOnce) {
+      float peaks[kAtOnce];
+      float sums[kAtOnce];
+      float parts[kAtOnce];
+      SPECSIM_UNROLL
+      for (unsigned k = 0; k < kAtOnce; ++k) {
+        const bool there = c + k < used;
+        peaks[k] = there ? peak_sum[2 * (from + c + k)] : negative_infinity();
+        sums[k] = there ? peak_sum[2 * (from + c + k) + 1] : 0.0F;
+        parts[k] = there ? partial[(from + c + k) * width + d] : 0.0F;
       }
-      out[row * stride + static_cast<std::size_t>(head) * head_dim + d] = to_bf16(joined / sum);
+      const float before = highest;
+      SPECSIM_UNROLL
+      for (const float peak : peaks) highest = peak > highest ? peak : highest;
+      const float shrink = exponential(before - highest);
+      sum *= shrink;
+      joined *= shrink;
+      SPECSIM_UNROLL
+      for (unsigned k = 0; k < kAtOnce; ++k) {
+        const float share = exponential(peaks[k] - highest);
+        sum += share * sums[k];
+        joined += share * parts[k];
+      }
     }
+    out[row * stride + static_cast<std::size_t>(head) * head_dim + d] = to_bf16(joined / sum);
   }
 };
 

@@ -221,7 +221,7 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
   const Buffer<Bf16> d_keys(device, keys);
   const Buffer<Bf16> d_values(device, values);
   const Buffer<Bf16> queries(device, std::size_t{rows} * pass.heads * kWidth, true);
-  const unsigned chunks = 2;
+  const unsigned chunks = (capacity + kChunk - 1) / kChunk;
   const Buffer<float> partial(device, std::size_t{rows} * pass.heads * chunks * kWidth);
   const Buffer<float> peak_sum(device, std::size_t{rows} * pass.heads * chunks * 2);
   const std::size_t stride = pass.heads * pass.head_dim;
@@ -446,10 +446,10 @@ TEST_CASE("cuda: mutants of rotation and attention are seen") {
       mutant<Attend>("one place too few", [](Attend& k) { --k.rows.shift; }),
       mutant<Attend>("keys and values exchanged", [](Attend& k) { std::swap(k.cache.keys, k.cache.values); }),
       mutant<Attend>("a head's cache is shorter", [](Attend& k) { k.cache.capacity -= 32; }),
-      mutant<Attend>("the last chunk is missing", [](Attend& k) { k.chunks = 1; }),
+      mutant<Attend>("the last chunk is missing", [](Attend& k) { --k.chunks; }),
       mutant<Attend>("the last sequence is missing", [](Attend& k) { --k.batch; }),
       mutant<Attend>("a query head's key head is the next", [](Attend& k) { k.heads /= 2; }),
-      mutant<Combine>("one chunk only", [](Combine& k) { k.rows.shift -= 128; }),
+      mutant<Combine>("one chunk too few", [](Combine& k) { k.rows.shift -= static_cast<int>(kChunk); }),
       mutant<Combine>("chunks of the next row", [](Combine& k) { --k.chunks; }),
       mutant<Combine>("the last number of a head is missing", [](Combine& k) { --k.head_dim; }),
       mutant<Combine>("the last row is missing", [](Combine& k) { --k.count; }),
