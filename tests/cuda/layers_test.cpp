@@ -315,15 +315,17 @@ TEST_CASE("cuda: a row's product does not depend on how many rows there are") {
 
 namespace {
 
-bool norm_is_right(Device& device) {
-  const unsigned columns = 300;
-  const std::vector<float> x = numbers(3 * columns, 8);
+constexpr unsigned kBeyondRegisters = RmsNorm::kOwn * RmsNorm::kThreads + 700;  // columns that a norm reads twice
+
+bool norm_is_right(Device& device, unsigned columns) {
+  const std::size_t stride = columns + 20;
+  const std::vector<float> x = numbers(3 * std::size_t{columns}, 8);
   const std::vector<float> weight = numbers(columns, 9);
   const std::vector<std::uint32_t> source = {2, 0};
   const Buffer<float> d_x(device, x);
   const Buffer<float> d_weight(device, weight);
   const Buffer<std::uint32_t> d_source(device, source);
-  const Buffer<Bf16> out(device, 2 * 320);
+  const Buffer<Bf16> out(device, 2 * stride);
   RmsNorm norm;
   norm.x = d_x.data();
   norm.source = d_source.data();
@@ -331,7 +333,7 @@ bool norm_is_right(Device& device) {
   norm.epsilon = 0.03F;
   norm.out = out.data();
   norm.columns = columns;
-  norm.stride = 320;
+  norm.stride = stride;
   norm.count = 2;
   norm.mean_columns = static_cast<float>(columns);
   device.launch(norm);
@@ -344,7 +346,7 @@ bool norm_is_right(Device& device) {
     for (std::size_t i = 0; i < columns; ++i)
       reference.push_back(static_cast<double>(x[source[r] * columns + i]) * static_cast<double>(weight[i]) /
                           std::sqrt(squares / columns + 0.03));
-    const std::vector<float> row(all.begin() + static_cast<std::ptrdiff_t>(r * 320), all.end());
+    const std::vector<float> row(all.begin() + static_cast<std::ptrdiff_t>(r * stride), all.end());
     right = right && distance(row, reference) < kRounding && std::isnan(row[columns]);
   }
   return right;
@@ -369,19 +371,20 @@ bool activation_is_right(Device& device) {
 
 TEST_CASE("cuda: norm and activation") {
   const auto device = test_device();
-  CHECK(norm_is_right(*device));
+  for (const unsigned columns : {300U, 1500U, kBeyondRegisters}) CHECK(norm_is_right(*device, columns));
   CHECK(activation_is_right(*device));
 }
 
 TEST_CASE("cuda: mutants of norm and activation are seen") {
-  check_rejects({mutant<RmsNorm>("the mean is over the padding too", [](RmsNorm& k) { k.mean_columns = 320.0F; }),
-                 mutant<RmsNorm>("no epsilon", [](RmsNorm& k) { k.epsilon = 0.0F; }),
-                 mutant<RmsNorm>("rows as they come", [](RmsNorm& k) { k.source = nullptr; }),
-                 mutant<RmsNorm>("the padding is written", [](RmsNorm& k) { k.columns = 301; }),
-                 mutant<RmsNorm>("the last column is missing", [](RmsNorm& k) { k.columns = 299; }),
-                 mutant<RmsNorm>("rows without padding", [](RmsNorm& k) { k.stride = 300; }),
-                 mutant<RmsNorm>("weights of the next column", [](RmsNorm& k) { ++k.weight; })},
-                norm_is_right);
+  for (const unsigned columns : {300U, kBeyondRegisters})
+    check_rejects({mutant<RmsNorm>("the mean is over other columns too", [](RmsNorm& k) { k.mean_columns *= 1.06F; }),
+                   mutant<RmsNorm>("no epsilon", [](RmsNorm& k) { k.epsilon = 0.0F; }),
+                   mutant<RmsNorm>("rows as they come", [](RmsNorm& k) { k.source = nullptr; }),
+                   mutant<RmsNorm>("the padding is written", [](RmsNorm& k) { ++k.columns; }),
+                   mutant<RmsNorm>("the last column is missing", [](RmsNorm& k) { --k.columns; }),
+                   mutant<RmsNorm>("rows without padding", [](RmsNorm& k) { k.stride = k.columns; }),
+                   mutant<RmsNorm>("weights of the next column", [](RmsNorm& k) { ++k.weight; })},
+                  [columns](Device& device) { return norm_is_right(device, columns); });
   check_rejects({mutant<Swiglu>("ups taken for gates", [](Swiglu& k) { k.y += 8; }),
                  mutant<Swiglu>("the last number is missing", [](Swiglu& k) { --k.width; }),
                  mutant<Swiglu>("the last row is missing", [](Swiglu& k) { --k.count; })},
