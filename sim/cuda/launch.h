@@ -74,7 +74,8 @@ class Thread {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
   }
-  // ... and waits here until the one before it has ended: nothing that a kernel wrote is read, and nothing written, before.
+  // ... and waits here until the one before it has ended: nothing that a kernel wrote is read, and nothing written, before. Small
+  // kernels wait first and release then, so that those behind them do not take places two kernels early.
   SPECSIM_KERNEL void wait_for_previous() const {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -83,12 +84,14 @@ class Thread {
 };
 
 SPECSIM_KERNEL Words load(const Bf16* from) { return *reinterpret_cast<const Words*>(from); }
-// What no kernel writes and no one reads again soon: weights.
+// What no kernel writes and no one reads again soon: weights. A load that stays where it stands: those of constant memory may
+// move behind wait_for_previous.
 SPECSIM_KERNEL Words load_once(const Bf16* from) {
   Words words;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+  asm volatile("ld.relaxed.gpu.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
                : "=r"(words.word[0]), "=r"(words.word[1]), "=r"(words.word[2]), "=r"(words.word[3])
-               : "l"(from));
+               : "l"(from)
+               : "memory");
   return words;
 }
 // Whole numbers that any thread may add to at once: in any order the same sum.

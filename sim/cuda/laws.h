@@ -61,8 +61,8 @@ struct FillRandom {
     return {static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks), 1, 1, kThreads, 0};
   }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const std::size_t stride = static_cast<std::size_t>(thread.blocks_x()) * kThreads;
     for (std::size_t i = static_cast<std::size_t>(thread.block_x()) * kThreads + thread.index(); i < count / 8; i += stride) {
       const RandomWords words = random_words(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), index, key);
@@ -85,8 +85,8 @@ struct ReadAll {
 
   [[nodiscard]] Grid grid() const { return {blocks, 1, 1, kThreads, 0}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     constexpr unsigned kAtOnce = 8;
     const std::size_t step = static_cast<std::size_t>(thread.blocks_x()) * kThreads * kAtOnce;
     std::uint32_t sum = 0;
@@ -233,8 +233,8 @@ struct SlicePeaks {
 
   [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, kThreads / kWarp * sizeof(Peak)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const std::size_t row = thread.block_y();
     const std::size_t turn = std::size_t{count} * thread.blocks_x() * kThreads;
     for (std::size_t i = (row * thread.blocks_x() + thread.block_x()) * kThreads + thread.index(); i < zeros_size; i += turn)
@@ -264,8 +264,8 @@ struct LawWeights {
 
   [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, 2 * Cut::kBins * sizeof(std::uint32_t)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const std::size_t row = thread.block_y();
     const unsigned slices = thread.blocks_x();
     Peak peak = {negative_infinity(), vocab};
@@ -299,8 +299,8 @@ struct NarrowCut {
 
   [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, 2 * Cut::kBins * sizeof(std::uint32_t)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const std::size_t row = thread.block_y();
     const Cut::Found found = cut.search(thread, kThreads, row, level - 1);
     if (thread.block_x() == 0 && thread.index() == 0) cut.found[row * Cut::kLevels + level - 1] = found;
@@ -324,8 +324,8 @@ struct CutLaw {
 
   [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, 2 * Cut::kBins * sizeof(std::uint32_t)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const std::size_t row = thread.block_y();
     double* const law = laws + row * vocab;
     const Cut::Found found = cut.search(thread, kThreads, row, Cut::kLevels - 1);
@@ -405,8 +405,8 @@ SPECSIM_KERNEL void scan_ways(const Thread& thread, unsigned threads, unsigned v
 SPECSIM_KERNEL double fold_ways(const double* w) { return ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7])); }
 
 SPECSIM_KERNEL void NormaliseLaw::operator()(const Thread& thread) const {
-  thread.release_next();
   thread.wait_for_previous();
+  thread.release_next();
   const std::size_t row = thread.block_y();
   const unsigned slices = thread.blocks_x();
   auto* const room = reinterpret_cast<Room*>(thread.shared());
@@ -536,8 +536,8 @@ struct DrawDraft {
 
   [[nodiscard]] Grid grid() const { return {count, 1, 1, kThreads, sizeof(DrawRoom)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const unsigned s = thread.block_x();
     auto* const room = reinterpret_cast<DrawRoom*>(thread.shared());
     for (unsigned b = thread.index(); b < scans_of(vocab); b += kThreads)
@@ -642,8 +642,8 @@ struct ResidualSums {
 
   [[nodiscard]] Grid grid() const { return {slices_of(trial.vocab), trial.ends(), trial.count, kThreads, sizeof(Room)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const unsigned s = thread.block_z();
     auto* const room = reinterpret_cast<Room*>(thread.shared());
     trial.mark(thread, s, &room->marks);
@@ -686,8 +686,8 @@ struct Accept {
   [[nodiscard]] Grid grid() const { return {trial.count, 1, 1, kThreads, sizeof(Room)}; }
 
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const unsigned s = thread.block_x();
     const Sequences& sequences = trial.sequences;
     auto* const room = reinterpret_cast<Room*>(thread.shared());

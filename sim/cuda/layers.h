@@ -36,8 +36,8 @@ struct Embed {
 
   [[nodiscard]] Grid grid() const { return {count, (columns + 8 * kThreads - 1) / (8 * kThreads), 1, kThreads, 0}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const unsigned row = thread.block_x();
     const unsigned first = 8 * (thread.block_y() * kThreads + thread.index());
     if (first >= columns) return;
@@ -67,11 +67,11 @@ struct RmsNorm {
 
   [[nodiscard]] Grid grid() const { return {count, 1, 1, kThreads, kThreads / kWarp * sizeof(float)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     const unsigned row = thread.block_x();
     float weights[kOwn];
     take(weight, thread.index(), weights);
     thread.wait_for_previous();  // weights stand; x is the previous kernel's
+    thread.release_next();
     const float* const from = x + static_cast<std::size_t>(source != nullptr ? source[row] : row) * columns;
     float own[kOwn];
     take(from, thread.index(), own);
@@ -228,8 +228,8 @@ struct Swiglu {
 
   [[nodiscard]] Grid grid() const { return {(width + kThreads - 1) / kThreads, count, 1, kThreads, 0}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const unsigned i = thread.block_x() * kThreads + thread.index();
     if (i >= width) return;
     const float* const from = y + static_cast<std::size_t>(thread.block_y()) * 2 * width + i / 8 * 16 + i % 8;
@@ -267,8 +267,8 @@ struct Rotate {
     return {((heads + 2 * kv_heads) * (head_dim / 2) + kThreads - 1) / kThreads, count, 1, kThreads, 0};
   }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const unsigned half = head_dim / 2;
     const unsigned item = thread.block_x() * kThreads + thread.index();
     const unsigned head = item / half;
@@ -314,8 +314,8 @@ struct KeepPath {
 
   [[nodiscard]] Grid grid() const { return {layers * kv_heads, 1, 1, cache.width, 0}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const unsigned d = thread.index();
     const std::size_t head = static_cast<std::size_t>(sequence) * kv_heads + thread.block_x() % kv_heads;
     const std::size_t layer = thread.block_x() / kv_heads * layer_stride;
@@ -558,8 +558,8 @@ struct Combine {
 
   [[nodiscard]] Grid grid() const { return {heads, count, 1, kThreads, 0}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.release_next();
     thread.wait_for_previous();
+    thread.release_next();
     const unsigned row = thread.block_y();
     const unsigned head = thread.block_x();
     const auto used = static_cast<unsigned>((rows.cached(row) + row_all[row] + kChunk - 1) / kChunk);
