@@ -13,6 +13,24 @@ constexpr unsigned kSlice = 2048;  // of a law, a block's; a multiple of kScan
 constexpr unsigned kMostSlices = kMostVocab / kSlice;
 constexpr unsigned kMostScans = kMostVocab / kScan;
 
+// A thread's part of a slice is loaded before any of it is used: one round trip of memory.
+constexpr unsigned kSliceThreads = 256;
+constexpr unsigned kSlicePart = kSlice / kSliceThreads;
+
+// Neighbours first, first + 1, ...; 0 from `end` on.
+template <unsigned kAtOnce>
+SPECSIM_KERNEL void load_some(const double* from, unsigned first, unsigned end, double (&to)[kAtOnce]) {
+  SPECSIM_UNROLL
+  for (unsigned k = 0; k < kAtOnce; ++k) to[k] = first + k < end ? from[first + k] : 0.0;
+}
+// first, first + kSliceThreads, ...: a slice's threads side by side; 0 from `end` on.
+template <class T>
+SPECSIM_KERNEL void load_part(const T* from, unsigned first, unsigned end, T (&to)[kSlicePart]) {
+  SPECSIM_UNROLL
+  for (unsigned k = 0; k < kSlicePart; ++k)
+    to[k] = first + k * kSliceThreads < end ? from[first + k * kSliceThreads] : static_cast<T>(0);
+}
+
 SPECSIM_KERNEL unsigned scans_of(unsigned vocab) { return (vocab + kScan - 1) / kScan; }
 inline unsigned slices_of(unsigned vocab) { return (vocab + kSlice - 1) / kSlice; }
 
@@ -154,24 +172,28 @@ struct Cut {
     return histograms + (row * kLevels + level) * kBins;
   }
 
-  // Adds the tokens [begin, end) of a row to its histogram of a level, by way of 2 kBins numbers of shared memory.
-  SPECSIM_KERNEL void count(const Thread& thread, unsigned threads, const double* law, unsigned begin, unsigned end,
-                            std::size_t row, unsigned level, std::uint32_t prefix) const {
+  // Adds the tokens [begin, end) of a row, a slice of it, to its histogram of a level, by way of 2 kBins numbers of shared
+  // memory.
+  SPECSIM_KERNEL void count(const Thread& thread, const double* law, unsigned begin, unsigned end, std::size_t row,
+                            unsigned level, std::uint32_t prefix) const {
     auto* const low = reinterpret_cast<std::uint32_t*>(thread.shared());
     std::uint32_t* const high = low + kBins;
     thread.sync();
-    for (unsigned bin = thread.index(); bin < 2 * kBins; bin += threads) low[bin] = 0;
+    for (unsigned bin = thread.index(); bin < 2 * kBins; bin += kSliceThreads) low[bin] = 0;
+    double own[kSlicePart];
+    load_part(law, begin + thread.index(), end, own);
     thread.sync();
     const unsigned below = (kLevels - 1 - level) * kBits;  // bits that later levels look at
-    for (unsigned x = begin + thread.index(); x < end; x += threads) {
-      const std::uint32_t key = bits(law[x]) >> below;
-      if (key >> kBits != prefix) continue;
-      const std::uint64_t amount = measure(law[x]);
+    SPECSIM_UNROLL
+    for (unsigned k = 0; k < kSlicePart; ++k) {
+      const std::uint32_t key = bits(own[k]) >> below;
+      if (begin + thread.index() + k * kSliceThreads >= end || key >> kBits != prefix) continue;
+      const std::uint64_t amount = measure(own[k]);
       add_to(low + key % kBins, static_cast<std::uint32_t>(amount) % (1U << kLowBits));
       if (amount >> kLowBits > 0) add_to(high + key % kBins, static_cast<std::uint32_t>(amount >> kLowBits));
     }
     thread.sync();
-    for (unsigned bin = thread.index(); bin < kBins; bin += threads) {
+    for (unsigned bin = thread.index(); bin < kBins; bin += kSliceThreads) {
       const std::uint64_t amount = low[bin] + (std::uint64_t{high[bin]} << kLowBits);
       if (amount > 0) add_to(histogram(row, level) + bin, amount);
     }
@@ -223,7 +245,7 @@ struct Cut {
 
 // The largest logit of each slice.
 struct SlicePeaks {
-  static constexpr unsigned kThreads = 256;
+  static constexpr unsigned kThreads = kSliceThreads;
   const float* logits = nullptr;  // [row][vocab]
   unsigned vocab = 0;
   Peak* peaks = nullptr;  // [row][slice]
@@ -241,8 +263,14 @@ struct SlicePeaks {
       zeros[i] = 0;
     const unsigned begin = thread.block_x() * kSlice;
     const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    float own[kSlicePart];
+    load_part(logits + row * vocab, begin + thread.index(), end, own);
     Peak peak = {negative_infinity(), vocab};
-    for (unsigned i = begin + thread.index(); i < end; i += kThreads) peak = larger(peak, {logits[row * vocab + i], i});
+    SPECSIM_UNROLL
+    for (unsigned k = 0; k < kSlicePart; ++k) {
+      const unsigned i = begin + thread.index() + k * kThreads;
+      if (i < end) peak = larger(peak, {own[k], i});
+    }
     peak = block_peak(thread, peak, kThreads, reinterpret_cast<Peak*>(thread.shared()));
     if (thread.index() == 0) peaks[row * thread.blocks_x() + thread.block_x()] = peak;
   }
@@ -251,7 +279,7 @@ struct SlicePeaks {
 // law[x] = exp((logit - largest) / temperature), each a float; temperature 0: 1 for the largest logit, 0 for the others. Weights
 // below `min_p` are 0. And the sum of each slice, or the first histogram of a cut.
 struct LawWeights {
-  static constexpr unsigned kThreads = 256;
+  static constexpr unsigned kThreads = kSliceThreads;
   const float* logits = nullptr;
   unsigned vocab = 0;
   const Peak* peaks = nullptr;
@@ -268,29 +296,33 @@ struct LawWeights {
     thread.release_next();
     const std::size_t row = thread.block_y();
     const unsigned slices = thread.blocks_x();
+    const unsigned begin = thread.block_x() * kSlice;
+    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    float own[kSlicePart];
+    load_part(logits + row * vocab, begin + thread.index(), end, own);
     Peak peak = {negative_infinity(), vocab};
     if (thread.index() < slices) peak = peaks[row * slices + thread.index()];
     peak = block_peak(thread, peak, kThreads, reinterpret_cast<Peak*>(thread.shared()));
-    const unsigned begin = thread.block_x() * kSlice;
-    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
     double sum = 0.0;
-    for (unsigned i = begin + thread.index(); i < end; i += kThreads) {
-      float weight = temperature > 0.0F ? exponential((logits[row * vocab + i] - peak.value) / temperature)
-                                        : (i == peak.token ? 1.0F : 0.0F);
+    SPECSIM_UNROLL
+    for (unsigned k = 0; k < kSlicePart; ++k) {
+      const unsigned i = begin + thread.index() + k * kThreads;
+      if (i >= end) continue;
+      float weight = temperature > 0.0F ? exponential((own[k] - peak.value) / temperature) : (i == peak.token ? 1.0F : 0.0F);
       if (static_cast<double>(weight) < min_p) weight = 0.0F;
       laws[row * vocab + i] = static_cast<double>(weight);
       sum += static_cast<double>(weight);
     }
     sum = block_sum(thread, sum, kThreads, reinterpret_cast<double*>(thread.shared()));
     if (thread.index() == 0) slice_sums[row * slices + thread.block_x()] = sum;
-    if (next.histograms != nullptr) next.count(thread, kThreads, laws + row * vocab, begin, end, row, 0, 0);
+    if (next.histograms != nullptr) next.count(thread, laws + row * vocab, begin, end, row, 0, 0);
   }
 };
 static_assert(kMostSlices <= LawWeights::kThreads);
 
 // The next ten bits of the least weight that stays: reads the histogram of the level before, makes that of its own.
 struct NarrowCut {
-  static constexpr unsigned kThreads = 256;
+  static constexpr unsigned kThreads = kSliceThreads;
   const double* laws = nullptr;
   unsigned vocab = 0;
   Cut cut;
@@ -306,14 +338,14 @@ struct NarrowCut {
     if (thread.block_x() == 0 && thread.index() == 0) cut.found[row * Cut::kLevels + level - 1] = found;
     const unsigned begin = thread.block_x() * kSlice;
     const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
-    cut.count(thread, kThreads, laws + row * vocab, begin, end, row, level, found.prefix);
+    cut.count(thread, laws + row * vocab, begin, end, row, level, found.prefix);
   }
 };
 
 // Zeroes what the cut does not leave, and weights below `min_p`. And the sum of each slice, or the first histogram of another
 // cut.
 struct CutLaw {
-  static constexpr unsigned kThreads = 256;
+  static constexpr unsigned kThreads = kSliceThreads;
   double* laws = nullptr;
   unsigned vocab = 0;
   Cut cut;
@@ -335,19 +367,24 @@ struct CutLaw {
     const bool all_stay = places * each >= found.there;
     const unsigned begin = thread.block_x() * kSlice;
     const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
-    constexpr unsigned kOwn = kSlice / kThreads;  // neighbours, so that equals can be counted in the order of tokens
-    const unsigned first = begin + thread.index() * kOwn;
+    const unsigned first = begin + thread.index() * kSlicePart;  // neighbours: equals are counted in the order of tokens
+    double own[kSlicePart];
+    load_some(law, first, end, own);
     std::uint64_t taken = all_stay ? 0 : equals_before(thread, law, least, begin, first, end);
     double sum = 0.0;
-    for (unsigned x = first; x < first + kOwn && x < end; ++x) {
-      const std::uint32_t key = Cut::bits(law[x]);
+    SPECSIM_UNROLL
+    for (unsigned k = 0; k < kSlicePart; ++k) {
+      if (first + k >= end) continue;
+      const std::uint32_t key = Cut::bits(own[k]);
       const bool stays = key > least || (key == least && (all_stay || taken++ < places));
-      if (!stays || law[x] < min_p) law[x] = 0.0;
-      sum += law[x];
+      if (!stays || own[k] < min_p)
+        law[first + k] = 0.0;
+      else
+        sum += own[k];
     }
     sum = block_sum(thread, sum, kThreads, reinterpret_cast<double*>(thread.shared()));
     if (thread.index() == 0) slice_sums[row * thread.blocks_x() + thread.block_x()] = sum;
-    if (next.histograms != nullptr) next.count(thread, kThreads, law, begin, end, row, 0, 0);
+    if (next.histograms != nullptr) next.count(thread, law, begin, end, row, 0, 0);
   }
 
  private:
@@ -360,7 +397,7 @@ struct CutLaw {
     for (unsigned x = thread.index(); x < begin; x += kThreads) earlier += Cut::bits(law[x]) == least ? 1 : 0;
     earlier = block_sum(thread, earlier, kThreads, room);
     std::uint64_t own = 0;
-    for (unsigned x = first; x < first + kSlice / kThreads && x < end; ++x) own += Cut::bits(law[x]) == least ? 1 : 0;
+    for (unsigned x = first; x < first + kSlicePart && x < end; ++x) own += Cut::bits(law[x]) == least ? 1 : 0;
     Cut::sums_from(thread, kThreads, own, room);
     return earlier + room[0] - room[thread.index()];
   }
@@ -368,7 +405,7 @@ struct CutLaw {
 
 // Divides a law by its sum, and sums it anew as draws want it.
 struct NormaliseLaw {
-  static constexpr unsigned kThreads = 256;
+  static constexpr unsigned kThreads = kSliceThreads;
   double* laws = nullptr;
   unsigned vocab = 0;
   const double* slice_sums = nullptr;
@@ -410,12 +447,18 @@ SPECSIM_KERNEL void NormaliseLaw::operator()(const Thread& thread) const {
   const std::size_t row = thread.block_y();
   const unsigned slices = thread.blocks_x();
   auto* const room = reinterpret_cast<Room*>(thread.shared());
-  const double total =
-      block_sum(thread, thread.index() < slices ? slice_sums[row * slices + thread.index()] : 0.0, kThreads, room->sums);
   double* const law = laws + row * vocab;
   const unsigned begin = thread.block_x() * kSlice;
   const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
-  for (unsigned i = begin + thread.index(); i < end; i += kThreads) law[i] = room->law[i - begin] = law[i] / total;
+  double own[kSlicePart];
+  load_part(law, begin + thread.index(), end, own);
+  const double total =
+      block_sum(thread, thread.index() < slices ? slice_sums[row * slices + thread.index()] : 0.0, kThreads, room->sums);
+  SPECSIM_UNROLL
+  for (unsigned k = 0; k < kSlicePart; ++k) {
+    const unsigned i = begin + thread.index() + k * kThreads;
+    if (i < end) law[i] = room->law[i - begin] = own[k] / total;
+  }
   thread.sync();
   const unsigned first = begin / kScan;
   const unsigned last = (end + kScan - 1) / kScan;
@@ -435,12 +478,6 @@ struct DrawRoom {
   std::uint32_t token;
   std::uint32_t last_positive;
 };
-
-template <unsigned kAtOnce>
-SPECSIM_KERNEL void load_some(const double* from, unsigned first, unsigned end, double (&to)[kAtOnce]) {
-  SPECSIM_UNROLL
-  for (unsigned k = 0; k < kAtOnce; ++k) to[k] = first + k < end ? from[first + k] : 0.0;
-}
 
 // The token of math::ScanSums::pick(weights, u), by all threads of the block; room->sums holds the scan blocks' sums. Whoever
 // adds and subtracts does it one after the other: the order is part of the outcome. He loads some at a time, so that the chain
@@ -636,7 +673,7 @@ struct Trial {
 
 // Sums of the final token's weights as draws want them, at each of its ends: a block for each slice.
 struct ResidualSums {
-  static constexpr unsigned kThreads = 256;
+  static constexpr unsigned kThreads = kSliceThreads;
   Trial trial;
   double* sums = nullptr;  // [sequence][end][scans_of(vocab)]
 
@@ -657,7 +694,14 @@ struct ResidualSums {
     const double cut = trial.cut(accepts, room->marks);
     const unsigned begin = thread.block_x() * kSlice;
     const unsigned end = begin + kSlice < trial.vocab ? begin + kSlice : trial.vocab;
-    for (unsigned x = begin + thread.index(); x < end; x += kThreads) room->weights[x - begin] = trial.weight(s, accepts, cut, x);
+    double own[kSlicePart];
+    SPECSIM_UNROLL
+    for (unsigned k = 0; k < kSlicePart; ++k) {
+      const unsigned x = begin + thread.index() + k * kThreads;
+      own[k] = x < end ? trial.weight(s, accepts, cut, x) : 0.0;
+    }
+    SPECSIM_UNROLL
+    for (unsigned k = 0; k < kSlicePart; ++k) room->weights[thread.index() + k * kThreads] = own[k];
     thread.sync();
     const unsigned first = begin / kScan;
     const unsigned last = (end + kScan - 1) / kScan;
