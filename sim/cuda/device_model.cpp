@@ -301,6 +301,7 @@ bool DeviceModel::multiply_many(const DeviceMatrix& matrix, const Bf16* x, unsig
 void DeviceModel::attend(const PassRows& pass, const Rows& rows, const LayerCache& cache, unsigned chunks) {
   const llm::ModelConfig& c = config();
   const unsigned tiles = (pass.most_tokens * static_cast<unsigned>(c.heads / c.kv_heads) + kTileRows - 1) / kTileRows;
+  const std::size_t stride = llm::padded(c.heads * c.head_dim);
   const auto fill = [&](auto kernel) {
     kernel.queries = queries_.data();
     kernel.cache = cache;
@@ -316,6 +317,9 @@ void DeviceModel::attend(const PassRows& pass, const Rows& rows, const LayerCach
     kernel.row_warps = tiles >= 4 ? 4 : tiles >= 2 ? 2 : 1;
     kernel.partial = partial_.data();
     kernel.peak_sum = peak_sum_.data();
+    kernel.out = attended_.data();
+    kernel.stride = stride;
+    kernel.head_dim = static_cast<unsigned>(c.head_dim);
     device_.launch(kernel);
   };
   if (width_ == 32)
@@ -324,6 +328,7 @@ void DeviceModel::attend(const PassRows& pass, const Rows& rows, const LayerCach
     fill(Attention<64>());
   else
     fill(Attention<128>());
+  if (chunks == 1) return;
   device_.launch(Combine{.rows = rows,
                          .row_all = pass.all.data(),
                          .partial = partial_.data(),
@@ -333,7 +338,7 @@ void DeviceModel::attend(const PassRows& pass, const Rows& rows, const LayerCach
                          .head_dim = static_cast<unsigned>(c.head_dim),
                          .width = width_,
                          .out = attended_.data(),
-                         .stride = llm::padded(c.heads * c.head_dim),
+                         .stride = stride,
                          .count = pass.count});
 }
 

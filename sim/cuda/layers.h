@@ -333,7 +333,8 @@ constexpr unsigned kChunk = 128;
 constexpr unsigned kTileRows = 16;
 
 // Attention of the queries that share a key-value head, over one chunk of its cache: the largest score, the sum of
-// exp(score - largest), and the values weighted so, for Combine to join. Four warps share rows in tiles of 16 (`row_warps` of
+// exp(score - largest), and the values weighted so, for Combine to join; where there is one chunk alone, what Combine would make
+// of it. Four warps share rows in tiles of 16 (`row_warps` of
 // them) and the chunk's places in 32s.
 template <unsigned kWidth>
 struct Attention {
@@ -353,6 +354,9 @@ struct Attention {
   unsigned row_warps = 1;     // 1, 2 or 4
   float* partial = nullptr;   // [row][head][chunk][kWidth]
   float* peak_sum = nullptr;  // [row][head][chunk][2]
+  Bf16* out = nullptr;        // of one chunk: [row][stride], as Combine has it
+  std::size_t stride = 0;
+  unsigned head_dim = 0;
 
   [[nodiscard]] Grid grid() const {
     const unsigned tiles = (most_rows * (heads / kv_heads) + kTileRows - 1) / kTileRows;
@@ -520,8 +524,13 @@ struct Attention {
         joined += share * part[i % kWidth];
         weight += share * part[kWidth + 1];
       }
-      const std::size_t to =
-          (static_cast<std::size_t>(first + q / group) * heads + kv_head * group + q % group) * chunks + thread.block_x();
+      const std::size_t row = first + q / group;
+      const std::size_t query_head = kv_head * group + q % group;
+      if (chunks == 1) {
+        if (i % kWidth < head_dim) out[row * stride + query_head * head_dim + i % kWidth] = to_bf16(joined / weight);
+        continue;
+      }
+      const std::size_t to = (row * heads + query_head) * chunks + thread.block_x();
       partial[to * kWidth + i % kWidth] = joined;
       if (i % kWidth == 0) {
         peak_sum[2 * to] = highest;

@@ -221,7 +221,9 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
   const Buffer<Bf16> d_keys(device, keys);
   const Buffer<Bf16> d_values(device, values);
   const Buffer<Bf16> queries(device, std::size_t{rows} * pass.heads * kWidth, true);
-  const unsigned chunks = (capacity + kChunk - 1) / kChunk;
+  std::size_t longest = 0;
+  for (unsigned s = 0; s < batch; ++s) longest = std::max<std::size_t>(longest, pass.lengths[s] + pass.tokens[s]);
+  const auto chunks = static_cast<unsigned>((longest + kChunk - 1) / kChunk);
   const Buffer<float> partial(device, std::size_t{rows} * pass.heads * chunks * kWidth);
   const Buffer<float> peak_sum(device, std::size_t{rows} * pass.heads * chunks * 2);
   const std::size_t stride = pass.heads * pass.head_dim;
@@ -261,7 +263,11 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
   attention.row_warps = pass.row_warps;
   attention.partial = partial.data();
   attention.peak_sum = peak_sum.data();
+  attention.out = out.data();
+  attention.stride = stride;
+  attention.head_dim = pass.head_dim;
   device.launch(attention);
+  if (chunks == 1) return as_floats(out.download());
 
   Combine combine;
   combine.rows = where;
@@ -425,6 +431,9 @@ TEST_CASE("cuda: rotation, cache and attention: grouped heads, several sequences
   check_attention<64>({.heads = 8, .kv_heads = 2, .head_dim = 64, .lengths = {270, 2}, .tokens = {5, 20}, .row_warps = 4});
   check_attention<128>({.heads = 4, .kv_heads = 1, .head_dim = 128, .lengths = {290}, .tokens = {8}});
   check_attention<32>({.heads = 4, .kv_heads = 2, .head_dim = 16, .lengths = {30, 254}, .tokens = {11, 7}, .tree = true});
+  // One chunk alone.
+  check_attention<32>({.heads = 6, .kv_heads = 2, .head_dim = 20, .lengths = {0, 120, 33}, .tokens = {1, 8, 3}});
+  check_attention<128>({.heads = 2, .kv_heads = 1, .head_dim = 96, .lengths = {64}, .tokens = {40}, .row_warps = 4});
 }
 
 TEST_CASE("cuda: mutants of rotation and attention are seen") {
@@ -459,6 +468,12 @@ TEST_CASE("cuda: mutants of rotation and attention are seen") {
       mutant<Combine>("heads overlap", [](Combine& k) { k.stride -= 8; })};
   const Pass chain{.heads = 4, .kv_heads = 2, .head_dim = 16, .lengths = {30, 254}, .tokens = {11, 7}};
   check_rejects(of_any, [&](Device& device) { return attention_is_right<32>(device, chain); });
+  const Pass one_chunk{.heads = 4, .kv_heads = 2, .head_dim = 16, .lengths = {30, 100}, .tokens = {11, 7}};
+  check_rejects({mutant<Attend>("the last number of a head is missing", [](Attend& k) { --k.head_dim; }),
+                 mutant<Attend>("heads overlap", [](Attend& k) { k.stride -= 8; }),
+                 mutant<Attend>("one place too many", [](Attend& k) { ++k.rows.shift; }),
+                 mutant<Attend>("the last sequence is missing", [](Attend& k) { --k.batch; })},
+                [&](Device& device) { return attention_is_right<32>(device, one_chunk); });
   Pass tree = chain;
   tree.tree = true;
   std::vector<Mutant> of_trees = of_any;
