@@ -103,7 +103,10 @@ unsigned parent(unsigned i) { return (i - 1) / 2; }
 
 template <unsigned kWidth>
 std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
-  const std::size_t capacity = 320;
+  std::size_t longest = 0;
+  for (std::size_t s = 0; s < pass.lengths.size(); ++s)
+    longest = std::max<std::size_t>(longest, pass.lengths[s] + pass.tokens[s]);
+  const std::size_t capacity = std::max<std::size_t>(320, (longest + 31) / 32 * 32);
   const auto batch = static_cast<unsigned>(pass.lengths.size());
   std::vector<std::uint32_t> sequence;
   std::vector<std::uint32_t> slot;
@@ -221,8 +224,6 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
   const Buffer<Bf16> d_keys(device, keys);
   const Buffer<Bf16> d_values(device, values);
   const Buffer<Bf16> queries(device, std::size_t{rows} * pass.heads * kWidth, true);
-  std::size_t longest = 0;
-  for (unsigned s = 0; s < batch; ++s) longest = std::max<std::size_t>(longest, pass.lengths[s] + pass.tokens[s]);
   const auto chunks = static_cast<unsigned>((longest + kChunk - 1) / kChunk);
   const Buffer<float> partial(device, std::size_t{rows} * pass.heads * chunks * kWidth);
   const Buffer<float> peak_sum(device, std::size_t{rows} * pass.heads * chunks * 2);
@@ -431,6 +432,8 @@ TEST_CASE("cuda: rotation, cache and attention: grouped heads, several sequences
   check_attention<64>({.heads = 8, .kv_heads = 2, .head_dim = 64, .lengths = {270, 2}, .tokens = {5, 20}, .row_warps = 4});
   check_attention<128>({.heads = 4, .kv_heads = 1, .head_dim = 128, .lengths = {290}, .tokens = {8}});
   check_attention<32>({.heads = 4, .kv_heads = 2, .head_dim = 16, .lengths = {30, 254}, .tokens = {11, 7}, .tree = true});
+  // More chunks than are joined at once.
+  check_attention<32>({.heads = 2, .kv_heads = 1, .head_dim = 16, .lengths = {1100}, .tokens = {2}});
   // One chunk alone.
   check_attention<32>({.heads = 6, .kv_heads = 2, .head_dim = 20, .lengths = {0, 120, 33}, .tokens = {1, 8, 3}});
   check_attention<128>({.heads = 2, .kv_heads = 1, .head_dim = 96, .lengths = {64}, .tokens = {40}, .row_warps = 4});
