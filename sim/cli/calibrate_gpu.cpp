@@ -13,6 +13,7 @@
 #include "sim/llm/acceptance.h"
 
 #include <fmt/format.h>
+#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -134,6 +135,65 @@ bool fits(const cuda::Device& device, std::size_t bytes) {
          static_cast<double>(device.free_memory()) - kKeptFree * static_cast<double>(device.info().memory);
 }
 
+// A mean with its standard error, from so many independent parts; of fewer than two there is no error.
+struct Estimate {
+  Estimate(double value_of_all, double squared_deviations, std::size_t parts)
+      : value(value_of_all), freedom(static_cast<double>(parts) - 1.0) {
+    if (parts > 1) error = std::sqrt(squared_deviations / (freedom * static_cast<double>(parts)));
+  }
+  double value;
+  double error = NAN;
+  double freedom;
+};
+
+// Tokens per round: a ratio of sums over sequences, its error by the delta method.
+struct SequenceCounts {
+  double rounds = 0.0;
+  double emitted = 0.0;
+};
+Estimate tokens_per_round(const std::vector<SequenceCounts>& sequences) {
+  double rounds = 0.0;
+  double emitted = 0.0;
+  for (const SequenceCounts& s : sequences) {
+    rounds += s.rounds;
+    emitted += s.emitted;
+  }
+  const double mean = emitted / rounds;
+  const double mean_rounds = rounds / static_cast<double>(sequences.size());
+  double squares = 0.0;
+  for (const SequenceCounts& s : sequences) squares += std::pow((s.emitted - mean * s.rounds) / mean_rounds, 2);
+  return {mean, squares, sequences.size()};
+}
+
+Estimate tokens_per_round(const experiment::AcceptanceCurve& curve, std::size_t draft_length) {
+  const double mean = curve.tokens_per_round[draft_length];
+  double squares = 0.0;
+  for (const auto& part : curve.parts) squares += std::pow(part[draft_length] - mean, 2);
+  return {mean, squares, curve.parts.size()};
+}
+
+// How many standard errors two estimates are apart, and up to how many the 99 % interval goes (Welch's t test). Not numbers where
+// one of them has no error.
+struct Apart {
+  double t = NAN;
+  double limit = NAN;
+};
+Apart apart(const Estimate& a, const Estimate& b) {
+  const double error = std::hypot(a.error, b.error);
+  const double difference = a.value - b.value;
+  if (!(error >= 1e-9 * b.value))  // both certain, or none known
+    return std::isnan(error) ? Apart{}
+                             : Apart{std::abs(difference) < 1e-9 * b.value ? 0.0 : std::copysign(INFINITY, difference), 0.0};
+  const double freedom = std::pow(error, 4) / (std::pow(a.error, 4) / a.freedom + std::pow(b.error, 4) / b.freedom);
+  return {difference / error, boost::math::quantile(boost::math::students_t(freedom), 0.995)};
+}
+
+std::string errors_text(const std::vector<double>& errors) {
+  if (errors.empty()) return "median error -, worst -";
+  return fmt::format("median error {:.2f} %, worst {:.2f} %", 100.0 * llm::spread(errors).median,
+                     100.0 * *std::max_element(errors.begin(), errors.end()));
+}
+
 std::string spread_text(const llm::Spread& s) {
   return fmt::format("{:.6g},{:.6g},{:.6g},{}", 1e3 * s.median, 1e3 * s.low, 1e3 * s.high, s.samples);
 }
@@ -143,8 +203,9 @@ class Calibration {
   explicit Calibration(const po::variables_map& values)
       : values_(values),
         options_(read_model_options(values)),
-        device_(cuda::open_gpu(static_cast<int>(whole_numbers("gpu", values["gpu"].as<std::string>(), ',', 0, 1024).front()),
-                               values.count("no-overlap") == 0)) {}
+        device_(std::make_unique<cuda::LaunchCounter>(
+            cuda::open_gpu(static_cast<int>(whole_numbers("gpu", values["gpu"].as<std::string>(), ',', 0, 1024).front()),
+                           values.count("no-overlap") == 0))) {}
 
   int run() {
     const double begin = wall_clock();
@@ -172,24 +233,31 @@ class Calibration {
     } else {
       capacity_ = contexts.back();
     }
-    if (values_.count("peers") > 0) {
-      if (target_.small == nullptr || target_.enlarged)
-        throw BadInput({"--peers", 0, 0}, fmt::format("for {}, allowed for a model as it is: others have no other",
-                                                      config::quote_for_message(target_.name)));
-      prepare(contexts);
-      write_for_peers();
-      return 0;
+    const bool for_peers = values_.count("peers") > 0;
+    if (for_peers && (target_.small == nullptr || target_.enlarged || draft_.enlarged))
+      throw BadInput({"--peers", 0, 0}, "given with random or enlarged weights, allowed: with models' directories as they are");
+    if (target_.small != nullptr) {
+      held_out_ = prompts("held-out");
+      for (std::size_t i = 0; i < held_out_.size(); ++i)
+        if (held_out_[i].tokens.size() < 2)
+          throw BadInput({values_["held-out"].as<std::string>(), 0, 0},
+                         fmt::format("prompt {} is one token, allowed on a GPU: at least two", i + 1));
+      if (!for_peers) fitted_ = prompts("prompts");
     }
-    measure_bandwidth();
+    if (!for_peers) measure_bandwidth();
     prepare(contexts);
-    time_passes(contexts);
-    time_terms();
-    time_streams(contexts.front());
-    if (target_.small != nullptr)
-      decode();
-    else
-      time_rounds(contexts);
-    write_model_manifest(options_.out, description(), 1, passes_, wall_clock() - begin);
+    if (for_peers) {
+      write_for_peers();
+    } else {
+      time_passes(contexts);
+      time_terms();
+      time_streams(contexts.front());
+      if (target_.small != nullptr)
+        decode();
+      else
+        time_rounds(contexts);
+    }
+    write_model_manifest(options_.out, description(), 1, timed_, wall_clock() - begin);
     return 0;
   }
 
@@ -203,6 +271,13 @@ class Calibration {
     };
     return fmt::format("{{device: {}, target: {}, draft: {}}}", config::quote_for_message(device_->info().name), shape(target_),
                        shape(draft_));
+  }
+
+  // Draft lengths of rounds: plain decoding and what was asked for.
+  [[nodiscard]] std::vector<int> lengths() const {
+    std::vector<int> all = {0};
+    all.insert(all.end(), options_.draft_lengths.begin(), options_.draft_lengths.end());
+    return all;
   }
 
   void describe_device() {
@@ -297,7 +372,7 @@ class Calibration {
                                    result.logits_hash));
             fmt::print("{:<7}{:>7}{:>6}{:>9}{:>11.4f}{:>10.1f}{:>8.3f}\n", name, tokens, batch, context,
                        1e3 * result.seconds.median, 1e-9 * rate, rate / read_rate_);
-            ++passes_;
+            ++timed_;
             const bool in_table = m == &draft_ || std::count(table_tokens.begin(), table_tokens.end(), tokens) > 0;
             if (in_table && every_batch)
               costs.add(fmt::format("{},{},{},{},{:.6g}", name, tokens, batch, context, 1e3 * result.seconds.median));
@@ -310,45 +385,75 @@ class Calibration {
   }
 
   void time_terms() {
-    Table table(options_.out + "/terms.csv", "what,batch,draft_length,ms,ms_quartile_1,ms_quartile_3,samples");
+    Table table(options_.out + "/terms.csv",
+                "what,batch,draft_length,ms,ms_quartile_1,ms_quartile_3,samples,launches,share_of_round");
+    const int repetitions = options_.quick ? 3 : options_.repetitions;
+    const auto add = [&](const std::string& what, std::size_t batch, int k, const llm::Spread& spread) {
+      table.add(fmt::format("{},{},{},{},,", what, batch, k, spread_text(spread)));
+    };
     for (const std::size_t batch : options_.batches)
-      for (int k = 0; k <= options_.draft_lengths.back(); ++k) {
-        if (k > 0 && std::count(options_.draft_lengths.begin(), options_.draft_lengths.end(), k) == 0) continue;
-        const cuda::Terms terms =
-            cuda::measure_terms(*device_, target_.config.vocab, batch, k, {}, options_.quick ? 3 : options_.repetitions);
-        if (k > 0) table.add(fmt::format("draw,{},{},{}", batch, k, spread_text(terms.draw)));
-        table.add(fmt::format("accept,{},{},{}", batch, k, spread_text(terms.accept)));
-        terms_[{batch, k}] = (k > 0 ? k * terms.draw.median : 0.0) + terms.accept.median;
+      for (const int k : lengths()) {
+        const cuda::Terms terms = cuda::measure_terms(*device_, target_.config.vocab, batch, k, {}, repetitions);
+        if (k > 0) {
+          add("draw", batch, k, terms.draw);
+          add("accept_greedy", batch, k, terms.accept_greedy);
+          add("accept_block", batch, k, terms.accept_block);
+        }
+        add("accept", batch, k, terms.accept);
+        terms_[{batch, k}] = k * terms.draw.median + terms.accept.median;
         table.write();
       }
     // With filters: a draw of a law that is cut.
-    const cuda::Terms cut = cuda::measure_terms(*device_, target_.config.vocab, 1, options_.draft_lengths.back(),
-                                                {.top_k = 50, .top_p = 0.95}, options_.quick ? 3 : options_.repetitions);
-    table.add(fmt::format("draw_top_k_top_p,1,{},{}", options_.draft_lengths.back(), spread_text(cut.draw)));
-    table.add(fmt::format("accept_top_k_top_p,1,{},{}", options_.draft_lengths.back(), spread_text(cut.accept)));
-    // The host: a plain round as the host sees it less what the device takes, and the same launches without a graph.
+    const int longest = options_.draft_lengths.back();
+    const cuda::Terms cut =
+        cuda::measure_terms(*device_, target_.config.vocab, 1, longest, {.top_k = 50, .top_p = 0.95}, repetitions);
+    add("draw_top_k_top_p", 1, longest, cut.draw);
+    add("accept_top_k_top_p", 1, longest, cut.accept);
+    const llm::Spread empty = cuda::time_empty_launch(*device_, repetitions);
+    add("empty_launch", 1, 0, empty);
+    // The host: a round as the host sees it less what the device takes, and the same launches without a graph. Next to nothing is
+    // cached, so that rounds are the shortest, and what is not passes is the largest share of them.
     for (const std::size_t batch : options_.batches) {
-      for (const bool graphs : {true, false}) {
-        cuda::Rounds rounds(*target_.model, nullptr, {.draft_length = 0, .batch = batch, .capacity = kMargin, .graphs = graphs},
-                            rng::make_key(options_.seed, 1));
-        std::vector<double> outside;
-        std::vector<double> inside;
-        for (int i = 0; i < options_.repetitions + 2; ++i) {
-          rounds.pretend(2);
-          const double wall_begin = llm::now(llm::Clock::wall);
-          const double on_device = device_->seconds([&] { rounds.enqueue(); });
-          rounds.fetch();
-          const double wall = llm::now(llm::Clock::wall) - wall_begin;
-          if (i < 2) continue;
-          inside.push_back(on_device);
-          outside.push_back(wall - on_device);
+      for (const int k : {0, longest}) {
+        std::size_t launches = 0;
+        for (const bool graphs : {false, true}) {
+          cuda::Rounds rounds(*target_.model, k > 0 ? draft_.model.get() : nullptr,
+                              {.draft_length = k, .batch = batch, .capacity = kMargin, .graphs = graphs},
+                              rng::make_key(options_.seed, 1));
+          std::vector<double> outside;
+          std::vector<double> inside;
+          for (int i = 0; i < options_.repetitions + 2; ++i) {
+            rounds.pretend(2);
+            const std::size_t launched = device_->launches();
+            const double wall_begin = llm::now(llm::Clock::wall);
+            const double on_device = device_->seconds([&] { rounds.enqueue(); });
+            rounds.fetch();
+            const double wall = llm::now(llm::Clock::wall) - wall_begin;
+            if (!graphs) launches = device_->launches() - launched;
+            if (i < 2) continue;
+            inside.push_back(on_device);
+            outside.push_back(wall - on_device);
+          }
+          const llm::Spread host = llm::spread(outside);
+          const llm::Spread round = llm::spread(inside);
+          add(graphs ? "host" : "host_without_graph", batch, k, host);
+          table.add(
+              fmt::format("{},{},{},{},{},", graphs ? "round" : "round_without_graph", batch, k, spread_text(round), launches));
+          if (!graphs) continue;
+          if (k == 0) host_[batch] = host.median;
+          const double all = round.median + host.median;
+          const double launching = static_cast<double>(launches) * empty.median + host.median;
+          const double sampling = terms_.at({batch, k});
+          table.add(
+              fmt::format("host_and_launches,{},{},{:.6g},,,,{},{:.4f}", batch, k, 1e3 * launching, launches, launching / all));
+          table.add(fmt::format("draws_and_acceptance,{},{},{:.6g},,,,,{:.4f}", batch, k, 1e3 * sampling, sampling / all));
+          fmt::print(
+              "batch {}, draft length {}: the host, {} launches and the gaps between them are {:.2f} % of a round (goal: "
+              "at most 3 %), draws and acceptance {:.2f} % (goal: at most 2 %)\n",
+              batch, k, launches, 100.0 * launching / all, 100.0 * sampling / all);
         }
-        const llm::Spread host = llm::spread(outside);
-        table.add(fmt::format("host{},{},0,{}", graphs ? "" : "_without_graph", batch, spread_text(host)));
-        table.add(fmt::format("plain_round{},{},0,{}", graphs ? "" : "_without_graph", batch, spread_text(llm::spread(inside))));
-        if (graphs) host_[batch] = host.median;
+        table.write();
       }
-      table.write();
     }
     flush_output();
   }
@@ -436,9 +541,7 @@ class Calibration {
         const auto longest = static_cast<std::size_t>(options_.draft_lengths.back());
         if (c + 1 == contexts.size() && contexts[c] < longest + 2) continue;
         const std::size_t context = c + 1 < contexts.size() ? (contexts[c] + contexts[c + 1]) / 2 : contexts[c] - longest - 1;
-        std::vector<int> lengths = {0};
-        lengths.insert(lengths.end(), options_.draft_lengths.begin(), options_.draft_lengths.end());
-        for (const int k : lengths) {
+        for (const int k : lengths()) {
           const cuda::RoundSettings settings{.draft_length = k, .batch = batch, .capacity = context + kMargin};
           if (!fits(*device_, cuda::round_bytes(target_.config, &draft_.config, settings))) continue;
           const double guess = predicted(cost.get(), batch, k, static_cast<double>(context));
@@ -457,9 +560,7 @@ class Calibration {
         }
         table.write();
       }
-    if (!errors.empty())
-      fmt::print("rounds against their parts, {} points: median error {:.2f} %, worst {:.2f} %\n", errors.size(),
-                 100.0 * llm::spread(errors).median, 100.0 * *std::max_element(errors.begin(), errors.end()));
+    if (!errors.empty()) fmt::print("rounds against their parts, {} points: {}\n", errors.size(), errors_text(errors));
   }
 
   std::vector<llm::Prompt> prompts(const char* option) const {
@@ -471,66 +572,44 @@ class Calibration {
   }
 
   // What other prompts' laws say of tokens per round, from the small models on the CPU.
-  struct Expected {
-    experiment::AcceptanceCurve curve;
-    std::vector<double> errors;
-  };
-  Expected expect(const std::vector<llm::Prompt>& fitted, double temperature) const {
+  experiment::AcceptanceCurve expect(double temperature) const {
     const auto team = std::make_shared<llm::ThreadTeam>(0);
     const auto target = llm::make_cpu_model(target_.small, target_.small->config.layers, team);
     const auto draft = llm::make_cpu_model(draft_.small, draft_.small->config.layers, team);
     const Rule rule("token", nullptr);
     const int longest = options_.draft_lengths.back();
     const llm::Acceptance acceptance = llm::measure_acceptance(
-        *target, draft.get(), {llm::Method::Draft::sampled, rule.get()}, fitted,
+        *target, draft.get(), {llm::Method::Draft::sampled, rule.get()}, fitted_,
         {.sampling = {.temperature = temperature}, .draft_length = longest, .tokens = options_.tokens, .seed = options_.seed},
         [](double, double) {});
     const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options_.out, temperature);
     write_whole_file(path, llm::overlap_trace(acceptance));
-    Expected expected{experiment::trace_acceptance(path, longest), {}};
-    for (std::size_t k = 0; k <= static_cast<std::size_t>(longest); ++k) {
-      std::vector<double> parts;
-      for (const auto& part : expected.curve.parts) parts.push_back(part[k]);
-      expected.errors.push_back(standard_error(parts));
-    }
-    return expected;
-  }
-
-  static double standard_error(const std::vector<double>& values) {
-    const auto n = static_cast<double>(values.size());
-    if (n < 2.0) return 0.0;
-    double mean = 0.0;
-    for (const double x : values) mean += x / n;
-    double squares = 0.0;
-    for (const double x : values) squares += (x - mean) * (x - mean);
-    return std::sqrt(squares / (n * (n - 1.0)));
+    return experiment::trace_acceptance(path, longest);
   }
 
   void decode() {
-    const std::vector<llm::Prompt> fitted = prompts("prompts");
-    const std::vector<llm::Prompt> held_out = prompts("held-out");
     const auto cost = table_cost();
     Table table(
         options_.out + "/validation.csv",
         "weights,temperature,batch,draft_length,rounds,emitted,measured_s,predicted_s,timing_error,tokens_per_round,tokens_per_"
-        "round_se,"
-        "predicted_tokens_per_round,predicted_se,acceptance_z,tokens_per_second,speedup,predicted_speedup,share_of_bound");
+        "round_se,predicted_tokens_per_round,predicted_se,acceptance_t,acceptance_t_99,sequences,tokens_per_second,speedup,"
+        "predicted_speedup,share_of_bound");
     fmt::print("{:>5}{:>6}{:>6}{:>9}{:>11}{:>9}{:>11}{:>11}{:>7}{:>10}{:>9}{:>9}\n", "temp", "batch", "draft", "rounds",
-               "measured s", "error", "tok/round", "predicted", "z", "tokens/s", "speedup", "bound");
+               "measured s", "error", "tok/round", "predicted", "t", "tokens/s", "speedup", "bound");
     std::vector<double> timing;
     std::vector<double> speed;
     std::size_t outside = 0;
     std::size_t judged = 0;
     std::string summary;
-    for (const double temperature : options_.temperatures) {
-      const Expected expected = expect(fitted, temperature);
+    // From the highest, which says the most: a run that is cut short has it.
+    for (auto at = options_.temperatures.rbegin(); at != options_.temperatures.rend(); ++at) {
+      const double temperature = *at;
+      const experiment::AcceptanceCurve curve = expect(temperature);
       for (const std::size_t batch : options_.batches) {
-        if (held_out.size() < batch) continue;
+        if (held_out_.size() < batch) continue;
         double plain = 0.0;  // seconds a token of each sequence
         double plain_predicted = 0.0;
-        std::vector<int> lengths = {0};
-        lengths.insert(lengths.end(), options_.draft_lengths.begin(), options_.draft_lengths.end());
-        for (const int k : lengths) {
+        for (const int k : lengths()) {
           const cuda::RoundSettings settings{
               .draft_length = k, .batch = batch, .capacity = capacity_, .sampling = {.temperature = temperature}};
           cuda::Rounds rounds(*target_.model, k > 0 ? draft_.model.get() : nullptr, settings,
@@ -540,18 +619,18 @@ class Calibration {
           double bound = 0.0;  // passes alone
           std::size_t count = 0;
           std::size_t emitted = 0;
-          std::vector<double> per_round;
+          std::vector<SequenceCounts> sequences;
           // Groups of as many prompts as the batch; few of them where rounds take long, so that all of the grid is measured.
           const std::size_t groups =
-              std::min(held_out.size() / batch, k == 0 ? std::size_t{2} : std::max<std::size_t>(2, groups_wanted() / batch));
+              std::min(held_out_.size() / batch, k == 0 ? std::size_t{2} : std::max<std::size_t>(2, groups_wanted() / batch));
           for (std::size_t g = 0; g < groups; ++g) {
             std::vector<std::vector<Token>> texts;
             std::vector<std::uint64_t> ids;
             std::size_t given = 0;
             for (std::size_t i = g * batch; i < (g + 1) * batch; ++i) {
-              texts.push_back(held_out[i].tokens);
+              texts.push_back(held_out_[i].tokens);
               ids.push_back(i);
-              given += held_out[i].tokens.size();
+              given += held_out_[i].tokens.size();
             }
             rounds.start(texts, ids);
             rounds.round();  // the first prepares its graph
@@ -560,9 +639,9 @@ class Calibration {
               for (const std::size_t length : rounds.lengths()) all += length;
               return all;
             };
+            const std::vector<std::size_t> start = rounds.lengths();
             std::size_t before = size();
             std::size_t own_rounds = 0;
-            const std::size_t start = before;
             while (before < given + batch * options_.tokens && rounds.fits()) {
               const double context = static_cast<double>(before) / static_cast<double>(batch) - 1.0;
               const double begin = llm::now(llm::Clock::wall);
@@ -573,55 +652,53 @@ class Calibration {
               before = size();
               ++own_rounds;
             }
+            if (own_rounds == 0) continue;
             count += own_rounds;
-            emitted += before - start;
-            if (own_rounds > 0)
-              per_round.push_back(static_cast<double>(before - start) / static_cast<double>(own_rounds * batch));
+            for (std::size_t i = 0; i < batch; ++i) {
+              const std::size_t own = rounds.lengths()[i] - start[i];
+              sequences.push_back({static_cast<double>(own_rounds), static_cast<double>(own)});
+              emitted += own;
+            }
           }
           if (count == 0) continue;
-          const double mean = static_cast<double>(emitted) / static_cast<double>(count * batch);
+          const Estimate real = tokens_per_round(sequences);
+          const Estimate expected = tokens_per_round(curve, static_cast<std::size_t>(k));
           const double error = guess / measured - 1.0;
-          const double per_token = measured / static_cast<double>(count) / mean;
-          const double se = standard_error(per_round);
-          const double expected_mean = k > 0 ? expected.curve.tokens_per_round[static_cast<std::size_t>(k)] : 1.0;
-          const double expected_se = k > 0 ? expected.errors[static_cast<std::size_t>(k)] : 0.0;
-          const double both = std::hypot(se, expected_se);
-          const double z = k > 0 && both > 0.0 ? (mean - expected_mean) / both : 0.0;
-          const double predicted_per_token = guess / static_cast<double>(count) / expected_mean;
+          const double per_token = measured / static_cast<double>(count) / real.value;
+          const Apart acceptance = k > 0 ? apart(real, expected) : Apart{};
+          const double predicted_per_token = guess / static_cast<double>(count) / expected.value;
           if (k == 0) {
             plain = per_token;
             plain_predicted = predicted_per_token;
           } else {
-            ++judged;
-            constexpr double kZ99 = 2.575829;
-            if (std::abs(z) > kZ99) ++outside;
+            if (!std::isnan(acceptance.t)) ++judged;
+            if (std::abs(acceptance.t) > acceptance.limit) ++outside;
             if (const double wrong = plain_predicted / predicted_per_token / (plain / per_token) - 1.0; std::isfinite(wrong))
               speed.push_back(std::abs(wrong));
           }
           if (std::isfinite(error)) timing.push_back(std::abs(error));
-          table.add(fmt::format(
-              "{},{:g},{},{},{},{},{:.6g},{:.6g},{:+.5f},{:.6g},{:.4g},{:.6g},{:.4g},{:.3f},{:.6g},{:.6g},{:.6g},{:.4f}",
-              to_text(target_.weights->origin), temperature, batch, k, count, emitted, measured, guess, error, mean, se,
-              expected_mean, expected_se, z, static_cast<double>(emitted) / measured, plain / per_token,
-              plain_predicted / predicted_per_token, bound / measured));
+          table.add(
+              fmt::format("{},{:g},{},{},{},{},{:.6g},{:.6g},{:+.5f},{:.6g},{:.4g},{:.6g},{:.4g},{:.3f},{:.3f},{},"
+                          "{:.6g},{:.6g},{:.6g},{:.4f}",
+                          to_text(target_.weights->origin), temperature, batch, k, count, emitted, measured, guess, error,
+                          real.value, real.error, expected.value, expected.error, acceptance.t, acceptance.limit,
+                          sequences.size(), static_cast<double>(emitted) / measured, plain / per_token,
+                          plain_predicted / predicted_per_token, bound / measured));
           table.write();
-          fmt::print("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7.2f}{:>10.1f}{:>9.4f}{:>9.4f}\n", temperature,
-                     batch, k, count, measured, 100.0 * error, mean, expected_mean, z, static_cast<double>(emitted) / measured,
-                     plain / per_token, bound / measured);
+          fmt::print("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7}{:>10.1f}{:>9.4f}{:>9.4f}\n", temperature,
+                     batch, k, count, measured, 100.0 * error, real.value, expected.value, error_text(acceptance.t, 2),
+                     static_cast<double>(emitted) / measured, plain / per_token, bound / measured);
           flush_output();
         }
       }
-      if (timing.empty()) continue;
       // After every temperature: a run that is cut short has said something too.
       summary = fmt::format(
           "weights: {} (target), {} (draft)\ntemperatures: {:g} to {:g}\n"
-          "timing given the accepted counts: median error {:.2f} %, worst {:.2f} %\n"
+          "timing given the accepted counts: {}\n"
           "acceptance of other prompts: {} of {} points outside the 99 % interval\n"
-          "speedup, both together: median error {:.2f} %, worst {:.2f} %\n",
-          to_text(target_.weights->origin), to_text(draft_.weights->origin), options_.temperatures.front(), temperature,
-          100.0 * llm::spread(timing).median, 100.0 * *std::max_element(timing.begin(), timing.end()), outside, judged,
-          speed.empty() ? 0.0 : 100.0 * llm::spread(speed).median,
-          speed.empty() ? 0.0 : 100.0 * *std::max_element(speed.begin(), speed.end()));
+          "speedup, both together: {}\n",
+          to_text(target_.weights->origin), to_text(draft_.weights->origin), temperature, options_.temperatures.back(),
+          errors_text(timing), judged > 0 ? std::to_string(outside) : "-", judged, errors_text(speed));
       write_whole_file(options_.out + "/summary.txt", summary);
     }
     fmt::print("{}", summary);
@@ -630,7 +707,7 @@ class Calibration {
   // What other programs are held against on the same weights (scripts/gpu_peers.py): the target's logits all along a prompt, as
   // little-endian floats in rows, and how long decoding it takes at temperature 0, its prompt included.
   void write_for_peers() {
-    const std::vector<Token> prompt = prompts("held-out").front().tokens;
+    const std::vector<Token> prompt = held_out_.front().tokens;
     std::string tokens;
     for (const Token token : prompt) fmt::format_to(std::back_inserter(tokens), "{}{}", tokens.empty() ? "" : " ", token);
     write_whole_file(options_.out + "/prompt.txt", tokens + "\n");
@@ -648,9 +725,7 @@ class Calibration {
 
     Table table(options_.out + "/generation.csv",
                 "draft_length,tokens,rounds,ms,ms_quartile_1,ms_quartile_3,samples,ms_per_token");
-    std::vector<int> lengths = {0};
-    lengths.insert(lengths.end(), options_.draft_lengths.begin(), options_.draft_lengths.end());
-    for (const int k : lengths) {
+    for (const int k : lengths()) {
       cuda::Rounds rounds(*target_.model, k > 0 ? draft_.model.get() : nullptr,
                           {.draft_length = k, .batch = 1, .capacity = capacity_, .sampling = {.temperature = 0.0}},
                           rng::make_key(options_.seed, 3));
@@ -668,22 +743,25 @@ class Calibration {
       const llm::Spread s = llm::spread(seconds);
       table.add(
           fmt::format("{},{},{},{},{:.6g}", k, emitted, count, spread_text(s), 1e3 * s.median / static_cast<double>(emitted)));
+      ++timed_;
       table.write();
     }
-    fmt::print("{} rows of logits, decoding at draft lengths 0 to {}\n", prompt.size(), lengths.back());
+    fmt::print("{} rows of logits, decoding at draft lengths 0 to {}\n", prompt.size(), options_.draft_lengths.back());
   }
 
   [[nodiscard]] std::size_t groups_wanted() const { return options_.quick ? 2 : 16; }
 
   const po::variables_map& values_;
   ModelOptions options_;
-  std::unique_ptr<cuda::Device> device_;
+  std::unique_ptr<cuda::LaunchCounter> device_;
   Loaded target_;
   Loaded draft_;
   cuda::Limits limits_;
   std::size_t capacity_ = 0;  // of a sequence in a round
   double read_rate_ = 1.0;
-  std::size_t passes_ = 0;
+  std::vector<llm::Prompt> fitted_;
+  std::vector<llm::Prompt> held_out_;
+  std::size_t timed_ = 0;                                // lines of passes.csv or generation.csv
   std::map<std::pair<std::size_t, int>, double> terms_;  // seconds by batch and draft length
   std::map<std::size_t, double> host_;                   // seconds by batch
 };

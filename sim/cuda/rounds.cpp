@@ -3,7 +3,11 @@
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace specsim::cuda {
 
@@ -69,6 +73,17 @@ void LawMaker::enqueue(const float* logits, unsigned rows, double* laws, double*
       NormaliseLaw{.laws = laws, .vocab = vocab_, .slice_sums = slice_sums_.data(), .scan_sums = scan_sums, .count = rows});
 }
 
+std::vector<bool> LawMaker::are_laws() const {
+  const std::vector<double> sums = slice_sums_.download();
+  const auto slices = static_cast<std::ptrdiff_t>(slices_of(vocab_));
+  std::vector<bool> are;
+  for (auto row = sums.begin(); row != sums.end(); row += slices) {
+    const double sum = std::accumulate(row, row + slices, 0.0);
+    are.push_back(std::isfinite(sum) && sum > 0.0);
+  }
+  return are;
+}
+
 Rounds::Rounds(DeviceModel& target, DeviceModel* draft, const RoundSettings& settings, rng::Key key)
     : target_(target),
       draft_(draft),
@@ -92,7 +107,7 @@ Rounds::Rounds(DeviceModel& target, DeviceModel* draft, const RoundSettings& set
       logits_(device_, rows_of(settings) * vocab_),
       target_laws_(device_, rows_of(settings) * vocab_),
       draft_laws_(device_, settings.batch * drafts_of(settings) * vocab_),
-      scans_(device_, rows_of(settings) * ((vocab_ + kScan - 1) / kScan)),
+      scans_(device_, rows_of(settings) * scans_of(static_cast<unsigned>(vocab_))),
       accepted_(settings.batch) {
   SPECSIM_CHECK(draft != nullptr || settings.draft_length == 0, "draft length {} without a draft", settings.draft_length);
   SPECSIM_CHECK(settings.draft_length >= 0 && drafts_of(settings) <= Trial::kMostDrafts, "draft length {}",
@@ -214,6 +229,17 @@ void Rounds::enqueue() {
 
 void Rounds::fetch() {
   accepted_ = device_accepted_.download();
+  const auto check = [&](const LawMaker& maker, const char* model) {
+    const std::vector<bool> are = maker.are_laws();  // [sequence][row], of a draft the last token's alone: what is NaN stays so
+    const auto wrong = static_cast<std::size_t>(std::find(are.begin(), are.end(), false) - are.begin());
+    if (wrong < are.size())
+      throw BadInput(
+          {device_.info().name, 0, 0},
+          fmt::format("logits of the {} for sequence {} of the batch are not finite, allowed: weights whose logits are", model,
+                      wrong * settings_.batch / are.size()));
+  };
+  check(target_maker_, "target");
+  if (settings_.draft_length > 0) check(draft_maker_, "draft");
   for (std::size_t s = 0; s < lengths_.size(); ++s) lengths_[s] += accepted_[s] + 1;
 }
 

@@ -21,6 +21,8 @@ class LawMaker {
   LawMaker(Device& device, std::size_t vocab, std::size_t rows, const math::Sampling& sampling);
   // scan_sums: scans_of(vocab) for each row; may be recorded.
   void enqueue(const float* logits, unsigned rows, double* laws, double* scan_sums);
+  // Whether these rows of the laws last made have sums of weights that are numbers, and not 0: logits that are NaN have none.
+  [[nodiscard]] std::vector<bool> are_laws() const;
 
  private:
   Device& device_;
@@ -54,7 +56,8 @@ class Rounds {
   [[nodiscard]] bool fits() const;
   // One round of every sequence.
   void round();
-  // Asks for a round and returns; fetch() then waits and brings what it accepted.
+  // Asks for a round and returns; fetch() then waits and brings what it accepted. Throws BadInput where a sequence's logits are
+  // not finite.
   void enqueue();
   void fetch();
 

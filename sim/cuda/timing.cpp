@@ -17,6 +17,17 @@ std::uint64_t hash_of(std::span<const float> values) {
 
 }  // namespace
 
+void LaunchCounter::launch(const Kernel& kernel) {
+  device_->launch(kernel);
+  ++launches_;
+}
+
+bool LaunchCounter::multiply(const DenseProduct& product) {
+  const bool done = device_->multiply(product);
+  if (done) ++launches_;
+  return done;
+}
+
 llm::Spread time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work) {
   std::vector<double> seconds;
   for (int i = 0; i <= repetitions; ++i) {
@@ -98,7 +109,7 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
                     int repetitions) {
   const auto drafts = static_cast<std::size_t>(draft_length);
   const std::size_t rows = batch * (drafts + 1);
-  const std::size_t scans = (vocab + kScan - 1) / kScan;
+  const std::size_t scans = scans_of(static_cast<unsigned>(vocab));
   std::vector<float> numbers(rows * vocab);
   for (std::size_t i = 0; i < numbers.size(); ++i)  // 0 to 16, none twice in a row
     numbers[i] = static_cast<float>((i * 2654435761U) % (1U << 22)) / 262144.0F;
@@ -130,26 +141,41 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
     }
   };
   const auto draw = drafts > 0 ? device.record(ask_draws) : nullptr;  // nothing at all is no graph for every library
-  const auto accept = device.record([&] {
-    maker.enqueue(logits.data(), static_cast<unsigned>(rows), target.data(), sums.data());
-    const Trial trial{.target = target.data(),
-                      .drafted = drafted.data(),
-                      .vocab = static_cast<unsigned>(vocab),
-                      .draft_length = static_cast<unsigned>(draft_length),
-                      .rule = Acceptance::token,
-                      .sequences = sequences,
-                      .count = count};
-    device.launch(ResidualSums{.trial = trial, .sums = sums.data()});
-    device.launch(Accept{.trial = trial, .sums = sums.data(), .accepted = accepted.data()});
-    device.copy(lengths.data(), zeros.data(), batch * sizeof(std::uint32_t));  // every time at the same place
-  });
+  const auto time_acceptance = [&](Acceptance rule) {
+    const auto accept = device.record([&] {
+      maker.enqueue(logits.data(), static_cast<unsigned>(rows), target.data(), sums.data());
+      const Trial trial{.target = target.data(),
+                        .drafted = drafted.data(),
+                        .vocab = static_cast<unsigned>(vocab),
+                        .draft_length = static_cast<unsigned>(draft_length),
+                        .rule = rule,
+                        .sequences = sequences,
+                        .count = count};
+      device.launch(ResidualSums{.trial = trial, .sums = sums.data()});
+      device.launch(Accept{.trial = trial, .sums = sums.data(), .accepted = accepted.data()});
+      device.copy(lengths.data(), zeros.data(), batch * sizeof(std::uint32_t));  // every time at the same place
+    });
+    return time_work(device, repetitions, 4, [&] { device.replay(*accept); });
+  };
   Terms terms;
   if (drafts > 0) {
     terms.draw = time_work(device, repetitions, 4, [&] { device.replay(*draw); });
     for (double* const seconds : {&terms.draw.median, &terms.draw.low, &terms.draw.high}) *seconds /= static_cast<double>(drafts);
+    terms.accept_greedy = time_acceptance(Acceptance::greedy);
+    terms.accept_block = time_acceptance(Acceptance::block);
   }
-  terms.accept = time_work(device, repetitions, 4, [&] { device.replay(*accept); });
+  terms.accept = time_acceptance(Acceptance::token);
   return terms;
+}
+
+llm::Spread time_empty_launch(Device& device, int repetitions) {
+  constexpr int kLaunches = 1000;
+  const auto graph = device.record([&] {
+    for (int i = 0; i < kLaunches; ++i) device.launch(ReadAll{.blocks = 1});
+  });
+  llm::Spread spread = time_work(device, repetitions, 1, [&] { device.replay(*graph); });
+  for (double* const seconds : {&spread.median, &spread.low, &spread.high}) *seconds /= kLaunches;
+  return spread;
 }
 
 }  // namespace specsim::cuda

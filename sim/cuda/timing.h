@@ -8,6 +8,39 @@
 
 namespace specsim::cuda {
 
+// A device that counts what it is asked to launch; a library's product is one launch.
+class LaunchCounter final : public Device {
+ public:
+  explicit LaunchCounter(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+  [[nodiscard]] std::size_t launches() const { return launches_; }
+
+  [[nodiscard]] const DeviceInfo& info() const override { return device_->info(); }
+  [[nodiscard]] std::size_t free_memory() const override { return device_->free_memory(); }
+  void* allocate(std::size_t bytes) override { return device_->allocate(bytes); }
+  void release(void* memory) noexcept override { device_->release(memory); }
+  void launch(const Kernel& kernel) override;
+  bool multiply(const DenseProduct& product) override;
+  void upload(void* to, const void* from, std::size_t bytes) override { device_->upload(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) override { device_->download(to, from, bytes); }
+  void upload_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t bytes,
+                   std::size_t rows) override {
+    device_->upload_rows(to, to_pitch, from, from_pitch, bytes, rows);
+  }
+  void clear_rows(void* to, std::size_t pitch, std::size_t bytes, std::size_t rows) override {
+    device_->clear_rows(to, pitch, bytes, rows);
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override { device_->copy(to, from, bytes); }
+  void finish() override { device_->finish(); }
+  std::unique_ptr<Graph> record(const std::function<void()>& work) override { return device_->record(work); }
+  void replay(const Graph& graph) override { device_->replay(graph); }
+  double seconds(const std::function<void()>& work) override { return device_->seconds(work); }
+  std::unique_ptr<Device> another_stream() override { return device_->another_stream(); }
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::size_t launches_ = 0;
+};
+
 // Seconds of `work`, asked for `at_once` times in a row and divided: medians over repetitions, after one to warm up.
 llm::Spread time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work);
 
@@ -48,12 +81,18 @@ class PassTimer {
 // Bytes of keys and values that a pass reads.
 std::size_t kv_bytes(const llm::ModelConfig& config, std::size_t batch, std::size_t places);
 
-// What a round takes beside its passes: the laws and the draw of one draft token, the laws and the judgement of all.
+// What a round takes beside its passes: the laws and the draw of one draft token, the laws and the judgement of all by each rule
+// (without drafts there is one).
 struct Terms {
   llm::Spread draw;
   llm::Spread accept;
+  llm::Spread accept_greedy;
+  llm::Spread accept_block;
 };
 Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int draft_length, const math::Sampling& sampling,
                     int repetitions);
+
+// Of kernels with nothing to do in one graph, each from its start to the next one's.
+llm::Spread time_empty_launch(Device& device, int repetitions);
 
 }  // namespace specsim::cuda

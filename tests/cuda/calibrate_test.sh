@@ -27,6 +27,21 @@ whole() { awk -F, 'NR == 1 {n = NF} NF != n {exit 1} END {if (NR < 2) exit 1}' "
 calibrate --target "$folder/tiny.yaml" --draft "$folder/tiny.yaml" --contexts 4,40 --out "$folder/shapes" >"$folder/log" 2>&1 ||
   fail "shapes: $(tail -n 3 "$folder/log")"
 for file in bandwidth passes cost_table terms streams rounds; do whole "$folder/shapes/$file.csv"; done
+for what in draw accept_greedy accept_block accept empty_launch host round host_and_launches draws_and_acceptance; do
+  grep -q "^$what,1," "$folder/shapes/terms.csv" || fail "terms.csv without $what"
+done
+# With two models of one shape, a round of two drafts has three passes and laws, and a judgement is one launch more than a draw.
+awk -F, '$1 == "empty_launch" {empty = $4} $1 == "host" {host[$3] = $4} $1 == "round" {round[$3] = $4; launches[$3] = $8}
+  $1 == "draw" {draw[$3] = $4} $1 == "accept" {accept[$3] = $4}
+  function differ(a, b) {return a - b > 1e-3 * b || b - a > 1e-3 * b}
+  $1 == "host_and_launches" {all = launches[$3] * empty + host[$3]
+                             bad += differ($4, all) || differ($9 + 1, all / (round[$3] + host[$3]) + 1)}
+  $1 == "draws_and_acceptance" {all = $3 * draw[$3] + accept[$3]
+                                bad += differ($4, all) || differ($9 + 1, all / (round[$3] + host[$3]) + 1)}
+  END {exit bad || launches[0] < 20 || launches[2] != 3 * launches[0] - 2}' "$folder/shapes/terms.csv" ||
+  fail "what is beside passes in a round: $(<"$folder/shapes/terms.csv")"
+grep -qE 'are [0-9.]+ % of a round \(goal: at most 3 %\), draws and acceptance [0-9.]+ % \(goal: at most 2 %\)' "$folder/log" ||
+  fail "no shares of a round"
 grep -q 'weights: random' "$folder/shapes/manifest.yaml" || fail "the manifest does not say that weights are random"
 cut -d, -f13 "$folder/shapes/passes.csv" | grep -qE '^[0-9a-f]{16}$' || fail "passes without a hash of logits"
 
@@ -36,6 +51,8 @@ small=$models/novels-0.2m-distilled
 calibrate --target $small --draft $small --enlarge 128x256x3 --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" \
   --temperatures 1 --tokens 5 --out "$folder/enlarged" >"$folder/log" 2>&1 || fail "enlarged: $(tail -n 3 "$folder/log")"
 whole "$folder/enlarged/validation.csv"
+# Two prompts' laws have no error to judge by.
+grep -q 'prompts: - of 0 points' "$folder/enlarged/summary.txt" || fail "acceptance is judged without an error"
 grep -q '^enlarged,1,1,2,' "$folder/enlarged/validation.csv" || fail "no enlarged run of draft length 2"
 # The enlarged target is the draft's function: nothing is rejected.
 awk -F, '$4 == 2 && $10 != 3 {exit 1}' "$folder/enlarged/validation.csv" || fail "an enlarged model rejects its own drafts"
@@ -53,6 +70,12 @@ refuses 'GiB are needed (target.s weights 14.96' calibrate --target llama-3.1-8b
 refuses 'allowed: HIDDENxFFNxLAYERS, at least 64x192x2, hidden a multiple of 32' calibrate --target $small --draft $small \
   --enlarge 100x256x3 --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/odd"
 refuses 'one vocabulary for both' calibrate --target $small --draft $models/tiny-qwen --out "$folder/vocab"
+echo '{"tokens": [1]}' | cat "$folder/held_out.jsonl" - >"$folder/short.jsonl"
+refuses 'short.jsonl: prompt 3 is one token, allowed on a GPU: at least two' calibrate --target $small --draft $small \
+  --prompts "$folder/fitted.jsonl" --held-out "$folder/short.jsonl" --out "$folder/short"
+[[ ! -e $folder/short/bandwidth.csv ]] || fail "something was timed before the prompts were read"
+refuses 'allowed: with models. directories as they are' calibrate --peers --target $small --draft $small --enlarge-draft 128x256x3 \
+  --held-out "$folder/held_out.jsonl" --out "$folder/peers"
 cp -r $small "$folder/broken"
 truncate -s 1000 "$folder/broken/model.safetensors"
 refuses "$folder/broken/model.safetensors" calibrate --target "$folder/broken" --draft $small --out "$folder/torn"
@@ -60,6 +83,46 @@ if ! nvidia-smi >/dev/null 2>&1; then
   refuses 'GPU 0: ' "$SPECSIM" calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --out "$folder/none"
   refuses 'GPU 0: ' scripts/gpu_calibrate "$folder/none"
 fi
+
+# What scripts/gpu_calibrate does about failures: programs that fail as told, so many assertions or a status, with overlap and without.
+mkdir "$folder/fake"
+cat >"$folder/fake/specsim_tests_cuda" <<'F'
+#!/bin/bash
+if [[ ${SPECSIM_GPU_OVERLAP-} == 0 ]]; then exit "$PLAIN_TESTS"; else exit "$TESTS"; fi
+F
+cat >"$folder/fake/specsim" <<'F'
+#!/bin/bash
+while (($# > 0)); do
+  case $1 in
+    --out) out=$2 ;;
+    --no-overlap) plain=1 ;;
+  esac
+  shift
+done
+if [[ -z ${out-} ]]; then exit; fi
+mkdir -p "$out"
+echo "${plain-0}" >"$out/plain"
+if [[ $out == */llama-8b-1b && -z ${plain-} ]]; then exit "$SHAPES"; fi
+F
+chmod +x "$folder"/fake/*
+# falls_back NAME TESTS PLAIN_TESTS SHAPES EXPECTED STAGES: whether the enlarged models run without overlap, and the stages before
+falls_back() {
+  local out=$folder/$1 stages
+  TESTS=$2 PLAIN_TESTS=$3 SHAPES=$4 SPECSIM=$folder/fake/specsim scripts/gpu_calibrate "$out" >"$out.log" 2>&1
+  stages=$(sed -n '2,/^enlarged/s/,.*//p' "$out/stages.csv" | xargs)
+  if [[ $(<"$out/enlarged/plain") != "$5" || $stages != "$6 enlarged" ]]; then
+    fail "after $1: without overlap $(<"$out/enlarged/plain"), stages $stages"
+    return 1
+  fi
+}
+runs=()
+falls_back nothing 0 0 0 0 "self_test shapes" & runs+=($!)
+falls_back assertions_with_overlap 3 0 0 1 "self_test self_test_without_overlap shapes" & runs+=($!)
+falls_back assertions_always 3 3 0 0 "self_test self_test_without_overlap shapes" & runs+=($!)
+falls_back a_crash_without_overlap 3 134 0 1 "self_test self_test_without_overlap shapes" & runs+=($!)
+falls_back a_crash 134 0 0 1 "self_test shapes" & runs+=($!)
+falls_back shapes 0 0 1 1 "self_test shapes shapes_without_overlap" & runs+=($!)
+for run in "${runs[@]}"; do wait "$run" || failed=1; done
 
 # A run that is killed leaves tables that are whole.
 "$SPECSIM_TWIN" calibrate --device cuda --quick --repetitions 2 --batches 1 --draft-lengths 2 --target "$folder/tiny.yaml" \

@@ -1,5 +1,6 @@
 // The device's model against the CPU's on the same weights: chains, trees, batches, rollback, enlargement.
-#include "sim/cuda/device_model.h"
+#include "sim/base/error.h"
+#include "sim/cuda/rounds.h"
 #include "tests/cuda/random_numbers.h"
 #include "tests/cuda/twins.h"
 #include "tests/llm/fixtures.h"
@@ -163,4 +164,36 @@ TEST_CASE("cuda: random weights of a shape are never zero, and memory is counted
   for (const cuda::DeviceLayer& layer : weights.layers)
     bytes += layer.qkv.bytes() + layer.output.bytes() + layer.gate_up.bytes() + layer.down.bytes();
   CHECK(cuda::weight_bytes(shape) == bytes);
+}
+
+TEST_CASE("cuda: a sequence whose logits are not finite is named, of the target and of the draft") {
+  const auto device = test_device();
+  const auto weights = weights_of("tiny-qwen");  // whose head is not its embedding
+  const auto model = [&](bool broken) {
+    auto parameters = std::make_shared<cuda::DeviceWeights>(cuda::real_weights(*device, *weights));
+    std::vector<cuda::Bf16> embedding = parameters->embedding.data.download();
+    if (broken) embedding[9 * parameters->embedding.columns] = cuda::to_bf16(NAN);
+    parameters->embedding.data.upload(embedding);
+    return std::make_unique<cuda::DeviceModel>(*device, std::move(parameters),
+                                               cuda::Limits{.rows = 64, .logit_rows = 64, .context = 64});
+  };
+  const auto good = model(false);
+  const auto bad = model(true);
+  const auto said = [&](cuda::DeviceModel& target, cuda::DeviceModel& draft, double temperature) -> std::string {
+    cuda::Rounds rounds(target, &draft, {.draft_length = 2, .batch = 3, .capacity = 64, .sampling = {.temperature = temperature}},
+                        rng::make_key(1, 2));
+    rounds.start({{1, 2, 3}, {1, 9, 3}, {1, 2}}, std::vector<std::uint64_t>{0, 1, 2});
+    try {
+      rounds.round();
+    } catch (const BadInput& error) {
+      return error.what();
+    }
+    return "";
+  };
+  using Catch::Matchers::Contains;
+  for (const double temperature : {0.0, 1.0}) {
+    CHECK(said(*good, *good, temperature).empty());
+    CHECK_THAT(said(*bad, *good, temperature), Contains("logits of the target for sequence 1 of the batch are not finite"));
+    CHECK_THAT(said(*good, *bad, temperature), Contains("logits of the draft for sequence 1 of the batch are not finite"));
+  }
 }

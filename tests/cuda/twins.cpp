@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <string_view>
 #include <variant>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -310,8 +311,10 @@ bool device_is_gpu() {
 }
 
 std::unique_ptr<cuda::Device> test_device(Order order) {
-  return device_is_gpu() ? cuda::open_gpu(std::stoi(std::getenv("SPECSIM_GPU")), order == Order::ascending, true)
-                         : host_twin(order);
+  if (!device_is_gpu()) return host_twin(order);
+  const char* const overlap = std::getenv("SPECSIM_GPU_OVERLAP");
+  return cuda::open_gpu(std::stoi(std::getenv("SPECSIM_GPU")),
+                        order == Order::ascending && (overlap == nullptr || std::string_view(overlap) != "0"), true);
 }
 
 }  // namespace specsim::tests
