@@ -148,44 +148,118 @@ void check_joint_law(const math::Sampling& sampling, std::uint64_t runs, std::si
   }
 }
 
+// The pair's laws of the few likeliest tokens after a prompt that repeats itself: a round costs some 30 us, where rows of a whole
+// vocabulary took twenty times as long, a third of it for pages that the allocator gave back and fetched again each round.
+struct ShortLaws {
+  // The prompt without its `last` tokens.
+  explicit ShortLaws(std::size_t last = 0) : left_out(last) {}
+
+  static constexpr math::Sampling kSampling{.temperature = 1.0, .top_k = 4};
+  std::size_t left_out;
+  Pair pair;
+  tests::Alphabet alphabet{96};
+  std::vector<Token> text = repeating(held_out(pair.target_weights->config)[0].tokens);
+  std::vector<Token> prompt = alphabet.numbers(std::span(text).first(text.size() - left_out));
+  llm::ModelLaws target_laws{*pair.target_model, kSampling, 1};
+  llm::ModelLaws draft_laws{*pair.draft_model, kSampling, 1};
+  Remembered::Reading reading{.deepest = prompt.size() + 1, .alphabet = &alphabet};  // as in check_joint_law
+  Remembered target{target_laws, reading};
+  Remembered draft{draft_laws, reading};
+};
+
+// Whether a wrong rule is seen, with p_of(runs, seed). Few runs show most; a residual that is not normalised moves 1.5 % of the
+// law.
+bool seen(const std::function<double(std::uint64_t, std::uint64_t)>& p_of) {
+  constexpr double kLevel = 1e-6;
+  return p_of(4'000, 22) < kLevel || p_of(40'000, 23) < kLevel;
+}
+
+// Rules for blocks and trees, with drafters of the registry; a mutant of a rule must be seen wherever the rule is at work.
+void check_trees(std::uint64_t runs) {
+  constexpr double kLevel = 1e-6;
+  ShortLaws whole;
+  ShortLaws midst(4);  // ends amid what repeats itself: what followed there, which drafters find in the text, is likely here
+  struct Case {
+    const char* kind;
+    const char* parameters;
+    const char* verifier;
+    bool chain = false;
+  };
+  for (const Case& one :
+       {Case{"tree_static", "{branching: [1, 1]}", "block", true},
+        {"tree_static", "{branching: [2, 2]}", "multi_draft_recursive"},
+        {"tree_static", "{branching: [3, 1]}", "traversal"},
+        {"tree_static", "{branching: [6, 2], siblings: without_replacement}", "without_replacement"},  // of 4 tokens
+        {"tree_static", "{paths: [[0], [2], [0, 1]], siblings: top_k}", "tree_point_mass"},
+        {"tree_sequoia", "{budget: 6, depth: 3, acceptance: [0.5, 0.3]}", "multi_draft_recursive"},
+        {"tree_dynamic", "{depth: 2, width: 2, nodes: 4}", "tree_point_mass"},
+        {"prompt_lookup", "{draft_length: 2}", "tree_point_mass", true},
+        {"suffix", "{draft_length: 2}", "tree_point_mass", true}}) {
+    const BlockMethod method = block_method(one.kind, one.parameters, one.verifier);
+    const draft::BlockDrafter::Shape& shape = method.drafter->shape();
+    ShortLaws& laws = shape.reads_text ? midst : whole;
+    llm::BlockModelDrafter drafter(*method.drafter, laws.target, shape.reads_text ? nullptr : &laws.draft);
+    const auto p_of = [&](const verify::BlockRule& rule, std::uint64_t count, std::uint64_t seed) {
+      return joint_law_p(laws.target, drafter, rule, laws.prompt, shape.draft_length, count, seed);
+    };
+    const auto is_seen = [&](const verify::BlockRule& rule) {
+      return seen([&](std::uint64_t count, std::uint64_t seed) { return p_of(rule, count, seed); });
+    };
+    CAPTURE(one.kind, one.parameters, one.verifier);
+    CHECK(p_of(*method.rule, runs, 41) > kLevel);
+    CHECK(is_seen(tests::StepRule([](verify::Block&, int, const auto& children, Token&) { return children[0]; })));
+    int tried = 0;
+    for (const tests::BlockMutant& mutant : tests::block_mutants()) {
+      // An only child is the first, whichever matched.
+      if (mutant.verifier != one.verifier || (one.chain && mutant.mistake == "goes down to the first child whichever matched"))
+        continue;
+      CAPTURE(mutant.mistake);
+      CHECK(is_seen(*mutant.make()));
+      ++tried;
+    }
+    CHECK(tried >= 2);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the first two tokens have the target's joint law with rules that judge the chain as a block", "[llm][blocks]") {
   constexpr double kLevel = 1e-6;
-  constexpr std::uint64_t kRuns = 4'000;
-  const math::Sampling sampling{.temperature = 1.0, .top_k = 4};
-  const Pair pair;
-  const std::vector<Token> prompt = held_out(pair.target_weights->config)[0].tokens;
-  llm::ModelLaws target_laws(*pair.target_model, sampling, 1);
-  llm::ModelLaws draft_laws(*pair.draft_model, sampling, 1);
-  Remembered target(target_laws);
-  Remembered draft(draft_laws);
-  int tried = 0;
+  constexpr std::uint64_t kRuns = 20'000;
+  ShortLaws laws;
+  const auto p_of = [&](const verify::BlockRule& rule, std::uint64_t runs, std::uint64_t seed) {
+    return joint_law_p(laws.target, laws.draft, rule, laws.prompt, false, 2, runs, seed);
+  };
+  std::vector<std::string> tried;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     const std::vector<draft::Siblings>& trees = entry.demands.trees;
     const bool chains = trees.empty() || std::find(trees.begin(), trees.end(), draft::Siblings::independent) != trees.end();
     // Those that judge positions as well decode by positions.
     if (!entry.make_block || entry.make || !entry.lossless || !chains || entry.demands.one_hot_target ||
-        entry.demands.argmax_draft || entry.demands.vocab < static_cast<int>(target.vocab()))
+        entry.demands.argmax_draft || entry.demands.vocab < static_cast<int>(laws.target.vocab()))
       continue;
     Diagnostics diagnostics;
     const auto rule = entry.make_block(config::read_arguments({}, entry.info.parameters, {}, entry.info.name, diagnostics));
     if (!diagnostics.empty()) continue;  // it wants parameters
-    ++tried;
+    tried.push_back(entry.info.name);
     CAPTURE(entry.info.name);
-    CHECK(joint_law_p(target, draft, *rule, prompt, false, 2, kRuns, 21) > kLevel);
+    CHECK(p_of(*rule, kRuns, 21) > kLevel);
   }
-  CHECK(tried >= 2);
+  CHECK(tried == std::vector<std::string>{"block", "multi_draft_recursive", "kseq", "traversal"});
 
-  // A missing cap hardly shows in two tokens; the audit of the simulator's blocks has it.
   int killed = 0;
   for (const tests::BlockMutant& mutant : tests::block_mutants()) {
-    if (mutant.verifier != "block" || mutant.mistake == "p is not capped at 1") continue;
-    CAPTURE(mutant.mistake);
-    CHECK(joint_law_p(target, draft, *mutant.make(), prompt, false, 2, 4 * kRuns, 22) < kLevel);
+    if (std::find(tried.begin(), tried.end(), mutant.verifier) == tried.end()) continue;
+    // An only child has no siblings: their mistakes are none.
+    const bool alike = mutant.mistake == "every sibling is judged against the whole target" ||
+                       mutant.mistake == "the residual is not normalised" || mutant.mistake == "rho is 1" ||
+                       mutant.mistake == "rho is the number of siblings";
+    if (alike) continue;
+    CAPTURE(mutant.verifier, mutant.mistake);
+    CHECK(seen([&](std::uint64_t runs, std::uint64_t seed) { return p_of(*mutant.make(), runs, seed); }));
     ++killed;
   }
-  CHECK(killed == 3);
+  CHECK(killed == 9);  // four of block, three of traversal, the final token of the other two
 }
 
 TEST_CASE("the first two tokens have the target's joint law with an early exit and with prompt lookup", "[llm]") {
@@ -205,49 +279,20 @@ TEST_CASE("the first two tokens have the target's joint law with an early exit a
   for (llm::Drafter* const drafter : {static_cast<llm::Drafter*>(&by_exit), static_cast<llm::Drafter*>(&by_lookup)}) {
     CHECK(joint_law_p(target, *drafter, *rule, prompt, 2, kRuns, 31) > kLevel);
     CHECK(joint_law_p(target, *drafter, BonusFromDraft(), prompt, 1, kRuns, 32) < kLevel);
+    // Each that moves the law of the first token, down to a leak of 1 %: tokens that the target never emits.
     std::size_t killed = 0;
-    for (const tests::Mutant& mutant : tests::mutants())
-      if (!mutant.loop && mutant.caught_by == tests::Figure::output_law && mutant.name.find("1 %") == std::string::npos &&
-          joint_law_p(target, *drafter, *mutant.rule(), prompt, 2, kRuns, 33) < kLevel)
-        ++killed;
-    CHECK(killed >= 2);
+    for (const tests::Mutant& mutant : tests::mutants()) {
+      if (mutant.loop || mutant.caught_by != tests::Figure::output_law) continue;
+      CAPTURE(mutant.name);
+      CHECK(joint_law_p(target, *drafter, *mutant.rule(), prompt, 2, kRuns, 33) < kLevel);
+      ++killed;
+    }
+    CHECK(killed == 6);
   }
 }
 
 TEST_CASE("the first two tokens have the target's joint law with trees and drafters of the registry", "[llm][blocks]") {
-  constexpr double kLevel = 1e-6;
-  constexpr std::uint64_t kRuns = 2'000;
-  const math::Sampling sampling{.temperature = 1.0, .top_k = 4};
-  const Pair pair;
-  const std::vector<Token> prompt = repeating(held_out(pair.target_weights->config)[0].tokens);
-  llm::ModelLaws target_laws(*pair.target_model, sampling, 1);
-  llm::ModelLaws draft_laws(*pair.draft_model, sampling, 1);
-  Remembered target(target_laws);
-  Remembered draft(draft_laws);
-  struct Case {
-    const char* kind;
-    const char* parameters;
-    const char* verifier;
-  };
-  for (const Case& one :
-       {Case{"tree_static", "{branching: [2, 2]}", "multi_draft_recursive"},
-        {"tree_static", "{branching: [3, 1]}", "traversal"},
-        {"tree_static", "{branching: [6, 2], siblings: without_replacement}", "without_replacement"},  // of 4 tokens
-        {"tree_static", "{paths: [[0], [2], [0, 1]], siblings: top_k}", "tree_point_mass"},
-        {"tree_sequoia", "{budget: 6, depth: 3, acceptance: [0.5, 0.3]}", "multi_draft_recursive"},
-        {"tree_dynamic", "{depth: 2, width: 2, nodes: 4}", "tree_point_mass"},
-        {"prompt_lookup", "{draft_length: 2}", "tree_point_mass"},
-        {"suffix", "{draft_length: 2}", "tree_point_mass"}}) {
-    const BlockMethod method = block_method(one.kind, one.parameters, one.verifier);
-    const bool reads = method.drafter->shape().reads_text;
-    llm::BlockModelDrafter drafter(*method.drafter, target, reads ? nullptr : &draft);
-    CAPTURE(one.kind, one.parameters, one.verifier);
-    const int length = method.drafter->shape().draft_length;
-    CHECK(joint_law_p(target, drafter, *method.rule, prompt, length, kRuns, 41) > kLevel);
-    // A rule that takes the first child whatever it is.
-    const tests::StepRule first_child([](verify::Block&, int, const std::vector<int>& children, Token&) { return children[0]; });
-    CHECK(joint_law_p(target, drafter, first_child, prompt, length, kRuns, 42) < kLevel);
-  }
+  check_trees(20'000);
 }
 
 TEST_CASE("the first five tokens have the target's joint law with Lookahead's window and pool", "[llm][blocks]") {
@@ -403,4 +448,9 @@ TEST_CASE("the first two tokens have the target's joint law", "[llm]") {
 TEST_CASE("the first two tokens have the target's joint law, over a million runs of three prompts, the whole vocabulary",
           "[.slow]") {
   check_joint_law({.temperature = 1.0}, 1'000'000, 3);
+}
+
+TEST_CASE("the first two tokens have the target's joint law, over a million runs of each rule for blocks and trees, of 4 tokens",
+          "[.slow]") {
+  check_trees(1'000'000);
 }

@@ -1,6 +1,7 @@
 // Laws of real models from memory, one whole text at a time, and what tests of decoding share.
 #pragma once
 
+#include "sim/base/check.h"
 #include "sim/draft/drafter.h"
 #include "sim/llm/laws.h"
 #include "sim/llm/prompts.h"
@@ -58,6 +59,30 @@ inline BlockMethod block_method(const std::string& kind, const std::string& para
   return method;
 }
 
+// The few tokens that the texts of a test are made of, numbered as they come: laws over them are short, and rounds cheap.
+class Alphabet {
+ public:
+  explicit Alphabet(std::size_t most) : most_(most) {}
+  [[nodiscard]] std::size_t most() const { return most_; }
+  [[nodiscard]] Token token(Token number) const { return tokens_.at(number); }
+  Token number(Token token) {
+    const auto [found, fresh] = numbers_.try_emplace(token, static_cast<Token>(tokens_.size()));
+    if (fresh) tokens_.push_back(token);
+    SPECSIM_CHECK(tokens_.size() <= most_, "more than {} tokens", most_);
+    return found->second;
+  }
+  std::vector<Token> numbers(std::span<const Token> text) {
+    std::vector<Token> out;
+    for (const Token token : text) out.push_back(number(token));
+    return out;
+  }
+
+ private:
+  std::size_t most_;
+  std::vector<Token> tokens_;  // [number]
+  std::unordered_map<Token, Token> numbers_;
+};
+
 // Laws by text: a model that is asked a million times for the same few texts answers from memory, one text at a time whatever
 // tree it is a path of.
 class Remembered final : public llm::LawSource {
@@ -65,10 +90,13 @@ class Remembered final : public llm::LawSource {
   struct Reading {
     bool afresh = false;             // every text from its first token on; else on from what it shares with the one before
     std::size_t deepest = SIZE_MAX;  // a longer text has the law after its first so many tokens
+    Alphabet* alphabet = nullptr;    // tokens go in and out by its numbers; those of probability 0 need none
   };
   explicit Remembered(llm::LawSource& source) : Remembered(source, Reading()) {}
   Remembered(llm::LawSource& source, const Reading& reading) : source_(source), reading_(reading) {}
-  [[nodiscard]] std::size_t vocab() const override { return source_.vocab(); }
+  [[nodiscard]] std::size_t vocab() const override {
+    return reading_.alphabet != nullptr ? reading_.alphabet->most() : source_.vocab();
+  }
   [[nodiscard]] std::size_t capacity() const override { return source_.capacity(); }
   [[nodiscard]] std::size_t length(std::size_t /*sequence*/) const override { return at_.size(); }
   void rewind(std::size_t /*sequence*/, std::size_t length) override { at_.resize(length); }
@@ -115,16 +143,22 @@ class Remembered final : public llm::LawSource {
     std::vector<double>& law = places_[place].law;
     if (law.empty()) {
       std::vector<Token> text;
-      for (std::uint32_t at = place; at != 0; at = places_[at].before) text.push_back(places_[at].token);
+      Alphabet* const alphabet = reading_.alphabet;
+      for (std::uint32_t at = place; at != 0; at = places_[at].before)
+        text.push_back(alphabet != nullptr ? alphabet->token(places_[at].token) : places_[at].token);
       std::reverse(text.begin(), text.end());
-      law.resize(vocab());
+      std::vector<double> whole(source_.vocab());
       const auto shared =
           static_cast<std::size_t>(std::mismatch(text.begin(), text.end() - 1, read_.begin(), read_.end()).first - text.begin());
       source_.rewind(0, reading_.afresh ? 0 : shared);
       prefill(source_, 0, std::span(text).subspan(source_.length(0), text.size() - 1 - source_.length(0)));
       const llm::Extension last{.sequence = 0, .tokens = std::span(text).last(1)};
-      source_.extend({&last, 1}, law);
+      source_.extend({&last, 1}, whole);
       read_ = std::move(text);
+      if (alphabet == nullptr) return law = std::move(whole);
+      law.resize(vocab());
+      for (Token token = 0; token < whole.size(); ++token)
+        if (whole[token] > 0.0) law[alphabet->number(token)] = whole[token];
     }
     return law;
   }
