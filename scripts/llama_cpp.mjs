@@ -1,6 +1,7 @@
-// Times llama.cpp's passes through node-llama-cpp: llama_cpp.mjs MODEL.gguf REQUEST.json, where the request has `contexts`, `tokens`,
-// `repetitions` and `prompt`. Prints {argmax: after each token of the prompt, ms: {"context tokens": [...]}}. One thread, keys and
-// values in F32, each pass with the choice of its most likely next token after every row. Scripts/llama_cpp.py runs it.
+// Times llama.cpp's passes through node-llama-cpp: llama_cpp.mjs MODEL.gguf REQUEST.json NODE_MODULES, the folder that has
+// node-llama-cpp, where the request has `contexts`, `tokens`, `repetitions`, `prompt`, and `vocab`, the model's. Prints {argmax: after
+// each token of the prompt, ms: {"context tokens": [...]}}. One thread, keys and values in F32, each pass with the choice of its most
+// likely next token after every row; each row's choice crosses JavaScript inside the timed span. scripts/llama_cpp.py runs it.
 import {readFileSync} from "node:fs";
 import {createRequire} from "node:module";
 import {pathToFileURL} from "node:url";

@@ -12,6 +12,7 @@ import argparse
 import csv
 import datetime
 import json
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -94,27 +95,48 @@ def write_gguf(path, config, tensors, ffn, precision):
     path.write_bytes(head + bytes(-len(head) % 32) + data)
 
 
+def stop(message):
+    print(f"llama_cpp: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def called(*command):
+    """Standard output; whoever fails is quoted."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        stop(f"{command[0]} ended with {done.returncode}:\n{done.stderr.strip()}")
+    return done.stdout
+
+
 def find_peer(modules):
-    if modules is None:
-        modules = Path("build/peers/node_modules")
-        if not (modules / "node-llama-cpp").is_dir():
-            if shutil.which("npm") is None:
-                sys.exit("llama_cpp: npm is not here (Debian package npm); or give --node-modules with node-llama-cpp in it")
-            subprocess.run(["npm", "install", "--silent", "--ignore-scripts", "--prefix", "build/peers", *PACKAGES], check=True)
-    if not (modules / "node-llama-cpp").is_dir():
-        sys.exit(f"llama_cpp: {modules} has no node-llama-cpp")
-    return modules.resolve()
+    """The folder that has node-llama-cpp, and what of it: what is installed here and now, else what the folder says it has."""
+    own = Path("build/peers/node_modules")
+    if modules is None and not (own / "node-llama-cpp").is_dir():
+        if shutil.which("npm") is None:
+            stop("npm is not here (Debian package npm); or give --node-modules with node-llama-cpp in it")
+        called("npm", "install", "--silent", "--ignore-scripts", "--prefix", "build/peers", *PACKAGES)
+        return own.resolve(), PACKAGES
+    modules = modules or own
+    package = modules / "node-llama-cpp" / "package.json"
+    if not package.is_file():
+        stop(f"{modules} has no node-llama-cpp")
+    return modules.resolve(), [f"node-llama-cpp@{json.loads(package.read_text())['version']}"]
+
+
+def at_least_1(text):
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}, where at least 1 is wanted")
+    return int(text)
 
 
 def ours(program, precision, folder, tokens):
-    """Milliseconds by (context, tokens)."""
+    """Milliseconds by (context, tokens), the neurons of a widened layer, and the manifest."""
     prompts = folder / "prompts.jsonl"
     prompts.write_text(Path("tests/data/prompts/calibration.jsonl").read_text().splitlines()[0] + "\n")
     out = folder / "specsim"
-    subprocess.run([program, "calibrate", "--target", TARGET, "--draft", DRAFT, "--prompts", prompts, "--threads", "1", "--precision", precision,
-                    "--widen", str(WIDEN_MIB if precision == "f32" else WIDEN_MIB // 2), "--temperatures", "0", "--batches", "1", "--draft-lengths",
-                    ",".join(str(n - 1) for n in tokens if n > 1), "--tokens", "4", "--repetitions", "7", "--out", out],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    called(program, "calibrate", "--target", TARGET, "--draft", DRAFT, "--prompts", prompts, "--threads", "1", "--precision", precision,
+           "--widen", WIDEN_MIB if precision == "f32" else WIDEN_MIB // 2, "--temperatures", "0", "--batches", "1", "--draft-lengths",
+           ",".join(str(n - 1) for n in tokens if n > 1), "--tokens", "4", "--repetitions", "7", "--out", out)
     with open(out / "passes.csv", encoding="utf-8") as file:
         passes = {(int(row["context"]), int(row["tokens"])): float(row["ms"]) for row in csv.DictReader(file) if row["model"] == "target"}
     manifest = (out / "manifest.yaml").read_text()
@@ -125,10 +147,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=at_least_1, default=5)
     parser.add_argument("--node-modules", type=Path)
     options = parser.parse_args()
-    modules = find_peer(options.node_modules)
+    if shutil.which(options.program) is None:
+        stop(f"{options.program} is no program that can be run")
+    if shutil.which("node") is None:
+        stop("node is not here (Debian package nodejs)")
+    modules, packages = find_peer(options.node_modules)
     config = json.loads((TARGET / "config.json").read_text())
     tensors = read_tensors(TARGET / "model.safetensors")
     prompt = next(case["tokens"] for case in json.loads(Path("tests/data/llm_golden.json").read_text()) if case["model"] == TARGET.name)
@@ -137,19 +163,18 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for precision in PRECISIONS:
-            _, ffn, manifest = ours(options.program, precision, folder, TOKENS)
             gguf = folder / f"{precision}.gguf"
-            write_gguf(gguf, config, tensors, ffn, precision)
             times = {"specsim": {}, "llama.cpp": {}}
             for _ in range(options.rounds):
-                passes, _, _ = ours(options.program, precision, folder, TOKENS)
+                passes, ffn, manifest = ours(options.program, precision, folder, TOKENS)
+                if not gguf.exists():
+                    write_gguf(gguf, config, tensors, ffn, precision)
                 request = {"contexts": sorted({context for context, _ in passes}), "tokens": TOKENS, "repetitions": 7, "vocab": config["vocab_size"],
                            "prompt": prompt}
                 (folder / "request.json").write_text(json.dumps(request))
-                said = json.loads(subprocess.run(["node", "scripts/llama_cpp.mjs", gguf, folder / "request.json", modules], check=True,
-                                                 capture_output=True, text=True).stdout.splitlines()[-1])
+                said = json.loads(called("node", "scripts/llama_cpp.mjs", gguf, folder / "request.json", modules).splitlines()[-1])
                 if said["argmax"] != argmax:
-                    sys.exit(f"llama_cpp: argmaxes {said['argmax']}, not {argmax}: another model")
+                    stop(f"argmaxes {said['argmax']}, not {argmax}: another model")
                 for key, ms in passes.items():
                     times["specsim"].setdefault(key, []).append(ms)
                 for key, samples in said["ms"].items():
@@ -163,8 +188,8 @@ def main():
         csv.writer(file, lineterminator="\n").writerows([["precision", "context", "tokens", "specsim_ms", "llama_cpp_ms", "ratio"], *lines])
     kept = [line for line in manifest.splitlines() if line.split(":")[0] in ("specsim", "commit", "machine")]
     (options.out / "manifest.yaml").write_text("\n".join([
-        f'command: "scripts/llama_cpp.py build/specsim {options.out} --rounds {options.rounds}"', *kept,
-        f'date: "{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}"', f"packages: {json.dumps(PACKAGES)}", "threads: 1", ""]))
+        f"command: {json.dumps(shlex.join(sys.argv))}", *kept,
+        f'date: "{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}"', f"packages: {json.dumps(packages)}", "threads: 1", ""]))
 
 
 if __name__ == "__main__":
