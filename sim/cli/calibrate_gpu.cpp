@@ -578,10 +578,13 @@ class Calibration {
     const auto draft = llm::make_cpu_model(draft_.small, draft_.small->config.layers, team);
     const Rule rule("token", nullptr);
     const int longest = options_.draft_lengths.back();
-    const llm::Acceptance acceptance = llm::measure_acceptance(
-        *target, draft.get(), {llm::Method::Draft::sampled, rule.get()}, fitted_,
-        {.sampling = {.temperature = temperature}, .draft_length = longest, .tokens = options_.tokens, .seed = options_.seed},
-        [](double, double) {});
+    const llm::Acceptance acceptance =
+        llm::measure_acceptance(*target, draft.get(), {llm::Method::Draft::sampled, rule.get()}, fitted_,
+                                {.sampling = sampling_at(options_, temperature),
+                                 .draft_length = longest,
+                                 .tokens = options_.tokens,
+                                 .seed = options_.seed},
+                                [](double, double) {});
     const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options_.out, temperature);
     write_whole_file(path, llm::overlap_trace(acceptance));
     return experiment::trace_acceptance(path, longest);
@@ -611,7 +614,7 @@ class Calibration {
         double plain_predicted = 0.0;
         for (const int k : lengths()) {
           const cuda::RoundSettings settings{
-              .draft_length = k, .batch = batch, .capacity = capacity_, .sampling = {.temperature = temperature}};
+              .draft_length = k, .batch = batch, .capacity = capacity_, .sampling = sampling_at(options_, temperature)};
           cuda::Rounds rounds(*target_.model, k > 0 ? draft_.model.get() : nullptr, settings,
                               rng::make_key(options_.seed, rng::hash_text("runs on a GPU")));
           double measured = 0.0;
@@ -652,6 +655,7 @@ class Calibration {
               before = size();
               ++own_rounds;
             }
+            rounds.check_laws();
             if (own_rounds == 0) continue;
             count += own_rounds;
             for (std::size_t i = 0; i < batch; ++i) {

@@ -127,6 +127,12 @@ void add_model_options(po::options_description& options) {
   add("out", po::value<std::string>(), "directory for the results");
 }
 
+math::Sampling sampling_at(const ModelOptions& options, double temperature) {
+  math::Sampling sampling = options.cuts;
+  sampling.temperature = temperature;
+  return sampling;
+}
+
 std::size_t read_count(const po::variables_map& values, const char* option, double most) {
   return static_cast<std::size_t>(number(values, option, config::between(0, most)));
 }

@@ -70,6 +70,7 @@ struct LoadedModels {
 };
 
 void add_model_options(boost::program_options::options_description& options);
+math::Sampling sampling_at(const ModelOptions& options, double temperature);
 // An integer option in [0, most].
 std::size_t read_count(const boost::program_options::variables_map& values, const char* option, double most);
 ModelOptions read_model_options(const boost::program_options::variables_map& values);

@@ -229,6 +229,10 @@ void Rounds::enqueue() {
 
 void Rounds::fetch() {
   accepted_ = device_accepted_.download();
+  for (std::size_t s = 0; s < lengths_.size(); ++s) lengths_[s] += accepted_[s] + 1;
+}
+
+void Rounds::check_laws() const {
   const auto check = [&](const LawMaker& maker, const char* model) {
     const std::vector<bool> are = maker.are_laws();  // [sequence][row], of a draft the last token's alone: what is NaN stays so
     const auto wrong = static_cast<std::size_t>(std::find(are.begin(), are.end(), false) - are.begin());
@@ -240,7 +244,6 @@ void Rounds::fetch() {
   };
   check(target_maker_, "target");
   if (settings_.draft_length > 0) check(draft_maker_, "draft");
-  for (std::size_t s = 0; s < lengths_.size(); ++s) lengths_[s] += accepted_[s] + 1;
 }
 
 void Rounds::round() {

@@ -56,10 +56,13 @@ class Rounds {
   [[nodiscard]] bool fits() const;
   // One round of every sequence.
   void round();
-  // Asks for a round and returns; fetch() then waits and brings what it accepted. Throws BadInput where a sequence's logits are
-  // not finite.
+  // Asks for a round and returns; fetch() then waits and brings what it accepted.
   void enqueue();
   void fetch();
+
+  // Throws BadInput where the last round's logits of a sequence were not finite: what once is NaN in its cache stays so, and one
+  // look at the end of a text is enough.
+  void check_laws() const;
 
   [[nodiscard]] const std::vector<std::uint32_t>& accepted() const { return accepted_; }
   [[nodiscard]] const std::vector<std::size_t>& lengths() const { return lengths_; }  // of the texts
