@@ -96,7 +96,8 @@ std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std:
   std::vector<PassRow> rows;
   const auto longest = static_cast<std::size_t>(draft_lengths.back());
   for (std::size_t j = 0; j < points.size(); ++j) {
-    const auto& [batch, context] = points[j];
+    const std::size_t batch = points[j].batch;
+    const std::size_t context = points[j].context;
     const std::size_t repetitions = jobs[j].parts.at(0).size();
     std::array<PassRow, kTries> first = {PassRow{"draft_first", 1, batch, context, j, {}},
                                          PassRow{"draft_first", 2, batch, context, j, {}}};
