@@ -498,18 +498,8 @@ class Calibration {
   }
 
   // nullptr, and a word on why, where what was measured makes no table: what comes after is measured all the same.
-  [[nodiscard]] std::unique_ptr<cost::CostModel> table_cost() const try {
-    const cost::CostEntry& entry = *cost::cost_models().find("table");
-    Diagnostics diagnostics;
-    const config::Value section = config::parse_text(
-        fmt::format("{{file: {}}}", config::quote_for_message(options_.out + "/cost_table.csv")), "calibrate", diagnostics);
-    diagnostics.throw_if_any();
-    const config::Arguments arguments =
-        config::read_arguments(section, entry.info.parameters, {}, "cost model table", diagnostics);
-    diagnostics.throw_if_any();
-    std::unique_ptr<cost::CostModel> model = entry.make(arguments, diagnostics);
-    diagnostics.throw_if_any();
-    return model;
+  [[nodiscard]] std::unique_ptr<cost::CostModel> own_table_cost() const try {
+    return table_cost(options_.out + "/cost_table.csv");
   } catch (const BadInput& bad) {
     fmt::print(stderr, "no predictions: {}\n", bad.what());
     return nullptr;
@@ -531,7 +521,7 @@ class Calibration {
 
   // Rounds of random weights: whatever they accept, they take as long.
   void time_rounds(const std::vector<std::size_t>& contexts) {
-    const auto cost = table_cost();
+    const auto cost = own_table_cost();
     Table table(options_.out + "/rounds.csv",
                 "batch,draft_length,context,ms,ms_quartile_1,ms_quartile_3,samples,predicted_ms,error");
     std::vector<double> errors;
@@ -591,7 +581,7 @@ class Calibration {
   }
 
   void decode() {
-    const auto cost = table_cost();
+    const auto cost = own_table_cost();
     Table table(
         options_.out + "/validation.csv",
         "weights,temperature,batch,draft_length,rounds,emitted,measured_s,predicted_s,timing_error,tokens_per_round,tokens_per_"

@@ -416,6 +416,19 @@ std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModel
   return prompts;
 }
 
+std::unique_ptr<cost::CostModel> table_cost(const std::string& path) {
+  const cost::CostEntry& entry = *cost::cost_models().find("table");
+  Diagnostics diagnostics;
+  const config::Value section =
+      config::parse_text(fmt::format("{{file: {}}}", config::quote_for_message(path)), "cost table", diagnostics);
+  diagnostics.throw_if_any();
+  const config::Arguments arguments = config::read_arguments(section, entry.info.parameters, {}, "cost model table", diagnostics);
+  diagnostics.throw_if_any();
+  std::unique_ptr<cost::CostModel> model = entry.make(arguments, diagnostics);
+  diagnostics.throw_if_any();
+  return model;
+}
+
 std::string error_text(double error, int decimals) { return std::isnan(error) ? "-" : fmt::format("{:.{}f}", error, decimals); }
 
 std::string error_csv(double error) { return std::isnan(error) ? "" : fmt::format("{:.3g}", error); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/cli/options.h"
+#include "sim/cost/cost_model.h"
 #include "sim/llm/block_drafter.h"
 #include "sim/llm/timing.h"
 #include "sim/verify/verifier.h"
@@ -78,6 +79,8 @@ ModelOptions read_model_options(const boost::program_options::variables_map& val
 LoadedModels load_models(const boost::program_options::variables_map& values, const ModelOptions& options);
 // Without those beyond `most` where --quick was given.
 std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModels& models, const ModelOptions& options);
+// The cost model of a table that was written, read as a user's config would have it read. Throws BadInput.
+std::unique_ptr<cost::CostModel> table_cost(const std::string& path);
 // A standard error for a table, and for CSV: one sample has none.
 std::string error_text(double error, int decimals);
 std::string error_csv(double error);

@@ -30,20 +30,6 @@ constexpr double kZ99 = 2.575829;
 // does changes within tenths of a second.
 constexpr std::size_t kVisits = 3;
 
-// The calibration's table, read as a user's config would have it read.
-std::unique_ptr<cost::CostModel> table_cost(const std::string& path, double overhead_ms) {
-  const cost::CostEntry& entry = *cost::cost_models().find("table");
-  Diagnostics diagnostics;
-  const config::Value section = config::parse_text(
-      fmt::format("{{file: {}, overhead_ms: {:.9g}}}", config::quote_for_message(path), overhead_ms), "validate", diagnostics);
-  diagnostics.throw_if_any();
-  const config::Arguments arguments = config::read_arguments(section, entry.info.parameters, {}, "cost model table", diagnostics);
-  diagnostics.throw_if_any();
-  std::unique_ptr<cost::CostModel> model = entry.make(arguments, diagnostics);
-  diagnostics.throw_if_any();
-  return model;
-}
-
 // A run's seconds by part, given what its clock does not decide. The target's part holds what is judged.
 llm::RoundSeconds predicted_run(const cost::CostModel& cost, std::size_t batch, const llm::RunRecord& run) {
   llm::RoundSeconds time;
@@ -356,7 +342,7 @@ void run_validation(const LoadedModels& models, const ModelOptions& read, const 
     table.rows = llm::settle_dips(rows, own, read.repetitions);
     const std::string path = read.out + (table.greedy ? "/cost_table_t0.csv" : "/cost_table.csv");
     write_whole_file(path, llm::cost_table(table.rows));
-    table.cost = table_cost(path, 0.0);
+    table.cost = table_cost(path);
   }
 
   std::vector<Line> lines;

@@ -88,6 +88,7 @@ class DeviceModel final : public llm::Model {
   [[nodiscard]] const llm::ModelConfig& config() const override { return weights_->config; }
   [[nodiscard]] std::size_t pass_bytes() const override { return weights_->pass_bytes(); }
   [[nodiscard]] std::unique_ptr<llm::Cache> make_cache(std::size_t sequences, std::size_t capacity) const override;
+  // Trees come whole, not level by level.
   void forward(std::span<const llm::Extension> batch, llm::Cache& cache, std::span<float> logits) override;
 
   // Asks for a pass and returns; `longest`: cached tokens and the pass's, of any sequence. `logits`: pass.logits rows. May be
