@@ -216,28 +216,29 @@ int calibrate_command(const std::vector<std::string>& arguments) {
           "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n",
           values))
     return 0;
-  if (values["device"].as<std::string>() == "cuda") return calibrate_on_gpu(values);
-  for (const char* const option :
-       {"gpu", "contexts", "enlarge", "enlarge-draft", "held-out", "only-device", "no-overlap", "peers"})
+  const bool on_gpu = values["device"].as<std::string>() == "cuda";
+  const std::vector<std::string> of_the_other =
+      on_gpu ? std::vector<std::string>{"precision", "widen", "longest-context", "clock", "laws"}
+             : std::vector<std::string>{"gpu",      "contexts",    "enlarge",    "enlarge-draft",
+                                        "held-out", "only-device", "no-overlap", "peers"};
+  for (const std::string& option : of_the_other)
     if (values.count(option) > 0 && !values[option].defaulted())
-      throw BadInput({fmt::format("--{}", option), 0, 0}, "given with --device cpu, allowed: with --device cuda");
+      throw BadInput({"--" + option, 0, 0}, on_gpu ? "given with --device cuda, allowed: with --device cpu"
+                                                   : "given with --device cpu, allowed: with --device cuda");
+  if (on_gpu) return calibrate_on_gpu(values);
   const double begin = wall_clock();
   ModelOptions read = read_model_options(values);
   read.law_tokens = read_count(values, "laws", 1024);
   LoadedModels models = load_models(values, read);
   std::vector<llm::Prompt> prompts;
   if (!models.random) {
-    if (values.count("prompts") == 0) throw BadInput({"", 0, 0}, "--prompts is missing; --help shows examples");
-    prompts = load_prompts(values["prompts"].as<std::string>(), models, read);
+    prompts = models.prompts(values, "prompts", read);
   }
   if (models.random && read.block != nullptr)
     throw BadInput({"--drafter", 0, 0},
                    "a tree with random weights, allowed: with two models' directories (nothing else is timed)");
   make_directories(read.out);
-  for (const auto& entry : std::filesystem::directory_iterator(read.out))  // of an earlier run, with another drafter perhaps
-    for (const char* const own :
-         {"cost_table.csv", "passes.csv", "acceptance.csv", "accepted_law.csv", "speed.csv", "rounds_t", "trace_t", "laws_t"})
-      if (entry.path().filename().string().starts_with(own)) std::filesystem::remove(entry.path());
+  remove_calibration(read.out);
   const bool passes_vary = models.pair.draft == nullptr || read.block != nullptr;  // by the text, or by the level of a tree
   if (!passes_vary) {
     const Passes passes = time_passes(models, read);

@@ -74,19 +74,19 @@ struct Loaded {
   std::unique_ptr<cuda::DeviceModel> model;
 };
 
-Loaded describe(const po::variables_map& values, const char* option, const char* enlarge, std::size_t context) {
+Loaded describe(const po::variables_map& values, const std::string& option, const std::string& enlarge, std::size_t context) {
   Loaded loaded;
   loaded.name = values[option].as<std::string>();
+  const auto& text = values[enlarge].as<std::string>();
   if (std::filesystem::is_directory(loaded.name)) {
     loaded.small = std::make_shared<const llm::Weights>(llm::load_weights(loaded.name, llm::Precision::bf16));
     loaded.config = loaded.small->config;
-    const auto& text = values[enlarge].as<std::string>();
     if (text.empty()) return loaded;
     const std::vector<std::size_t> size = whole_numbers(enlarge, text, 'x', 1, 1e6);
     const llm::ModelConfig& small = loaded.config;
     if (size.size() != 3 || size[0] < small.hidden || size[1] < small.ffn || size[2] < small.layers ||
         size[0] % (small.heads / small.kv_heads * small.head_dim) != 0)
-      throw BadInput({std::string("--") + enlarge, 0, 0},
+      throw BadInput({"--" + enlarge, 0, 0},
                      fmt::format("{}, allowed: HIDDENxFFNxLAYERS, at least {}x{}x{}, hidden a multiple of {}",
                                  config::quote_for_message(text), small.hidden, small.ffn, small.layers,
                                  small.heads / small.kv_heads * small.head_dim));
@@ -94,13 +94,8 @@ Loaded describe(const po::variables_map& values, const char* option, const char*
     loaded.enlarged = true;
     return loaded;
   }
-  config::Value spec;
-  spec.kind = config::Kind::scalar;
-  spec.where = {std::string("--") + option, 0, 0};
-  spec.text = loaded.name;
-  Diagnostics diagnostics;
-  const cost::ModelShape shape = cost::read_model(spec, option, diagnostics);
-  diagnostics.throw_if_any();
+  const cost::ModelShape shape = read_shape(loaded.name, ("--" + option).c_str());
+  if (!text.empty()) throw BadInput({"--" + enlarge, 0, 0}, "given with a shape, allowed: with a model's directory");
   loaded.config = llm::config_of_shape(shape, context + kMargin);
   return loaded;
 }
@@ -209,19 +204,22 @@ class Calibration {
 
   int run() {
     const double begin = wall_clock();
-    make_directories(options_.out);
-    describe_device();
-    if (values_.count("only-device") > 0) return 0;
+    if (values_.count("only-device") > 0) {
+      make_directories(options_.out);
+      describe_device();
+      return 0;
+    }
     std::vector<std::size_t> contexts = whole_numbers("contexts", values_["contexts"].as<std::string>(), ',', 1, 1e6);
     std::sort(contexts.begin(), contexts.end());
     target_ = describe(values_, "target", "enlarge", contexts.back());
     draft_ = describe(values_, "draft", "enlarge-draft", contexts.back());
-    if (target_.config.vocab != draft_.config.vocab)
-      throw BadInput({draft_.name, 0, 0}, fmt::format("{} tokens and the target has {}, allowed: one vocabulary for both",
-                                                      draft_.config.vocab, target_.config.vocab));
+    const std::unique_ptr<llm::Tokenizer> tokenizer =
+        shared_tokenizer(target_.name, target_.config.vocab, draft_.name, draft_.config.vocab);
     if ((target_.small == nullptr) != (draft_.small == nullptr))
       throw BadInput({draft_.name, 0, 0}, "a shape beside a model, allowed: two shapes or two models");
     if (target_.small != nullptr) {
+      if (!values_["contexts"].defaulted())
+        throw BadInput({"--contexts", 0, 0}, "given with models' directories, allowed: with shapes");
       // Positions beyond the trained context have no angle: runs end early enough for the longest timed pass.
       const std::size_t context = std::min(target_.config.context, draft_.config.context);
       const auto longest = static_cast<std::size_t>(options_.draft_lengths.back());
@@ -237,13 +235,23 @@ class Calibration {
     if (for_peers && (target_.small == nullptr || target_.enlarged || draft_.enlarged))
       throw BadInput({"--peers", 0, 0}, "given with random or enlarged weights, allowed: with models' directories as they are");
     if (target_.small != nullptr) {
+      const auto prompts = [&](const char* option) {
+        return load_prompts(values_, option, options_, tokenizer.get(), target_.config,
+                            target_.config.context - capacity_ + static_cast<std::size_t>(options_.draft_lengths.back()) + 1);
+      };
       held_out_ = prompts("held-out");
       for (std::size_t i = 0; i < held_out_.size(); ++i)
         if (held_out_[i].tokens.size() < 2)
           throw BadInput({values_["held-out"].as<std::string>(), 0, 0},
                          fmt::format("prompt {} is one token, allowed on a GPU: at least two", i + 1));
-      if (!for_peers) fitted_ = prompts("prompts");
+      if (!for_peers) {
+        fitted_ = prompts("prompts");
+        check_held_out(values_, fitted_, held_out_);
+      }
     }
+    make_directories(options_.out);
+    remove_calibration(options_.out);
+    describe_device();
     if (!for_peers) measure_bandwidth();
     prepare(contexts);
     if (for_peers) {
@@ -553,17 +561,9 @@ class Calibration {
     if (!errors.empty()) fmt::print("rounds against their parts, {} points: {}\n", errors.size(), errors_text(errors));
   }
 
-  std::vector<llm::Prompt> prompts(const char* option) const {
-    if (values_.count(option) == 0) throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
-    const std::string pieces = target_.name + "/tokenizer.model";
-    const auto tokenizer = std::filesystem::exists(pieces) ? std::make_unique<llm::Tokenizer>(pieces) : nullptr;
-    return llm::read_prompts(values_[option].as<std::string>(), tokenizer.get(), target_.config,
-                             target_.config.context - capacity_ + static_cast<std::size_t>(options_.draft_lengths.back()) + 1);
-  }
-
   // What other prompts' laws say of tokens per round, from the small models on the CPU.
   experiment::AcceptanceCurve expect(double temperature) const {
-    const auto team = std::make_shared<llm::ThreadTeam>(0);
+    const auto team = std::make_shared<llm::ThreadTeam>(static_cast<unsigned>(read_count(values_, "threads", 1024)));
     const auto target = llm::make_cpu_model(target_.small, target_.small->config.layers, team);
     const auto draft = llm::make_cpu_model(draft_.small, draft_.small->config.layers, team);
     const Rule rule("token", nullptr);
@@ -599,7 +599,6 @@ class Calibration {
       const double temperature = *at;
       const experiment::AcceptanceCurve curve = expect(temperature);
       for (const std::size_t batch : options_.batches) {
-        if (held_out_.size() < batch) continue;
         double plain = 0.0;  // seconds a token of each sequence
         double plain_predicted = 0.0;
         for (const int k : lengths()) {

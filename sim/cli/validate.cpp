@@ -425,10 +425,9 @@ int validate_command(const std::vector<std::string>& arguments) {
   const LoadedModels models = load_models(values, read);
   if (models.random)
     throw BadInput({"--target", 0, 0}, "a shape with random weights, allowed: two models' directories (acceptance is measured)");
-  for (const char* const option : {"prompts", "held-out"})
-    if (values.count(option) == 0) throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
-  const std::vector<llm::Prompt> fitted = load_prompts(values["prompts"].as<std::string>(), models, read);
-  const std::vector<llm::Prompt> held_out = load_prompts(values["held-out"].as<std::string>(), models, read);
+  const std::vector<llm::Prompt> fitted = models.prompts(values, "prompts", read);
+  const std::vector<llm::Prompt> held_out = models.prompts(values, "held-out", read);
+  check_held_out(values, fitted, held_out);
   if (models.rule->entry().info.name != "token" || models.pair.draft == nullptr || read.block != nullptr)
     throw BadInput({read.block != nullptr ? "--drafter" : "--verifier", 0, 0},
                    "no prediction from other prompts, allowed: --verifier token with --drafter model, argmax or early-exit:N");
@@ -438,8 +437,6 @@ int validate_command(const std::vector<std::string>& arguments) {
     for (const llm::Prompt& prompt : prompts) hash = rng::hash_text(fmt::format("{} {}", hash, fmt::join(prompt.tokens, " ")));
     return hash;
   };
-  if (hash_of(fitted) == hash_of(held_out))
-    throw BadInput({values["held-out"].as<std::string>(), 0, 0}, "the prompts of --prompts, allowed: others");
   const std::string identity = fmt::format(
       "{:016x}", rng::hash_text(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", kVisits, models.description, files_of(values),
                                             hash_of(fitted), hash_of(held_out), fmt::join(read.temperatures, ","),
