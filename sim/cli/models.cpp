@@ -115,12 +115,6 @@ void add_model_options(po::options_description& options) {
   add("out", po::value<std::string>(), "directory for the results");
 }
 
-math::Sampling sampling_at(const ModelOptions& options, double temperature) {
-  math::Sampling sampling = options.cuts;
-  sampling.temperature = temperature;
-  return sampling;
-}
-
 std::size_t read_count(const po::variables_map& values, const char* option, double most) {
   return static_cast<std::size_t>(number(values, option, config::between(0, most)));
 }
@@ -336,7 +330,8 @@ std::vector<llm::TablePoint> LoadedModels::table_points(const ModelOptions& opti
 LoadedModels load_models(const po::variables_map& values, const ModelOptions& options) {
   if (const auto& device = values["device"].as<std::string>(); device != "cpu")
     throw BadInput({"--device", 0, 0},
-                   fmt::format("{}, allowed: cpu; calibrate takes cuda too", config::quote_for_message(device)));
+                   fmt::format("{}, allowed: cpu; on a GPU, calibrate --device cuda measures, and predicts runs of --held-out",
+                               config::quote_for_message(device)));
   LoadedModels loaded;
   const auto& target_name = values["target"].as<std::string>();
   const std::string draft_name = values.count("draft") > 0 ? values["draft"].as<std::string>() : "";
@@ -463,8 +458,6 @@ std::unique_ptr<cost::CostModel> table_cost(const std::string& path) {
 }
 
 std::string error_text(double error, int decimals) { return std::isnan(error) ? "-" : fmt::format("{:.{}f}", error, decimals); }
-
-std::string error_csv(double error) { return std::isnan(error) ? "" : fmt::format("{:.3g}", error); }
 
 void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,
                           double seconds) {

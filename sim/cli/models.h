@@ -74,7 +74,6 @@ struct LoadedModels {
 };
 
 void add_model_options(boost::program_options::options_description& options);
-math::Sampling sampling_at(const ModelOptions& options, double temperature);
 // An integer option in [0, most].
 std::size_t read_count(const boost::program_options::variables_map& values, const char* option, double most);
 ModelOptions read_model_options(const boost::program_options::variables_map& values);
@@ -97,9 +96,8 @@ void check_held_out(const boost::program_options::variables_map& values, const s
 void remove_calibration(const std::string& directory);
 // The cost model of a table that was written, read as a user's config would have it read. Throws BadInput.
 std::unique_ptr<cost::CostModel> table_cost(const std::string& path);
-// A standard error for a table, and for CSV: one sample has none.
+// A standard error for a table: one sample has none.
 std::string error_text(double error, int decimals);
-std::string error_csv(double error);
 // Writes manifest.yaml into `directory`.
 void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,
                           double seconds);
