@@ -3,6 +3,7 @@
 
     scripts/plot_validation.py DIR    writes DIR/validation.png
 """
+import math
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from plot_style import plt
 
 def main():
     directory = Path(sys.argv[1])
-    rows = style.read(directory / "validation.csv")
+    rows = [{name: math.nan if value is None else value for name, value in row.items()} for row in style.read(directory / "validation.csv")]
     figure, (speed, length, timing) = plt.subplots(1, 3, figsize=(11.5, 3.9))
     temperatures = sorted({row["temperature"] for row in rows})
     for colour, temperature in zip(style.COLOURS, temperatures):
@@ -26,11 +27,10 @@ def main():
         x = [row["draft_length"] for row in own]
         style.points(length, x, [row["tokens_per_round"] for row in own], [row["tokens_per_round_se"] for row in own], colour, f"temperature {temperature:g}")
         length.plot(x, [row["predicted_tokens_per_round"] for row in own], color=colour)
-        if "iid_tokens_per_round" in rows[0]:
-            length.plot(x, [row["iid_tokens_per_round"] for row in own], color=colour, linestyle=":")
+        length.plot(x, [row["iid_tokens_per_round"] for row in own], color=colour, linestyle=":")
     speed.set(title="speedup: measured (marks), predicted (lines)", xlabel="draft length", ylabel="speedup")
     speed.legend(fontsize=7)
-    length.set(title="tokens per round of held-out prompts\nlines: other prompts' trace" + ("; dotted: one alpha" if "iid_tokens_per_round" in rows[0] else ""), xlabel="draft length", ylabel="tokens per round")
+    length.set(title="tokens per round of held-out prompts\nlines: other prompts' trace; dotted: one alpha", xlabel="draft length", ylabel="tokens per round")
     length.legend()
     timing.axhline(0, color="#444444", linewidth=0.8)
     timing.set(title="time of a run given its accepted counts", xlabel="draft length", ylabel="predicted / measured - 1, %")

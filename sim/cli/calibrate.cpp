@@ -2,9 +2,7 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/calibrate_gpu.h"
 #include "sim/cli/command.h"
-#include "sim/cli/models.h"
-#include "sim/experiment/acceptance_curve.h"
-#include "sim/llm/acceptance.h"
+#include "sim/cli/validation.h"
 
 #include <fmt/format.h>
 
@@ -108,16 +106,9 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
       "target_entropy_nats,draft_entropy_nats\n";
   std::string laws = "temperature,accepted,rounds\n";
   for (const double temperature : options.temperatures) {
-    Progress progress("prompts");
     const llm::Acceptance acceptance =
-        llm::measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), prompts,
-                                {.sampling = models.method(options).sampling(temperature),
-                                 .draft_length = options.draft_lengths.back(),
-                                 .tokens = options.tokens,
-                                 .seed = options.seed,
-                                 .law_tokens = options.law_tokens},
-                                [&](double done, double all) { progress.show(done, all); });
-    progress.finish();
+        measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), options, prompts,
+                           temperature, longest, options.seed);
     fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {}, 95 %)\n",
                temperature, prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
                error_text(1.96 * acceptance.tokens_per_round_error(), 4));
@@ -139,11 +130,8 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
     if (!acceptance.requests.front().laws.empty())
       write_whole_file(fmt::format("{}/laws_t{:g}.jsonl", options.out, temperature), llm::law_trace(acceptance));
     std::vector<double>& own = per_round.emplace_back(static_cast<std::size_t>(longest) + 1, std::nan(""));
-    if (!acceptance.requests.front().given_text.empty()) {
-      const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options.out, temperature);
-      write_whole_file(path, llm::overlap_trace(acceptance));
-      own = experiment::trace_acceptance(path, longest).tokens_per_round;
-    }
+    if (!acceptance.requests.front().given_text.empty()) own = write_trace(options, temperature, acceptance).tokens_per_round;
+    own.resize(static_cast<std::size_t>(longest) + 1, std::nan(""));  // where no request is as long
     own[0] = 1.0;
     own.back() = acceptance.tokens_per_round();
   }
@@ -154,12 +142,7 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
 
 void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, const std::vector<llm::Prompt>& prompts,
                              const PerRound& per_round_of_all) {
-  std::vector<llm::RunGroup> groups;
-  for (const double temperature : options.temperatures)
-    for (const std::size_t batch : options.batches) {
-      groups.push_back({.temperature = temperature, .batch = batch});
-      for (std::size_t i = 0; i < batch; ++i) groups.back().prompts.push_back(i);
-    }
+  std::vector<llm::RunGroup> groups = llm::run_groups(options.temperatures, options.batches);
   std::vector<llm::Job> jobs = llm::run_jobs(models.pair, models.method(options), options.draft_lengths, prompts, options.tokens,
                                              options.seed, options.clock, groups);
   Progress progress("runs");
@@ -191,8 +174,8 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
       fmt::print("{:>11g}{:>7}{:>14}{:>14.4f}{:>11.1f}{:>10.4f}{:>9}{:>13}\n", group.temperature, group.batch, run.draft_length,
                  per_round, rate, speedup.value, error_text(speedup.error, 4), error_text(of_all, 4));
       fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{},{:.6g},{:.6g},{:.6g},{},{}\n", group.temperature, group.batch,
-                     run.draft_length, run.rounds.size(), run.emitted, per_round, rate, speedup.value, error_csv(speedup.error),
-                     std::isnan(of_all) ? "" : fmt::format("{:.6g}", of_all));
+                     run.draft_length, run.rounds.size(), run.emitted, per_round, rate, speedup.value,
+                     csv_number(speedup.error, 3), csv_number(of_all));
     }
   }
   write_whole_file(options.out + "/speed.csv", csv);
@@ -216,28 +199,29 @@ int calibrate_command(const std::vector<std::string>& arguments) {
           "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n",
           values))
     return 0;
-  if (values["device"].as<std::string>() == "cuda") return calibrate_on_gpu(values);
-  for (const char* const option :
-       {"gpu", "contexts", "enlarge", "enlarge-draft", "held-out", "only-device", "no-overlap", "peers"})
+  const bool on_gpu = values["device"].as<std::string>() == "cuda";
+  const std::vector<std::string> of_the_other =
+      on_gpu ? std::vector<std::string>{"precision", "widen", "longest-context", "clock", "laws"}
+             : std::vector<std::string>{"gpu",      "contexts",    "enlarge",    "enlarge-draft",
+                                        "held-out", "only-device", "no-overlap", "peers"};
+  for (const std::string& option : of_the_other)
     if (values.count(option) > 0 && !values[option].defaulted())
-      throw BadInput({fmt::format("--{}", option), 0, 0}, "given with --device cpu, allowed: with --device cuda");
+      throw BadInput({"--" + option, 0, 0}, on_gpu ? "given with --device cuda, allowed: with --device cpu"
+                                                   : "given with --device cpu, allowed: with --device cuda");
+  if (on_gpu) return calibrate_on_gpu(values);
   const double begin = wall_clock();
   ModelOptions read = read_model_options(values);
   read.law_tokens = read_count(values, "laws", 1024);
   LoadedModels models = load_models(values, read);
   std::vector<llm::Prompt> prompts;
   if (!models.random) {
-    if (values.count("prompts") == 0) throw BadInput({"", 0, 0}, "--prompts is missing; --help shows examples");
-    prompts = load_prompts(values["prompts"].as<std::string>(), models, read);
+    prompts = models.prompts(values, "prompts", read);
   }
   if (models.random && read.block != nullptr)
     throw BadInput({"--drafter", 0, 0},
                    "a tree with random weights, allowed: with two models' directories (nothing else is timed)");
   make_directories(read.out);
-  for (const auto& entry : std::filesystem::directory_iterator(read.out))  // of an earlier run, with another drafter perhaps
-    for (const char* const own :
-         {"cost_table.csv", "passes.csv", "acceptance.csv", "accepted_law.csv", "speed.csv", "rounds_t", "trace_t", "laws_t"})
-      if (entry.path().filename().string().starts_with(own)) std::filesystem::remove(entry.path());
+  remove_calibration(read.out);
   const bool passes_vary = models.pair.draft == nullptr || read.block != nullptr;  // by the text, or by the level of a tree
   if (!passes_vary) {
     const Passes passes = time_passes(models, read);

@@ -5,15 +5,12 @@
 
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
-#include "sim/cli/models.h"
+#include "sim/cli/validation.h"
 #include "sim/cost/cost_model.h"
 #include "sim/cost/round_time.h"
 #include "sim/cuda/timing.h"
-#include "sim/experiment/acceptance_curve.h"
-#include "sim/llm/acceptance.h"
 
 #include <fmt/format.h>
-#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -74,19 +71,19 @@ struct Loaded {
   std::unique_ptr<cuda::DeviceModel> model;
 };
 
-Loaded describe(const po::variables_map& values, const char* option, const char* enlarge, std::size_t context) {
+Loaded describe(const po::variables_map& values, const std::string& option, const std::string& enlarge, std::size_t context) {
   Loaded loaded;
   loaded.name = values[option].as<std::string>();
+  const auto& text = values[enlarge].as<std::string>();
   if (std::filesystem::is_directory(loaded.name)) {
     loaded.small = std::make_shared<const llm::Weights>(llm::load_weights(loaded.name, llm::Precision::bf16));
     loaded.config = loaded.small->config;
-    const auto& text = values[enlarge].as<std::string>();
     if (text.empty()) return loaded;
     const std::vector<std::size_t> size = whole_numbers(enlarge, text, 'x', 1, 1e6);
     const llm::ModelConfig& small = loaded.config;
     if (size.size() != 3 || size[0] < small.hidden || size[1] < small.ffn || size[2] < small.layers ||
         size[0] % (small.heads / small.kv_heads * small.head_dim) != 0)
-      throw BadInput({std::string("--") + enlarge, 0, 0},
+      throw BadInput({"--" + enlarge, 0, 0},
                      fmt::format("{}, allowed: HIDDENxFFNxLAYERS, at least {}x{}x{}, hidden a multiple of {}",
                                  config::quote_for_message(text), small.hidden, small.ffn, small.layers,
                                  small.heads / small.kv_heads * small.head_dim));
@@ -94,13 +91,8 @@ Loaded describe(const po::variables_map& values, const char* option, const char*
     loaded.enlarged = true;
     return loaded;
   }
-  config::Value spec;
-  spec.kind = config::Kind::scalar;
-  spec.where = {std::string("--") + option, 0, 0};
-  spec.text = loaded.name;
-  Diagnostics diagnostics;
-  const cost::ModelShape shape = cost::read_model(spec, option, diagnostics);
-  diagnostics.throw_if_any();
+  const cost::ModelShape shape = read_shape(loaded.name, ("--" + option).c_str());
+  if (!text.empty()) throw BadInput({"--" + enlarge, 0, 0}, "given with a shape, allowed: with a model's directory");
   loaded.config = llm::config_of_shape(shape, context + kMargin);
   return loaded;
 }
@@ -135,67 +127,30 @@ bool fits(const cuda::Device& device, std::size_t bytes) {
          static_cast<double>(device.free_memory()) - kKeptFree * static_cast<double>(device.info().memory);
 }
 
-// A mean with its standard error, from so many independent parts; of fewer than two there is no error.
-struct Estimate {
-  Estimate(double value_of_all, double squared_deviations, std::size_t parts)
-      : value(value_of_all), freedom(static_cast<double>(parts) - 1.0) {
-    if (parts > 1) error = std::sqrt(squared_deviations / (freedom * static_cast<double>(parts)));
-  }
-  double value;
-  double error = NAN;
-  double freedom;
-};
-
-// Tokens per round: a ratio of sums over sequences, its error by the delta method.
-struct SequenceCounts {
-  double rounds = 0.0;
-  double emitted = 0.0;
-};
-Estimate tokens_per_round(const std::vector<SequenceCounts>& sequences) {
-  double rounds = 0.0;
-  double emitted = 0.0;
-  for (const SequenceCounts& s : sequences) {
-    rounds += s.rounds;
-    emitted += s.emitted;
-  }
-  const double mean = emitted / rounds;
-  const double mean_rounds = rounds / static_cast<double>(sequences.size());
-  double squares = 0.0;
-  for (const SequenceCounts& s : sequences) squares += std::pow((s.emitted - mean * s.rounds) / mean_rounds, 2);
-  return {mean, squares, sequences.size()};
-}
-
-Estimate tokens_per_round(const experiment::AcceptanceCurve& curve, std::size_t draft_length) {
-  const double mean = curve.tokens_per_round[draft_length];
-  double squares = 0.0;
-  for (const auto& part : curve.parts) squares += std::pow(part[draft_length] - mean, 2);
-  return {mean, squares, curve.parts.size()};
-}
-
-// How many standard errors two estimates are apart, and up to how many the 99 % interval goes (Welch's t test). Not numbers where
-// one of them has no error.
-struct Apart {
-  double t = NAN;
-  double limit = NAN;
-};
-Apart apart(const Estimate& a, const Estimate& b) {
-  const double error = std::hypot(a.error, b.error);
-  const double difference = a.value - b.value;
-  if (!(error >= 1e-9 * b.value))  // both certain, or none known
-    return std::isnan(error) ? Apart{}
-                             : Apart{std::abs(difference) < 1e-9 * b.value ? 0.0 : std::copysign(INFINITY, difference), 0.0};
-  const double freedom = std::pow(error, 4) / (std::pow(a.error, 4) / a.freedom + std::pow(b.error, 4) / b.freedom);
-  return {difference / error, boost::math::quantile(boost::math::students_t(freedom), 0.995)};
-}
-
-std::string errors_text(const std::vector<double>& errors) {
-  if (errors.empty()) return "median error -, worst -";
-  return fmt::format("median error {:.2f} %, worst {:.2f} %", 100.0 * llm::spread(errors).median,
-                     100.0 * *std::max_element(errors.begin(), errors.end()));
-}
-
 std::string spread_text(const llm::Spread& s) {
   return fmt::format("{:.6g},{:.6g},{:.6g},{}", 1e3 * s.median, 1e3 * s.low, 1e3 * s.high, s.samples);
+}
+
+struct Run : ValidationRow {
+  const char* weights = "";
+  std::size_t sequences = 0;
+  std::size_t rounds = 0;
+  std::size_t emitted = 0;
+  double bound = 0.0;  // seconds of passes alone
+  [[nodiscard]] double tokens_per_second() const { return static_cast<double>(emitted) / measured; }
+};
+
+const std::vector<Column<Run>>& run_columns() {
+  static const std::vector<Column<Run>> list = validation_columns_and<Run>({
+      {"weights", "", "real, enlarged", [](const Run& r) { return std::string(r.weights); }},
+      {"sequences", "1", "runs of a prompt", [](const Run& r) { return std::to_string(r.sequences); }},
+      {"rounds", "1", "timed, of the whole batch", [](const Run& r) { return std::to_string(r.rounds); }},
+      {"emitted", "tokens", "of all sequences in timed rounds", [](const Run& r) { return std::to_string(r.emitted); }},
+      {"tokens_per_second", "tokens/s", "emitted / measured_s", [](const Run& r) { return csv_number(r.tokens_per_second()); }},
+      {"share_of_bound", "1", "time of the passes alone, by the cost table / measured_s",
+       [](const Run& r) { return csv_number(r.bound / r.measured, 4); }},
+  });
+  return list;
 }
 
 class Calibration {
@@ -209,19 +164,22 @@ class Calibration {
 
   int run() {
     const double begin = wall_clock();
-    make_directories(options_.out);
-    describe_device();
-    if (values_.count("only-device") > 0) return 0;
+    if (values_.count("only-device") > 0) {
+      make_directories(options_.out);
+      describe_device();
+      return 0;
+    }
     std::vector<std::size_t> contexts = whole_numbers("contexts", values_["contexts"].as<std::string>(), ',', 1, 1e6);
     std::sort(contexts.begin(), contexts.end());
     target_ = describe(values_, "target", "enlarge", contexts.back());
     draft_ = describe(values_, "draft", "enlarge-draft", contexts.back());
-    if (target_.config.vocab != draft_.config.vocab)
-      throw BadInput({draft_.name, 0, 0}, fmt::format("{} tokens and the target has {}, allowed: one vocabulary for both",
-                                                      draft_.config.vocab, target_.config.vocab));
+    const std::unique_ptr<llm::Tokenizer> tokenizer =
+        shared_tokenizer(target_.name, target_.config.vocab, draft_.name, draft_.config.vocab);
     if ((target_.small == nullptr) != (draft_.small == nullptr))
       throw BadInput({draft_.name, 0, 0}, "a shape beside a model, allowed: two shapes or two models");
     if (target_.small != nullptr) {
+      if (!values_["contexts"].defaulted())
+        throw BadInput({"--contexts", 0, 0}, "given with models' directories, allowed: with shapes");
       // Positions beyond the trained context have no angle: runs end early enough for the longest timed pass.
       const std::size_t context = std::min(target_.config.context, draft_.config.context);
       const auto longest = static_cast<std::size_t>(options_.draft_lengths.back());
@@ -237,13 +195,23 @@ class Calibration {
     if (for_peers && (target_.small == nullptr || target_.enlarged || draft_.enlarged))
       throw BadInput({"--peers", 0, 0}, "given with random or enlarged weights, allowed: with models' directories as they are");
     if (target_.small != nullptr) {
+      const auto prompts = [&](const char* option) {
+        return load_prompts(values_, option, options_, tokenizer.get(), target_.config,
+                            target_.config.context - capacity_ + static_cast<std::size_t>(options_.draft_lengths.back()) + 1);
+      };
       held_out_ = prompts("held-out");
       for (std::size_t i = 0; i < held_out_.size(); ++i)
         if (held_out_[i].tokens.size() < 2)
           throw BadInput({values_["held-out"].as<std::string>(), 0, 0},
                          fmt::format("prompt {} is one token, allowed on a GPU: at least two", i + 1));
-      if (!for_peers) fitted_ = prompts("prompts");
+      if (!for_peers) {
+        fitted_ = prompts("prompts");
+        check_held_out(values_, fitted_, held_out_);
+      }
     }
+    make_directories(options_.out);
+    remove_calibration(options_.out);
+    describe_device();
     if (!for_peers) measure_bandwidth();
     prepare(contexts);
     if (for_peers) {
@@ -553,149 +521,117 @@ class Calibration {
     if (!errors.empty()) fmt::print("rounds against their parts, {} points: {}\n", errors.size(), errors_text(errors));
   }
 
-  std::vector<llm::Prompt> prompts(const char* option) const {
-    if (values_.count(option) == 0) throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
-    const std::string pieces = target_.name + "/tokenizer.model";
-    const auto tokenizer = std::filesystem::exists(pieces) ? std::make_unique<llm::Tokenizer>(pieces) : nullptr;
-    return llm::read_prompts(values_[option].as<std::string>(), tokenizer.get(), target_.config,
-                             target_.config.context - capacity_ + static_cast<std::size_t>(options_.draft_lengths.back()) + 1);
-  }
-
-  // What other prompts' laws say of tokens per round, from the small models on the CPU.
-  experiment::AcceptanceCurve expect(double temperature) const {
-    const auto team = std::make_shared<llm::ThreadTeam>(0);
+  // What other prompts' laws say, from the small models on the CPU.
+  Forecast forecast_of(const llm::Method& method, double temperature) const {
+    const auto team = std::make_shared<llm::ThreadTeam>(static_cast<unsigned>(read_count(values_, "threads", 1024)));
     const auto target = llm::make_cpu_model(target_.small, target_.small->config.layers, team);
     const auto draft = llm::make_cpu_model(draft_.small, draft_.small->config.layers, team);
-    const Rule rule("token", nullptr);
-    const int longest = options_.draft_lengths.back();
-    const llm::Acceptance acceptance =
-        llm::measure_acceptance(*target, draft.get(), {llm::Method::Draft::sampled, rule.get()}, fitted_,
-                                {.sampling = sampling_at(options_, temperature),
-                                 .draft_length = longest,
-                                 .tokens = options_.tokens,
-                                 .seed = options_.seed},
-                                [](double, double) {});
-    const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options_.out, temperature);
-    write_whole_file(path, llm::overlap_trace(acceptance));
-    return experiment::trace_acceptance(path, longest);
+    return forecast(*target, draft.get(), method, options_, fitted_, temperature);
+  }
+
+  // Held-out prompts decoded at one temperature, batch and draft length, every round timed; no rounds where none fits.
+  Run run_held_out(const cost::CostModel* cost, const llm::Method& method, double temperature, std::size_t batch, int k) {
+    Run run;
+    run.temperature = temperature;
+    run.batch = batch;
+    run.draft_length = k;
+    run.weights = to_text(target_.weights->origin);
+    const cuda::RoundSettings settings{
+        .draft_length = k, .batch = batch, .capacity = capacity_, .sampling = method.sampling(temperature)};
+    cuda::Rounds rounds(*target_.model, k > 0 ? draft_.model.get() : nullptr, settings,
+                        rng::make_key(options_.seed, rng::hash_text("runs on a GPU")));
+    llm::Acceptance counts;
+    // Groups of as many prompts as the batch; few of them where rounds take long, so that all of the grid is measured.
+    const std::size_t groups =
+        std::min(held_out_.size() / batch, k == 0 ? std::size_t{2} : std::max<std::size_t>(2, groups_wanted() / batch));
+    for (std::size_t g = 0; g < groups; ++g) {
+      std::vector<std::vector<Token>> texts;
+      std::vector<std::uint64_t> ids;
+      std::size_t given = 0;
+      for (std::size_t i = g * batch; i < (g + 1) * batch; ++i) {
+        texts.push_back(held_out_[i].tokens);
+        ids.push_back(i);
+        given += held_out_[i].tokens.size();
+      }
+      rounds.start(texts, ids);
+      rounds.round();  // the first prepares its graph
+      const auto size = [&] {
+        std::size_t all = 0;
+        for (const std::size_t length : rounds.lengths()) all += length;
+        return all;
+      };
+      const std::vector<std::size_t> start = rounds.lengths();
+      std::size_t before = size();
+      std::size_t own_rounds = 0;
+      while (before < given + batch * options_.tokens && rounds.fits()) {
+        const double context = static_cast<double>(before) / static_cast<double>(batch) - 1.0;
+        const double begin = llm::now(llm::Clock::wall);
+        rounds.round();
+        run.measured += llm::now(llm::Clock::wall) - begin;
+        run.predicted += predicted(cost, batch, k, context);
+        run.bound += predicted_passes(cost, batch, k, context);
+        before = size();
+        ++own_rounds;
+      }
+      rounds.check_laws();
+      if (own_rounds == 0) continue;
+      run.rounds += own_rounds;
+      for (std::size_t i = 0; i < batch; ++i) {
+        llm::RequestAcceptance& sequence = counts.requests.emplace_back();
+        sequence.rounds = own_rounds;
+        sequence.emitted = rounds.lengths()[i] - start[i];
+        run.emitted += sequence.emitted;
+      }
+    }
+    run.sequences = counts.requests.size();
+    if (run.rounds > 0) run.tokens_per_round = tokens_per_round(counts);
+    return run;
   }
 
   void decode() {
     const auto cost = own_table_cost();
-    Table table(
-        options_.out + "/validation.csv",
-        "weights,temperature,batch,draft_length,rounds,emitted,measured_s,predicted_s,timing_error,tokens_per_round,tokens_per_"
-        "round_se,predicted_tokens_per_round,predicted_se,acceptance_t,acceptance_t_99,sequences,tokens_per_second,speedup,"
-        "predicted_speedup,share_of_bound");
+    const Rule rule("token", nullptr);
+    const llm::Method method{llm::Method::Draft::sampled, rule.get(), nullptr, options_.cuts};
+    Table table(options_.out + "/validation.csv", csv_header(run_columns()));
     fmt::print("{:>5}{:>6}{:>6}{:>9}{:>11}{:>9}{:>11}{:>11}{:>7}{:>10}{:>9}{:>9}\n", "temp", "batch", "draft", "rounds",
                "measured s", "error", "tok/round", "predicted", "t", "tokens/s", "speedup", "bound");
-    std::vector<double> timing;
-    std::vector<double> speed;
-    std::size_t outside = 0;
-    std::size_t judged = 0;
-    std::string summary;
+    ValidationSummary summary;
+    std::string text;
     // From the highest, which says the most: a run that is cut short has it.
     for (auto at = options_.temperatures.rbegin(); at != options_.temperatures.rend(); ++at) {
-      const double temperature = *at;
-      const experiment::AcceptanceCurve curve = expect(temperature);
+      const Forecast expected = forecast_of(method, *at);
       for (const std::size_t batch : options_.batches) {
-        if (held_out_.size() < batch) continue;
         double plain = 0.0;  // seconds a token of each sequence
         double plain_predicted = 0.0;
         for (const int k : lengths()) {
-          const cuda::RoundSettings settings{
-              .draft_length = k, .batch = batch, .capacity = capacity_, .sampling = sampling_at(options_, temperature)};
-          cuda::Rounds rounds(*target_.model, k > 0 ? draft_.model.get() : nullptr, settings,
-                              rng::make_key(options_.seed, rng::hash_text("runs on a GPU")));
-          double measured = 0.0;
-          double guess = 0.0;
-          double bound = 0.0;  // passes alone
-          std::size_t count = 0;
-          std::size_t emitted = 0;
-          std::vector<SequenceCounts> sequences;
-          // Groups of as many prompts as the batch; few of them where rounds take long, so that all of the grid is measured.
-          const std::size_t groups =
-              std::min(held_out_.size() / batch, k == 0 ? std::size_t{2} : std::max<std::size_t>(2, groups_wanted() / batch));
-          for (std::size_t g = 0; g < groups; ++g) {
-            std::vector<std::vector<Token>> texts;
-            std::vector<std::uint64_t> ids;
-            std::size_t given = 0;
-            for (std::size_t i = g * batch; i < (g + 1) * batch; ++i) {
-              texts.push_back(held_out_[i].tokens);
-              ids.push_back(i);
-              given += held_out_[i].tokens.size();
-            }
-            rounds.start(texts, ids);
-            rounds.round();  // the first prepares its graph
-            const auto size = [&] {
-              std::size_t all = 0;
-              for (const std::size_t length : rounds.lengths()) all += length;
-              return all;
-            };
-            const std::vector<std::size_t> start = rounds.lengths();
-            std::size_t before = size();
-            std::size_t own_rounds = 0;
-            while (before < given + batch * options_.tokens && rounds.fits()) {
-              const double context = static_cast<double>(before) / static_cast<double>(batch) - 1.0;
-              const double begin = llm::now(llm::Clock::wall);
-              rounds.round();
-              measured += llm::now(llm::Clock::wall) - begin;
-              guess += predicted(cost.get(), batch, k, context);
-              bound += predicted_passes(cost.get(), batch, k, context);
-              before = size();
-              ++own_rounds;
-            }
-            rounds.check_laws();
-            if (own_rounds == 0) continue;
-            count += own_rounds;
-            for (std::size_t i = 0; i < batch; ++i) {
-              const std::size_t own = rounds.lengths()[i] - start[i];
-              sequences.push_back({static_cast<double>(own_rounds), static_cast<double>(own)});
-              emitted += own;
-            }
-          }
-          if (count == 0) continue;
-          const Estimate real = tokens_per_round(sequences);
-          const Estimate expected = tokens_per_round(curve, static_cast<std::size_t>(k));
-          const double error = guess / measured - 1.0;
-          const double per_token = measured / static_cast<double>(count) / real.value;
-          const Apart acceptance = k > 0 ? apart(real, expected) : Apart{};
-          const double predicted_per_token = guess / static_cast<double>(count) / expected.value;
+          Run run = run_held_out(cost.get(), method, *at, batch, k);
+          if (run.rounds == 0) continue;
+          run.set_forecast(expected);
+          const auto rounds = static_cast<double>(run.rounds);
+          const double per_token = run.measured / rounds / run.tokens_per_round.value;
+          const double predicted_per_token = run.predicted / rounds / run.predicted_tokens_per_round.value;
           if (k == 0) {
             plain = per_token;
             plain_predicted = predicted_per_token;
-          } else {
-            if (!std::isnan(acceptance.t)) ++judged;
-            if (std::abs(acceptance.t) > acceptance.limit) ++outside;
-            if (const double wrong = plain_predicted / predicted_per_token / (plain / per_token) - 1.0; std::isfinite(wrong))
-              speed.push_back(std::abs(wrong));
           }
-          if (std::isfinite(error)) timing.push_back(std::abs(error));
-          table.add(
-              fmt::format("{},{:g},{},{},{},{},{:.6g},{:.6g},{:+.5f},{:.6g},{:.4g},{:.6g},{:.4g},{:.3f},{:.3f},{},"
-                          "{:.6g},{:.6g},{:.6g},{:.4f}",
-                          to_text(target_.weights->origin), temperature, batch, k, count, emitted, measured, guess, error,
-                          real.value, real.error, expected.value, expected.error, acceptance.t, acceptance.limit,
-                          sequences.size(), static_cast<double>(emitted) / measured, plain / per_token,
-                          plain_predicted / predicted_per_token, bound / measured));
+          run.speedup = plain / per_token;
+          run.predicted_speedup = plain_predicted / predicted_per_token;
+          summary.add(run, true);
+          table.add(csv_line(run_columns(), run));
           table.write();
-          fmt::print("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7}{:>10.1f}{:>9.4f}{:>9.4f}\n", temperature,
-                     batch, k, count, measured, 100.0 * error, real.value, expected.value, error_text(acceptance.t, 2),
-                     static_cast<double>(emitted) / measured, plain / per_token, bound / measured);
+          fmt::print("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7}{:>10.1f}{:>9.4f}{:>9.4f}\n", *at, batch, k,
+                     run.rounds, run.measured, 100.0 * run.timing_error(), run.tokens_per_round.value,
+                     run.predicted_tokens_per_round.value, error_text(run.acceptance().t, 2), run.tokens_per_second(),
+                     run.speedup, run.bound / run.measured);
           flush_output();
         }
       }
       // After every temperature: a run that is cut short has said something too.
-      summary = fmt::format(
-          "weights: {} (target), {} (draft)\ntemperatures: {:g} to {:g}\n"
-          "timing given the accepted counts: {}\n"
-          "acceptance of other prompts: {} of {} points outside the 99 % interval\n"
-          "speedup, both together: {}\n",
-          to_text(target_.weights->origin), to_text(draft_.weights->origin), temperature, options_.temperatures.back(),
-          errors_text(timing), judged > 0 ? std::to_string(outside) : "-", judged, errors_text(speed));
-      write_whole_file(options_.out + "/summary.txt", summary);
+      text = fmt::format("weights: {} (target), {} (draft)\ntemperatures: {:g} to {:g}\n{}", to_text(target_.weights->origin),
+                         to_text(draft_.weights->origin), *at, options_.temperatures.back(), summary.text());
+      write_whole_file(options_.out + "/summary.txt", text);
     }
-    fmt::print("{}", summary);
+    fmt::print("{}", text);
   }
 
   // What other programs are held against on the same weights (scripts/gpu_peers.py): the target's logits all along a prompt, as

@@ -2,7 +2,6 @@
 
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
-#include "sim/cost/model_shape.h"
 #include "sim/experiment/manifest.h"
 #include "specsim_version.h"
 
@@ -70,20 +69,9 @@ llm::Weights weights_of(const std::string& name, const char* option, const po::v
         std::min(weights.config.context, static_cast<std::size_t>(number(values, "longest-context", config::between(32, 1e7))));
     return weights;
   }
-  config::Value spec;
-  spec.kind = config::Kind::scalar;
-  spec.where = {option, 0, 0};
-  spec.text = name;
-  Diagnostics diagnostics;
-  const cost::ModelShape shape = cost::read_model(spec, option, diagnostics);
-  if (!diagnostics.empty())
-    throw BadInput({option, 0, 0},
-                   fmt::format("{} is no directory and no known shape, allowed: a directory with config.json and "
-                               "model.safetensors, or a name of configs/models (random weights, for timing alone)",
-                               config::quote_for_message(name)));
   random = true;
-  return random_weights(llm::config_of_shape(shape, kRandomContext), precision(values).value_or(llm::Precision::bf16),
-                        options.seed);
+  return random_weights(llm::config_of_shape(read_shape(name, option), kRandomContext),
+                        precision(values).value_or(llm::Precision::bf16), options.seed);
 }
 
 std::string shape_text(const llm::Model& model) {
@@ -125,12 +113,6 @@ void add_model_options(po::options_description& options) {
   add("seed", text("0"), "of every random number");
   options.add_options()("quick", "a first look: fewer points, prompts and repetitions");
   add("out", po::value<std::string>(), "directory for the results");
-}
-
-math::Sampling sampling_at(const ModelOptions& options, double temperature) {
-  math::Sampling sampling = options.cuts;
-  sampling.temperature = temperature;
-  return sampling;
 }
 
 std::size_t read_count(const po::variables_map& values, const char* option, double most) {
@@ -348,7 +330,8 @@ std::vector<llm::TablePoint> LoadedModels::table_points(const ModelOptions& opti
 LoadedModels load_models(const po::variables_map& values, const ModelOptions& options) {
   if (const auto& device = values["device"].as<std::string>(); device != "cpu")
     throw BadInput({"--device", 0, 0},
-                   fmt::format("{}, allowed: cpu; calibrate takes cuda too", config::quote_for_message(device)));
+                   fmt::format("{}, allowed: cpu; on a GPU, calibrate --device cuda measures, and predicts runs of --held-out",
+                               config::quote_for_message(device)));
   LoadedModels loaded;
   const auto& target_name = values["target"].as<std::string>();
   const std::string draft_name = values.count("draft") > 0 ? values["draft"].as<std::string>() : "";
@@ -356,24 +339,9 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
   const std::shared_ptr<const llm::Weights> draft = draft_weights(values, options, target, loaded.random);
   loaded.rule.emplace(options.verifier, options.block.get());
   check_rule(*loaded.rule, options, target->config.vocab);
-  if (draft != nullptr && target->config.vocab != draft->config.vocab)
-    throw BadInput({draft_name + "/config.json", 0, 0},
-                   fmt::format("vocab_size is {} and the target's is {}, allowed: one vocabulary for both", draft->config.vocab,
-                               target->config.vocab));
-  const auto tokenizer_of = [](const std::string& directory) {
-    const std::string path = directory + "/tokenizer.model";
-    return !directory.empty() && std::filesystem::exists(path) ? std::make_unique<llm::Tokenizer>(path) : nullptr;
-  };
-  loaded.tokenizer = tokenizer_of(target_name);
-  if (const auto of_draft = tokenizer_of(draft_name);
-      loaded.tokenizer != nullptr && of_draft != nullptr && !loaded.tokenizer->same_pieces(*of_draft))
-    throw BadInput({draft_name + "/tokenizer.model", 0, 0}, "its pieces are not the target's, allowed: one vocabulary for both");
-  if (loaded.tokenizer != nullptr && loaded.tokenizer->vocab() > target->config.vocab)
-    throw BadInput({target_name + "/tokenizer.model", 0, 0},
-                   fmt::format("{} pieces, allowed by config.json: {}", loaded.tokenizer->vocab(), target->config.vocab));
-
-  loaded.pair.team =
-      std::make_shared<llm::ThreadTeam>(static_cast<unsigned>(number(values, "threads", config::between(0, 1024))));
+  loaded.tokenizer = shared_tokenizer(target_name, target->config.vocab, draft_name,
+                                      draft != nullptr ? draft->config.vocab : target->config.vocab);
+  loaded.pair.team = std::make_shared<llm::ThreadTeam>(static_cast<unsigned>(read_count(values, "threads", 1024)));
   loaded.pair.draft = draft_model(draft, options, loaded.pair.team);
   if (const double wanted = number(values, "widen", config::between(0, 1e6)) * 0x1.0p20; wanted > 0.0) {
     loaded.same_function.target = make_cpu_model(target, target->config.layers, loaded.pair.team);
@@ -405,15 +373,75 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
   return loaded;
 }
 
-std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModels& models, const ModelOptions& options) {
-  std::vector<llm::Prompt> prompts =
-      llm::read_prompts(path, models.tokenizer.get(), models.pair.target->config(),
-                        options.room() + models.pair.target->config().context - models.longest_context);
-  if (options.quick && prompts.size() > kQuickPrompts) prompts.resize(kQuickPrompts);
-  if (prompts.size() < options.batches.back())
-    throw BadInput({path, 0, 0}, fmt::format("{} prompts, allowed for a batch of {}: at least as many", prompts.size(),
-                                             options.batches.back()));
+std::vector<llm::Prompt> LoadedModels::prompts(const po::variables_map& values, const char* option,
+                                               const ModelOptions& options) const {
+  return load_prompts(values, option, options, tokenizer.get(), pair.target->config(),
+                      options.room() + pair.target->config().context - longest_context);
+}
+
+cost::ModelShape read_shape(const std::string& name, const char* option) {
+  config::Value spec;
+  spec.kind = config::Kind::scalar;
+  spec.where = {option, 0, 0};
+  spec.text = name;
+  Diagnostics diagnostics;
+  const cost::ModelShape shape = cost::read_model(spec, option, diagnostics);
+  if (!diagnostics.empty())
+    throw BadInput({option, 0, 0},
+                   fmt::format("{} is no directory and no known shape, allowed: a directory with config.json and "
+                               "model.safetensors, or a name of configs/models (random weights, for timing alone)",
+                               config::quote_for_message(name)));
+  return shape;
+}
+
+std::unique_ptr<llm::Tokenizer> shared_tokenizer(const std::string& target, std::size_t target_vocab, const std::string& draft,
+                                                 std::size_t draft_vocab) {
+  if (target_vocab != draft_vocab)
+    throw BadInput(
+        {std::filesystem::is_directory(draft) ? draft + "/config.json" : draft, 0, 0},
+        fmt::format("vocab_size is {} and the target's is {}, allowed: one vocabulary for both", draft_vocab, target_vocab));
+  const auto tokenizer_of = [](const std::string& directory) {
+    const std::string path = directory + "/tokenizer.model";
+    return !directory.empty() && std::filesystem::exists(path) ? std::make_unique<llm::Tokenizer>(path) : nullptr;
+  };
+  std::unique_ptr<llm::Tokenizer> tokenizer = tokenizer_of(target);
+  if (const auto of_draft = tokenizer_of(draft);
+      tokenizer != nullptr && of_draft != nullptr && !tokenizer->same_pieces(*of_draft))
+    throw BadInput({draft + "/tokenizer.model", 0, 0}, "its pieces are not the target's, allowed: one vocabulary for both");
+  if (tokenizer != nullptr && tokenizer->vocab() > target_vocab)
+    throw BadInput({target + "/tokenizer.model", 0, 0},
+                   fmt::format("{} pieces, allowed by config.json: {}", tokenizer->vocab(), target_vocab));
+  return tokenizer;
+}
+
+std::vector<llm::Prompt> load_prompts(const po::variables_map& values, const char* option, const ModelOptions& options,
+                                      const llm::Tokenizer* tokenizer, const llm::ModelConfig& config, std::size_t room) {
+  if (values.count(option) == 0) throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
+  const auto& path = values[option].as<std::string>();
+  std::vector<llm::Prompt> prompts = llm::read_prompts(path, tokenizer, config, room);
+  const std::size_t batch = options.batches.back();
+  if (options.quick) prompts.resize(std::min(prompts.size(), std::max(kQuickPrompts, batch)));
+  if (prompts.size() < batch)
+    throw BadInput({path, 0, 0}, fmt::format("{} prompts, allowed for a batch of {}: at least as many", prompts.size(), batch));
   return prompts;
+}
+
+void check_held_out(const po::variables_map& values, const std::vector<llm::Prompt>& fitted,
+                    const std::vector<llm::Prompt>& held_out) {
+  const auto same = [](const llm::Prompt& a, const llm::Prompt& b) { return a.tokens == b.tokens; };
+  if (std::equal(fitted.begin(), fitted.end(), held_out.begin(), held_out.end(), same))
+    throw BadInput({values["held-out"].as<std::string>(), 0, 0}, "the prompts of --prompts, allowed: others");
+}
+
+void remove_calibration(const std::string& directory) {
+  static const std::vector<std::string> starts = {
+      "cost_table.csv", "passes.csv",     "acceptance.csv", "accepted_law.csv", "speed.csv",   "rounds_t",
+      "trace_t",        "laws_t",         "bandwidth.csv",  "terms.csv",        "streams.csv", "rounds.csv",
+      "device.yaml",    "validation.csv", "summary.txt",    "generation.csv",   "logits.f32",  "prompt.txt"};
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    if (std::any_of(starts.begin(), starts.end(),
+                    [&](const std::string& start) { return entry.path().filename().string().starts_with(start); }))
+      std::filesystem::remove(entry.path());
 }
 
 std::unique_ptr<cost::CostModel> table_cost(const std::string& path) {
@@ -430,8 +458,6 @@ std::unique_ptr<cost::CostModel> table_cost(const std::string& path) {
 }
 
 std::string error_text(double error, int decimals) { return std::isnan(error) ? "-" : fmt::format("{:.{}f}", error, decimals); }
-
-std::string error_csv(double error) { return std::isnan(error) ? "" : fmt::format("{:.3g}", error); }
 
 void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,
                           double seconds) {

@@ -3,6 +3,7 @@
 
 #include "sim/cli/options.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/model_shape.h"
 #include "sim/llm/block_drafter.h"
 #include "sim/llm/timing.h"
 #include "sim/verify/verifier.h"
@@ -66,24 +67,37 @@ struct LoadedModels {
     return same_function.draft ? same_function.draft.get() : pair.draft.get();
   }
   [[nodiscard]] llm::Method method(const ModelOptions& options) const;
-  // That a table needs. Temperature 0 is cheaper than the others: no exponentials, laws of one token.
+  [[nodiscard]] std::vector<llm::Prompt> prompts(const boost::program_options::variables_map& values, const char* option,
+                                                 const ModelOptions& options) const;
+  // That a table needs.
   [[nodiscard]] std::vector<llm::TablePoint> table_points(const ModelOptions& options) const;
 };
 
 void add_model_options(boost::program_options::options_description& options);
-math::Sampling sampling_at(const ModelOptions& options, double temperature);
 // An integer option in [0, most].
 std::size_t read_count(const boost::program_options::variables_map& values, const char* option, double most);
 ModelOptions read_model_options(const boost::program_options::variables_map& values);
 // Throws BadInput: no model, another vocabulary, a device that is not built.
 LoadedModels load_models(const boost::program_options::variables_map& values, const ModelOptions& options);
-// Without those beyond `most` where --quick was given.
-std::vector<llm::Prompt> load_prompts(const std::string& path, const LoadedModels& models, const ModelOptions& options);
+// A shape of configs/models. Throws BadInput, at `option`: no directory and no known shape.
+cost::ModelShape read_shape(const std::string& name, const char* option);
+// The tokenizer in the target's directory, if there is one. Throws BadInput: a draft, or a tokenizer, of another vocabulary.
+std::unique_ptr<llm::Tokenizer> shared_tokenizer(const std::string& target, std::size_t target_vocab, const std::string& draft,
+                                                 std::size_t draft_vocab);
+// Those of the file that --OPTION names, the first few with --quick, each with `room` positions behind it. Throws BadInput: no
+// such option, too few for the largest batch.
+std::vector<llm::Prompt> load_prompts(const boost::program_options::variables_map& values, const char* option,
+                                      const ModelOptions& options, const llm::Tokenizer* tokenizer,
+                                      const llm::ModelConfig& config, std::size_t room);
+// Throws BadInput where --held-out has the prompts that acceptance is fitted on.
+void check_held_out(const boost::program_options::variables_map& values, const std::vector<llm::Prompt>& fitted,
+                    const std::vector<llm::Prompt>& held_out);
+// Removes what an earlier calibrate wrote there, on another device or with another drafter perhaps.
+void remove_calibration(const std::string& directory);
 // The cost model of a table that was written, read as a user's config would have it read. Throws BadInput.
 std::unique_ptr<cost::CostModel> table_cost(const std::string& path);
-// A standard error for a table, and for CSV: one sample has none.
+// A standard error for a table: one sample has none.
 std::string error_text(double error, int decimals);
-std::string error_csv(double error);
 // Writes manifest.yaml into `directory`.
 void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,
                           double seconds);

@@ -1,12 +1,9 @@
 // specsim validate: real runs of held-out prompts against what the simulator says from a calibration on other prompts.
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
-#include "sim/cli/models.h"
+#include "sim/cli/validation.h"
 #include "sim/cost/cost_model.h"
-#include "sim/experiment/acceptance_curve.h"
 #include "sim/experiment/journal.h"
-#include "sim/llm/acceptance.h"
-#include "sim/theory/round_law.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,12 +22,12 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr double kZ99 = 2.575829;
 // Times that a repetition comes by each point of the table: a round of the table is one, a run's are many, and what the machine
 // does changes within tenths of a second.
 constexpr std::size_t kVisits = 3;
 
-// A run's seconds by part, given what its clock does not decide. The target's part holds what is judged.
+// A run's seconds by part, given what its clock does not decide. The target's part holds what is judged. Of each round it is
+// known how many drafts have a token to catch up with: no chance, as cost::round_time takes it.
 llm::RoundSeconds predicted_run(const cost::CostModel& cost, std::size_t batch, const llm::RunRecord& run) {
   llm::RoundSeconds time;
   const double tokens = run.draft_length + 1.0;
@@ -43,120 +40,55 @@ llm::RoundSeconds predicted_run(const cost::CostModel& cost, std::size_t batch, 
   return time;
 }
 
-struct Line {
-  double temperature = 1.0;
-  std::size_t batch = 1;
-  int draft_length = 0;
-  // Timing, given the run's own accepted counts.
-  llm::TimedRun measured;
-  llm::RoundSeconds predicted;
-  double noise = 0.0;  // standard error of timing_error(): of the run's time and of the table's
-  // Acceptance, from other prompts.
-  double tokens_per_round = 1.0;
-  double tokens_per_round_error = 0.0;
-  double expected_tokens_per_round = 1.0;
-  double expected_error = 0.0;
-  double iid_tokens_per_round = 1.0;
-  // Both.
-  double speedup = 1.0;
+struct Line : ValidationRow {
+  llm::RoundSeconds measured_parts;
+  llm::RoundSeconds predicted_parts;
+  double timing_noise = 0.0;  // standard error of timing_error(): of the run's time and of the table's
   double speedup_noise = 0.0;
-  double expected_speedup = 1.0;
-
-  [[nodiscard]] double timing_error() const { return predicted.total() / measured.seconds - 1.0; }
-  [[nodiscard]] double z() const {
-    const double error = std::hypot(tokens_per_round_error, expected_error);
-    return error > 0.0 ? (tokens_per_round - expected_tokens_per_round) / error : std::nan("");  // of a single prompt, say
-  }
-  [[nodiscard]] bool judged() const { return draft_length > 0 && !std::isnan(z()); }
-  [[nodiscard]] bool inside() const { return std::abs(z()) <= kZ99; }
 };
 
-// What one temperature's acceptance says of every draft length, and how sure it is.
-struct Forecast {
-  experiment::AcceptanceCurve curve;
-  std::vector<double> errors;  // standard, from parts of the requests
-  double alpha = 0.0;
-};
-
-Forecast forecast(const LoadedModels& models, const std::vector<llm::Prompt>& prompts, const ModelOptions& options,
-                  double temperature) {
-  Progress progress("prompts");
-  const int longest = options.draft_lengths.back();
-  const llm::Acceptance acceptance =
-      llm::measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), prompts,
-                              {.sampling = models.method(options).sampling(temperature),
-                               .draft_length = longest,
-                               .tokens = options.tokens,
-                               .seed = options.seed},
-                              [&](double done, double all) { progress.show(done, all); });
-  const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options.out, temperature);
-  write_whole_file(path, llm::overlap_trace(acceptance));
-  Forecast result;
-  result.curve = experiment::trace_acceptance(path, longest);
-  for (std::size_t k = 0; k <= static_cast<std::size_t>(longest); ++k) {
-    double mean = 0.0;
-    for (const auto& part : result.curve.parts) mean += part[k] / static_cast<double>(result.curve.parts.size());
-    double squares = 0.0;
-    for (const auto& part : result.curve.parts) squares += (part[k] - mean) * (part[k] - mean);
-    const auto n = static_cast<double>(result.curve.parts.size());
-    result.errors.push_back(n > 1.0 ? std::sqrt(squares / (n * (n - 1.0))) : std::nan(""));
-  }
-  double judged = 0.0;
-  for (const llm::Tally& tally : acceptance.by_depth) {
-    result.alpha += tally.overlap;
-    judged += static_cast<double>(tally.judged);
-  }
-  result.alpha /= judged;
-  return result;
-}
-
-// Tokens per round of held-out prompts, with its standard error.
-struct Seen {
-  double tokens_per_round = 1.0;
-  double error = 0.0;
-};
-
-std::string validation_csv(const std::vector<Line>& lines) {
-  std::string csv =
-      "temperature,batch,draft_length,measured_s,predicted_s,timing_error,timing_noise,measured_first_draft_s,"
-      "predicted_first_draft_s,measured_other_drafts_s,predicted_other_drafts_s,measured_target_s,measured_judging_s,"
-      "predicted_target_s,tokens_per_round,tokens_per_round_se,predicted_tokens_per_round,predicted_se,acceptance_z,inside_99,"
-      "iid_tokens_per_round,speedup,speedup_noise,predicted_speedup,speedup_error\n";
-  for (const Line& line : lines) {
-    const llm::RoundSeconds& measured = line.measured.typical;
-    fmt::format_to(std::back_inserter(csv),
-                   "{:g},{},{},{:.6g},{:.6g},{:.5f},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},", line.temperature,
-                   line.batch, line.draft_length, line.measured.seconds, line.predicted.total(), line.timing_error(),
-                   error_csv(line.noise), measured.first_draft, line.predicted.first_draft, measured.other_drafts,
-                   line.predicted.other_drafts, measured.target, measured.judging, line.predicted.target);
-    fmt::format_to(std::back_inserter(csv), "{:.6g},{},{:.6g},{},{},{},{:.6g},{:.6g},{},{:.6g},{:.5f}\n", line.tokens_per_round,
-                   error_csv(line.tokens_per_round_error), line.expected_tokens_per_round, error_csv(line.expected_error),
-                   line.judged() ? fmt::format("{:.4f}", line.z()) : "",
-                   !line.judged()  ? ""
-                   : line.inside() ? "1"
-                                   : "0",
-                   line.iid_tokens_per_round, line.speedup, error_csv(line.speedup_noise), line.expected_speedup,
-                   line.expected_speedup / line.speedup - 1.0);
-  }
-  return csv;
+const std::vector<Column<Line>>& columns() {
+  static const std::vector<Column<Line>> list = validation_columns_and<Line>({
+      {"timing_noise", "1", "standard error of timing_error, from repetitions of the run and of the table's passes",
+       [](const Line& l) { return csv_number(l.timing_noise, 3); }},
+      {"measured_first_draft_s", "s", "of measured_s, in first draft passes of rounds",
+       [](const Line& l) { return csv_number(l.measured_parts.first_draft); }},
+      {"predicted_first_draft_s", "s", "the same of predicted_s",
+       [](const Line& l) { return csv_number(l.predicted_parts.first_draft); }},
+      {"measured_other_drafts_s", "s", "of measured_s, in the other draft passes",
+       [](const Line& l) { return csv_number(l.measured_parts.other_drafts); }},
+      {"predicted_other_drafts_s", "s", "the same of predicted_s",
+       [](const Line& l) { return csv_number(l.predicted_parts.other_drafts); }},
+      {"measured_target_s", "s", "of measured_s, in target passes",
+       [](const Line& l) { return csv_number(l.measured_parts.target); }},
+      {"measured_judging_s", "s", "of measured_s, in acceptance",
+       [](const Line& l) { return csv_number(l.measured_parts.judging); }},
+      {"predicted_target_s", "s", "of predicted_s, in target passes with acceptance",
+       [](const Line& l) { return csv_number(l.predicted_parts.target); }},
+      {"speedup_noise", "1", "standard error of speedup, from repetitions and from tokens_per_round_se",
+       [](const Line& l) { return csv_number(l.speedup_noise, 3); }},
+  });
+  return list;
 }
 
 void print_lines(const std::vector<Line>& lines) {
   fmt::print("+-: one standard error of what stands before it\n");
   fmt::print("{:>5}{:>6}{:>6}{:>11}{:>9}{:>7}{:>11}{:>10}{:>7}{:>4}{:>9}{:>10}{:>8}{:>10}{:>8}\n", "temp", "batch", "draft",
-             "measured s", "error", "+-", "tok/round", "predicted", "z", "", "iid", "speedup", "+-", "predicted", "error");
-  for (const Line& line : lines)
+             "measured s", "error", "+-", "tok/round", "predicted", "t", "", "iid", "speedup", "+-", "predicted", "error");
+  for (const Line& line : lines) {
+    const Apart acceptance = line.acceptance();
     fmt::print(
         "{:>5g}{:>6}{:>6}{:>11.4f}{:>+8.1f}%{:>6}%{:>11.4f}{:>10.4f}{:>7}{:>4}{:>9.4f}{:>10.4f}{:>8}{:>10.4f}{:>+7.1f}%"
         "\n",
-        line.temperature, line.batch, line.draft_length, line.measured.seconds, 100.0 * line.timing_error(),
-        error_text(100.0 * line.noise, 1), line.tokens_per_round, line.expected_tokens_per_round,
-        line.draft_length > 0 ? error_text(line.z(), 2) : "",
-        !line.judged()  ? ""
-        : line.inside() ? "in"
-                        : "out",
-        line.iid_tokens_per_round, line.speedup, error_text(line.speedup_noise, 4), line.expected_speedup,
-        100.0 * (line.expected_speedup / line.speedup - 1.0));
+        line.temperature, line.batch, line.draft_length, line.measured, 100.0 * line.timing_error(),
+        error_text(100.0 * line.timing_noise, 1), line.tokens_per_round.value, line.predicted_tokens_per_round.value,
+        line.draft_length > 0 ? error_text(acceptance.t, 2) : "",
+        !acceptance.judged()  ? ""
+        : acceptance.inside() ? "in"
+                              : "out",
+        line.iid_tokens_per_round, line.speedup, error_text(line.speedup_noise, 4), line.predicted_speedup,
+        100.0 * line.speedup_error());
+  }
 }
 
 // Predicted less measured, part by part, in % of the measured time of all runs of a batch.
@@ -166,15 +98,15 @@ std::string waterfall_text(const std::vector<Line>& lines, std::size_t batch) {
   double whole = 0.0;
   for (const Line& line : lines) {
     if (line.batch != batch) continue;
-    whole += line.measured.seconds;
+    whole += line.measured;
     const auto add = [](llm::RoundSeconds& sum, const llm::RoundSeconds& one) {
       sum.first_draft += one.first_draft;
       sum.other_drafts += one.other_drafts;
       sum.target += one.target;
       sum.judging += one.judging;
     };
-    add(measured, line.measured.typical);
-    add(predicted, line.predicted);
+    add(measured, line.measured_parts);
+    add(predicted, line.predicted_parts);
   }
   const auto share = [&](double seconds) { return 100.0 * seconds / whole; };
   return fmt::format(
@@ -186,31 +118,15 @@ std::string waterfall_text(const std::vector<Line>& lines, std::size_t batch) {
 }
 
 std::string summary_text(const std::vector<Line>& lines, const std::vector<std::size_t>& batches) {
-  std::vector<double> timing;
+  ValidationSummary summary;
   std::vector<double> noise;
-  std::vector<double> speed;
-  std::size_t judged = 0;  // tokens per round are the same at every batch
-  std::size_t inside = 0;
-  double iid_gap = 0.0;
   for (const Line& line : lines) {
-    timing.push_back(std::abs(line.timing_error()));
-    if (!std::isnan(line.noise)) noise.push_back(line.noise);
-    if (line.draft_length == 0) continue;
-    speed.push_back(std::abs(line.expected_speedup / line.speedup - 1.0));
-    if (line.batch == batches.front() && line.judged()) {
-      ++judged;
-      if (line.inside()) ++inside;
-    }
-    iid_gap = std::max(iid_gap, std::abs(line.iid_tokens_per_round / line.expected_tokens_per_round - 1.0));
+    summary.add(line, line.batch == batches.front());  // tokens per round are the same at every batch
+    if (!std::isnan(line.timing_noise)) noise.push_back(line.timing_noise);
   }
-  std::string text = fmt::format(
-      "timing given the accepted counts: median error {:.1f} %, worst {:.1f} % of {} points (noise of a point: median {} %)\n"
-      "acceptance of other prompts: {} of {} points inside the 99 % interval\n"
-      "alpha taken as one constant (iid) instead of the trace: up to {:.1f} % off\n"
-      "speedup, both together: median error {:.1f} %, worst {:.1f} %\n",
-      100.0 * llm::spread(timing).median, 100.0 * *std::max_element(timing.begin(), timing.end()), timing.size(),
-      noise.empty() ? "-" : error_text(100.0 * llm::spread(noise).median, 1), inside, judged, 100.0 * iid_gap,
-      100.0 * llm::spread(speed).median, 100.0 * *std::max_element(speed.begin(), speed.end()));
+  std::string text = summary.text();
+  text += fmt::format("noise of a point's timing: median {} %\n",
+                      noise.empty() ? "-" : error_text(100.0 * llm::spread(noise).median, 1));
   for (const std::size_t batch : batches) text += waterfall_text(lines, batch);
   return text;
 }
@@ -239,28 +155,24 @@ class Kept {
   experiment::Journal journal_;
 };
 
-// Acceptance of every temperature and draft length: [temperature][draft length's place].
-std::vector<std::vector<Seen>> held_out_acceptance(const LoadedModels& models, const ModelOptions& options,
-                                                   const std::vector<llm::Prompt>& prompts, Kept& kept) {
-  std::vector<std::vector<Seen>> all;
+// Tokens per round at every temperature and draft length: [temperature][draft length's place].
+std::vector<std::vector<Estimate>> held_out_acceptance(const LoadedModels& models, const ModelOptions& options,
+                                                       const std::vector<llm::Prompt>& prompts, Kept& kept) {
+  std::vector<std::vector<Estimate>> all;
   std::uint64_t slab = 0;
   for (const double temperature : options.temperatures) {
     all.emplace_back();
     for (const int draft_length : options.draft_lengths) {
       std::vector<double> values = kept.find(0, slab);
       if (values.empty()) {
-        Progress progress("prompts");
         const llm::Acceptance acceptance =
-            llm::measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), prompts,
-                                    {.sampling = models.method(options).sampling(temperature),
-                                     .draft_length = draft_length,
-                                     .tokens = options.tokens,
-                                     .seed = options.seed + 1},
-                                    [&](double done, double size) { progress.show(done, size); });
-        values = {acceptance.tokens_per_round(), acceptance.tokens_per_round_error()};
+            measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), options, prompts,
+                               temperature, draft_length, options.seed + 1);
+        const Estimate measured = tokens_per_round(acceptance);
+        values = {measured.value, measured.error};
         kept.keep(0, slab, values);
       }
-      all.back().push_back({values.at(0), values.at(1)});
+      all.back().push_back({values.at(0), values.at(1), static_cast<double>(prompts.size()) - 1.0});
       ++slab;
     }
   }
@@ -291,8 +203,10 @@ struct Table {
 void run_validation(const LoadedModels& models, const ModelOptions& read, const std::vector<llm::Prompt>& fitted,
                     const std::vector<llm::Prompt>& held_out, Kept& kept, double begin) {
   std::vector<Forecast> forecasts;
-  for (const double temperature : read.temperatures) forecasts.push_back(forecast(models, fitted, read, temperature));
-  const std::vector<std::vector<Seen>> seen = held_out_acceptance(models, read, held_out, kept);
+  for (const double temperature : read.temperatures)
+    forecasts.push_back(
+        forecast(models.acceptance_target(), models.acceptance_draft(), models.method(read), read, fitted, temperature));
+  const std::vector<std::vector<Estimate>> seen = held_out_acceptance(models, read, held_out, kept);
 
   // Rounds for the tables and whole runs in turn, so that whatever else the machine does falls on both.
   const llm::Method method = models.method(read);
@@ -307,12 +221,7 @@ void run_validation(const LoadedModels& models, const ModelOptions& read, const 
     for (std::size_t visit = 0; visit < kVisits; ++visit) jobs.insert(jobs.end(), own.begin(), own.end());
   }
   const std::size_t first_run = jobs.size();
-  std::vector<llm::RunGroup> groups;
-  for (const double temperature : read.temperatures)
-    for (const std::size_t batch : read.batches) {
-      groups.push_back({.temperature = temperature, .batch = batch});
-      for (std::size_t i = 0; i < batch; ++i) groups.back().prompts.push_back(i);
-    }
+  std::vector<llm::RunGroup> groups = llm::run_groups(read.temperatures, read.batches);
   std::vector<llm::Job> runs =
       llm::run_jobs(models.pair, method, read.draft_lengths, held_out, read.tokens, read.seed, read.clock, groups);
   std::move(runs.begin(), runs.end(), std::back_inserter(jobs));
@@ -359,32 +268,33 @@ void run_validation(const LoadedModels& models, const ModelOptions& read, const 
       line.temperature = group.temperature;
       line.batch = group.batch;
       line.draft_length = run.draft_length;
-      line.measured = llm::timed_run(group, job, i);
-      line.predicted = predicted_run(*table.cost, group.batch, run);
-      const llm::Spread repetitions = llm::spread(line.measured.in_turn);
-      line.noise = std::hypot(repetitions.median_error() / repetitions.median,
-                              table_noise(table.rows, static_cast<std::size_t>(run.draft_length) + 1, group.batch));
+      const llm::TimedRun run_time = llm::timed_run(group, job, i);
+      line.measured = run_time.seconds;
+      line.measured_parts = run_time.typical;
+      line.predicted_parts = predicted_run(*table.cost, group.batch, run);
+      line.predicted = line.predicted_parts.total();
+      const llm::Spread repetitions = llm::spread(run_time.in_turn);
+      line.timing_noise = std::hypot(repetitions.median_error() / repetitions.median,
+                                     table_noise(table.rows, static_cast<std::size_t>(run.draft_length) + 1, group.batch));
       const auto rounds = static_cast<double>(run.rounds.size());
-      if (i == 0) plain_predicted = line.predicted.total() / rounds;
+      if (i == 0) plain_predicted = line.predicted / rounds;
       if (i > 0) {
-        const auto k = static_cast<std::size_t>(run.draft_length);
-        line.tokens_per_round = seen[t][i - 1].tokens_per_round;
-        line.tokens_per_round_error = seen[t][i - 1].error;
-        line.expected_tokens_per_round = forecasts[t].curve.tokens_per_round[k];
-        line.expected_error = forecasts[t].errors[k];
-        line.iid_tokens_per_round = theory::tokens_per_round(forecasts[t].alpha, run.draft_length);
+        line.tokens_per_round = seen[t][i - 1];
+        line.set_forecast(forecasts[t]);
       }
       // Tokens per round of all held-out prompts in both: how long rounds take, and how many they are, are two questions.
-      const llm::Speedup timed = llm::speedup_of(group, plain, line.measured, i);
+      const llm::Speedup timed = llm::speedup_of(group, plain, run_time, i);
       const double own_tokens = static_cast<double>(run.emitted) / (rounds * static_cast<double>(group.batch));
-      line.speedup = timed.value * line.tokens_per_round / own_tokens;
+      line.speedup = timed.value * line.tokens_per_round.value / own_tokens;
       line.speedup_noise =
-          line.speedup * std::hypot(timed.error / timed.value, line.tokens_per_round_error / line.tokens_per_round);
-      line.expected_speedup = line.expected_tokens_per_round * plain_predicted / (line.predicted.total() / rounds);
-      lines.push_back(std::move(line));
+          line.speedup * std::hypot(timed.error / timed.value, line.tokens_per_round.error / line.tokens_per_round.value);
+      line.predicted_speedup = line.predicted_tokens_per_round.value * plain_predicted / (line.predicted / rounds);
+      lines.push_back(line);
     }
   }
-  write_whole_file(read.out + "/validation.csv", validation_csv(lines));
+  std::string csv = csv_header(columns()) + "\n";
+  for (const Line& line : lines) csv += csv_line(columns(), line) + "\n";
+  write_whole_file(read.out + "/validation.csv", csv);
   print_lines(lines);
   const std::string summary = summary_text(lines, read.batches);
   fmt::print("\n{}", summary);
@@ -425,10 +335,9 @@ int validate_command(const std::vector<std::string>& arguments) {
   const LoadedModels models = load_models(values, read);
   if (models.random)
     throw BadInput({"--target", 0, 0}, "a shape with random weights, allowed: two models' directories (acceptance is measured)");
-  for (const char* const option : {"prompts", "held-out"})
-    if (values.count(option) == 0) throw BadInput({"", 0, 0}, fmt::format("--{} is missing; --help shows examples", option));
-  const std::vector<llm::Prompt> fitted = load_prompts(values["prompts"].as<std::string>(), models, read);
-  const std::vector<llm::Prompt> held_out = load_prompts(values["held-out"].as<std::string>(), models, read);
+  const std::vector<llm::Prompt> fitted = models.prompts(values, "prompts", read);
+  const std::vector<llm::Prompt> held_out = models.prompts(values, "held-out", read);
+  check_held_out(values, fitted, held_out);
   if (models.rule->entry().info.name != "token" || models.pair.draft == nullptr || read.block != nullptr)
     throw BadInput({read.block != nullptr ? "--drafter" : "--verifier", 0, 0},
                    "no prediction from other prompts, allowed: --verifier token with --drafter model, argmax or early-exit:N");
@@ -438,8 +347,6 @@ int validate_command(const std::vector<std::string>& arguments) {
     for (const llm::Prompt& prompt : prompts) hash = rng::hash_text(fmt::format("{} {}", hash, fmt::join(prompt.tokens, " ")));
     return hash;
   };
-  if (hash_of(fitted) == hash_of(held_out))
-    throw BadInput({values["held-out"].as<std::string>(), 0, 0}, "the prompts of --prompts, allowed: others");
   const std::string identity = fmt::format(
       "{:016x}", rng::hash_text(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", kVisits, models.description, files_of(values),
                                             hash_of(fitted), hash_of(held_out), fmt::join(read.temperatures, ","),

@@ -94,7 +94,7 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
   Acceptance result;
   result.by_depth.resize(static_cast<std::size_t>(run.draft_length));
   result.accepted_counts.resize(static_cast<std::size_t>(run.draft_length) + 1);
-  Speculation speculation(target, draft, method, run.sampling, 1, run.draft_length,
+  Speculation speculation(target, draft, method, method.sampling(run.temperature), 1, run.draft_length,
                           rng::make_key(run.seed, rng::hash_text("acceptance")));
   Decoder& decoder = speculation.decoder();
   Tally* first_position = nullptr;

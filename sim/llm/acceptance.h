@@ -57,7 +57,7 @@ struct Acceptance {
 };
 
 struct AcceptanceRun {
-  math::Sampling sampling;
+  double temperature = 1.0;
   int draft_length = 4;
   std::size_t tokens = 64;  // emitted per prompt, at least, where the context allows
   std::uint64_t seed = 0;

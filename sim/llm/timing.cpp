@@ -159,6 +159,16 @@ std::string cost_table(const std::vector<PassRow>& rows) {
   return text;
 }
 
+std::vector<RunGroup> run_groups(const std::vector<double>& temperatures, const std::vector<std::size_t>& batches) {
+  std::vector<RunGroup> groups;
+  for (const double temperature : temperatures)
+    for (const std::size_t batch : batches) {
+      groups.push_back({.temperature = temperature, .batch = batch});
+      for (std::size_t i = 0; i < batch; ++i) groups.back().prompts.push_back(i);
+    }
+  return groups;
+}
+
 std::vector<Job> run_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
                           const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
                           std::vector<RunGroup>& groups) {

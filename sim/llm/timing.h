@@ -63,6 +63,9 @@ struct RunGroup {
   std::vector<RunRecord> runs = {};       // [0] plain, then one for each draft length; filled by the first call of the job
 };
 
+// One for each temperature and, within it, each batch; the first prompts, as many as the batch.
+std::vector<RunGroup> run_groups(const std::vector<double>& temperatures, const std::vector<std::size_t>& batches);
+
 // Jobs of the groups: one call does all runs of a group, in an order of its own, so that they meet the machine in the same mood.
 // Until the sequences have emitted `tokens` each on average, or the context is full. `prompts` and `groups` must outlive the
 // jobs.

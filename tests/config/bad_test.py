@@ -26,6 +26,7 @@ COMMANDS = "run, check, audit, plan, compare, theory, pass, calibrate, validate,
 GPUS = ("a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, "
         "or the path of a .yaml file")
 MODELS = "tests/data/models/"
+PROMPTS = "tests/data/prompts/held_out.jsonl"
 CALIBRATE = ["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "novels-0.2m-distilled", "--out", "nowhere"]
 PASS = ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"]
 
@@ -166,7 +167,9 @@ LINES = [
     (CALIBRATE, "--prompts is missing; --help shows examples"),
     (["validate", *CALIBRATE[1:]], "--prompts is missing; --help shows examples"),
     ([*CALIBRATE, "--prompts", "no.jsonl"], "no.jsonl: cannot be read: No such file or directory, allowed: a readable JSONL file of prompts"),
-    ([*CALIBRATE, "--device", "tpu"], '--device: "tpu", allowed: cpu; calibrate takes cuda too'),
+    ([*CALIBRATE, "--device", "tpu"], '--device: "tpu", allowed: cpu; on a GPU, calibrate --device cuda measures, and predicts runs of --held-out'),
+    (["validate", *CALIBRATE[1:], "--device", "cuda"],
+     '--device: "cuda", allowed: cpu; on a GPU, calibrate --device cuda measures, and predicts runs of --held-out'),
     ([*CALIBRATE, "--clock", "cpu"],
      "--clock: cpu with several threads, allowed: --threads 1 (processor time of several adds up, and counts their waiting)"),
     ([*CALIBRATE, "--precision", "int8"], '--precision: "int8", allowed: file, f32, f16, bf16'),
@@ -175,6 +178,12 @@ LINES = [
     ([*CALIBRATE, "--longest-context", "10"], '--longest-context: "10", allowed: integers in [32, 10000000] with commas between'),
     ([*CALIBRATE, "--longest-context", "32", "--draft-lengths", "16"], MODELS + "novels-0.2m-distilled: a context of 32 tokens, allowed with 16 behind the text in a round: at least 48"),
     ([*CALIBRATE, "--peers"], "--peers: given with --device cpu, allowed: with --device cuda"),
+    *[([*CALIBRATE, "--device", "cuda", option, value], f"{option}: given with --device cuda, allowed: with --device cpu")
+      for option, value in (("--widen", "128"), ("--precision", "f16"), ("--clock", "wall"), ("--laws", "4"), ("--longest-context", "64"))],
+    ([*CALIBRATE, "--device", "cuda", "--drafter", "argmax"], '--drafter: "argmax", allowed with --device cuda: model'),
+    (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS], PROMPTS + ": the prompts of --prompts, allowed: others"),
+    (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS, "--batches", "128"],
+     PROMPTS + ": 100 prompts, allowed for a batch of 128: at least as many"),
     ([*CALIBRATE, "--draft-lengths", "4,65"], '--draft-lengths: "65", allowed: integers in [1, 64] with commas between'),
     (["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "tiny-qwen", "--out", "nowhere"],
      MODELS + "tiny-qwen/config.json: vocab_size is 40 and the target's is 2048, allowed: one vocabulary for both"),

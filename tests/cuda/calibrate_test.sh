@@ -45,17 +45,26 @@ grep -qE 'are [0-9.]+ % of a round \(goal: at most 3 %\), draws and acceptance [
 grep -q 'weights: random' "$folder/shapes/manifest.yaml" || fail "the manifest does not say that weights are random"
 cut -d, -f13 "$folder/shapes/passes.csv" | grep -qE '^[0-9a-f]{16}$' || fail "passes without a hash of logits"
 
+# What a run on a CPU left there would be taken for this one's.
+mkdir "$folder/enlarged"
+touch "$folder"/enlarged/{acceptance.csv,trace_t0.6.jsonl,notes.txt}
 head -n 2 tests/data/prompts/calibration.jsonl >"$folder/fitted.jsonl"
 head -n 2 tests/data/prompts/held_out.jsonl >"$folder/held_out.jsonl"
 small=$models/novels-0.2m-distilled
 calibrate --target $small --draft $small --enlarge 128x256x3 --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" \
   --temperatures 1 --tokens 5 --out "$folder/enlarged" >"$folder/log" 2>&1 || fail "enlarged: $(tail -n 3 "$folder/log")"
 whole "$folder/enlarged/validation.csv"
+[[ $(cd "$folder/enlarged" && ls) == *notes.txt*trace_t1.jsonl* && ! -e $folder/enlarged/acceptance.csv && ! -e $folder/enlarged/trace_t0.6.jsonl ]] ||
+  fail "results of an earlier run: $(ls "$folder/enlarged")"
 # Two prompts' laws have no error to judge by.
 grep -q 'prompts: - of 0 points' "$folder/enlarged/summary.txt" || fail "acceptance is judged without an error"
-grep -q '^enlarged,1,1,2,' "$folder/enlarged/validation.csv" || fail "no enlarged run of draft length 2"
+grep -q '^1,1,2,.*,enlarged,' "$folder/enlarged/validation.csv" || fail "no enlarged run of draft length 2"
 # The enlarged target is the draft's function: nothing is rejected.
-awk -F, '$4 == 2 && $10 != 3 {exit 1}' "$folder/enlarged/validation.csv" || fail "an enlarged model rejects its own drafts"
+awk -F, '$3 == 2 && ($7 != 3 || $9 != 3) {exit 1}' "$folder/enlarged/validation.csv" || fail "an enlarged model rejects its own drafts"
+"$SPECSIM" validate --quick --batches 1 --draft-lengths 2 --threads 1 --target $small --draft $small --prompts "$folder/fitted.jsonl" \
+  --held-out "$folder/held_out.jsonl" --tokens 5 --out "$folder/on_cpu" >"$folder/log" 2>&1 || fail "on the CPU: $(tail -n 3 "$folder/log")"
+columns() { head -n 1 "$folder/$1/validation.csv" | cut -d, -f-17; }
+[[ $(columns on_cpu) == "$(columns enlarged)" && $(columns enlarged) == *,speedup_error ]] || fail "validation.csv differs by device: $(columns on_cpu)"
 
 { /usr/bin/python3 scripts/plot_validation.py "$folder/enlarged" && [[ -s $folder/enlarged/validation.png ]]; } || fail "no plot of the validation"
 
@@ -69,11 +78,34 @@ refuses() {
 refuses 'GiB are needed (target.s weights 14.96' calibrate --target llama-3.1-8b --draft llama-3.2-1b --out "$folder/large"
 refuses 'allowed: HIDDENxFFNxLAYERS, at least 64x192x2, hidden a multiple of 32' calibrate --target $small --draft $small \
   --enlarge 100x256x3 --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/odd"
-refuses 'one vocabulary for both' calibrate --target $small --draft $models/tiny-qwen --out "$folder/vocab"
+refuses 'tiny-qwen/config.json: vocab_size is 40 and the target.s is 2048, allowed: one vocabulary for both' calibrate --target $small \
+  --draft $models/tiny-qwen --out "$folder/vocab"
+# Another tokenizer with as many pieces.
+cp -r $small "$folder/pieces"
+/usr/bin/python3 - "$folder/pieces/tokenizer.model" <<'P'
+import sys
+data = open(sys.argv[1], "rb").read()
+was = "\N{LOWER ONE EIGHTH BLOCK}was".encode()
+assert data.count(was) == 1
+open(sys.argv[1], "wb").write(data.replace(was, was[:-1] + b"z"))
+P
+refuses 'pieces/tokenizer.model: its pieces are not the target.s' calibrate --target $small --draft "$folder/pieces" \
+  --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/other"
+refuses 'is no directory and no known shape' calibrate --target lama-160m --draft llama-68m --out "$folder/unknown"
+refuses 'held_out.jsonl: the prompts of --prompts, allowed: others' calibrate --target $small --draft $small \
+  --prompts "$folder/held_out.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/same"
+refuses 'held_out.jsonl: 2 prompts, allowed for a batch of 3' "$SPECSIM_TWIN" calibrate --device cuda --batches 1,3 --target $small \
+  --draft $small --prompts tests/data/prompts/calibration.jsonl --held-out "$folder/held_out.jsonl" --out "$folder/few"
+refuses '--contexts: given with models. directories, allowed: with shapes' calibrate --target $small --draft $small --contexts 4 \
+  --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/contexts"
+refuses '--enlarge-draft: given with a shape' calibrate --target llama-160m --draft llama-68m --enlarge-draft 128x256x3 --out "$folder/shape"
+for made in vocab other unknown same few contexts shape; do
+  [[ ! -e $folder/$made ]] || fail "a refused run left $made"
+done
 echo '{"tokens": [1]}' | cat "$folder/held_out.jsonl" - >"$folder/short.jsonl"
 refuses 'short.jsonl: prompt 3 is one token, allowed on a GPU: at least two' calibrate --target $small --draft $small \
   --prompts "$folder/fitted.jsonl" --held-out "$folder/short.jsonl" --out "$folder/short"
-[[ ! -e $folder/short/bandwidth.csv ]] || fail "something was timed before the prompts were read"
+[[ ! -e $folder/short ]] || fail "something was done before the prompts were read"
 refuses 'allowed: with models. directories as they are' calibrate --peers --target $small --draft $small --enlarge-draft 128x256x3 \
   --held-out "$folder/held_out.jsonl" --out "$folder/peers"
 cp -r $small "$folder/broken"

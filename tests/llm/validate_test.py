@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""specsim validate on six prompts: what validation.csv says of acceptance follows from its own figures, and texts that are shorter
+than a round of the longest drafts are no reason to fail."""
+import csv
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+SPECSIM = os.environ.get("SPECSIM", "build/specsim")
+MODELS = "tests/data/models/"
+PROMPTS = 6
+failed = False
+
+
+def check(right, what):
+    global failed
+    if not right:
+        failed = True
+        print(f"validate_test: {what}", file=sys.stderr)
+
+
+def student_cdf(t, freedom):
+    x = np.linspace(0.0, t, 20001)
+    density = (1 + x * x / freedom) ** (-(freedom + 1) / 2)
+    constant = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+    return 0.5 + constant * float(np.sum((density[1:] + density[:-1]) * np.diff(x)) / 2)
+
+
+def welch(row):
+    """t, and the degrees of freedom: sequences, and parts of the trace, which are requests here, less one."""
+    errors = float(row["tokens_per_round_se"]), float(row["predicted_se"])
+    freedom = math.hypot(*errors) ** 4 / sum(error ** 4 / (PROMPTS - 1) for error in errors)
+    return (float(row["tokens_per_round"]) - float(row["predicted_tokens_per_round"])) / math.hypot(*errors), freedom
+
+
+def judged_right(row):
+    t, freedom = welch(row)
+    limit = float(row["acceptance_t_99"])
+    return (abs(t - float(row["acceptance_t"])) < 0.01 * (1 + abs(t)) and abs(student_cdf(limit, freedom) - 0.995) < 1e-4
+            and row["inside_99"] == str(int(abs(float(row["acceptance_t"])) <= limit)))
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = Path(name)
+    for file in ("calibration", "held_out"):
+        lines = Path(f"tests/data/prompts/{file}.jsonl").read_text().splitlines(keepends=True)
+        (folder / f"{file}.jsonl").write_text("".join(lines[:PROMPTS]))
+    common = ["--target", MODELS + "novels-0.7m-distilled", "--draft", MODELS + "novels-0.2m-distilled", "--prompts",
+              folder / "calibration.jsonl", "--quick", "--threads", "1", "--draft-lengths", "1,8", "--tokens", "2", "--repetitions", "1"]
+    subprocess.run([SPECSIM, "validate", *common, "--held-out", folder / "held_out.jsonl", "--out", folder / "validation"], check=True,
+                   stdout=subprocess.DEVNULL)
+    with open(folder / "validation/validation.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    check([(row["temperature"], row["draft_length"]) for row in rows] == [(t, k) for t in "01" for k in "018"], "other points")
+    for row in rows:
+        if row["draft_length"] == "1":
+            check(judged_right(row), f"Welch's test of {row}")
+            check(not judged_right({**row, "acceptance_t_99": "2.576"}), "the normal law's interval passes for Student's")
+            check(not judged_right({**row, "inside_99": str(1 - int(row["inside_99"]))}), "a verdict that is the other way passes")
+        else:
+            check(row["inside_99"] == row["acceptance_t"] == "", f"plain decoding, or a draft beyond the trace, is judged: {row}")
+        check((row["predicted_tokens_per_round"] == "") == (row["draft_length"] == "8"), f"a forecast from texts of two tokens: {row}")
+    check("acceptance of other prompts: " in (folder / "validation/summary.txt").read_text(), "no summary")
+    subprocess.run([SPECSIM, "calibrate", *common, "--out", folder / "calibration"], check=True, stdout=subprocess.DEVNULL)
+    with open(folder / "calibration/speed.csv", newline="") as file:
+        speeds = {row["draft_length"]: row["speedup_of_all_prompts"] for row in csv.DictReader(file)}
+    check(speeds.keys() == {"0", "1", "8"} and all(speeds.values()), f"speeds at {speeds}")
+sys.exit(failed)
