@@ -317,7 +317,7 @@ llm::Method LoadedModels::method(const ModelOptions& options) const {
           : options.drafter == "lookup" ? Draft::lookup
           : options.drafter == "argmax" ? Draft::argmax
                                         : Draft::sampled,
-          rule->get(), options.block.get(), options.cuts};
+          rule->get(), options.block.get(), options.cuts, rule->entry().lossless};
 }
 
 std::vector<llm::TablePoint> LoadedModels::table_points(const ModelOptions& options) const {

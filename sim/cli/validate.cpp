@@ -273,8 +273,7 @@ void run_validation(const LoadedModels& models, const ModelOptions& read, const 
       line.measured_parts = run_time.typical;
       line.predicted_parts = predicted_run(*table.cost, group.batch, run);
       line.predicted = line.predicted_parts.total();
-      const llm::Spread repetitions = llm::spread(run_time.in_turn);
-      line.timing_noise = std::hypot(repetitions.median_error() / repetitions.median,
+      line.timing_noise = std::hypot(run_time.error() / run_time.seconds,
                                      table_noise(table.rows, static_cast<std::size_t>(run.draft_length) + 1, group.batch));
       const auto rounds = static_cast<double>(run.rounds.size());
       if (i == 0) plain_predicted = line.predicted / rounds;

@@ -65,13 +65,13 @@ Forecast forecast(llm::Model& target, llm::Model* draft, const llm::Method& meth
                   const std::vector<llm::Prompt>& prompts, double temperature) {
   const llm::Acceptance acceptance =
       measure_acceptance(target, draft, method, options, prompts, temperature, options.draft_lengths.back(), options.seed);
-  double overlap = 0.0;
+  double expected = 0.0;
   double judged = 0.0;
   for (const llm::Tally& tally : acceptance.by_depth) {
-    overlap += tally.overlap;
+    expected += tally.expected;
     judged += static_cast<double>(tally.judged);
   }
-  return {write_trace(options, temperature, acceptance), overlap / judged};
+  return {write_trace(options, temperature, acceptance), expected / judged};
 }
 
 void ValidationRow::set_forecast(const Forecast& forecast) {

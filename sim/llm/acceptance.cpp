@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 
 namespace specsim::llm {
 
@@ -16,6 +17,16 @@ double entropy(std::span<const double> law) {
   for (const double x : law)
     if (x > 0.0) sum -= x * std::log(x);
   return sum;
+}
+
+// What a rule accepts of each token, as a part of what is drafted: sums to how likely the position is accepted.
+void accepted_masses(const verify::PositionRule& rule, const verify::PositionLaws& laws, std::vector<double>& masses) {
+  masses.resize(laws.target.size());
+  for (Token x = 0; x < masses.size(); ++x) {
+    masses[x] = laws.drafted[x];
+    if (masses[x] == 0.0) continue;
+    if (const verify::Odds odds = rule.odds(laws, x); odds.target < odds.draft) masses[x] *= odds.target / odds.draft;
+  }
 }
 
 // What the tokens of `text` from `first` on say of `request`, both models fed with the text itself.
@@ -31,25 +42,29 @@ void add_given_text(Speculation& speculation, const Method& method, std::span<co
     laws.emplace_back(rows * vocab);
     source->extend({&rest, 1}, laws.back());
   }
+  std::vector<double> draft_model;
+  std::vector<double> masses;
   for (std::size_t i = 0; i < rows; ++i) {
     const std::span<double> target = std::span(laws[0]).subspan(i * vocab, vocab);
     const std::span<double> drafted = std::span(laws[1]).subspan(i * vocab, vocab);
+    draft_model.assign(drafted.begin(), drafted.end());
     if (method.draft == Method::Draft::argmax) math::point_mass(drafted, math::argmax(drafted));
     const Token emitted = text[first + i];
-    request.given_text.push_back(std::min(1.0, drafted[emitted] / target[emitted]));  // the target gave this token mass
+    accepted_masses(*method.rule.position, {target, drafted, draft_model}, masses);
+    request.given_text.push_back(std::min(1.0, masses[emitted] / target[emitted]));  // a lossless rule emits by the target's law
     if (law_tokens > 0) request.laws.push_back(law_classes(target, drafted, law_tokens));
   }
 }
 
 }  // namespace
 
-void Tally::add(const Judged& position) {
-  const auto& [target, drafted, draft_model] = position.laws;
+void Tally::add(const Judged& position, double expected_of_it) {
+  const std::span<const double> target = position.laws.target;
+  const std::span<const double> draft_model = position.laws.draft_model;
   ++judged;
   if (position.accepted) ++accepted;
-  const double o = std::min(1.0, math::overlap(target, drafted));
-  overlap += o;
-  outcome_variance += o * (1.0 - o);
+  expected += expected_of_it;
+  outcome_variance += expected_of_it * (1.0 - expected_of_it);
   target_entropy += entropy(target);
   draft_entropy += entropy(draft_model);
   double divergence = 0.0;
@@ -62,7 +77,10 @@ void Tally::add(const Judged& position) {
 }
 
 double Tally::z() const {
-  return outcome_variance > 0.0 ? (static_cast<double>(accepted) - overlap) / std::sqrt(outcome_variance) : 0.0;
+  constexpr double kRounding = 1e-9;  // of a position
+  const double more = static_cast<double>(accepted) - expected;
+  if (outcome_variance > kRounding * static_cast<double>(judged)) return more / std::sqrt(outcome_variance);
+  return std::abs(more) > 1e-6 * static_cast<double>(judged) ? std::copysign(INFINITY, more) : 0.0;
 }
 
 std::uint64_t Acceptance::rounds() const {
@@ -97,15 +115,22 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
   Speculation speculation(target, draft, method, method.sampling(run.temperature), 1, run.draft_length,
                           rng::make_key(run.seed, rng::hash_text("acceptance")));
   Decoder& decoder = speculation.decoder();
+  const bool traced = method.lossless && method.rule.position != nullptr && speculation.draft() != nullptr;
   Tally* first_position = nullptr;
+  bool counting = true;
+  std::vector<double> masses;
   decoder.observe([&](const Judged& position) {
-    result.by_depth[static_cast<std::size_t>(position.depth)].add(position);
-    if (position.depth == 0 && first_position != nullptr) first_position->add(position);
+    if (!counting) return;
+    accepted_masses(*method.rule.position, position.laws, masses);
+    const double expected = std::min(1.0, std::accumulate(masses.begin(), masses.end(), 0.0));
+    result.by_depth[static_cast<std::size_t>(position.depth)].add(position, expected);
+    if (position.depth == 0 && first_position != nullptr) first_position->add(position, expected);
   });
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     const std::size_t length = prompts[i].tokens.size();
     decoder.start({{prompts[i].tokens, i}});
     first_position = nullptr;
+    counting = true;
     RequestAcceptance request;
     request.kind = prompts[i].kind;
     const std::vector<Token>& text = decoder.texts()[0].tokens;
@@ -119,8 +144,14 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
       first_position = accepted == run.draft_length ? &result.after_full : &result.after_rejection;
     }
     request.emitted = text.size() - length;
-    if (request.emitted > 0 && method.rule.position != nullptr && speculation.draft() != nullptr)
-      add_given_text(speculation, method, text, length, run.law_tokens, request);
+    if (traced && request.emitted > 0) {
+      // Where a round happened to end must not decide what is on record: what it accepted would.
+      counting = false;
+      const std::size_t end =
+          std::min(length + run.tokens + static_cast<std::size_t>(run.draft_length), decoder.last_start() + 1);
+      while (text.size() < end) decoder.round();
+      add_given_text(speculation, method, std::span(text).first(end), length, run.law_tokens, request);
+    }
     if (request.rounds > 0) result.requests.push_back(std::move(request));
     if (progress) progress(static_cast<double>(i + 1), static_cast<double>(prompts.size()));
   }

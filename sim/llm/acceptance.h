@@ -16,17 +16,18 @@ namespace specsim::llm {
 struct Tally {
   std::uint64_t judged = 0;
   std::uint64_t accepted = 0;
-  double overlap = 0.0;           // sum of what the two laws say: sum over x of min(target, drafted)
-  double outcome_variance = 0.0;  // sum of overlap (1 - overlap): the outcomes' own, given the laws
+  double expected = 0.0;          // sum of what the laws say that the rule accepts; the token rule: min(target, drafted)
+  double outcome_variance = 0.0;  // sum of expected (1 - expected): the outcomes' own, given the laws
   double kl = 0.0;                // sums of KL(target, draft model), where finite
   std::uint64_t kl_infinite = 0;
   double target_entropy = 0.0;  // sums, nats
   double draft_entropy = 0.0;
 
-  void add(const Judged& position);
+  void add(const Judged& position, double expected_of_it);
   [[nodiscard]] double alpha() const { return static_cast<double>(accepted) / static_cast<double>(judged); }  // from outcomes
-  [[nodiscard]] double alpha_of_laws() const { return overlap / static_cast<double>(judged); }
-  // (outcomes - laws) in standard errors: accepted less overlap is a sum of martingale differences.
+  [[nodiscard]] double alpha_of_laws() const { return expected / static_cast<double>(judged); }
+  // (outcomes - laws) in standard errors: accepted less expected is a sum of martingale differences. Where laws leave nothing to
+  // chance, as at temperature 0, 0 or infinite.
   [[nodiscard]] double z() const;
 };
 
@@ -37,9 +38,10 @@ struct RequestAcceptance {
   std::uint64_t emitted = 0;
   std::vector<int> accepted;  // of each round
   std::vector<int> drafted;
-  // For each output token x, how likely a round that reaches it has it accepted, given that it is what is emitted:
-  // min(1, drafted(x) / target(x)). Exact for the token verifier, at any depth, for a draft with its whole context. Empty for
-  // rules that judge blocks and for prompt lookup.
+  // For each token x of a longer output, how likely a round that reaches it has it accepted, given that it is what is emitted:
+  // of the token rule min(1, drafted(x) / target(x)). Exact at any depth, for a draft with its whole context. As many as any
+  // decoding of this prompt would have: the counted tokens and another draft_length, the room of the last round that is counted,
+  // or less where the context ends. Empty for rules that judge blocks or are not lossless, and for prompt lookup.
   std::vector<double> given_text;
   std::vector<LawClasses> laws;  // at the same positions, where they were asked for
 };

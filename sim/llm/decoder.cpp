@@ -35,10 +35,14 @@ void Decoder::start(std::vector<Text> texts) {
   }
 }
 
-bool Decoder::fits() const {
+std::size_t Decoder::last_start() const {
   const std::size_t capacity = draft_length_ > 0 ? std::min(target_.capacity(), drafter_->capacity()) : target_.capacity();
   const std::size_t room = draft_length_ > 0 ? drafter_->room(draft_length_) : 0;
-  return std::all_of(texts_.begin(), texts_.end(), [&](const Text& text) { return text.tokens.size() + room <= capacity; });
+  return capacity - std::min(room, capacity);
+}
+
+bool Decoder::fits() const {
+  return std::all_of(texts_.begin(), texts_.end(), [&](const Text& text) { return text.tokens.size() <= last_start(); });
 }
 
 void Decoder::forget(std::size_t unseen) {

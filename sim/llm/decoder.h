@@ -47,7 +47,9 @@ class Decoder {
 
   // Begins a batch; prompts of at least one token, read up to their last one.
   void start(std::vector<Text> texts);
-  // Whether every sequence has room for another round.
+  // Tokens of the longest text that has room for another round.
+  [[nodiscard]] std::size_t last_start() const;
+  // Whether every sequence has.
   [[nodiscard]] bool fits() const;
   // One round of every sequence: between 1 and draft_length + 1 tokens each.
   void round() { round(draft_length_); }

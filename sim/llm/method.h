@@ -21,6 +21,7 @@ struct Method {
   AnyRule rule;
   const draft::BlockDrafter* block = nullptr;  // where `draft` says so; `rule` then judges blocks
   math::Sampling cuts = {};                    // top-k, top-p, min-p of both models
+  bool lossless = true;                        // the rule
 
   [[nodiscard]] math::Sampling sampling(double temperature) const {
     math::Sampling sampling = cuts;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 
@@ -14,6 +15,7 @@ namespace specsim::llm {
 namespace {
 
 constexpr std::size_t kParts = 4;  // of a round
+constexpr std::uint64_t kResamples = 200;
 constexpr std::size_t kTries = 2;  // of a draft length in one call: the draft has one token to read, or two
 
 void add_parts(const RoundSeconds& round, std::vector<double>& parts) {
@@ -33,6 +35,15 @@ std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t call) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[scale_word(random(), i)]);
   return order;
+}
+
+double deviation(const std::vector<double>& values) {
+  if (values.size() < 2) return std::nan("");
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0.0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / (n - 1.0));
 }
 
 std::vector<double> timed_rounds(Decoder& decoder, RunRecord& record, std::size_t batch, std::size_t tokens) {
@@ -201,7 +212,7 @@ TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index) {
   for (std::size_t i = 0; i < index; ++i) at += group.runs[i].rounds.size() * kParts;
   const std::size_t repetitions = job.parts.at(at).size();
   TimedRun run;
-  run.in_turn.assign(repetitions, 0.0);
+  std::vector<std::vector<double>> rounds;  // [round][repetition]
   const auto median = [&](std::size_t part) { return spread(job.parts[part]).median; };
   for (std::size_t round = 0; round < group.runs[index].rounds.size(); ++round, at += kParts) {
     run.typical.first_draft += median(at);
@@ -211,19 +222,32 @@ TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index) {
     std::vector<double> whole(repetitions, 0.0);
     for (std::size_t r = 0; r < repetitions; ++r)
       for (std::size_t part = 0; part < kParts; ++part) whole[r] += job.parts[at + part][r];
-    for (std::size_t r = 0; r < repetitions; ++r) run.in_turn[r] += whole[r];
-    run.seconds += spread(std::move(whole)).median;
+    run.seconds += spread(whole).median;
+    rounds.push_back(std::move(whole));
+  }
+  if (repetitions < 2) return run;
+  std::vector<double> drawn(repetitions);
+  std::vector<std::size_t> which(repetitions);
+  for (std::uint64_t i = 0; i < kResamples; ++i) {
+    rng::Stream random(rng::make_key(0, rng::hash_text("repetitions drawn anew")), rng::Purpose::start, 0, i);
+    for (std::size_t& r : which) r = scale_word(random(), repetitions);
+    double seconds = 0.0;
+    for (const std::vector<double>& whole : rounds) {
+      std::transform(which.begin(), which.end(), drawn.begin(), [&](std::size_t r) { return whole[r]; });
+      seconds += spread(drawn).median;
+    }
+    run.resampled.push_back(seconds);
   }
   return run;
 }
 
+double TimedRun::error() const { return deviation(resampled); }
+
 Speedup speedup_of(const RunGroup& group, const TimedRun& plain, const TimedRun& run, std::size_t index) {
   const double tokens = static_cast<double>(group.runs[index].emitted) / static_cast<double>(group.runs[0].emitted);
   std::vector<double> ratios;
-  for (std::size_t r = 0; r < run.in_turn.size(); ++r) ratios.push_back(plain.in_turn[r] / run.in_turn[r]);
-  const Spread paired = spread(std::move(ratios));
-  const double value = tokens * plain.seconds / run.seconds;
-  return {value, value * paired.median_error() / paired.median};
+  for (std::size_t i = 0; i < run.resampled.size(); ++i) ratios.push_back(tokens * plain.resampled[i] / run.resampled[i]);
+  return {tokens * plain.seconds / run.seconds, deviation(ratios)};
 }
 
 }  // namespace specsim::llm

@@ -75,14 +75,17 @@ std::vector<Job> run_jobs(const ModelPair& models, const Method& method, const s
 
 // One run as timed.
 struct TimedRun {
-  RoundSeconds typical;         // sums over rounds of each part's median
-  double seconds = 0.0;         // what it typically takes: sum over rounds of their medians
-  std::vector<double> in_turn;  // [repetition], the whole run
+  RoundSeconds typical;  // sums over rounds of each part's median
+  double seconds = 0.0;  // what it typically takes: sum over rounds of their medians
+  // The same of repetitions drawn anew from those there are, as many, many times over: the same ones for all runs of a group. Of
+  // a single repetition empty.
+  std::vector<double> resampled;
+  [[nodiscard]] double error() const;  // standard, of `seconds`, by these; not a number where there are none
 };
 // Of run `index` of a group, from the job's samples.
 TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index);
-// Tokens per second of run `index` over those of plain decoding, with the standard error of its timing: that of the ratio within
-// a repetition, of which what slows both is no part.
+// Tokens per second of run `index` over those of plain decoding, with the standard error of its timing, of which what slows both
+// in a repetition is no part.
 struct Speedup {
   double value = 1.0;
   double error = 0.0;

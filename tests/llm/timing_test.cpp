@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <random>
 #include <vector>
 
 using namespace specsim;
@@ -18,8 +19,57 @@ TEST_CASE("a spread: quartiles, and what lies far beyond them", "[llm][timing]")
   CHECK(s.samples == 9);
   CHECK(s.outliers == 1);
   CHECK(llm::spread({2.0, 4.0}).median == 3.0);
-  CHECK(llm::spread({2.0, 4.0}).median_error() > 0.0);
   CHECK(std::isnan(llm::spread({2.0}).median_error()));  // mutant: 0, an interval where there is none
+}
+
+TEST_CASE("a median's error is the deviation of medians, of few samples too", "[llm][timing]") {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal(10.0, 2.0);
+  for (const std::size_t size : {2U, 3U, 7U, 25U}) {
+    constexpr int kSets = 20000;
+    double errors = 0.0;
+    double squares = 0.0;
+    for (int i = 0; i < kSets; ++i) {
+      std::vector<double> samples(size);
+      for (double& x : samples) x = normal(random);
+      const llm::Spread s = llm::spread(samples);
+      errors += s.median_error() / kSets;
+      squares += (s.median - 10.0) * (s.median - 10.0) / kSets;
+    }
+    CAPTURE(size);
+    CHECK(errors / std::sqrt(squares) > 0.97);
+    CHECK(errors / std::sqrt(squares) < 1.2);  // a median of two is a mean: 1.20 by the law of many, less Blom's 4 %
+  }
+}
+
+TEST_CASE("a run's error: what slows all of a repetition is no error of a speedup", "[llm][timing]") {
+  // Plain decoding takes two rounds of 1 s, the other one of 1.5 s; only the target's part takes any time.
+  llm::RunGroup group;
+  group.runs.resize(2);
+  group.runs[0] = {.draft_length = 0, .rounds = {{}, {}}, .emitted = 2};
+  group.runs[1] = {.draft_length = 1, .rounds = {{}}, .emitted = 2};
+  const auto job = [](const std::vector<double>& plain, const std::vector<double>& other) {
+    llm::Job made;
+    made.parts.assign(12, std::vector<double>(plain.size(), 0.0));
+    made.parts[2] = made.parts[6] = plain;
+    made.parts[10] = other;
+    return made;
+  };
+  const llm::Job together = job({1.0, 1.2, 3.0}, {1.5, 1.8, 4.5});
+  const llm::TimedRun plain = llm::timed_run(group, together, 0);
+  const llm::TimedRun other = llm::timed_run(group, together, 1);
+  CHECK(plain.seconds == Approx(2.4));
+  CHECK(other.typical.target == Approx(1.8));
+  CHECK(plain.error() > 0.1);
+  const llm::Speedup speedup = llm::speedup_of(group, plain, other, 1);
+  CHECK(speedup.value == Approx(2.4 / 1.8));
+  CHECK(speedup.error < 1e-12);  // mutant: repetitions that are drawn for each run by itself
+  // Two repetitions drawn from 1 and 3: their median is 1, 2, 3 with probabilities 1/4, 1/2, 1/4; twice, of two rounds.
+  const llm::Job two = job({1.0, 3.0}, {1.0, 1.0});
+  CHECK(llm::timed_run(group, two, 0).error() == Approx(2.0 * std::sqrt(0.5)).epsilon(0.15));
+  CHECK(llm::speedup_of(group, llm::timed_run(group, two, 0), llm::timed_run(group, two, 1), 1).error ==
+        Approx(2.0 * std::sqrt(0.5)).epsilon(0.15));
+  CHECK(std::isnan(llm::timed_run(group, job({1.0}, {1.0}), 0).error()));
 }
 
 TEST_CASE("jobs are run in turn, once more than they are counted", "[llm][timing]") {

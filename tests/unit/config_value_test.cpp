@@ -1,21 +1,18 @@
 #include "sim/config/value.h"
 
+#include "tests/support/temporary_file.h"
+
 #include <catch2/catch.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <random>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 namespace specsim::config {
 namespace {
@@ -52,28 +49,6 @@ std::string repeat(std::string_view text, std::size_t times) {
 }
 
 std::string canonical(const std::string& text) { return to_canonical_text(parsed(text)); }
-
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& content) {
-    std::string name = (std::filesystem::temp_directory_path() / "specsim_config_XXXXXX").string();
-    const int descriptor = mkstemp(name.data());
-    REQUIRE(descriptor >= 0);
-    close(descriptor);
-    path_ = name;
-    std::ofstream(path_, std::ios::binary) << content;
-  }
-  ~TemporaryFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 std::string mistakes_in_file(const std::string& path) {
   Diagnostics diagnostics;
@@ -213,13 +188,13 @@ TEST_CASE("text made to exhaust is refused, not obeyed", "[config]") {
 }
 
 TEST_CASE("files", "[config]") {
-  const TemporaryFile good("a: 1\nb: 2\n");
+  const tests::TemporaryFile good("a: 1\nb: 2\n");
   Diagnostics diagnostics;
   CHECK(to_flow_text(parse_file(good.path(), diagnostics)) == "{a: 1, b: 2}");
   CHECK(diagnostics.empty());
 
-  const TemporaryFile empty("");
-  const TemporaryFile comment("# nothing\n");
+  const tests::TemporaryFile empty("");
+  const tests::TemporaryFile comment("# nothing\n");
   CHECK(mistakes_in_file(empty.path()) == "the file is empty, allowed: one YAML document");
   CHECK(mistakes_in_file(comment.path()) == "the file is empty, allowed: one YAML document");
   CHECK(mistakes_in_file("") == "the file name is empty, allowed: a readable YAML file");

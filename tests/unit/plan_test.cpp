@@ -1,22 +1,21 @@
 // Acceptance curves and plans against closed forms of sim/theory, which share no code with them.
 #include "sim/experiment/planner.h"
 
-#include "sim/base/whole_file.h"
 #include "sim/theory/requests.h"
 #include "sim/theory/round_law.h"
 #include "sim/theory/speedup.h"
+#include "tests/support/temporary_file.h"
 
-#include <unistd.h>
 #include <catch2/catch.hpp>
 
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <random>
 #include <string>
 
 using namespace specsim;
 using experiment::AcceptanceCurve;
+using tests::TemporaryFile;
 
 namespace {
 
@@ -31,17 +30,6 @@ std::unique_ptr<cost::CostModel> cost_model(const std::string& yaml) {
   REQUIRE(model != nullptr);
   return model;
 }
-
-struct TemporaryFile {
-  explicit TemporaryFile(const std::string& text)
-      : path((std::filesystem::temp_directory_path() / ("specsim_plan_" + std::to_string(getpid()) + ".jsonl")).string()) {
-    write_whole_file(path, text);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::filesystem::remove(path); }
-  std::string path;
-};
 
 }  // namespace
 
@@ -81,7 +69,7 @@ TEST_CASE("an acceptance trace is walked round by round") {
       "{\"request\": \"a\", \"draft_length\": 3, \"accepted\": [3, 0, 0, 0, 1, 0, 2]}\n"
       "\n"
       "{\"request\": 7, \"draft_length\": 4, \"accepted\": [0, 0]}\n");
-  const AcceptanceCurve curve = experiment::trace_acceptance(file.path, 16);
+  const AcceptanceCurve curve = experiment::trace_acceptance(file.path(), 16);
   CHECK(curve.longest() == 3);  // what the shortest drafting answers
   CHECK(curve.tokens_per_round[0] == 1.0);
   CHECK(curve.tokens_per_round[2] == Approx((3.0 + 1.0 + 2.0) / 3.0));
@@ -94,22 +82,30 @@ TEST_CASE("an overlap trace gives the exact expectation, short requests too") {
     std::string overlaps;
     for (int i = 0; i < tokens; ++i) overlaps += std::string(i > 0 ? ", " : "") + "0.7";
     const TemporaryFile file("{\"request\": 1, \"overlap\": [" + overlaps + "]}\r\n");
-    const AcceptanceCurve curve = experiment::trace_acceptance(file.path, 8);
+    const AcceptanceCurve curve = experiment::trace_acceptance(file.path(), 8);
     CHECK(curve.longest() == std::min(8, tokens - 1));
     for (int k = 1; k <= curve.longest(); ++k)
       CHECK(curve.tokens_per_round[static_cast<std::size_t>(k)] == Approx(theory::tokens_per_round(0.7, k)).epsilon(1e-12));
   }
+  // Rates that differ, by hand. Draft length 1: rounds start at 0, at 1 (.1) and at 2 (.9 + .1 * .8 = .98); 2: at 0 and at 1.
+  // Mutants: the rate of the round's start for all of it, or that of the position before.
+  const TemporaryFile differ("{\"request\": 1, \"overlap\": [0.9, 0.2, 0.6, 0.5]}\n");
+  const AcceptanceCurve curve = experiment::trace_acceptance(differ.path(), 8);
+  CHECK(curve.longest() == 3);
+  CHECK(curve.tokens_per_round[1] == Approx((1.9 + 0.1 * 1.2 + 0.98 * 1.6) / 2.08).epsilon(1e-12));
+  CHECK(curve.tokens_per_round[2] == Approx((1.0 + 0.9 + 0.18 + 0.1 * (1.0 + 0.2 + 0.12)) / 1.1).epsilon(1e-12));
+  CHECK(curve.tokens_per_round[3] == Approx(1.0 + 0.9 + 0.18 + 0.108).epsilon(1e-12));
   const TemporaryFile file("{\"request\": 1, \"overlap\": [0.7]}\n");
-  CHECK_THROWS_WITH(experiment::trace_acceptance(file.path, 4), Catch::Contains("no request has more than one position"));
+  CHECK_THROWS_WITH(experiment::trace_acceptance(file.path(), 4), Catch::Contains("no request has more than one position"));
 }
 
 TEST_CASE("a wrong line of a trace is named") {
   const auto message = [](const std::string& text) -> std::string {
     const TemporaryFile file(text);
     try {
-      experiment::trace_acceptance(file.path, 4);
+      experiment::trace_acceptance(file.path(), 4);
     } catch (const BadInput& bad) {
-      return std::string(bad.what()).substr(file.path.size());
+      return std::string(bad.what()).substr(file.path().size());
     }
     return "";
   };
@@ -205,7 +201,7 @@ TEST_CASE("intervals from a trace cover the truth, with requests of unequal leng
       text += "]}\n";
     }
     const TemporaryFile file(text);
-    const AcceptanceCurve curve = experiment::trace_acceptance(file.path, 1);
+    const AcceptanceCurve curve = experiment::trace_acceptance(file.path(), 1);
     const experiment::Plan plan = experiment::make_plan(*cost, {}, curve);
     REQUIRE(plan.best == 1);
     covered += std::abs(plan.margins[0].margin - (truth / 1.1 - 1.0)) <= plan.margins[0].half_width ? 1 : 0;
@@ -248,7 +244,7 @@ TEST_CASE("the map says where a table does not reach") {
           rows += std::string(model) + "," + std::to_string(tokens) + "," + std::to_string(batch) + "," +
                   std::to_string(context) + (model[0] == 't' ? ",10\n" : ",1\n");
   const TemporaryFile file(rows);
-  const auto cost = cost_model("{model: table, file: " + file.path + "}");
+  const auto cost = cost_model("{model: table, file: " + file.path() + "}");
   for (const auto& cell : experiment::make_map(*cost, {1, 2, 8}, {512, 4096, 8192}, {0.05, 0.7}, 4, 2)) {
     // The fourth draft token is drafted at context + 3.
     const bool covered = cell.batch <= 4 && cell.context + 3 <= 4096;
