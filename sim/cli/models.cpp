@@ -1,5 +1,6 @@
 #include "sim/cli/models.h"
 
+#include "sim/base/memory.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/experiment/manifest.h"
@@ -14,8 +15,6 @@
 #include <set>
 #include <sstream>
 #include <string_view>
-
-#include <unistd.h>
 
 namespace specsim::cli {
 
@@ -254,25 +253,22 @@ std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights
   return make_cpu_model(weights, options.exit_layers > 0 ? options.exit_layers : weights->config.layers, team);
 }
 
-// Keys and values of one sequence at its longest, in bytes.
-double cache_bytes(const llm::Model* model) {
-  if (model == nullptr) return 0.0;
-  const llm::ModelConfig& c = model->config();
-  return 2.0 * sizeof(float) * static_cast<double>(c.layers * c.kv_heads * llm::padded(c.head_dim)) *
-         static_cast<double>(c.context);
-}
-
 // Each point of a cost table keeps its sequences while it is timed.
 void check_memory(const LoadedModels& models, const ModelOptions& options) {
-  double sequences = 0.0;
-  for (const llm::TablePoint& point : models.table_points(options)) sequences += static_cast<double>(point.batch);
-  const double needed = sequences * (cache_bytes(models.pair.target.get()) + cache_bytes(models.pair.draft.get()));
-  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  std::size_t sequences = 0;
+  for (const llm::TablePoint& point : models.table_points(options)) sequences += point.batch;
+  const auto cache = [&](const llm::Model* model, std::size_t exit_layers) {
+    if (model == nullptr) return 0.0;
+    const llm::ModelConfig& c = model->config();
+    return static_cast<double>(llm::cpu_cache_bytes(c, exit_layers > 0 ? exit_layers : c.layers, sequences, c.context));
+  };
+  const double needed = cache(models.pair.target.get(), 0) + cache(models.pair.draft.get(), options.exit_layers);
+  const auto there = static_cast<double>(available_memory());
   if (needed > there)
     throw BadInput(
         {"--longest-context", 0, 0},
-        fmt::format("{:.1f} GiB of keys and values for {:g} sequences of {} tokens, allowed: this machine's {:.1f} GiB; "
-                    "a shorter one, or smaller --batches, take less",
+        fmt::format("{:.1f} GiB of keys and values for {} sequences of {} tokens, allowed: the {:.1f} GiB that this machine can "
+                    "still give; a shorter one, or smaller --batches, take less",
                     0x1.0p-30 * needed, sequences, models.longest_context + 1, 0x1.0p-30 * there));
 }
 

@@ -19,13 +19,17 @@ constexpr std::size_t kGrainOperations = 1 << 15;
 
 std::size_t head_stride(const ModelConfig& config) { return (config.head_dim + kHeadPadding - 1) / kHeadPadding * kHeadPadding; }
 
+// Of keys, or of values.
+std::size_t cache_floats(const ModelConfig& config, std::size_t depth, std::size_t sequences, std::size_t capacity) {
+  return depth * sequences * config.kv_heads * capacity * head_stride(config);
+}
+
 class CpuCache final : public Cache {
  public:
   CpuCache(const ModelConfig& config, std::size_t depth, std::size_t sequences, std::size_t capacity)
       : kv_heads_(config.kv_heads), stride_(head_stride(config)), capacity_(capacity), lengths_(sequences, 0) {
-    const std::size_t size = depth * sequences * kv_heads_ * capacity * stride_;
-    keys_.resize(size);
-    values_.resize(size);
+    keys_.resize(cache_floats(config, depth, sequences, capacity));
+    values_.resize(keys_.size());
   }
   [[nodiscard]] std::size_t length(std::size_t sequence) const override { return lengths_.at(sequence); }
   void rewind(std::size_t sequence, std::size_t length) override {
@@ -295,6 +299,10 @@ std::vector<double> rope_frequencies(const ModelConfig& config) {
     frequencies.push_back(frequency);
   }
   return frequencies;
+}
+
+std::size_t cpu_cache_bytes(const ModelConfig& config, std::size_t depth, std::size_t sequences, std::size_t capacity) {
+  return 2 * cache_floats(config, depth, sequences, capacity) * sizeof(float);
 }
 
 std::unique_ptr<Model> make_cpu_model(std::shared_ptr<const Weights> weights, std::size_t depth,
