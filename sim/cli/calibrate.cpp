@@ -222,7 +222,7 @@ int calibrate_command(const std::vector<std::string>& arguments) {
                    "a tree with random weights, allowed: with two models' directories (nothing else is timed)");
   make_directories(read.out);
   remove_calibration(read.out);
-  const bool passes_vary = models.pair.draft == nullptr || read.block != nullptr;  // by the text, or by the level of a tree
+  const bool passes_vary = read.block != nullptr;  // by the text, or by the level of a tree
   if (!passes_vary) {
     const Passes passes = time_passes(models, read);
     write_whole_file(read.out + "/cost_table.csv", llm::cost_table(passes.rows));

@@ -90,9 +90,8 @@ void add_model_options(po::options_description& options) {
   add("draft", po::value<std::string>(), "the same of its draft");
   add("prompts", po::value<std::string>(), "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} a line, \"kind\" if you like");
   add("drafter", text("model"),
-      "model: samples from --draft; argmax: its likeliest token; early-exit:N: the target's first N layers; lookup: what "
-      "followed "
-      "the last tokens earlier in the text; or a tree or text drafter of specsim list as in a config, "
+      "model: samples from --draft; argmax: its likeliest token; early-exit:N: the target's first N layers; or a tree or text "
+      "drafter of specsim list as in a config, "
       "\"{kind: tree_static, branching: [3, 2, 1]}\"");
   add("verifier", po::value<std::string>(), "a name of specsim list that judges such drafts; token, or what suits the tree");
   add("device", text("cpu"), "cpu, or cuda: an NVIDIA GPU (calibrate)");
@@ -200,9 +199,9 @@ ModelOptions read_model_options(const po::variables_map& values) {
   }
   const bool own_draft = options.drafter == "model" || options.drafter == "argmax";
   const bool needs_draft = own_draft || (options.block != nullptr && !options.block->shape().reads_text);
-  if (!own_draft && options.drafter != "lookup" && options.exit_layers == 0 && options.block == nullptr)
+  if (!own_draft && options.exit_layers == 0 && options.block == nullptr)
     throw BadInput({"--drafter", 0, 0},
-                   fmt::format("{}, allowed: model, argmax, early-exit:N (N layers of the target), lookup, {{kind: NAME, ...}}",
+                   fmt::format("{}, allowed: model, argmax, early-exit:N (N layers of the target), {{kind: NAME, ...}}",
                                config::quote_for_message(values["drafter"].as<std::string>())));
   if (!needs_draft && values.count("draft") > 0)
     throw BadInput({"--draft", 0, 0}, fmt::format("given with --drafter {}, which has no use for it", options.drafter));
@@ -234,10 +233,10 @@ ModelOptions read_model_options(const po::variables_map& values) {
 
 namespace {
 
-// The draft's weights; none for prompt lookup, the target's own for an early exit.
+// The draft's weights; none for a drafter that reads the text alone, the target's own for an early exit.
 std::shared_ptr<const llm::Weights> draft_weights(const po::variables_map& values, const ModelOptions& options,
                                                   const std::shared_ptr<const llm::Weights>& target, bool& random) {
-  if (options.drafter == "lookup" || (options.block != nullptr && options.block->shape().reads_text)) return nullptr;
+  if (options.block != nullptr && options.block->shape().reads_text) return nullptr;
   if (options.drafter == "early-exit") {
     if (options.exit_layers >= target->config.layers)
       throw BadInput({"--drafter", 0, 0},
@@ -310,7 +309,6 @@ Rule::Rule(const std::string& name, const draft::BlockDrafter* block) : entry_(v
 llm::Method LoadedModels::method(const ModelOptions& options) const {
   using Draft = llm::Method::Draft;
   return {options.block != nullptr      ? Draft::block
-          : options.drafter == "lookup" ? Draft::lookup
           : options.drafter == "argmax" ? Draft::argmax
                                         : Draft::sampled,
           rule->get(), options.block.get(), options.cuts};

@@ -338,7 +338,7 @@ int validate_command(const std::vector<std::string>& arguments) {
   const std::vector<llm::Prompt> fitted = models.prompts(values, "prompts", read);
   const std::vector<llm::Prompt> held_out = models.prompts(values, "held-out", read);
   check_held_out(values, fitted, held_out);
-  if (models.rule->entry().info.name != "token" || models.pair.draft == nullptr || read.block != nullptr)
+  if (models.rule->entry().info.name != "token" || read.block != nullptr)
     throw BadInput({read.block != nullptr ? "--drafter" : "--verifier", 0, 0},
                    "no prediction from other prompts, allowed: --verifier token with --drafter model, argmax or early-exit:N");
   make_directories(read.out);

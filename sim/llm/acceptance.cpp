@@ -119,7 +119,7 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
       first_position = accepted == run.draft_length ? &result.after_full : &result.after_rejection;
     }
     request.emitted = text.size() - length;
-    if (request.emitted > 0 && method.rule.position != nullptr && speculation.draft() != nullptr)
+    if (request.emitted > 0 && method.rule.position != nullptr)
       add_given_text(speculation, method, text, length, run.law_tokens, request);
     if (request.rounds > 0) result.requests.push_back(std::move(request));
     if (progress) progress(static_cast<double>(i + 1), static_cast<double>(prompts.size()));

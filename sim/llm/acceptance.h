@@ -39,7 +39,7 @@ struct RequestAcceptance {
   std::vector<int> drafted;
   // For each output token x, how likely a round that reaches it has it accepted, given that it is what is emitted:
   // min(1, drafted(x) / target(x)). Exact for the token verifier, at any depth, for a draft with its whole context. Empty for
-  // rules that judge blocks and for prompt lookup.
+  // rules that judge blocks.
   std::vector<double> given_text;
   std::vector<LawClasses> laws;  // at the same positions, where they were asked for
 };
@@ -64,7 +64,7 @@ struct AcceptanceRun {
   std::size_t law_tokens = 0;  // > 0: laws are kept, so many tokens by themselves
 };
 
-// Decodes every prompt by itself. `draft` may be null for prompt lookup.
+// Decodes every prompt by itself. `draft` may be null for a drafter that reads the text alone.
 Acceptance measure_acceptance(Model& target, Model* draft, const Method& method, const std::vector<Prompt>& prompts,
                               const AcceptanceRun& run, const std::function<void(double done, double all)>& progress);
 
