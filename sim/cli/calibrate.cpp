@@ -202,8 +202,8 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   const bool on_gpu = values["device"].as<std::string>() == "cuda";
   const std::vector<std::string> of_the_other =
       on_gpu ? std::vector<std::string>{"precision", "widen", "longest-context", "clock", "laws"}
-             : std::vector<std::string>{"gpu",      "contexts",    "enlarge",    "enlarge-draft",
-                                        "held-out", "only-device", "no-overlap", "peers"};
+             : std::vector<std::string>{"gpu",      "contexts",    "enlarge",        "enlarge-draft",
+                                        "held-out", "only-device", "no-early-start", "peers"};
   for (const std::string& option : of_the_other)
     if (values.count(option) > 0 && !values[option].defaulted())
       throw BadInput({"--" + option, 0, 0}, on_gpu ? "given with --device cuda, allowed: with --device cpu"
