@@ -202,8 +202,8 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   const bool on_gpu = values["device"].as<std::string>() == "cuda";
   const std::vector<std::string> of_the_other =
       on_gpu ? std::vector<std::string>{"precision", "widen", "longest-context", "clock", "laws"}
-             : std::vector<std::string>{"gpu",      "contexts",    "enlarge",    "enlarge-draft",
-                                        "held-out", "only-device", "no-overlap", "peers"};
+             : std::vector<std::string>{"gpu",      "contexts",    "enlarge",        "enlarge-draft",
+                                        "held-out", "only-device", "no-early-start", "peers"};
   for (const std::string& option : of_the_other)
     if (values.count(option) > 0 && !values[option].defaulted())
       throw BadInput({"--" + option, 0, 0}, on_gpu ? "given with --device cuda, allowed: with --device cpu"
@@ -222,7 +222,7 @@ int calibrate_command(const std::vector<std::string>& arguments) {
                    "a tree with random weights, allowed: with two models' directories (nothing else is timed)");
   make_directories(read.out);
   remove_calibration(read.out);
-  const bool passes_vary = models.pair.draft == nullptr || read.block != nullptr;  // by the text, or by the level of a tree
+  const bool passes_vary = read.block != nullptr;  // by the text, or by the level of a tree
   if (!passes_vary) {
     const Passes passes = time_passes(models, read);
     write_whole_file(read.out + "/cost_table.csv", llm::cost_table(passes.rows));

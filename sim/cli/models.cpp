@@ -1,5 +1,6 @@
 #include "sim/cli/models.h"
 
+#include "sim/base/memory.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/experiment/manifest.h"
@@ -14,8 +15,6 @@
 #include <set>
 #include <sstream>
 #include <string_view>
-
-#include <unistd.h>
 
 namespace specsim::cli {
 
@@ -91,9 +90,8 @@ void add_model_options(po::options_description& options) {
   add("draft", po::value<std::string>(), "the same of its draft");
   add("prompts", po::value<std::string>(), "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} a line, \"kind\" if you like");
   add("drafter", text("model"),
-      "model: samples from --draft; argmax: its likeliest token; early-exit:N: the target's first N layers; lookup: what "
-      "followed "
-      "the last tokens earlier in the text; or a tree or text drafter of specsim list as in a config, "
+      "model: samples from --draft; argmax: its likeliest token; early-exit:N: the target's first N layers; or a tree or text "
+      "drafter of specsim list as in a config, "
       "\"{kind: tree_static, branching: [3, 2, 1]}\"");
   add("verifier", po::value<std::string>(), "a name of specsim list that judges such drafts; token, or what suits the tree");
   add("device", text("cpu"), "cpu, or cuda: an NVIDIA GPU (calibrate)");
@@ -201,9 +199,9 @@ ModelOptions read_model_options(const po::variables_map& values) {
   }
   const bool own_draft = options.drafter == "model" || options.drafter == "argmax";
   const bool needs_draft = own_draft || (options.block != nullptr && !options.block->shape().reads_text);
-  if (!own_draft && options.drafter != "lookup" && options.exit_layers == 0 && options.block == nullptr)
+  if (!own_draft && options.exit_layers == 0 && options.block == nullptr)
     throw BadInput({"--drafter", 0, 0},
-                   fmt::format("{}, allowed: model, argmax, early-exit:N (N layers of the target), lookup, {{kind: NAME, ...}}",
+                   fmt::format("{}, allowed: model, argmax, early-exit:N (N layers of the target), {{kind: NAME, ...}}",
                                config::quote_for_message(values["drafter"].as<std::string>())));
   if (!needs_draft && values.count("draft") > 0)
     throw BadInput({"--draft", 0, 0}, fmt::format("given with --drafter {}, which has no use for it", options.drafter));
@@ -235,10 +233,10 @@ ModelOptions read_model_options(const po::variables_map& values) {
 
 namespace {
 
-// The draft's weights; none for prompt lookup, the target's own for an early exit.
+// The draft's weights; none for a drafter that reads the text alone, the target's own for an early exit.
 std::shared_ptr<const llm::Weights> draft_weights(const po::variables_map& values, const ModelOptions& options,
                                                   const std::shared_ptr<const llm::Weights>& target, bool& random) {
-  if (options.drafter == "lookup" || (options.block != nullptr && options.block->shape().reads_text)) return nullptr;
+  if (options.block != nullptr && options.block->shape().reads_text) return nullptr;
   if (options.drafter == "early-exit") {
     if (options.exit_layers >= target->config.layers)
       throw BadInput({"--drafter", 0, 0},
@@ -254,25 +252,22 @@ std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights
   return make_cpu_model(weights, options.exit_layers > 0 ? options.exit_layers : weights->config.layers, team);
 }
 
-// Keys and values of one sequence at its longest, in bytes.
-double cache_bytes(const llm::Model* model) {
-  if (model == nullptr) return 0.0;
-  const llm::ModelConfig& c = model->config();
-  return 2.0 * sizeof(float) * static_cast<double>(c.layers * c.kv_heads * llm::padded(c.head_dim)) *
-         static_cast<double>(c.context);
-}
-
 // Each point of a cost table keeps its sequences while it is timed.
 void check_memory(const LoadedModels& models, const ModelOptions& options) {
-  double sequences = 0.0;
-  for (const llm::TablePoint& point : models.table_points(options)) sequences += static_cast<double>(point.batch);
-  const double needed = sequences * (cache_bytes(models.pair.target.get()) + cache_bytes(models.pair.draft.get()));
-  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  std::size_t sequences = 0;
+  for (const llm::TablePoint& point : models.table_points(options)) sequences += point.batch;
+  const auto cache = [&](const llm::Model* model, std::size_t exit_layers) {
+    if (model == nullptr) return 0.0;
+    const llm::ModelConfig& c = model->config();
+    return static_cast<double>(llm::cpu_cache_bytes(c, exit_layers > 0 ? exit_layers : c.layers, sequences, c.context));
+  };
+  const double needed = cache(models.pair.target.get(), 0) + cache(models.pair.draft.get(), options.exit_layers);
+  const auto there = static_cast<double>(available_memory());
   if (needed > there)
     throw BadInput(
         {"--longest-context", 0, 0},
-        fmt::format("{:.1f} GiB of keys and values for {:g} sequences of {} tokens, allowed: this machine's {:.1f} GiB; "
-                    "a shorter one, or smaller --batches, take less",
+        fmt::format("{:.1f} GiB of keys and values for {} sequences of {} tokens, allowed: the {:.1f} GiB that this machine can "
+                    "still give; a shorter one, or smaller --batches, take less",
                     0x1.0p-30 * needed, sequences, models.longest_context + 1, 0x1.0p-30 * there));
 }
 
@@ -314,7 +309,6 @@ Rule::Rule(const std::string& name, const draft::BlockDrafter* block) : entry_(v
 llm::Method LoadedModels::method(const ModelOptions& options) const {
   using Draft = llm::Method::Draft;
   return {options.block != nullptr      ? Draft::block
-          : options.drafter == "lookup" ? Draft::lookup
           : options.drafter == "argmax" ? Draft::argmax
                                         : Draft::sampled,
           rule->get(), options.block.get(), options.cuts, rule->entry().lossless};

@@ -22,7 +22,7 @@ struct ModelOptions {
   std::size_t tokens = 0;  // emitted per sequence
   int repetitions = 0;
   llm::Clock clock = llm::Clock::wall;
-  std::string drafter;                               // model, argmax, early-exit, lookup, or one of the registry in YAML
+  std::string drafter;                               // model, argmax, early-exit, or one of the registry in YAML
   std::shared_ptr<const draft::BlockDrafter> block;  // that one
   std::size_t exit_layers = 0;
   std::string verifier;

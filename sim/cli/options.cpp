@@ -1,5 +1,7 @@
 #include "sim/cli/options.h"
 
+#include "sim/base/memory.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -105,7 +107,7 @@ std::string bytes_text(std::size_t bytes) {
 void check_tables(const std::vector<const experiment::Cell*>& cells, unsigned threads, const std::string& file, unsigned draws) {
   const experiment::RunEstimate needs = experiment::estimate(cells, threads);
   const std::size_t memory = std::max(needs.memory_bytes, needs.largest_tables_bytes * std::min(threads, draws));
-  const std::size_t available = experiment::available_memory();
+  const std::size_t available = available_memory();
   const bool blocks = std::any_of(cells.begin(), cells.end(), [](const auto* cell) { return cell->block_rule != nullptr; });
   if (memory > available)
     throw BadInput({file, 0, 0}, fmt::format("needs {} for the tables of its contexts, this machine has {} available; allowed: a "

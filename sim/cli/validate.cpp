@@ -33,7 +33,7 @@ llm::RoundSeconds predicted_run(const cost::CostModel& cost, std::size_t batch, 
   const double tokens = run.draft_length + 1.0;
   for (const llm::RoundRecord& round : run.rounds) {
     const cost::Workload workload{static_cast<double>(batch), round.context};
-    if (run.draft_length > 0) time.first_draft += cost.draft_pass(workload, 0, round.caught_up).total();
+    if (run.draft_length > 0) time.first_draft += cost.draft_pass(workload, 0, round.catch_up_share).total();
     for (int i = 1; i < run.draft_length; ++i) time.other_drafts += cost.draft_pass(workload, i, 0.0).total();
     time.target += cost.pass(cost::Role::target, {workload.batch, tokens, workload.context, tokens}).total();
   }
@@ -337,7 +337,7 @@ int validate_command(const std::vector<std::string>& arguments) {
   const std::vector<llm::Prompt> fitted = models.prompts(values, "prompts", read);
   const std::vector<llm::Prompt> held_out = models.prompts(values, "held-out", read);
   check_held_out(values, fitted, held_out);
-  if (models.rule->entry().info.name != "token" || models.pair.draft == nullptr || read.block != nullptr)
+  if (models.rule->entry().info.name != "token" || read.block != nullptr)
     throw BadInput({read.block != nullptr ? "--drafter" : "--verifier", 0, 0},
                    "no prediction from other prompts, allowed: --verifier token with --drafter model, argmax or early-exit:N");
   make_directories(read.out);

@@ -37,8 +37,8 @@ struct DeviceInfo {
   int multiprocessors = 0;
   std::size_t memory = 0;
   std::size_t l2 = 0;
-  std::string library;   // for products of many rows; "" without
-  bool overlap = false;  // of a kernel's start with the end of the one before
+  std::string library;       // for products of many rows; "" without
+  bool early_start = false;  // of a kernel's start with the end of the one before
 };
 
 // A sequence of launches and copies, ready to be repeated.
@@ -87,9 +87,9 @@ class Device {
 };
 
 // The GPU of this number. Throws BadInput: none there, a driver too old, a chip that nothing was compiled for, a program built
-// without. `overlap`: kernels start while those before them end, where the chip can. `poison`: memory is NaN until it is written,
-// for tests.
-std::unique_ptr<Device> open_gpu(int number, bool overlap = true, bool poison = false);
+// without. `early_start`: kernels start while those before them end, where the chip can. `poison`: memory is NaN until it is
+// written, for tests.
+std::unique_ptr<Device> open_gpu(int number, bool early_start = true, bool poison = false);
 
 template <class T>
 class Buffer {

@@ -118,17 +118,9 @@ class Builder {
   }
 
   void rotary() {
-    std::vector<float> cosines;
-    std::vector<float> sines;
-    const std::vector<double> frequencies = llm::rope_frequencies(weights_.config);
-    for (std::size_t position = 0; position < weights_.config.context; ++position)
-      for (const double frequency : frequencies) {
-        const double angle = static_cast<double>(position) * frequency;
-        cosines.push_back(static_cast<float>(std::cos(angle)));
-        sines.push_back(static_cast<float>(std::sin(angle)));
-      }
-    weights_.cosines = Buffer<float>(device_, cosines);
-    weights_.sines = Buffer<float>(device_, sines);
+    const llm::RotaryTable table = llm::rotary_table(weights_.config);
+    weights_.cosines = Buffer<float>(device_, table.cosines);
+    weights_.sines = Buffer<float>(device_, table.sines);
   }
 
   Device& device_;

@@ -81,7 +81,7 @@ class Gpu final : public Device {
   }
   void release(void* memory) noexcept override { cudaFree(memory); }
 
-  void launch(const Kernel& kernel) override { check(start(kernel, stream_, info_.overlap), "launching a kernel"); }
+  void launch(const Kernel& kernel) override { check(start(kernel, stream_, info_.early_start), "launching a kernel"); }
   bool multiply(const DenseProduct& product) override {
     return dense_ != nullptr && dense_->multiply(product, workspace_.data(), stream_);
   }
@@ -154,7 +154,7 @@ class Gpu final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> open_gpu(int number, bool overlap, bool poison) {
+std::unique_ptr<Device> open_gpu(int number, bool early_start, bool poison) {
   const std::string place = fmt::format("GPU {}", number);
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -190,7 +190,7 @@ std::unique_ptr<Device> open_gpu(int number, bool overlap, bool poison) {
   info.multiprocessors = properties.multiProcessorCount;
   info.memory = properties.totalGlobalMem;
   info.l2 = static_cast<std::size_t>(properties.l2CacheSize);
-  info.overlap = overlap && info.compute_capability >= 90;
+  info.early_start = early_start && info.compute_capability >= 90;
   return std::make_unique<Gpu>(number, info, poison);
 }
 
@@ -200,7 +200,7 @@ std::unique_ptr<Device> open_gpu(int number, bool overlap, bool poison) {
 
 namespace specsim::cuda {
 
-std::unique_ptr<Device> open_gpu(int number, bool /*overlap*/, bool /*poison*/) {
+std::unique_ptr<Device> open_gpu(int number, bool /*early_start*/, bool /*poison*/) {
   throw BadInput({fmt::format("GPU {}", number), 0, 0},
                  "this program was built without CUDA, allowed: one that is configured where nvcc is found");
 }

@@ -4,12 +4,9 @@
 #include "sim/experiment/journal.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <set>
@@ -261,22 +258,6 @@ RunEstimate estimate(const std::vector<const Cell*>& cells, unsigned threads) {
       result.largest_tables_bytes * std::min<std::size_t>(groups.size(), std::max(threads, 1U)) + (std::size_t{64} << 20);
   result.seconds /= std::max(threads, 1U);
   return result;
-}
-
-std::size_t available_memory() {
-  std::size_t available = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    unsigned long long kib = 0;
-    if (std::sscanf(line.c_str(), "MemAvailable: %llu kB", &kib) == 1) available = static_cast<std::size_t>(kib) << 10;
-  }
-  // A container may be allowed less than the machine has.
-  std::ifstream limit("/sys/fs/cgroup/memory.max");
-  std::ifstream used("/sys/fs/cgroup/memory.current");
-  std::size_t most = 0;
-  std::size_t now = 0;
-  if (limit >> most && used >> now) available = std::min(available, most > now ? most - now : 0);
-  return available;
 }
 
 }  // namespace specsim::experiment

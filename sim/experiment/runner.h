@@ -56,7 +56,4 @@ struct RunEstimate {
 };
 RunEstimate estimate(const std::vector<const Cell*>& cells, unsigned threads);
 
-// Bytes that this machine can still give out.
-std::size_t available_memory();
-
 }  // namespace specsim::experiment

@@ -115,7 +115,7 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
   Speculation speculation(target, draft, method, method.sampling(run.temperature), 1, run.draft_length,
                           rng::make_key(run.seed, rng::hash_text("acceptance")));
   Decoder& decoder = speculation.decoder();
-  const bool traced = method.lossless && method.rule.position != nullptr && speculation.draft() != nullptr;
+  const bool traced = method.lossless && method.rule.position != nullptr;
   Tally* first_position = nullptr;
   bool counting = true;
   std::vector<double> masses;

@@ -41,7 +41,7 @@ struct RequestAcceptance {
   // For each token x of a longer output, how likely a round that reaches it has it accepted, given that it is what is emitted:
   // of the token rule min(1, drafted(x) / target(x)). Exact at any depth, for a draft with its whole context. As many as any
   // decoding of this prompt would have: the counted tokens and another draft_length, the room of the last round that is counted,
-  // or less where the context ends. Empty for rules that judge blocks or are not lossless, and for prompt lookup.
+  // or less where the context ends. Empty for rules that judge blocks or are not lossless.
   std::vector<double> given_text;
   std::vector<LawClasses> laws;  // at the same positions, where they were asked for
 };
@@ -66,7 +66,7 @@ struct AcceptanceRun {
   std::size_t law_tokens = 0;  // > 0: laws are kept, so many tokens by themselves
 };
 
-// Decodes every prompt by itself. `draft` may be null for prompt lookup.
+// Decodes every prompt by itself. `draft` may be null for a drafter that reads the text alone.
 Acceptance measure_acceptance(Model& target, Model* draft, const Method& method, const std::vector<Prompt>& prompts,
                               const AcceptanceRun& run, const std::function<void(double done, double all)>& progress);
 

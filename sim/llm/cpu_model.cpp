@@ -19,13 +19,35 @@ constexpr std::size_t kGrainOperations = 1 << 15;
 
 std::size_t head_stride(const ModelConfig& config) { return (config.head_dim + kHeadPadding - 1) / kHeadPadding * kHeadPadding; }
 
+// Of the rotary embedding, one for each pair of a head's coordinates.
+std::vector<double> rope_frequencies(const ModelConfig& config) {
+  std::vector<double> frequencies;
+  const RopeScaling& scaling = config.rope_scaling;
+  for (std::size_t i = 0; i < config.head_dim / 2; ++i) {
+    double frequency = std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(config.head_dim));
+    if (scaling.kind == RopeScaling::Kind::linear) frequency /= scaling.factor;
+    if (scaling.kind == RopeScaling::Kind::llama3) {
+      const double turns = scaling.trained_context * frequency / (2.0 * std::numbers::pi);  // within the trained context
+      const double kept = std::clamp(
+          (turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor), 0.0, 1.0);
+      frequency *= kept + (1.0 - kept) / scaling.factor;
+    }
+    frequencies.push_back(frequency);
+  }
+  return frequencies;
+}
+
+// Of keys, or of values.
+std::size_t cache_floats(const ModelConfig& config, std::size_t depth, std::size_t sequences, std::size_t capacity) {
+  return depth * sequences * config.kv_heads * capacity * head_stride(config);
+}
+
 class CpuCache final : public Cache {
  public:
   CpuCache(const ModelConfig& config, std::size_t depth, std::size_t sequences, std::size_t capacity)
       : kv_heads_(config.kv_heads), stride_(head_stride(config)), capacity_(capacity), lengths_(sequences, 0) {
-    const std::size_t size = depth * sequences * kv_heads_ * capacity * stride_;
-    keys_.resize(size);
-    values_.resize(size);
+    keys_.resize(cache_floats(config, depth, sequences, capacity));
+    values_.resize(keys_.size());
   }
   [[nodiscard]] std::size_t length(std::size_t sequence) const override { return lengths_.at(sequence); }
   void rewind(std::size_t sequence, std::size_t length) override {
@@ -91,6 +113,7 @@ class CpuModel final : public Model {
       : weights_(std::move(weights)),
         team_(std::move(team)),
         depth_(depth),
+        rotary_(rotary_table(config())),
         hidden_(config().hidden),
         normed_(config().hidden),
         qkv_(config().qkv_rows()),
@@ -99,14 +122,6 @@ class CpuModel final : public Model {
         gate_up_(2 * config().ffn),
         gated_(config().ffn) {
     SPECSIM_CHECK(depth >= 1 && depth <= config().layers, "{} of {} layers", depth, config().layers);
-    const std::vector<double> frequencies = rope_frequencies(config());
-    for (std::size_t position = 0; position < config().context; ++position) {
-      for (const double frequency : frequencies) {
-        const double angle = static_cast<double>(position) * frequency;
-        cosines_.push_back(static_cast<float>(std::cos(angle)));
-        sines_.push_back(static_cast<float>(std::sin(angle)));
-      }
-    }
   }
 
   [[nodiscard]] const ModelConfig& config() const override { return weights_->config; }
@@ -223,8 +238,8 @@ class CpuModel final : public Model {
     const std::size_t stride = head_stride(c);
     float* const qkv = qkv_.row(r);
     for (std::size_t i = 0; i < bias.size(); ++i) qkv[i] += bias[i];
-    const float* const cosine = cosines_.data() + token.position * half;
-    const float* const sine = sines_.data() + token.position * half;
+    const float* const cosine = rotary_.cosines.data() + token.position * half;
+    const float* const sine = rotary_.sines.data() + token.position * half;
     const auto turned = [&](const float* from, float* to) {
       for (std::size_t i = 0; i < half; ++i) {
         to[i] = from[i] * cosine[i] - from[i + half] * sine[i];
@@ -266,8 +281,7 @@ class CpuModel final : public Model {
   std::shared_ptr<const Weights> weights_;
   std::shared_ptr<ThreadTeam> team_;
   std::size_t depth_;
-  std::vector<float> cosines_;  // [position][pair]
-  std::vector<float> sines_;
+  RotaryTable rotary_;
   std::vector<Place> tokens_;  // of the running pass
   Rows hidden_;
   Rows normed_;
@@ -280,21 +294,20 @@ class CpuModel final : public Model {
 
 }  // namespace
 
-std::vector<double> rope_frequencies(const ModelConfig& config) {
-  std::vector<double> frequencies;
-  const RopeScaling& scaling = config.rope_scaling;
-  for (std::size_t i = 0; i < config.head_dim / 2; ++i) {
-    double frequency = std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(config.head_dim));
-    if (scaling.kind == RopeScaling::Kind::linear) frequency /= scaling.factor;
-    if (scaling.kind == RopeScaling::Kind::llama3) {
-      const double turns = scaling.trained_context * frequency / (2.0 * std::numbers::pi);  // within the trained context
-      const double kept = std::clamp(
-          (turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor), 0.0, 1.0);
-      frequency *= kept + (1.0 - kept) / scaling.factor;
+RotaryTable rotary_table(const ModelConfig& config) {
+  RotaryTable table;
+  const std::vector<double> frequencies = rope_frequencies(config);
+  for (std::size_t position = 0; position < config.context; ++position)
+    for (const double frequency : frequencies) {
+      const double angle = static_cast<double>(position) * frequency;
+      table.cosines.push_back(static_cast<float>(std::cos(angle)));
+      table.sines.push_back(static_cast<float>(std::sin(angle)));
     }
-    frequencies.push_back(frequency);
-  }
-  return frequencies;
+  return table;
+}
+
+std::size_t cpu_cache_bytes(const ModelConfig& config, std::size_t depth, std::size_t sequences, std::size_t capacity) {
+  return 2 * cache_floats(config, depth, sequences, capacity) * sizeof(float);
 }
 
 std::unique_ptr<Model> make_cpu_model(std::shared_ptr<const Weights> weights, std::size_t depth,

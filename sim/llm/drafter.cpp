@@ -52,25 +52,4 @@ void ModelDrafter::settle(std::size_t sequence, std::size_t length) {
   laws_.rewind(sequence, std::min(length, laws_.length(sequence)));
 }
 
-void LookupDrafter::propose(std::span<const Text> texts, int draft_length, std::uint32_t /*round*/, rng::Key /*key*/,
-                            std::vector<Proposal>& proposals) {
-  constexpr std::size_t kLongest = 3;
-  proposals.assign(texts.size(), {});
-  for (std::size_t s = 0; s < texts.size(); ++s) {
-    const std::vector<Token>& text = texts[s].tokens;
-    for (std::size_t n = std::min(kLongest, text.size() - 1); n > 0; --n) {
-      const auto found = std::find_end(text.begin(), text.end() - 1, text.end() - static_cast<std::ptrdiff_t>(n), text.end());
-      if (found == text.end() - 1) continue;
-      const auto from = found + static_cast<std::ptrdiff_t>(n);
-      proposals[s].tokens.assign(from, from + std::min<std::ptrdiff_t>(draft_length, text.end() - from));
-      break;
-    }
-    for (int node = 0; node < static_cast<int>(proposals[s].tokens.size()); ++node) proposals[s].tree.add(node, 0);
-    proposals[s].drafted.resize(proposals[s].tokens.size() * vocab_);
-    for (std::size_t i = 0; i < proposals[s].tokens.size(); ++i)
-      math::point_mass(std::span(proposals[s].drafted).subspan(i * vocab_, vocab_), proposals[s].tokens[i]);
-    proposals[s].draft_model = proposals[s].drafted;
-  }
-}
-
 }  // namespace specsim::llm

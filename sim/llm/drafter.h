@@ -67,21 +67,6 @@ class ModelDrafter final : public Drafter {
   double first_pass_end_ = 0.0;
 };
 
-// The continuation of the latest earlier place where the text's last three, two or one tokens stood (prompt lookup, Saxena 2023).
-// Its tokens are certain: point masses.
-class LookupDrafter final : public Drafter {
- public:
-  explicit LookupDrafter(std::size_t vocab) : vocab_(vocab) {}
-  [[nodiscard]] std::size_t capacity() const override { return SIZE_MAX; }
-  void start(std::size_t /*sequence*/, std::span<const Token> /*prompt*/) override {}
-  void propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
-               std::vector<Proposal>& proposals) override;
-  void settle(std::size_t /*sequence*/, std::size_t /*length*/) override {}
-
- private:
-  std::size_t vocab_;
-};
-
 // The uniform words at (purpose, position, round, sequence).
 rng::WordPair words_at(rng::Key key, rng::Purpose purpose, std::uint32_t position, std::uint32_t round, std::uint64_t sequence);
 

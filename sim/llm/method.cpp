@@ -10,13 +10,10 @@ Speculation::Speculation(Model& target, Model* draft, const Method& method, cons
   // A tree of likeliest tokens ranks them by the model's own law, as EAGLE does: one of temperature 0 would know no second token.
   const bool ranks = method.draft == Method::Draft::block && method.block->shape().siblings == draft::Siblings::point_mass;
   if (draft != nullptr) draft_.emplace(*draft, ranks ? math::Sampling() : sampling, sequences);
-  if (method.draft == Method::Draft::lookup) {
-    drafter_ = std::make_unique<LookupDrafter>(target_.vocab());
-  } else if (method.draft == Method::Draft::block) {
+  if (method.draft == Method::Draft::block)
     drafter_ = std::make_unique<BlockModelDrafter>(*method.block, target_, this->draft());
-  } else {
+  else
     drafter_ = std::make_unique<ModelDrafter>(*draft_, method.draft == Method::Draft::argmax, clock);
-  }
   decoder_.emplace(target_, drafter_.get(), method.rule, draft_length, key, clock);
 }
 

@@ -12,11 +12,11 @@ namespace specsim::llm {
 struct ModelPair {
   std::shared_ptr<ThreadTeam> team;
   std::unique_ptr<Model> target;
-  std::unique_ptr<Model> draft;  // none for prompt lookup
+  std::unique_ptr<Model> draft;  // none for a drafter that reads the text alone
 };
 
 struct Method {
-  enum class Draft { sampled, argmax, lookup, block };
+  enum class Draft { sampled, argmax, block };
   Draft draft = Draft::sampled;
   AnyRule rule;
   const draft::BlockDrafter* block = nullptr;  // where `draft` says so; `rule` then judges blocks

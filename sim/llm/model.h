@@ -55,9 +55,15 @@ class Model {
   virtual void forward(std::span<const Extension> batch, Cache& cache, std::span<float> logits) = 0;
 };
 
-// Frequencies of the rotary embedding, one for each pair of a head's coordinates.
-std::vector<double> rope_frequencies(const ModelConfig& config);
+// The angles of the rotary embedding, [position][pair of a head's coordinates].
+struct RotaryTable {
+  std::vector<float> cosines;
+  std::vector<float> sines;
+};
+RotaryTable rotary_table(const ModelConfig& config);
 
+// Bytes of a CPU's cache of so many layers.
+std::size_t cpu_cache_bytes(const ModelConfig& config, std::size_t depth, std::size_t sequences, std::size_t capacity);
 // The first `depth` layers, then the final norm and the LM head: all of them for the model itself, fewer for the draft that
 // leaves early.
 std::unique_ptr<Model> make_cpu_model(std::shared_ptr<const Weights> weights, std::size_t depth,

@@ -55,15 +55,15 @@ std::vector<double> timed_rounds(Decoder& decoder, RunRecord& record, std::size_
   };
   const std::size_t given = size();
   const auto sequences = static_cast<double>(batch);
-  double caught_up = 0.0;
+  double catch_up_share = 0.0;
   record.rounds.clear();
   while (size() < given + batch * tokens && decoder.fits()) {
-    record.rounds.push_back({.context = static_cast<double>(size()) / sequences - 1.0, .caught_up = caught_up});
+    record.rounds.push_back({.context = static_cast<double>(size()) / sequences - 1.0, .catch_up_share = catch_up_share});
     decoder.round();
     add_parts(decoder.seconds(), parts);
-    caught_up = 0.0;
+    catch_up_share = 0.0;
     for (const int accepted : decoder.accepted())
-      if (accepted == record.draft_length && accepted > 0) caught_up += 1.0 / sequences;
+      if (accepted == record.draft_length && accepted > 0) catch_up_share += 1.0 / sequences;
   }
   record.emitted = size() - given;
   return parts;

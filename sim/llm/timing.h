@@ -46,8 +46,8 @@ std::string cost_table(const std::vector<PassRow>& rows);
 
 // What happens in a run whatever the clock says; the same in every repetition.
 struct RoundRecord {
-  double context = 0.0;    // cached tokens before the round, mean over the batch
-  double caught_up = 0.0;  // share of the batch whose draft has one more token to read
+  double context = 0.0;         // cached tokens before the round, mean over the batch
+  double catch_up_share = 0.0;  // share of the batch whose draft has one more token to read
 };
 struct RunRecord {
   int draft_length = 0;  // 0: plain decoding

@@ -173,6 +173,7 @@ LINES = [
     ([*CALIBRATE, "--clock", "cpu"],
      "--clock: cpu with several threads, allowed: --threads 1 (processor time of several adds up, and counts their waiting)"),
     ([*CALIBRATE, "--precision", "int8"], '--precision: "int8", allowed: file, f32, f16, bf16'),
+    ([*CALIBRATE, "--drafter", "lookup"], '--drafter: "lookup", allowed: model, argmax, early-exit:N (N layers of the target), {kind: NAME, ...}'),
     ([*CALIBRATE, "--top-p", "0"], '--top-p: "0", allowed: numbers in (0, 1] with commas between'),
     ([*CALIBRATE, "--min-p", "2"], '--min-p: "2", allowed: numbers in [0, 1] with commas between'),
     ([*CALIBRATE, "--longest-context", "10"], '--longest-context: "10", allowed: integers in [32, 10000000] with commas between'),

@@ -116,18 +116,18 @@ if ! nvidia-smi >/dev/null 2>&1; then
   refuses 'GPU 0: ' scripts/gpu_calibrate "$folder/none"
 fi
 
-# What scripts/gpu_calibrate does about failures: programs that fail as told, so many assertions or a status, with overlap and without.
+# What scripts/gpu_calibrate does about failures: programs that fail as told, so many assertions or a status, with early starts and without.
 mkdir "$folder/fake"
 cat >"$folder/fake/specsim_tests_cuda" <<'F'
 #!/bin/bash
-if [[ ${SPECSIM_GPU_OVERLAP-} == 0 ]]; then exit "$PLAIN_TESTS"; else exit "$TESTS"; fi
+if [[ ${SPECSIM_GPU_EARLY_START-} == 0 ]]; then exit "$PLAIN_TESTS"; else exit "$TESTS"; fi
 F
 cat >"$folder/fake/specsim" <<'F'
 #!/bin/bash
 while (($# > 0)); do
   case $1 in
     --out) out=$2 ;;
-    --no-overlap) plain=1 ;;
+    --no-early-start) plain=1 ;;
   esac
   shift
 done
@@ -137,23 +137,23 @@ echo "${plain-0}" >"$out/plain"
 if [[ $out == */llama-8b-1b && -z ${plain-} ]]; then exit "$SHAPES"; fi
 F
 chmod +x "$folder"/fake/*
-# falls_back NAME TESTS PLAIN_TESTS SHAPES EXPECTED STAGES: whether the enlarged models run without overlap, and the stages before
+# falls_back NAME TESTS PLAIN_TESTS SHAPES EXPECTED STAGES: whether the enlarged models run without early starts, and the stages before
 falls_back() {
   local out=$folder/$1 stages
   TESTS=$2 PLAIN_TESTS=$3 SHAPES=$4 SPECSIM=$folder/fake/specsim scripts/gpu_calibrate "$out" >"$out.log" 2>&1
   stages=$(sed -n '2,/^enlarged/s/,.*//p' "$out/stages.csv" | xargs)
   if [[ $(<"$out/enlarged/plain") != "$5" || $stages != "$6 enlarged" ]]; then
-    fail "after $1: without overlap $(<"$out/enlarged/plain"), stages $stages"
+    fail "after $1: without early starts $(<"$out/enlarged/plain"), stages $stages"
     return 1
   fi
 }
 runs=()
 falls_back nothing 0 0 0 0 "self_test shapes" & runs+=($!)
-falls_back assertions_with_overlap 3 0 0 1 "self_test self_test_without_overlap shapes" & runs+=($!)
-falls_back assertions_always 3 3 0 0 "self_test self_test_without_overlap shapes" & runs+=($!)
-falls_back a_crash_without_overlap 3 134 0 1 "self_test self_test_without_overlap shapes" & runs+=($!)
+falls_back assertions_with_early_start 3 0 0 1 "self_test self_test_without_early_start shapes" & runs+=($!)
+falls_back assertions_always 3 3 0 0 "self_test self_test_without_early_start shapes" & runs+=($!)
+falls_back a_crash_without_early_start 3 134 0 1 "self_test self_test_without_early_start shapes" & runs+=($!)
 falls_back a_crash 134 0 0 1 "self_test shapes" & runs+=($!)
-falls_back shapes 0 0 1 1 "self_test shapes shapes_without_overlap" & runs+=($!)
+falls_back shapes 0 0 1 1 "self_test shapes shapes_without_early_start" & runs+=($!)
 for run in "${runs[@]}"; do wait "$run" || failed=1; done
 
 # A run that is killed leaves tables that are whole.

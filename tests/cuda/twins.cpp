@@ -312,9 +312,9 @@ bool device_is_gpu() {
 
 std::unique_ptr<cuda::Device> test_device(Order order) {
   if (!device_is_gpu()) return host_twin(order);
-  const char* const overlap = std::getenv("SPECSIM_GPU_OVERLAP");
+  const char* const early_start = std::getenv("SPECSIM_GPU_EARLY_START");
   return cuda::open_gpu(std::stoi(std::getenv("SPECSIM_GPU")),
-                        order == Order::ascending && (overlap == nullptr || std::string_view(overlap) != "0"), true);
+                        order == Order::ascending && (early_start == nullptr || std::string_view(early_start) != "0"), true);
 }
 
 }  // namespace specsim::tests

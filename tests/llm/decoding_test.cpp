@@ -262,7 +262,7 @@ TEST_CASE("the first two tokens have the target's joint law with rules that judg
   CHECK(killed == 9);  // four of block, three of traversal, the final token of the other two
 }
 
-TEST_CASE("the first two tokens have the target's joint law with an early exit and with prompt lookup", "[llm]") {
+TEST_CASE("the first two tokens have the target's joint law with an early exit", "[llm]") {
   constexpr double kLevel = 1e-6;
   constexpr std::uint64_t kRuns = 20'000;
   const math::Sampling sampling{.temperature = 1.0, .top_k = 6};
@@ -274,21 +274,17 @@ TEST_CASE("the first two tokens have the target's joint law with an early exit a
   llm::ModelLaws early_laws(*early, sampling, 1);
   Remembered exit(early_laws);
   llm::ModelDrafter by_exit(exit, false);
-  llm::LookupDrafter by_lookup(target.vocab());
-  const auto rule = shipped("token");
-  for (llm::Drafter* const drafter : {static_cast<llm::Drafter*>(&by_exit), static_cast<llm::Drafter*>(&by_lookup)}) {
-    CHECK(joint_law_p(target, *drafter, *rule, prompt, 2, kRuns, 31) > kLevel);
-    CHECK(joint_law_p(target, *drafter, BonusFromDraft(), prompt, 1, kRuns, 32) < kLevel);
-    // Each that moves the law of the first token, down to a leak of 1 %: tokens that the target never emits.
-    std::size_t killed = 0;
-    for (const tests::Mutant& mutant : tests::mutants()) {
-      if (mutant.loop || mutant.caught_by != tests::Figure::output_law) continue;
-      CAPTURE(mutant.name);
-      CHECK(joint_law_p(target, *drafter, *mutant.rule(), prompt, 2, kRuns, 33) < kLevel);
-      ++killed;
-    }
-    CHECK(killed == 6);
+  CHECK(joint_law_p(target, by_exit, *shipped("token"), prompt, 2, kRuns, 31) > kLevel);
+  CHECK(joint_law_p(target, by_exit, BonusFromDraft(), prompt, 1, kRuns, 32) < kLevel);
+  // Each that moves the law of the first token, down to a leak of 1 %: tokens that the target never emits.
+  std::size_t killed = 0;
+  for (const tests::Mutant& mutant : tests::mutants()) {
+    if (mutant.loop || mutant.caught_by != tests::Figure::output_law) continue;
+    CAPTURE(mutant.name);
+    CHECK(joint_law_p(target, by_exit, *mutant.rule(), prompt, 2, kRuns, 33) < kLevel);
+    ++killed;
   }
+  CHECK(killed == 6);
 }
 
 TEST_CASE("the first two tokens have the target's joint law with trees and drafters of the registry", "[llm][blocks]") {
@@ -366,15 +362,15 @@ TEST_CASE("greedy speculative output is greedy plain output over 100 prompts", "
   llm::ModelLaws early_laws(*early, greedy, 1);
   llm::ModelDrafter by_model(draft, true);
   llm::ModelDrafter by_early_exit(early_laws, true);
-  llm::LookupDrafter by_lookup(target.vocab());
+  const BlockMethod lookup_method = block_method("prompt_lookup", "{draft_length: 5}", "tree_point_mass");
+  llm::BlockModelDrafter by_lookup(*lookup_method.drafter, target, nullptr);
   const rng::Key key = rng::make_key(1, 1);
   const auto rule = shipped("greedy");
-  const auto token_rule = shipped("token");
   constexpr std::size_t kTokens = 16;
   llm::Decoder plain(target, nullptr, *rule, 0, key);
   llm::Decoder model(target, &by_model, *rule, 4, key);
   llm::Decoder exit(target, &by_early_exit, *rule, 3, key);
-  llm::Decoder lookup(target, &by_lookup, *token_rule, 5, key);
+  llm::Decoder lookup(target, &by_lookup, *lookup_method.rule, 5, key);
   // The forward pass gives the same bits for any number of rows, so not even near ties may differ; they are counted.
   std::size_t different = 0;
   std::size_t near_ties = 0;

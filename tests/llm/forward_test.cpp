@@ -124,6 +124,14 @@ TEST_CASE("a model trained elsewhere gives its published greedy text", "[llm]") 
   CHECK(log_probability == Approx(config::as_number(*golden.find("log_prob_of_greedy_sum")).value()).epsilon(kTolerance));
 }
 
+TEST_CASE("a cache takes keys and values of the layers that are run, a head in multiples of 16", "[llm]") {
+  llm::ModelConfig config;
+  config.layers = 9;
+  config.kv_heads = 3;
+  config.head_dim = 40;
+  CHECK(llm::cpu_cache_bytes(config, 2, 5, 7) == std::size_t{2 * 2 * 5 * 3 * 7 * 48 * 4});
+}
+
 TEST_CASE("one pass over n tokens is n passes to the last bit", "[llm]") {
   for (const char* const name : {"tiny-qwen", "tiny-llama3", "novels-0.7m-distilled"}) {
     const auto weights = weights_of(name);
