@@ -181,11 +181,12 @@ def main():
                     times["llama.cpp"].setdefault(tuple(map(int, key.split())), []).append(statistics.median(samples))
             for key in sorted(times["llama.cpp"]):
                 own, other = (statistics.median(times[who][key]) for who in ("specsim", "llama.cpp"))
-                lines.append([precision, *key, f"{own:.3f}", f"{other:.3f}", f"{own / other:.3f}"])
+                ratios = [a / b for a, b in zip(times["specsim"][key], times["llama.cpp"][key])]  # of each round
+                lines.append([precision, *key, f"{own:.3f}", f"{other:.3f}", f"{own / other:.3f}", f"{min(ratios):.3f}", f"{max(ratios):.3f}"])
                 print(*lines[-1], flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     with open(options.out / "llama_cpp.csv", "w", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([["precision", "context", "tokens", "specsim_ms", "llama_cpp_ms", "ratio"], *lines])
+        csv.writer(file, lineterminator="\n").writerows([["precision", "context", "tokens", "specsim_ms", "llama_cpp_ms", "ratio", "ratio_least", "ratio_most"], *lines])
     kept = [line for line in manifest.splitlines() if line.split(":")[0] in ("specsim", "commit", "machine")]
     (options.out / "manifest.yaml").write_text("\n".join([
         f"command: {json.dumps(shlex.join(sys.argv))}", *kept,
