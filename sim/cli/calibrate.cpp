@@ -47,14 +47,39 @@ double bytes_per_second(const llm::PassRow& row, const LoadedModels& models) {
   return static_cast<double>(model.pass_bytes()) / row.seconds();
 }
 
+struct TimedPass {
+  const llm::PassRow& row;
+  llm::Spread spread;
+  double weight_rate = 0.0;  // bytes per second
+  double read_rate = 0.0;
+};
+
+const std::vector<Column<TimedPass>>& pass_columns() {
+  using Row = TimedPass;
+  static const std::vector<Column<Row>> list = {
+      {"model", "", "target, draft_first (follows the target's pass), draft", [](const Row& r) { return r.row.model; }},
+      {"tokens", "tokens", "of each sequence in the pass", [](const Row& r) { return std::to_string(r.row.tokens); }},
+      {"batch", "sequences", "in the pass", [](const Row& r) { return std::to_string(r.row.batch); }},
+      {"context", "tokens", "that each sequence has cached", [](const Row& r) { return std::to_string(r.row.context); }},
+      {"ms", "ms", "median, with what is done to the pass's laws",
+       [](const Row& r) { return csv_number(1e3 * r.spread.median); }},
+      {"ms_quartile_1", "ms", "lower quartile", [](const Row& r) { return csv_number(1e3 * r.spread.low); }},
+      {"ms_quartile_3", "ms", "upper quartile", [](const Row& r) { return csv_number(1e3 * r.spread.high); }},
+      {"samples", "1", "times that it was timed", [](const Row& r) { return std::to_string(r.spread.samples); }},
+      {"outliers", "1", "samples beyond the quartiles by more than three times their distance",
+       [](const Row& r) { return std::to_string(r.spread.outliers); }},
+      {"weight_gb_per_s", "GB/s", "bytes of the model's weights / median",
+       [](const Row& r) { return csv_number(1e-9 * r.weight_rate, 4); }},
+      {"read_gb_per_s", "GB/s", "at which memory is read here, the same in every row",
+       [](const Row& r) { return csv_number(1e-9 * r.read_rate, 4); }},
+  };
+  return list;
+}
+
 std::string passes_csv(const Passes& passes, const LoadedModels& models) {
-  std::string text = "model,tokens,batch,context,ms,ms_quartile_1,ms_quartile_3,samples,outliers,weight_gb_per_s,read_gb_per_s\n";
-  for (const llm::PassRow& row : passes.rows) {
-    const llm::Spread s = llm::spread(row.samples);
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.6g},{:.6g},{:.6g},{},{},{:.4g},{:.4g}\n", row.model, row.tokens,
-                   row.batch, row.context, 1e3 * s.median, 1e3 * s.low, 1e3 * s.high, s.samples, s.outliers,
-                   1e-9 * bytes_per_second(row, models), 1e-9 * passes.bandwidth);
-  }
+  std::string text = csv_header(pass_columns()) + "\n";
+  for (const llm::PassRow& row : passes.rows)
+    text += csv_line(pass_columns(), {row, llm::spread(row.samples), bytes_per_second(row, models), passes.bandwidth}) + "\n";
   return text;
 }
 
@@ -75,15 +100,48 @@ void print_passes(const Passes& passes, const LoadedModels& models) {
   }
 }
 
-void add_tally(std::string& csv, double temperature, const std::string& condition, const llm::Tally& tally,
-               std::uint64_t rounds) {
-  if (tally.judged == 0) return;
-  const auto n = static_cast<double>(tally.judged);
-  const double finite = n - static_cast<double>(tally.kl_infinite);
-  fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{:.6g},{:.6g},{:.6g},{:.4g},{},{},{:.6g},{:.6g}\n", temperature,
-                 condition, tally.judged, tally.accepted, static_cast<double>(tally.accepted) / static_cast<double>(rounds),
-                 tally.alpha(), tally.alpha_of_laws(), tally.z(), finite > 0.0 ? fmt::format("{:.6g}", tally.kl / finite) : "",
-                 tally.kl_infinite, tally.target_entropy / n, tally.draft_entropy / n);
+// Positions that were judged under one condition.
+struct Condition {
+  double temperature = 1.0;
+  std::string name;
+  const llm::Tally& tally;
+  std::uint64_t rounds = 0;
+  [[nodiscard]] double judged() const { return static_cast<double>(tally.judged); }
+};
+
+const std::vector<Column<Condition>>& acceptance_columns() {
+  using Row = Condition;
+  static const std::vector<Column<Row>> list = {
+      {"temperature", "1", "of both models", [](const Row& r) { return csv_number(r.temperature); }},
+      {"condition", "",
+       "depth D: the D-th draft of a round, given that it is reached; after rejection, after full: the first one, by how the "
+       "round before ended",
+       [](const Row& r) { return r.name; }},
+      {"judged", "1", "positions", [](const Row& r) { return std::to_string(r.tally.judged); }},
+      {"accepted", "1", "of them", [](const Row& r) { return std::to_string(r.tally.accepted); }},
+      {"accepted_per_round", "1", "accepted / all rounds",
+       [](const Row& r) { return csv_number(static_cast<double>(r.tally.accepted) / static_cast<double>(r.rounds)); }},
+      {"alpha_outcomes", "1", "accepted / judged", [](const Row& r) { return csv_number(r.tally.alpha()); }},
+      {"alpha_laws", "1", "mean of sum over x of min(target(x), draft(x))",
+       [](const Row& r) { return csv_number(r.tally.alpha_of_laws()); }},
+      {"z", "1", "(alpha_outcomes - alpha_laws) / its standard error", [](const Row& r) { return csv_number(r.tally.z(), 4); }},
+      {"kl_nats_of_finite", "nats", "mean of KL(target, draft) where it is finite",
+       [](const Row& r) {
+         const double finite = r.judged() - static_cast<double>(r.tally.kl_infinite);
+         return finite > 0.0 ? csv_number(r.tally.kl / finite) : "";
+       }},
+      {"kl_infinite", "1", "positions where it is not: a token that the draft never gives",
+       [](const Row& r) { return std::to_string(r.tally.kl_infinite); }},
+      {"target_entropy_nats", "nats", "mean entropy of the target's laws",
+       [](const Row& r) { return csv_number(r.tally.target_entropy / r.judged()); }},
+      {"draft_entropy_nats", "nats", "of the draft's",
+       [](const Row& r) { return csv_number(r.tally.draft_entropy / r.judged()); }},
+  };
+  return list;
+}
+
+void add_tally(std::string& csv, const Condition& condition) {
+  if (condition.tally.judged > 0) csv += csv_line(acceptance_columns(), condition) + "\n";
 }
 
 void print_tally(const std::string& condition, const llm::Tally& tally) {
@@ -101,9 +159,7 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
                                       const std::vector<llm::Prompt>& prompts) {
   const int longest = options.draft_lengths.back();
   PerRound per_round;
-  std::string csv =
-      "temperature,condition,judged,accepted,accepted_per_round,alpha_outcomes,alpha_laws,z,kl_nats_of_finite,kl_infinite,"
-      "target_entropy_nats,draft_entropy_nats\n";
+  std::string csv = csv_header(acceptance_columns()) + "\n";
   std::string laws = "temperature,accepted,rounds\n";
   for (const double temperature : options.temperatures) {
     const llm::Acceptance acceptance =
@@ -117,12 +173,12 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
     for (std::size_t depth = 0; depth < acceptance.by_depth.size(); ++depth) {
       const std::string condition = fmt::format("depth {}", depth + 1);
       print_tally(condition, acceptance.by_depth[depth]);
-      add_tally(csv, temperature, condition, acceptance.by_depth[depth], acceptance.rounds());
+      add_tally(csv, {temperature, condition, acceptance.by_depth[depth], acceptance.rounds()});
     }
     print_tally("after rejection", acceptance.after_rejection);
     print_tally("after full", acceptance.after_full);
-    add_tally(csv, temperature, "after rejection", acceptance.after_rejection, acceptance.rounds());
-    add_tally(csv, temperature, "after full", acceptance.after_full, acceptance.rounds());
+    add_tally(csv, {temperature, "after rejection", acceptance.after_rejection, acceptance.rounds()});
+    add_tally(csv, {temperature, "after full", acceptance.after_full, acceptance.rounds()});
     for (std::size_t accepted = 0; accepted < acceptance.accepted_counts.size(); ++accepted)
       fmt::format_to(std::back_inserter(laws), "{:g},{},{}\n", temperature, accepted, acceptance.accepted_counts[accepted]);
     write_whole_file(fmt::format("{}/rounds_t{:g}.jsonl", options.out, temperature),
@@ -140,6 +196,37 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
   return per_round;
 }
 
+// Runs of the first prompts at one draft length.
+struct Speed {
+  const llm::RunGroup* group = nullptr;
+  const llm::RunRecord* run = nullptr;
+  double tokens_per_round = 1.0;
+  double tokens_per_second = 0.0;
+  llm::Speedup speedup;
+  double of_all_prompts = 1.0;
+};
+
+const std::vector<Column<Speed>>& speed_columns() {
+  using Row = Speed;
+  static const std::vector<Column<Row>> list = {
+      {"temperature", "1", "of both models", [](const Row& r) { return csv_number(r.group->temperature); }},
+      {"batch", "sequences", "decoded together: the first prompts", [](const Row& r) { return std::to_string(r.group->batch); }},
+      {"draft_length", "tokens", "drafted a round; 0: plain decoding",
+       [](const Row& r) { return std::to_string(r.run->draft_length); }},
+      {"rounds", "1", "of the whole batch", [](const Row& r) { return std::to_string(r.run->rounds.size()); }},
+      {"emitted", "tokens", "of all sequences", [](const Row& r) { return std::to_string(r.run->emitted); }},
+      {"tokens_per_round", "tokens", "emitted / (rounds * batch)", [](const Row& r) { return csv_number(r.tokens_per_round); }},
+      {"tokens_per_second", "tokens/s", "emitted / sum over rounds of each round's median time",
+       [](const Row& r) { return csv_number(r.tokens_per_second); }},
+      {"speedup", "1", "tokens_per_second / that of plain decoding", [](const Row& r) { return csv_number(r.speedup.value); }},
+      {"speedup_se", "1", "standard error of its timing, from ratios within a repetition",
+       [](const Row& r) { return csv_number(r.speedup.error, 3); }},
+      {"speedup_of_all_prompts", "1", "speedup at the tokens per round of all prompts",
+       [](const Row& r) { return csv_number(r.of_all_prompts); }},
+  };
+  return list;
+}
+
 void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, const std::vector<llm::Prompt>& prompts,
                              const PerRound& per_round_of_all) {
   std::vector<llm::RunGroup> groups = llm::run_groups(options.temperatures, options.batches);
@@ -148,9 +235,7 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
   Progress progress("runs");
   llm::interleave(jobs, options.repetitions, [&](double done, double all) { progress.show(done, all); });
   progress.finish();
-  std::string csv =
-      "temperature,batch,draft_length,rounds,emitted,tokens_per_round,tokens_per_second,speedup,speedup_se,"
-      "speedup_of_all_prompts\n";
+  std::string csv = csv_header(speed_columns()) + "\n";
   fmt::print(
       "\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing; all prompts: "
       "the "
@@ -166,22 +251,29 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
       const llm::RunRecord& run = group.runs[i];
       const llm::TimedRun timed = llm::timed_run(group, jobs[g], i);
       const auto emitted = static_cast<double>(run.emitted);
-      const double rate = emitted / timed.seconds;
-      const double per_round = emitted / static_cast<double>(run.rounds.size() * group.batch);
-      const llm::Speedup speedup = llm::speedup_of(group, plain, timed, i);
-      const double of_all =
-          speedup.value / per_round * per_round_of_all[g / options.batches.size()].at(static_cast<std::size_t>(run.draft_length));
+      Speed speed;
+      speed.group = &group;
+      speed.run = &run;
+      speed.tokens_per_round = emitted / static_cast<double>(run.rounds.size() * group.batch);
+      speed.tokens_per_second = emitted / timed.seconds;
+      speed.speedup = llm::speedup_of(group, plain, timed, i);
+      speed.of_all_prompts = speed.speedup.value / speed.tokens_per_round *
+                             per_round_of_all[g / options.batches.size()].at(static_cast<std::size_t>(run.draft_length));
       fmt::print("{:>11g}{:>7}{:>14}{:>14.4f}{:>11.1f}{:>10.4f}{:>9}{:>13}\n", group.temperature, group.batch, run.draft_length,
-                 per_round, rate, speedup.value, error_text(speedup.error, 4), error_text(of_all, 4));
-      fmt::format_to(std::back_inserter(csv), "{:g},{},{},{},{},{:.6g},{:.6g},{:.6g},{},{}\n", group.temperature, group.batch,
-                     run.draft_length, run.rounds.size(), run.emitted, per_round, rate, speedup.value,
-                     csv_number(speedup.error, 3), csv_number(of_all));
+                 speed.tokens_per_round, speed.tokens_per_second, speed.speedup.value, error_text(speed.speedup.error, 4),
+                 error_text(speed.of_all_prompts, 4));
+      csv += csv_line(speed_columns(), speed) + "\n";
     }
   }
   write_whole_file(options.out + "/speed.csv", csv);
 }
 
 }  // namespace
+
+std::vector<CsvFile> calibrate_files() {
+  return {csv_file("passes.csv of calibrate", pass_columns()), csv_file("acceptance.csv of calibrate", acceptance_columns()),
+          csv_file("speed.csv of calibrate", speed_columns())};
+}
 
 int calibrate_command(const std::vector<std::string>& arguments) {
   po::options_description options;

@@ -21,9 +21,7 @@ std::unique_ptr<cost::CostModel> own_table_cost(const std::string& out) try {
   return nullptr;
 }
 
-}  // namespace
-
-const std::vector<Column<GpuRun>>& gpu_run_columns() {
+const std::vector<Column<GpuRun>>& columns() {
   static const std::vector<Column<GpuRun>> list = validation_columns_and<GpuRun>({
       {"weights", "", "real, enlarged", [](const GpuRun& r) { return std::string(r.weights); }},
       {"sequences", "1", "runs of a prompt", [](const GpuRun& r) { return std::to_string(r.sequences); }},
@@ -36,6 +34,10 @@ const std::vector<Column<GpuRun>>& gpu_run_columns() {
   });
   return list;
 }
+
+}  // namespace
+
+CsvFile gpu_validation_file() { return csv_file("validation.csv of calibrate --device cuda", columns()); }
 
 GpuRuns::GpuRuns(GpuSetup& setup, const GpuPasses& passes)
     : setup_(setup), passes_(passes), cost_(own_table_cost(setup.options.out)) {}
@@ -159,7 +161,7 @@ GpuRun GpuRuns::run_held_out(const llm::Method& method, double temperature, std:
 void GpuRuns::decode() {
   const Rule rule("token", nullptr);
   const llm::Method method{llm::Method::Draft::sampled, rule.get(), nullptr, setup_.options.cuts};
-  GrowingTable table(setup_.options.out + "/validation.csv", csv_header(gpu_run_columns()));
+  GrowingTable table(setup_.options.out + "/validation.csv", csv_header(columns()));
   fmt::print("{:>5}{:>6}{:>6}{:>9}{:>11}{:>9}{:>11}{:>11}{:>7}{:>10}{:>9}{:>9}\n", "temp", "batch", "draft", "rounds",
              "measured s", "error", "tok/round", "predicted", "t", "tokens/s", "speedup", "bound");
   ValidationSummary summary;
@@ -184,7 +186,7 @@ void GpuRuns::decode() {
         run.speedup = plain / per_token;
         run.predicted_speedup = plain_predicted / predicted_per_token;
         summary.add(run, true);
-        table.add(csv_line(gpu_run_columns(), run));
+        table.add(csv_line(columns(), run));
         table.write();
         fmt::print("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7}{:>10.1f}{:>9.4f}{:>9.4f}\n", *at, batch, k,
                    run.rounds, run.measured, 100.0 * run.timing_error(), run.tokens_per_round.value,

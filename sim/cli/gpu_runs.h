@@ -17,7 +17,6 @@ struct GpuRun : ValidationRow {
   double bound = 0.0;  // seconds of passes alone
   [[nodiscard]] double tokens_per_second() const { return static_cast<double>(emitted) / measured; }
 };
-const std::vector<Column<GpuRun>>& gpu_run_columns();
 
 class GpuRuns {
  public:

@@ -1,4 +1,5 @@
 // specsim list, describe and reference: everything that has a name, from the registries alone.
+#include "sim/cli/columns.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/cost/cost_model.h"
@@ -242,6 +243,14 @@ int reference_command(const std::vector<std::string>& arguments) {
       "formula |\n|---|---|---|\n");
   for (const experiment::Column& column : experiment::columns())
     fmt::print("| `{}` | {} | {} |\n", column.name, column.unit, cell(column.formula));
+  std::vector<CsvFile> files = calibrate_files();
+  files.push_back(validate_file());
+  files.push_back(gpu_validation_file());
+  for (const CsvFile& file : files) {
+    fmt::print("\n## Columns of {}\n\n| column | unit | meaning |\n|---|---|---|\n", file.name);
+    for (const CsvFile::About& column : file.columns)
+      fmt::print("| `{}` | {} | {} |\n", column.name, column.unit, cell(column.meaning));
+  }
   return 0;
 }
 

@@ -316,6 +316,8 @@ std::string files_of(const po::variables_map& values) {
 
 }  // namespace
 
+CsvFile validate_file() { return csv_file("validation.csv of validate", columns()); }
+
 int validate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_model_options(options);
