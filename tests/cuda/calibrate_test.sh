@@ -61,7 +61,7 @@ grep -q 'prompts: - of 0 points' "$folder/enlarged/summary.txt" || fail "accepta
 grep -q '^1,1,2,.*,enlarged,' "$folder/enlarged/validation.csv" || fail "no enlarged run of draft length 2"
 # The enlarged target is the draft's function: nothing is rejected.
 awk -F, '$3 == 2 && ($7 != 3 || $9 != 3) {exit 1}' "$folder/enlarged/validation.csv" || fail "an enlarged model rejects its own drafts"
-"$SPECSIM" validate --quick --batches 1 --draft-lengths 2 --threads 1 --target $small --draft $small --prompts "$folder/fitted.jsonl" \
+"$SPECSIM" validate --quick --repetitions 9 --batches 1 --draft-lengths 2 --threads 1 --clock cpu --target $small --draft $small --prompts "$folder/fitted.jsonl" \
   --held-out "$folder/held_out.jsonl" --tokens 5 --out "$folder/on_cpu" >"$folder/log" 2>&1 || fail "on the CPU: $(tail -n 3 "$folder/log")"
 columns() { head -n 1 "$folder/$1/validation.csv" | cut -d, -f-17; }
 [[ $(columns on_cpu) == "$(columns enlarged)" && $(columns enlarged) == *,speedup_error ]] || fail "validation.csv differs by device: $(columns on_cpu)"

@@ -51,7 +51,7 @@ with tempfile.TemporaryDirectory() as name:
         lines = Path(f"tests/data/prompts/{file}.jsonl").read_text().splitlines(keepends=True)
         (folder / f"{file}.jsonl").write_text("".join(lines[:PROMPTS]))
     common = ["--target", MODELS + "novels-0.7m-distilled", "--draft", MODELS + "novels-0.2m-distilled", "--prompts",
-              folder / "calibration.jsonl", "--quick", "--threads", "1", "--draft-lengths", "1,8", "--tokens", "2", "--repetitions", "1"]
+              folder / "calibration.jsonl", "--quick", "--threads", "1", "--clock", "cpu", "--draft-lengths", "1,8", "--tokens", "2", "--repetitions", "9"]
     subprocess.run([SPECSIM, "validate", *common, "--held-out", folder / "held_out.jsonl", "--out", folder / "validation"], check=True,
                    stdout=subprocess.DEVNULL)
     with open(folder / "validation/validation.csv", newline="") as file:
