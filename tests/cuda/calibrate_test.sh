@@ -116,6 +116,14 @@ if ! nvidia-smi >/dev/null 2>&1; then
   refuses 'GPU 0: ' scripts/gpu_calibrate "$folder/none"
 fi
 
+# Where there is nothing to build, it says what to bring.
+mkdir -p "$folder/bare/scripts" && cp scripts/gpu_calibrate "$folder/bare/scripts/"
+status=0
+(unset SPECSIM && "$folder/bare/scripts/gpu_calibrate" "$folder/nothing_built") >"$folder/log" 2>&1 || status=$?
+if ((status != 1)) || ! grep -q 'run scripts/gpu_bundle' "$folder/log" || [[ $(<"$folder/nothing_built/stages.csv") != *build,*,1 ]]; then
+  fail "without a program: status $status, $(tail -n 2 "$folder/log")"
+fi
+
 # What scripts/gpu_calibrate does about failures: programs that fail as told, so many assertions or a status, with early starts and without.
 mkdir "$folder/fake"
 cat >"$folder/fake/specsim_tests_cuda" <<'F'
