@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 """scripts/gpu_peers.py without PyTorch and without a GPU: what specsim writes for it, on the host's twin, against a forward pass in
 NumPy in transformers' place; and that comparisons see what is wrong."""
+import contextlib
+import io
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -49,6 +52,28 @@ with tempfile.TemporaryDirectory() as name:
     table = folder / "passes.csv"
     table.write_text("model,weights,tokens,batch,context,ms\ntarget,random,8,1,2048,1.5\ntarget,random,8,4,2048,2.5\ndraft,random,8,1,2048,0.5\n")
     check(gpu_peers.read_passes(table) == {(8, 2048): "1.5"}, "passes of others than one sequence of the target")
+    check(gpu_peers.read_passes(None) == gpu_peers.read_passes(folder / "none.csv") == {}, "passes of no table")
+
+    # A part that fails takes no other along. PyTorch's part is played by what main asks of it.
+    sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True), manual_seed=lambda seed: None,
+                                           inference_mode=contextlib.nullcontext)
+    table.unlink()
+    sys.argv = ["gpu_peers", "--specsim", str(folder), "--passes", str(table), "--out", str(folder / "peers.csv")]
+    parts = ["logits", "llama-3.1-8b", "llama-3.2-1b", "plain", "assisted"]
+    for broken in [[], *([part] for part in parts), parts]:
+        def part(say, what):
+            say(what)
+            if what in broken:
+                raise RuntimeError(f"{what} is broken")
+
+        gpu_peers.logits = lambda torch, say, directory: part(say, "logits")
+        gpu_peers.passes = lambda torch, say, name, shape, ours: part(say, name)
+        gpu_peers.generation = lambda torch, say, directory, assisted: part(say, "assisted" if assisted else "plain")
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as log:
+            status = gpu_peers.main()
+        check(status == bool(broken), f"status {status} where {broken} fail")
+        check((folder / "peers.csv").read_text().split()[1:] == parts, f"parts left out where {broken} fail")
+        check(all(f"RuntimeError: {what} is broken" in log.getvalue() for what in broken), f"{broken} fail unseen")
     (folder / "logits.f32").write_bytes(b"1234")
     try:
         gpu_peers.read_specsim(folder)
