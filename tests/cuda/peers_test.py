@@ -26,6 +26,41 @@ def check(right, what):
         print(f"peers_test: {what}", file=sys.stderr)
 
 
+class Numbers:
+    def __init__(self, kind):
+        self.kind = kind
+
+    def to(self, kind):
+        return Numbers(kind)
+
+
+class Model:
+    """As transformers loads one: a parameter and a buffer."""
+
+    def __init__(self):
+        self.weight = SimpleNamespace(data=Numbers("float16"))
+        self.frequencies = Numbers("float32")
+        self.generation_config = SimpleNamespace(eos_token_id=2)
+
+    def parameters(self):
+        return iter([self.weight])
+
+    def to(self, kind):
+        self.weight.data = self.frequencies = Numbers(kind)
+        return self
+
+    def cuda(self):
+        return self
+
+    eval = cuda
+
+
+sys.modules["transformers"] = SimpleNamespace(AutoModelForCausalLM=SimpleNamespace(from_pretrained=lambda path: Model()))
+model = gpu_peers.load(SimpleNamespace(bfloat16="bfloat16"), gpu_peers.TARGET)
+check(model.weight.data.kind == "bfloat16" and model.frequencies.kind == "float32",
+      f"parameters are {model.weight.data.kind}, frequencies of positions {model.frequencies.kind}")
+check(model.generation_config.eos_token_id is None, "generation may end early")
+
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
     held_out = folder / "held_out.jsonl"
@@ -56,7 +91,7 @@ with tempfile.TemporaryDirectory() as name:
 
     # A part that fails takes no other along. PyTorch's part is played by what main asks of it.
     sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True), manual_seed=lambda seed: None,
-                                           inference_mode=contextlib.nullcontext)
+                                           no_grad=contextlib.nullcontext)
     table.unlink()
     sys.argv = ["gpu_peers", "--specsim", str(folder), "--passes", str(table), "--out", str(folder / "peers.csv")]
     parts = ["logits", "llama-3.1-8b", "llama-3.2-1b", "plain", "assisted"]
