@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Holds specsim against transformers on this machine's GPU: logits along a prompt and plain and assisted generation on the same small
-trained models in bf16, then one-token decode and verification passes of shapes with random weights.
+"""Holds specsim against transformers on this machine's GPU: logits along a prompt of a small trained model in bf16, one-token decode and
+verification passes of shapes with random weights, then plain and assisted generation of small trained models.
 
     scripts/gpu_peers.py --specsim DIRECTORY [--passes passes.csv] --out peers.csv
 
 DIRECTORY is what `specsim calibrate --device cuda --peers` wrote, passes.csv what a calibration of the same shapes did. Columns: what,
-model, tokens, context, specsim, transformers, unit. Every line is written as soon as it is measured. Exit status: 0; 1 where logits
-are further apart than they may be; 2 without a GPU.
+model, tokens, context, specsim, transformers, unit. Every line is written as soon as it is measured, and a part that fails takes no
+other along. Exit status: 0; 1 where a part failed or logits are further apart than they may be; 2 without a GPU.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import csv
 import statistics
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -56,16 +57,16 @@ def logits_agree(difference, clear, wrong):
 
 
 def read_passes(path):
-    """Milliseconds of the target's passes of one sequence by (tokens, context)."""
-    if path is None:
+    """Milliseconds of the target's passes of one sequence by (tokens, context); none where there is no such table."""
+    if path is None or not path.exists():
         return {}
     with open(path, encoding="utf-8") as file:
         return {(int(row["tokens"]), int(row["context"])): row["ms"] for row in csv.DictReader(file)
                 if row["model"] == "target" and row["batch"] == "1"}
 
 
-def timed(torch, work, repetitions=9):
-    for _ in range(3):
+def timed(torch, work, warm_up=3, repetitions=9):
+    for _ in range(warm_up):
         work()
     times = []
     for _ in range(repetitions):
@@ -77,41 +78,63 @@ def timed(torch, work, repetitions=9):
     return statistics.median(times)
 
 
-def small(torch, say, directory):
+def load(torch, name):
     from transformers import AutoModelForCausalLM
 
-    def load(name):  # the argument for the precision has changed its name; this has not
-        return AutoModelForCausalLM.from_pretrained(MODELS / name).to(torch.bfloat16).cuda().eval()
+    model = AutoModelForCausalLM.from_pretrained(MODELS / name).cuda().eval()
+    for parameter in model.parameters():  # and no buffer: the frequencies of positions stay as exact as specsim's
+        parameter.data = parameter.data.to(torch.bfloat16)
+    model.generation_config.eos_token_id = None  # as many tokens as are asked for
+    return model
 
-    tokens, ours, generation = read_specsim(directory)
-    target, draft = load(TARGET), load(DRAFT)
-    prompt = torch.tensor([tokens], device="cuda")
-    found = compare_logits(ours, target(prompt).logits[0].float().cpu().numpy())
+
+def logits(torch, say, directory):
+    tokens, ours, _ = read_specsim(directory)
+    theirs = load(torch, TARGET)(torch.tensor([tokens], device="cuda")).logits[0].float().cpu().numpy()
+    found = compare_logits(ours, theirs)
     say("relative difference of logits", TARGET, len(tokens), 0, f"{found[0]:.5f}", "", f"at most {FARTHEST}")
     say("likeliest token differs", TARGET, len(tokens), 0, found[2], "", f"of {found[1]} clear ones")
-    for row in generation:
+    if not logits_agree(*found):
+        raise ValueError("logits are further apart than they may be")
+
+
+def generation(torch, say, directory, assisted):
+    tokens, _, rows = read_specsim(directory)
+    target = load(torch, TARGET)
+    draft = load(torch, DRAFT) if assisted else None
+    prompt = torch.tensor([tokens], device="cuda")
+    for row in rows:
         length, count = int(row["draft_length"]), int(row["tokens"])
+        if (length > 0) != assisted:
+            continue
         extra = {}
-        if length > 0:
+        if assisted:
             extra["assistant_model"] = draft
             settings = draft.generation_config  # as many tokens in every round, as specsim drafts
             settings.num_assistant_tokens = length
             settings.num_assistant_tokens_schedule = "constant"
             settings.assistant_confidence_threshold = 0.0
-        run = lambda: target.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=count, min_new_tokens=count,
-                                      do_sample=False, pad_token_id=0, **extra)
-        what = f"assisted generation, {length} drafts" if length > 0 else "plain generation"
-        say(what, TARGET, count, len(tokens), row["ms_per_token"], f"{timed(torch, run, 5) / count:.4f}", "ms a token")
-    return logits_agree(*found)
+
+        def run():
+            made = target.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=count, do_sample=False, pad_token_id=0,
+                                   **extra)
+            if made.shape[1] != len(tokens) + count:
+                raise ValueError(f"{made.shape[1] - len(tokens)} tokens of {count}")
+
+        what = f"assisted generation, {length} drafts" if assisted else "plain generation"
+        ms = timed(torch, run, warm_up=1, repetitions=3) / count
+        say(what, TARGET, count, len(tokens), row["ms_per_token"], f"{ms:.4f}", "ms a token")
 
 
 def passes(torch, say, name, shape, ours):
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    torch.set_default_dtype(torch.bfloat16)
-    with torch.device("cuda"):
-        model = LlamaForCausalLM(LlamaConfig(max_position_embeddings=4096, **shape)).eval()
-    torch.set_default_dtype(torch.float32)
+    try:
+        torch.set_default_dtype(torch.bfloat16)
+        with torch.device("cuda"):
+            model = LlamaForCausalLM(LlamaConfig(max_position_embeddings=4096, **shape)).eval()
+    finally:
+        torch.set_default_dtype(torch.float32)
     for context in (128, 2048):
         prompt = torch.randint(0, shape["vocab_size"], (1, context), device="cuda")
         cache = model(prompt, use_cache=True).past_key_values
@@ -148,12 +171,21 @@ def main():
 
         say("what", "model", "tokens", "context", "specsim", "transformers", "unit")
         torch.manual_seed(0)
-        with torch.inference_mode():
-            agree = small(torch, say, arguments.specsim)
-            ours = read_passes(arguments.passes)
-            for name, shape in SHAPES.items():
-                passes(torch, say, name, shape, ours if name == "llama-3.1-8b" else {})
-    return 0 if agree else 1
+        parts = [lambda: logits(torch, say, arguments.specsim)]
+        for name, shape in SHAPES.items():
+            parts.append(lambda name=name, shape=shape: passes(
+                torch, say, name, shape, read_passes(arguments.passes) if name == "llama-3.1-8b" else {}))
+        for assisted in (False, True):
+            parts.append(lambda assisted=assisted: generation(torch, say, arguments.specsim, assisted))
+        status = 0
+        with torch.no_grad():
+            for part in parts:
+                try:
+                    part()
+                except Exception:
+                    traceback.print_exc()
+                    status = 1
+    return status
 
 
 if __name__ == "__main__":

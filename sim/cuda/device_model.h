@@ -1,5 +1,7 @@
 // A Llama-architecture model on a device, behind the interface of the CPU's: few rows by kernels that stream weights once, many
-// by a library where there is one. A row's logits do not depend on the other rows of its pass while these are at most kFewRows.
+// by a library where there is one. In passes of up to 8 rows, equally many tokens of every sequence, a row's logits do not depend
+// on the other sequences, to the last bit. Beyond that they may: tune() leaves 9 rows and more to a library where it is faster,
+// and attention adds up a text's places in an order that depends on the most tokens that a sequence of the pass brings.
 #pragma once
 
 #include "sim/cuda/device_weights.h"

@@ -169,6 +169,14 @@ void Rounds::pretend(std::size_t length) {
   ids_.upload(ids);
 }
 
+void Rounds::prepare() {
+  if (!settings_.graphs) return;
+  pretend(2);  // which the shortest graph has places for
+  SPECSIM_CHECK(fits(), "{} places, too few for a round", settings_.capacity);
+  for (std::size_t longest = kChunk; longest < settings_.capacity; longest *= 2) graph_for(longest);
+  graph_for(settings_.capacity);
+}
+
 bool Rounds::fits() const {
   return std::all_of(lengths_.begin(), lengths_.end(),
                      [&](std::size_t length) { return length + drafts_of(settings_) <= settings_.capacity; });
@@ -212,6 +220,10 @@ void Rounds::enqueue() {
   while (longest < needed) longest *= 2;
   longest = std::min(longest, settings_.capacity);
   if (!settings_.graphs) return ask(longest);
+  device_.replay(graph_for(longest));
+}
+
+const Graph& Rounds::graph_for(std::size_t longest) {
   std::unique_ptr<Graph>& graph = graphs_[longest];
   if (graph == nullptr) {
     // Libraries choose and load outside of a recording: the passes once as they are. What they write is written again.
@@ -224,7 +236,7 @@ void Rounds::enqueue() {
     device_.finish();
     graph = device_.record([&] { ask(longest); });
   }
-  device_.replay(*graph);
+  return *graph;
 }
 
 void Rounds::fetch() {

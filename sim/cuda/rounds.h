@@ -51,6 +51,9 @@ class Rounds {
 
   // Prompts of at least two tokens; reads them up to their last.
   void start(const std::vector<std::vector<Token>>& prompts, std::span<const std::uint64_t> ids);
+  // Makes the graphs of texts of all lengths at once, which otherwise are made in the first round that needs them. Texts and
+  // caches hold anything afterwards: start() makes them new, as if this had not been called.
+  void prepare();
   // Texts of this many tokens and caches of random numbers, for timing alone.
   void pretend(std::size_t length);
   [[nodiscard]] bool fits() const;
@@ -73,6 +76,7 @@ class Rounds {
 
  private:
   void ask(std::size_t longest);
+  const Graph& graph_for(std::size_t longest);
 
   DeviceModel& target_;
   DeviceModel* draft_;

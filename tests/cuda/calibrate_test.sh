@@ -116,6 +116,14 @@ if ! nvidia-smi >/dev/null 2>&1; then
   refuses 'GPU 0: ' scripts/gpu_calibrate "$folder/none"
 fi
 
+# Where there is nothing to build, it says what to bring.
+mkdir -p "$folder/bare/scripts" && cp scripts/gpu_calibrate "$folder/bare/scripts/"
+status=0
+(unset SPECSIM && "$folder/bare/scripts/gpu_calibrate" "$folder/nothing_built") >"$folder/log" 2>&1 || status=$?
+if ((status != 1)) || ! grep -q 'run scripts/gpu_bundle' "$folder/log" || [[ $(<"$folder/nothing_built/stages.csv") != *build,*,1 ]]; then
+  fail "without a program: status $status, $(tail -n 2 "$folder/log")"
+fi
+
 # What scripts/gpu_calibrate does about failures: programs that fail as told, so many assertions or a status, with early starts and without.
 mkdir "$folder/fake"
 cat >"$folder/fake/specsim_tests_cuda" <<'F'
@@ -134,13 +142,17 @@ done
 if [[ -z ${out-} ]]; then exit; fi
 mkdir -p "$out"
 echo "${plain-0}" >"$out/plain"
-if [[ $out == */llama-8b-1b && -z ${plain-} ]]; then exit "$SHAPES"; fi
+if [[ $out == */llama-8b-1b && -z ${plain-} ]]; then
+  if [[ -n $PART ]]; then touch "$out/$PART"; fi
+  exit "$SHAPES"
+fi
 F
 chmod +x "$folder"/fake/*
-# falls_back NAME TESTS PLAIN_TESTS SHAPES EXPECTED STAGES: whether the enlarged models run without early starts, and the stages before
+# falls_back NAME TESTS PLAIN_TESTS SHAPES EXPECTED STAGES [PART]: whether the enlarged models run without early starts, and the
+# stages before, where shapes' last table was PART
 falls_back() {
   local out=$folder/$1 stages
-  TESTS=$2 PLAIN_TESTS=$3 SHAPES=$4 SPECSIM=$folder/fake/specsim scripts/gpu_calibrate "$out" >"$out.log" 2>&1
+  TESTS=$2 PLAIN_TESTS=$3 SHAPES=$4 PART=${7-} SPECSIM=$folder/fake/specsim scripts/gpu_calibrate "$out" >"$out.log" 2>&1
   stages=$(sed -n '2,/^enlarged/s/,.*//p' "$out/stages.csv" | xargs)
   if [[ $(<"$out/enlarged/plain") != "$5" || $stages != "$6 enlarged" ]]; then
     fail "after $1: without early starts $(<"$out/enlarged/plain"), stages $stages"
@@ -154,6 +166,9 @@ falls_back assertions_always 3 3 0 0 "self_test self_test_without_early_start sh
 falls_back a_crash_without_early_start 3 134 0 1 "self_test self_test_without_early_start shapes" & runs+=($!)
 falls_back a_crash 134 0 0 1 "self_test shapes" & runs+=($!)
 falls_back shapes 0 0 1 1 "self_test shapes shapes_without_early_start" & runs+=($!)
+falls_back shapes_late 0 0 1 1 "self_test shapes shapes_without_early_start" rounds.csv & runs+=($!)
+falls_back shapes_stuck 0 0 124 1 "self_test shapes shapes_without_early_start" passes.csv & runs+=($!)
+falls_back shapes_slow 0 0 124 0 "self_test shapes" rounds.csv & runs+=($!)
 for run in "${runs[@]}"; do wait "$run" || failed=1; done
 
 # A run that is killed leaves tables that are whole.

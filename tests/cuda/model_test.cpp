@@ -98,7 +98,36 @@ TEST_CASE("cuda: mutants of what a model alone can show are seen") {
                 });
 }
 
-TEST_CASE("cuda: a row's logits are the same to the last bit in one pass, token by token, in a batch, in any order of threads") {
+TEST_CASE("cuda: rows of a pass of up to 8, equally many of each sequence, have the same logits to the last bit as alone") {
+  const auto weights = bf16_weights("novels-0.2m-distilled");
+  const std::vector<Token> text = some_tokens(weights->config, 150);
+  const std::vector<Token> tokens = {3, 1, 4, 1};
+  const auto same = [&](cuda::Device& device) {
+    cuda::DeviceModel model(device, std::make_shared<cuda::DeviceWeights>(cuda::real_weights(device, *weights)),
+                            {.rows = 64, .logit_rows = 64, .context = 256});
+    const auto cache = model.make_cache(2, 256);
+    std::vector<float> apart;
+    for (const std::size_t s : {0, 1}) {
+      const std::size_t length = s == 0 ? 50 : 150;  // attention's one chunk of places, and two
+      for (std::size_t at = 0; at < length; at += 50)
+        all_logits(model, *cache,
+                   {text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(at + 50)}, {}, s);
+      const std::vector<float> own = all_logits(model, *cache, tokens, {}, s);
+      apart.insert(apart.end(), own.begin(), own.end());
+      cache->rewind(s, length);
+    }
+    const std::vector<llm::Extension> batch = {{0, tokens, tokens.size()}, {1, tokens, tokens.size()}};
+    std::vector<float> together(apart.size());
+    model.forward(batch, *cache, together);
+    return together == apart;
+  };
+  CHECK(same(*test_device()));
+  const auto by_batch = [](auto& kernel) { kernel.row_warps = kernel.batch; };
+  check_rejects({mutant<cuda::Attention<32>>("a batch's places are added up in another order", by_batch)}, same);
+}
+
+TEST_CASE(
+    "cuda: logits of few places are the same to the last bit in one pass, token by token, in a batch, in any thread order") {
   const auto weights = bf16_weights("tiny-llama3");
   const OnTwin gpu(weights);
   const std::vector<Token> tokens = some_tokens(weights->config, 9);

@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 """scripts/gpu_peers.py without PyTorch and without a GPU: what specsim writes for it, on the host's twin, against a forward pass in
 NumPy in transformers' place; and that comparisons see what is wrong."""
+import contextlib
+import io
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -22,6 +25,41 @@ def check(right, what):
         failed = True
         print(f"peers_test: {what}", file=sys.stderr)
 
+
+class Numbers:
+    def __init__(self, kind):
+        self.kind = kind
+
+    def to(self, kind):
+        return Numbers(kind)
+
+
+class Model:
+    """As transformers loads one: a parameter and a buffer."""
+
+    def __init__(self):
+        self.weight = SimpleNamespace(data=Numbers("float16"))
+        self.frequencies = Numbers("float32")
+        self.generation_config = SimpleNamespace(eos_token_id=2)
+
+    def parameters(self):
+        return iter([self.weight])
+
+    def to(self, kind):
+        self.weight.data = self.frequencies = Numbers(kind)
+        return self
+
+    def cuda(self):
+        return self
+
+    eval = cuda
+
+
+sys.modules["transformers"] = SimpleNamespace(AutoModelForCausalLM=SimpleNamespace(from_pretrained=lambda path: Model()))
+model = gpu_peers.load(SimpleNamespace(bfloat16="bfloat16"), gpu_peers.TARGET)
+check(model.weight.data.kind == "bfloat16" and model.frequencies.kind == "float32",
+      f"parameters are {model.weight.data.kind}, frequencies of positions {model.frequencies.kind}")
+check(model.generation_config.eos_token_id is None, "generation may end early")
 
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
@@ -49,6 +87,28 @@ with tempfile.TemporaryDirectory() as name:
     table = folder / "passes.csv"
     table.write_text("model,weights,tokens,batch,context,ms\ntarget,random,8,1,2048,1.5\ntarget,random,8,4,2048,2.5\ndraft,random,8,1,2048,0.5\n")
     check(gpu_peers.read_passes(table) == {(8, 2048): "1.5"}, "passes of others than one sequence of the target")
+    check(gpu_peers.read_passes(None) == gpu_peers.read_passes(folder / "none.csv") == {}, "passes of no table")
+
+    # A part that fails takes no other along. PyTorch's part is played by what main asks of it.
+    sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True), manual_seed=lambda seed: None,
+                                           no_grad=contextlib.nullcontext)
+    table.unlink()
+    sys.argv = ["gpu_peers", "--specsim", str(folder), "--passes", str(table), "--out", str(folder / "peers.csv")]
+    parts = ["logits", "llama-3.1-8b", "llama-3.2-1b", "plain", "assisted"]
+    for broken in [[], *([part] for part in parts), parts]:
+        def part(say, what):
+            say(what)
+            if what in broken:
+                raise RuntimeError(f"{what} is broken")
+
+        gpu_peers.logits = lambda torch, say, directory: part(say, "logits")
+        gpu_peers.passes = lambda torch, say, name, shape, ours: part(say, name)
+        gpu_peers.generation = lambda torch, say, directory, assisted: part(say, "assisted" if assisted else "plain")
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as log:
+            status = gpu_peers.main()
+        check(status == bool(broken), f"status {status} where {broken} fail")
+        check((folder / "peers.csv").read_text().split()[1:] == parts, f"parts left out where {broken} fail")
+        check(all(f"RuntimeError: {what} is broken" in log.getvalue() for what in broken), f"{broken} fail unseen")
     (folder / "logits.f32").write_bytes(b"1234")
     try:
         gpu_peers.read_specsim(folder)

@@ -1,6 +1,6 @@
 // Whole rounds on the device's twin: what they emit is what the CPU's decoder emits from the same laws, and plain decoding at
 // temperature 0.
-#include "sim/cuda/rounds.h"
+#include "sim/cuda/timing.h"
 #include "sim/llm/decoder.h"
 #include "sim/math/scan.h"
 #include "tests/cuda/random_numbers.h"
@@ -15,7 +15,7 @@ using namespace specsim::tests;
 namespace {
 
 struct Pair {
-  std::unique_ptr<cuda::Device> device = test_device();
+  std::unique_ptr<cuda::LaunchCounter> device = std::make_unique<cuda::LaunchCounter>(test_device());
   std::unique_ptr<cuda::DeviceModel> target = model("novels-0.2m-distilled", 6);
   std::unique_ptr<cuda::DeviceModel> draft = model("novels-0.2m-distilled", 1);  // the same with its last layer cut off
 
@@ -69,6 +69,28 @@ TEST_CASE("cuda: graphs, batches and single launches give the same rounds") {
   cuda::RoundSettings single = settings;
   single.batch = 1;
   CHECK(run(pair, single, 4)[0] == texts[0]);
+}
+
+TEST_CASE("cuda: rounds that are prepared make no graph later, and emit what they would have emitted") {
+  const Pair pair;
+  const std::vector<Token> prompt = some_tokens(pair.target->config(), 126);
+  const std::vector<std::uint64_t> ids = {7};
+  const auto decode = [&](bool prepared) {
+    cuda::Rounds decoding(*pair.target, pair.draft.get(), {.draft_length = 2, .capacity = 200}, rng::make_key(5, 6));
+    decoding.start({prompt}, ids);
+    if (prepared) {
+      decoding.prepare();
+      decoding.start({prompt}, ids);
+    }
+    const std::size_t before = pair.device->launches();
+    while (decoding.lengths()[0] + 2 <= 132) decoding.round();  // the first in 128 places, others beyond
+    return std::pair(decoding.texts(), pair.device->launches() - before);
+  };
+  const auto [texts, launches] = decode(true);
+  const auto [expected, later] = decode(false);
+  CHECK(texts == expected);
+  CHECK(launches == 0);
+  CHECK(later > 0);
 }
 
 TEST_CASE("cuda: every round's drafts, acceptance and final token are the CPU's from the same laws and uniforms") {
