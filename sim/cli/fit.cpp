@@ -1,7 +1,7 @@
 // specsim fit: which of the simulator's context processes reproduces recorded acceptance.
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
-#include "sim/cli/models.h"
+#include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
 #include "sim/llm/family_fit.h"
@@ -34,8 +34,8 @@ int fit_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
   options.add_options()("kind", text(""), "only requests of this kind")("seed", text("0"), "of the bootstrap")(
-      "threads", text("0"), "0: all cores")("out", po::value<std::string>(),
-                                            "directory for fit.csv and one experiment for each family");
+      "threads", text("0"), kThreadsHelp)("out", po::value<std::string>(),
+                                          "directory for fit.csv and one experiment for each family");
   po::variables_map values;
   if (!parse(arguments, options, "file", "specsim fit FILE [--kind NAME] [--out DIR] [options]",
              "  specsim fit results/calibration/novels/rounds_t1.jsonl --out results/mine\n", values))
@@ -57,11 +57,12 @@ int fit_command(const std::vector<std::string>& arguments) {
     throw BadInput({files[0], 0, 0}, "rounds that drafted nothing, allowed: at least one token");
   Progress progress("steps");
   const StopOnSignal stop;
-  const llm::FitReport report =
-      llm::fit_families(requests, {.seed = read_count(values, "seed", 9e15),
-                                   .threads = static_cast<unsigned>(read_count(values, "threads", 1024)),
-                                   .progress = [&](double done, double all) { progress.show(done, all); },
-                                   .stop = stop.flag()});
+  const llm::FitReport report = llm::fit_families(
+      requests,
+      {.seed = static_cast<std::uint64_t>(read_integer(values["seed"].as<std::string>(), "--seed", config::between(0, 9e15))),
+       .threads = read_threads(values["threads"].as<std::string>()),
+       .progress = [&](double done, double all) { progress.show(done, all); },
+       .stop = stop.flag()});
   progress.finish();
   if (report.families.empty()) {
     fmt::print(stderr, "stopped before the end; nothing was kept\n");

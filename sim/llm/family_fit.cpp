@@ -3,9 +3,8 @@
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/base/token.h"
-#include "sim/base/whole_file.h"
 #include "sim/base/wide.h"
-#include "sim/config/value.h"
+#include "sim/config/json_lines.h"
 #include "sim/llm/thread_team.h"
 
 #include <fmt/format.h>
@@ -19,7 +18,6 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <sstream>
 
 namespace specsim::llm {
 
@@ -463,33 +461,14 @@ const char* to_text(Family family) {
 }
 
 std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind) {
-  std::string text;
-  try {
-    text = read_whole_file(path);
-  } catch (const IoError& error) {
-    throw BadInput({"", 0, 0}, fmt::format("{}, allowed: a readable JSONL file", error.what()));
-  }
   Diagnostics diagnostics;
   std::vector<RecordedRequest> requests;
-  std::istringstream lines(text);
-  int number = 0;
-  for (std::string line; std::getline(lines, line) && diagnostics.empty();) {
-    const Location where{path, ++number, 0};
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    Diagnostics own;
-    const config::Value value = config::parse_text(line, path, own);
-    if (!own.empty() || !value.is_map()) {
-      diagnostics.add(where, "this is no JSON object, allowed: one a line");
-      break;
-    }
-    if (const config::Value* const own_kind = value.find("kind");
-        !kind.empty() && (own_kind == nullptr || own_kind->text != kind))
-      continue;
+  config::read_json_lines(path, {}, "one a line", diagnostics, [&](const config::Value& object, const Location& where) {
+    if (const config::Value* const own = object.find("kind"); !kind.empty() && (own == nullptr || own->text != kind)) return;
     RecordedRequest request;
-    if (const std::optional<std::string> mistake = read_request(value, request)) diagnostics.add(where, *mistake);
+    if (const std::optional<std::string> mistake = read_request(object, request)) diagnostics.add(where, *mistake);
     requests.push_back(std::move(request));
-  }
+  });
   constexpr std::size_t kFewest = 10;
   if (diagnostics.empty() && requests.size() < kFewest)
     diagnostics.add({path, 0, 0}, fmt::format("{} requests{}, allowed: at least {}", requests.size(),
