@@ -5,9 +5,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
 #include "sim/cli/workload_options.h"
-#include "sim/experiment/manifest.h"
 #include "sim/experiment/ranking.h"
-#include "specsim_version.h"
 
 #include <fmt/format.h>
 
@@ -232,18 +230,7 @@ int compare_command(const std::vector<std::string>& arguments) {
   if (options.has("out")) {
     write_whole_file(out + "/ranking.csv", experiment::ranking_csv(rankings));
     write_whole_file(out + "/trees.csv", trees_csv(rankings));
-    experiment::Manifest manifest;
-    manifest.command = command_line();
-    manifest.version = build_info::version;
-    manifest.commit = build_info::commit;
-    manifest.threads = run.threads;
-    manifest.wall_seconds = wall_clock() - started;
-    manifest.cells = cells.size();
-    for (const experiment::Experiment& one : experiments) {
-      manifest.files.push_back(one.file);
-      manifest.configs.push_back(config::to_flow_text(one.config));
-    }
-    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
+    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(new_manifest(experiments, run.threads, started)));
     fmt::print("\nwrote {}/ranking.csv, trees.csv, manifest.yaml; scripts/plot_compare.py {} draws them\n", out, out);
   }
   return 0;

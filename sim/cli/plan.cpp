@@ -5,10 +5,8 @@
 #include "sim/cli/options.h"
 #include "sim/cli/plan_report.h"
 #include "sim/cli/workload_options.h"
-#include "sim/experiment/manifest.h"
 #include "sim/experiment/planner.h"
 #include "sim/experiment/results.h"
-#include "specsim_version.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -144,6 +142,7 @@ int plan_command(const std::vector<std::string>& arguments) {
              "  scripts/plot_plan.py build/plan\n",
              values))
     return 0;
+  const double started = wall_clock();
   const Options options(values);
   const auto longest = static_cast<int>(read_integer(options.text("longest"), "--longest", config::between(1, kMaxDraftLength)));
   const unsigned threads = read_threads(options.text("threads"));
@@ -242,17 +241,7 @@ int plan_command(const std::vector<std::string>& arguments) {
       std::error_code none;
       std::filesystem::remove(out + "/map.csv", none);  // of another plan
     }
-    experiment::Manifest manifest;
-    manifest.command = command_line();
-    manifest.version = build_info::version;
-    manifest.commit = build_info::commit;
-    manifest.threads = threads;
-    manifest.cells = cells.size();
-    for (const experiment::Experiment& one : experiments) {
-      manifest.files.push_back(one.file);
-      manifest.configs.push_back(config::to_flow_text(one.config));
-    }
-    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
+    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(new_manifest(experiments, threads, started)));
     fmt::print("wrote {}/{}, manifest.yaml; scripts/plot_plan.py {} draws them\n", out, files_written, out);
   }
   return 0;

@@ -4,11 +4,9 @@
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
-#include "sim/experiment/manifest.h"
 #include "sim/experiment/results.h"
 #include "sim/experiment/runner.h"
 #include "sim/experiment/timed.h"
-#include "specsim_version.h"
 
 #include <fmt/format.h>
 
@@ -244,20 +242,10 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     }
   }
   if (!out.empty()) {
-    experiment::Manifest manifest;
-    manifest.command = command_line();
-    manifest.version = build_info::version;
-    manifest.commit = build_info::commit;
+    experiment::Manifest manifest = new_manifest(experiments, run.threads, started);
     manifest.shard = run.shard;
-    manifest.threads = run.threads;
-    manifest.cells = cells.size();
     manifest.identity = run.identity;
     manifest.verdict = verdict;
-    for (const experiment::Experiment& one : experiments) {
-      manifest.files.push_back(one.file);
-      manifest.configs.push_back(config::to_flow_text(one.config));
-    }
-    manifest.wall_seconds = wall_clock() - started;
     const std::string waterfall = whole ? experiment::waterfall_csv(rows) : "";
     if (!waterfall.empty())
       write_whole_file(out + "/waterfall.csv", waterfall);
