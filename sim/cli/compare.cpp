@@ -1,12 +1,11 @@
 // specsim compare: which method of drafting and verifying is fastest on a workload, and by how much for sure.
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
+#include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
 #include "sim/cli/workload_options.h"
-#include "sim/experiment/manifest.h"
 #include "sim/experiment/ranking.h"
-#include "specsim_version.h"
 
 #include <fmt/format.h>
 
@@ -145,7 +144,8 @@ int compare_command(const std::vector<std::string>& arguments) {
   description.add_options()("batches", text(), "1,8,32: sequences decoded together, a ranking for each")(
       "alpha", text(), "acceptance of a draft token, of the built-in methods' laws (default 0.7)")(
       "rounds", text(), "of each method (default 200000, or the config's)")(
-      "out", text(), "directory for ranking.csv, trees.csv")("threads", text(), "default: as many as the machine has")(
+      "out", text(), "directory for ranking.csv, trees.csv")("threads", po::value<std::string>()->default_value("0"),
+                                                             kThreadsHelp)(
       "print-config", "the built-in methods as a config, with what the other options change, to start from");
   po::variables_map values;
   if (!parse(
@@ -158,21 +158,22 @@ int compare_command(const std::vector<std::string>& arguments) {
           values))
     return 0;
   const Options options(values);
-  const double alpha = options.has("alpha") ? read_number(options.text("alpha"), "--alpha", 0.01, 0.99) : kDefaultAlpha;
+  const double alpha =
+      options.has("alpha") ? read_number(options.text("alpha"), "--alpha", config::between(0.01, 0.99)) : kDefaultAlpha;
   const std::vector<std::string> files = options.texts("config");
   if (options.has("print-config") && !files.empty())
     throw BadInput({"--print-config", 0, 0}, "given with a config, allowed: without one, to print the built-in methods");
   if (options.has("alpha") && !files.empty())
     throw BadInput({"--alpha", 0, 0}, "given with a config, whose laws say the acceptance; allowed: without one");
   experiment::RunOptions run;
-  run.threads = read_threads(options);
+  run.threads = read_threads(options.text("threads"));
   std::vector<std::string> sets = named_sets(options, files.empty());
   if (options.has("batches")) {
-    static_cast<void>(read_list(options.text("batches"), "--batches", 1, 1e6));
+    static_cast<void>(read_integers(options.text("batches"), "--batches", config::between(1, 1e6)));
     sets.push_back("sweep.workload.batch=[" + options.text("batches") + "]");
   }
   if (options.has("rounds"))
-    sets.push_back("rounds=" + std::to_string(read_integer(options.text("rounds"), "--rounds", 1, 2'000'000'000)));
+    sets.push_back("rounds=" + std::to_string(read_integer(options.text("rounds"), "--rounds", config::between(1, 1e13))));
   const double started = wall_clock();
   const std::string seed = options.has("seed") ? options.text("seed") : "";
   std::vector<experiment::Experiment> experiments;
@@ -229,18 +230,7 @@ int compare_command(const std::vector<std::string>& arguments) {
   if (options.has("out")) {
     write_whole_file(out + "/ranking.csv", experiment::ranking_csv(rankings));
     write_whole_file(out + "/trees.csv", trees_csv(rankings));
-    experiment::Manifest manifest;
-    manifest.command = command_line();
-    manifest.version = build_info::version;
-    manifest.commit = build_info::commit;
-    manifest.threads = run.threads;
-    manifest.wall_seconds = wall_clock() - started;
-    manifest.cells = cells.size();
-    for (const experiment::Experiment& one : experiments) {
-      manifest.files.push_back(one.file);
-      manifest.configs.push_back(config::to_flow_text(one.config));
-    }
-    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
+    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(new_manifest(experiments, run.threads, started)));
     fmt::print("\nwrote {}/ranking.csv, trees.csv, manifest.yaml; scripts/plot_compare.py {} draws them\n", out, out);
   }
   return 0;

@@ -1,10 +1,10 @@
 // specsim fit: which of the simulator's context processes reproduces recorded acceptance.
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
-#include "sim/cli/models.h"
+#include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
-#include "sim/llm/family_fit.h"
+#include "sim/experiment/process_fit.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,12 +17,13 @@ namespace po = boost::program_options;
 
 namespace {
 
-std::string parameters_text(const llm::FamilyModel& model) {
+std::string parameters_text(const experiment::FittedProcess& model) {
   std::string text;
   for (std::size_t s = 0; s < model.start.size(); ++s) {
     fmt::format_to(std::back_inserter(text), "{}alpha {:.3f}", s == 0 ? "" : "; ", fmt::join(model.alpha[s], " "));
-    if (model.family == llm::Family::requests) fmt::format_to(std::back_inserter(text), " weight {:.3f}", model.start[s]);
-    if (model.family == llm::Family::regimes)
+    if (model.process == experiment::Process::kept_state)
+      fmt::format_to(std::back_inserter(text), " weight {:.3f}", model.start[s]);
+    if (model.process == experiment::Process::regimes)
       fmt::format_to(std::back_inserter(text), " then {:.3f}", fmt::join(model.transition[s], " "));
   }
   return text;
@@ -34,8 +35,9 @@ int fit_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
   options.add_options()("kind", text(""), "only requests of this kind")("seed", text("0"), "of the bootstrap")(
-      "threads", text("0"), "0: all cores")("out", po::value<std::string>(),
-                                            "directory for fit.csv and one experiment for each family");
+      "threads", text("0"), kThreadsHelp)(
+      "out", po::value<std::string>(),
+      "directory for fit.csv and one experiment for each process: constant, by_depth, kept_state, regimes");
   po::variables_map values;
   if (!parse(arguments, options, "file", "specsim fit FILE [--kind NAME] [--out DIR] [options]",
              "  specsim fit results/calibration/novels/rounds_t1.jsonl --out results/mine\n", values))
@@ -45,39 +47,40 @@ int fit_command(const std::vector<std::string>& arguments) {
     throw BadInput(
         {"", 0, 0},
         fmt::format("{} files, allowed: one, rounds_t*.jsonl of specsim calibrate or a log of the same form", files.size()));
-  const std::vector<llm::RecordedRequest> requests = llm::read_rounds(files[0], values["kind"].as<std::string>());
-  for (const llm::RecordedRequest& request : requests)
-    for (const llm::RecordedRound& round : request.rounds)
+  const std::vector<experiment::RecordedRequest> requests = experiment::read_rounds(files[0], values["kind"].as<std::string>());
+  for (const experiment::RecordedRequest& request : requests)
+    for (const experiment::RecordedRound& round : request.rounds)
       if (round.drafted != requests[0].rounds[0].drafted)
         throw BadInput({files[0], 0, 0},
-                       fmt::format("rounds that drafted {} and {} tokens, allowed: one draft length, at which the families are "
+                       fmt::format("rounds that drafted {} and {} tokens, allowed: one draft length, at which the processes are "
                                    "simulated",
                                    requests[0].rounds[0].drafted, round.drafted));
   if (requests[0].rounds[0].drafted == 0)
     throw BadInput({files[0], 0, 0}, "rounds that drafted nothing, allowed: at least one token");
   Progress progress("steps");
   const StopOnSignal stop;
-  const llm::FitReport report =
-      llm::fit_families(requests, {.seed = read_count(values, "seed", 9e15),
-                                   .threads = static_cast<unsigned>(read_count(values, "threads", 1024)),
-                                   .progress = [&](double done, double all) { progress.show(done, all); },
-                                   .stop = stop.flag()});
+  const experiment::FitReport report = experiment::fit_processes(
+      requests,
+      {.seed = static_cast<std::uint64_t>(read_integer(values["seed"].as<std::string>(), "--seed", config::between(0, 9e15))),
+       .threads = read_threads(values["threads"].as<std::string>()),
+       .progress = [&](double done, double all) { progress.show(done, all); },
+       .stop = stop.flag()});
   progress.finish();
-  if (report.families.empty()) {
+  if (report.processes.empty()) {
     fmt::print(stderr, "stopped before the end; nothing was kept\n");
     return 1;
   }
   fmt::print(
-      "{} requests, draft length {}: {:.4f} tokens per round\n\n{:<10}{:>11}{:>11}{:>9}{:>9}{:>11}  {:>7}{:>7}{:>7}{:>9}\n",
-      requests.size(), report.draft_length, report.tokens_per_round, "family", "parameters", "held out", "behind", "+-",
+      "{} requests, draft length {}: {:.4f} tokens per round\n\n{:<12}{:>11}{:>11}{:>9}{:>9}{:>11}  {:>7}{:>7}{:>7}{:>9}\n",
+      requests.size(), report.draft_length, report.tokens_per_round, "process", "parameters", "held out", "behind", "+-",
       "tok/round", "depth", "law", "runs", "requests");
   std::string csv =
-      "family,parameters,log_likelihood,held_out,behind_best,behind_se,tokens_per_round,p_by_depth,p_accepted,p_runs,p_requests,"
+      "process,parameters,log_likelihood,held_out,behind_best,behind_se,tokens_per_round,p_by_depth,p_accepted,p_runs,p_requests,"
       "rejected,use\n";
-  for (std::size_t i = 0; i < report.families.size(); ++i) {
-    const llm::FamilyReport& one = report.families[i];
-    const char* const name = llm::to_text(one.model.family);
-    fmt::print("{:<10}{:>11}{:>11.5f}{:>9.5f}{:>9.5f}{:>11.4f}  {:>7.3f}{:>7.3f}{:>7.3f}{:>9.3f}  {}\n", name,
+  for (std::size_t i = 0; i < report.processes.size(); ++i) {
+    const experiment::ProcessReport& one = report.processes[i];
+    const char* const name = experiment::to_text(one.model.process);
+    fmt::print("{:<12}{:>11}{:>11.5f}{:>9.5f}{:>9.5f}{:>11.4f}  {:>7.3f}{:>7.3f}{:>7.3f}{:>9.3f}  {}\n", name,
                one.model.parameters(), one.held_out, one.behind_best, one.behind_error, one.tokens_per_round, one.p_by_depth,
                one.p_accepted, one.p_runs, one.p_requests, one.rejected() ? "rejected" : "");
     fmt::format_to(std::back_inserter(csv), "{},{},{:.6g},{:.6g},{:.4g},{:.4g},{:.6g},{:.3g},{:.3g},{:.3g},{:.3g},{},{}\n", name,
@@ -87,29 +90,27 @@ int fit_command(const std::vector<std::string>& arguments) {
   }
   fmt::print(
       "\ndepth, law, runs, requests: p-values from {} data sets of the fitted model; its parameters are not fitted again to "
-      "each, "
-      "so "
-      "p is\ntoo large if anything\n\n",
-      llm::kReplicates);
-  for (const llm::FamilyReport& one : report.families)
-    fmt::print("{:<10}{}\n", llm::to_text(one.model.family), parameters_text(one.model));
-  const llm::FamilyReport& best = report.families[report.best];
+      "each, so p is\ntoo large if anything\n\n",
+      experiment::kReplicates);
+  for (const experiment::ProcessReport& one : report.processes)
+    fmt::print("{:<12}{}\n", experiment::to_text(one.model.process), parameters_text(one.model));
+  const experiment::ProcessReport& best = report.processes[report.best];
   if (best.rejected())
     fmt::print(
-        "\nnone fits: the data reject every family. {} comes closest; the laws themselves, where they were kept, can be "
+        "\nnone fits: the data reject every process. {} comes closest; the laws themselves, where they were kept, can be "
         "replayed (context process trace)\n",
-        llm::to_text(best.model.family));
+        experiment::to_text(best.model.process));
   else
     fmt::print("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score\n",
-               llm::to_text(best.model.family));
+               experiment::to_text(best.model.process));
   if (values.count("out") == 0) return 0;
   const auto& out = values["out"].as<std::string>();
   make_directories(out);
   write_whole_file(out + "/fit.csv", csv);
-  for (const llm::FamilyReport& one : report.families)
-    write_whole_file(fmt::format("{}/{}.yaml", out, llm::to_text(one.model.family)),
+  for (const experiment::ProcessReport& one : report.processes)
+    write_whole_file(fmt::format("{}/{}.yaml", out, experiment::to_text(one.model.process)),
                      one.model.yaml(report.draft_length, report.tokens, report.rounds));
-  fmt::print("wrote {}: fit.csv, and {}.yaml for specsim run, like the others\n", out, llm::to_text(best.model.family));
+  fmt::print("wrote {}: fit.csv, and {}.yaml for specsim run, like the others\n", out, experiment::to_text(best.model.process));
   return 0;
 }
 

@@ -3,12 +3,11 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
-#include "sim/experiment/manifest.h"
 #include "sim/experiment/results.h"
-#include "specsim_version.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -41,7 +40,9 @@ int merge_command(const std::vector<std::string>& arguments) {
 
   std::vector<experiment::Experiment> experiments;
   std::string identity;
-  experiment::Manifest manifest;
+  std::string commit;
+  double seconds = 0.0;
+  unsigned threads = 1;
   std::map<std::uint64_t, std::string> seen;
   std::uint64_t of = 0;
   for (const std::string& directory : directories) {
@@ -49,7 +50,7 @@ int merge_command(const std::vector<std::string>& arguments) {
     if (std::filesystem::exists(directory + "/journal.txt", ignored))
       throw BadInput({directory + "/journal.txt", 0, 0},
                      "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
-    experiment::Manifest own = experiment::read_manifest(path);
+    const experiment::Manifest own = experiment::read_manifest(path);
     Diagnostics diagnostics;
     std::vector<experiment::Experiment> parsed;
     for (std::size_t i = 0; i < own.configs.size(); ++i) {
@@ -63,11 +64,13 @@ int merge_command(const std::vector<std::string>& arguments) {
       of = own.shard.of;
       identity = name;
       experiments = std::move(parsed);
-      manifest = own;
+      commit = own.commit;
     }
-    if (own.commit != manifest.commit)
+    seconds += own.wall_seconds;
+    threads = std::max(threads, own.threads);
+    if (own.commit != commit)
       throw BadInput({path, 0, 0}, fmt::format("was made by commit {}, and {} by {}: shards of one run come from one program",
-                                               own.commit, directories.front(), manifest.commit));
+                                               own.commit, directories.front(), commit));
     if (name != identity)
       throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", directories.front()));
     if (own.shard.of != of)
@@ -108,12 +111,9 @@ int merge_command(const std::vector<std::string>& arguments) {
     return *facts[static_cast<std::size_t>(&row - rows.data())];
   });
   make_directories(out);
-  manifest.command = command_line();
-  manifest.version = build_info::version;
-  manifest.commit = build_info::commit;
-  manifest.shard = {1, 1};
+  experiment::Manifest manifest = new_manifest(experiments, threads, 0.0);
+  manifest.wall_seconds = seconds;  // of all shards together
   manifest.identity = identity;
-  manifest.cells = cells.size();
   const std::string waterfall = experiment::waterfall_csv(rows);
   if (!waterfall.empty()) write_whole_file(out + "/waterfall.csv", waterfall);
   write_whole_file(out + "/data.csv", experiment::data_csv(rows));

@@ -1,6 +1,8 @@
 #include "sim/cli/options.h"
 
 #include "sim/base/memory.h"
+#include "sim/cli/command.h"
+#include "specsim_version.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -124,6 +126,21 @@ void print_warnings(const std::vector<const experiment::Cell*>& cells) {
 }
 
 double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+experiment::Manifest new_manifest(const std::vector<experiment::Experiment>& experiments, unsigned threads, double started) {
+  experiment::Manifest manifest;
+  manifest.command = command_line();
+  manifest.version = build_info::version;
+  manifest.commit = build_info::commit;
+  manifest.threads = threads;
+  for (const experiment::Experiment& one : experiments) {
+    manifest.files.push_back(one.file);
+    manifest.configs.push_back(config::to_flow_text(one.config));
+    manifest.cells += one.cells.size();
+  }
+  manifest.wall_seconds = wall_clock() - started;
+  return manifest;
+}
 
 namespace {
 

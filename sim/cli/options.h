@@ -1,6 +1,7 @@
 // What the subcommands share: options, help, progress.
 #pragma once
 
+#include "sim/experiment/manifest.h"
 #include "sim/experiment/runner.h"
 #include "sim/experiment/spec.h"
 
@@ -54,5 +55,8 @@ class Progress {
 };
 
 double wall_clock();
+
+// What a command that began at `started` by wall_clock() made of the experiments, with all their cells.
+experiment::Manifest new_manifest(const std::vector<experiment::Experiment>& experiments, unsigned threads, double started);
 
 }  // namespace specsim::cli

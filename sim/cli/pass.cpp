@@ -1,18 +1,18 @@
 // specsim pass: what one forward pass takes on a GPU, part by part.
 #include "sim/cli/command.h"
+#include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cost/cost_model.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
 #include <optional>
 #include <set>
-#include <sstream>
+#include <utility>
 
 namespace specsim::cli {
 
@@ -23,56 +23,6 @@ namespace {
 using config::Value;
 
 constexpr std::size_t kMaxPasses = 1'000'000;
-
-std::vector<std::string> texts(const po::variables_map& values, const std::string& option) {
-  const auto& list = values[option].as<std::string>();
-  std::vector<std::string> parts;
-  std::istringstream stream(list);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
-  if (parts.empty() || list.back() == ',' || std::find(parts.begin(), parts.end(), "") != parts.end())
-    throw BadInput({"--" + option, 0, 0}, fmt::format("\"{}\", allowed: values with commas between", list));
-  return parts;
-}
-
-std::optional<double> as_count(const std::string& text, double least, double most) {
-  double x = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (error != std::errc() || end != text.data() + text.size() || !(x >= least && x <= most) || x != std::floor(x)) return {};
-  return x;
-}
-
-std::vector<double> counts(const po::variables_map& values, const std::string& option, double least, double most) {
-  std::vector<double> list;
-  for (const std::string& text : texts(values, option)) {
-    const std::optional<double> count = as_count(text, least, most);
-    if (!count)
-      throw BadInput({"--" + option, 0, 0},
-                     fmt::format("\"{}\", allowed: integers from {:g} to {:g} with commas between", text, least, most));
-    list.push_back(*count);
-  }
-  return list;
-}
-
-Value scalar(const std::string& text, const std::string& option) {
-  Value value;
-  value.kind = config::Kind::scalar;
-  value.where = {option, 0, 0};
-  value.text = text;
-  return value;
-}
-
-Value map_of(std::vector<config::Field> fields, const std::string& option) {
-  Value value;
-  value.kind = config::Kind::map;
-  value.where = {option, 0, 0};
-  value.fields = std::move(fields);
-  return value;
-}
-
-config::Field field(const std::string& key, Value value) {
-  const Location where = value.where;
-  return {key, where, std::move(value)};
-}
 
 struct Setting {
   std::string hardware;
@@ -89,24 +39,26 @@ struct Line {
 };
 
 std::unique_ptr<cost::CostModel> make_model(const Setting& setting, const po::variables_map& values, cost::Role role) {
+  const auto at = [](const std::string& option) { return Location{"--" + option, 0, 0}; };
+  const auto given = [&](const std::string& option) { return config::scalar(values[option].as<std::string>(), at(option)); };
   const auto shape = [&](const std::string& name) {
-    Value spec = map_of(
-        {field("preset", scalar(name, "--model")), field("tensor_parallel", scalar(setting.tensor_parallel, "--tensor-parallel")),
-         field("weight_bits", scalar(setting.weight_bits, "--weight-bits")),
-         field("kv_bits", scalar(values["kv-bits"].as<std::string>(), "--kv-bits")),
-         field("kv_window", scalar(values["kv-window"].as<std::string>(), "--kv-window"))},
-        "--model");
-    if (values.count("head-bits") > 0)
-      spec.fields.push_back(field("head_bits", scalar(values["head-bits"].as<std::string>(), "--head-bits")));
-    return spec;
+    std::vector<std::pair<std::string, Value>> fields = {
+        {"preset", config::scalar(name, at("model"))},
+        {"tensor_parallel", config::scalar(setting.tensor_parallel, at("tensor-parallel"))},
+        {"weight_bits", config::scalar(setting.weight_bits, at("weight-bits"))},
+        {"kv_bits", given("kv-bits")},
+        {"kv_window", given("kv-window")}};
+    if (values.count("head-bits") > 0) fields.emplace_back("head_bits", given("head-bits"));
+    return config::map(std::move(fields), at("model"));
   };
   // A draft's pass asks nothing of its target, but a head cannot stand as one.
   const bool head = setting.model.find("eagle") != std::string::npos;
   const std::string target = role == cost::Role::draft && head ? "llama-3.1-405b" : setting.model;
-  const Value section =
-      map_of({field("hardware", scalar(setting.hardware, "--hardware")), field("target", shape(target)),
-              field("draft", shape(setting.model)), field("engine", scalar(values["engine"].as<std::string>(), "--engine"))},
-             "specsim pass");
+  const Value section = config::map({{"hardware", config::scalar(setting.hardware, at("hardware"))},
+                                     {"target", shape(target)},
+                                     {"draft", shape(setting.model)},
+                                     {"engine", given("engine")}},
+                                    {"specsim pass", 0, 0});
   const cost::CostEntry& roofline = *cost::cost_models().find("roofline");
   Diagnostics diagnostics;
   const config::Arguments arguments = config::read_arguments(section, roofline.info.parameters, {}, "specsim pass", diagnostics);
@@ -204,20 +156,27 @@ int pass_command(const std::vector<std::string>& arguments) {
   const cost::Role role = role_name == "draft" ? cost::Role::draft : cost::Role::target;
   const bool products_only = values.count("products-only") > 0;
   const auto& logits = values["logits"].as<std::string>();
+  const config::Interval rows = config::between(0, 1e6);
   const std::optional<double> most_logits = products_only || logits == "none" ? 0.0
                                             : logits == "all"                 ? 1e9
-                                                                              : as_count(logits, 0, 1e6);
-  if (!most_logits)
-    throw BadInput({"--logits", 0, 0}, fmt::format("\"{}\", allowed: all, none, or an integer from 0 to {:g}", logits, 1e6));
-  const std::vector<double> tokens = counts(values, "tokens", 1, 1e6);
-  const std::vector<double> batches = counts(values, "batch", 1, 1e6);
-  const std::vector<double> contexts = counts(values, "context", 0, 1e7);
+                                                                              : config::as_number(logits);
+  if (!most_logits || (logits != "all" && (!rows.contains(*most_logits) || *most_logits != std::floor(*most_logits))))
+    throw BadInput({"--logits", 0, 0},
+                   fmt::format("{}, allowed: all, none, or an integer {}", config::quote_for_message(logits), rows.to_text()));
+  const auto texts = [&](const std::string& option) { return read_texts(values[option].as<std::string>(), "--" + option); };
+  const auto counts = [&](const std::string& option, double least, double most) {
+    const auto whole = read_integers(values[option].as<std::string>(), "--" + option, config::between(least, most));
+    return std::vector<double>(whole.begin(), whole.end());
+  };
+  const std::vector<double> tokens = counts("tokens", 1, 1e6);
+  const std::vector<double> batches = counts("batch", 1, 1e6);
+  const std::vector<double> contexts = counts("context", 0, 1e7);
 
   std::vector<Setting> settings;
-  for (const std::string& hardware : texts(values, "hardware"))
-    for (const std::string& model : texts(values, "model"))
-      for (const std::string& shards : texts(values, "tensor-parallel"))
-        for (const std::string& bits : texts(values, "weight-bits")) settings.push_back({hardware, model, shards, bits});
+  for (const std::string& hardware : texts("hardware"))
+    for (const std::string& model : texts("model"))
+      for (const std::string& shards : texts("tensor-parallel"))
+        for (const std::string& bits : texts("weight-bits")) settings.push_back({hardware, model, shards, bits});
   if (static_cast<double>(settings.size()) * static_cast<double>(batches.size()) * static_cast<double>(contexts.size()) *
           static_cast<double>(tokens.size()) >
       static_cast<double>(kMaxPasses))

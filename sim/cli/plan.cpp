@@ -1,24 +1,19 @@
 // specsim plan: which draft length, when not to speculate, and the flags to start a server with.
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
+#include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/plan_report.h"
 #include "sim/cli/workload_options.h"
-#include "sim/experiment/manifest.h"
 #include "sim/experiment/planner.h"
 #include "sim/experiment/results.h"
-#include "specsim_version.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <sstream>
-#include <thread>
 
 namespace specsim::cli {
 
@@ -51,18 +46,21 @@ bool stated_acceptance(const Options& options, int longest, AcceptanceCurve& cur
   if (options.has("at-draft-length") != options.has("mean-acceptance-length"))
     throw BadInput({"--at-draft-length", 0, 0},
                    "allowed with --mean-acceptance-length, which needs it: the draft length that it was measured at");
+  const config::Interval share = config::between(0, 1);
   if (options.has("alpha"))
-    curve = experiment::constant_acceptance(read_number(options.text("alpha"), "--alpha", 0.0, 1.0), longest);
+    curve = experiment::constant_acceptance(read_number(options.text("alpha"), "--alpha", share), longest);
   else if (options.has("position-rates"))
-    curve =
-        experiment::unconditional_acceptance(read_list(options.text("position-rates"), "--position-rates", 0.0, 1.0), longest);
+    curve = experiment::unconditional_acceptance(read_numbers(options.text("position-rates"), "--position-rates", share), longest,
+                                                 {"--position-rates", 0, 0});
   else if (options.has("conditional-rates"))
-    curve = experiment::conditional_acceptance(read_list(options.text("conditional-rates"), "--conditional-rates", 0.0, 1.0),
+    curve = experiment::conditional_acceptance(read_numbers(options.text("conditional-rates"), "--conditional-rates", share),
                                                longest);
   else if (options.has("mean-acceptance-length"))
     curve = experiment::length_acceptance(
-        read_number(options.text("mean-acceptance-length"), "--mean-acceptance-length", 1.0, kMaxDraftLength + 1.0),
-        read_integer(options.text("at-draft-length"), "--at-draft-length", 1, kMaxDraftLength), longest);
+        read_number(options.text("mean-acceptance-length"), "--mean-acceptance-length",
+                    config::between(1, kMaxDraftLength + 1.0)),
+        static_cast<int>(read_integer(options.text("at-draft-length"), "--at-draft-length", config::between(1, kMaxDraftLength))),
+        longest, {"--mean-acceptance-length", 0, 0});
   else if (options.has("trace"))
     curve = experiment::trace_acceptance(options.text("trace"), longest);
   return !given.empty();
@@ -131,7 +129,8 @@ int plan_command(const std::vector<std::string>& arguments) {
       "at-draft-length", text(), "the draft length that it was measured at")("trace", text(), "acceptance: a JSONL trace")(
       "longest", po::value<std::string>()->default_value("16"), "longest draft length that is tried")(
       "rounds", text(), "simulated at each draft length where the config's laws say the acceptance")(
-      "out", text(), "directory for plan.csv, map.csv, waterfall.csv")("threads", text(), "default: as many as the machine has");
+      "out", text(), "directory for plan.csv, map.csv, waterfall.csv")("threads", po::value<std::string>()->default_value("0"),
+                                                                       kThreadsHelp);
   po::variables_map values;
   if (!parse(arguments, description, "config", "specsim plan [CONFIG...] [options]",
              "  specsim plan --hardware h100-sxm --target llama-3.1-70b --tensor-parallel 4 --draft llama-3.2-1b --alpha 0.7 "
@@ -143,11 +142,14 @@ int plan_command(const std::vector<std::string>& arguments) {
              "  scripts/plot_plan.py build/plan\n",
              values))
     return 0;
+  const double started = wall_clock();
   const Options options(values);
-  const int longest = read_integer(options.text("longest"), "--longest", 1, kMaxDraftLength);
-  const unsigned threads = read_threads(options);
+  const auto longest = static_cast<int>(read_integer(options.text("longest"), "--longest", config::between(1, kMaxDraftLength)));
+  const unsigned threads = read_threads(options.text("threads"));
   const auto rounds_asked =
-      options.has("rounds") ? static_cast<std::uint64_t>(read_number(options.text("rounds"), "--rounds", 1000, 1e12)) : 0;
+      options.has("rounds")
+          ? static_cast<std::uint64_t>(read_integer(options.text("rounds"), "--rounds", config::between(1000, 1e12)))
+          : 0;
   AcceptanceCurve stated;
   const bool is_stated = stated_acceptance(options, longest, stated);
   const std::vector<std::string> files = options.texts("config");
@@ -239,17 +241,7 @@ int plan_command(const std::vector<std::string>& arguments) {
       std::error_code none;
       std::filesystem::remove(out + "/map.csv", none);  // of another plan
     }
-    experiment::Manifest manifest;
-    manifest.command = command_line();
-    manifest.version = build_info::version;
-    manifest.commit = build_info::commit;
-    manifest.threads = threads;
-    manifest.cells = cells.size();
-    for (const experiment::Experiment& one : experiments) {
-      manifest.files.push_back(one.file);
-      manifest.configs.push_back(config::to_flow_text(one.config));
-    }
-    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
+    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(new_manifest(experiments, threads, started)));
     fmt::print("wrote {}/{}, manifest.yaml; scripts/plot_plan.py {} draws them\n", out, files_written, out);
   }
   return 0;

@@ -1,18 +1,16 @@
 // specsim run and specsim check: the same simulation; check ends in a verdict.
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
+#include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
-#include "sim/experiment/manifest.h"
 #include "sim/experiment/results.h"
 #include "sim/experiment/runner.h"
 #include "sim/experiment/timed.h"
-#include "specsim_version.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -20,15 +18,12 @@
 #include <iterator>
 #include <optional>
 #include <set>
-#include <thread>
 
 namespace specsim::cli {
 
 namespace po = boost::program_options;
 
 namespace {
-
-constexpr unsigned kMaxThreads = 1024;
 
 experiment::Shard read_shard(const std::string& text) {
   unsigned long long index = 0;  // scanf takes "-1" for a huge number, which is out of range as well
@@ -37,14 +32,6 @@ experiment::Shard read_shard(const std::string& text) {
   if (std::sscanf(text.c_str(), "%llu/%llu%c", &index, &of, &rest) != 2 || index < 1 || index > of || of > 100000)
     throw BadInput({"--shard", 0, 0}, fmt::format("\"{}\", allowed: i/n with 1 <= i <= n <= 100000", text));
   return {index, of};
-}
-
-unsigned read_threads(const std::string& text) {
-  unsigned threads = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > kMaxThreads)
-    throw BadInput({"--threads", 0, 0}, fmt::format("\"{}\", allowed: an integer in [1, {}]", text, kMaxThreads));
-  return threads;
 }
 
 void remove_file(const std::string& path) {
@@ -142,9 +129,8 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
                         "path=value: override the configs, e.g. --set rounds=1e5")(
       "out", po::value<std::string>(),
       "directory for data.csv, counts.csv, manifest.yaml and, where the cost is in seconds, waterfall.csv")(
-      "threads",
-      po::value<std::string>()->default_value(std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads))),
-      "worker threads; results do not depend on them")("seed", po::value<std::string>(), "instead of the configs' seed")(
+      "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)("seed", po::value<std::string>(),
+                                                                             "instead of the configs' seed")(
       "shard", po::value<std::string>()->default_value("1/1"),
       "i/n: this process's share of every cell; join with specsim merge")("resume", "go on with the unfinished run in --out")(
       "force", "drop an unfinished run in --out, or replace another run's results there")(
@@ -186,7 +172,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
 
   const std::string trace = values.count("trace") > 0 ? values["trace"].as<std::string>() : "";
   if (values.count("trace") > 0 && trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
-  if (!trace.empty()) experiment::check_traceable(*cells.front());
+  if (!trace.empty()) experiment::check_traceable(*cells.front(), {"--trace", 0, 0});
 
   if (values.count("dry-run") > 0) {
     const experiment::RunEstimate needs = experiment::estimate(cells, run.threads);
@@ -256,20 +242,10 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     }
   }
   if (!out.empty()) {
-    experiment::Manifest manifest;
-    manifest.command = command_line();
-    manifest.version = build_info::version;
-    manifest.commit = build_info::commit;
+    experiment::Manifest manifest = new_manifest(experiments, run.threads, started);
     manifest.shard = run.shard;
-    manifest.threads = run.threads;
-    manifest.cells = cells.size();
     manifest.identity = run.identity;
     manifest.verdict = verdict;
-    for (const experiment::Experiment& one : experiments) {
-      manifest.files.push_back(one.file);
-      manifest.configs.push_back(config::to_flow_text(one.config));
-    }
-    manifest.wall_seconds = wall_clock() - started;
     const std::string waterfall = whole ? experiment::waterfall_csv(rows) : "";
     if (!waterfall.empty())
       write_whole_file(out + "/waterfall.csv", waterfall);

@@ -2,7 +2,9 @@
 #include "sim/base/check.h"
 #include "sim/base/token.h"
 #include "sim/cli/command.h"
+#include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/experiment/acceptance_curve.h"
 #include "sim/theory/closed_forms.h"
 #include "sim/theory/requests.h"
 #include "sim/theory/round_law.h"
@@ -12,8 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <sstream>
 
 namespace specsim::cli {
 
@@ -25,27 +25,10 @@ constexpr int kLabel = 36;
 
 void line(const std::string& label, const std::string& text) { fmt::print("{:<{}}{}\n", label, kLabel, text); }
 
-double read_share(const std::string& text, const std::string& option) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !(value >= 0.0 && value <= 1.0))
-    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: numbers in [0, 1] with commas between", text));
-  return value;
-}
-
-std::vector<std::string> split(const std::string& list, char mark) {
-  std::vector<std::string> parts;
-  std::istringstream stream(list);
-  for (std::string part; std::getline(stream, part, mark);) parts.push_back(part);
-  return parts;
-}
-
 std::vector<double> read_shares(const std::string& list, const std::string& option) {
-  std::vector<double> values;
-  for (const std::string& part : split(list, ',')) values.push_back(read_share(part, option));
-  if (values.empty() || values.size() > static_cast<std::size_t>(kMaxDraftLength))
-    throw BadInput({option, 0, 0},
-                   fmt::format("\"{}\", allowed: 1 to {} numbers in [0, 1] with commas between", list, kMaxDraftLength));
+  std::vector<double> values = read_numbers(list, option, config::between(0, 1));
+  if (values.size() > static_cast<std::size_t>(kMaxDraftLength))
+    throw BadInput({option, 0, 0}, fmt::format("{} numbers, allowed: at most {}", values.size(), kMaxDraftLength));
   return values;
 }
 
@@ -55,17 +38,6 @@ std::vector<double> first_rates(const std::vector<double>& rates, int draft_leng
   for (int j = 0; j < draft_length; ++j)
     first.push_back(rates[std::min<std::size_t>(static_cast<std::size_t>(j), rates.size() - 1)]);
   return first;
-}
-
-// The constant alpha that gives this mean acceptance length (accepted + 1 per round) at this draft length.
-double alpha_of_length(double length, int draft_length) {
-  double low = 0.0;
-  double high = 1.0;
-  for (int i = 0; i < 80; ++i) {
-    const double middle = 0.5 * (low + high);
-    (theory::tokens_per_round(middle, draft_length) < length ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
 }
 
 std::string best_text(const theory::BestDraftLength& best) {
@@ -123,17 +95,11 @@ void print_rates(const std::vector<double>& rates, int draft_length, const theor
 void print_requests(const std::string& list, int draft_length, const theory::RatioCost& cost) {
   std::vector<double> alphas;
   std::vector<double> weights;
-  for (const std::string& part : split(list, ',')) {
-    const std::vector<std::string> pieces = split(part, ':');
-    if (pieces.empty() || pieces.size() > 2)
-      throw BadInput({"--requests", 0, 0}, fmt::format("\"{}\", allowed: ALPHA or ALPHA:WEIGHT", part));
-    alphas.push_back(read_share(pieces[0], "--requests"));
-    char* end = nullptr;
-    weights.push_back(pieces.size() == 2 ? std::strtod(pieces[1].c_str(), &end) : 1.0);
-    if (end != nullptr && (*end != '\0' || !(weights.back() > 0.0) || std::isinf(weights.back())))
-      throw BadInput({"--requests", 0, 0}, fmt::format("\"{}\", allowed: ALPHA:WEIGHT with a weight above 0", part));
+  for (const std::string& part : read_texts(list, "--requests")) {
+    const std::size_t colon = part.find(':');
+    alphas.push_back(read_number(part.substr(0, colon), "--requests", config::between(0, 1)));
+    weights.push_back(colon == std::string::npos ? 1.0 : read_number(part.substr(colon + 1), "--requests", config::above(0)));
   }
-  if (alphas.empty()) throw BadInput({"--requests", 0, 0}, "\"\", allowed: ALPHA[:WEIGHT] with commas between");
   double total = 0.0;
   for (const double w : weights) total += w;
   const auto mixture = [&](int length) {
@@ -271,17 +237,8 @@ int theory_command(const std::vector<std::string>& arguments) {
     rates = read_shares(values["alphas"].as<std::string>(), "--alphas");
     heading = fmt::format("alpha by position {:g}", fmt::join(rates, ", "));
   } else if (has("position-rates")) {
-    const std::vector<double> logged = read_shares(values["position-rates"].as<std::string>(), "--position-rates");
-    double before = 1.0;
-    for (const double rate : logged) {
-      if (rate > before)
-        throw BadInput(
-            {"--position-rates", 0, 0},
-            fmt::format("{:g} after {:g}, allowed: rates that do not rise (for rates of reached positions use --alphas)", rate,
-                        before));
-      rates.push_back(before > 0.0 ? rate / before : 0.0);
-      before = rate;
-    }
+    rates = experiment::conditional_rates(read_shares(values["position-rates"].as<std::string>(), "--position-rates"),
+                                          {"--position-rates", 0, 0});
     heading = fmt::format("alpha by position {:.4g}", fmt::join(rates, ", "));
   } else if (has("acceptance-rate") || has("mean-acceptance-length")) {
     if (draft_length == 0)
@@ -294,7 +251,7 @@ int theory_command(const std::vector<std::string>& arguments) {
                                        ? fmt::format("{}, allowed: a number in [0, 1]", values["acceptance-rate"].as<double>())
                                        : fmt::format("{}, allowed: a number in [1, {}] at draft length {}", length,
                                                      draft_length + 1, draft_length));
-    rates = {alpha_of_length(length, draft_length)};
+    rates = {experiment::equivalent_alpha(length, draft_length)};
     heading = fmt::format("alpha {:.6g}, if it is the same at every position", rates[0]);
   }
   if (!rates.empty()) {

@@ -1,17 +1,13 @@
 #include "sim/cli/workload_options.h"
 
 #include "sim/base/error.h"
+#include "sim/cli/numbers.h"
 #include "sim/experiment/manifest.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <filesystem>
-#include <sstream>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace specsim::cli {
@@ -53,7 +49,7 @@ std::vector<std::string> named_sets(const Options& options, bool built_in) {
        {std::pair{"tensor-parallel", "tensor_parallel"}, {"weight-bits", "weight_bits"}, {"kv-bits", "kv_bits"}})
     if (options.has(name)) {
       last = name;
-      how += fmt::format(", {}: {:g}", key, read_number(options.text(name), fmt::format("--{}", name), 1, 64));
+      how += fmt::format(", {}: {:g}", key, read_number(options.text(name), fmt::format("--{}", name), config::between(1, 64)));
     }
   if (!how.empty() && !options.has("target") && !built_in)
     throw BadInput({"--" + last, 0, 0},
@@ -66,36 +62,6 @@ std::vector<std::string> named_sets(const Options& options, bool built_in) {
   else if (options.has("target"))
     add("target", "cost.target", target);
   return sets;
-}
-
-int read_integer(const std::string& text, const std::string& option, int low, int high) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
-    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: an integer in [{}, {}]", text, low, high));
-  return value;
-}
-
-double read_number(const std::string& text, const std::string& option, double low, double high) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !(value >= low && value <= high))
-    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: a number in [{:g}, {:g}]", text, low, high));
-  return value;
-}
-
-std::vector<double> read_list(const std::string& text, const std::string& option, double low, double high) {
-  std::vector<double> values;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, ',');) values.push_back(read_number(part, option, low, high));
-  if (values.empty() || text.back() == ',')
-    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: numbers with commas between", text));
-  return values;
-}
-
-unsigned read_threads(const Options& options) {
-  if (!options.has("threads")) return std::max(1U, std::thread::hardware_concurrency());
-  return static_cast<unsigned>(read_integer(options.text("threads"), "--threads", 1, 1024));
 }
 
 void guard_results(const std::string& out) {

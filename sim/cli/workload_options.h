@@ -27,14 +27,6 @@ void add_workload_options(boost::program_options::options_description& descripti
 // two would be lost. `built_in`: there is no config of the user's.
 std::vector<std::string> named_sets(const Options& options, bool built_in);
 
-// `text` of `option` as a value in [low, high]; throws BadInput.
-int read_integer(const std::string& text, const std::string& option, int low, int high);
-double read_number(const std::string& text, const std::string& option, double low, double high);
-// Numbers with commas between.
-std::vector<double> read_list(const std::string& text, const std::string& option, double low, double high);
-// --threads; as many as the machine has where it is not given.
-unsigned read_threads(const Options& options);
-
 // Throws BadInput where `out` is no directory's name, or holds the results of a run, which a report must not replace.
 void guard_results(const std::string& out);
 

@@ -789,6 +789,22 @@ void set_path(Value& root, std::string_view path, Value value, const Location& w
   *here = std::move(value);
 }
 
+Value scalar(std::string text, Location where) {
+  Value value;
+  value.kind = Kind::scalar;
+  value.where = std::move(where);
+  value.text = std::move(text);
+  return value;
+}
+
+Value map(std::vector<std::pair<std::string, Value>> fields, Location where) {
+  Value value;
+  value.kind = Kind::map;
+  value.where = std::move(where);
+  for (auto& [key, field] : fields) value.fields.push_back({std::move(key), field.where, std::move(field)});
+  return value;
+}
+
 std::string to_flow_text(const Value& value) {
   std::string out;
   write(value, false, out);
@@ -800,6 +816,9 @@ std::string to_canonical_text(const Value& value) {
   write(value, true, out);
   return out;
 }
+
+std::optional<double> as_number(std::string_view text) { return number_of(text); }
+std::optional<std::int64_t> as_integer(std::string_view text) { return integer_of(text); }
 
 std::optional<double> as_number(const Value& value) {
   if (!value.is_scalar() || value.quoted) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace specsim::config {
@@ -46,6 +47,10 @@ Value parse_file(const std::string& path, Diagnostics& diagnostics);
 // The same for text; `name` stands for the file in messages, e.g. "--set pair.vocab". Empty text is a null.
 Value parse_text(const std::string& text, const std::string& name, Diagnostics& diagnostics);
 
+// A plain scalar and a map that no file holds, at the place that messages are to name. A field stands where its value does.
+Value scalar(std::string text, Location where);
+Value map(std::vector<std::pair<std::string, Value>> fields, Location where);
+
 // The value at "a.b.c" (list items by number: "pair.target.components.0"), or nullptr.
 const Value* find_path(const Value& root, std::string_view path);
 // Puts `value` at "a.b.c", making maps on the way; reports to `diagnostics` where the path runs through a scalar or
@@ -58,6 +63,9 @@ void set_path(Value& root, std::string_view path, Value value, Diagnostics& diag
 // or beyond the range. An integer may be written 1e6 or 2.0 and is exact in all 64 bits.
 std::optional<double> as_number(const Value& value);
 std::optional<std::int64_t> as_integer(const Value& value);
+// The same of a text that stands alone, as on the command line.
+std::optional<double> as_number(std::string_view text);
+std::optional<std::int64_t> as_integer(std::string_view text);
 
 // How messages name what was found: `5`, `"abc"`, `the text "5"`, `010 (a leading zero)`, `a list`, `null (no value)`.
 std::string found_text(const Value& value);

@@ -1,7 +1,7 @@
 #include "sim/experiment/acceptance_curve.h"
 
 #include "sim/base/check.h"
-#include "sim/base/whole_file.h"
+#include "sim/config/json_lines.h"
 #include "sim/experiment/prediction.h"
 #include "sim/theory/round_law.h"
 
@@ -10,7 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
+#include <optional>
+#include <string>
 
 namespace specsim::experiment {
 
@@ -102,69 +103,47 @@ Walk walk_overlaps(const TracedRequest& request, int draft_length) {
   return walk;
 }
 
-std::vector<TracedRequest> read_trace(const std::string& path) {
-  std::string text;
-  try {
-    text = read_whole_file(path);
-  } catch (const IoError& error) {
-    throw BadInput({"--trace", 0, 0}, fmt::format("{}, allowed: a readable JSONL file", error.what()));
+// One line of a trace; what is wrong with it, or nothing.
+std::optional<std::string> read_request(const config::Value& line, TracedRequest& request) {
+  const config::Value* accepted = line.find("accepted");
+  const config::Value* overlap = line.find("overlap");
+  const config::Value* length = line.find("draft_length");
+  if ((accepted == nullptr) == (overlap == nullptr) || (accepted != nullptr) != (length != nullptr))
+    return "neither an acceptance nor an overlap trace, allowed: \"draft_length\" with \"accepted\", or \"overlap\" alone";
+  if (length != nullptr) {
+    const auto n = config::as_integer(*length);
+    if (!n || *n < 1 || *n > kMaxDraftLength)
+      return fmt::format("draft_length is {}, allowed: an integer in [1, {}]", config::found_text(*length), kMaxDraftLength);
+    request.draft_length = static_cast<int>(*n);
   }
+  const config::Value& list = overlap != nullptr ? *overlap : *accepted;
+  const double high = overlap != nullptr ? 1.0 : request.draft_length;
+  for (const config::Value& item : list.items) {
+    const auto x = config::as_number(item);
+    if (!x || *x < 0.0 || *x > high || (accepted != nullptr && *x != std::floor(*x)))
+      return fmt::format("{} holds {}, allowed: {} in [0, {:g}]", overlap != nullptr ? "overlap" : "accepted",
+                         config::found_text(item), overlap != nullptr ? "numbers" : "integers", high);
+    request.values.push_back(*x);
+  }
+  if (list.items.empty()) return "no position in this request, allowed: at least one";
+  return std::nullopt;
+}
+
+std::vector<TracedRequest> read_trace(const std::string& path) {
   Diagnostics diagnostics;
   std::vector<TracedRequest> requests;
-  std::istringstream lines(text);
-  std::string line;
-  int number = 0;
-  bool overlaps = false;
-  while (std::getline(lines, line) && diagnostics.list().size() < 20) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    const Location where{path, ++number, 0};
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    Diagnostics own;
-    const config::Value value = config::parse_text(line, path, own);
-    if (!own.empty() || !value.is_map()) {
-      diagnostics.add(where, own.empty()
-                                 ? "this is no JSON object, allowed: {\"request\", \"draft_length\", \"accepted\": [...]} or "
-                                   "{\"request\", \"overlap\": [...]}"
-                                 : own.list().front().message);
-      continue;
-    }
-    const config::Value* accepted = value.find("accepted");
-    const config::Value* overlap = value.find("overlap");
-    const config::Value* length = value.find("draft_length");
-    if ((accepted == nullptr) == (overlap == nullptr) || (accepted != nullptr) != (length != nullptr)) {
-      diagnostics.add(
-          where, "neither an acceptance nor an overlap trace, allowed: \"draft_length\" with \"accepted\", or \"overlap\" alone");
-      continue;
-    }
-    if (!requests.empty() && overlaps != (overlap != nullptr)) {
-      diagnostics.add(where, "acceptance and overlap lines in one file, allowed: one kind");
-      continue;
-    }
-    overlaps = overlap != nullptr;
+  const auto on_line = [&](const config::Value& object, const Location& where) {
     TracedRequest request;
-    if (length != nullptr) {
-      const auto n = config::as_integer(*length);
-      if (!n || *n < 1 || *n > kMaxDraftLength) {
-        diagnostics.add(where, fmt::format("draft_length is {}, allowed: an integer in [1, {}]", config::found_text(*length),
-                                           kMaxDraftLength));
-        continue;
-      }
-      request.draft_length = static_cast<int>(*n);
-    }
-    const config::Value& list = overlaps ? *overlap : *accepted;
-    const double high = overlaps ? 1.0 : request.draft_length;
-    for (const config::Value& item : list.items) {
-      const auto x = config::as_number(item);
-      if (!x || *x < 0.0 || *x > high || (!overlaps && *x != std::floor(*x))) {
-        diagnostics.add(where, fmt::format("{} holds {}, allowed: {} in [0, {:g}]", overlaps ? "overlap" : "accepted",
-                                           config::found_text(item), overlaps ? "numbers" : "integers", high));
-        break;
-      }
-      request.values.push_back(*x);
-    }
-    if (list.items.empty()) diagnostics.add(where, "no position in this request, allowed: at least one");
-    requests.push_back(std::move(request));
-  }
+    std::optional<std::string> mistake = read_request(object, request);
+    if (!mistake && !requests.empty() && (requests[0].draft_length == 0) != (request.draft_length == 0))
+      mistake = "acceptance and overlap lines in one file, allowed: one kind";
+    if (mistake)
+      diagnostics.add(where, *mistake);
+    else
+      requests.push_back(std::move(request));
+  };
+  config::read_json_lines(path, {}, "{\"request\", \"draft_length\", \"accepted\": [...]} or {\"request\", \"overlap\": [...]}",
+                          diagnostics, on_line);
   if (requests.empty() && diagnostics.empty()) diagnostics.add({path, 0, 0}, "no request, allowed: one a line");
   diagnostics.throw_if_any();
   return requests;
@@ -172,13 +151,12 @@ std::vector<TracedRequest> read_trace(const std::string& path) {
 
 }  // namespace
 
-double AcceptanceCurve::equivalent_alpha(int draft_length) const {
+double equivalent_alpha(double tokens_per_round, int draft_length) {
   double low = 0.0;
   double high = 1.0;
   for (int i = 0; i < 60; ++i) {
     const double middle = 0.5 * (low + high);
-    (theory::tokens_per_round(middle, draft_length) < tokens_per_round[static_cast<std::size_t>(draft_length)] ? low : high) =
-        middle;
+    (theory::tokens_per_round(middle, draft_length) < tokens_per_round ? low : high) = middle;
   }
   return 0.5 * (low + high);
 }
@@ -193,31 +171,29 @@ AcceptanceCurve conditional_acceptance(const std::vector<double>& rates, int lon
   return from_rates(fmt::format("conditional rates {:.4g}", fmt::join(rates, ", ")), rates, longest);
 }
 
-AcceptanceCurve unconditional_acceptance(const std::vector<double>& rates, int longest) {
+std::vector<double> conditional_rates(const std::vector<double>& rates, const Location& where) {
   std::vector<double> conditional;
   double before = 1.0;
   for (const double rate : rates) {
     if (rate > before)
-      throw BadInput(
-          {"--position-rates", 0, 0},
-          fmt::format(
-              "{:g} after {:g}, allowed: rates of all rounds, which cannot rise from one position to the next; rates given "
-              "that a position is reached go into --conditional-rates",
-              rate, before));
+      throw BadInput(where, fmt::format("{:g} after {:g}, allowed: rates of all rounds, which cannot rise from one position to "
+                                        "the next (those of rounds that reached the position can, and are given as such)",
+                                        rate, before));
     conditional.push_back(before > 0.0 ? rate / before : 0.0);
     before = rate;
   }
-  return from_rates(fmt::format("rates of all rounds {:.4g}", fmt::join(rates, ", ")), conditional, longest);
+  return conditional;
 }
 
-AcceptanceCurve length_acceptance(double mean_length, int draft_length, int longest) {
+AcceptanceCurve unconditional_acceptance(const std::vector<double>& rates, int longest, const Location& where) {
+  return from_rates(fmt::format("rates of all rounds {:.4g}", fmt::join(rates, ", ")), conditional_rates(rates, where), longest);
+}
+
+AcceptanceCurve length_acceptance(double mean_length, int draft_length, int longest, const Location& where) {
   if (!(mean_length >= 1.0 && mean_length <= draft_length + 1.0))
-    throw BadInput({"--mean-acceptance-length", 0, 0},
-                   fmt::format("{:g}, allowed at draft length {}: 1 to {} (the target's own token is counted)", mean_length,
-                               draft_length, draft_length + 1));
-  AcceptanceCurve at;
-  at.tokens_per_round.assign(static_cast<std::size_t>(draft_length) + 1, mean_length);
-  const double alpha = at.equivalent_alpha(draft_length);
+    throw BadInput(where, fmt::format("{:g}, allowed at draft length {}: 1 to {} (the target's own token is counted)",
+                                      mean_length, draft_length, draft_length + 1));
+  const double alpha = equivalent_alpha(mean_length, draft_length);
   AcceptanceCurve curve = constant_acceptance(alpha, longest);
   curve.source = fmt::format("mean acceptance length {:.4g} at draft length {}, as alpha {:.4f} at every position", mean_length,
                              draft_length, alpha);

@@ -9,6 +9,9 @@
 
 namespace specsim::experiment {
 
+// alpha of a memoryless draft that emits so many tokens per round, bonus included.
+double equivalent_alpha(double tokens_per_round, int draft_length);
+
 struct AcceptanceCurve {
   std::string source;                    // for the reader: "alpha 0.75 at every position"
   std::vector<double> tokens_per_round;  // [draft_length], 1 at 0
@@ -20,18 +23,22 @@ struct AcceptanceCurve {
   std::vector<std::vector<double>> parts;
 
   [[nodiscard]] int longest() const { return static_cast<int>(tokens_per_round.size()) - 1; }
-  // alpha of a memoryless draft with this curve's tokens per round at `draft_length`.
-  [[nodiscard]] double equivalent_alpha(int draft_length) const;
+  [[nodiscard]] double equivalent_alpha(int draft_length) const {
+    return experiment::equivalent_alpha(tokens_per_round[static_cast<std::size_t>(draft_length)], draft_length);
+  }
 };
 
 // Acceptance alpha at every position.
 AcceptanceCurve constant_acceptance(double alpha, int longest);
 // Rates of acceptance given that a position is reached, by position.
 AcceptanceCurve conditional_acceptance(const std::vector<double>& rates, int longest);
-// Rates per position of all rounds, as vLLM logs them: they fall. Throws BadInput where they rise.
-AcceptanceCurve unconditional_acceptance(const std::vector<double>& rates, int longest);
-// Mean emitted tokens per round (bonus included), measured at a draft length.
-AcceptanceCurve length_acceptance(double mean_length, int draft_length, int longest);
+// Rates per position of all rounds, as vLLM logs them: they fall. Throws BadInput, at `where`, where they rise.
+AcceptanceCurve unconditional_acceptance(const std::vector<double>& rates, int longest, const Location& where = {});
+// Such rates, each given that its position is reached.
+std::vector<double> conditional_rates(const std::vector<double>& rates, const Location& where);
+// Mean emitted tokens per round (bonus included), measured at a draft length. Throws BadInput, at `where`, beyond 1 to
+// draft_length + 1.
+AcceptanceCurve length_acceptance(double mean_length, int draft_length, int longest, const Location& where = {});
 // An acceptance or overlap trace: JSONL, one request a line. Reads the file; throws BadInput with the line of what is wrong.
 //   {"request": ID, "draft_length": D, "accepted": [a0, a1, ...]}: the prefix that a round starting at each output position
 //   would have had accepted, drafting D tokens; a draft length above D is not answered.

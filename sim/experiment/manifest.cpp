@@ -78,6 +78,9 @@ Manifest read_manifest(const std::string& path) {
   manifest.shard = {index, of};
   if (const config::Value* identity = root.find("identity")) manifest.identity = identity->text;
   if (const config::Value* commit = root.find("commit")) manifest.commit = commit->text;
+  if (const config::Value* seconds = root.find("wall_seconds")) manifest.wall_seconds = config::as_number(*seconds).value_or(0.0);
+  if (const config::Value* threads = root.find("threads"))
+    manifest.threads = static_cast<unsigned>(config::as_integer(*threads).value_or(1));
   for (const config::Value& item : experiments->items) {
     const config::Value* file = item.find("file");
     const config::Value* config = item.find("config");

@@ -1,16 +1,13 @@
 #include "sim/experiment/planner.h"
 
 #include "sim/base/check.h"
+#include "sim/base/parallel.h"
 
 #include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <limits>
-#include <mutex>
-#include <thread>
 
 namespace specsim::experiment {
 
@@ -177,44 +174,27 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
                               const std::vector<double>& contexts, const std::vector<double>& alphas, int longest,
                               unsigned threads) {
   std::vector<MapCell> cells(batches.size() * contexts.size() * alphas.size());
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> failed{false};
-  std::exception_ptr failure;
-  std::mutex mutex;
-  const auto worker = [&] {
-    try {
-      for (std::size_t at = next++; at < batches.size() * contexts.size() && !failed; at = next++) {
-        const cost::Workload workload{batches[at / contexts.size()], contexts[at % contexts.size()]};
-        const auto column = cells.begin() + static_cast<std::ptrdiff_t>(at * alphas.size());
-        const auto unknown = [&](Regime why) {
-          std::transform(alphas.begin(), alphas.end(), column,
-                         [&](double alpha) { return MapCell{workload.batch, workload.context, alpha, 0, 0.0, 0.0, why}; });
-        };
-        const auto memory = cost.ledger(workload, 2, cost::Kept::both);
-        if (memory && !memory->fits()) {
-          unknown(Regime::does_not_fit);
-          continue;
-        }
-        try {
-          const Ladder ladder = ladder_of(cost, workload, longest);
-          const auto even = break_even_of(ladder, 0);
-          std::transform(alphas.begin(), alphas.end(), column,
-                         [&](double alpha) { return map_cell_of(ladder, even, workload, alpha); });
-        } catch (const BadInput&) {
-          unknown(Regime::not_covered);
-        }
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!failed.exchange(true)) failure = std::current_exception();
+  for_each(batches.size() * contexts.size(), threads, [&](std::size_t at) {
+    const cost::Workload workload{batches[at / contexts.size()], contexts[at % contexts.size()]};
+    const auto column = cells.begin() + static_cast<std::ptrdiff_t>(at * alphas.size());
+    const auto unknown = [&](Regime why) {
+      std::transform(alphas.begin(), alphas.end(), column,
+                     [&](double alpha) { return MapCell{workload.batch, workload.context, alpha, 0, 0.0, 0.0, why}; });
+    };
+    const auto memory = cost.ledger(workload, 2, cost::Kept::both);
+    if (memory && !memory->fits()) {
+      unknown(Regime::does_not_fit);
+      return;
     }
-  };
-  {
-    std::vector<std::jthread> pool;
-    for (unsigned i = 1; i < threads; ++i) pool.emplace_back(worker);
-    worker();
-  }
-  if (failure) std::rethrow_exception(failure);
+    try {
+      const Ladder ladder = ladder_of(cost, workload, longest);
+      const auto even = break_even_of(ladder, 0);
+      std::transform(alphas.begin(), alphas.end(), column,
+                     [&](double alpha) { return map_cell_of(ladder, even, workload, alpha); });
+    } catch (const BadInput&) {
+      unknown(Regime::not_covered);
+    }
+  });
   return cells;
 }
 

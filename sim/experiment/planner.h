@@ -59,12 +59,12 @@ struct MapCell {
   [[nodiscard]] bool known() const { return regime != Regime::does_not_fit && regime != Regime::not_covered; }
 };
 
-// One cell of the map: constant alpha. Where it loses: compute_bound or expensive_draft if even a draft that is right 60 % of
-// the time would lose, by whichever of verification's extra time and drafting (host time of a round included) is the larger
-// part of what a round adds; low_acceptance if such a draft would win. Throws BadInput for what the cost model does not cover.
-// Over all of them, with the cells that are not known: nothing but batch, context, alpha and regime is filled in there.
-// The regime of a loss at any alpha.
+// Why speculation loses: compute_bound or expensive_draft if even a draft that is right 60 % of the time would lose, by whichever
+// of verification's extra time and drafting (host time of a round included) is the larger part of what a round adds;
+// low_acceptance if such a draft would win. Throws BadInput for what the cost model does not cover.
 Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest);
+// A cell for every batch, context and alpha, the same at all positions; of one that is not known, nothing but batch, context,
+// alpha and regime.
 std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<double>& batches,
                               const std::vector<double>& contexts, const std::vector<double>& alphas, int longest,
                               unsigned threads);

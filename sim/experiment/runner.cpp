@@ -1,17 +1,15 @@
 #include "sim/experiment/runner.h"
 
 #include "sim/base/check.h"
+#include "sim/base/parallel.h"
 #include "sim/experiment/journal.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <set>
-#include <system_error>
-#include <thread>
 
 namespace specsim::experiment {
 
@@ -138,9 +136,6 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
 
   std::mutex results_mutex;
   std::mutex progress_mutex;
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> failed{false};
-  std::exception_ptr failure;
   double done_rounds = 0.0;
 
   // Tables and facts of a cell's group; facts alone once all its work is done.
@@ -160,58 +155,43 @@ RunResult run_cells(const std::vector<const Cell*>& cells, const RunOptions& opt
     return group.tables;
   };
   const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
-  const auto worker = [&] {
-    try {
-      while (!failed && !stopped()) {
-        const std::size_t at = next.fetch_add(1);
-        if (at >= tasks.size()) return;
-        const Task& task = tasks[at];
-        const Cell& cell = *cells[task.cell];
-        Group& group = *group_of[task.cell];
-        if (!done[task.cell][task.slab]) {
-          const std::shared_ptr<decode::Prepared> tables = acquire(task.cell);
-          const decode::Simulator simulator = simulator_of(cell, *tables);
-          decode::Counts counts = simulator.empty_counts();
-          for (std::uint64_t i = task.first_chunk; i < task.end_chunk; ++i) {
-            if (failed || stopped()) return;  // a slab that is not whole is not kept
-            simulator.run(i * options.shard.of + options.shard.index - 1, cell.work(), counts);
-          }
-          const std::string packed = journal ? pack_counts(counts) : "";
-          const std::lock_guard lock(results_mutex);
-          if (result.counts[task.cell] == decode::Counts()) result.counts[task.cell] = simulator.empty_counts();
-          result.counts[task.cell].add(counts);
-          if (journal) journal->append(task.cell, task.slab, packed);
-        }
-        {
-          const std::lock_guard lock(results_mutex);
-          if (--tasks_left[task.cell] == 0) {
-            const std::lock_guard group_lock(group.mutex);
-            if (--group.cells_left == 0) group.tables.reset();
-          }
-        }
-        if (options.progress) {
-          const std::lock_guard lock(progress_mutex);
-          done_rounds +=
-              expected_rounds(cell) / static_cast<double>(options.shard.of) / static_cast<double>(done[task.cell].size());
-          options.progress(done_rounds, all_rounds);
-        }
+  for_each(tasks.size(), std::max(options.threads, 1U), [&](std::size_t at) {
+    if (stopped()) return;
+    const Task& task = tasks[at];
+    const Cell& cell = *cells[task.cell];
+    Group& group = *group_of[task.cell];
+    if (!done[task.cell][task.slab]) {
+      std::shared_ptr<decode::Prepared> tables;
+      try {
+        tables = acquire(task.cell);
+      } catch (const decode::Interrupted&) {
+        return;
       }
-    } catch (const decode::Interrupted&) {
-    } catch (...) {
+      const decode::Simulator simulator = simulator_of(cell, *tables);
+      decode::Counts counts = simulator.empty_counts();
+      for (std::uint64_t i = task.first_chunk; i < task.end_chunk; ++i) {
+        if (stopped()) return;  // a slab that is not whole is not kept
+        simulator.run(i * options.shard.of + options.shard.index - 1, cell.work(), counts);
+      }
+      const std::string packed = journal ? pack_counts(counts) : "";
       const std::lock_guard lock(results_mutex);
-      if (!failed.exchange(true)) failure = std::current_exception();
+      if (result.counts[task.cell] == decode::Counts()) result.counts[task.cell] = simulator.empty_counts();
+      result.counts[task.cell].add(counts);
+      if (journal) journal->append(task.cell, task.slab, packed);
     }
-  };
-  {
-    std::vector<std::jthread> threads;
-    try {
-      for (unsigned i = 1; i < std::max(options.threads, 1U); ++i) threads.emplace_back(worker);
-    } catch (const std::system_error&) {
-      // No more threads to be had: those that there are do the work, with the same results.
+    {
+      const std::lock_guard lock(results_mutex);
+      if (--tasks_left[task.cell] == 0) {
+        const std::lock_guard group_lock(group.mutex);
+        if (--group.cells_left == 0) group.tables.reset();
+      }
     }
-    worker();
-  }
-  if (failed) std::rethrow_exception(failure);
+    if (options.progress) {
+      const std::lock_guard lock(progress_mutex);
+      done_rounds += expected_rounds(cell) / static_cast<double>(options.shard.of) / static_cast<double>(done[task.cell].size());
+      options.progress(done_rounds, all_rounds);
+    }
+  });
   if (std::any_of(tasks_left.begin(), tasks_left.end(), [](std::uint64_t left) { return left > 0; })) return result;  // stopped
 
   for (std::size_t i = 0; i < cells.size(); ++i) {

@@ -155,13 +155,8 @@ const Entry* choose(const config::Registry<Entry>& registry, const Value& sectio
 void read_context(const Value& context, const Value& pair, Cell& cell, Diagnostics& diagnostics) {
   config::Arguments arguments;
   Value with_default = context;
-  if (with_default.is_map() && with_default.find("process") == nullptr) {
-    Value fixed;
-    fixed.kind = config::Kind::scalar;
-    fixed.where = context.where;
-    fixed.text = "fixed";
-    with_default.fields.push_back({"process", context.where, std::move(fixed)});
-  }
+  if (with_default.is_map() && with_default.find("process") == nullptr)
+    with_default.fields.push_back({"process", context.where, config::scalar("fixed", context.where)});
   const families::ContextEntry* entry =
       choose(families::context_processes(), with_default, "process", "context", {"sequence_rounds"}, arguments, diagnostics);
   if (const Value* rounds = context.find("sequence_rounds"))
@@ -231,13 +226,8 @@ void read_decode(const Value& decode, Cell& cell, std::string& rule_text, Diagno
     }
   }
   Value verifier = arguments.value("verifier");
-  if (verifier.is_scalar()) {  // verifier: token is short for verifier: {kind: token}
-    Value map;
-    map.kind = config::Kind::map;
-    map.where = verifier.where;
-    map.fields.push_back({"kind", verifier.where, verifier});
-    verifier = std::move(map);
-  }
+  if (verifier.is_scalar())  // verifier: token is short for verifier: {kind: token}
+    verifier = config::map({{"kind", verifier}}, verifier.where);
   config::Arguments own;
   if (const verify::VerifierEntry* entry =
           choose(verify::verifiers(), verifier, "kind", "decode.verifier", {}, own, diagnostics)) {
@@ -384,10 +374,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   const placement::PlacementEntry* entry =
       choose(placement::placements(), section, "kind", "placement", {"shrink"}, own, diagnostics);
   if (const Value* shrink = section.find("shrink")) {
-    Value alone;
-    alone.kind = config::Kind::map;
-    alone.where = section.where;
-    alone.fields.push_back({"shrink", shrink->where, *shrink});
+    const Value alone = config::map({{"shrink", *shrink}}, section.where);
     setting->shrink = config::read_arguments(alone, {placement_parameters()[1]}, {}, "placement", diagnostics).boolean("shrink");
   }
   if (entry == nullptr || !diagnostics.empty()) return;

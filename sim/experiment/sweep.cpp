@@ -14,11 +14,7 @@ namespace {
 using config::Value;
 
 Value number_at(const Location& where, double x) {
-  Value value;
-  value.kind = config::Kind::scalar;
-  value.where = where;
-  value.text = x == std::floor(x) && std::abs(x) < 1e15 ? fmt::format("{:.0f}", x) : fmt::format("{}", x);
-  return value;
+  return config::scalar(x == std::floor(x) && std::abs(x) < 1e15 ? fmt::format("{:.0f}", x) : fmt::format("{}", x), where);
 }
 
 std::vector<Value> read_range(const std::string& path, const Value& range, Diagnostics& diagnostics) {

@@ -35,15 +35,13 @@ void time_rows(std::vector<Row>& rows) {
   }
 }
 
-void check_traceable(const Cell& cell) {
+void check_traceable(const Cell& cell, const Location& where) {
   if (cell.placement == nullptr)
-    throw BadInput({"--trace", 0, 0}, "given with a config that has no placement, allowed: with placement: {kind: NAME, ...}");
-  if (!cell.cost->in_seconds())
-    throw BadInput({"--trace", 0, 0}, "given with a cost model that knows only ratios, allowed: one in seconds");
+    throw BadInput(where, "given with a config that has no placement, allowed: with placement: {kind: NAME, ...}");
+  if (!cell.cost->in_seconds()) throw BadInput(where, "given with a cost model that knows only ratios, allowed: one in seconds");
 }
 
 void write_trace(const Cell& cell, const std::string& path) {
-  check_traceable(cell);
   engine::Timeline timeline(path);
   static_cast<void>(compare(cell, tables_of(cell), &timeline));
   timeline.close();

@@ -11,8 +11,9 @@ namespace specsim::experiment {
 // Fills Row::timed of every cell that has a placement and a cost model in seconds: a function of the cells alone.
 void time_rows(std::vector<Row>& rows);
 
-// Writes the timeline of the cell's placement. Throws IoError; BadInput, before anything is written, where there is none.
-void check_traceable(const Cell& cell);
+// Throws BadInput, at `where`, for a cell without a timeline.
+void check_traceable(const Cell& cell, const Location& where);
+// Writes the timeline of a traceable cell's placement. Throws IoError.
 void write_trace(const Cell& cell, const std::string& path);
 
 }  // namespace specsim::experiment

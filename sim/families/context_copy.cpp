@@ -43,22 +43,6 @@ class CopyProcess final : public ContextProcess {
   ContextShape shape_;
 };
 
-config::Value scalar(const config::Value& like, std::string text) {
-  config::Value value;
-  value.kind = config::Kind::scalar;
-  value.where = like.where;
-  value.text = std::move(text);
-  return value;
-}
-
-config::Value map(const config::Value& like, std::vector<std::pair<std::string, config::Value>> fields) {
-  config::Value value;
-  value.kind = config::Kind::map;
-  value.where = like.where;
-  for (auto& [key, field] : fields) value.fields.push_back({key, like.where, std::move(field)});
-  return value;
-}
-
 config::Value list(const config::Value& like, std::vector<config::Value> items) {
   config::Value value;
   value.kind = config::Kind::list;
@@ -116,15 +100,16 @@ ContextEntry copy_context() {
             builder.add_pair(model);
             const config::Value* target = builder.pair().find("target");
             if (target == nullptr || model.pairs.empty()) return model;
+            const auto text = [&](std::string written) { return config::scalar(std::move(written), target->where); };
             for (const Token token : prompt) {
               const config::Value copied =
-                  map(*target, {{"family", scalar(*target, "one_hot")}, {"token", scalar(*target, std::to_string(token))}});
-              const config::Value mixture =
-                  map(*target, {{"family", scalar(*target, "mixture")},
-                                {"components", list(*target, {copied, *target})},
-                                {"weights", list(*target, {scalar(*target, fmt::format("{}", fidelity)),
-                                                           scalar(*target, fmt::format("{}", 1.0 - fidelity))})}});
-              builder.add_pair(model, map(*target, {{"target", mixture}}), {}, "pair");
+                  config::map({{"family", text("one_hot")}, {"token", text(std::to_string(token))}}, target->where);
+              const config::Value mixture = config::map(
+                  {{"family", text("mixture")},
+                   {"components", list(*target, {copied, *target})},
+                   {"weights", list(*target, {text(fmt::format("{}", fidelity)), text(fmt::format("{}", 1.0 - fidelity))})}},
+                  target->where);
+              builder.add_pair(model, config::map({{"target", mixture}}, target->where), {}, "pair");
             }
             model.process = std::make_unique<CopyProcess>(std::move(prompt), std::move(entry));
             return model;

@@ -1,12 +1,11 @@
-#include "sim/base/whole_file.h"
 #include "sim/base/wide.h"
+#include "sim/config/json_lines.h"
 #include "sim/families/context.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <optional>
-#include <sstream>
 
 namespace specsim::families {
 
@@ -105,60 +104,40 @@ bool read_laws(const config::Value& target, const config::Value& draft, const Lo
   return true;
 }
 
-// One line of a trace. False after reporting.
-bool read_request(const config::Value& line, const Location& where, const std::string& kind, Recording& recording,
+// One line of a trace.
+void read_request(const config::Value& line, const Location& where, const std::string& kind, Recording& recording,
                   Diagnostics& diagnostics) {
   const config::Value* const own_kind = line.find("kind");
-  if (!kind.empty() && (own_kind == nullptr || own_kind->text != kind)) return true;
+  if (!kind.empty() && (own_kind == nullptr || own_kind->text != kind)) return;
   const config::Value* const overlap = line.find("overlap");
   const config::Value* const target = line.find("target");
   const config::Value* const draft = line.find("draft");
   const auto start = static_cast<std::uint32_t>(recording.positions.size());
   if (overlap != nullptr && target == nullptr && draft == nullptr) {
     const auto values = probabilities(*overlap, where, diagnostics);
-    if (!values) return false;
+    if (!values) return;
     recording.acceptance_only = true;
     // The target is certain of what was emitted, and the draft is as sure of it as it was accepted.
     for (const double x : *values) recording.positions.push_back({{1.0, 0.0}, {x, 1.0 - x}});
   } else if (overlap == nullptr && target != nullptr && draft != nullptr && target->items.size() == draft->items.size()) {
     for (std::size_t i = 0; i < target->items.size(); ++i)
-      if (!read_laws(target->items[i], draft->items[i], where, recording, diagnostics)) return false;
+      if (!read_laws(target->items[i], draft->items[i], where, recording, diagnostics)) return;
   } else {
     diagnostics.add(where,
                     "no trace of contexts, allowed: {\"overlap\": [...]}, or {\"target\": [LAW, ...], \"draft\": [LAW, ...]}");
-    return false;
+    return;
   }
-  if (recording.positions.size() == start) {
-    diagnostics.add(where, "no position in this request, allowed: at least one");
-    return false;
-  }
+  if (recording.positions.size() == start) diagnostics.add(where, "no position in this request, allowed: at least one");
   recording.starts.push_back(start);
-  return true;
 }
 
 Recording read_recording(const std::string& path, const Location& named, const std::string& kind, Diagnostics& diagnostics) {
   Recording recording;
-  std::string text;
-  try {
-    text = read_whole_file(path);
-  } catch (const IoError& error) {
-    diagnostics.add(named, fmt::format("{}, allowed: a readable JSONL file", error.what()));
-    return recording;
-  }
-  std::istringstream lines(text);
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const Location where{path, ++number, 0};
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    Diagnostics own;
-    const config::Value value = config::parse_text(line, path, own);
-    if (!own.empty() || !value.is_map()) {
-      diagnostics.add(where, "this is no JSON object, allowed: one a line");
-      return recording;
-    }
-    if (!read_request(value, where, kind, recording, diagnostics)) return recording;
-  }
+  const std::size_t before = diagnostics.list().size();
+  config::read_json_lines(path, named, "one a line", diagnostics, [&](const config::Value& object, const Location& where) {
+    read_request(object, where, kind, recording, diagnostics);
+  });
+  if (diagnostics.list().size() != before) return recording;
   if (recording.starts.empty())
     diagnostics.add(named, kind.empty() ? path + " has no request, allowed: one a line"
                                         : fmt::format("{} has no request of kind {}, allowed: a kind that it has", path, kind));

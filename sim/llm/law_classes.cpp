@@ -15,11 +15,15 @@ LawClasses law_classes(std::span<const double> target, std::span<const double> d
   constexpr std::size_t kClasses = 4;
   LawClasses laws{std::vector<double>(tokens + kClasses, 0.0), std::vector<double>(tokens + kClasses, 0.0)};
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const double p = target[order[i]];
-    const double q = draft[order[i]];
-    const std::size_t place = i < tokens ? i : tokens + (p > 4.0 * q ? 0U : p > q ? 1U : p > q / 4.0 ? 2U : 3U);
-    laws.target[place] += p;
-    laws.draft[place] += q;
+    const double own = target[order[i]];
+    const double drafted = draft[order[i]];
+    const std::size_t place = i < tokens ? i
+                                         : tokens + (own > 4.0 * drafted   ? 0U
+                                                     : own > drafted       ? 1U
+                                                     : own > drafted / 4.0 ? 2U
+                                                                           : 3U);
+    laws.target[place] += own;
+    laws.draft[place] += drafted;
   }
   return laws;
 }

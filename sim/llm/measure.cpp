@@ -76,10 +76,11 @@ void interleave(std::vector<Job>& jobs, int repetitions, const std::function<voi
         if (repetition < 0) parts[index] = seconds.size();
       }
       if (seconds.size() != parts[index])
-        throw BadInput({"--resume", 0, 0},
-                       fmt::format("{} has {} timings on record and {} now, allowed: the run that was stopped, "
-                                   "on the same files; --force begins anew",
-                                   job.name, seconds.size(), parts[index]));
+        throw BadInput(
+            {"", 0, 0},
+            fmt::format("{} has {} timings on record and {} now, allowed: to go on with the run that was stopped, on the "
+                        "same files, or to begin anew",
+                        job.name, seconds.size(), parts[index]));
       if (repetition >= 0) {
         job.parts.resize(seconds.size());
         for (std::size_t part = 0; part < seconds.size(); ++part) job.parts[part].push_back(seconds[part]);

@@ -1,15 +1,13 @@
 #include "sim/llm/prompts.h"
 
 #include "sim/base/error.h"
-#include "sim/base/whole_file.h"
-#include "sim/config/value.h"
+#include "sim/config/json_lines.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <optional>
-#include <sstream>
 
 namespace specsim::llm {
 
@@ -48,29 +46,11 @@ std::optional<std::string> read_prompt(const config::Value& value, const Tokeniz
 
 std::vector<Prompt> read_prompts(const std::string& path, const Tokenizer* tokenizer, const ModelConfig& model,
                                  std::size_t room) {
-  std::string text;
-  try {
-    text = read_whole_file(path);
-  } catch (const IoError& error) {
-    throw BadInput({"", 0, 0}, fmt::format("{}, allowed: a readable JSONL file of prompts", error.what()));
-  }
-  constexpr std::size_t kMaxMistakes = 20;
   Diagnostics diagnostics;
   std::vector<Prompt> prompts;
-  std::istringstream lines(text);
-  int number = 0;
-  for (std::string line; std::getline(lines, line) && diagnostics.list().size() < kMaxMistakes;) {
-    const Location where{path, ++number, 0};
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    Diagnostics own;
-    const config::Value value = config::parse_text(line, path, own);
+  const auto on_line = [&](const config::Value& object, const Location& where) {
     Prompt prompt;
-    std::optional<std::string> mistake;
-    if (!own.empty() || !value.is_map())
-      mistake = "this is no JSON object, allowed: {\"prompt\": TEXT} or {\"tokens\": [ids]}";
-    else
-      mistake = read_prompt(value, tokenizer, model, prompt);
+    std::optional<std::string> mistake = read_prompt(object, tokenizer, model, prompt);
     if (!mistake && prompt.tokens.size() + room > model.context)
       mistake = fmt::format("a prompt of {} tokens, allowed: at most {} (a context of {}, {} of it for the output)",
                             prompt.tokens.size(), model.context > room ? model.context - room : 0, model.context, room);
@@ -78,7 +58,8 @@ std::vector<Prompt> read_prompts(const std::string& path, const Tokenizer* token
       diagnostics.add(where, *mistake);
     else
       prompts.push_back(std::move(prompt));
-  }
+  };
+  config::read_json_lines(path, {}, "{\"prompt\": TEXT} or {\"tokens\": [ids]}", diagnostics, on_line);
   if (prompts.empty() && diagnostics.empty()) diagnostics.add({path, 0, 0}, "no prompt, allowed: at least one, one a line");
   diagnostics.throw_if_any();
   return prompts;

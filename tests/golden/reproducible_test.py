@@ -83,6 +83,10 @@ def run(*arguments, **options):
                           timeout=300, **options)
 
 
+def wall_seconds(folder):
+    return float(re.search(r"^wall_seconds: (.*)$", (Path(folder) / "manifest.yaml").read_text(), re.MULTILINE)[1])
+
+
 def results(folder):
     return tuple((folder / name).read_bytes() if (folder / name).exists() else b"" for name in RESULTS)
 
@@ -141,7 +145,7 @@ class Reproducible(unittest.TestCase):
         self.assertEqual(listed, used)
 
     def test_threads(self):
-        for threads in (1, 3, 7):
+        for threads in (0, 1, 3, 7):  # 0: all cores
             out = self.scratch / f"threads{threads}"
             self.passed(run("run", *self.configs, "--out", str(out), "--threads", str(threads), "--quiet"))
             self.assertEqual(results(out), self.whole, f"{threads} threads")
@@ -171,6 +175,8 @@ class Reproducible(unittest.TestCase):
             self.passed(run("merge", *order, "--out", str(out)))
             self.assertEqual(results(out), self.whole)
             self.assertIn('shard: "1/1"', (out / "manifest.yaml").read_text())
+            self.assertIn("\nthreads: 3\n", (out / "manifest.yaml").read_text())  # the most of a shard
+            self.assertAlmostEqual(wall_seconds(out), sum(map(wall_seconds, shards)), delta=1e-6)
         # More shards than there is work for some cells.
         many = []
         for i in range(1, 41):
@@ -178,6 +184,11 @@ class Reproducible(unittest.TestCase):
             self.passed(run("run", self.small, "--shard", f"{i}/40", "--out", many[-1]))
         self.passed(run("merge", *many, "--out", str(self.scratch / "merged_many")))
         self.assertEqual(results(self.scratch / "merged_many"), self.small_results)
+
+    def test_a_plan_says_how_long_it_took(self):
+        out = self.scratch / "plan"
+        self.passed(run("plan", "configs/quickstart.yaml", "--rounds", "2e5", "--out", str(out)))
+        self.assertGreater(wall_seconds(out), 0.0)
 
     def test_merge_refuses(self):
         def shard(name, which, *more):

@@ -1,9 +1,7 @@
-// Recorded acceptance and what reproduces it: the replay of the trace, and families with fitted parameters.
-#include "sim/llm/family_fit.h"
+// Recorded acceptance and what reproduces it: the replay of the trace, and processes with fitted parameters.
+#include "sim/experiment/process_fit.h"
 #include "sim/base/error.h"
 #include "sim/base/whole_file.h"
-#include "sim/llm/law_classes.h"
-#include "sim/math/simplex.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>
@@ -17,9 +15,9 @@
 #include <cstdio>
 
 using namespace specsim;
-using llm::Family;
-using llm::FamilyModel;
-using llm::RecordedRequest;
+using experiment::FittedProcess;
+using experiment::Process;
+using experiment::RecordedRequest;
 
 namespace {
 
@@ -65,63 +63,63 @@ std::string drafted(double alpha) {
   return fmt::format("{{from: target, transform: overlap, value: {}, shape: disjoint_tail}}", alpha);
 }
 
-const llm::FamilyReport& report_of(const llm::FitReport& report, Family family) {
-  return *std::find_if(report.families.begin(), report.families.end(),
-                       [&](const auto& one) { return one.model.family == family; });
+const experiment::ProcessReport& report_of(const experiment::FitReport& report, Process process) {
+  return *std::find_if(report.processes.begin(), report.processes.end(),
+                       [&](const auto& one) { return one.model.process == process; });
 }
 
 }  // namespace
 
-TEST_CASE("the fit finds the parameters that the simulator was given, and rejects the families that it was not", "[llm][fit]") {
+TEST_CASE("the fit finds the parameters that the simulator was given, and rejects the processes that it was not", "[fit]") {
   constexpr std::uint64_t kRequests = 250;
-  SECTION("iid") {
-    const llm::FitReport report = llm::fit_families(simulated("{process: fixed}", 4, kRequests), {.seed = 1});
-    CHECK(report.families[report.best].model.family == Family::iid);
-    CHECK(report.families[0].model.alpha[0][0] == Approx(0.7).margin(0.015));
-    CHECK_FALSE(report.families[0].rejected());
+  SECTION("constant") {
+    const experiment::FitReport report = experiment::fit_processes(simulated("{process: fixed}", 4, kRequests), {.seed = 1});
+    CHECK(report.processes[report.best].model.process == Process::constant);
+    CHECK(report.processes[0].model.alpha[0][0] == Approx(0.7).margin(0.015));
+    CHECK_FALSE(report.processes[0].rejected());
   }
   SECTION("by_depth") {
-    const llm::FitReport report = llm::fit_families(
+    const experiment::FitReport report = experiment::fit_processes(
         simulated(fmt::format("{{process: by_depth, drafts: [{}, {}, {}]}}", drafted(0.5), drafted(0.8), drafted(0.9)), 3,
                   kRequests),
         {.seed = 1});
-    CHECK(report.families[report.best].model.family == Family::by_depth);
-    const llm::FamilyReport& own = report_of(report, Family::by_depth);
+    CHECK(report.processes[report.best].model.process == Process::by_depth);
+    const experiment::ProcessReport& own = report_of(report, Process::by_depth);
     for (const auto& [depth, alpha] : {std::pair(0, 0.5), std::pair(1, 0.8), std::pair(2, 0.9)})
       CHECK(own.model.acceptance(0, depth) == Approx(alpha).margin(0.03));
     CHECK_FALSE(own.rejected());
-    CHECK(report_of(report, Family::iid).rejected());
-    CHECK(report_of(report, Family::iid).p_by_depth < 0.0025);
+    CHECK(report_of(report, Process::constant).rejected());
+    CHECK(report_of(report, Process::constant).p_by_depth < 0.0025);
   }
-  SECTION("requests") {
-    const llm::FitReport report = llm::fit_families(
+  SECTION("kept_state") {
+    const experiment::FitReport report = experiment::fit_processes(
         simulated(fmt::format("{{process: requests, request_tokens: 60, types: [{{weight: 2, draft: {}}}, {{weight: "
                               "1, draft: {}}}]}}",
                               drafted(0.55), drafted(0.9)),
                   4, kRequests),
         {.seed = 1});
-    CHECK(report.families[report.best].model.family == Family::requests);
-    const llm::FamilyReport& own = report_of(report, Family::requests);
+    CHECK(report.processes[report.best].model.process == Process::kept_state);
+    const experiment::ProcessReport& own = report_of(report, Process::kept_state);
     REQUIRE(own.model.start.size() == 2);
     const std::size_t low = own.model.alpha[0][0] < own.model.alpha[1][0] ? 0 : 1;
     CHECK(own.model.alpha[low][0] == Approx(0.55).margin(0.03));
     CHECK(own.model.alpha[1 - low][0] == Approx(0.9).margin(0.03));
     CHECK(own.model.start[low] == Approx(2.0 / 3.0).margin(0.08));
     CHECK_FALSE(own.rejected());
-    for (const Family wrong : {Family::iid, Family::by_depth}) {
+    for (const Process wrong : {Process::constant, Process::by_depth}) {
       CHECK(report_of(report, wrong).rejected());
       CHECK(report_of(report, wrong).p_requests < 0.0025);
     }
   }
   SECTION("regimes") {
-    const llm::FitReport report = llm::fit_families(
+    const experiment::FitReport report = experiment::fit_processes(
         simulated(fmt::format("{{process: regimes, states: [{{draft: {}}}, {{draft: {}}}], transition: [[.9, .1], "
                               "[.2, .8]]}}",
                               drafted(0.95), drafted(0.3)),
                   4, kRequests),
         {.seed = 1});
-    CHECK(report.families[report.best].model.family == Family::regimes);
-    const llm::FamilyReport& own = report_of(report, Family::regimes);
+    CHECK(report.processes[report.best].model.process == Process::regimes);
+    const experiment::ProcessReport& own = report_of(report, Process::regimes);
     REQUIRE(own.model.start.size() == 2);
     const std::size_t easy = own.model.alpha[0][0] > own.model.alpha[1][0] ? 0 : 1;
     CHECK(own.model.alpha[easy][0] == Approx(0.95).margin(0.03));
@@ -129,16 +127,17 @@ TEST_CASE("the fit finds the parameters that the simulator was given, and reject
     CHECK(own.model.transition[easy][easy] == Approx(0.9).margin(0.04));
     CHECK(own.model.transition[1 - easy][1 - easy] == Approx(0.8).margin(0.06));
     CHECK_FALSE(own.rejected());
-    for (const Family wrong : {Family::iid, Family::by_depth, Family::requests}) CHECK(report_of(report, wrong).rejected());
-    CHECK(report_of(report, Family::iid).p_runs < 0.0025);
+    for (const Process wrong : {Process::constant, Process::by_depth, Process::kept_state})
+      CHECK(report_of(report, wrong).rejected());
+    CHECK(report_of(report, Process::constant).p_runs < 0.0025);
   }
 }
 
-TEST_CASE("a fitted family is an experiment with the tokens per round that the fit says", "[llm][fit]") {
-  const llm::FitReport report = llm::fit_families(llm::read_rounds(kRounds, ""), {.seed = 1});
+TEST_CASE("a fitted process is an experiment with the tokens per round that the fit says", "[fit]") {
+  const experiment::FitReport report = experiment::fit_processes(experiment::read_rounds(kRounds, ""), {.seed = 1});
   CHECK(report.draft_length == 8);
-  for (const llm::FamilyReport& one : report.families) {
-    INFO(llm::to_text(one.model.family));
+  for (const experiment::ProcessReport& one : report.processes) {
+    INFO(experiment::to_text(one.model.process));
     const tests::ReadyCell ready(one.model.yaml(8, report.tokens, report.rounds));
     const decode::Simulator simulator = ready.simulator();
     decode::Counts counts = simulator.empty_counts();
@@ -147,12 +146,12 @@ TEST_CASE("a fitted family is an experiment with the tokens per round that the f
     // Mutants: requests that end within a round, 4 % below; types by their requests in place of their rounds, 2 % above.
     const double whole = static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds);
     // Regimes of equally many rounds instead of tokens see a little more of the easy ones.
-    CHECK(whole == Approx(one.tokens_per_round).epsilon(one.model.family == Family::regimes ? 0.015 : 0.006));
+    CHECK(whole == Approx(one.tokens_per_round).epsilon(one.model.process == Process::regimes ? 0.015 : 0.006));
   }
 }
 
-TEST_CASE("requests of unequal length are no spread of their acceptance", "[llm][fit]") {
-  FamilyModel model;
+TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit]") {
+  FittedProcess model;
   model.start = {1.0};
   model.transition = {{1.0}};
   model.alpha = {{0.7}};
@@ -160,47 +159,48 @@ TEST_CASE("requests of unequal length are no spread of their acceptance", "[llm]
   std::vector<RecordedRequest> requests;
   for (const std::uint64_t tokens : {6U, 10U, 20U, 150U})
     for (int i = 0; i < 60; ++i) requests.push_back(model.simulate(4, tokens, random));
-  const llm::FitReport report = llm::fit_families(requests, {.seed = 1, .threads = 3});
+  const experiment::FitReport report = experiment::fit_processes(requests, {.seed = 1, .threads = 3});
   // Mutant: all as long as the longest; short requests differ more than long ones do.
-  CHECK_FALSE(report.families[0].rejected());
-  CHECK(report.families[0].p_requests > 0.05);
-  CHECK(report.families[report.best].model.family == Family::iid);
+  CHECK_FALSE(report.processes[0].rejected());
+  CHECK(report.processes[0].p_requests > 0.05);
+  CHECK(report.processes[report.best].model.process == Process::constant);
   CHECK(report.tokens == 46);  // the mean; and half a token for what a record does not tell
   // Whatever the threads.
-  const llm::FitReport alone = llm::fit_families(requests, {.seed = 1});
-  for (std::size_t f = 0; f < report.families.size(); ++f) {
-    CHECK(report.families[f].held_out == alone.families[f].held_out);
-    CHECK(report.families[f].tokens_per_round == alone.families[f].tokens_per_round);
-    CHECK(report.families[f].p_runs == alone.families[f].p_runs);
+  const experiment::FitReport alone = experiment::fit_processes(requests, {.seed = 1});
+  for (std::size_t f = 0; f < report.processes.size(); ++f) {
+    CHECK(report.processes[f].held_out == alone.processes[f].held_out);
+    CHECK(report.processes[f].tokens_per_round == alone.processes[f].tokens_per_round);
+    CHECK(report.processes[f].p_runs == alone.processes[f].p_runs);
   }
 }
 
-TEST_CASE("a fit that is stopped says nothing", "[llm][fit]") {
+TEST_CASE("a fit that is stopped says nothing", "[fit]") {
   std::atomic<bool> stop{false};
   double shown = 0.0;
-  const llm::FitReport report = llm::fit_families(llm::read_rounds(kRounds, ""), {.progress =
-                                                                                      [&](double done, double all) {
-                                                                                        shown = done / all;
-                                                                                        stop = done > 400.0;
-                                                                                      },
-                                                                                  .stop = &stop});
-  CHECK(report.families.empty());
+  const experiment::FitReport report =
+      experiment::fit_processes(experiment::read_rounds(kRounds, ""), {.progress =
+                                                                           [&](double done, double all) {
+                                                                             shown = done / all;
+                                                                             stop = done > 400.0;
+                                                                           },
+                                                                       .stop = &stop});
+  CHECK(report.processes.empty());
   CHECK(shown < 0.2);
 }
 
 TEST_CASE("the replayed trace gives the tokens per round that real decoding gave", "[llm][trace]") {
-  const std::vector<RecordedRequest> recorded = llm::read_rounds(kRounds, "");
+  const std::vector<RecordedRequest> recorded = experiment::read_rounds(kRounds, "");
   double rounds = 0.0;
   double tokens = 0.0;
   for (const RecordedRequest& request : recorded) {
     rounds += static_cast<double>(request.rounds.size());
-    for (const llm::RecordedRound& round : request.rounds) tokens += round.accepted + 1.0;
+    for (const experiment::RecordedRound& round : request.rounds) tokens += round.accepted + 1.0;
   }
   const double measured = tokens / rounds;
   double squares = 0.0;
   for (const RecordedRequest& request : recorded) {
     double own = -measured * static_cast<double>(request.rounds.size());
-    for (const llm::RecordedRound& round : request.rounds) own += round.accepted + 1.0;
+    for (const experiment::RecordedRound& round : request.rounds) own += round.accepted + 1.0;
     squares += own * own;
   }
   const double error = std::sqrt(squares) / rounds;
@@ -240,31 +240,13 @@ TEST_CASE("the replayed trace gives the tokens per round that real decoding gave
   std::remove(path.c_str());
 }
 
-TEST_CASE("laws in classes keep their overlap", "[llm][trace]") {
-  rng::Stream random(rng::make_key(3, 3), rng::Purpose::law, 0, 0);
-  for (int i = 0; i < 200; ++i) {
-    std::vector<double> target(50);
-    std::vector<double> drafted(50);
-    for (std::size_t x = 0; x < 50; ++x) {
-      target[x] = std::pow(rng::to_unit(random()), 6.0);
-      drafted[x] = i % 3 == 0 && x % 5 == 0 ? 0.0 : std::pow(rng::to_unit(random()), 6.0);
-    }
-    math::normalise(target);
-    math::normalise(drafted);
-    const llm::LawClasses classes = llm::law_classes(target, drafted, 5);
-    REQUIRE(classes.target.size() == 9);
-    CHECK(math::overlap(classes.target, classes.draft) == Approx(math::overlap(target, drafted)).epsilon(1e-12));
-    CHECK(classes.target[0] + classes.draft[0] >= 0.5 * (classes.target[4] + classes.draft[4]));
-  }
-}
-
-TEST_CASE("records of rounds that are broken are refused by line", "[llm][fit]") {
+TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
   const std::string path = fmt::format("tests_rounds_{}.jsonl", getpid());
   const auto says = [&](const std::string& text) {
     write_whole_file(path, text);
     std::string said;
     try {
-      llm::read_rounds(path, "");
+      experiment::read_rounds(path, "");
     } catch (const BadInput& bad) {
       said = std::string(bad.what()).substr(path.size());
     }

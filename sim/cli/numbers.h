@@ -1,0 +1,23 @@
+// Numbers as the command line gives them, written as a config writes them. Each reader throws BadInput that names `option`.
+#pragma once
+
+#include "sim/config/arguments.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace specsim::cli {
+
+double read_number(const std::string& text, const std::string& option, const config::Interval& interval);
+std::int64_t read_integer(const std::string& text, const std::string& option, const config::Interval& interval);
+// Lists with `,` between, never empty; nor may a part be, not even the last.
+std::vector<std::string> read_texts(const std::string& list, const std::string& option);
+std::vector<double> read_numbers(const std::string& list, const std::string& option, const config::Interval& interval);
+std::vector<std::int64_t> read_integers(const std::string& list, const std::string& option, const config::Interval& interval);
+
+// Of --threads, everywhere the same: 0 stands for as many as the machine has cores.
+constexpr const char* kThreadsHelp = "worker threads; 0: all cores. Results do not depend on them";
+unsigned read_threads(const std::string& text);
+
+}  // namespace specsim::cli

@@ -1,0 +1,30 @@
+#include "sim/base/parallel.h"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <stdexcept>
+#include <vector>
+
+using namespace specsim;
+
+TEST_CASE("every piece of work is done once, whatever the threads") {
+  for (const unsigned threads : {0U, 1U, 3U, 40U}) {
+    std::vector<std::atomic<int>> calls(17);
+    for_each(calls.size(), threads, [&](std::size_t i) { ++calls[i]; });
+    for (const std::atomic<int>& count : calls) CHECK(count == 1);
+  }
+  for_each(0, 3, [](std::size_t) { FAIL("no work"); });
+}
+
+TEST_CASE("what a piece of work throws comes out, and ends the rest") {
+  for (const unsigned threads : {1U, 4U}) {
+    std::atomic<int> calls{0};
+    const auto work = [&](std::size_t i) {
+      ++calls;
+      if (i >= 2) throw std::runtime_error("from a thread");
+    };
+    CHECK_THROWS_WITH(for_each(1000000, threads, work), "from a thread");
+    CHECK(calls < 1000);
+  }
+}
