@@ -1,6 +1,7 @@
 #include "sim/decode/block_tables.h"
 
 #include "sim/base/huge_array.h"
+#include "sim/math/simplex.h"
 
 #include <cmath>
 #include <numeric>
@@ -63,13 +64,8 @@ void BlockTables::add(std::span<const double> target, std::span<const double> dr
   for (const double q : draft)
     if (q > 0.0) entry.draft_entropy -= q * std::log(q);
   if (ranks_ > 0) {
-    std::vector<Token> order(vocab_);
-    std::iota(order.begin(), order.end(), Token{0});
-    const auto end = order.begin() + static_cast<std::ptrdiff_t>(ranks_);
-    std::partial_sort(order.begin(), end, order.end(),
-                      [&](Token a, Token b) { return draft[a] != draft[b] ? draft[a] > draft[b] : a < b; });
     entry.likeliest.reserve(ranks_);
-    for (auto x = order.begin(); x != end; ++x) entry.likeliest.push_back({*x, draft[*x]});
+    for (const Token x : math::likeliest(draft, ranks_)) entry.likeliest.push_back({x, draft[x]});
   }
 }
 

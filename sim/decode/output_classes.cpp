@@ -1,5 +1,7 @@
 #include "sim/decode/output_classes.h"
 
+#include "sim/math/simplex.h"
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -25,15 +27,10 @@ OutputClasses output_classes(std::span<const double> target, std::span<const dou
   OutputClasses classes;
   classes.of_token.resize(vocab);
   for (std::size_t x = 0; x < vocab; ++x) classes.of_token[x] = static_cast<std::uint16_t>(ratio_bin(target[x], draft[x]));
-  std::vector<std::uint32_t> top;
-  if (with_top_tokens) {
-    std::vector<std::uint32_t> order(vocab);
-    std::iota(order.begin(), order.end(), 0U);
-    const std::size_t kept = std::min<std::size_t>(kTopTokens, vocab);
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
-                      [&](std::uint32_t a, std::uint32_t b) { return target[a] != target[b] ? target[a] > target[b] : a < b; });
-    for (std::size_t i = 0; i < kept && target[order[i]] > 0.0; ++i) top.push_back(order[i]);
-  }
+  std::vector<Token> top;
+  if (with_top_tokens)
+    for (const Token x : math::likeliest(target, kTopTokens))
+      if (target[x] > 0.0) top.push_back(x);
   classes.count = kFirstTopToken + static_cast<int>(top.size());
   classes.bin_of_class.resize(static_cast<std::size_t>(classes.count));
   std::iota(classes.bin_of_class.begin(), classes.bin_of_class.begin() + kFirstTopToken, std::uint8_t{0});

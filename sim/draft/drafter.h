@@ -117,6 +117,8 @@ struct DrafterEntry {
   config::PartInfo info;
   // May return an empty draft after reporting.
   std::function<Draft(const config::Arguments&, Diagnostics&)> make;
+  // Works on real models as they are: no head, exit or law of its own that would have to be made for them.
+  bool on_models = false;
 };
 
 const config::Registry<DrafterEntry>& drafters();

@@ -175,7 +175,8 @@ DrafterEntry lookahead_drafter() {
           diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
         return Draft{{ngram - 1, false},
                      std::make_shared<Lookahead>(window, ngram, guesses, arguments.boolean("pool_from_text"))};
-      }};
+      },
+      true};
 }
 
 }  // namespace specsim::draft

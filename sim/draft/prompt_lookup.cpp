@@ -49,7 +49,8 @@ DrafterEntry prompt_lookup_drafter() {
               diagnostics.add(arguments.where("min_ngram"),
                               fmt::format("min_ngram is {} with max_ngram {}, allowed: at most max_ngram", shortest, longest));
             return Draft{{draft_length, false}, std::make_shared<PromptLookup>(draft_length, longest, shortest)};
-          }};
+          },
+          true};
 }
 
 }  // namespace specsim::draft

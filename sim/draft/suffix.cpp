@@ -80,7 +80,8 @@ DrafterEntry suffix_drafter() {
         return Draft{{draft_length, false},
                      std::make_shared<Suffix>(draft_length, static_cast<int>(arguments.integer("max_match")),
                                               arguments.number("factor"), arguments.number("least"))};
-      }};
+      },
+      true};
 }
 
 }  // namespace specsim::draft

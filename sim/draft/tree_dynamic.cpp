@@ -98,7 +98,8 @@ DrafterEntry tree_dynamic_drafter() {
             return Draft{{depth, false},
                          std::make_shared<DynamicTree>(depth, static_cast<int>(arguments.integer("width")),
                                                        static_cast<int>(arguments.integer("nodes")))};
-          }};
+          },
+          true};
 }
 
 }  // namespace specsim::draft

@@ -101,7 +101,8 @@ DrafterEntry tree_sequoia_drafter() {
         Tree tree = programme.tree(nodes, levels);
         const int height = tree.height();
         return Draft{{height, false}, std::make_shared<TreeDrafter>(std::move(tree), siblings)};
-      }};
+      },
+      true};
 }
 
 }  // namespace specsim::draft

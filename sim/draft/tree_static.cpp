@@ -18,7 +18,8 @@ DrafterEntry tree_static_drafter() {
             const std::optional<Tree> tree = tree_of(arguments, siblings, diagnostics);
             if (!tree) return Draft();
             return Draft{{tree->height(), false}, std::make_shared<TreeDrafter>(*tree, siblings)};
-          }};
+          },
+          true};
 }
 
 }  // namespace specsim::draft

@@ -12,14 +12,12 @@ namespace specsim::experiment {
 
 namespace {
 
-bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
-
 // What is ranked together.
 std::string workload_of(const Cell& cell) {
   std::string text = fmt::format("batch {:g}, context {:g}", cell.workload.batch, cell.workload.context);
   for (const auto& [path, value] : cell.axes)
-    if (path != "decode" && !starts_with(path, "decode.") && path != "cost.draft" && path != "workload" &&
-        !starts_with(path, "workload."))
+    if (path != "decode" && !path.starts_with("decode.") && path != "cost.draft" && path != "workload" &&
+        !path.starts_with("workload."))
       text += fmt::format(", {} {}", path, value);
   return text;
 }

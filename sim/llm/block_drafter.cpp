@@ -2,7 +2,9 @@
 
 #include "sim/base/check.h"
 #include "sim/base/wide.h"
+#include "sim/llm/drafted_block.h"
 #include "sim/math/scan.h"
+#include "sim/math/simplex.h"
 
 #include <algorithm>
 #include <map>
@@ -65,25 +67,12 @@ class GrowingLaws {
 };
 
 std::vector<draft::Ranked> ranked(std::span<const double> law, std::size_t most) {
-  std::vector<Token> order(law.size());
-  std::iota(order.begin(), order.end(), Token{0});
-  const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(most, law.size()));
-  std::partial_sort(order.begin(), end, order.end(),
-                    [&](Token a, Token b) { return law[a] != law[b] ? law[a] > law[b] : a < b; });
   std::vector<draft::Ranked> likeliest;
-  for (auto token = order.begin(); token != end; ++token) likeliest.push_back({*token, law[*token]});
+  for (const Token token : math::likeliest(law, most)) likeliest.push_back({token, law[token]});
   return likeliest;
 }
 
-// Where a round's random numbers live.
-struct Address {
-  rng::Key key;
-  std::uint32_t round = 0;
-  std::uint64_t sequence = 0;
-  [[nodiscard]] std::uint64_t draft_word(int node) const {
-    return words_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), round, sequence).first;
-  }
-};
+using Address = DraftedBlock::Address;
 
 class RealSight final : public draft::Sight {
  public:

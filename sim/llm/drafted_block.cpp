@@ -18,7 +18,7 @@ DraftedBlock::DraftedBlock(std::span<const double> target, const Proposal& propo
 void DraftedBlock::draw(int node, Node& own) {
   own.drawn_in = round_;
   own.token = proposal_.tokens[static_cast<std::size_t>(node) - 1];
-  own.u = rng::to_unit(accept_word(node));
+  own.u = rng::to_unit(address_.accept_word(node));
   if (siblings_ != draft::Siblings::without_replacement) return;
   const int parent = tree_->nodes[static_cast<std::size_t>(node)].parent;
   std::vector<Token> elders;
@@ -54,7 +54,7 @@ bool DraftedBlock::decide(int node, verify::Odds /*odds*/) {
 
 // Children that are chosen from are not decided on one by one: their words are free.
 Token DraftedBlock::choose(int node, const verify::Pickable& law) {
-  return law.pick(accept_word(tree_->nodes[static_cast<std::size_t>(node)].first_child));
+  return law.pick(address_.accept_word(tree_->nodes[static_cast<std::size_t>(node)].first_child));
 }
 
 Token DraftedBlock::pick(int node, const verify::Pickable& law) {
@@ -62,12 +62,6 @@ Token DraftedBlock::pick(int node, const verify::Pickable& law) {
                            static_cast<std::uint32_t>(tree_->nodes[static_cast<std::size_t>(node)].depth), address_.round,
                            address_.sequence)
                       .first);
-}
-
-std::uint64_t DraftedBlock::accept_word(int node) const {
-  return words_at(address_.key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), address_.round,
-                  address_.sequence)
-      .second;
 }
 
 }  // namespace specsim::llm

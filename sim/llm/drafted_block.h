@@ -18,6 +18,12 @@ class DraftedBlock final : public verify::Block {
     rng::Key key;
     std::uint32_t round = 0;
     std::uint64_t sequence = 0;
+    [[nodiscard]] auto words(int node) const {
+      return words_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), round, sequence);
+    }
+    // Of a node: its draw from the draft's law, and whether it is accepted.
+    [[nodiscard]] std::uint64_t draft_word(int node) const { return words(node).first; }
+    [[nodiscard]] std::uint64_t accept_word(int node) const { return words(node).second; }
   };
   // `target`: [node], the target's law after it. All must outlive the block.
   DraftedBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule, const Address& address);
@@ -32,8 +38,6 @@ class DraftedBlock final : public verify::Block {
   bool decide(int node, verify::Odds odds) override;
 
  private:
-  [[nodiscard]] std::uint64_t accept_word(int node) const;
-
   std::span<const double> target_;
   const Proposal& proposal_;
   const verify::BlockRule& rule_;

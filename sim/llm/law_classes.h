@@ -12,9 +12,9 @@ struct LawClasses {
   std::vector<double> draft;
 };
 
-// The `tokens` likeliest under either law by themselves, the likeliest first, then the rest in four classes by target / draft:
-// above 4, above 1, above 1/4, below. No class mixes tokens that the draft makes too likely with others, so the overlap stays
-// what it was; the ratio of a token that is not kept by itself moves within its class.
+// The `tokens` likeliest under either law by themselves, the likeliest first (ties: the lower token), then the rest in four
+// classes by target / draft: above 4, above 1, above 1/4, below. No class mixes tokens that the draft makes too likely with
+// others, so the overlap stays what it was; the ratio of a token that is not kept by itself moves within its class.
 LawClasses law_classes(std::span<const double> target, std::span<const double> draft, std::size_t tokens);
 
 }  // namespace specsim::llm

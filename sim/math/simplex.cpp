@@ -4,24 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <cstddef>
 #include <numeric>
 
 namespace specsim::math {
 
 namespace {
 
-// Tokens from the likeliest down, ties to the lower token.
-std::vector<std::uint32_t> by_probability(std::span<const double> law) {
-  std::vector<std::uint32_t> order(law.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return law[a] != law[b] ? law[a] > law[b] : a < b; });
-  return order;
-}
-
-void keep_first(std::span<double> law, const std::vector<std::uint32_t>& order, std::size_t kept) {
-  for (std::size_t i = kept; i < order.size(); ++i) law[order[i]] = 0.0;
+void keep_tokens(std::span<double> law, std::span<const Token> tokens) {
+  std::vector<double> kept(law.size(), 0.0);
+  for (const Token x : tokens) kept[x] = law[x];
+  std::copy(kept.begin(), kept.end(), law.begin());
   normalise(law);
 }
 
@@ -42,6 +35,19 @@ void softmax(std::span<double> logits) {
 
 Token argmax(std::span<const double> law) { return static_cast<Token>(std::max_element(law.begin(), law.end()) - law.begin()); }
 
+std::vector<Token> likeliest(std::span<const double> law, std::size_t most) {
+  std::vector<Token> order(law.size());
+  std::iota(order.begin(), order.end(), Token{0});
+  const auto likelier = [&](Token a, Token b) { return law[a] != law[b] ? law[a] > law[b] : a < b; };
+  if (most >= law.size()) {
+    std::sort(order.begin(), order.end(), likelier);
+    return order;
+  }
+  const auto end = order.begin() + static_cast<std::ptrdiff_t>(most);
+  std::partial_sort(order.begin(), end, order.end(), likelier);
+  return {order.begin(), end};  // without the room of the others
+}
+
 void point_mass(std::span<double> law, Token token) {
   std::fill(law.begin(), law.end(), 0.0);
   law[token] = 1.0;
@@ -61,16 +67,16 @@ void apply_temperature(std::span<double> law, double temperature) {
 
 void keep_top_k(std::span<double> law, int k) {
   if (static_cast<std::size_t>(k) >= law.size()) return;
-  keep_first(law, by_probability(law), static_cast<std::size_t>(k));
+  keep_tokens(law, likeliest(law, static_cast<std::size_t>(k)));
 }
 
 void keep_top_p(std::span<double> law, double mass) {
   if (mass >= 1.0) return;
-  const std::vector<std::uint32_t> order = by_probability(law);
+  const std::vector<Token> order = likeliest(law, law.size());
   double kept_mass = 0.0;
   std::size_t kept = 0;
   while (kept < order.size() && (kept == 0 || kept_mass < mass)) kept_mass += law[order[kept++]];
-  keep_first(law, order, kept);
+  keep_tokens(law, std::span(order).first(kept));
 }
 
 void keep_min_p(std::span<double> law, double share) {

@@ -17,6 +17,9 @@ void softmax(std::span<double> logits);
 // The token of the largest probability; ties to the lowest token.
 Token argmax(std::span<const double> law);
 
+// The `most` tokens of the largest probabilities, falling; ties: the lower token first.
+std::vector<Token> likeliest(std::span<const double> law, std::size_t most);
+
 // All mass on one token.
 void point_mass(std::span<double> law, Token token);
 

@@ -1,8 +1,8 @@
 #include "sim/base/huge_array.h"
+#include "sim/math/simplex.h"
 #include "sim/verify/verifier.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 namespace specsim::verify {
@@ -21,13 +21,9 @@ class TopMatchRule final : public NodeRule {
   // Ties: the lower token.
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& laws, int /*children*/) const override {
     auto plan = std::make_unique<TopTokens>();
-    std::vector<Token> order(laws.vocab());
-    std::iota(order.begin(), order.end(), Token{0});
-    const auto end = order.begin() + std::min<std::ptrdiff_t>(k_, static_cast<std::ptrdiff_t>(laws.vocab()));
-    std::partial_sort(order.begin(), end, order.end(), [&](Token a, Token b) {
-      return laws.target(a) != laws.target(b) ? laws.target(a) > laws.target(b) : a < b;
-    });
-    plan->tokens.assign(order.begin(), end);
+    std::vector<double> target(laws.vocab());
+    for (Token x = 0; x < target.size(); ++x) target[x] = laws.target(x);
+    plan->tokens = math::likeliest(target, static_cast<std::size_t>(k_));
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override {
