@@ -17,10 +17,11 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{192} << 20;  // several times a core's share of the caches
+constexpr std::size_t kReads = 3;                           // a repetition, among the passes
 
 struct Passes {
   std::vector<llm::PassRow> rows;
-  double bandwidth = 0.0;  // bytes per second
+  llm::Spread bandwidth;  // bytes per second
 };
 
 Passes time_passes(LoadedModels& models, const ModelOptions& options) {
@@ -28,15 +29,20 @@ Passes time_passes(LoadedModels& models, const ModelOptions& options) {
   std::vector<llm::Job> jobs = llm::table_jobs(models.pair, models.method(options), options.draft_lengths, points,
                                                options.temperatures.back(), options.clock);
   llm::MemoryReader memory(*models.pair.team, kReadBytes);
-  jobs.push_back({"memory", [&] {
-                    const double begin = llm::now(options.clock);
-                    memory.read();
-                    return std::vector<double>{llm::now(options.clock) - begin};
-                  }});
+  const std::size_t first_read = jobs.size();
+  for (std::size_t i = 0; i < kReads; ++i)
+    jobs.push_back({"memory", [&] {
+                      const double begin = llm::now(options.clock);
+                      memory.read();
+                      return std::vector<double>{static_cast<double>(memory.bytes()) / (llm::now(options.clock) - begin)};
+                    }});
   Progress progress("passes");
   llm::interleave(jobs, options.repetitions, [&](double done, double all) { progress.show(done, all); });
   Passes passes;
-  passes.bandwidth = static_cast<double>(memory.bytes()) / llm::spread(jobs.back().parts.at(0)).median;
+  std::vector<double> rates;
+  for (std::size_t i = first_read; i < jobs.size(); ++i)
+    rates.insert(rates.end(), jobs[i].parts.at(0).begin(), jobs[i].parts.at(0).end());
+  passes.bandwidth = llm::spread(std::move(rates));
   const auto rows = [&] { return llm::pass_rows(options.draft_lengths, points, jobs, models.longest_context); };
   passes.rows = llm::settle_dips(rows, jobs, options.repetitions);
   return passes;
@@ -51,7 +57,7 @@ struct TimedPass {
   const llm::PassRow& row;
   llm::Spread spread;
   double weight_rate = 0.0;  // bytes per second
-  double read_rate = 0.0;
+  llm::Spread read_rate;
 };
 
 const std::vector<Column<TimedPass>>& pass_columns() {
@@ -71,7 +77,11 @@ const std::vector<Column<TimedPass>>& pass_columns() {
       {"weight_gb_per_s", "GB/s", "bytes of the model's weights / median",
        [](const Row& r) { return csv_number(1e-9 * r.weight_rate, 4); }},
       {"read_gb_per_s", "GB/s", "at which memory is read here, the same in every row",
-       [](const Row& r) { return csv_number(1e-9 * r.read_rate, 4); }},
+       [](const Row& r) { return csv_number(1e-9 * r.read_rate.median, 4); }},
+      {"read_gb_per_s_quartile_1", "GB/s", "its lower quartile",
+       [](const Row& r) { return csv_number(1e-9 * r.read_rate.low, 4); }},
+      {"read_gb_per_s_quartile_3", "GB/s", "its upper quartile",
+       [](const Row& r) { return csv_number(1e-9 * r.read_rate.high, 4); }},
   };
   return list;
 }
@@ -85,11 +95,11 @@ std::string passes_csv(const Passes& passes, const LoadedModels& models) {
 
 void print_passes(const Passes& passes, const LoadedModels& models) {
   fmt::print(
-      "memory reads at {:.2f} GB/s; weights of a pass: target {:.1f} MB, draft {:.1f} "
+      "memory reads at {:.2f} GB/s (quartiles {:.2f} to {:.2f}); weights of a pass: target {:.1f} MB, draft {:.1f} "
       "MB\n\n{:<12}{:>7}{:>6}{:>9}{:>10}{:>18}{:>9}{:>7}{:>10}\n",
-      1e-9 * passes.bandwidth, 1e-6 * static_cast<double>(models.pair.target->pass_bytes()),
-      1e-6 * static_cast<double>(models.pair.draft->pass_bytes()), "model", "tokens", "batch", "context", "ms", "quartiles",
-      "to one", "GB/s", "outliers");
+      1e-9 * passes.bandwidth.median, 1e-9 * passes.bandwidth.low, 1e-9 * passes.bandwidth.high,
+      1e-6 * static_cast<double>(models.pair.target->pass_bytes()), 1e-6 * static_cast<double>(models.pair.draft->pass_bytes()),
+      "model", "tokens", "batch", "context", "ms", "quartiles", "to one", "GB/s", "outliers");
   double one = 0.0;
   for (const llm::PassRow& row : passes.rows) {
     const llm::Spread s = llm::spread(row.samples);
@@ -168,7 +178,7 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
                            temperature, longest, options.seed);
     fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {}, 95 %)\n",
                temperature, prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
-               error_text(1.96 * acceptance.tokens_per_round_error(), 4));
+               error_text(half_of_95(tokens_per_round(acceptance)), 4));
     if (acceptance.by_depth[0].judged > 0)  // else blocks were judged, and no position by itself
       fmt::print("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL nats", "entropy");
     for (std::size_t depth = 0; depth < acceptance.by_depth.size(); ++depth) {
@@ -331,7 +341,7 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   fmt::print("\nwrote {}:", read.out);
   if (!passes_vary) fmt::print(" cost_table.csv for cost: {{model: table}};");
   if (!models.random) fmt::print(" acceptance.csv; speed.csv; rounds_t*.jsonl{}", passes_vary ? "" : " for specsim fit");
-  if (!models.random && models.pair.draft != nullptr && models.rule->get().position != nullptr)
+  if (!models.random && models.rule->get().position != nullptr && models.rule->entry().lossless)
     fmt::print("; trace_t*.jsonl, for specsim plan --trace and context process trace");
   fmt::print("\n");
   return 0;

@@ -124,7 +124,10 @@ GpuRun GpuRuns::run_held_out(const llm::Method& method, double temperature, std:
       given += setup_.held_out[i].tokens.size();
     }
     rounds.start(texts, ids);
-    rounds.round();  // the first prepares its graph
+    if (g == 0) {
+      rounds.prepare();
+      rounds.start(texts, ids);
+    }
     const auto size = [&] {
       std::size_t all = 0;
       for (const std::size_t length : rounds.lengths()) all += length;

@@ -1,15 +1,13 @@
 #include "sim/cli/gpu_setup.h"
 
 #include "sim/cli/command.h"
+#include "sim/cli/numbers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <iterator>
-#include <optional>
-#include <sstream>
 #include <utility>
 
 namespace specsim::cli {
@@ -21,22 +19,11 @@ namespace {
 constexpr double kGiB = 0x1.0p30;
 constexpr double kKeptFree = 0.04;  // of a device's memory, for libraries and graphs
 
-std::vector<std::size_t> whole_numbers(const std::string& option, const std::string& text, char separator, double least,
-                                       double most) {
-  std::vector<std::size_t> list;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, separator);) {
-    config::Value value;
-    value.kind = config::Kind::scalar;
-    value.text = part;
-    const std::optional<double> x = config::as_number(value);
-    if (!x || *x < least || *x > most || *x != std::floor(*x))
-      throw BadInput({"--" + option, 0, 0},
-                     fmt::format("{}, allowed: integers from {:.0f} to {:.0f}", config::quote_for_message(part), least, most));
-    list.push_back(static_cast<std::size_t>(*x));
-  }
-  if (list.empty()) throw BadInput({"--" + option, 0, 0}, "it is empty, allowed: at least one number");
-  return list;
+// "4096x14336x32"
+std::vector<std::size_t> sizes(std::string text, const std::string& option) {
+  std::replace(text.begin(), text.end(), 'x', ',');
+  const std::vector<std::int64_t> list = read_integers(text, option, config::between(1, 1e6));
+  return {list.begin(), list.end()};
 }
 
 OnDevice describe(const po::variables_map& values, const std::string& option, const std::string& enlarge, std::size_t context) {
@@ -47,7 +34,7 @@ OnDevice describe(const po::variables_map& values, const std::string& option, co
     loaded.small = std::make_shared<const llm::Weights>(llm::load_weights(loaded.name, llm::Precision::bf16));
     loaded.config = loaded.small->config;
     if (text.empty()) return loaded;
-    const std::vector<std::size_t> size = whole_numbers(enlarge, text, 'x', 1, 1e6);
+    const std::vector<std::size_t> size = sizes(text, "--" + enlarge);
     const llm::ModelConfig& small = loaded.config;
     if (size.size() != 3 || size[0] < small.hidden || size[1] < small.ffn || size[2] < small.layers ||
         size[0] % (small.heads / small.kv_heads * small.head_dim) != 0)
@@ -102,13 +89,14 @@ std::string spread_text(const llm::Spread& s) {
 
 GpuSetup::GpuSetup(const po::variables_map& values)
     : options(read_model_options(values)),
-      threads(static_cast<unsigned>(read_count(values, "threads", 1024))),
+      threads(read_threads(values["threads"].as<std::string>())),
       device(std::make_unique<cuda::LaunchCounter>(
-          cuda::open_gpu(static_cast<int>(whole_numbers("gpu", values["gpu"].as<std::string>(), ',', 0, 1024).front()),
+          cuda::open_gpu(static_cast<int>(read_integer(values["gpu"].as<std::string>(), "--gpu", config::between(0, 1024))),
                          values.count("no-early-start") == 0))) {}
 
 void GpuSetup::load(const po::variables_map& values) {
-  contexts = whole_numbers("contexts", values["contexts"].as<std::string>(), ',', 1, 1e6);
+  for (const std::int64_t context : read_integers(values["contexts"].as<std::string>(), "--contexts", config::between(1, 1e6)))
+    contexts.push_back(static_cast<std::size_t>(context));
   std::sort(contexts.begin(), contexts.end());
   target = describe(values, "target", "enlarge", contexts.back());
   draft = describe(values, "draft", "enlarge-draft", contexts.back());

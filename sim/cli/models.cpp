@@ -3,6 +3,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
+#include "sim/cli/numbers.h"
 #include "sim/experiment/manifest.h"
 #include "specsim_version.h"
 
@@ -12,8 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <set>
-#include <sstream>
 #include <string_view>
 
 namespace specsim::cli {
@@ -25,29 +24,14 @@ namespace {
 constexpr std::size_t kRandomContext = 256;  // of a shape without weights
 constexpr std::size_t kQuickPrompts = 16;
 
-// Numbers with commas between them.
-std::vector<double> numbers(const po::variables_map& values, const char* option, const config::Interval& interval, bool whole) {
-  std::vector<double> list;
-  std::istringstream parts(values[option].as<std::string>());
-  for (std::string part; std::getline(parts, part, ',');) {
-    config::Value value;
-    value.kind = config::Kind::scalar;
-    value.text = part;
-    const std::optional<double> x = config::as_number(value);
-    if (!x || !interval.contains(*x) || (whole && *x != std::floor(*x)))
-      throw BadInput({std::string("--") + option, 0, 0},
-                     fmt::format("{}, allowed: {} {} with commas between", config::quote_for_message(part),
-                                 whole ? "integers" : "numbers", interval.to_text()));
-    list.push_back(*x);
-  }
-  if (list.empty()) throw BadInput({std::string("--") + option, 0, 0}, "it is empty, allowed: at least one number");
-  return list;
+std::string text_of(const po::variables_map& values, const char* option) { return values[option].as<std::string>(); }
+
+double number(const po::variables_map& values, const char* option, const config::Interval& interval) {
+  return read_number(text_of(values, option), std::string("--") + option, interval);
 }
 
-double number(const po::variables_map& values, const char* option, const config::Interval& interval, bool whole = true) {
-  const std::vector<double> list = numbers(values, option, interval, whole);
-  if (list.size() != 1) throw BadInput({std::string("--") + option, 0, 0}, fmt::format("{} numbers, allowed: one", list.size()));
-  return list[0];
+std::int64_t integer(const po::variables_map& values, const char* option, const config::Interval& interval) {
+  return read_integer(text_of(values, option), std::string("--") + option, interval);
 }
 
 std::optional<llm::Precision> precision(const po::variables_map& values) {
@@ -65,7 +49,7 @@ llm::Weights weights_of(const std::string& name, const char* option, const po::v
   if (std::filesystem::is_directory(name)) {
     llm::Weights weights = llm::load_weights(name, precision(values));
     weights.config.context =
-        std::min(weights.config.context, static_cast<std::size_t>(number(values, "longest-context", config::between(32, 1e7))));
+        std::min(weights.config.context, static_cast<std::size_t>(integer(values, "longest-context", config::between(32, 1e7))));
     return weights;
   }
   random = true;
@@ -114,25 +98,27 @@ void add_model_options(po::options_description& options) {
 }
 
 std::size_t read_count(const po::variables_map& values, const char* option, double most) {
-  return static_cast<std::size_t>(number(values, option, config::between(0, most)));
+  return static_cast<std::size_t>(integer(values, option, config::between(0, most)));
 }
 
 namespace {
 
 // What the registry has that works on models as they are: heads, and exits with laws of their own, are made laws there.
 void read_block_drafter(const po::variables_map& values, ModelOptions& options) {
-  static const std::set<std::string> real = {"tree_static", "tree_sequoia",  "tree_dynamic",
-                                             "lookahead",   "prompt_lookup", "suffix"};
   Diagnostics diagnostics;
   const config::Value section = config::parse_text(options.drafter, "--drafter", diagnostics);
   diagnostics.throw_if_any();
   const config::Value* kind = section.find("kind");
   const auto name = kind != nullptr ? config::read_text(*kind, "--drafter kind", diagnostics) : std::nullopt;
-  if (!name || real.count(*name) == 0)
+  const draft::DrafterEntry* entry = name ? draft::drafters().find(*name) : nullptr;
+  if (entry == nullptr || !entry->on_models) {
+    std::vector<std::string> allowed;
+    for (const draft::DrafterEntry& one : draft::drafters().entries())
+      if (one.on_models) allowed.push_back(one.info.name);
     throw BadInput(
         {"--drafter", 0, 0},
-        fmt::format("kind {}, allowed: {}", name ? config::quote_for_message(*name) : "is missing", fmt::join(real, ", ")));
-  const draft::DrafterEntry* entry = draft::drafters().find(*name);
+        fmt::format("kind {}, allowed: {}", name ? config::quote_for_message(*name) : "is missing", fmt::join(allowed, ", ")));
+  }
   const config::Arguments arguments =
       config::read_arguments(section, entry->info.parameters, {"kind"}, "drafter " + *name, diagnostics);
   diagnostics.throw_if_any();
@@ -165,17 +151,18 @@ std::string usual_verifier(draft::Siblings siblings) {
 ModelOptions read_model_options(const po::variables_map& values) {
   ModelOptions options;
   options.quick = values.count("quick") > 0;
-  options.temperatures = numbers(values, "temperatures", config::between(0.0, 10.0), false);
-  for (const double n : numbers(values, "draft-lengths", config::between(1, kMaxDraftLength), true))
+  options.temperatures = read_numbers(text_of(values, "temperatures"), "--temperatures", config::between(0.0, 10.0));
+  for (const std::int64_t n :
+       read_integers(text_of(values, "draft-lengths"), "--draft-lengths", config::between(1, kMaxDraftLength)))
     options.draft_lengths.push_back(static_cast<int>(n));
-  for (const double n : numbers(values, "batches", config::between(1, 256), true))
+  for (const std::int64_t n : read_integers(text_of(values, "batches"), "--batches", config::between(1, 256)))
     options.batches.push_back(static_cast<std::size_t>(n));
-  options.cuts.top_k = static_cast<int>(number(values, "top-k", config::between(0, 1e9)));
-  options.cuts.top_p = number(values, "top-p", {0.0, 1.0, true, false}, false);
-  options.cuts.min_p = number(values, "min-p", config::between(0.0, 1.0), false);
-  options.tokens = static_cast<std::size_t>(number(values, "tokens", config::between(1, 1e6)));
-  options.repetitions = static_cast<int>(number(values, "repetitions", config::between(1, 1000)));
-  options.seed = static_cast<std::uint64_t>(number(values, "seed", config::between(0, 9e15)));
+  options.cuts.top_k = static_cast<int>(integer(values, "top-k", config::between(0, 1e9)));
+  options.cuts.top_p = number(values, "top-p", {0.0, 1.0, true, false});
+  options.cuts.min_p = number(values, "min-p", config::between(0.0, 1.0));
+  options.tokens = static_cast<std::size_t>(integer(values, "tokens", config::between(1, 1e6)));
+  options.repetitions = static_cast<int>(integer(values, "repetitions", config::between(1, 1000)));
+  options.seed = static_cast<std::uint64_t>(integer(values, "seed", config::between(0, 9e15)));
   const auto& clock = values["clock"].as<std::string>();
   if (clock != "wall" && clock != "cpu")
     throw BadInput({"--clock", 0, 0}, fmt::format("{}, allowed: wall, cpu", config::quote_for_message(clock)));
@@ -191,10 +178,7 @@ ModelOptions read_model_options(const po::variables_map& values) {
                                                   : usual_verifier(options.block->shape().siblings);
   constexpr std::string_view kExit = "early-exit:";
   if (options.drafter.starts_with(kExit)) {
-    config::Value layers;
-    layers.kind = config::Kind::scalar;
-    layers.text = options.drafter.substr(kExit.size());
-    options.exit_layers = static_cast<std::size_t>(config::as_integer(layers).value_or(0));
+    options.exit_layers = static_cast<std::size_t>(config::as_integer(options.drafter.substr(kExit.size())).value_or(0));
     options.drafter = "early-exit";
   }
   const bool own_draft = options.drafter == "model" || options.drafter == "argmax";
@@ -335,7 +319,7 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
   check_rule(*loaded.rule, options, target->config.vocab);
   loaded.tokenizer = shared_tokenizer(target_name, target->config.vocab, draft_name,
                                       draft != nullptr ? draft->config.vocab : target->config.vocab);
-  loaded.pair.team = std::make_shared<llm::ThreadTeam>(static_cast<unsigned>(read_count(values, "threads", 1024)));
+  loaded.pair.team = std::make_shared<llm::ThreadTeam>(read_threads(text_of(values, "threads")));
   loaded.pair.draft = draft_model(draft, options, loaded.pair.team);
   if (const double wanted = number(values, "widen", config::between(0, 1e6)) * 0x1.0p20; wanted > 0.0) {
     loaded.same_function.target = make_cpu_model(target, target->config.layers, loaded.pair.team);
@@ -374,12 +358,8 @@ std::vector<llm::Prompt> LoadedModels::prompts(const po::variables_map& values, 
 }
 
 cost::ModelShape read_shape(const std::string& name, const char* option) {
-  config::Value spec;
-  spec.kind = config::Kind::scalar;
-  spec.where = {option, 0, 0};
-  spec.text = name;
   Diagnostics diagnostics;
-  const cost::ModelShape shape = cost::read_model(spec, option, diagnostics);
+  const cost::ModelShape shape = cost::read_model(config::scalar(name, {option, 0, 0}), option, diagnostics);
   if (!diagnostics.empty())
     throw BadInput({option, 0, 0},
                    fmt::format("{} is no directory and no known shape, allowed: a directory with config.json and "

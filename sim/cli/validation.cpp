@@ -31,6 +31,11 @@ Estimate tokens_per_round(const experiment::AcceptanceCurve& curve, int draft_le
   return {mean, parts > 1.0 ? std::sqrt(squares / (parts * (parts - 1.0))) : std::nan(""), parts - 1.0};
 }
 
+double half_of_95(const Estimate& estimate) {
+  if (std::isnan(estimate.error)) return estimate.error;
+  return boost::math::quantile(boost::math::students_t(estimate.freedom), 0.975) * estimate.error;
+}
+
 Apart apart(const Estimate& a, const Estimate& b) {
   const double error = std::hypot(a.error, b.error);
   const double difference = a.value - b.value;

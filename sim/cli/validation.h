@@ -23,6 +23,9 @@ Estimate tokens_per_round(const llm::Acceptance& acceptance);
 // Of a trace, by the spread of its parts.
 Estimate tokens_per_round(const experiment::AcceptanceCurve& curve, int draft_length);
 
+// Half of its 95 % interval (Student's t).
+double half_of_95(const Estimate& estimate);
+
 // How many standard errors two estimates are apart, and up to how many the 99 % interval goes (Welch's t test). Not numbers where
 // one of them has no error.
 struct Apart {

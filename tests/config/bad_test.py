@@ -185,9 +185,10 @@ LINES = [
      "--clock: cpu with several threads, allowed: --threads 1 (processor time of several adds up, and counts their waiting)"),
     ([*CALIBRATE, "--precision", "int8"], '--precision: "int8", allowed: file, f32, f16, bf16'),
     ([*CALIBRATE, "--drafter", "lookup"], '--drafter: "lookup", allowed: model, argmax, early-exit:N (N layers of the target), {kind: NAME, ...}'),
-    ([*CALIBRATE, "--top-p", "0"], '--top-p: "0", allowed: numbers in (0, 1] with commas between'),
-    ([*CALIBRATE, "--min-p", "2"], '--min-p: "2", allowed: numbers in [0, 1] with commas between'),
-    ([*CALIBRATE, "--longest-context", "10"], '--longest-context: "10", allowed: integers in [32, 10000000] with commas between'),
+    ([*CALIBRATE, "--top-p", "0"], '--top-p: "0", allowed: a number in (0, 1]'),
+    ([*CALIBRATE, "--min-p", "2"], '--min-p: "2", allowed: a number in [0, 1]'),
+    ([*CALIBRATE, "--longest-context", "10"], '--longest-context: "10", allowed: an integer in [32, 10000000]'),
+    ([*CALIBRATE, "--batches", "1,4,"], '--batches: "1,4,", allowed: values with commas between'),
     ([*CALIBRATE, "--longest-context", "32", "--draft-lengths", "16"], MODELS + "novels-0.2m-distilled: a context of 32 tokens, allowed with 16 behind the text in a round: at least 48"),
     ([*CALIBRATE, "--peers"], "--peers: given with --device cpu, allowed: with --device cuda"),
     *[([*CALIBRATE, "--device", "cuda", option, value], f"{option}: given with --device cuda, allowed: with --device cpu")

@@ -131,8 +131,8 @@ TEST_CASE("a batch that drafts in lockstep is of one draw of the laws", "[rankin
   double time = 0.0;
   experiment::Row pooled;  // mutant: a batch is put together from all draws
   for (int world = 0; world < experiment::kWorlds; ++world) {
-    const experiment::Cell cell = experiment::reseeded(one.cells[0], rng::hash_text(fmt::format("seed 1 world {}", world)),
-                                                       65536 / experiment::kWorlds);
+    const experiment::Cell cell =
+        experiment::reseeded(one.cells[0], rng::hash_text(fmt::format("seed 1 world {}", world)), 65536 / experiment::kWorlds);
     experiment::Row row;
     row.cell = &cell;
     row.counts = experiment::run_cells({&cell}, {}).counts.at(0);
