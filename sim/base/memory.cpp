@@ -21,7 +21,13 @@ std::size_t available_memory() {
   std::ifstream used("/sys/fs/cgroup/memory.current");
   std::size_t most = 0;
   std::size_t now = 0;
-  if (limit >> most && used >> now) available = std::min(available, most > now ? most - now : 0);
+  const bool limited = limit >> most && used >> now;
+  // What files left in memory goes when it is wanted.
+  std::ifstream parts("/sys/fs/cgroup/memory.stat");
+  std::string name;
+  for (std::size_t bytes = 0; parts >> name >> bytes;)
+    if (name == "inactive_file" || name == "active_file") now -= std::min(now, bytes);
+  if (limited) available = std::min(available, most > now ? most - now : 0);
   return available;
 }
 

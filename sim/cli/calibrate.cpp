@@ -2,6 +2,7 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/calibrate_gpu.h"
 #include "sim/cli/command.h"
+#include "sim/cli/numbers.h"
 #include "sim/cli/validation.h"
 
 #include <fmt/format.h>
@@ -230,7 +231,7 @@ const std::vector<Column<Speed>>& speed_columns() {
       {"tokens_per_second", "tokens/s", "emitted / sum over rounds of each round's median time",
        [](const Row& r) { return csv_number(r.tokens_per_second); }},
       {"speedup", "1", "tokens_per_second / that of plain decoding", [](const Row& r) { return csv_number(r.speedup.value); }},
-      {"speedup_se", "1", "standard error of its timing, from ratios within a repetition",
+      {"speedup_se", "1", "standard error of its timing, from repetitions drawn anew, the same ones for plain decoding",
        [](const Row& r) { return csv_number(r.speedup.error, 3); }},
       {"speedup_of_all_prompts", "1", "speedup at the tokens per round of all prompts",
        [](const Row& r) { return csv_number(r.of_all_prompts); }},
@@ -251,7 +252,7 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
       "\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing; all prompts: "
       "the "
       "same at their tokens per round\n");
-  if (options.block != nullptr && options.block->shape().reads_text)
+  if (options.block != nullptr && options.block->shape().reads_text && options.block->work(0).verified_rows > 1.0)
     fmt::print("Lookahead's window is a target pass of its own here: a server puts it into the one that verifies\n");
   fmt::print("{:>11}{:>7}{:>14}{:>14}{:>11}{:>10}{:>9}{:>13}\n", "temperature", "batch", "draft_length", "tokens/round",
              "tokens/s", "speedup", "+-", "all prompts");
@@ -314,7 +315,7 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   if (on_gpu) return calibrate_on_gpu(values);
   const double begin = wall_clock();
   ModelOptions read = read_model_options(values);
-  read.law_tokens = read_count(values, "laws", 1024);
+  read.law_tokens = static_cast<std::size_t>(read_integer(values["laws"].as<std::string>(), "--laws", config::between(0, 1024)));
   LoadedModels models = load_models(values, read);
   std::vector<llm::Prompt> prompts;
   if (!models.random) {

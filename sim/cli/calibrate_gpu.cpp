@@ -60,7 +60,7 @@ int calibrate_on_gpu(const po::variables_map& values) {
       runs.time_rounds();
     timed = passes.timed();
   }
-  write_model_manifest(out, setup.description(), 1, timed, wall_clock() - begin);
+  write_model_manifest(out, setup.description(), setup.threads, timed, wall_clock() - begin);
   return 0;
 }
 

@@ -56,7 +56,7 @@ void GpuPasses::time_passes() {
           if (batch * tokens > setup_.limits.rows || context + tokens > setup_.limits.context ||
               context + tokens > m->config.context)
             continue;
-          const int repetitions = setup_.options.quick ? 3 : setup_.options.repetitions;
+          const int repetitions = setup_.options.repetitions;
           const auto result = timer.time(tokens, m == &setup_.target ? tokens : 1, context, repetitions, 3);
           const char* const name = m == &setup_.target ? "target" : "draft";
           const double rate = static_cast<double>(result.bytes) / result.seconds.median;
@@ -80,7 +80,7 @@ void GpuPasses::time_passes() {
 void GpuPasses::time_terms() {
   GrowingTable table(setup_.options.out + "/terms.csv",
                      "what,batch,draft_length,ms,ms_quartile_1,ms_quartile_3,samples,launches,share_of_round");
-  const int repetitions = setup_.options.quick ? 3 : setup_.options.repetitions;
+  const int repetitions = setup_.options.repetitions;
   const auto add = [&](const std::string& what, std::size_t batch, int k, const llm::Spread& spread) {
     table.add(fmt::format("{},{},{},{},,", what, batch, k, spread_text(spread)));
   };

@@ -188,7 +188,7 @@ void GpuRuns::decode() {
         }
         run.speedup = plain / per_token;
         run.predicted_speedup = plain_predicted / predicted_per_token;
-        summary.add(run, true);
+        summary.add(run, batch == setup_.options.batches.front());  // others decode the same prompts by the same uniforms
         table.add(csv_line(columns(), run));
         table.write();
         fmt::print("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7}{:>10.1f}{:>9.4f}{:>9.4f}\n", *at, batch, k,

@@ -58,7 +58,7 @@ struct GpuSetup {
   void describe_device() const;
 
   ModelOptions options;
-  unsigned threads = 0;  // of what the CPU does; 0: all cores
+  unsigned threads = 1;  // of what the CPU does
   std::unique_ptr<cuda::LaunchCounter> device;
   bool for_peers = false;
   OnDevice target;

@@ -70,7 +70,8 @@ void add_model_options(po::options_description& options) {
   const auto add = [&](const char* name, const po::value_semantic* value, const char* help) {
     options.add_options()(name, value, help);
   };
-  add("target", po::value<std::string>(), "directory of the model (config.json, model.safetensors), or a shape's name");
+  add("target", po::value<std::string>(),
+      "directory of the model (config.json, model.safetensors or its index), or a shape's name");
   add("draft", po::value<std::string>(), "the same of its draft");
   add("prompts", po::value<std::string>(), "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} a line, \"kind\" if you like");
   add("drafter", text("model"),
@@ -95,10 +96,6 @@ void add_model_options(po::options_description& options) {
   add("seed", text("0"), "of every random number");
   options.add_options()("quick", "a first look: fewer points, prompts and repetitions");
   add("out", po::value<std::string>(), "directory for the results");
-}
-
-std::size_t read_count(const po::variables_map& values, const char* option, double most) {
-  return static_cast<std::size_t>(integer(values, option, config::between(0, most)));
 }
 
 namespace {
@@ -237,9 +234,13 @@ std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights
 }
 
 // Each point of a cost table keeps its sequences while it is timed.
-void check_memory(const LoadedModels& models, const ModelOptions& options) {
+void check_memory(const LoadedModels& models, const ModelOptions& options, bool validates) {
   std::size_t sequences = 0;
   for (const llm::TablePoint& point : models.table_points(options)) sequences += point.batch;
+  if (validates) {  // temperature 0 has a table of its own, and runs are timed beside the tables
+    if (options.temperatures.front() == 0.0 && options.temperatures.back() > 0.0) sequences *= 2;
+    sequences += options.batches.back();
+  }
   const auto cache = [&](const llm::Model* model, std::size_t exit_layers) {
     if (model == nullptr) return 0.0;
     const llm::ModelConfig& c = model->config();
@@ -343,7 +344,7 @@ LoadedModels load_models(const po::variables_map& values, const ModelOptions& op
                    fmt::format("a context of {} tokens, allowed with {} behind the text in a round: at least {}", context, room,
                                2 * room + 16));
   loaded.contexts = {1, context / 3, context - room - 1};
-  check_memory(loaded, options);
+  check_memory(loaded, options, values.count("held-out") > 0);
   loaded.description =
       fmt::format("{{target: {}, draft: {}, drafter: {}, verifier: {}, target_shape: {}, draft_shape: {}}}",
                   config::quote_for_message(target_name), config::quote_for_message(draft_name), options.drafter,
@@ -363,7 +364,7 @@ cost::ModelShape read_shape(const std::string& name, const char* option) {
   if (!diagnostics.empty())
     throw BadInput({option, 0, 0},
                    fmt::format("{} is no directory and no known shape, allowed: a directory with config.json and "
-                               "model.safetensors, or a name of configs/models (random weights, for timing alone)",
+                               "model.safetensors or its index, or a name of configs/models (random weights, for timing alone)",
                                config::quote_for_message(name)));
   return shape;
 }
@@ -402,9 +403,10 @@ std::vector<llm::Prompt> load_prompts(const po::variables_map& values, const cha
 
 void check_held_out(const po::variables_map& values, const std::vector<llm::Prompt>& fitted,
                     const std::vector<llm::Prompt>& held_out) {
-  const auto same = [](const llm::Prompt& a, const llm::Prompt& b) { return a.tokens == b.tokens; };
-  if (std::equal(fitted.begin(), fitted.end(), held_out.begin(), held_out.end(), same))
-    throw BadInput({values["held-out"].as<std::string>(), 0, 0}, "the prompts of --prompts, allowed: others");
+  for (std::size_t i = 0; i < held_out.size(); ++i)
+    if (std::any_of(fitted.begin(), fitted.end(), [&](const llm::Prompt& one) { return one.tokens == held_out[i].tokens; }))
+      throw BadInput({values["held-out"].as<std::string>(), 0, 0},
+                     fmt::format("prompt {} is one of --prompts, allowed: others", i + 1));
 }
 
 void remove_calibration(const std::string& directory) {

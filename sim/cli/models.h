@@ -74,8 +74,6 @@ struct LoadedModels {
 };
 
 void add_model_options(boost::program_options::options_description& options);
-// An integer option in [0, most].
-std::size_t read_count(const boost::program_options::variables_map& values, const char* option, double most);
 ModelOptions read_model_options(const boost::program_options::variables_map& values);
 // Throws BadInput: no model, another vocabulary, a device that is not built.
 LoadedModels load_models(const boost::program_options::variables_map& values, const ModelOptions& options);

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 
 namespace specsim::cli {
@@ -49,7 +50,9 @@ struct Line : ValidationRow {
 
 const std::vector<Column<Line>>& columns() {
   static const std::vector<Column<Line>> list = validation_columns_and<Line>({
-      {"timing_noise", "1", "standard error of timing_error, from repetitions of the run and of the table's passes",
+      {"timing_noise", "1",
+       "standard error of timing_error: of the run, from repetitions drawn anew, and of the table's samples, all taken as "
+       "independent",
        [](const Line& l) { return csv_number(l.timing_noise, 3); }},
       {"measured_first_draft_s", "s", "of measured_s, in first draft passes of rounds",
        [](const Line& l) { return csv_number(l.measured_parts.first_draft); }},
@@ -306,10 +309,13 @@ std::string files_of(const po::variables_map& values) {
   std::string text;
   for (const char* const option : {"target", "draft"}) {
     if (values.count(option) == 0) continue;
-    const std::filesystem::path path = std::filesystem::path(values[option].as<std::string>()) / "model.safetensors";
+    std::set<std::filesystem::path> paths;
     std::error_code none;
-    fmt::format_to(std::back_inserter(text), "{} {} ", std::filesystem::file_size(path, none),
-                   std::filesystem::last_write_time(path, none).time_since_epoch().count());
+    for (const auto& entry : std::filesystem::directory_iterator(values[option].as<std::string>(), none))
+      if (entry.path().extension() == ".safetensors") paths.insert(entry.path());
+    for (const std::filesystem::path& path : paths)
+      fmt::format_to(std::back_inserter(text), "{} {} ", std::filesystem::file_size(path, none),
+                     std::filesystem::last_write_time(path, none).time_since_epoch().count());
   }
   return text;
 }
@@ -349,10 +355,12 @@ int validate_command(const std::vector<std::string>& arguments) {
     return hash;
   };
   const std::string identity = fmt::format(
-      "{:016x}", rng::hash_text(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", kVisits, models.description, files_of(values),
-                                            hash_of(fitted), hash_of(held_out), fmt::join(read.temperatures, ","),
-                                            fmt::join(read.draft_lengths, ","), fmt::join(read.batches, ","), read.tokens,
-                                            read.seed, static_cast<int>(read.clock), models.pair.team->size())));
+      "{:016x}",
+      rng::hash_text(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", kVisits, models.description,
+                                 files_of(values), hash_of(fitted), hash_of(held_out), fmt::join(read.temperatures, ","),
+                                 fmt::join(read.draft_lengths, ","), fmt::join(read.batches, ","), read.tokens, read.seed,
+                                 static_cast<int>(read.clock), models.pair.team->size(), read.cuts.top_k, read.cuts.top_p,
+                                 read.cuts.min_p, values["precision"].as<std::string>(), models.longest_context)));
   const std::string journal = read.out + "/journal.txt";
   if (values.count("force") > 0) std::filesystem::remove(journal);
   {

@@ -228,6 +228,7 @@ const char* to_text(Process process) {
   }
   return "regimes";
 }
+
 int FittedProcess::parameters() const {
   const auto states = static_cast<int>(start.size());
   return states * static_cast<int>(alpha[0].size()) + states - 1 + (process == Process::regimes ? states * (states - 1) : 0);

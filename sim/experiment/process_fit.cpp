@@ -36,6 +36,7 @@ FittedProcess fit_best_size(Process process, const std::vector<RecordedRequest>&
   }
   return *best;
 }
+
 // What the bootstrap compares; each a list of counts or figures.
 enum Statistic : std::size_t { kByDepth, kLaw, kRuns, kSpread, kStatistics };
 using Figures = std::array<std::vector<double>, kStatistics>;
@@ -113,6 +114,7 @@ std::vector<Length> lengths_of(const std::vector<RecordedRequest>& requests) {
   if (common.least <= common.most) lengths.assign(requests.size(), {common.least, common.least});
   return lengths;
 }
+
 // The parts of a fit, on several threads.
 class Workers {
  public:
@@ -181,6 +183,7 @@ std::vector<RecordedRequest> without_fold(const std::vector<RecordedRequest>& re
     if (i % kFolds != fold) others.push_back(requests[i]);
   return others;
 }
+
 }  // namespace
 
 bool ProcessReport::rejected() const {

@@ -40,6 +40,7 @@ std::optional<std::string> read_request(const config::Value& line, RecordedReque
   }
   return std::nullopt;
 }
+
 }  // namespace
 
 std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind) {
@@ -58,6 +59,7 @@ std::vector<RecordedRequest> read_rounds(const std::string& path, const std::str
   diagnostics.throw_if_any();
   return requests;
 }
+
 std::uint64_t judged_positions(const RecordedRequest& request) {
   std::uint64_t sum = 0;
   for (const RecordedRound& round : request.rounds)

@@ -1,6 +1,7 @@
 #include "sim/llm/tensor_file.h"
 
 #include "sim/base/error.h"
+#include "sim/base/whole_file.h"
 #include "sim/config/value.h"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -160,6 +162,42 @@ const Tensor& TensorFile::tensor(const std::string& name, const std::vector<std:
     throw BadInput({path_, 0, 0}, fmt::format("tensor \"{}\" has shape [{}], allowed by config.json: [{}]", name,
                                               fmt::join(found->second.shape, ", "), fmt::join(shape, ", ")));
   return found->second;
+}
+
+TensorFiles::TensorFiles(const std::string& directory) {
+  const std::string whole = directory + "/model.safetensors";
+  const std::string index = whole + ".index.json";
+  if (std::filesystem::exists(whole) || !std::filesystem::exists(index)) {
+    files_.try_emplace("", std::make_unique<TensorFile>(whole));
+    return;
+  }
+  index_ = index;
+  Diagnostics diagnostics;
+  const config::Value root = config::parse_text(read_whole_file(index_), index_, diagnostics);
+  diagnostics.throw_if_any();
+  const config::Value* map = root.find("weight_map");
+  if (map == nullptr || !map->is_map())
+    throw BadInput({index_, 0, 0}, "no \"weight_map\", allowed: {\"weight_map\": {TENSOR: FILE, ...}}");
+  for (const config::Field& field : map->fields) {
+    const std::string& name = field.value.text;
+    if (!field.value.is_scalar() || name.empty() || std::filesystem::path(name).filename() != name) {
+      diagnostics.add(field.value.where, fmt::format("tensor {} lies in {}, allowed: a file's name, beside the index",
+                                                     config::quote_for_message(field.key), config::found_text(field.value)));
+      continue;
+    }
+    std::unique_ptr<TensorFile>& file = files_[name];
+    if (file == nullptr) file = std::make_unique<TensorFile>(directory + "/" + name);
+    file_of_[field.key] = file.get();
+  }
+  diagnostics.throw_if_any();
+}
+
+const TensorFile& TensorFiles::file_of(const std::string& name) const {
+  if (index_.empty()) return *files_.begin()->second;
+  const auto found = file_of_.find(name);
+  if (found == file_of_.end())
+    throw BadInput({index_, 0, 0}, fmt::format("tensor \"{}\" is missing, allowed: every tensor of the model", name));
+  return *found->second;
 }
 
 }  // namespace specsim::llm

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,21 @@ class TensorFile {
   std::string path_;
   std::span<const std::byte> file_;
   std::map<std::string, Tensor> tensors_;
+};
+
+// A model's tensors, in one file or in several.
+class TensorFiles {
+ public:
+  // DIR/model.safetensors, or where there is none, the files beside DIR/model.safetensors.index.json that its "weight_map" names.
+  // Throws BadInput as TensorFile does, and for an index that is broken or names files elsewhere.
+  explicit TensorFiles(const std::string& directory);
+  // Throws BadInput where the index does not name the tensor.
+  [[nodiscard]] const TensorFile& file_of(const std::string& name) const;
+
+ private:
+  std::string index_;                                         // its path; empty: one file
+  std::map<std::string, std::unique_ptr<TensorFile>> files_;  // by name
+  std::map<std::string, const TensorFile*> file_of_;          // by tensor
 };
 
 }  // namespace specsim::llm

@@ -15,11 +15,11 @@ namespace {
 
 class Loader {
  public:
-  Loader(const TensorFile& file, std::optional<Precision> precision) : file_(file), precision_(precision) {}
+  Loader(const TensorFiles& files, std::optional<Precision> precision) : files_(files), precision_(precision) {}
 
   // `tensor` (rows x matrix.columns()) into `matrix` from row `first` on.
   void copy(const std::string& name, std::size_t rows, Matrix& matrix, std::size_t first) const {
-    const Tensor& tensor = file_.tensor(name, {rows, matrix.columns()});
+    const Tensor& tensor = find(name, {rows, matrix.columns()});
     std::vector<float> row(matrix.columns());
     for (std::size_t r = 0; r < rows; ++r) {
       to_floats(tensor.bytes.data() + r * row.size() * bytes_of(tensor.precision), tensor.precision, row);
@@ -35,7 +35,7 @@ class Loader {
   }
 
   [[nodiscard]] std::vector<float> vector(const std::string& name, std::size_t size) const {
-    const Tensor& tensor = file_.tensor(name, {size});
+    const Tensor& tensor = find(name, {size});
     std::vector<float> values(size);
     to_floats(tensor.bytes.data(), tensor.precision, values);
     check(name, values, Precision::f32);
@@ -43,23 +43,28 @@ class Loader {
   }
 
   [[nodiscard]] Precision kept(const std::string& name, std::size_t rows, std::size_t columns) const {
-    return precision_.value_or(file_.tensor(name, {rows, columns}).precision);
+    return precision_.value_or(find(name, {rows, columns}).precision);
   }
 
  private:
+  [[nodiscard]] const Tensor& find(const std::string& name, const std::vector<std::size_t>& shape) const {
+    return files_.file_of(name).tensor(name, shape);
+  }
+
   void check(const std::string& name, std::span<const float> values, Precision precision) const {
     constexpr float kLargestHalf = 65504.0F;
     for (const float x : values) {
       if (!std::isfinite(x))
-        throw BadInput({file_.path(), 0, 0}, fmt::format("tensor \"{}\" holds {}, allowed: finite numbers", name, x));
+        throw BadInput({files_.file_of(name).path(), 0, 0},
+                       fmt::format("tensor \"{}\" holds {}, allowed: finite numbers", name, x));
       if (precision == Precision::f16 && std::abs(x) > kLargestHalf)
         throw BadInput(
-            {file_.path(), 0, 0},
+            {files_.file_of(name).path(), 0, 0},
             fmt::format("tensor \"{}\" holds {}, allowed in F16: up to {}; keep it in BF16 or F32", name, x, kLargestHalf));
     }
   }
 
-  const TensorFile& file_;
+  const TensorFiles& files_;
   std::optional<Precision> precision_;
 };
 
@@ -107,8 +112,8 @@ Weights load_weights(const std::string& directory, std::optional<Precision> prec
   Weights weights;
   weights.config = read_model_config(directory + "/config.json");
   const ModelConfig& c = weights.config;
-  const TensorFile file(directory + "/model.safetensors");
-  const Loader loader(file, precision);
+  const TensorFiles files(directory);
+  const Loader loader(files, precision);
   weights.embedding = loader.matrix("model.embed_tokens.weight", c.vocab, c.hidden);
   if (!c.tied_embeddings) weights.head = loader.matrix("lm_head.weight", c.vocab, c.hidden);
   weights.final_norm = loader.vector("model.norm.weight", c.hidden);

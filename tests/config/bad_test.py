@@ -194,14 +194,14 @@ LINES = [
     *[([*CALIBRATE, "--device", "cuda", option, value], f"{option}: given with --device cuda, allowed: with --device cpu")
       for option, value in (("--widen", "128"), ("--precision", "f16"), ("--clock", "wall"), ("--laws", "4"), ("--longest-context", "64"))],
     ([*CALIBRATE, "--device", "cuda", "--drafter", "argmax"], '--drafter: "argmax", allowed with --device cuda: model'),
-    (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS], PROMPTS + ": the prompts of --prompts, allowed: others"),
+    (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS], PROMPTS + ": prompt 1 is one of --prompts, allowed: others"),
     (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS, "--batches", "128"],
      PROMPTS + ": 100 prompts, allowed for a batch of 128: at least as many"),
     ([*CALIBRATE, "--draft-lengths", "4,65"], '--draft-lengths: "65", allowed: integers in [1, 64] with commas between'),
     (["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "tiny-qwen", "--out", "nowhere"],
      MODELS + "tiny-qwen/config.json: vocab_size is 40 and the target's is 2048, allowed: one vocabulary for both"),
     (["calibrate", "--target", "lama-160m", "--draft", "llama-68m", "--out", "nowhere"],
-     '--target: "lama-160m" is no directory and no known shape, allowed: a directory with config.json and model.safetensors, '
+     '--target: "lama-160m" is no directory and no known shape, allowed: a directory with config.json and model.safetensors or its index, '
      "or a name of configs/models (random weights, for timing alone)"),
     (["pass"], "specsim pass needs --hardware; specsim pass --help shows examples"),
     (["pass", "--hardware", "h100-sxm"], "specsim pass needs --model; specsim pass --help shows examples"),

@@ -60,6 +60,16 @@ TEST_CASE("at temperature 0 a trace says to the last round what decoding at its 
     CHECK(walked(recorded, k) == Approx(measure(k, starts).tokens_per_round()).epsilon(1e-9));
   }
   for (const llm::Tally& tally : recorded.by_depth) CHECK(tally.z() == 0.0);
+  // Where the context of 256 ends first: a round may start as long as there is room for its drafts. Mutants: no look at the
+  // context; a token less.
+  const std::size_t context = pair.target_weights->config.context;
+  std::vector<llm::Prompt> longest(1);
+  while (longest[0].tokens.size() < context - 16)
+    longest[0].tokens.insert(longest[0].tokens.end(), prompts[0].tokens.begin(), prompts[0].tokens.begin() + 8);
+  const llm::Acceptance cut =
+      llm::measure_acceptance(*pair.target_model, pair.draft_model.get(), method, longest,
+                              {.temperature = 0.0, .draft_length = kLongest, .tokens = kTokens, .seed = 3}, {});
+  CHECK(cut.requests.at(0).given_text.size() == context - kLongest + 1 - longest[0].tokens.size());
   // Mutant: a record up to where the last counted round ended, which is further where it accepted more.
   llm::Acceptance to_its_end = recorded;
   for (llm::RequestAcceptance& request : to_its_end.requests) request.given_text.resize(request.emitted);

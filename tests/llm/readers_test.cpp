@@ -1,6 +1,7 @@
 // Models, prompts and headers that are broken: each is refused with the file and what is wrong, and nothing crashes.
 #include "sim/base/error.h"
 #include "sim/base/whole_file.h"
+#include "sim/config/value.h"
 #include "sim/llm/prompts.h"
 #include "sim/llm/weights.h"
 #include "sim/rng/address.h"
@@ -114,6 +115,63 @@ TEST_CASE("broken model files are refused by name", "[llm]") {
           const float nan = std::nanf("");
           std::memcpy(tensors.data() + tensors.size() - 400, &nan, 4);
         }).find("holds nan, allowed: finite numbers") != std::string::npos);
+}
+
+TEST_CASE("a model in several files is the model in one", "[llm]") {
+  // All tensors in one file but the last norm, which the other has; the first holds it too, with other values.
+  const std::string all = read_whole_file(kTiny + "/model.safetensors");
+  std::uint64_t size = 0;
+  std::memcpy(&size, all.data(), 8);
+  Diagnostics diagnostics;
+  const config::Value header = config::parse_text(all.substr(8, size), "header", diagnostics);
+  std::string norm = R"({"model.norm.weight":{"dtype":"F32","shape":[24],"data_offsets":[0,96]}})";
+  const std::uint64_t own_size = norm.size();
+  norm.insert(0, reinterpret_cast<const char*>(&own_size), 8);
+  const std::vector<float> twos(24, 2.0F);
+  norm.append(reinterpret_cast<const char*>(twos.data()), 96);
+  std::string map;
+  for (const config::Field& field : header.fields)
+    if (field.key != "__metadata__")
+      map += fmt::format("{}\"{}\": \"{}\"", map.empty() ? "" : ", ", field.key,
+                         field.key == "model.norm.weight" ? "b.safetensors" : "a.safetensors");
+  const auto load = [&](const std::string& index) {
+    const Folder folder;
+    write_whole_file(folder.file("config.json"), read_whole_file(kTiny + "/config.json"));
+    write_whole_file(folder.file("a.safetensors"), all);
+    write_whole_file(folder.file("b.safetensors"), norm);
+    write_whole_file(folder.file("model.safetensors.index.json"), index);
+    return llm::load_weights(folder.path());
+  };
+  const auto refused = [&](const std::string& index) -> std::string {
+    try {
+      load(index);
+    } catch (const BadInput& bad) {
+      return std::string(bad.what());
+    }
+    return "";
+  };
+  const llm::Weights split = load("{\"metadata\": {\"total_size\": 1}, \"weight_map\": {" + map + "}}");
+  const llm::Weights whole = llm::load_weights(kTiny);
+  CHECK(split.final_norm == twos);
+  CHECK(whole.final_norm != twos);
+  CHECK(std::memcmp(split.embedding.row(0), whole.embedding.row(0), whole.embedding.bytes()) == 0);
+  CHECK(std::memcmp(split.layers[1].down.row(0), whole.layers[1].down.row(0), whole.layers[1].down.bytes()) == 0);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = map;
+    changed.replace(changed.find(from), from.size(), to);
+    return refused("{\"weight_map\": {" + changed + "}}");
+  };
+  using Catch::Contains;
+  CHECK_THAT(refused("{}"), Contains("index.json: no \"weight_map\", allowed: {"));
+  CHECK_THAT(refused("{\"weight_map\": [1]}"), Contains("no \"weight_map\""));
+  CHECK_THAT(refused("{\"weight"), Contains("model.safetensors.index.json:1:"));
+  CHECK_THAT(with("b.safetensors", "../b.safetensors"),
+             Contains("tensor \"model.norm.weight\" lies in \"../b.safetensors\", allowed: a file's name, beside the index"));
+  CHECK_THAT(with("b.safetensors", "c.safetensors"), Contains("c.safetensors: cannot be read: No such file"));
+  CHECK_THAT(with("model.norm.weight", "model.nerm.weight"),
+             Contains("index.json: tensor \"model.norm.weight\" is missing, allowed: every tensor of the model"));
+  CHECK_THAT(with("model.embed_tokens.weight\": \"a", "model.embed_tokens.weight\": \"b"),
+             Contains("b.safetensors: tensor \"model.embed_tokens.weight\" is missing"));
 }
 
 TEST_CASE("a config.json that the forward pass cannot honour is refused at its place", "[llm]") {
