@@ -13,36 +13,54 @@ import re
 import sys
 from pathlib import Path
 
-# Room -> what it may include besides itself: "room" for all of a room, "room/file.h" for that file alone.
-EVERYTHING_BELOW = ["base", "rng", "math", "config", "families", "draft", "verify", "cost", "decode", "engine", "theory",
-                    "placement"]
+# Room -> what it may include besides itself: "room" for all of a room, "room/file.h" for that file alone. Rooms stand in an order
+# from the ground up: each may see only rooms above it in this table.
+BASIS = ["base", "rng", "math", "config"]
+PARTS = BASIS + ["tokens", "families", "draft", "verify", "cost", "engine", "decode", "placement"]
 ALLOWED = {
     "base": [],
     "rng": ["base"],
     "math": ["base", "rng"],
     "config": ["base"],
-    "families": ["math", "config", "rng", "base"],
-    "draft": ["families", "math", "rng", "config", "base"],
-    # A verifier may use only what a real server has, the laws at the drafted positions: never families.
-    "verify": ["math", "config", "rng", "base", "draft/draft_block.h"],
+    # Token trees: what drafters make and verifiers judge.
+    "tokens": ["base"],
+    "families": BASIS,
+    "draft": BASIS + ["tokens", "families"],
+    # A verifier may use only what a real server has, the distributions at the drafted positions: never families.
+    "verify": BASIS + ["tokens"],
     "cost": ["config", "base"],
     # The event engine knows nothing of tokens.
     "engine": ["base"],
-    "decode": ["draft", "verify", "families", "math", "rng", "config", "base"],
-    "placement": ["engine", "cost", "decode", "draft", "verify", "families", "math", "rng", "config", "base"],
+    "decode": BASIS + ["tokens", "draft", "verify", "families"],
+    "placement": BASIS + ["tokens", "engine", "cost", "decode", "draft", "verify", "families"],
     # An oracle that shares code with the suspect agrees with it.
     "theory": ["base", "math/series.h"],
-    "experiment": EVERYTHING_BELOW,
-    # Real models decode with the verifiers that are simulated, and know no synthetic law.
-    "llm": ["base", "rng", "math", "config", "draft", "verify", "cost"],
+    # Columns, CSV, tables, intervals, manifests: what every command writes, whatever it is of.
+    "report": ["base", "math", "config"],
+    # Experiments as values: read once, swept, checked.
+    "spec": PARTS + ["theory"],
+    # Cells to counts; journal, shards, resumption.
+    "run": PARTS + ["spec", "report", "judge"],
+    # Which theory covers which cell, what it says, and the verdict.
+    "judge": PARTS + ["theory", "spec", "run", "report"],
+    # Exact enumeration of what production runs.
+    "audit": PARTS + ["spec", "report"],
+    # Best draft length, rankings, break-even.
+    "plan": PARTS + ["theory", "spec", "run", "judge", "report"],
+    # Context processes from measurements.
+    "fit": BASIS + ["families", "report"],
+    # Real models decode with the verifiers that are simulated, and know no synthetic distribution.
+    "llm": BASIS + ["tokens", "draft", "verify", "cost"],
     # The same models on a GPU, behind the same interface.
     "cuda": ["base", "rng", "math", "verify", "cost", "llm"],
-    "cli": EVERYTHING_BELOW + ["experiment", "llm", "cuda"],
+    # Passes, acceptance and validation of real models.
+    "calibrate": BASIS + ["tokens", "draft", "verify", "cost", "llm", "cuda", "plan", "report"],
+    # Options in, one call, print.
+    "cli": PARTS + ["theory", "spec", "run", "judge", "audit", "plan", "fit", "llm", "cuda", "calibrate", "report"],
 }
 
 # A single file lent to another room must not carry in what that room may not see: not even its own room's other files.
 LENT = {
-    "draft/draft_block.h": ["math", "config", "rng", "base"],
     "math/series.h": ["base"],
 }
 
@@ -145,11 +163,11 @@ def self_test():
     good = [
         ("sim/base/a.h", once + '#include "sim/base/b.h"\n#include <vector>\n'),
         ("sim/math/a.cpp", '#include "sim/rng/a.h"\n#include "sim/base/a.h"\n'),
-        ("sim/verify/a.cpp", '#include "sim/draft/draft_block.h"\n#include "sim/math/a.h"\n'),
+        ("sim/verify/a.cpp", '#include "sim/tokens/tree.h"\n#include "sim/math/a.h"\n'),
         ("sim/theory/a.cpp", '#include "sim/math/series.h"\n'),
         ("sim/placement/a.cpp", '#include "sim/engine/a.h"\n#include "sim/cost/a.h"\n#include "sim/decode/a.h"\n'),
-        ("sim/experiment/a.cpp", '#include "sim/theory/a.h"\n#include "specsim_version.h"\n'),
-        ("sim/cli/a.cpp", '#include "sim/experiment/a.h"\nusing namespace std;\n'),
+        ("sim/judge/a.cpp", '#include "sim/theory/a.h"\n#include "specsim_version.h"\n'),
+        ("sim/cli/a.cpp", '#include "sim/judge/a.h"\nusing namespace std;\n'),
         ("sim/base/c.cpp", '// #include "sim/cli/a.h"\n/*\n#include "sim/cli/a.h"\n*/\n'
                            'auto s = R"x(\n#include "sim/cli/a.h"\n)x";\n'),
         ("sim/base/d.h", "// why\n" + once + "namespace a {\ninline void f() { using namespace std; }\n}\n"
@@ -159,19 +177,19 @@ def self_test():
     ]
     bad = [  # path, text, line, a part of the message
         ("sim/base/a.cpp", '#include "sim/rng/a.h"\n', 1, "may include only: base (itself)"),
-        ("sim/verify/a.cpp", '\n\n#include "sim/families/a.h"\n', 3, "math, config, rng, base, draft/draft_block.h"),
+        ("sim/verify/a.cpp", '\n\n#include "sim/families/a.h"\n', 3, "base, rng, math, config, tokens"),
         ("sim/verify/a.cpp", '#include "sim/draft/drafter.h"\n', 1, "sim/verify may include only"),
         ("sim/theory/a.cpp", '#include "sim/math/simplex.h"\n', 1, "base, math/series.h"),
         ("sim/theory/a.cpp", '  #  include <sim/rng/philox.h>\n', 1, "sim/theory may include only"),
         ("sim/llm/a.cpp", '#include "sim/families/a.h"\n', 1, "sim/llm may include only"),
-        ("sim/experiment/a.cpp", '#include "sim/llm/a.h"\n', 1, "sim/experiment may include only"),
-        ("sim/experiment/a.cpp", '/* x */ int a;\n#include "sim/cli/a.h"\n', 2, "sim/experiment may include only"),
+        ("sim/judge/a.cpp", '#include "sim/llm/a.h"\n', 1, "sim/judge may include only"),
+        ("sim/judge/a.cpp", '/* x */ int a;\n#include "sim/cli/a.h"\n', 2, "sim/judge may include only"),
         ("sim/engine/a.cpp", '#include "sim/rng/a.h"\n', 1, "sim/engine may include only: engine (itself), base"),
         ("sim/placement/a.cpp", '#include "sim/theory/a.h"\n', 1, "sim/placement may include only"),
         ("sim/engine/a.cpp", '#include "sim/placement/a.h"\n', 1, "sim/engine may include only"),
         ("sim/base/a.cpp", '#include "sim/nowhere/a.h"\n', 1, "sim/base may include only"),
-        ("sim/draft/draft_block.h", once + '#include "sim/families/a.h"\n', 2, "lent to another room"),
-        ("sim/draft/draft_block.h", once + '#include "sim/draft/drafter.h"\n', 2, "lent to another room"),
+        ("sim/math/series.h", once + '#include "sim/families/a.h"\n', 2, "lent to another room"),
+        ("sim/math/series.h", once + '#include "sim/math/simplex.h"\n', 2, "lent to another room"),
         ("sim/math/series.h", once + '#include "sim/rng/a.h"\n', 2, "lent to another room"),
         ("sim/nowhere/a.cpp", "", 1, "is in no room"),
         ("sim/a.cpp", "", 1, "is in no room"),

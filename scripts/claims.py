@@ -27,7 +27,7 @@ EXACT = 1e-12  # what the audit calls equal
 
 # Cells too short to see a leak of 1 %, on purpose: simulated and compared here, not judged by `specsim check`.
 UNJUDGED = ["kl_and_alpha", "largest_deviation", "note_example_fixed", "unbiasedness"]
-AUDITED = ["mass_by_token", "output_law", "restart", "sample_match", "soft_argmax"]
+AUDITED = ["mass_by_token", "output_distribution", "restart", "sample_match", "soft_argmax"]
 COMMITTED = ["best_length", "depth_drift", "kl_and_alpha", "landscape", "landscape_plus_one", "speedup_by_cost", "temperature",
              "temperature_related", "temperature_same_argmax", "tokens_per_round"]
 
@@ -174,19 +174,19 @@ def best_length(rows):
 
 def ties(rows, z):
     """Lengths whose speedup the paired simulation cannot tell from the best one's. Cells share their draws: a round that
-    accepts min(A, K) drafts at length K has one A for all K, whose law the longest cell counts."""
+    accepts min(A, K) drafts at length K has one A for all K, whose distribution the longest cell counts."""
     longest = max(rows, key=lambda row: row[LENGTH])
     n, depth = longest["rounds"], int(longest[LENGTH])
     at_least = np.array([n] + [longest[f"accepted_pos_{i}"] for i in range(1, depth + 1)] + [0.0])
-    law = (at_least[:-1] - at_least[1:]) / n
+    distribution = (at_least[:-1] - at_least[1:]) / n
     accepted = np.arange(depth + 1)
     best = best_length(rows)
     per_round = lambda row: (1 + np.minimum(accepted, row[LENGTH])) * row["speedup"] / row["tokens_per_round"]
     tied = []
     for row in rows:
         gain = per_round(best) - per_round(row)
-        mean = (law * gain).sum()
-        se = math.sqrt(max((law * gain * gain).sum() - mean * mean, 0.0) / n)
+        mean = (distribution * gain).sum()
+        se = math.sqrt(max((distribution * gain * gain).sum() - mean * mean, 0.0) / n)
         if mean <= z * se:
             tied.append(int(row[LENGTH]))
     return tied
@@ -214,7 +214,7 @@ def spearman(x, y):
 # ---- the claims ------------------------------------------------------------------------------------------------------------
 
 def acceptance_claims(runs, audits, out):
-    mass, laws, law_audits = runs["mass_by_token"], runs["output_law"], audits["output_law"]
+    mass, distributions, distribution_audits = runs["mass_by_token"], runs["output_distribution"], audits["output_distribution"]
     listed = lambda row, which: np.array([float(x) for x in row[f"pair.{which}.probabilities"].strip("[]").split(",")])
     whole, exact = mass.rows[8], audits["mass_by_token"]
     target = np.array([0.30, 0.20, 0.15, 0.12, 0.10, 0.07, 0.04, 0.02])
@@ -226,10 +226,10 @@ def acceptance_claims(runs, audits, out):
     accepted = np.array([row["alpha"] for row in mass.rows[:8]])
     away = 0.5 * np.abs(accepted / accepted.sum() - target).sum()
     away_exact = 0.5 * np.abs(least / least.sum() - target).sum()
-    figures.append(Figure("TV(law given acceptance, target)", away_exact, away, source=mass.name, tolerance=0.005))
-    yield Claim("M1", "acceptance min(1, t/d) accepts token x with min(t, d); total = overlap; given acceptance not the target's law",
+    figures.append(Figure("TV(distribution given acceptance, target)", away_exact, away, source=mass.name, tolerance=0.005))
+    yield Claim("M1", "acceptance min(1, t/d) accepts token x with min(t, d); total = overlap; given acceptance not the target's distribution",
                 "min(t, d) each; 0.79 in all", f"{whole['alpha']:.4f} in all", figures, [f.within for f in figures] + [away > 0.01],
-                f"9 masses within their intervals; the law given acceptance is {away:.3f} (TV) from the target", mass.name)
+                f"9 masses within their intervals; the distribution given acceptance is {away:.3f} (TV) from the target", mass.name)
 
     # The same cells, each token's draft, accepted and residual mass, for the plot: emitted is over all tokens of the last cell.
     emitted = mass.tokens(8, 8)
@@ -241,23 +241,23 @@ def acceptance_claims(runs, audits, out):
             write.writerow([i, f"{target[i]:.4g}", f"{draft[i]:.4g}", f"{least[i]:.4g}", f"{target[i] - least[i]:.4g}",
                             f"{accepted[i]:.10g}", f"{mass.rows[i]['alpha_se']:.10g}", f"{p:.10g}", f"{se:.10g}"])
 
-    worst = max(cell["difference"] for cell in law_audits + exact)
-    p_output = min(row["p_output_law"] for row in laws.rows + mass.rows)
-    tokens = sum(row["emitted"] for row in laws.rows + mass.rows)
-    figures = [Figure("largest difference of the joint law from the target's", 0.0, worst, source="audit", tolerance=EXACT),
-               simulated(laws.rows[1], "alpha", 1 - 0.375, "1 - Z of the second known pair", laws.name)]
+    worst = max(cell["difference"] for cell in distribution_audits + exact)
+    p_output = min(row["p_output_law"] for row in distributions.rows + mass.rows)
+    tokens = sum(row["emitted"] for row in distributions.rows + mass.rows)
+    figures = [Figure("largest difference of the joint distribution from the target's", 0.0, worst, source="audit", tolerance=EXACT),
+               simulated(distributions.rows[1], "alpha", 1 - 0.375, "1 - Z of the second known pair", distributions.name)]
     widened(figures)
     yield Claim("M2", "residual max(0, t - d) / Z, Z = 1 - overlap, restores the target exactly", "difference 0", f"{worst:.1e} at most",
-                figures, [f.within for f in figures] + [laws.passed and mass.passed],
-                f"every branch of the shipped verifier enumerated, {len(law_audits) + len(exact)} pairs; simulation: p >= {p_output:.2g} over {tokens / 1e6:.0f} million tokens",
-                "output_law, mass_by_token (audit)", bounds=("", ""))
+                figures, [f.within for f in figures] + [distributions.passed and mass.passed],
+                f"every branch of the shipped verifier enumerated, {len(distribution_audits) + len(exact)} pairs; simulation: p >= {p_output:.2g} over {tokens / 1e6:.0f} million tokens",
+                "output_distribution, mass_by_token (audit)", bounds=("", ""))
 
     seeds = runs["largest_deviation"]
-    ten = listed(laws.rows[2], "target")
+    ten = listed(distributions.rows[2], "target")
     deviations = np.array([np.abs(seeds.tokens(i, 10) / seeds.tokens(i, 10).sum() - ten).max() for i in range(len(seeds.rows))])
     low, high = np.quantile(deviations, [0.025, 0.975])
     lucky = (deviations <= 0.00105).mean()
-    figures = [Figure("overlap of the ten-token example", "0.85", laws.rows[2]["alpha"], laws.rows[2]["alpha_se"], laws.name),
+    figures = [Figure("overlap of the ten-token example", "0.85", distributions.rows[2]["alpha"], distributions.rows[2]["alpha_se"], distributions.name),
                Figure("largest deviation, mean over seeds", None, deviations.mean(), deviations.std(ddof=1) / math.sqrt(len(deviations)), seeds.name)]
     widened(figures)
     yield Claim("M3", "ten tokens, 100,000 samples: largest deviation 0.0010", "0.0010", f"{deviations.mean():.4f} on average", figures,
@@ -266,22 +266,22 @@ def acceptance_claims(runs, audits, out):
                 seeds.name, bounds=(f"{low:.4f}", f"{high:.4f}"))
 
     # M6, G2: total variation, L1, and what an adversary can do with one token.
-    pairs = [(row, listed(row, "target"), listed(row, "draft")) for row in laws.rows]
+    pairs = [(row, listed(row, "target"), listed(row, "draft")) for row in distributions.rows]
     tv = [0.5 * np.abs(t - d).sum() for _, t, d in pairs]
-    figures = [Figure(f"1 - alpha, pair {i}", float(tv[i]), 1 - row["alpha"], row["alpha_se"], laws.name) for i, (row, _, _) in enumerate(pairs)]
+    figures = [Figure(f"1 - alpha, pair {i}", float(tv[i]), 1 - row["alpha"], row["alpha_se"], distributions.name) for i, (row, _, _) in enumerate(pairs)]
     widened(figures)
-    guess = [0.5 * np.maximum(t, d).sum() for _, t, d in pairs]  # the best guess of which law a token came from, even odds
+    guess = [0.5 * np.maximum(t, d).sum() for _, t, d in pairs]  # the best guess of which distribution a token came from, even odds
     told = [Figure(f"P(best guess right), pair {i}", float(tv[i]), guess[i], source="computed") for i in range(len(pairs))]
-    yield Claim("M6", "TV = 1 - alpha; TV is the largest probability of telling the two laws apart", f"{tv[0]:.3f} for both",
+    yield Claim("M6", "TV = 1 - alpha; TV is the largest probability of telling the two distributions apart", f"{tv[0]:.3f} for both",
                 f"1 - alpha {figures[0].measured:.4f}; told apart {guess[0]:.3f}", figures + told, [all(f.within for f in figures), all(f.within for f in told)],
-                "first half confirmed on five pairs; second refuted: the best guess from one token, computed from the laws, is right with (1 + TV) / 2",
-                laws.name, bounds=(f"{figures[0].low:.4f}", f"{figures[0].high:.4f}"))
+                "first half confirmed on five pairs; second refuted: the best guess from one token, computed from the distributions, is right with (1 + TV) / 2",
+                distributions.name, bounds=(f"{figures[0].low:.4f}", f"{figures[0].high:.4f}"))
 
-    figures = [simulated(row, "alpha", float(1 - 0.5 * np.abs(t - d).sum()), f"alpha, pair {i}", laws.name) for i, (row, t, d) in enumerate(pairs)]
+    figures = [simulated(row, "alpha", float(1 - 0.5 * np.abs(t - d).sum()), f"alpha, pair {i}", distributions.name) for i, (row, t, d) in enumerate(pairs)]
     figures.append(simulated(whole, "alpha", float(1 - 0.5 * np.abs(target - draft).sum()), "alpha, eight tokens", mass.name))
     widened(figures)
     yield Claim("G2", "acceptance rate = 1 - half the L1 distance", f"{figures[0].claimed:.4f} (first pair)", f"{figures[0].measured:.4f}", figures,
-                [f.within for f in figures], f"{len(figures)} pairs, 0 to 0.85", f"{laws.name}, {mass.name}")
+                [f.within for f in figures], f"{len(figures)} pairs, 0 to 0.85", f"{distributions.name}, {mass.name}")
 
     # L6: the shipped code's accepted mass by token, and the rest of what it emits and drafts.
     accepted = np.array([cell["alpha"] for cell in exact[:8]])
@@ -361,12 +361,12 @@ def restart_claim(runs, audits):
     row = tokens.one(alpha=0.7, length=5)
     theory = 1 - (geometric(0.7, 5) - 1) / 5
     figures = [Figure("wasted share of drafts, alpha .7, K = 5", theory, 1 - row["accepted"] / row["drafted"], row["tokens_per_round_se"] / 5, tokens.name, tolerance=0.0),
-               Figure("largest difference of the joint law, contexts by last token", 0.0, worst, source="audit", tolerance=EXACT)]
+               Figure("largest difference of the joint distribution, contexts by last token", 0.0, worst, source="audit", tolerance=EXACT)]
     figures += [simulated(r, "tokens_per_round", r["tokens_per_round_theory"], f"context by last token, K = {r[LENGTH]:g}", restart.name, tolerance=0.0) for r in restart.rows]
     widened(figures)
     return Claim("A3", "drafting restarts at the rejection point", f"waste {theory:.4f} at a = .7, K = 5", f"{figures[0].measured:.4f} of drafts wasted", figures,
                  [restart.passed] + [f.within for f in figures],
-                 f"where laws depend on the last emitted token, {restart.agree()} of {len(restart.rows)} cells agree and the enumerated law is off by {worst:.0e}",
+                 f"where distributions depend on the last emitted token, {restart.agree()} of {len(restart.rows)} cells agree and the enumerated distribution is off by {worst:.0e}",
                  f"{restart.name} (audit), {tokens.name}")
 
 
@@ -521,7 +521,7 @@ def speedup_claims(runs, specsim):
                 lengths.name, f"(alpha, target in drafts) is one of {', '.join(typical)}: elsewhere the best K lies below 4 or above 8")
 
 
-def law_claims(runs, audits, out):
+def distribution_claims(runs, audits, out):
     unrelated, related, same = runs["temperature"], runs["temperature_related"], runs["temperature_same_argmax"]
     at = lambda run, t: [row for row in run.rows if row["pair.target_sampling.temperature"] == t][0]
     agreement = related.rows[-1]
@@ -533,7 +533,7 @@ def law_claims(runs, audits, out):
     yield Claim("M12", "at very low temperature a approaches 1; higher temperature lowers acceptance", "1 when cold; falling",
                 f"{figures[0].measured:.3f} at T = .01, {figures[4].measured:.3f} at 1, {figures[5].measured:.3f} at 100", figures,
                 [figures[0].within and figures[1].within, figures[5].high < figures[4].low and figures[7].high < figures[6].low],
-                f"the cold limit is the rate at which the argmaxes agree ({agreement['alpha']:.3f}; unrelated logits over 4 tokens {figures[1].measured:.3f}), the hot limit is 1: both laws become uniform",
+                f"the cold limit is the rate at which the argmaxes agree ({agreement['alpha']:.3f}; unrelated logits over 4 tokens {figures[1].measured:.3f}), the hot limit is 1: both distributions become uniform",
                 f"{related.name}, {unrelated.name}, {same.name}")
 
     highest = {}
@@ -546,7 +546,7 @@ def law_claims(runs, audits, out):
     yield Claim("L5", "greedy decoding gives the highest alpha", "greedy above T = 1", f"{figures[2].measured:.3f} against {figures[3].measured:.3f} (related logits)", figures, list(highest.values()),
                 f"greedy against T = 1: unrelated {figures[0].measured:.3f} to {figures[1].measured:.3f}, related {figures[2].measured:.3f} to {figures[3].measured:.3f}, "
                 f"a draft that is only less sure {figures[4].measured:.3f} to {figures[5].measured:.3f}", f"{unrelated.name}, {related.name}, {same.name}", bounds=(f"{figures[2].low:.4f}", f"{figures[2].high:.4f}"), condition=
-                "the argmaxes agree more often than the laws overlap")
+                "the argmaxes agree more often than the distributions overlap")
 
     pairs = runs["kl_and_alpha"]
     kl, alpha = np.array([r["kl"] for r in pairs.rows]), np.array([r["alpha"] for r in pairs.rows])
@@ -580,7 +580,7 @@ def law_claims(runs, audits, out):
         figures.append(Figure("share of token 0 in the text, draft token sampled", 0.4, p, se, soft.name, tolerance=0.0))
     widened(figures)
     figures += [Figure(f"first token: P(token 0), cell {i}", 0.4, soft_audit[i]["output"][0], source="audit", tolerance=EXACT) for i in (0, 3)]
-    figures += [Figure(f"largest difference of the law, cell {i}", 0.0, soft_audit[i]["difference"], source="audit", tolerance=EXACT) for i in (1, 2, 4, 5)]
+    figures += [Figure(f"largest difference of the distribution, cell {i}", 0.0, soft_audit[i]["difference"], source="audit", tolerance=EXACT) for i in (1, 2, 4, 5)]
     biased, sound = figures[:2] + figures[4:6], figures[2:4] + figures[6:]
     yield Claim("G1", "pseudocode: draft by argmax, accept with t/d of the soft draft, resample from the soft residual", "token 0: 0.4", f"{figures[0].measured:.4f} of the text (first token {soft_audit[0]['output'][0]:.1f} and {soft_audit[3]['output'][0]:.1f})",
                 figures, [f.within for f in biased],
@@ -593,7 +593,7 @@ def law_claims(runs, audits, out):
                simulated(token_pair, "alpha", 2 / 3, "rejection sampling, first pair", match.name, tolerance=0.0)]
     widened(figures)
     worst = max(cell["difference"] for cell in match_audit)
-    figures.append(Figure("largest difference of the joint law", 0.0, worst, source="audit", tolerance=EXACT))
+    figures.append(Figure("largest difference of the joint distribution", 0.0, worst, source="audit", tolerance=EXACT))
     yield Claim("G5", "analogy: keep the draft while it matches what the target would have written", "2/3 (rejection sampling)", f"{pair['alpha']:.4f} (sum t d = 4/9)", figures,
                 [figures[0].within, figures[1].within, figures[3].within], f"lossless (off by {worst:.0e}), but accepts with sum t d instead of sum min(t, d)", f"{match.name} (audit)",
                 "the target runs at temperature 0; elsewhere it is lossless but accepts less")
@@ -605,7 +605,7 @@ def law_claims(runs, audits, out):
     widened(figures)
     yield Claim("N1", "32 tokens, N = 4, draft at temperature 0.5: exact; three tokens from one pass", "3 tokens", f"{note['tokens_per_round']:.3f} tokens, alpha {note['alpha']:.4f}", figures,
                 [runs["note_example"].passed, figures[0].low >= 3] + [f.within for f in figures],
-                f"output law agrees (p = {note['p_output_law']:.2g}); over {len(alphas)} draws of the logits alpha has sd {alphas.std(ddof=1):.3f}", "note_example, note_example_fixed")
+                f"output distribution agrees (p = {note['p_output_law']:.2g}); over {len(alphas)} draws of the logits alpha has sd {alphas.std(ddof=1):.3f}", "note_example, note_example_fixed")
 
     # L7: L1 over rounds.
     text = runs["unbiasedness"]
@@ -673,7 +673,7 @@ def main():
 
     claims = {}
     for claim in [*acceptance_claims(runs, audits, out), *tokens_claims(runs), restart_claim(runs, audits), *speedup_claims(runs, specsim),
-                  *law_claims(runs, audits, out)]:
+                  *distribution_claims(runs, audits, out)]:
         claims[claim.name] = claim
     if sorted(claims) != sorted(ORDER):
         sys.exit(f"claims: rows {sorted(set(claims) ^ set(ORDER))} are missing or unknown")

@@ -6,7 +6,7 @@ usage: scripts/method_claims.py SPECSIM OUT    (from the repository's root: scri
 Runs `specsim compare` on configs/method_claims, and writes to OUT
   variants/, adaptive/, trees/   rankings of each, drawn
   duels/                         rankings of two, batch by batch: whom a verdict names, against whom
-  method_claims.md               the verdicts; intervals hold at 99 %, over draws of the laws
+  method_claims.md               the verdicts; intervals hold at 99 %, over draws of the distributions
 """
 import csv
 import math
@@ -19,7 +19,7 @@ import yaml
 
 CONFIGS = Path("configs/method_claims")
 SEED_OF_DUELS = 1  # other draws than those that chose who meets
-T99_OF_16 = 2.947  # Student's, for the draws of laws that errors come from
+T99_OF_16 = 2.947  # Student's, for the draws of distributions that errors come from
 
 
 def compare(specsim, config, out, *options):
@@ -121,7 +121,7 @@ def main():
         own = [duel(specsim, out, "adaptive", row, fixed) for row in (informed, blind, oracle)]
         gains[batch] = own[1]
         figures.append(f"batch {batch}, against the best fixed length ({fixed['method'].split(' | ')[0].split()[-1]}): {blind['method'].split(' | ')[1]}, which "
-                       f"goes by outcomes, {text(own[1])}; {informed['method'].split(' | ')[1]}, which reads the draft's law and was tuned to this text, "
+                       f"goes by outcomes, {text(own[1])}; {informed['method'].split(' | ')[1]}, which reads the draft's distribution and was tuned to this text, "
                        f"{text(own[0])}; to know the outcome would give {text(own[2])}")
     lines.append(f"| M14 | adaptive length helps | {verdict(gains)}, where easy and hard stretches alternate | {'; '.join(figures)} |")
 

@@ -120,7 +120,7 @@ def draw(table, out):
     axes.invert_yaxis()
     axes.margins(y=0.02)
     axes.set(xlabel="speedup over plain decoding")
-    figure.suptitle("llama-3.1-8b on an H100, context 1,024; laws are the same within a config, not between", fontsize=10.5)
+    figure.suptitle("llama-3.1-8b on an H100, context 1,024; distributions are the same within a config, not between", fontsize=10.5)
     axes.legend(loc="lower right")
     save(figure, out / "methods.png")
 

@@ -34,7 +34,7 @@ def mass_decomposition(folder):
     axes.hlines(column(rows, "draft"), token - 0.4, token + 0.4, color=DRAFT, linewidth=1.8, linestyle=(0, (3, 1.2)), label="draft")
     points(axes, token - 0.12, column(rows, "accepted"), column(rows, "accepted_se"), "#003d66", "accepted, simulated", size=4.5)
     points(axes, token + 0.12, column(rows, "emitted"), column(rows, "emitted_se"), "black", "emitted, simulated", size=4.5)
-    axes.set(xlabel="token", ylabel="probability", xticks=token, title=f"one pair of laws: accepted {accepted.sum():.2f} + residual {residual.sum():.2f} = target")
+    axes.set(xlabel="token", ylabel="probability", xticks=token, title=f"one pair of distributions: accepted {accepted.sum():.2f} + residual {residual.sum():.2f} = target")
     axes.grid(axis="x", visible=False)
     axes.legend(loc="upper right", ncols=2)
     save(figure, folder / "mass_decomposition.png")
@@ -139,7 +139,7 @@ def l1_to_target(folder):
     axes.fill_between(rounds, column(rows, "l1_min"), column(rows, "l1_max"), color=COLOURS[0], alpha=0.13, linewidth=0, label=f"least to most of {rows[0]['seeds']:.0f} seeds")
     axes.plot(rounds, column(rows, "l1_expected"), color=COLOURS[1], label="expected of samples of the target")
     points(axes, rounds, column(rows, "l1"), column(rows, "l1_se"), COLOURS[0], "mean, simulated, 95 %", size=4.5)
-    axes.set(xlabel="rounds", ylabel="L1(emitted tokens, target)", xscale="log", yscale="log", title="the emitted text approaches the target, uniform law over 8 tokens")
+    axes.set(xlabel="rounds", ylabel="L1(emitted tokens, target)", xscale="log", yscale="log", title="the emitted text approaches the target, uniform distribution over 8 tokens")
     axes.set_xticks(rounds, [f"{r:,.0f}" for r in rounds])
     ticks = [0.01, 0.02, 0.05, 0.1, 0.2]
     axes.set_yticks(ticks, [f"{t:g}" for t in ticks])

@@ -128,7 +128,7 @@ def main():
             if r["quantity"] == "alpha":
                 shown += f", {number(r['tokens_per_round'])} tokens per round at K = {r['draft_length']}"
             file.write(f"| {r['row']} | {r['quantity']} | {r['published'] or '-'} | {shown} | {number(r['closed_form'])} | {number(r['published_over_simulated'])} | {r['scored']} | {r['comment']} |\n")
-        file.write("\nSources are in published.csv. Temperature 0: one-hot laws whose argmaxes agree at the published alpha; else a Zipf vocabulary of 32,000 and a draft with "
+        file.write("\nSources are in published.csv. Temperature 0: one-hot distributions whose argmaxes agree at the published alpha; else a Zipf vocabulary of 32,000 and a draft with "
                    "that overlap. Nothing is fitted.\n")
     with open(out / "manifest.yaml", "w") as file:
         file.write(f'script: scripts/published.py\ncommand: "scripts/published.py {specsim} {out}"\nseed: 20260117\nplots: scripts/plot_published.py\n'

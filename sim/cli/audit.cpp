@@ -1,5 +1,5 @@
 // specsim audit: exact enumeration of the shipped verifier.
-#include "sim/experiment/audit.h"
+#include "sim/audit/audit.h"
 
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
@@ -13,7 +13,7 @@ namespace po = boost::program_options;
 int audit_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("set", po::value<std::vector<std::string>>()->composing(), "path=value: override the config")(
-      "seed", po::value<std::string>()->default_value(""), "instead of the config's seed; it draws random laws");
+      "seed", po::value<std::string>()->default_value(""), "instead of the config's seed; it draws random distributions");
   po::variables_map values;
   if (!parse(arguments, options, "config", "specsim audit CONFIG [options]",
              "  specsim audit configs/audit/known_pair.yaml\n"
@@ -23,17 +23,17 @@ int audit_command(const std::vector<std::string>& arguments) {
     return 0;
   if (values.count("config") == 0)
     throw BadInput({"", 0, 0}, "specsim audit needs a config; specsim audit --help shows examples");
-  const std::vector<experiment::Experiment> experiments =
+  const std::vector<spec::Experiment> experiments =
       read_experiments(values["config"].as<std::vector<std::string>>(),
                        values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{},
                        values["seed"].as<std::string>());
   bool broken = false;
-  for (const experiment::Experiment& one : experiments) {
-    for (const experiment::Cell& cell : one.cells) {
+  for (const spec::Experiment& one : experiments) {
+    for (const spec::Cell& cell : one.cells) {
       fmt::print("{} cell {}", cell.experiment, cell.index);
       for (const auto& [path, value] : cell.axes) fmt::print("  {} = {}", path, value);
-      const experiment::AuditReport report = experiment::audit(cell);
-      fmt::print("\n{}\n", experiment::to_text(report));
+      const audit::AuditReport report = audit::audit_cell(cell);
+      fmt::print("\n{}\n", to_text(report));
       broken = broken || (cell.lossless && !report.lossless());
     }
   }

@@ -68,7 +68,7 @@ const std::vector<Column<TimedPass>>& pass_columns() {
       {"tokens", "tokens", "of each sequence in the pass", [](const Row& r) { return std::to_string(r.row.tokens); }},
       {"batch", "sequences", "in the pass", [](const Row& r) { return std::to_string(r.row.batch); }},
       {"context", "tokens", "that each sequence has cached", [](const Row& r) { return std::to_string(r.row.context); }},
-      {"ms", "ms", "median, with what is done to the pass's laws",
+      {"ms", "ms", "median, with what is done to the pass's distributions",
        [](const Row& r) { return csv_number(1e3 * r.spread.median); }},
       {"ms_quartile_1", "ms", "lower quartile", [](const Row& r) { return csv_number(1e3 * r.spread.low); }},
       {"ms_quartile_3", "ms", "upper quartile", [](const Row& r) { return csv_number(1e3 * r.spread.high); }},
@@ -133,10 +133,12 @@ const std::vector<Column<Condition>>& acceptance_columns() {
       {"accepted_per_round", "1", "accepted / all rounds",
        [](const Row& r) { return csv_number(static_cast<double>(r.tally.accepted) / static_cast<double>(r.rounds)); }},
       {"alpha_outcomes", "1", "accepted / judged", [](const Row& r) { return csv_number(r.tally.alpha()); }},
-      {"alpha_laws", "1",
-       "mean of how likely the rule accepts, given the two laws; of rule token the sum over x of min(target(x), draft(x))",
-       [](const Row& r) { return csv_number(r.tally.alpha_of_laws()); }},
-      {"z", "1", "(alpha_outcomes - alpha_laws) / its standard error", [](const Row& r) { return csv_number(r.tally.z(), 4); }},
+      {"alpha_distributions", "1",
+       "mean of how likely the rule accepts, given the two distributions; of rule token the sum over x of min(target(x), "
+       "draft(x))",
+       [](const Row& r) { return csv_number(r.tally.alpha_of_distributions()); }},
+      {"z", "1", "(alpha_outcomes - alpha_distributions) / its standard error",
+       [](const Row& r) { return csv_number(r.tally.z(), 4); }},
       {"kl_nats_of_finite", "nats", "mean of KL(target, draft) where it is finite",
        [](const Row& r) {
          const double finite = r.judged() - static_cast<double>(r.tally.kl_infinite);
@@ -144,7 +146,7 @@ const std::vector<Column<Condition>>& acceptance_columns() {
        }},
       {"kl_infinite", "1", "positions where it is not: a token that the draft never gives",
        [](const Row& r) { return std::to_string(r.tally.kl_infinite); }},
-      {"target_entropy_nats", "nats", "mean entropy of the target's laws",
+      {"target_entropy_nats", "nats", "mean entropy of the target's distributions",
        [](const Row& r) { return csv_number(r.tally.target_entropy / r.judged()); }},
       {"draft_entropy_nats", "nats", "of the draft's",
        [](const Row& r) { return csv_number(r.tally.draft_entropy / r.judged()); }},
@@ -160,7 +162,7 @@ void print_tally(const std::string& condition, const llm::Tally& tally) {
   if (tally.judged == 0) return;
   const auto n = static_cast<double>(tally.judged);
   fmt::print("  {:<16}{:>8}{:>10.4f}{:>10.4f}{:>7.2f}{:>9}{:>9.3f}\n", condition, tally.judged, tally.alpha(),
-             tally.alpha_of_laws(), tally.z(), tally.kl_infinite > 0 ? "inf" : fmt::format("{:.3f}", tally.kl / n),
+             tally.alpha_of_distributions(), tally.z(), tally.kl_infinite > 0 ? "inf" : fmt::format("{:.3f}", tally.kl / n),
              tally.target_entropy / n);
 }
 
@@ -172,7 +174,7 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
   const int longest = options.draft_lengths.back();
   PerRound per_round;
   std::string csv = csv_header(acceptance_columns()) + "\n";
-  std::string laws = "temperature,accepted,rounds\n";
+  std::string distributions = "temperature,accepted,rounds\n";
   for (const double temperature : options.temperatures) {
     const llm::Acceptance acceptance =
         measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), options, prompts,
@@ -192,11 +194,13 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
     add_tally(csv, {temperature, "after rejection", acceptance.after_rejection, acceptance.rounds()});
     add_tally(csv, {temperature, "after full", acceptance.after_full, acceptance.rounds()});
     for (std::size_t accepted = 0; accepted < acceptance.accepted_counts.size(); ++accepted)
-      fmt::format_to(std::back_inserter(laws), "{:g},{},{}\n", temperature, accepted, acceptance.accepted_counts[accepted]);
+      fmt::format_to(std::back_inserter(distributions), "{:g},{},{}\n", temperature, accepted,
+                     acceptance.accepted_counts[accepted]);
     write_whole_file(fmt::format("{}/rounds_t{:g}.jsonl", options.out, temperature),
                      llm::rounds_trace(acceptance, options.draft_lengths.back(), options.block != nullptr));
-    if (!acceptance.requests.front().laws.empty())
-      write_whole_file(fmt::format("{}/laws_t{:g}.jsonl", options.out, temperature), llm::law_trace(acceptance));
+    if (!acceptance.requests.front().distributions.empty())
+      write_whole_file(fmt::format("{}/distributions_t{:g}.jsonl", options.out, temperature),
+                       llm::distribution_trace(acceptance));
     std::vector<double>& own = per_round.emplace_back(static_cast<std::size_t>(longest) + 1, std::nan(""));
     if (!acceptance.requests.front().given_text.empty()) own = write_trace(options, temperature, acceptance).tokens_per_round;
     own.resize(static_cast<std::size_t>(longest) + 1, std::nan(""));  // where no request is as long
@@ -204,7 +208,7 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
     own.back() = acceptance.tokens_per_round();
   }
   write_whole_file(options.out + "/acceptance.csv", csv);
-  write_whole_file(options.out + "/accepted_law.csv", laws);
+  write_whole_file(options.out + "/accepted_distribution.csv", distributions);
   return per_round;
 }
 
@@ -291,8 +295,9 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_model_options(options);
   add_gpu_options(options);
-  options.add_options()("laws", po::value<std::string>()->default_value("0"),
-                        "above 0: keep the laws of every position too, so many tokens by themselves, the rest in classes");
+  options.add_options()(
+      "laws", po::value<std::string>()->default_value("0"),
+      "above 0: keep the distributions of every position too, so many tokens by themselves, the rest in classes");
   po::variables_map values;
   if (!parse(
           arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
@@ -315,7 +320,8 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   if (on_gpu) return calibrate_on_gpu(values);
   const double begin = wall_clock();
   ModelOptions read = read_model_options(values);
-  read.law_tokens = static_cast<std::size_t>(read_integer(values["laws"].as<std::string>(), "--laws", config::between(0, 1024)));
+  read.distribution_tokens =
+      static_cast<std::size_t>(read_integer(values["laws"].as<std::string>(), "--laws", config::between(0, 1024)));
   LoadedModels models = load_models(values, read);
   std::vector<llm::Prompt> prompts;
   if (!models.random) {

@@ -22,7 +22,8 @@ void add_gpu_options(po::options_description& options) {
       "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is "
       "fitted on")("only-device", "with --device cuda: say what it is, and end")(
       "no-early-start", "with --device cuda: kernels start when those before them have ended, not as they end")(
-      "peers", "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu_peers.py, and nothing else");
+      "peers",
+      "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu_baselines.py, and nothing else");
 }
 
 int calibrate_on_gpu(const po::variables_map& values) {
@@ -45,10 +46,10 @@ int calibrate_on_gpu(const po::variables_map& values) {
   setup.describe_device();
   GpuPasses passes(setup);
   std::size_t timed = 0;
-  if (!setup.for_peers) passes.measure_bandwidth();
+  if (!setup.for_baselines) passes.measure_bandwidth();
   setup.place();
-  if (setup.for_peers) {
-    timed = write_for_peers(setup);
+  if (setup.for_baselines) {
+    timed = write_for_baselines(setup);
   } else {
     passes.time_passes();
     passes.time_terms();

@@ -5,7 +5,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
 #include "sim/cli/workload_options.h"
-#include "sim/experiment/ranking.h"
+#include "sim/plan/ranking.h"
 
 #include <fmt/format.h>
 
@@ -17,8 +17,8 @@ namespace po = boost::program_options;
 
 namespace {
 
-using experiment::Contender;
-using experiment::Ranking;
+using plan::Contender;
+using plan::Ranking;
 
 // Methods of one draft model. {0}: alpha, in each of 32 contexts, some of which all but settle the next token while others leave
 // it open, as real text does: trees that follow the draft's confidence live on that. The rest of Sequoia's acceptance vector,
@@ -55,14 +55,14 @@ std::string built_in_methods(double alpha) {
       fmt::format("[{:.6g}, {:.6g}, {:.6g}, {:.6g}]", alpha, 0.4 * rest, 0.4 * 0.4 * rest, 0.4 * 0.4 * 0.4 * rest));
 }
 
-const draft::Tree* tree_of(const experiment::Cell& cell) {
-  const draft::Tree* tree = cell.drafter != nullptr ? cell.drafter->tree() : nullptr;
+const tokens::Tree* tree_of(const spec::Cell& cell) {
+  const tokens::Tree* tree = cell.drafter != nullptr ? cell.drafter->tree() : nullptr;
   return tree != nullptr && tree->drafted() > tree->height() ? tree : nullptr;  // a chain needs no drawing
 }
 
 // A line for each node, children indented below their parent.
-void draw_node(const draft::Tree& tree, int node, const std::string& indent, std::vector<std::string>& lines) {
-  const draft::Tree::Node& own = tree.nodes[static_cast<std::size_t>(node)];
+void draw_node(const tokens::Tree& tree, int node, const std::string& indent, std::vector<std::string>& lines) {
+  const tokens::Tree::Node& own = tree.nodes[static_cast<std::size_t>(node)];
   for (int i = 0; i < own.children; ++i) {
     const bool last = i + 1 == own.children;
     const int child = own.first_child + i;
@@ -71,7 +71,7 @@ void draw_node(const draft::Tree& tree, int node, const std::string& indent, std
   }
 }
 
-void print_tree(const draft::Tree& tree) {
+void print_tree(const tokens::Tree& tree) {
   constexpr std::size_t kShown = 24;
   std::vector<std::string> lines;
   draw_node(tree, 0, "    ", lines);
@@ -119,7 +119,7 @@ void print_ranking(const Ranking& ranking) {
     const std::string behind = i == 0 ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind, 100.0 * one.behind_half_width);
     fmt::print("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}{}\n", i + 1, one.row.tokens_per_round(),
                fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width), behind,
-               shown(experiment::method_text(*one.row.cell)), one.row.cell->lossless ? "" : " (not lossless)");
+               shown(plan::method_text(*one.row.cell)), one.row.cell->lossless ? "" : " (not lossless)");
   }
   if (!plain_shown) plain();
 }
@@ -127,10 +127,10 @@ void print_ranking(const Ranking& ranking) {
 std::string trees_csv(const std::vector<Ranking>& rankings) {
   std::string text = "workload,method,node,parent,depth,rank\n";
   for (const Ranking& ranking : rankings)
-    if (const draft::Tree* tree = tree_of(*ranking.contenders.front().row.cell))
+    if (const tokens::Tree* tree = tree_of(*ranking.contenders.front().row.cell))
       for (std::size_t node = 0; node < tree->nodes.size(); ++node)
-        text += fmt::format("{},{},{},{},{},{}\n", experiment::csv_text(ranking.workload),
-                            experiment::csv_text(experiment::method_text(*ranking.contenders.front().row.cell)), node,
+        text += fmt::format("{},{},{},{},{},{}\n", judge::csv_text(ranking.workload),
+                            judge::csv_text(plan::method_text(*ranking.contenders.front().row.cell)), node,
                             tree->nodes[node].parent, tree->nodes[node].depth, tree->nodes[node].rank);
   return text;
 }
@@ -142,7 +142,7 @@ int compare_command(const std::vector<std::string>& arguments) {
   const auto text = [] { return po::value<std::string>(); };
   add_workload_options(description);
   description.add_options()("batches", text(), "1,8,32: sequences decoded together, a ranking for each")(
-      "alpha", text(), "acceptance of a draft token, of the built-in methods' laws (default 0.7)")(
+      "alpha", text(), "acceptance of a draft token, of the built-in methods' distributions (default 0.7)")(
       "rounds", text(), "of each method (default 200000, or the config's)")(
       "out", text(), "directory for ranking.csv, trees.csv")("threads", po::value<std::string>()->default_value("0"),
                                                              kThreadsHelp)(
@@ -164,8 +164,8 @@ int compare_command(const std::vector<std::string>& arguments) {
   if (options.has("print-config") && !files.empty())
     throw BadInput({"--print-config", 0, 0}, "given with a config, allowed: without one, to print the built-in methods");
   if (options.has("alpha") && !files.empty())
-    throw BadInput({"--alpha", 0, 0}, "given with a config, whose laws say the acceptance; allowed: without one");
-  experiment::RunOptions run;
+    throw BadInput({"--alpha", 0, 0}, "given with a config, whose distributions say the acceptance; allowed: without one");
+  run::RunOptions run;
   run.threads = read_threads(options.text("threads"));
   std::vector<std::string> sets = named_sets(options, files.empty());
   if (options.has("batches")) {
@@ -176,15 +176,15 @@ int compare_command(const std::vector<std::string>& arguments) {
     sets.push_back("rounds=" + std::to_string(read_integer(options.text("rounds"), "--rounds", config::between(1, 1e13))));
   const double started = wall_clock();
   const std::string seed = options.has("seed") ? options.text("seed") : "";
-  std::vector<experiment::Experiment> experiments;
+  std::vector<spec::Experiment> experiments;
   if (files.empty()) {
     Diagnostics diagnostics;
-    experiments.push_back(experiment::read_experiment(
-        config::parse_text(built_in_methods(alpha), "the built-in methods", diagnostics), "the built-in methods",
-        read_overrides(sets, seed, diagnostics), diagnostics, experiment::Misfits::left_out));
+    experiments.push_back(spec::read_experiment(config::parse_text(built_in_methods(alpha), "the built-in methods", diagnostics),
+                                                "the built-in methods", read_overrides(sets, seed, diagnostics), diagnostics,
+                                                spec::Misfits::left_out));
     diagnostics.throw_if_any();
   } else {
-    experiments = read_experiments(files, sets, seed, experiment::Misfits::left_out);
+    experiments = read_experiments(files, sets, seed, spec::Misfits::left_out);
   }
   if (options.has("print-config")) {
     fmt::print("{}", config_text(experiments.front().config));
@@ -195,42 +195,42 @@ int compare_command(const std::vector<std::string>& arguments) {
     guard_results(out);
     make_directories(out);
   }
-  std::vector<const experiment::Cell*> cells;
-  for (const experiment::Experiment& one : experiments)
-    for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
-  check_tables(cells, run.threads, experiments.front().file, experiment::kWorlds);
+  std::vector<const spec::Cell*> cells;
+  for (const spec::Experiment& one : experiments)
+    for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
+  check_tables(cells, run.threads, experiments.front().file, plan::kReplicates);
   print_warnings(cells);
 
   Progress progress;
   run.progress = [&](double done, double all) { progress.show(done, all); };
   const StopOnSignal stop;
   run.stop = stop.flag();
-  const std::vector<Ranking> rankings = experiment::rank_methods(cells, run);
+  const std::vector<Ranking> rankings = plan::rank_methods(cells, run);
   progress.finish();
   if (rankings.empty()) {
     fmt::print(stderr, "stopped before the end; nothing was kept\n");
     return 1;
   }
   if (files.empty())
-    fmt::print("built-in methods at alpha {:g} (assumed) on synthetic laws, cost {}; --print-config shows all of it\n", alpha,
-               config::to_flow_text(*experiments.front().config.find("cost")));
+    fmt::print("built-in methods at alpha {:g} (assumed) on synthetic distributions, cost {}; --print-config shows all of it\n",
+               alpha, config::to_flow_text(*experiments.front().config.find("cost")));
   fmt::print(
       "± leaves out what prices and alpha are off by. It is half of a {:g} % interval of one method, or of one pair, from {} "
-      "runs, each with its own draw of laws that are random; \"behind\" from paired "
-      "runs, in which all methods meet the same laws and chance; the first is the best of noisy figures\n",
-      100.0 * experiment::kRankingLevel, experiment::kWorlds);
-  for (const experiment::Experiment& one : experiments)
+      "runs, each with its own draw of distributions that are random; \"behind\" from paired "
+      "runs, in which all methods meet the same distributions and chance; the first is the best of noisy figures\n",
+      100.0 * plan::kRankingLevel, plan::kReplicates);
+  for (const spec::Experiment& one : experiments)
     for (const std::string& line : one.left_out) fmt::print("left out: {}\n", line);
-  std::set<const draft::Tree*> drawn;
+  std::set<const tokens::Tree*> drawn;
   for (const Ranking& ranking : rankings) {
     print_ranking(ranking);
-    const draft::Tree* tree = tree_of(*ranking.contenders.front().row.cell);
+    const tokens::Tree* tree = tree_of(*ranking.contenders.front().row.cell);
     if (tree != nullptr && drawn.insert(tree).second) print_tree(*tree);
   }
   if (options.has("out")) {
-    write_whole_file(out + "/ranking.csv", experiment::ranking_csv(rankings));
+    write_whole_file(out + "/ranking.csv", plan::ranking_csv(rankings));
     write_whole_file(out + "/trees.csv", trees_csv(rankings));
-    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(new_manifest(experiments, run.threads, started)));
+    write_whole_file(out + "/manifest.yaml", run::manifest_text(new_manifest(experiments, run.threads, started)));
     fmt::print("\nwrote {}/ranking.csv, trees.csv, manifest.yaml; scripts/plot_compare.py {} draws them\n", out, out);
   }
   return 0;

@@ -4,7 +4,7 @@
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
-#include "sim/experiment/process_fit.h"
+#include "sim/fit/process_fit.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,13 +17,12 @@ namespace po = boost::program_options;
 
 namespace {
 
-std::string parameters_text(const experiment::FittedProcess& model) {
+std::string parameters_text(const fit::FittedProcess& model) {
   std::string text;
   for (std::size_t s = 0; s < model.start.size(); ++s) {
     fmt::format_to(std::back_inserter(text), "{}alpha {:.3f}", s == 0 ? "" : "; ", fmt::join(model.alpha[s], " "));
-    if (model.process == experiment::Process::kept_state)
-      fmt::format_to(std::back_inserter(text), " weight {:.3f}", model.start[s]);
-    if (model.process == experiment::Process::regimes)
+    if (model.process == fit::Process::kept_state) fmt::format_to(std::back_inserter(text), " weight {:.3f}", model.start[s]);
+    if (model.process == fit::Process::regimes)
       fmt::format_to(std::back_inserter(text), " then {:.3f}", fmt::join(model.transition[s], " "));
   }
   return text;
@@ -47,9 +46,9 @@ int fit_command(const std::vector<std::string>& arguments) {
     throw BadInput(
         {"", 0, 0},
         fmt::format("{} files, allowed: one, rounds_t*.jsonl of specsim calibrate or a log of the same form", files.size()));
-  const std::vector<experiment::RecordedRequest> requests = experiment::read_rounds(files[0], values["kind"].as<std::string>());
-  for (const experiment::RecordedRequest& request : requests)
-    for (const experiment::RecordedRound& round : request.rounds)
+  const std::vector<fit::RecordedRequest> requests = fit::read_rounds(files[0], values["kind"].as<std::string>());
+  for (const fit::RecordedRequest& request : requests)
+    for (const fit::RecordedRound& round : request.rounds)
       if (round.drafted != requests[0].rounds[0].drafted)
         throw BadInput({files[0], 0, 0},
                        fmt::format("rounds that drafted {} and {} tokens, allowed: one draft length, at which the processes are "
@@ -59,7 +58,7 @@ int fit_command(const std::vector<std::string>& arguments) {
     throw BadInput({files[0], 0, 0}, "rounds that drafted nothing, allowed: at least one token");
   Progress progress("steps");
   const StopOnSignal stop;
-  const experiment::FitReport report = experiment::fit_processes(
+  const fit::FitReport report = fit::fit_processes(
       requests,
       {.seed = static_cast<std::uint64_t>(read_integer(values["seed"].as<std::string>(), "--seed", config::between(0, 9e15))),
        .threads = read_threads(values["threads"].as<std::string>()),
@@ -73,13 +72,13 @@ int fit_command(const std::vector<std::string>& arguments) {
   fmt::print(
       "{} requests, draft length {}: {:.4f} tokens per round\n\n{:<12}{:>11}{:>11}{:>9}{:>9}{:>11}  {:>7}{:>7}{:>7}{:>9}\n",
       requests.size(), report.draft_length, report.tokens_per_round, "process", "parameters", "held out", "behind", "+-",
-      "tok/round", "depth", "law", "runs", "requests");
+      "tok/round", "depth", "distribution", "runs", "requests");
   std::string csv =
       "process,parameters,log_likelihood,held_out,behind_best,behind_se,tokens_per_round,p_by_depth,p_accepted,p_runs,p_requests,"
       "rejected,use\n";
   for (std::size_t i = 0; i < report.processes.size(); ++i) {
-    const experiment::ProcessReport& one = report.processes[i];
-    const char* const name = experiment::to_text(one.model.process);
+    const fit::ProcessReport& one = report.processes[i];
+    const char* const name = to_text(one.model.process);
     fmt::print("{:<12}{:>11}{:>11.5f}{:>9.5f}{:>9.5f}{:>11.4f}  {:>7.3f}{:>7.3f}{:>7.3f}{:>9.3f}  {}\n", name,
                one.model.parameters(), one.held_out, one.behind_best, one.behind_error, one.tokens_per_round, one.p_by_depth,
                one.p_accepted, one.p_runs, one.p_requests, one.rejected() ? "rejected" : "");
@@ -89,28 +88,30 @@ int fit_command(const std::vector<std::string>& arguments) {
                    i == report.best ? 1 : 0);
   }
   fmt::print(
-      "\ndepth, law, runs, requests: p-values from {} data sets of the fitted model; its parameters are not fitted again to "
+      "\ndepth, distribution, runs, requests: p-values from {} data sets of the fitted model; its parameters are not fitted "
+      "again to "
       "each, so p is\ntoo large if anything\n\n",
-      experiment::kReplicates);
-  for (const experiment::ProcessReport& one : report.processes)
-    fmt::print("{:<12}{}\n", experiment::to_text(one.model.process), parameters_text(one.model));
-  const experiment::ProcessReport& best = report.processes[report.best];
+      fit::kReplicates);
+  for (const fit::ProcessReport& one : report.processes)
+    fmt::print("{:<12}{}\n", to_text(one.model.process), parameters_text(one.model));
+  const fit::ProcessReport& best = report.processes[report.best];
   if (best.rejected())
     fmt::print(
-        "\nnone fits: the data reject every process. {} comes closest; the laws themselves, where they were kept, can be "
+        "\nnone fits: the data reject every process. {} comes closest; the distributions themselves, where they were kept, can "
+        "be "
         "replayed (context process trace)\n",
-        experiment::to_text(best.model.process));
+        to_text(best.model.process));
   else
     fmt::print("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score\n",
-               experiment::to_text(best.model.process));
+               to_text(best.model.process));
   if (values.count("out") == 0) return 0;
   const auto& out = values["out"].as<std::string>();
   make_directories(out);
   write_whole_file(out + "/fit.csv", csv);
-  for (const experiment::ProcessReport& one : report.processes)
-    write_whole_file(fmt::format("{}/{}.yaml", out, experiment::to_text(one.model.process)),
+  for (const fit::ProcessReport& one : report.processes)
+    write_whole_file(fmt::format("{}/{}.yaml", out, to_text(one.model.process)),
                      one.model.yaml(report.draft_length, report.tokens, report.rounds));
-  fmt::print("wrote {}: fit.csv, and {}.yaml for specsim run, like the others\n", out, experiment::to_text(best.model.process));
+  fmt::print("wrote {}: fit.csv, and {}.yaml for specsim run, like the others\n", out, to_text(best.model.process));
   return 0;
 }
 

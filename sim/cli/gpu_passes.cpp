@@ -96,7 +96,7 @@ void GpuPasses::time_terms() {
       terms_[{batch, k}] = k * terms.draw.median + terms.accept.median;
       table.write();
     }
-  // With filters: a draw of a law that is cut.
+  // With filters: a draw of a distribution that is cut.
   const int longest = setup_.options.draft_lengths.back();
   const cuda::Terms cut =
       cuda::measure_terms(*setup_.device, setup_.target.config.vocab, 1, longest, {.top_k = 50, .top_p = 0.95}, repetitions);

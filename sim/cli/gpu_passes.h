@@ -18,7 +18,7 @@ class GpuPasses {
   void time_streams();
 
   [[nodiscard]] std::size_t timed() const { return timed_; }  // passes
-  // Seconds of a round beside its passes: laws, draws, acceptance, the host.
+  // Seconds of a round beside its passes: distributions, draws, acceptance, the host.
   [[nodiscard]] double beside_passes(std::size_t batch, int draft_length) const {
     return terms_.at({batch, draft_length}) + host_.at(batch);
   }

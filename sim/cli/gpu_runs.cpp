@@ -90,7 +90,7 @@ void GpuRuns::time_rounds() {
   if (!errors.empty()) fmt::print("rounds against their parts, {} points: {}\n", errors.size(), errors_text(errors));
 }
 
-// What other prompts' laws say, from the small models on the CPU.
+// What other prompts' distributions say, from the small models on the CPU.
 Forecast GpuRuns::forecast_of(const llm::Method& method, double temperature) const {
   const auto team = std::make_shared<llm::ThreadTeam>(setup_.threads);
   const auto target = llm::make_cpu_model(setup_.target.small, setup_.target.small->config.layers, team);
@@ -146,7 +146,7 @@ GpuRun GpuRuns::run_held_out(const llm::Method& method, double temperature, std:
       before = size();
       ++own_rounds;
     }
-    rounds.check_laws();
+    rounds.check_distributions();
     if (own_rounds == 0) continue;
     run.rounds += own_rounds;
     for (std::size_t i = 0; i < batch; ++i) {
@@ -206,7 +206,7 @@ void GpuRuns::decode() {
   fmt::print("{}", text);
 }
 
-std::size_t write_for_peers(GpuSetup& setup) {
+std::size_t write_for_baselines(GpuSetup& setup) {
   const std::vector<Token> prompt = setup.held_out.front().tokens;
   std::string tokens;
   for (const Token token : prompt) fmt::format_to(std::back_inserter(tokens), "{}{}", tokens.empty() ? "" : " ", token);

@@ -118,8 +118,8 @@ void GpuSetup::load(const po::variables_map& values) {
   } else {
     capacity = contexts.back();
   }
-  for_peers = values.count("peers") > 0;
-  if (for_peers && (!trained() || target.enlarged || draft.enlarged))
+  for_baselines = values.count("peers") > 0;
+  if (for_baselines && (!trained() || target.enlarged || draft.enlarged))
     throw BadInput({"--peers", 0, 0}, "given with random or enlarged weights, allowed: with models' directories as they are");
   if (trained()) {
     const auto prompts = [&](const char* option) {
@@ -131,7 +131,7 @@ void GpuSetup::load(const po::variables_map& values) {
       if (held_out[i].tokens.size() < 2)
         throw BadInput({values["held-out"].as<std::string>(), 0, 0},
                        fmt::format("prompt {} is one token, allowed on a GPU: at least two", i + 1));
-    if (!for_peers) {
+    if (!for_baselines) {
       fitted = prompts("prompts");
       check_held_out(values, fitted, held_out);
     }
@@ -188,7 +188,7 @@ void GpuSetup::describe_device() const {
                   "{}\nlibrary: {}\nearly_start: {}\n",
                   config::quote_for_message(info.name), config::quote_for_message(info.driver), info.compute_capability / 10,
                   info.compute_capability % 10, info.multiprocessors, info.memory, info.l2,
-                  config::quote_for_message(info.library), info.early_start));
+                  config::quote_for_message(info.library), info.dependent_launch));
   fmt::print("{}, {}, {:.1f} GiB, products of many rows: {}\n", info.name, info.driver, static_cast<double>(info.memory) / kGiB,
              info.library.empty() ? "own kernels (no cuBLASLt was found)" : info.library);
   flush_output();

@@ -60,7 +60,7 @@ struct GpuSetup {
   ModelOptions options;
   unsigned threads = 1;  // of what the CPU does
   std::unique_ptr<cuda::LaunchCounter> device;
-  bool for_peers = false;
+  bool for_baselines = false;
   OnDevice target;
   OnDevice draft;
   std::vector<std::size_t> contexts;  // of timed passes, ascending

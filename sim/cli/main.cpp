@@ -41,7 +41,7 @@ const std::vector<Command>& commands() {
       {"validate", "predict runs of other prompts from a calibration, and measure them", validate_command},
       {"fit", "which context process reproduces recorded acceptance, and with which parameters", fit_command},
       {"list", "families, context processes, verifiers, cost models, GPUs, models, closed forms", list_command},
-      {"describe", "one of them: its parameters, its law, its source (KIND/NAME)", describe_command},
+      {"describe", "one of them: its parameters, its distribution, its source (KIND/NAME)", describe_command},
       {"merge", "join the results of shards", merge_command},
       {"reference", "all of them as one page (configs/REFERENCE.md)", reference_command}};
   return list;

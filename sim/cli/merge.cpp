@@ -3,7 +3,7 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
-#include "sim/experiment/results.h"
+#include "sim/judge/rows.h"
 
 #include <fmt/format.h>
 
@@ -38,7 +38,7 @@ int merge_command(const std::vector<std::string>& arguments) {
   if (std::filesystem::exists(out + "/journal.txt", ignored))
     throw BadInput({out + "/journal.txt", 0, 0}, "an unfinished run is here, allowed: another --out");
 
-  std::vector<experiment::Experiment> experiments;
+  std::vector<spec::Experiment> experiments;
   std::string identity;
   std::string commit;
   double seconds = 0.0;
@@ -50,16 +50,16 @@ int merge_command(const std::vector<std::string>& arguments) {
     if (std::filesystem::exists(directory + "/journal.txt", ignored))
       throw BadInput({directory + "/journal.txt", 0, 0},
                      "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
-    const experiment::Manifest own = experiment::read_manifest(path);
+    const run::Manifest own = run::read_manifest(path);
     Diagnostics diagnostics;
-    std::vector<experiment::Experiment> parsed;
+    std::vector<spec::Experiment> parsed;
     for (std::size_t i = 0; i < own.configs.size(); ++i) {
       config::Value config = config::parse_text(own.configs[i], own.files[i], diagnostics);
       diagnostics.throw_if_any();
-      parsed.push_back(experiment::read_experiment(std::move(config), own.files[i], {}, diagnostics));
+      parsed.push_back(spec::read_experiment(std::move(config), own.files[i], {}, diagnostics));
     }
     diagnostics.throw_if_any();
-    const std::string name = experiment::identity(parsed);
+    const std::string name = run::identity(parsed);
     if (of == 0) {
       of = own.shard.of;
       identity = name;
@@ -84,42 +84,42 @@ int merge_command(const std::vector<std::string>& arguments) {
     if (seen.count(i) == 0)
       throw BadInput({directories.front(), 0, 0}, fmt::format("shard {}/{} is missing: {} of {} given", i, of, seen.size(), of));
 
-  std::vector<const experiment::Cell*> cells;
-  for (const experiment::Experiment& one : experiments)
-    for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
-  const auto facts = experiment::facts_of(cells);
-  std::vector<experiment::Row> rows(cells.size());
+  std::vector<const spec::Cell*> cells;
+  for (const spec::Experiment& one : experiments)
+    for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
+  const auto facts = run::facts_of(cells);
+  std::vector<judge::Row> rows(cells.size());
   std::map<std::pair<std::string, std::size_t>, decode::Counts*> counts;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     rows[i].cell = cells[i];
-    rows[i].counts = experiment::empty_counts(*cells[i], *facts[i]);
+    rows[i].counts = run::empty_counts(*cells[i], *facts[i]);
     counts[{cells[i]->experiment, cells[i]->index}] = &rows[i].counts;
   }
   for (const auto& [index, directory] : seen) {
     const std::string path = directory + "/counts.csv";
-    experiment::add_counts_csv(path, read_whole_file(path), counts);
+    judge::add_counts_csv(path, read_whole_file(path), counts);
   }
-  for (const experiment::Row& row : rows) {
+  for (const judge::Row& row : rows) {
     try {
-      experiment::check_complete(*row.cell, row.counts);
+      run::check_complete(*row.cell, row.counts);
     } catch (const InvariantBroken& broken) {
       throw BadInput({directories.front(), 0, 0},
                      fmt::format("the shards' counts do not add up to the whole: {}", broken.what()));
     }
   }
-  experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& {
+  judge::judge_rows(rows, [&](const judge::Row& row) -> const judge::DistributionFacts& {
     return *facts[static_cast<std::size_t>(&row - rows.data())];
   });
   make_directories(out);
-  experiment::Manifest manifest = new_manifest(experiments, threads, 0.0);
+  run::Manifest manifest = new_manifest(experiments, threads, 0.0);
   manifest.wall_seconds = seconds;  // of all shards together
   manifest.identity = identity;
-  const std::string waterfall = experiment::waterfall_csv(rows);
+  const std::string waterfall = judge::waterfall_csv(rows);
   if (!waterfall.empty()) write_whole_file(out + "/waterfall.csv", waterfall);
-  write_whole_file(out + "/data.csv", experiment::data_csv(rows));
-  write_whole_file(out + "/counts.csv", experiment::counts_csv(rows));
-  write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
-  fmt::print("{}wrote {}/data.csv, counts.csv, manifest.yaml{}\n", experiment::table(rows, true), out,
+  write_whole_file(out + "/data.csv", judge::data_csv(rows));
+  write_whole_file(out + "/counts.csv", judge::counts_csv(rows));
+  write_whole_file(out + "/manifest.yaml", run::manifest_text(manifest));
+  fmt::print("{}wrote {}/data.csv, counts.csv, manifest.yaml{}\n", judge::table(rows, true), out,
              waterfall.empty() ? "" : ", waterfall.csv");
   return 0;
 }

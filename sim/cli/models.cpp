@@ -4,7 +4,7 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
-#include "sim/experiment/manifest.h"
+#include "sim/run/manifest.h"
 #include "specsim_version.h"
 
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ void add_model_options(po::options_description& options) {
   add("precision", text("file"), "that weights are kept in: file, f32, f16, bf16");
   add("widen", text("0"), "MiB that a target pass is to read: neurons that change no logit are added");
   add("temperatures", text("0,0.6,1"), "of both models");
-  add("top-k", text("0"), "of both models' laws: the likeliest tokens alone; 0: all");
+  add("top-k", text("0"), "of both models' distributions: the likeliest tokens alone; 0: all");
   add("top-p", text("1"), "the fewest likeliest tokens that have this share");
   add("min-p", text("0"), "tokens with at least this share of the likeliest one's probability");
   add("longest-context", text("2048"), "tokens of a sequence at most, where a model could hold more");
@@ -100,7 +100,8 @@ void add_model_options(po::options_description& options) {
 
 namespace {
 
-// What the registry has that works on models as they are: heads, and exits with laws of their own, are made laws there.
+// What the registry has that works on models as they are: heads, and exits with distributions of their own, are made
+// distributions there.
 void read_block_drafter(const po::variables_map& values, ModelOptions& options) {
   Diagnostics diagnostics;
   const config::Value section = config::parse_text(options.drafter, "--drafter", diagnostics);
@@ -131,13 +132,13 @@ void read_block_drafter(const po::variables_map& values, ModelOptions& options) 
   options.batches = {1};
 }
 
-std::string usual_verifier(draft::Siblings siblings) {
+std::string usual_verifier(tokens::Siblings siblings) {
   switch (siblings) {
-    case draft::Siblings::independent:
+    case tokens::Siblings::independent:
       return "multi_draft_recursive";
-    case draft::Siblings::without_replacement:
+    case tokens::Siblings::without_replacement:
       return "without_replacement";
-    case draft::Siblings::point_mass:
+    case tokens::Siblings::point_mass:
       break;
   }
   return "tree_point_mass";
@@ -272,12 +273,12 @@ void check_rule(const Rule& rule, const ModelOptions& options, std::size_t vocab
 Rule::Rule(const std::string& name, const draft::BlockDrafter* block) : entry_(verify::verifiers().find(name)) {
   if (entry_ == nullptr)
     throw BadInput({"--verifier", 0, 0}, fmt::format("{}, allowed: a verifier of specsim list", config::quote_for_message(name)));
-  const std::vector<draft::Siblings>& trees = entry_->demands.trees;
-  const auto judges = [&](draft::Siblings siblings) { return std::find(trees.begin(), trees.end(), siblings) != trees.end(); };
+  const std::vector<tokens::Siblings>& trees = entry_->demands.trees;
+  const auto judges = [&](tokens::Siblings siblings) { return std::find(trees.begin(), trees.end(), siblings) != trees.end(); };
   if (block != nullptr && (!entry_->make_block || !judges(block->shape().siblings)))
     throw BadInput({"--verifier", 0, 0},
                    fmt::format("{} does not judge such trees, allowed: one that suits the drafter's siblings", name));
-  if (block == nullptr && !entry_->make && !trees.empty() && !judges(draft::Siblings::independent))
+  if (block == nullptr && !entry_->make && !trees.empty() && !judges(tokens::Siblings::independent))
     throw BadInput({"--verifier", 0, 0}, fmt::format("{} judges trees alone, allowed: one that judges chains", name));
   Diagnostics diagnostics;
   config::Value empty;
@@ -411,9 +412,11 @@ void check_held_out(const po::variables_map& values, const std::vector<llm::Prom
 
 void remove_calibration(const std::string& directory) {
   static const std::vector<std::string> starts = {
-      "cost_table.csv", "passes.csv",     "acceptance.csv", "accepted_law.csv", "speed.csv",   "rounds_t",
-      "trace_t",        "laws_t",         "bandwidth.csv",  "terms.csv",        "streams.csv", "rounds.csv",
-      "device.yaml",    "validation.csv", "summary.txt",    "generation.csv",   "logits.f32",  "prompt.txt"};
+      "cost_table.csv", "passes.csv",     "acceptance.csv", "accepted_distribution.csv",
+      "speed.csv",      "rounds_t",       "trace_t",        "distributions_t",
+      "bandwidth.csv",  "terms.csv",      "streams.csv",    "rounds.csv",
+      "device.yaml",    "validation.csv", "summary.txt",    "generation.csv",
+      "logits.f32",     "prompt.txt"};
   for (const auto& entry : std::filesystem::directory_iterator(directory))
     if (std::any_of(starts.begin(), starts.end(),
                     [&](const std::string& start) { return entry.path().filename().string().starts_with(start); }))
@@ -437,7 +440,7 @@ std::string error_text(double error, int decimals) { return std::isnan(error) ? 
 
 void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,
                           double seconds) {
-  experiment::Manifest manifest;
+  run::Manifest manifest;
   manifest.command = command_line();
   manifest.version = build_info::version;
   manifest.commit = build_info::commit;
@@ -447,7 +450,7 @@ void write_model_manifest(const std::string& directory, const std::string& descr
   manifest.shard = {1, 1};
   manifest.files = {"models"};
   manifest.configs = {description};
-  write_whole_file(directory + "/manifest.yaml", experiment::manifest_text(manifest));
+  write_whole_file(directory + "/manifest.yaml", run::manifest_text(manifest));
 }
 
 }  // namespace specsim::cli

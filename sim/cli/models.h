@@ -29,8 +29,8 @@ struct ModelOptions {
   std::uint64_t seed = 0;
   std::string out;
   bool quick = false;
-  std::size_t law_tokens = 0;  // calibrate: of each position's laws
-  math::Sampling cuts;         // top-k, top-p, min-p
+  std::size_t distribution_tokens = 0;  // calibrate: of each position's distributions
+  math::Sampling cuts;                  // top-k, top-p, min-p
 
   // Most tokens that a pass puts behind the text.
   [[nodiscard]] std::size_t room() const {

@@ -70,9 +70,9 @@ std::vector<Diagnostic> by_place(std::vector<Diagnostic> list) {
 
 }  // namespace
 
-std::vector<experiment::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
-                                                 Diagnostics& diagnostics) {
-  std::vector<experiment::Override> overrides;
+std::vector<spec::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
+                                           Diagnostics& diagnostics) {
+  std::vector<spec::Override> overrides;
   for (const std::string& set : sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0)
@@ -85,13 +85,13 @@ std::vector<experiment::Override> read_overrides(const std::vector<std::string>&
   return overrides;
 }
 
-std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
-                                                     const std::string& seed, experiment::Misfits misfits) {
+std::vector<spec::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
+                                               const std::string& seed, spec::Misfits misfits) {
   Diagnostics diagnostics;
-  const std::vector<experiment::Override> overrides = read_overrides(sets, seed, diagnostics);
-  std::vector<experiment::Experiment> experiments;
+  const std::vector<spec::Override> overrides = read_overrides(sets, seed, diagnostics);
+  std::vector<spec::Experiment> experiments;
   for (const std::string& file : files) {
-    experiments.push_back(experiment::read_experiment(file, overrides, diagnostics, misfits));
+    experiments.push_back(spec::read_experiment(file, overrides, diagnostics, misfits));
     for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
       if (experiments[i].name == experiments.back().name)
         diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is in {} as well, allowed: one name each",
@@ -106,8 +106,8 @@ std::string bytes_text(std::size_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-void check_tables(const std::vector<const experiment::Cell*>& cells, unsigned threads, const std::string& file, unsigned draws) {
-  const experiment::RunEstimate needs = experiment::estimate(cells, threads);
+void check_tables(const std::vector<const spec::Cell*>& cells, unsigned threads, const std::string& file, unsigned draws) {
+  const run::RunEstimate needs = run::estimate(cells, threads);
   const std::size_t memory = std::max(needs.memory_bytes, needs.largest_tables_bytes * std::min(threads, draws));
   const std::size_t available = available_memory();
   const bool blocks = std::any_of(cells.begin(), cells.end(), [](const auto* cell) { return cell->block_rule != nullptr; });
@@ -118,22 +118,22 @@ void check_tables(const std::vector<const experiment::Cell*>& cells, unsigned th
                                              blocks ? "" : ", or context.fresh"));
 }
 
-void print_warnings(const std::vector<const experiment::Cell*>& cells) {
+void print_warnings(const std::vector<const spec::Cell*>& cells) {
   std::set<std::string> seen;
-  for (const experiment::Cell* cell : cells)
+  for (const spec::Cell* cell : cells)
     for (const std::string& warning : cell->cost->warnings())
       if (seen.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
 }
 
 double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-experiment::Manifest new_manifest(const std::vector<experiment::Experiment>& experiments, unsigned threads, double started) {
-  experiment::Manifest manifest;
+run::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started) {
+  run::Manifest manifest;
   manifest.command = command_line();
   manifest.version = build_info::version;
   manifest.commit = build_info::commit;
   manifest.threads = threads;
-  for (const experiment::Experiment& one : experiments) {
+  for (const spec::Experiment& one : experiments) {
     manifest.files.push_back(one.file);
     manifest.configs.push_back(config::to_flow_text(one.config));
     manifest.cells += one.cells.size();

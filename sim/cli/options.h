@@ -1,9 +1,9 @@
 // What the subcommands share: options, help, progress.
 #pragma once
 
-#include "sim/experiment/manifest.h"
-#include "sim/experiment/runner.h"
-#include "sim/experiment/spec.h"
+#include "sim/run/manifest.h"
+#include "sim/run/runner.h"
+#include "sim/spec/spec.h"
 
 #include <boost/program_options.hpp>
 
@@ -19,22 +19,20 @@ bool parse(const std::vector<std::string>& arguments, const boost::program_optio
            boost::program_options::variables_map& values);
 
 // PATH=VALUE texts and a seed ("": none) as changes to a config.
-std::vector<experiment::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
-                                                 Diagnostics& diagnostics);
+std::vector<spec::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
+                                           Diagnostics& diagnostics);
 
 // Reads every config with its --set and --seed ("": none); throws BadInput with all mistakes, in the order of their places.
-std::vector<experiment::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
-                                                     const std::string& seed,
-                                                     experiment::Misfits misfits = experiment::Misfits::refused);
+std::vector<spec::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
+                                               const std::string& seed, spec::Misfits misfits = spec::Misfits::refused);
 
 // Throws BadInput, at `file`, where this machine lacks the memory to prepare the cells' contexts, each with `draws` draws of the
-// laws.
-void check_tables(const std::vector<const experiment::Cell*>& cells, unsigned threads, const std::string& file,
-                  unsigned draws = 1);
+// distributions.
+void check_tables(const std::vector<const spec::Cell*>& cells, unsigned threads, const std::string& file, unsigned draws = 1);
 std::string bytes_text(std::size_t bytes);
 
 // What the cells' cost models warn of, each once, on standard error.
-void print_warnings(const std::vector<const experiment::Cell*>& cells);
+void print_warnings(const std::vector<const spec::Cell*>& cells);
 
 // A bar with rate and time left on a terminal, a line every ten seconds elsewhere.
 class Progress {
@@ -57,6 +55,6 @@ class Progress {
 double wall_clock();
 
 // What a command that began at `started` by wall_clock() made of the experiments, with all their cells.
-experiment::Manifest new_manifest(const std::vector<experiment::Experiment>& experiments, unsigned threads, double started);
+run::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started);
 
 }  // namespace specsim::cli

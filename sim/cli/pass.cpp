@@ -201,7 +201,8 @@ int pass_command(const std::vector<std::string>& arguments) {
           }
           std::optional<bool> fits;
           if (role == cost::Role::target)
-            if (const auto memory = model->ledger({batch, context + count - 1.0}, 1, cost::Kept::target)) fits = memory->fits();
+            if (const auto memory = model->memory_budget({batch, context + count - 1.0}, 1, cost::Kept::target))
+              fits = memory->fits();
           lines.push_back({&setting, pass, time, fits});
         }
       }

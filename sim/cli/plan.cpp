@@ -5,8 +5,8 @@
 #include "sim/cli/options.h"
 #include "sim/cli/plan_report.h"
 #include "sim/cli/workload_options.h"
-#include "sim/experiment/planner.h"
-#include "sim/experiment/results.h"
+#include "sim/judge/rows.h"
+#include "sim/plan/planner.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,10 +21,10 @@ namespace po = boost::program_options;
 
 namespace {
 
-using experiment::AcceptanceCurve;
-using experiment::MapCell;
-using experiment::Plan;
-using experiment::PlanPoint;
+using plan::AcceptanceCurve;
+using plan::MapCell;
+using plan::Plan;
+using plan::PlanPoint;
 
 // What a plan without a config starts from.
 constexpr const char* kBase = R"(experiment: plan
@@ -36,7 +36,7 @@ workload: {batch: 1, context: 2048}
 
 constexpr std::uint64_t kDefaultRounds = 200000;
 
-// The acceptance that options state; nothing where the config's laws are to say it.
+// The acceptance that options state; nothing where the config's distributions are to say it.
 bool stated_acceptance(const Options& options, int longest, AcceptanceCurve& curve) {
   std::vector<std::string> given;
   for (const char* name : {"alpha", "position-rates", "conditional-rates", "mean-acceptance-length", "trace"})
@@ -48,21 +48,20 @@ bool stated_acceptance(const Options& options, int longest, AcceptanceCurve& cur
                    "allowed with --mean-acceptance-length, which needs it: the draft length that it was measured at");
   const config::Interval share = config::between(0, 1);
   if (options.has("alpha"))
-    curve = experiment::constant_acceptance(read_number(options.text("alpha"), "--alpha", share), longest);
+    curve = plan::constant_acceptance(read_number(options.text("alpha"), "--alpha", share), longest);
   else if (options.has("position-rates"))
-    curve = experiment::unconditional_acceptance(read_numbers(options.text("position-rates"), "--position-rates", share), longest,
-                                                 {"--position-rates", 0, 0});
+    curve = plan::unconditional_acceptance(read_numbers(options.text("position-rates"), "--position-rates", share), longest,
+                                           {"--position-rates", 0, 0});
   else if (options.has("conditional-rates"))
-    curve = experiment::conditional_acceptance(read_numbers(options.text("conditional-rates"), "--conditional-rates", share),
-                                               longest);
+    curve = plan::conditional_acceptance(read_numbers(options.text("conditional-rates"), "--conditional-rates", share), longest);
   else if (options.has("mean-acceptance-length"))
-    curve = experiment::length_acceptance(
+    curve = plan::length_acceptance(
         read_number(options.text("mean-acceptance-length"), "--mean-acceptance-length",
                     config::between(1, kMaxDraftLength + 1.0)),
         static_cast<int>(read_integer(options.text("at-draft-length"), "--at-draft-length", config::between(1, kMaxDraftLength))),
         longest, {"--mean-acceptance-length", 0, 0});
   else if (options.has("trace"))
-    curve = experiment::trace_acceptance(options.text("trace"), longest);
+    curve = plan::trace_acceptance(options.text("trace"), longest);
   return !given.empty();
 }
 
@@ -75,11 +74,11 @@ std::string plan_csv(const std::vector<std::vector<std::string>>& prefix, const 
     for (const PlanPoint& p : plans[i].points) {
       text += std::to_string(i);
       for (const std::string& value : prefix[i]) text += "," + value;
-      text += fmt::format(",{},{},{},{},{},{},{},{},{},{}\n", p.draft_length, experiment::real_text(p.tokens_per_round),
-                          experiment::real_text(1e3 * p.time.plain.total()), experiment::real_text(1e3 * p.time.draft.total()),
-                          experiment::real_text(1e3 * p.time.verify.total()), experiment::real_text(1e3 * p.time.overhead),
-                          experiment::real_text(1e3 * p.time.total()), experiment::real_text(p.tokens_per_second),
-                          experiment::real_text(p.speedup), p.draft_length == plans[i].best ? 1 : 0);
+      text += fmt::format(",{},{},{},{},{},{},{},{},{},{}\n", p.draft_length, judge::real_text(p.tokens_per_round),
+                          judge::real_text(1e3 * p.time.plain.total()), judge::real_text(1e3 * p.time.draft.total()),
+                          judge::real_text(1e3 * p.time.verify.total()), judge::real_text(1e3 * p.time.overhead),
+                          judge::real_text(1e3 * p.time.total()), judge::real_text(p.tokens_per_second),
+                          judge::real_text(p.speedup), p.draft_length == plans[i].best ? 1 : 0);
     }
   }
   return text;
@@ -88,8 +87,8 @@ std::string plan_csv(const std::vector<std::vector<std::string>>& prefix, const 
 std::string waterfall_csv(const std::vector<Plan>& plans) {
   std::string text = "cell,draft_length,step,ms,speedup_after\n";
   for (std::size_t i = 0; i < plans.size(); ++i)
-    text += experiment::waterfall_lines(fmt::format("{},{}", i, plans[i].best), plans[i].best_point().time,
-                                        plans[i].best_point().tokens_per_round);
+    text += judge::waterfall_lines(fmt::format("{},{}", i, plans[i].best), plans[i].best_point().time,
+                                   plans[i].best_point().tokens_per_round);
   return text;
 }
 
@@ -98,17 +97,17 @@ std::string map_csv(const std::vector<MapCell>& cells) {
   for (const MapCell& cell : cells) {
     text += fmt::format("{:g},{:g},{:g},", cell.batch, cell.context, cell.alpha);
     if (cell.known())
-      text += fmt::format("{},{},{},", cell.best, experiment::real_text(cell.speedup),
-                          cell.break_even_alpha <= 1.0 ? experiment::real_text(cell.break_even_alpha) : "");
+      text += fmt::format("{},{},{},", cell.best, judge::real_text(cell.speedup),
+                          cell.break_even_alpha <= 1.0 ? judge::real_text(cell.break_even_alpha) : "");
     else
       text += ",,,";
-    text += fmt::format("{}\n", experiment::to_text(cell.regime));
+    text += fmt::format("{}\n", to_text(cell.regime));
   }
   return text;
 }
 
 // The part of a config that says what is accepted.
-std::string laws_text(const config::Value& config) {
+std::string distributions_text(const config::Value& config) {
   std::string text;
   for (const config::Field& field : config.fields)
     if (field.key != "cost" && field.key != "workload") text += field.key + config::to_flow_text(field.value) + "\n";
@@ -128,7 +127,7 @@ int plan_command(const std::vector<std::string>& arguments) {
       "mean-acceptance-length", text(), "acceptance: emitted tokens per round, bonus included")(
       "at-draft-length", text(), "the draft length that it was measured at")("trace", text(), "acceptance: a JSONL trace")(
       "longest", po::value<std::string>()->default_value("16"), "longest draft length that is tried")(
-      "rounds", text(), "simulated at each draft length where the config's laws say the acceptance")(
+      "rounds", text(), "simulated at each draft length where the config's distributions say the acceptance")(
       "out", text(), "directory for plan.csv, map.csv, waterfall.csv")("threads", po::value<std::string>()->default_value("0"),
                                                                        kThreadsHelp);
   po::variables_map values;
@@ -154,28 +153,28 @@ int plan_command(const std::vector<std::string>& arguments) {
   const bool is_stated = stated_acceptance(options, longest, stated);
   const std::vector<std::string> files = options.texts("config");
   if (files.empty() && !is_stated)
-    throw BadInput(
-        {"", 0, 0},
-        "specsim plan needs a config, whose laws say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
-        "--mean-acceptance-length, --trace; specsim plan --help shows examples");
+    throw BadInput({"", 0, 0},
+                   "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, "
+                   "--conditional-rates, "
+                   "--mean-acceptance-length, --trace; specsim plan --help shows examples");
 
   std::vector<std::string> sets = named_sets(options, files.empty());
   sets.emplace_back("decode.drafter.draft_length=1");  // the plan looks for it itself, whatever the config sweeps
-  std::vector<experiment::Experiment> experiments;
+  std::vector<spec::Experiment> experiments;
   if (files.empty()) {
     Diagnostics diagnostics;
-    experiments.push_back(experiment::read_experiment(
-        config::parse_text(kBase, "the built-in plan", diagnostics), "the built-in plan",
-        read_overrides(sets, options.has("seed") ? options.text("seed") : "", diagnostics), diagnostics));
+    experiments.push_back(
+        spec::read_experiment(config::parse_text(kBase, "the built-in plan", diagnostics), "the built-in plan",
+                              read_overrides(sets, options.has("seed") ? options.text("seed") : "", diagnostics), diagnostics));
     diagnostics.throw_if_any();
   } else {
     experiments = read_experiments(files, sets, options.has("seed") ? options.text("seed") : "");
   }
-  std::vector<const experiment::Cell*> cells;
-  for (const experiment::Experiment& one : experiments)
-    for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
+  std::vector<const spec::Cell*> cells;
+  for (const spec::Experiment& one : experiments)
+    for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
 
-  for (const experiment::Cell* cell : cells) {
+  for (const spec::Cell* cell : cells) {
     const config::Value* kind = config::find_path(cell->config, "placement.kind");
     if (kind != nullptr && kind->text != "serial")
       throw BadInput(kind->where, fmt::format("placement {}, allowed: serial or none, which is what a plan prices; specsim run "
@@ -188,32 +187,32 @@ int plan_command(const std::vector<std::string>& arguments) {
   const bool single = cells.size() == 1;
   std::vector<Plan> plans;
   std::vector<AcceptanceCurve> curves;
-  std::map<std::string, AcceptanceCurve> kept;  // by laws: cells that differ in prices share one
+  std::map<std::string, AcceptanceCurve> kept;  // by distributions: cells that differ in prices share one
   Progress progress;
-  for (const experiment::Cell* cell : cells) {
+  for (const spec::Cell* cell : cells) {
     AcceptanceCurve curve = stated;
     if (!is_stated) {
       const std::uint64_t rounds = rounds_asked > 0 ? rounds_asked : std::min(cell->rounds, kDefaultRounds);
-      AcceptanceCurve& of_laws = kept[laws_text(cell->config)];
-      if (of_laws.tokens_per_round.empty() && !single) of_laws = experiment::predicted_acceptance(*cell, longest);
-      if (of_laws.tokens_per_round.empty()) of_laws = experiment::simulated_acceptance(*cell, longest, rounds);
-      curve = of_laws;
+      AcceptanceCurve& of_distributions = kept[distributions_text(cell->config)];
+      if (of_distributions.tokens_per_round.empty() && !single) of_distributions = plan::predicted_acceptance(*cell, longest);
+      if (of_distributions.tokens_per_round.empty()) of_distributions = plan::simulated_acceptance(*cell, longest, rounds);
+      curve = of_distributions;
     }
-    plans.push_back(experiment::make_plan(*cell->cost, cell->workload, curve));
+    plans.push_back(plan::make_plan(*cell->cost, cell->workload, curve));
     curves.push_back(std::move(curve));
     if (!single) progress.show(static_cast<double>(plans.size()), static_cast<double>(cells.size()));
   }
   progress.finish();
 
   std::vector<std::string> axes;
-  for (const experiment::Cell* cell : cells)
+  for (const spec::Cell* cell : cells)
     for (const auto& [path, value] : cell->axes)
       if (std::find(axes.begin(), axes.end(), path) == axes.end()) axes.push_back(path);
   std::vector<std::vector<std::string>> prefix;
-  for (const experiment::Cell* cell : cells) {
+  for (const spec::Cell* cell : cells) {
     std::vector<std::string> own(axes.size());
     for (const auto& [path, value] : cell->axes)
-      own[static_cast<std::size_t>(std::find(axes.begin(), axes.end(), path) - axes.begin())] = experiment::csv_text(value);
+      own[static_cast<std::size_t>(std::find(axes.begin(), axes.end(), path) - axes.begin())] = judge::csv_text(value);
     prefix.push_back(std::move(own));
   }
   if (single) {
@@ -234,14 +233,14 @@ int plan_command(const std::vector<std::string>& arguments) {
     if (single && cells[0]->cost->in_seconds()) {
       std::vector<double> alphas;
       for (int i = 6; i <= 19; ++i) alphas.push_back(0.05 * i);
-      write_whole_file(out + "/map.csv", map_csv(experiment::make_map(*cells[0]->cost, doubling(1, 512), doubling(512, 131072),
-                                                                      alphas, longest, threads)));
+      write_whole_file(out + "/map.csv", map_csv(plan::make_map(*cells[0]->cost, doubling(1, 512), doubling(512, 131072), alphas,
+                                                                longest, threads)));
       files_written += ", map.csv";
     } else {
       std::error_code none;
       std::filesystem::remove(out + "/map.csv", none);  // of another plan
     }
-    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(new_manifest(experiments, threads, started)));
+    write_whole_file(out + "/manifest.yaml", run::manifest_text(new_manifest(experiments, threads, started)));
     fmt::print("wrote {}/{}, manifest.yaml; scripts/plot_plan.py {} draws them\n", out, files_written, out);
   }
   return 0;

@@ -14,9 +14,9 @@ namespace specsim::cli {
 
 namespace {
 
-using experiment::AcceptanceCurve;
-using experiment::Plan;
-using experiment::PlanPoint;
+using plan::AcceptanceCurve;
+using plan::Plan;
+using plan::PlanPoint;
 
 std::string spec_name(const config::Value& config, const char* path) {
   const config::Value* value = config::find_path(config, path);
@@ -43,7 +43,7 @@ void print_points(const Plan& plan, bool in_seconds) {
 }
 
 void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
-  for (const experiment::Margin& margin : plan.margins)
+  for (const plan::Margin& margin : plan.margins)
     fmt::print("  {:+.4f}{} over {}\n", margin.margin,
                std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, paired)", margin.half_width),
                margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
@@ -69,10 +69,10 @@ void print_scan(const std::string& axis, const std::vector<double>& grid, const 
   std::vector<double> covered;
   std::vector<bool> pays;
   for (const double x : grid) {
-    const auto memory = cost.ledger(at(x), 2, cost::Kept::both);
+    const auto memory = cost.memory_budget(at(x), 2, cost::Kept::both);
     if (memory && !memory->fits()) continue;
     try {
-      const Plan plan = experiment::make_plan(cost, at(x), curve);
+      const Plan plan = plan::make_plan(cost, at(x), curve);
       cells.push_back(plan.best > 0 ? fmt::format("{:g}: {} ({})", x, plan.best, gain(plan.best_point().speedup))
                                     : fmt::format("{:g}: none", x));
       covered.push_back(x);
@@ -94,10 +94,10 @@ void print_scan(const std::string& axis, const std::vector<double>& grid, const 
 void print_cliff(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve, const Plan& plan) {
   for (double batch = workload.batch + 1.0; batch <= std::min(1.25 * workload.batch + 1.0, workload.batch + 16.0); batch += 1.0) {
     const cost::Workload next{batch, workload.context};
-    const auto memory = cost.ledger(next, 2, cost::Kept::both);
+    const auto memory = cost.memory_budget(next, 2, cost::Kept::both);
     if (memory && !memory->fits()) return;
     try {
-      const Plan other = experiment::make_plan(cost, next, curve);
+      const Plan other = plan::make_plan(cost, next, curve);
       const double there = other.points[static_cast<std::size_t>(plan.best)].speedup;
       if (there > 0.95 * plan.best_point().speedup) continue;
       fmt::print("at batch {:g} already draft length {} gives {:.4f}: {}\n", batch, plan.best, there,
@@ -151,7 +151,7 @@ std::vector<double> doubling(double from, double to) {
   return grid;
 }
 
-void print_plan(const experiment::Cell& cell, const Plan& plan, const AcceptanceCurve& curve) {
+void print_plan(const spec::Cell& cell, const Plan& plan, const AcceptanceCurve& curve) {
   const cost::CostModel& cost = *cell.cost;
   const cost::Workload& workload = cell.workload;
   const bool in_seconds = cost.in_seconds();
@@ -173,9 +173,9 @@ void print_plan(const experiment::Cell& cell, const Plan& plan, const Acceptance
   else
     fmt::print("\nbest: draft length {}, speedup {:.4f}\n", plan.best, plan.best_point().speedup);
   print_margins(plan, curve);
-  const auto any = experiment::break_even(cost, workload, curve.longest());
+  const auto any = plan::break_even(cost, workload, curve.longest());
   if (plan.best > 0) {
-    const auto own = experiment::break_even(cost, workload, curve.longest(), plan.best);
+    const auto own = plan::break_even(cost, workload, curve.longest(), plan.best);
     fmt::print("break-even alpha: {:.4f} at draft length {}, {:.4f} at the most forgiving ({}); here {:.4f}\n",
                own ? own->alpha : NAN, plan.best, any ? any->alpha : NAN, any ? any->draft_length : 0,
                curve.equivalent_alpha(plan.best));
@@ -183,7 +183,7 @@ void print_plan(const experiment::Cell& cell, const Plan& plan, const Acceptance
     fmt::print("break-even alpha: {}\n", any ? fmt::format("{:.4f} at draft length {}; here {:.4f}", any->alpha,
                                                            any->draft_length, curve.equivalent_alpha(any->draft_length))
                                              : "none: even a draft that is always right loses");
-    fmt::print("reason: {}\n", experiment::to_text(experiment::why_it_loses(cost, workload, curve.longest())));
+    fmt::print("reason: {}\n", to_text(plan::why_it_loses(cost, workload, curve.longest())));
   }
   if (in_seconds) {
     print_scan(
@@ -213,8 +213,8 @@ void print_plan(const experiment::Cell& cell, const Plan& plan, const Acceptance
         "\nsensitivity: {:+.4f} for each .01 of alpha", 0.01 * [&] {
           const auto k = static_cast<std::size_t>(plan.best);
           const double alpha = std::clamp(curve.equivalent_alpha(plan.best), 0.005, 0.995);
-          const AcceptanceCurve up = experiment::constant_acceptance(alpha + 0.005, plan.best);
-          const AcceptanceCurve down = experiment::constant_acceptance(alpha - 0.005, plan.best);
+          const AcceptanceCurve up = plan::constant_acceptance(alpha + 0.005, plan.best);
+          const AcceptanceCurve down = plan::constant_acceptance(alpha - 0.005, plan.best);
           return (up.tokens_per_round[k] - down.tokens_per_round[k]) / 0.01 * best.speedup / best.tokens_per_round;
         }());
     const auto changed = [&](const cost::CostModel& other) {
@@ -225,11 +225,11 @@ void print_plan(const experiment::Cell& cell, const Plan& plan, const Acceptance
     if (const auto slower = cost.scaled(1.0, 1.1)) fmt::print(", {:+.4f} with 10 % more host time", changed(*slower));
     fmt::print("\n");
   }
-  if (const auto memory = cost.ledger(workload, plan.best + 1, plan.best > 0 ? cost::Kept::both : cost::Kept::target)) {
+  if (const auto memory = cost.memory_budget(workload, plan.best + 1, plan.best > 0 ? cost::Kept::both : cost::Kept::target)) {
     fmt::print("memory: {}\n", memory->to_text());
     fmt::print("  largest power-of-two batch at this context: {:g} with the draft, {:g} without\n",
-               experiment::largest_batch(cost, workload.context, std::max(plan.best, 1) + 1, cost::Kept::both),
-               experiment::largest_batch(cost, workload.context, 1, cost::Kept::target));
+               plan::largest_batch(cost, workload.context, std::max(plan.best, 1) + 1, cost::Kept::both),
+               plan::largest_batch(cost, workload.context, 1, cost::Kept::target));
   }
   if (const config::Value* model = config::find_path(cell.config, "cost.draft")) {
     Diagnostics read_before;

@@ -1,7 +1,7 @@
 // What specsim plan says of one cell.
 #pragma once
 
-#include "sim/experiment/planner.h"
+#include "sim/plan/planner.h"
 
 #include <vector>
 
@@ -12,6 +12,6 @@ std::vector<double> doubling(double from, double to);
 
 // The table by draft length, the best with its margins, break-even points, scans over batch and context, the waterfall,
 // sensitivities, memory, and flags for servers.
-void print_plan(const experiment::Cell& cell, const experiment::Plan& plan, const experiment::AcceptanceCurve& curve);
+void print_plan(const spec::Cell& cell, const plan::Plan& plan, const plan::AcceptanceCurve& curve);
 
 }  // namespace specsim::cli

@@ -4,9 +4,9 @@
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
-#include "sim/experiment/results.h"
-#include "sim/experiment/runner.h"
-#include "sim/experiment/timed.h"
+#include "sim/judge/rows.h"
+#include "sim/run/runner.h"
+#include "sim/run/timed.h"
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-experiment::Shard read_shard(const std::string& text) {
+run::Shard read_shard(const std::string& text) {
   unsigned long long index = 0;  // scanf takes "-1" for a huge number, which is out of range as well
   unsigned long long of = 0;
   char rest = 0;
@@ -43,39 +43,41 @@ void remove_file(const std::string& path) {
 // Figures that were not tested print as a dash.
 std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.2g}", p); }
 
-std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& verdict, bool& passed) {
+std::string verdict_text(const std::vector<judge::Row>& rows, std::string& verdict, bool& passed) {
   std::string text;
   const auto out = std::back_inserter(text);
   std::size_t agree = 0;
   std::size_t refuted = 0;
-  std::vector<const experiment::Row*> disagree;
-  std::vector<const experiment::Row*> untold;  // no theory, though the config did not say so
-  std::vector<const experiment::Row*> blind;
+  std::vector<const judge::Row*> disagree;
+  std::vector<const judge::Row*> untold;  // no theory, though the config did not say so
+  std::vector<const judge::Row*> blind;
   std::size_t none = 0;
-  for (const experiment::Row& row : rows) {
-    agree += row.verdict == experiment::Verdict::agree ? 1 : 0;
-    refuted += row.verdict == experiment::Verdict::refuted_as_expected ? 1 : 0;
-    none += row.verdict == experiment::Verdict::no_theory ? 1 : 0;
-    if (row.verdict == experiment::Verdict::disagree) disagree.push_back(&row);
-    if (row.verdict == experiment::Verdict::no_theory && row.cell->theory.name != "none") untold.push_back(&row);
+  for (const judge::Row& row : rows) {
+    agree += row.verdict == judge::Verdict::agree ? 1 : 0;
+    refuted += row.verdict == judge::Verdict::refuted_as_expected ? 1 : 0;
+    none += row.verdict == judge::Verdict::no_theory ? 1 : 0;
+    if (row.verdict == judge::Verdict::disagree) disagree.push_back(&row);
+    if (row.verdict == judge::Verdict::no_theory && row.cell->theory.name != "none") untold.push_back(&row);
     if (!row.could_have_failed) blind.push_back(&row);
   }
-  const double level = experiment::check_level(rows.size() * experiment::kChecksPerCell);
+  const double level = judge::check_level(rows.size() * judge::kChecksPerCell);
   fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree,
                  disagree.size(), refuted, none);
   fmt::format_to(out,
-                 "z, p: tokens per round, law of accepted and output law against theory; a check fails below p = {:.2g} ({:.0e} "
+                 "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
+                 "= {:.2g} ({:.0e} "
                  "false alarms over {} checks).\n"
-                 "Cells with the same laws share random numbers, so their z lean the same way. Leak seen: of the draft's law "
+                 "Cells with the same distributions share random numbers, so their z lean the same way. Leak seen: of the "
+                 "draft's distribution "
                  "into the output, rejected with power .99.\n",
-                 level, experiment::kFamilyBudget, rows.size() * experiment::kChecksPerCell);
+                 level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
   constexpr std::size_t kShown = 20;  // of each kind: a wrong base shows in every cell of a grid
-  const auto list = [&](const std::vector<const experiment::Row*>& which, const std::string& what, const auto& describe) {
+  const auto list = [&](const std::vector<const judge::Row*>& which, const std::string& what, const auto& describe) {
     for (std::size_t i = 0; i < std::min(which.size(), kShown); ++i)
       fmt::format_to(out, "{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));
     if (which.size() > kShown) fmt::format_to(out, "{}: {} further cells, see the table\n", what, which.size() - kShown);
   };
-  list(disagree, "disagree", [](const experiment::Row& row) {
+  list(disagree, "disagree", [](const judge::Row& row) {
     return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
                        row.tokens_per_round(), row.cell->theory.name,
                        row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
@@ -84,14 +86,14 @@ std::string verdict_text(const std::vector<experiment::Row>& rows, std::string& 
                        p_text(row.agreement.p_output_law),
                        row.cell->theory.expect_refuted ? " (this closed form was expected to be refuted)" : "");
   });
-  list(untold, "no theory", [](const experiment::Row& row) {
+  list(untold, "no theory", [](const judge::Row& row) {
     return fmt::format("{}; allowed: theory: {{name: none}} to say so",
                        row.exact.missing.empty() ? "nothing to hold tokens per round to" : row.exact.missing);
   });
-  list(blind, "could not have failed", [](const experiment::Row& row) {
+  list(blind, "could not have failed", [](const judge::Row& row) {
     const double leak = row.agreement.smallest_leak;
-    if (std::isnan(leak)) return std::string("it would not see any leak of the draft's law; raise rounds");
-    const double factor = leak / experiment::kPowerLeak;
+    if (std::isnan(leak)) return std::string("it would not see any leak of the draft's distribution; raise rounds");
+    const double factor = leak / judge::kPowerLeak;
     return fmt::format("the smallest leak that it sees is {:.3g} %, allowed: 1 %; about {:.2g} rounds would do", 100.0 * leak,
                        1.1 * factor * factor * static_cast<double>(row.counts.rounds));
   });
@@ -112,7 +114,7 @@ void guard_finished(const std::string& out, const std::string& identity, bool re
   if (!std::filesystem::is_regular_file(path, ignored)) return;
   std::string other;
   try {
-    other = experiment::read_manifest(path).identity;
+    other = run::read_manifest(path).identity;
   } catch (const BadInput&) {
     other = "unreadable";
   }
@@ -148,7 +150,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   if (values.count("config") == 0)
     throw BadInput({"", 0, 0}, fmt::format("specsim {} needs a config; specsim {} --help shows examples", name, name));
   const double started = wall_clock();
-  experiment::RunOptions run;
+  run::RunOptions run;
   run.threads = read_threads(values["threads"].as<std::string>());
   run.shard = read_shard(values["shard"].as<std::string>());
   const std::string out = values.count("out") > 0 ? values["out"].as<std::string>() : "";
@@ -162,20 +164,20 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
   if (values.count("resume") > 0 && values.count("force") > 0)
     throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
-  const std::vector<experiment::Experiment> experiments =
+  const std::vector<spec::Experiment> experiments =
       read_experiments(values["config"].as<std::vector<std::string>>(),
                        values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{},
                        values.count("seed") > 0 ? values["seed"].as<std::string>() : "");
-  std::vector<const experiment::Cell*> cells;
-  for (const experiment::Experiment& one : experiments)
-    for (const experiment::Cell& cell : one.cells) cells.push_back(&cell);
+  std::vector<const spec::Cell*> cells;
+  for (const spec::Experiment& one : experiments)
+    for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
 
   const std::string trace = values.count("trace") > 0 ? values["trace"].as<std::string>() : "";
   if (values.count("trace") > 0 && trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
-  if (!trace.empty()) experiment::check_traceable(*cells.front(), {"--trace", 0, 0});
+  if (!trace.empty()) run::check_traceable(*cells.front(), {"--trace", 0, 0});
 
   if (values.count("dry-run") > 0) {
-    const experiment::RunEstimate needs = experiment::estimate(cells, run.threads);
+    const run::RunEstimate needs = run::estimate(cells, run.threads);
     fmt::print("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.0f} s on {} threads\n", needs.cells,
                needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), needs.seconds, run.threads);
   }
@@ -188,7 +190,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     make_directories(out);
     run.journal = out + "/journal.txt";
     run.resume = values.count("resume") > 0;
-    run.identity = fmt::format("{} {}/{}", experiment::identity(experiments), run.shard.index, run.shard.of);
+    run.identity = fmt::format("{} {}/{}", run::identity(experiments), run.shard.index, run.shard.of);
     if (values.count("force") > 0)
       remove_file(run.journal);
     else
@@ -200,10 +202,10 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   run.progress = [&](double done, double all) { progress.show(done, all); };
   std::optional<StopOnSignal> stop(std::in_place);
   run.stop = stop->flag();
-  experiment::RunResult result;
+  run::RunResult result;
   try {
-    result = experiment::run_cells(cells, run);
-  } catch (const BadInput&) {  // a law that cannot be drawn: there is nothing to go on with
+    result = run::run_cells(cells, run);
+  } catch (const BadInput&) {  // a distribution that cannot be drawn: there is nothing to go on with
     if (!out.empty() && !resumable) remove_file(run.journal);
     throw;
   }
@@ -216,9 +218,9 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     return 1;
   }
 
-  std::vector<experiment::Row> rows;
+  std::vector<judge::Row> rows;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    experiment::Row row;
+    judge::Row row;
     row.cell = cells[i];
     row.counts = std::move(result.counts[i]);
     rows.push_back(std::move(row));
@@ -228,11 +230,11 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   const bool whole = run.shard.of == 1;
   std::exception_ptr unread;
   if (whole) {
-    experiment::judge_rows(rows, [&](const experiment::Row& row) -> const experiment::LawFacts& {
+    judge::judge_rows(rows, [&](const judge::Row& row) -> const judge::DistributionFacts& {
       return *result.facts[static_cast<std::size_t>(&row - rows.data())];
     });
     std::string text;
-    if (values.count("quiet") == 0) text += experiment::table(rows, check);
+    if (values.count("quiet") == 0) text += judge::table(rows, check);
     if (check) text += verdict_text(rows, verdict, passed);
     try {
       fmt::print("{}", text);
@@ -242,18 +244,18 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     }
   }
   if (!out.empty()) {
-    experiment::Manifest manifest = new_manifest(experiments, run.threads, started);
+    run::Manifest manifest = new_manifest(experiments, run.threads, started);
     manifest.shard = run.shard;
     manifest.identity = run.identity;
     manifest.verdict = verdict;
-    const std::string waterfall = whole ? experiment::waterfall_csv(rows) : "";
+    const std::string waterfall = whole ? judge::waterfall_csv(rows) : "";
     if (!waterfall.empty())
       write_whole_file(out + "/waterfall.csv", waterfall);
     else
       remove_file(out + "/waterfall.csv");  // of another run, with --force
-    if (whole) write_whole_file(out + "/data.csv", experiment::data_csv(rows));
-    write_whole_file(out + "/counts.csv", experiment::counts_csv(rows));
-    write_whole_file(out + "/manifest.yaml", experiment::manifest_text(manifest));
+    if (whole) write_whole_file(out + "/data.csv", judge::data_csv(rows));
+    write_whole_file(out + "/counts.csv", judge::counts_csv(rows));
+    write_whole_file(out + "/manifest.yaml", run::manifest_text(manifest));
     remove_file(run.journal);
     fmt::print(
         "wrote {}/{}{}\n", out,
@@ -261,7 +263,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
         waterfall.empty() ? "" : ", waterfall.csv");
   }
   if (!trace.empty()) {
-    experiment::write_trace(*cells.front(), trace);
+    run::write_trace(*cells.front(), trace);
     fmt::print("wrote {}\n", trace);
   }
   if (unread != nullptr) std::rethrow_exception(unread);

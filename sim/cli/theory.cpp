@@ -4,10 +4,10 @@
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
-#include "sim/experiment/acceptance_curve.h"
+#include "sim/plan/acceptance_curve.h"
 #include "sim/theory/closed_forms.h"
 #include "sim/theory/requests.h"
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 #include "sim/theory/speedup.h"
 
 #include <fmt/format.h>
@@ -56,21 +56,21 @@ theory::BestDraftLength best_of(const std::vector<double>& rates, const theory::
 void print_rates(const std::vector<double>& rates, int draft_length, const theory::RatioCost& cost) {
   const bool constant = std::all_of(rates.begin(), rates.end(), [&](double a) { return a == rates[0]; });
   const std::vector<double> own = first_rates(rates, draft_length);
-  const theory::RoundLaw law = theory::by_position(own);
-  const double tokens = law.mean_emitted();
+  const theory::RoundDistribution distribution = theory::by_position(own);
+  const double tokens = distribution.mean_emitted();
   line("tokens per round",
-       fmt::format("{:.6f} (standard deviation {:.6f} from round to round)", tokens, std::sqrt(law.variance_emitted())));
+       fmt::format("{:.6f} (standard deviation {:.6f} from round to round)", tokens, std::sqrt(distribution.variance_emitted())));
   if (draft_length > 0) {
     std::string positions;
-    for (int j = 1; j <= draft_length; ++j) positions += fmt::format("{}{:.3f}", j > 1 ? ", " : "", law.tail(j));
+    for (int j = 1; j <= draft_length; ++j) positions += fmt::format("{}{:.3f}", j > 1 ? ", " : "", distribution.tail(j));
     line("as a server logs it", fmt::format("mean acceptance length {:.3f}, draft acceptance rate {:.1f} %", tokens,
-                                            100.0 * law.mean_accepted() / draft_length));
+                                            100.0 * distribution.mean_accepted() / draft_length));
     line("  per position", positions);
   }
   line("speedup", fmt::format("{:.6f}", draft_length > 0 ? theory::speedup(tokens, draft_length, cost) : 1.0));
   std::string shares;
-  for (const double p : law.accepted) shares += fmt::format("{:.4f} ", p);
-  line("law of accepted", shares);
+  for (const double p : distribution.accepted) shares += fmt::format("{:.4f} ", p);
+  line("distribution of accepted", shares);
   const theory::BestDraftLength best = best_of(rates, cost);
   line("best draft length", best_text(best));
   if (!constant) return;
@@ -237,8 +237,8 @@ int theory_command(const std::vector<std::string>& arguments) {
     rates = read_shares(values["alphas"].as<std::string>(), "--alphas");
     heading = fmt::format("alpha by position {:g}", fmt::join(rates, ", "));
   } else if (has("position-rates")) {
-    rates = experiment::conditional_rates(read_shares(values["position-rates"].as<std::string>(), "--position-rates"),
-                                          {"--position-rates", 0, 0});
+    rates = plan::conditional_rates(read_shares(values["position-rates"].as<std::string>(), "--position-rates"),
+                                    {"--position-rates", 0, 0});
     heading = fmt::format("alpha by position {:.4g}", fmt::join(rates, ", "));
   } else if (has("acceptance-rate") || has("mean-acceptance-length")) {
     if (draft_length == 0)
@@ -251,7 +251,7 @@ int theory_command(const std::vector<std::string>& arguments) {
                                        ? fmt::format("{}, allowed: a number in [0, 1]", values["acceptance-rate"].as<double>())
                                        : fmt::format("{}, allowed: a number in [1, {}] at draft length {}", length,
                                                      draft_length + 1, draft_length));
-    rates = {experiment::equivalent_alpha(length, draft_length)};
+    rates = {plan::equivalent_alpha(length, draft_length)};
     heading = fmt::format("alpha {:.6g}, if it is the same at every position", rates[0]);
   }
   if (!rates.empty()) {

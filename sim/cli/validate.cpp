@@ -3,7 +3,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/validation.h"
 #include "sim/cost/cost_model.h"
-#include "sim/experiment/journal.h"
+#include "sim/run/journal.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -155,7 +155,7 @@ class Kept {
 
  private:
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<double>> kept_;
-  experiment::Journal journal_;
+  run::Journal journal_;
 };
 
 // Tokens per round at every temperature and draft length: [temperature][draft length's place].

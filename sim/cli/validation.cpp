@@ -1,7 +1,7 @@
 #include "sim/cli/validation.h"
 
 #include "sim/base/whole_file.h"
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 
 #include <fmt/format.h>
 #include <boost/math/distributions/students_t.hpp>
@@ -21,7 +21,7 @@ Estimate tokens_per_round(const llm::Acceptance& acceptance) {
           static_cast<double>(acceptance.requests.size()) - 1.0};
 }
 
-Estimate tokens_per_round(const experiment::AcceptanceCurve& curve, int draft_length) {
+Estimate tokens_per_round(const plan::AcceptanceCurve& curve, int draft_length) {
   if (draft_length > curve.longest()) return {NAN, NAN, 0.0};  // no request is as long
   const auto k = static_cast<std::size_t>(draft_length);
   const double mean = curve.tokens_per_round[k];
@@ -56,14 +56,14 @@ llm::Acceptance measure_acceptance(llm::Model& target, llm::Model* draft, const 
                                   .draft_length = draft_length,
                                   .tokens = options.tokens,
                                   .seed = seed,
-                                  .law_tokens = options.law_tokens},
+                                  .distribution_tokens = options.distribution_tokens},
                                  [&](double done, double all) { progress.show(done, all); });
 }
 
-experiment::AcceptanceCurve write_trace(const ModelOptions& options, double temperature, const llm::Acceptance& acceptance) {
+plan::AcceptanceCurve write_trace(const ModelOptions& options, double temperature, const llm::Acceptance& acceptance) {
   const std::string path = fmt::format("{}/trace_t{:g}.jsonl", options.out, temperature);
   write_whole_file(path, llm::overlap_trace(acceptance));
-  return experiment::trace_acceptance(path, options.draft_lengths.back());
+  return plan::trace_acceptance(path, options.draft_lengths.back());
 }
 
 Forecast forecast(llm::Model& target, llm::Model* draft, const llm::Method& method, const ModelOptions& options,

@@ -3,8 +3,8 @@
 
 #include "sim/cli/columns.h"
 #include "sim/cli/models.h"
-#include "sim/experiment/acceptance_curve.h"
 #include "sim/llm/acceptance.h"
+#include "sim/plan/acceptance_curve.h"
 
 #include <cmath>
 #include <string>
@@ -21,7 +21,7 @@ struct Estimate {
 // Tokens per round of all requests.
 Estimate tokens_per_round(const llm::Acceptance& acceptance);
 // Of a trace, by the spread of its parts.
-Estimate tokens_per_round(const experiment::AcceptanceCurve& curve, int draft_length);
+Estimate tokens_per_round(const plan::AcceptanceCurve& curve, int draft_length);
 
 // Half of its 95 % interval (Student's t).
 double half_of_95(const Estimate& estimate);
@@ -41,12 +41,12 @@ llm::Acceptance measure_acceptance(llm::Model& target, llm::Model* draft, const 
                                    const std::vector<llm::Prompt>& prompts, double temperature, int draft_length,
                                    std::uint64_t seed);
 // Writes trace_tTEMPERATURE.jsonl into --out, and reads it as a plan does.
-experiment::AcceptanceCurve write_trace(const ModelOptions& options, double temperature, const llm::Acceptance& acceptance);
+plan::AcceptanceCurve write_trace(const ModelOptions& options, double temperature, const llm::Acceptance& acceptance);
 
 // What one temperature's acceptance says of every draft length.
 struct Forecast {
-  experiment::AcceptanceCurve curve;
-  double alpha = 0.0;  // of all positions' laws
+  plan::AcceptanceCurve curve;
+  double alpha = 0.0;  // of all positions' distributions
 };
 Forecast forecast(llm::Model& target, llm::Model* draft, const llm::Method& method, const ModelOptions& options,
                   const std::vector<llm::Prompt>& prompts, double temperature);

@@ -21,7 +21,7 @@ enum class Type {
   boolean,       // true or false
   number_list,   // [0.1, 0.9]
   number_table,  // [[0.9, 0.1], [0.2, 0.8]]
-  value,         // anything: the part reads it on its own (a nested law, a map of overrides)
+  value,         // anything: the part reads it on its own (a nested distribution, a map of overrides)
   value_list,    // a list of such
 };
 

@@ -18,7 +18,7 @@ struct PartInfo {
   std::string summary;  // one line
   std::string paper;    // where it comes from; "" when it is common knowledge
   std::vector<Parameter> parameters;
-  std::string notes;  // its law, domain, closed forms: one paragraph, "" when the summary says it all
+  std::string notes;  // its distribution, domain, closed forms: one paragraph, "" when the summary says it all
 };
 
 // Entry is a struct with a PartInfo member called `info` and whatever makes the part.

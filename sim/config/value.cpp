@@ -358,7 +358,7 @@ class TreeBuilder final : public YAML::EventHandler {
     return false;
   }
 
-  [[nodiscard]] std::string_view word_at(std::size_t from) const {
+  [[nodiscard]] std::string_view bits_at(std::size_t from) const {
     std::size_t to = from;
     while (to < source_.size() && std::strchr(" \t\n,[]{}", source_[to]) == nullptr) ++to;
     return source_.substr(from, to - from);
@@ -367,7 +367,7 @@ class TreeBuilder final : public YAML::EventHandler {
   // A null that nobody wrote is marked where the next thing begins, often on a later line: its key or its dash is nearer.
   Location locate_null(const YAML::Mark& mark) {
     const bool written =
-        at(content_start(mark)) == '~' || (is_null_word(word_at(content_start(mark))) && !word_at(content_start(mark)).empty());
+        at(content_start(mark)) == '~' || (is_null_word(bits_at(content_start(mark))) && !bits_at(content_start(mark)).empty());
     if (frames_.empty()) return locate(mark);
     const Frame& frame = frames_.back();
     if (frame.value.is_map()) {
@@ -404,7 +404,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   [[nodiscard]] std::string alias_message(const YAML::Mark& mark) const {
-    std::string_view word = word_at(position(mark));
+    std::string_view word = bits_at(position(mark));
     if (!word.starts_with('*')) word = "*";  // some marks of the parser stand behind the star
     return fmt::format("alias {} is not supported, allowed: the value written out", show(word));
   }
@@ -447,7 +447,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void report_tag(const YAML::Mark& mark) {
-    std::string_view word = word_at(content_start(mark));
+    std::string_view word = bits_at(content_start(mark));
     if (!word.starts_with('!')) word = "!";
     report(locate(mark), fmt::format("tag {} is not supported, allowed: a value without a tag", show(word)));
   }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/config/registry.h"
-#include "sim/cost/ledger.h"
+#include "sim/cost/memory_budget.h"
 #include "sim/cost/pass.h"
 
 #include <functional>
@@ -30,7 +30,7 @@ class CostModel {
   // False: times count in target passes over one token, and only ratios of them mean anything.
   [[nodiscard]] virtual bool in_seconds() const { return true; }
   // What must lie in memory for `look_ahead` new tokens per sequence; empty where the model does not know sizes.
-  [[nodiscard]] virtual std::optional<Ledger> ledger(const Workload& workload, int look_ahead, Kept kept) const;
+  [[nodiscard]] virtual std::optional<MemoryBudget> memory_budget(const Workload& workload, int look_ahead, Kept kept) const;
   // The same with the target on the draft's GPUs as well, tensor parallel; nullptr where the model cannot price that or the two
   // are not on equally many.
   [[nodiscard]] virtual std::unique_ptr<CostModel> on_twice_the_gpus() const { return nullptr; }

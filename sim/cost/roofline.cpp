@@ -98,23 +98,23 @@ class RooflineCost final : public CostModel {
   }
   [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-6 * engine_.round_us; }
 
-  [[nodiscard]] std::optional<Ledger> ledger(const Workload& workload, int look_ahead, Kept kept) const override {
+  [[nodiscard]] std::optional<MemoryBudget> memory_budget(const Workload& workload, int look_ahead, Kept kept) const override {
     const auto cached = [&](const ModelShape& model) {
       const double tokens = workload.context + look_ahead;
       return model.kv_bytes_per_token() / kv_shards(model) * workload.batch *
              (model.kv_window > 0.0 ? std::min(model.kv_window, tokens) : tokens);
     };
     const auto weights = [](const ModelShape& model) { return model.weight_bytes() / model.tensor_parallel; };
-    Ledger ledger;
+    MemoryBudget memory_budget;
     const auto keep = [&](const char* what, const ModelShape& model) {
-      ledger.lines.push_back({fmt::format("{} weights", what), weights(model)});
-      ledger.lines.push_back({fmt::format("{} KV", what), cached(model)});
+      memory_budget.lines.push_back({fmt::format("{} weights", what), weights(model)});
+      memory_budget.lines.push_back({fmt::format("{} KV", what), cached(model)});
     };
     if (kept != Kept::draft) keep("target", target_);
     if (kept != Kept::target) keep("draft", draft_);
-    ledger.available_bytes = hardware_.memory_bytes * memory_share_;
-    ledger.gpus = kept == Kept::draft ? draft_.tensor_parallel : target_.tensor_parallel;
-    return ledger;
+    memory_budget.available_bytes = hardware_.memory_bytes * memory_share_;
+    memory_budget.gpus = kept == Kept::draft ? draft_.tensor_parallel : target_.tensor_parallel;
+    return memory_budget;
   }
 
   [[nodiscard]] std::unique_ptr<CostModel> on_twice_the_gpus() const override {

@@ -7,7 +7,7 @@
 
 namespace specsim::cost {
 
-std::optional<Ledger> CostModel::ledger(const Workload& /*workload*/, int /*look_ahead*/, Kept /*kept*/) const {
+std::optional<MemoryBudget> CostModel::memory_budget(const Workload& /*workload*/, int /*look_ahead*/, Kept /*kept*/) const {
   return std::nullopt;
 }
 

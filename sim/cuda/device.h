@@ -2,7 +2,7 @@
 // order.
 #pragma once
 
-#include "sim/cuda/laws.h"
+#include "sim/cuda/distributions.h"
 #include "sim/cuda/layers.h"
 
 #include <cstddef>
@@ -16,11 +16,11 @@
 namespace specsim::cuda {
 
 using Kernel = std::variant<Embed, RmsNorm, Product<1>, Product<2>, Product<4>, Swiglu, Rotate, KeepPath, Attention<32>,
-                            Attention<64>, Attention<128>, Combine, FillRandom, ReadAll, SlicePeaks, LawWeights, NarrowCut,
-                            CutLaw, NormaliseLaw, DrawDraft, ResidualSums, Accept>;
+                            Attention<64>, Attention<128>, Combine, FillRandom, ReadAll, SlicePeaks, DistributionWeights,
+                            NarrowCut, CutDistribution, NormaliseDistribution, DrawDraft, ResidualSums, Accept>;
 
 // y[row][o] = weights[o] . x[row] (+ y), for many rows: for a library.
-struct DenseProduct {
+struct Gemm {
   const Bf16* weights = nullptr;  // [outputs][columns]
   unsigned outputs = 0;
   unsigned columns = 0;
@@ -37,8 +37,8 @@ struct DeviceInfo {
   int multiprocessors = 0;
   std::size_t memory = 0;
   std::size_t l2 = 0;
-  std::string library;       // for products of many rows; "" without
-  bool early_start = false;  // of a kernel's start with the end of the one before
+  std::string library;            // for products of many rows; "" without
+  bool dependent_launch = false;  // of a kernel's start with the end of the one before
 };
 
 // A sequence of launches and copies, ready to be repeated.
@@ -65,7 +65,7 @@ class Device {
 
   virtual void launch(const Kernel& kernel) = 0;
   // False where no library does it; nothing has happened then.
-  virtual bool multiply(const DenseProduct& product) = 0;
+  virtual bool multiply(const Gemm& product) = 0;
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
   // Returns when the bytes are there.
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
@@ -87,9 +87,9 @@ class Device {
 };
 
 // The GPU of this number. Throws BadInput: none there, a driver too old, a chip that nothing was compiled for, a program built
-// without. `early_start`: kernels start while those before them end, where the chip can. `poison`: memory is NaN until it is
+// without. `dependent_launch`: kernels start while those before them end, where the chip can. `poison`: memory is NaN until it is
 // written, for tests.
-std::unique_ptr<Device> open_gpu(int number, bool early_start = true, bool poison = false);
+std::unique_ptr<Device> open_gpu(int number, bool dependent_launch = true, bool poison = false);
 
 template <class T>
 class Buffer {

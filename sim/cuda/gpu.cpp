@@ -6,7 +6,7 @@
 
 #ifdef SPECSIM_WITH_CUDA
 
-#include "sim/cuda/dense.h"
+#include "sim/cuda/gemm.h"
 #include "sim/cuda/gpu_launch.h"
 
 #include <utility>
@@ -53,10 +53,10 @@ class Gpu final : public Device {
     check(cudaStreamCreateWithFlags(stream_.make(), cudaStreamNonBlocking), "making a stream");
     check(cudaEventCreate(begin_.make()), "making an event");
     check(cudaEventCreate(end_.make()), "making an event");
-    dense_ = open_dense_library();
-    if (dense_ != nullptr) {
-      info_.library = dense_->name();
-      workspace_ = Buffer<std::byte>(*this, DenseLibrary::kWorkspace);
+    gemm_ = open_gemm_library();
+    if (gemm_ != nullptr) {
+      info_.library = gemm_->name();
+      workspace_ = Buffer<std::byte>(*this, GemmLibrary::kWorkspace);
     }
   }
 
@@ -81,10 +81,8 @@ class Gpu final : public Device {
   }
   void release(void* memory) noexcept override { cudaFree(memory); }
 
-  void launch(const Kernel& kernel) override { check(start(kernel, stream_, info_.early_start), "launching a kernel"); }
-  bool multiply(const DenseProduct& product) override {
-    return dense_ != nullptr && dense_->multiply(product, workspace_.data(), stream_);
-  }
+  void launch(const Kernel& kernel) override { check(start(kernel, stream_, info_.dependent_launch), "launching a kernel"); }
+  bool multiply(const Gemm& product) override { return gemm_ != nullptr && gemm_->multiply(product, workspace_.data(), stream_); }
   void upload(void* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "copying to the device");
@@ -148,13 +146,13 @@ class Gpu final : public Device {
   StreamHandle stream_;
   EventHandle begin_;
   EventHandle end_;
-  std::unique_ptr<DenseLibrary> dense_;
+  std::unique_ptr<GemmLibrary> gemm_;
   Buffer<std::byte> workspace_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> open_gpu(int number, bool early_start, bool poison) {
+std::unique_ptr<Device> open_gpu(int number, bool dependent_launch, bool poison) {
   const std::string place = fmt::format("GPU {}", number);
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -190,7 +188,7 @@ std::unique_ptr<Device> open_gpu(int number, bool early_start, bool poison) {
   info.multiprocessors = properties.multiProcessorCount;
   info.memory = properties.totalGlobalMem;
   info.l2 = static_cast<std::size_t>(properties.l2CacheSize);
-  info.early_start = early_start && info.compute_capability >= 90;
+  info.dependent_launch = dependent_launch && info.compute_capability >= 90;
   return std::make_unique<Gpu>(number, info, poison);
 }
 
@@ -200,7 +198,7 @@ std::unique_ptr<Device> open_gpu(int number, bool early_start, bool poison) {
 
 namespace specsim::cuda {
 
-std::unique_ptr<Device> open_gpu(int number, bool /*early_start*/, bool /*poison*/) {
+std::unique_ptr<Device> open_gpu(int number, bool /*dependent_launch*/, bool /*poison*/) {
   throw BadInput({fmt::format("GPU {}", number), 0, 0},
                  "this program was built without CUDA, allowed: one that is configured where nvcc is found");
 }

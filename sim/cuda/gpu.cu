@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(K::kThreads) run(const K kernel) {
 
 }  // namespace
 
-cudaError_t start(const Kernel& kernel, cudaStream_t stream, bool early_start) {
+cudaError_t start(const Kernel& kernel, cudaStream_t stream, bool dependent_launch) {
   return std::visit(
       [&]<class K>(const K& k) {
         const Grid grid = k.grid();
@@ -25,7 +25,7 @@ cudaError_t start(const Kernel& kernel, cudaStream_t stream, bool early_start) {
         early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         early.val.programmaticStreamSerializationAllowed = 1;
         config.attrs = &early;
-        config.numAttrs = early_start ? 1 : 0;
+        config.numAttrs = dependent_launch ? 1 : 0;
         return cudaLaunchKernelEx(&config, run<K>, k);
       },
       kernel);

@@ -7,9 +7,9 @@
 
 namespace specsim::cuda {
 
-// `early_start`: the kernel's blocks may take their places while the one before it ends (Thread::release_next); compute
+// `dependent_launch`: the kernel's blocks may take their places while the one before it ends (Thread::release_next); compute
 // capability 9.0.
-cudaError_t start(const Kernel& kernel, cudaStream_t stream, bool early_start);
+cudaError_t start(const Kernel& kernel, cudaStream_t stream, bool dependent_launch);
 // Whether this program has code for the current device. Loads all of it: nothing is to be loaded while a graph is recorded.
 cudaError_t find_code();
 

@@ -21,7 +21,7 @@ std::size_t rows_of(const RoundSettings& settings) { return settings.batch * (dr
 
 }  // namespace
 
-LawMaker::LawMaker(Device& device, std::size_t vocab, std::size_t rows, const math::Sampling& sampling)
+DistributionMaker::DistributionMaker(Device& device, std::size_t vocab, std::size_t rows, const math::Sampling& sampling)
     : device_(device),
       vocab_(static_cast<unsigned>(vocab)),
       sampling_(sampling),
@@ -39,8 +39,8 @@ LawMaker::LawMaker(Device& device, std::size_t vocab, std::size_t rows, const ma
   }
 }
 
-void LawMaker::enqueue(const float* logits, unsigned rows, double* laws, double* scan_sums) {
-  // Whoever makes the law last has min-p, which looks at a weight alone.
+void DistributionMaker::enqueue(const float* logits, unsigned rows, double* distributions, double* scan_sums) {
+  // Whoever makes the distribution last has min-p, which looks at a weight alone.
   const auto min_p_after = [&](std::size_t cuts) { return cuts == cuts_.size() ? sampling_.min_p : 0.0; };
   const auto next_after = [&](std::size_t cuts) { return cuts < cuts_.size() ? cuts_[cuts] : Cut(); };
   device_.launch(SlicePeaks{.logits = logits,
@@ -49,31 +49,31 @@ void LawMaker::enqueue(const float* logits, unsigned rows, double* laws, double*
                             .count = rows,
                             .zeros = histograms_.data(),
                             .zeros_size = histograms_.size()});
-  device_.launch(LawWeights{.logits = logits,
-                            .vocab = vocab_,
-                            .peaks = peaks_.data(),
-                            .temperature = static_cast<float>(sampling_.temperature),
-                            .min_p = min_p_after(0),
-                            .laws = laws,
-                            .slice_sums = slice_sums_.data(),
-                            .count = rows,
-                            .next = next_after(0)});
+  device_.launch(DistributionWeights{.logits = logits,
+                                     .vocab = vocab_,
+                                     .peaks = peaks_.data(),
+                                     .temperature = static_cast<float>(sampling_.temperature),
+                                     .min_p = min_p_after(0),
+                                     .distributions = distributions,
+                                     .slice_sums = slice_sums_.data(),
+                                     .count = rows,
+                                     .next = next_after(0)});
   for (std::size_t i = 0; i < cuts_.size(); ++i) {
     for (unsigned level = 1; level < Cut::kLevels; ++level)
-      device_.launch(NarrowCut{.laws = laws, .vocab = vocab_, .cut = cuts_[i], .level = level, .count = rows});
-    device_.launch(CutLaw{.laws = laws,
-                          .vocab = vocab_,
-                          .cut = cuts_[i],
-                          .min_p = min_p_after(i + 1),
-                          .slice_sums = slice_sums_.data(),
-                          .count = rows,
-                          .next = next_after(i + 1)});
+      device_.launch(NarrowCut{.distributions = distributions, .vocab = vocab_, .cut = cuts_[i], .level = level, .count = rows});
+    device_.launch(CutDistribution{.distributions = distributions,
+                                   .vocab = vocab_,
+                                   .cut = cuts_[i],
+                                   .min_p = min_p_after(i + 1),
+                                   .slice_sums = slice_sums_.data(),
+                                   .count = rows,
+                                   .next = next_after(i + 1)});
   }
-  device_.launch(
-      NormaliseLaw{.laws = laws, .vocab = vocab_, .slice_sums = slice_sums_.data(), .scan_sums = scan_sums, .count = rows});
+  device_.launch(NormaliseDistribution{
+      .distributions = distributions, .vocab = vocab_, .slice_sums = slice_sums_.data(), .scan_sums = scan_sums, .count = rows});
 }
 
-std::vector<bool> LawMaker::are_laws() const {
+std::vector<bool> DistributionMaker::are_distributions() const {
   const std::vector<double> sums = slice_sums_.download();
   const auto slices = static_cast<std::ptrdiff_t>(slices_of(vocab_));
   std::vector<bool> are;
@@ -105,8 +105,8 @@ Rounds::Rounds(DeviceModel& target, DeviceModel* draft, const RoundSettings& set
       ids_(device_, settings.batch),
       device_accepted_(device_, settings.batch),
       logits_(device_, rows_of(settings) * vocab_),
-      target_laws_(device_, rows_of(settings) * vocab_),
-      draft_laws_(device_, settings.batch * drafts_of(settings) * vocab_),
+      target_distributions_(device_, rows_of(settings) * vocab_),
+      draft_distributions_(device_, settings.batch * drafts_of(settings) * vocab_),
       scans_(device_, rows_of(settings) * scans_of(static_cast<unsigned>(vocab_))),
       accepted_(settings.batch) {
   SPECSIM_CHECK(draft != nullptr || settings.draft_length == 0, "draft length {} without a draft", settings.draft_length);
@@ -188,11 +188,11 @@ void Rounds::ask(std::size_t longest) {
   for (int i = 0; i < settings_.draft_length; ++i) {
     Texts own = texts;
     own.shift = i == 0 ? -1 : i;
-    double* const laws = draft_laws_.data() + static_cast<std::size_t>(i) * settings_.batch * vocab_;
+    double* const distributions = draft_distributions_.data() + static_cast<std::size_t>(i) * settings_.batch * vocab_;
     draft_->enqueue(i == 0 ? first_draft_ : next_draft_, *draft_cache_, own, longest, logits_.data());
-    draft_maker_.enqueue(logits_.data(), batch, laws, scans_.data());
-    device_.launch(DrawDraft{.laws = laws,
-                             .law_stride = vocab_,
+    draft_maker_.enqueue(logits_.data(), batch, distributions, scans_.data());
+    device_.launch(DrawDraft{.distributions = distributions,
+                             .distribution_stride = vocab_,
                              .scan_sums = scans_.data(),
                              .vocab = static_cast<unsigned>(vocab_),
                              .index = static_cast<unsigned>(i),
@@ -200,9 +200,9 @@ void Rounds::ask(std::size_t longest) {
                              .count = batch});
   }
   target_.enqueue(verify_, *target_cache_, texts, longest, logits_.data());
-  target_maker_.enqueue(logits_.data(), verify_.logits, target_laws_.data(), scans_.data());
-  const Trial trial{.target = target_laws_.data(),
-                    .drafted = draft_laws_.data(),
+  target_maker_.enqueue(logits_.data(), verify_.logits, target_distributions_.data(), scans_.data());
+  const Trial trial{.target = target_distributions_.data(),
+                    .drafted = draft_distributions_.data(),
                     .vocab = static_cast<unsigned>(vocab_),
                     .draft_length = static_cast<unsigned>(settings_.draft_length),
                     .rule = settings_.rule,
@@ -244,9 +244,10 @@ void Rounds::fetch() {
   for (std::size_t s = 0; s < lengths_.size(); ++s) lengths_[s] += accepted_[s] + 1;
 }
 
-void Rounds::check_laws() const {
-  const auto check = [&](const LawMaker& maker, const char* model) {
-    const std::vector<bool> are = maker.are_laws();  // [sequence][row], of a draft the last token's alone: what is NaN stays so
+void Rounds::check_distributions() const {
+  const auto check = [&](const DistributionMaker& maker, const char* model) {
+    const std::vector<bool> are =
+        maker.are_distributions();  // [sequence][row], of a draft the last token's alone: what is NaN stays so
     const auto wrong = static_cast<std::size_t>(std::find(are.begin(), are.end(), false) - are.begin());
     if (wrong < are.size())
       throw BadInput(

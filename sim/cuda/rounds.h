@@ -15,14 +15,15 @@
 
 namespace specsim::cuda {
 
-// Laws of rows of logits: what llm::law_of_logits makes of them.
-class LawMaker {
+// Distributions of rows of logits: what llm::distribution_of_logits makes of them.
+class DistributionMaker {
  public:
-  LawMaker(Device& device, std::size_t vocab, std::size_t rows, const math::Sampling& sampling);
+  DistributionMaker(Device& device, std::size_t vocab, std::size_t rows, const math::Sampling& sampling);
   // scan_sums: scans_of(vocab) for each row; may be recorded.
-  void enqueue(const float* logits, unsigned rows, double* laws, double* scan_sums);
-  // Whether these rows of the laws last made have sums of weights that are numbers, and not 0: logits that are NaN have none.
-  [[nodiscard]] std::vector<bool> are_laws() const;
+  void enqueue(const float* logits, unsigned rows, double* distributions, double* scan_sums);
+  // Whether these rows of the distributions last made have sums of weights that are numbers, and not 0: logits that are NaN have
+  // none.
+  [[nodiscard]] std::vector<bool> are_distributions() const;
 
  private:
   Device& device_;
@@ -65,14 +66,14 @@ class Rounds {
 
   // Throws BadInput where the last round's logits of a sequence were not finite: what once is NaN in its cache stays so, and one
   // look at the end of a text is enough.
-  void check_laws() const;
+  void check_distributions() const;
 
   [[nodiscard]] const std::vector<std::uint32_t>& accepted() const { return accepted_; }
   [[nodiscard]] const std::vector<std::size_t>& lengths() const { return lengths_; }  // of the texts
   [[nodiscard]] std::vector<std::vector<Token>> texts() const;
-  // Laws of the last round: the target's [sequence][draft_length + 1], the draft's [draft token][sequence], for checks.
-  [[nodiscard]] std::vector<double> target_laws() const { return target_laws_.download(); }
-  [[nodiscard]] std::vector<double> draft_laws() const { return draft_laws_.download(); }
+  // Distributions of the last round: the target's [sequence][draft_length + 1], the draft's [draft token][sequence], for checks.
+  [[nodiscard]] std::vector<double> target_distributions() const { return target_distributions_.download(); }
+  [[nodiscard]] std::vector<double> draft_distributions() const { return draft_distributions_.download(); }
 
  private:
   void ask(std::size_t longest);
@@ -88,8 +89,8 @@ class Rounds {
   PassRows verify_;
   PassRows first_draft_;  // the last two tokens: the draft has not seen its own last one after a full acceptance
   PassRows next_draft_;
-  LawMaker target_maker_;
-  LawMaker draft_maker_;
+  DistributionMaker target_maker_;
+  DistributionMaker draft_maker_;
   std::size_t stride_;
   Buffer<std::uint32_t> text_;
   Buffer<std::uint32_t> device_lengths_;
@@ -97,8 +98,8 @@ class Rounds {
   Buffer<std::uint64_t> ids_;
   Buffer<std::uint32_t> device_accepted_;
   Buffer<float> logits_;
-  Buffer<double> target_laws_;
-  Buffer<double> draft_laws_;
+  Buffer<double> target_distributions_;
+  Buffer<double> draft_distributions_;
   Buffer<double> scans_;
   Sequences sequences_;
   std::vector<std::size_t> lengths_;

@@ -22,7 +22,7 @@ void LaunchCounter::launch(const Kernel& kernel) {
   ++launches_;
 }
 
-bool LaunchCounter::multiply(const DenseProduct& product) {
+bool LaunchCounter::multiply(const Gemm& product) {
   const bool done = device_->multiply(product);
   if (done) ++launches_;
   return done;
@@ -125,14 +125,14 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
   const Buffer<std::uint64_t> ids(device, batch, true);
   const Buffer<std::uint32_t> accepted(device, batch);
   const Sequences sequences{text.data(), stride, lengths.data(), rounds.data(), ids.data(), 1};
-  LawMaker maker(device, vocab, rows, sampling);
+  DistributionMaker maker(device, vocab, rows, sampling);
   const auto count = static_cast<unsigned>(batch);
   const auto ask_draws = [&] {
     for (std::size_t i = 0; i < drafts; ++i) {
-      double* const laws = drafted.data() + i * batch * vocab;
-      maker.enqueue(logits.data(), count, laws, sums.data());
-      device.launch(DrawDraft{.laws = laws,
-                              .law_stride = vocab,
+      double* const distributions = drafted.data() + i * batch * vocab;
+      maker.enqueue(logits.data(), count, distributions, sums.data());
+      device.launch(DrawDraft{.distributions = distributions,
+                              .distribution_stride = vocab,
                               .scan_sums = sums.data(),
                               .vocab = static_cast<unsigned>(vocab),
                               .index = static_cast<unsigned>(i),

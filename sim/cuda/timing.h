@@ -19,7 +19,7 @@ class LaunchCounter final : public Device {
   void* allocate(std::size_t bytes) override { return device_->allocate(bytes); }
   void release(void* memory) noexcept override { device_->release(memory); }
   void launch(const Kernel& kernel) override;
-  bool multiply(const DenseProduct& product) override;
+  bool multiply(const Gemm& product) override;
   void upload(void* to, const void* from, std::size_t bytes) override { device_->upload(to, from, bytes); }
   void download(void* to, const void* from, std::size_t bytes) override { device_->download(to, from, bytes); }
   void upload_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t bytes,
@@ -81,8 +81,8 @@ class PassTimer {
 // Bytes of keys and values that a pass reads.
 std::size_t kv_bytes(const llm::ModelConfig& config, std::size_t batch, std::size_t places);
 
-// What a round takes beside its passes: the laws and the draw of one draft token, the laws and the judgement of all by each rule
-// (without drafts there is one).
+// What a round takes beside its passes: the distributions and the draw of one draft token, the distributions and the judgement of
+// all by each rule (without drafts there is one).
 struct Terms {
   llm::Spread draw;
   llm::Spread accept;

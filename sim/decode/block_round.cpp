@@ -12,20 +12,23 @@ namespace {
 
 class DraftPick final : public verify::Pickable {
  public:
-  explicit DraftPick(const math::RatioTable& laws) : laws_(laws) {}
-  [[nodiscard]] Token pick(std::uint64_t word) const override { return laws_.pick_draft(word); }
+  explicit DraftPick(const math::RatioTable& distributions) : distributions_(distributions) {}
+  [[nodiscard]] Token pick(std::uint64_t bits) const override { return distributions_.pick_draft(bits); }
 
  private:
-  const math::RatioTable& laws_;
+  const math::RatioTable& distributions_;
 };
 
 class DraftWithoutPick final : public verify::Pickable {
  public:
-  DraftWithoutPick(const math::RatioTable& laws, std::span<const Token> drawn) : laws_(laws), drawn_(drawn) {}
-  [[nodiscard]] Token pick(std::uint64_t word) const override { return laws_.pick_draft_without(drawn_, rng::to_unit(word)); }
+  DraftWithoutPick(const math::RatioTable& distributions, std::span<const Token> drawn)
+      : distributions_(distributions), drawn_(drawn) {}
+  [[nodiscard]] Token pick(std::uint64_t bits) const override {
+    return distributions_.pick_draft_without(drawn_, rng::to_unit(bits));
+  }
 
  private:
-  const math::RatioTable& laws_;
+  const math::RatioTable& distributions_;
   std::span<const Token> drawn_;
 };
 
@@ -49,14 +52,14 @@ BlockRound::BlockRound(const BlockTables& tables, const families::ContextProcess
   nodes_.resize(places_.size());
 }
 
-const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, GroupWords& words) {
-  words_ = &words;
+const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits) {
+  random_bits_ = &random_bits;
   choices_ = nullptr;
   return play(rule, start);
 }
 
 const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, ChoiceSource& choices) {
-  words_ = nullptr;
+  random_bits_ = nullptr;
   choices_ = &choices;
   return play(rule, start);
 }
@@ -65,7 +68,7 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
   start_ = start;
   longest_ = start.longest;
   ++round_;
-  // A tree that stays in one context has the same laws in every round.
+  // A tree that stays in one context has the same distributions in every round.
   if (!one_context_ || chooses_ || round_ == 1) placement_ = round_;
   if (chooses_) {
     chosen_.tree.nodes.assign(1, {});
@@ -100,7 +103,7 @@ int BlockRound::drafted() {
     return node;
   }
   if (start_.longest >= tree_->height()) return tree_->drafted();
-  const auto too_deep = [&](const draft::Tree::Node& node) { return node.depth > start_.longest; };
+  const auto too_deep = [&](const tokens::Tree::Node& node) { return node.depth > start_.longest; };
   return static_cast<int>(std::find_if(tree_->nodes.begin(), tree_->nodes.end(), too_deep) - tree_->nodes.begin()) - 1;
 }
 
@@ -127,10 +130,10 @@ std::uint32_t BlockRound::step(std::uint32_t context, int depth, Token token) co
 void BlockRound::place(int node, Node& own) {
   Place& place = places_[static_cast<std::size_t>(node)];
   place.entry = &tables_->at(context(node), at(node).depth);
-  own.laws = &place.entry->laws;
+  own.distributions = &place.entry->distributions;
   own.children = at(node).children;
-  if (siblings_ == draft::Siblings::without_replacement)
-    own.children = std::min(own.children, static_cast<int>(own.laws->draft_support()));
+  if (siblings_ == tokens::Siblings::without_replacement)
+    own.children = std::min(own.children, static_cast<int>(own.distributions->draft_support()));
   const auto& plans = place.entry->plans;
   const auto children = static_cast<std::size_t>(own.children);
   own.plan = plans[children].get();
@@ -140,66 +143,67 @@ void BlockRound::place(int node, Node& own) {
 bool BlockRound::stops(int node) {
   if (node == 0) return false;
   const BlockTables::Entry& drawn_from = entry(at(node).parent);
-  return !policy_->goes_on(drawn_from.laws.draft(token(node)), drawn_from.draft_entropy);
+  return !policy_->goes_on(drawn_from.distributions.draft(token(node)), drawn_from.draft_entropy);
 }
 
-Token BlockRound::choose(int node, const verify::Pickable& law) {
-  return words_ != nullptr ? law.pick(words_->single(rng::Purpose::child, node))
-                           : choices_->pick(ChoiceSource::Use::child, node, at(node).depth, law);
+Token BlockRound::choose(int node, const verify::Pickable& distribution) {
+  return random_bits_ != nullptr ? distribution.pick(random_bits_->single(rng::Purpose::child, node))
+                                 : choices_->pick(ChoiceSource::Use::child, node, at(node).depth, distribution);
 }
 
-Token BlockRound::pick(int node, const verify::Pickable& law) {
-  return words_ != nullptr ? law.pick(words_->final_token(at(node).depth))
-                           : choices_->pick(ChoiceSource::Use::final_token, node, at(node).depth, law);
+Token BlockRound::pick(int node, const verify::Pickable& distribution) {
+  return random_bits_ != nullptr ? distribution.pick(random_bits_->final_token(at(node).depth))
+                                 : choices_->pick(ChoiceSource::Use::final_token, node, at(node).depth, distribution);
 }
 
 bool BlockRound::decide(int node, verify::Odds odds) {
-  return words_ != nullptr ? verify::accepts(words_->accept(node), odds) : choices_->accept(node, odds);
+  return random_bits_ != nullptr ? verify::accepts(random_bits_->accept(node), odds) : choices_->accept(node, odds);
 }
 
 void BlockRound::draw(int node, Node& own) {
   own.drawn_in = round_;
-  const draft::Tree::Node& place = at(node);
+  const tokens::Tree::Node& place = at(node);
   if (chooses_) {
     own.token = chosen_.tokens[static_cast<std::size_t>(node)];
-  } else if (siblings_ == draft::Siblings::point_mass) {
+  } else if (siblings_ == tokens::Siblings::point_mass) {
     const std::uint32_t seen_from = shape_->from_root ? start_.context : context(place.parent);
     own.token = tables_->at(seen_from, place.depth - 1).likeliest[static_cast<std::size_t>(place.rank)].token;
-  } else if (siblings_ == draft::Siblings::without_replacement && place.rank > 0) {
-    draw_without_elders(node, laws(place.parent), own);
+  } else if (siblings_ == tokens::Siblings::without_replacement && place.rank > 0) {
+    draw_without_elders(node, distributions(place.parent), own);
   } else {
-    draw_from(laws(place.parent), node, own);
+    draw_from(distributions(place.parent), node, own);
   }
 }
 
-void BlockRound::draw_from(const math::RatioTable& laws, int node, Node& own) {
-  if (words_ == nullptr) {
+void BlockRound::draw_from(const math::RatioTable& distributions, int node, Node& own) {
+  if (random_bits_ == nullptr) {
     own.u = -1.0;
-    own.token = choices_->pick(ChoiceSource::Use::token, node, at(node).depth, DraftPick(laws));
+    own.token = choices_->pick(ChoiceSource::Use::token, node, at(node).depth, DraftPick(distributions));
     return;
   }
-  const GroupWords::Draw draw = words_->draft(node, laws, one_context_);
+  const GroupBits::Draw draw = random_bits_->draft(node, distributions, one_context_);
   own.token = draw.token;
   own.u = draw.u;
 }
 
-void BlockRound::draw_without_elders(int node, const math::RatioTable& laws, Node& own) {
+void BlockRound::draw_without_elders(int node, const math::RatioTable& distributions, Node& own) {
   const int first = at(at(node).parent).first_child;
   for (int elder = first; elder < node; ++elder) static_cast<void>(token(elder));
   elders_.clear();
   for (int elder = first; elder < node; ++elder) elders_.push_back(token(elder));
-  own.remaining = laws.draft_without(elders_);
-  draw_from(laws, node, own);
-  // One try with the law as it is; a token drawn before is replaced by one of the rest, which leaves the law of the rest.
+  own.remaining = distributions.draft_without(elders_);
+  draw_from(distributions, node, own);
+  // One try with the distribution as it is; a token drawn before is replaced by one of the rest, which leaves the distribution of
+  // the rest.
   if (std::find(elders_.begin(), elders_.end(), own.token) == elders_.end()) return;
-  const DraftWithoutPick rest(laws, elders_);
-  own.token = words_ != nullptr ? rest.pick(words_->single(rng::Purpose::redraft, node))
-                                : choices_->pick(ChoiceSource::Use::redraft, node, at(node).depth, rest);
+  const DraftWithoutPick rest(distributions, elders_);
+  own.token = random_bits_ != nullptr ? rest.pick(random_bits_->single(rng::Purpose::redraft, node))
+                                      : choices_->pick(ChoiceSource::Use::redraft, node, at(node).depth, rest);
 }
 
 std::span<const draft::Ranked> BlockRound::likeliest(const draft::ChosenBlock& block, int node) {
-  const std::vector<draft::Tree::Node>& nodes = block.tree.nodes;
-  const draft::Tree::Node& own = nodes[static_cast<std::size_t>(node)];
+  const std::vector<tokens::Tree::Node>& nodes = block.tree.nodes;
+  const tokens::Tree::Node& own = nodes[static_cast<std::size_t>(node)];
   if (!moves_ || shape_->from_root) return tables_->at(start_.context, own.depth).likeliest;
   for (std::size_t i = chosen_contexts_.size(); i <= static_cast<std::size_t>(node); ++i) {  // parents come first
     const auto parent = static_cast<std::size_t>(nodes[i].parent);
@@ -215,13 +219,13 @@ std::vector<Token> BlockRound::target_argmax(std::span<const Spot> spots) {
 }
 
 Token BlockRound::random_token(std::uint32_t index) {
-  const std::uint64_t word =
-      rng::philox_words({rng::counter_word0(rng::Purpose::window, 0), index, static_cast<std::uint32_t>(start_.sequence),
-                         static_cast<std::uint32_t>(start_.sequence >> 32)},
-                        key_)
+  const std::uint64_t bits =
+      rng::philox_bits({rng::counter_word0(rng::Purpose::window, 0), index, static_cast<std::uint32_t>(start_.sequence),
+                        static_cast<std::uint32_t>(start_.sequence >> 32)},
+                       key_)
           .first;
-  if (start_.text.empty()) return static_cast<Token>(scale_word(word, tables_->vocab()));
-  return start_.text[scale_word(word, start_.text.size())];
+  if (start_.text.empty()) return static_cast<Token>(scale_bits(bits, tables_->vocab()));
+  return start_.text[scale_bits(bits, start_.text.size())];
 }
 
 }  // namespace specsim::decode

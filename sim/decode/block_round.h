@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/decode/block_tables.h"
-#include "sim/decode/group_words.h"
+#include "sim/decode/group_bits.h"
 #include "sim/draft/length_policy.h"
 #include "sim/families/context_process.h"
 
@@ -22,7 +22,7 @@ class ChoiceSource {
   ChoiceSource(const ChoiceSource&) = delete;
   ChoiceSource& operator=(const ChoiceSource&) = delete;
   virtual ~ChoiceSource() = default;
-  virtual Token pick(Use use, int node, int depth, const verify::Pickable& law) = 0;
+  virtual Token pick(Use use, int node, int depth, const verify::Pickable& distribution) = 0;
   virtual bool accept(int node, verify::Odds odds) = 0;
 };
 
@@ -46,13 +46,13 @@ class BlockRound final : public verify::Block, private draft::Sight {
     bool whole = false;  // the accepted path ends where the draft does
   };
   // A round by `rule`, with the words of the group's lane that was set; valid until the next one.
-  const Outcome& play(const verify::BlockRule& rule, const Start& start, GroupWords& words);
+  const Outcome& play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits);
   const Outcome& play(const verify::BlockRule& rule, const Start& start, ChoiceSource& choices);
   // The drafted nodes of this round, whether looked at or not; may draw what was not.
   int drafted();
 
-  Token choose(int node, const verify::Pickable& law) override;
-  Token pick(int node, const verify::Pickable& law) override;
+  Token choose(int node, const verify::Pickable& distribution) override;
+  Token pick(int node, const verify::Pickable& distribution) override;
 
  private:
   struct Place {
@@ -61,7 +61,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
     const BlockTables::Entry* entry = nullptr;
   };
 
-  [[nodiscard]] const draft::Tree::Node& at(int node) const { return tree_->nodes[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] const tokens::Tree::Node& at(int node) const { return tree_->nodes[static_cast<std::size_t>(node)]; }
   const Outcome& play(const verify::BlockRule& rule, const Start& start);
   // The context after `node`, or after `token` behind it.
   std::uint32_t context(int node);
@@ -73,8 +73,8 @@ class BlockRound final : public verify::Block, private draft::Sight {
     return *places_[static_cast<std::size_t>(node)].entry;
   }
   void draw(int node, Node& own) override;
-  void draw_without_elders(int node, const math::RatioTable& laws, Node& own);
-  void draw_from(const math::RatioTable& laws, int node, Node& own);
+  void draw_without_elders(int node, const math::RatioTable& distributions, Node& own);
+  void draw_from(const math::RatioTable& distributions, int node, Node& own);
   void place(int node, Node& own) override;
   bool stops(int node) override;
   bool decide(int node, verify::Odds odds) override;
@@ -100,8 +100,8 @@ class BlockRound final : public verify::Block, private draft::Sight {
   std::vector<Token> elders_;
   Outcome outcome_;
   Start start_;
-  GroupWords* words_ = nullptr;
-  ChoiceSource* choices_ = nullptr;  // instead of words_
+  GroupBits* random_bits_ = nullptr;
+  ChoiceSource* choices_ = nullptr;  // instead of random_bits_
 };
 
 }  // namespace specsim::decode

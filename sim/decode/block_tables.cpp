@@ -13,8 +13,8 @@ namespace {
 // Numbers of children that a node can have, each once.
 std::vector<int> fan_outs_of(const draft::BlockDrafter& drafter) {
   std::vector<int> fan_outs;
-  if (const draft::Tree* tree = drafter.tree()) {
-    for (const draft::Tree::Node& node : tree->nodes) fan_outs.push_back(node.children);
+  if (const tokens::Tree* tree = drafter.tree()) {
+    for (const tokens::Tree::Node& node : tree->nodes) fan_outs.push_back(node.children);
   } else {
     fan_outs.resize(static_cast<std::size_t>(drafter.shape().nodes) + 1);
     std::iota(fan_outs.begin(), fan_outs.end(), 0);
@@ -31,7 +31,7 @@ BlockTables::BlockTables(int vocab, int contexts, int depths, const draft::Block
       depths_(static_cast<std::size_t>(depths)),
       ranks_(std::min(static_cast<std::size_t>(drafter.shape().ranks), vocab_)),
       fan_outs_(fan_outs_of(drafter)),
-      without_replacement_(drafter.shape().siblings == draft::Siblings::without_replacement),
+      without_replacement_(drafter.shape().siblings == tokens::Siblings::without_replacement),
       rule_(&rule) {
   entries_.reserve(static_cast<std::size_t>(contexts) * depths_);
   classes_.reserve(static_cast<std::size_t>(contexts) * vocab_);
@@ -55,10 +55,10 @@ void BlockTables::add(std::span<const double> target, std::span<const double> dr
   entry.plans.resize(static_cast<std::size_t>(fan_outs_.back()) + 1);
   for (const int children : fan_outs_) {
     // Without replacement there are no more children than tokens to draw.
-    const int count = without_replacement_ ? std::min(children, static_cast<int>(entry.laws.draft_support())) : children;
+    const int count = without_replacement_ ? std::min(children, static_cast<int>(entry.distributions.draft_support())) : children;
     if (count == 0) continue;
     std::unique_ptr<verify::NodePlan>& plan = entry.plans[static_cast<std::size_t>(count)];
-    if (plan == nullptr) plan = rule_->plan(entry.laws, count);
+    if (plan == nullptr) plan = rule_->plan(entry.distributions, count);
   }
   entry.target_argmax = static_cast<Token>(std::max_element(target.begin(), target.end()) - target.begin());
   for (const double q : draft)

@@ -1,4 +1,4 @@
-// The laws of every context of a cell, prepared for rules that judge blocks.
+// The distributions of every context of a cell, prepared for rules that judge blocks.
 #pragma once
 
 #include "sim/draft/drafter.h"
@@ -14,9 +14,9 @@ namespace specsim::decode {
 
 class BlockTables {
  public:
-  // depths: draft laws per context; the last one holds beyond. `rule` must outlive the tables.
+  // depths: draft distributions per context; the last one holds beyond. `rule` must outlive the tables.
   BlockTables(int vocab, int contexts, int depths, const draft::BlockDrafter& drafter, const verify::BlockRule& rule);
-  // At most: a context's laws may want fewer plans.
+  // At most: a context's distributions may want fewer plans.
   static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths, const draft::BlockDrafter& drafter,
                                   const verify::BlockRule& rule);
 
@@ -25,8 +25,8 @@ class BlockTables {
            math::AliasScratch& scratch);
 
   struct Entry {
-    explicit Entry(math::RatioTable table) : laws(std::move(table)) {}
-    math::RatioTable laws;
+    explicit Entry(math::RatioTable table) : distributions(std::move(table)) {}
+    math::RatioTable distributions;
     std::vector<std::unique_ptr<verify::NodePlan>> plans;  // [children]
     std::vector<draft::Ranked> likeliest;                  // as many as the drafter's ranks
     double draft_entropy = 0.0;                            // nats

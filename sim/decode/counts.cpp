@@ -10,7 +10,7 @@ Counts::Counts(int draft_length, int strata, int classes, int nodes) {
   const auto cells = static_cast<std::size_t>(classes);
   reached.assign(length, 0);
   accepted.assign(length, 0);
-  accepted_law.assign(groups * (length + 1), 0);
+  accepted_distribution.assign(groups * (length + 1), 0);
   output.assign(groups * cells, 0);
   if (strata == 1) pairs.assign(kPairBins * kPairBins, 0);
   if (nodes > 0) drafted.assign(static_cast<std::size_t>(nodes) + 1, 0);

@@ -1,5 +1,5 @@
 // What a simulation counts: integers only, each additive over chunks, threads and shards. Everything else is computed
-// from them (and from the laws) afterwards.
+// from them (and from the distributions) afterwards.
 #pragma once
 
 #include "sim/decode/output_classes.h"
@@ -14,14 +14,14 @@ namespace specsim::decode {
 constexpr std::size_t kPairBins = kRatioBins + 1;
 
 struct Counts {
-  // strata: groups of contexts whose output law is judged apart; classes: see output_classes.h.
+  // strata: groups of contexts whose output distribution is judged apart; classes: see output_classes.h.
   Counts() = default;
   // nodes: that a block drafts at most; 0 where blocks are not counted.
   Counts(int draft_length, int strata, int classes, int nodes = 0);
 
   std::uint64_t rounds = 0;      // whole rounds
-  std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short; in reached, accepted, accepted_law, output and
-                                 // cut_emitted, in nothing else
+  std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short; in reached, accepted, accepted_distribution,
+                                 // output and cut_emitted, in nothing else
   std::uint64_t emitted = 0;
   std::uint64_t cut_emitted = 0;
   std::uint64_t sequences = 0;
@@ -38,7 +38,7 @@ struct Counts {
   std::vector<std::uint64_t> reached;   // [draft_length]: rounds that judged this position
   std::vector<std::uint64_t> accepted;  // [draft_length]: rounds that accepted it
   std::vector<std::uint64_t>
-      accepted_law;  // [strata][draft_length + 1]: rounds, cut ones too, by stratum at their start and accepted count
+      accepted_distribution;  // [strata][draft_length + 1]: rounds, cut ones too, by stratum at their start and accepted count
   std::vector<std::uint64_t> output;  // [strata][classes]: emitted tokens by class
   std::vector<std::uint64_t>
       pairs;  // [kPairBins][kPairBins]: neighbours in the emitted text by ratio bin, where there is one stratum
@@ -79,7 +79,7 @@ struct Counts {
     f("sum_accepted_squared", 0, self.sum_accepted_squared);
     all("reached", self.reached);
     all("accepted", self.accepted);
-    all("accepted_law", self.accepted_law);
+    all("accepted_law", self.accepted_distribution);
     all("output", self.output);
     all("pairs", self.pairs);
     all("drafted", self.drafted);

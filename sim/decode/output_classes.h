@@ -1,5 +1,5 @@
-// A partition of the vocabulary on which the output law is judged: fixed beforehand from the laws, fine where a leak of
-// the draft law would show.
+// A partition of the vocabulary on which the output distribution is judged: fixed beforehand from the distributions, fine where a
+// leak of the draft distribution would show.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace specsim::decode {
 
 // A class is a bin of draft(x)/target(x) (kRatioBins of them, by fixed edges), the class of tokens that the target cannot
-// emit, or, where a law is alone in its cell, one of its kTopTokens likeliest tokens.
+// emit, or, where a distribution is alone in its cell, one of its kTopTokens likeliest tokens.
 constexpr int kRatioBins = 16;
 constexpr int kImpossible = kRatioBins;
 constexpr int kFirstTopToken = kRatioBins + 1;
@@ -24,7 +24,7 @@ struct OutputClasses {
   std::vector<std::uint8_t> bin_of_class;  // [count]: the ratio bin (or kImpossible) that a class lies in
 };
 
-// with_top_tokens: single out the likeliest tokens. Both laws sum to 1.
+// with_top_tokens: single out the likeliest tokens. Both distributions sum to 1.
 OutputClasses output_classes(std::span<const double> target, std::span<const double> draft, bool with_top_tokens);
 
 }  // namespace specsim::decode

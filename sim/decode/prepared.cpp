@@ -16,20 +16,22 @@ std::size_t PreparedContexts::bytes_needed(std::size_t vocab, std::size_t contex
   return vocab * contexts * (3 * depths + 1) * sizeof(std::uint64_t);
 }
 
-void PreparedContexts::prepare(int context, int depth, const verify::PositionRule& rule, const verify::PositionLaws& laws,
-                               const OutputClasses& classes, math::AliasScratch& scratch) {
+void PreparedContexts::prepare(int context, int depth, const verify::PositionRule& rule,
+                               const verify::PositionDistributions& distributions, const OutputClasses& classes,
+                               math::AliasScratch& scratch) {
   const std::uint64_t offset = (static_cast<std::uint64_t>(context) * depths_ + static_cast<std::uint64_t>(depth)) * vocab_;
-  math::build_alias(laws.drafted, draft_.data() + offset, scratch);
+  math::build_alias(distributions.drafted, draft_.data() + offset, scratch);
   std::uint64_t* accept = accept_.data() + offset;
   for (std::uint64_t x = 0; x < vocab_; ++x)
-    accept[x] = verify::accept_threshold(rule.odds(laws, static_cast<Token>(x))) << kClassBits | classes.of_token[x];
+    accept[x] = verify::accept_threshold(rule.odds(distributions, static_cast<Token>(x))) << kClassBits | classes.of_token[x];
   std::vector<double> weights(vocab_);
-  rule.rejected(laws, weights);
-  // Laws that are equal but for rounding may reject with probability 1e-16 and leave no residual: the target's law then.
-  if (*std::max_element(weights.begin(), weights.end()) <= 0.0) rule.bonus(laws.target, weights);
+  rule.rejected(distributions, weights);
+  // Distributions that are equal but for rounding may reject with probability 1e-16 and leave no residual: the target's
+  // distribution then.
+  if (*std::max_element(weights.begin(), weights.end()) <= 0.0) rule.bonus(distributions.target, weights);
   math::build_alias(weights, rejected_.data() + offset, scratch);
   if (depth == 0) {
-    rule.bonus(laws.target, weights);
+    rule.bonus(distributions.target, weights);
     math::build_alias(weights, bonus_.data() + static_cast<std::uint64_t>(context) * vocab_, scratch);
   }
 }

@@ -19,12 +19,12 @@ static_assert(kMaxClasses <= 1 << kClassBits);
 
 class PreparedContexts {
  public:
-  // depths: draft laws per context (1 but for by_depth).
+  // depths: draft distributions per context (1 but for by_depth).
   PreparedContexts(int vocab, int contexts, int depths);
   static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths);
 
   // Fills one context's tables at one depth. `classes` of depth 0 stand for the context.
-  void prepare(int context, int depth, const verify::PositionRule& rule, const verify::PositionLaws& laws,
+  void prepare(int context, int depth, const verify::PositionRule& rule, const verify::PositionDistributions& distributions,
                const OutputClasses& classes, math::AliasScratch& scratch);
 
   [[nodiscard]] std::uint64_t vocab() const { return vocab_; }

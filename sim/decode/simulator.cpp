@@ -21,7 +21,7 @@ bool judged_apart(Kind kind) {
   return kind == Kind::markov || kind == Kind::regimes || kind == Kind::requests || kind == Kind::trace;
 }
 
-// The name of a text position's laws; below 2^63, which theory's own sample of pairs leaves to it.
+// The name of a text position's distributions; below 2^63, which theory's own sample of pairs leaves to it.
 std::uint64_t fresh_context(std::uint64_t sequence, std::uint64_t text_position) {
   SPECSIM_CHECK(sequence < kMaxFreshSequences && text_position < std::uint64_t{1} << 32, "sequence {}, position {}", sequence,
                 text_position);
@@ -30,25 +30,25 @@ std::uint64_t fresh_context(std::uint64_t sequence, std::uint64_t text_position)
 
 }  // namespace
 
-LawDrawer::LawDrawer(const PreparationPlan& plan) : plan_(&plan) {}
+DistributionDrawer::DistributionDrawer(const PreparationPlan& plan) : plan_(&plan) {}
 
-void LawDrawer::target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const {
+void DistributionDrawer::target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const {
   target.resize(static_cast<std::size_t>(plan_->vocab));
-  plan_->contexts->pair(pair).draw_target({plan_->law_key, context}, target);
+  plan_->contexts->pair(pair).draw_target({plan_->distribution_key, context}, target);
 }
 
-void LawDrawer::draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
-                      std::vector<double>& draft_model, std::vector<double>& drafted) const {
+void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
+                               std::vector<double>& draft_model, std::vector<double>& drafted) const {
   draft_model.resize(target.size());
-  plan_->contexts->pair(pair).draw_draft({plan_->law_key, context}, depth, target, draft_model);
+  plan_->contexts->pair(pair).draw_draft({plan_->distribution_key, context}, depth, target, draft_model);
   drafted = draft_model;
-  if (plan_->drafter != nullptr) plan_->drafter->alter_law(static_cast<int>(depth), target, drafted);
+  if (plan_->drafter != nullptr) plan_->drafter->alter_distribution(static_cast<int>(depth), target, drafted);
   if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(draft_model));
 }
 
 int PreparationPlan::depths() const {
   const int own = contexts->process->shape().depths;
-  return drafter != nullptr ? std::max(own, drafter->shape().law_depths) : own;
+  return drafter != nullptr ? std::max(own, drafter->shape().distribution_depths) : own;
 }
 
 std::size_t prepared_bytes(const PreparationPlan& plan) {
@@ -61,7 +61,7 @@ std::size_t prepared_bytes(const PreparationPlan& plan) {
                                     : PreparedContexts::bytes_needed(vocab, contexts, depths));
 }
 
-Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool tables, const std::atomic<bool>* stop) {
+Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observer, bool tables, const std::atomic<bool>* stop) {
   const families::ContextShape& shape = plan.contexts->process->shape();
   Prepared prepared;
   if (shape.contexts == 0) {
@@ -69,7 +69,7 @@ Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool 
     prepared.bin_of_class.assign(kFreshClasses, 0);
     return prepared;
   }
-  const LawDrawer drawer(plan);
+  const DistributionDrawer drawer(plan);
   const int depths = plan.depths();
   if (tables && plan.block_rule != nullptr)
     prepared.blocks.emplace(plan.vocab, shape.contexts, depths, *plan.drafter, *plan.block_rule);
@@ -89,10 +89,10 @@ Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool 
     for (int depth = 0; depth < depths; ++depth) {
       drawer.draft(c, c, static_cast<std::size_t>(depth), target, draft_model, drafted);
       if (depth == 0) classes = output_classes(target, drafted, alone);
-      const verify::PositionLaws laws{target, drafted, draft_model};
+      const verify::PositionDistributions distributions{target, drafted, draft_model};
       if (prepared.blocks) prepared.blocks->add(target, drafted, classes.of_token, scratch);
-      if (prepared.tables) prepared.tables->prepare(context, depth, *plan.rule, laws, classes, scratch);
-      if (observer) observer(context, depth, laws, classes);
+      if (prepared.tables) prepared.tables->prepare(context, depth, *plan.rule, distributions, classes, scratch);
+      if (observer) observer(context, depth, distributions, classes);
     }
     classes.of_token = std::vector<std::uint16_t>();  // clear() would keep its memory
     prepared.class_count = classes.count;
@@ -124,7 +124,7 @@ Counts Simulator::empty_counts() const {
 
 std::uint64_t Simulator::chunk_size() const {
   const families::ContextShape& shape = plan_.contexts->process->shape();
-  if (shape.contexts == 0) return sequence_rounds_;  // fresh laws cost a thousand times as much: one sequence
+  if (shape.contexts == 0) return sequence_rounds_;  // fresh distributions cost a thousand times as much: one sequence
   return shape.request_tokens > 0 ? kLanes : std::uint64_t{kLanes} * sequence_rounds_;
 }
 
@@ -137,18 +137,18 @@ void Simulator::run(std::uint64_t index, std::uint64_t total, Counts& counts, Ro
     const verify::ChainRule* const chains = sink == nullptr ? chain_rule() : nullptr;
     return chains != nullptr ? run_chains(*chains, chunk, counts) : run_blocks(chunk, counts, sink);
   }
-  PhiloxWords words(draw_key_);
+  PhiloxBits random_bits(draw_key_);
   if (fresh)
-    run_fresh(chunk, words, counts, sink);
+    run_fresh(chunk, random_bits, counts, sink);
   else
-    run_prepared(chunk, words, counts, sink);
+    run_prepared(chunk, random_bits, counts, sink);
 }
 
-void Simulator::run_scripted(std::uint64_t rounds, WordSource& words, Counts& counts, RoundSink& sink) const {
-  run_prepared({0, rounds, static_cast<std::uint32_t>(rounds)}, words, counts, &sink);
+void Simulator::run_scripted(std::uint64_t rounds, BitSource& random_bits, Counts& counts, RoundSink& sink) const {
+  run_prepared({0, rounds, static_cast<std::uint32_t>(rounds)}, random_bits, counts, &sink);
 }
 
-void Simulator::run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const {
+void Simulator::run_prepared(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const {
   const RoundSetup setup{.tables = &*prepared_->tables,
                          .process = plan_.contexts->process.get(),
                          .key = draw_key_,
@@ -157,20 +157,20 @@ void Simulator::run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& 
                          .classes = prepared_->class_count,
                          .bin_of_class = prepared_->bin_of_class.data(),
                          .stratum = prepared_->stratum.empty() ? nullptr : prepared_->stratum.data()};
-  if (bonus_ == Bonus::none) return run_prepared_without_bonus(setup, chunk, words, counts, sink);
+  if (bonus_ == Bonus::none) return run_prepared_without_bonus(setup, chunk, random_bits, counts, sink);
   const bool several = plan_.contexts->process->shape().contexts > 1;
   if (sink != nullptr)
-    several ? run_staged<ShippedBehaviour, true, true>(setup, chunk, words, counts, sink)
-            : run_staged<ShippedBehaviour, false, true>(setup, chunk, words, counts, sink);
+    several ? run_staged<ShippedBehaviour, true, true>(setup, chunk, random_bits, counts, sink)
+            : run_staged<ShippedBehaviour, false, true>(setup, chunk, random_bits, counts, sink);
   else
-    several ? run_staged<ShippedBehaviour, true, false>(setup, chunk, words, counts, nullptr)
-            : run_staged<ShippedBehaviour, false, false>(setup, chunk, words, counts, nullptr);
+    several ? run_staged<ShippedBehaviour, true, false>(setup, chunk, random_bits, counts, nullptr)
+            : run_staged<ShippedBehaviour, false, false>(setup, chunk, random_bits, counts, nullptr);
 }
 
-// One sequence whose every text position has laws of its own. The same rule, the same addresses as the prepared path; draws
-// scan the law because a table would be used once.
-void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const {
-  const LawDrawer drawer(plan_);
+// One sequence whose every text position has distributions of its own. The same rule, the same addresses as the prepared path;
+// draws scan the distribution because a table would be used once.
+void Simulator::run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const {
+  const DistributionDrawer drawer(plan_);
   const verify::PositionRule& rule = *plan_.rule;
   const std::uint64_t sequence = chunk.first_sequence;
   const auto pair_lane = static_cast<std::uint32_t>(sequence % 2);
@@ -187,10 +187,10 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
 
   // u is uniform if y was drawn from the target: see kFreshClasses.
   const auto judge = [&](Token y, std::uint64_t place) {
-    const std::uint64_t word =
-        rng::philox_words({rng::counter_word0(rng::Purpose::judge, 0), static_cast<std::uint32_t>(place),
-                           static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)},
-                          draw_key_)
+    const std::uint64_t bits =
+        rng::philox_bits({rng::counter_word0(rng::Purpose::judge, 0), static_cast<std::uint32_t>(place),
+                          static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)},
+                         draw_key_)
             .first;
     double over = 0.0;    // mass of the tokens that the draft makes too likely
     double before = 0.0;  // mass of the tokens of y's own part that come before y
@@ -200,37 +200,37 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
       over += x_over ? target[x] : 0.0;
       before += x < y && x_over == y_over ? target[x] : 0.0;
     }
-    const double u = (y_over ? 0.0 : over) + before + rng::to_unit(word) * target[y];
+    const double u = (y_over ? 0.0 : over) + before + rng::to_unit(bits) * target[y];
     ++counts.output[static_cast<std::size_t>(std::clamp(u * kFreshClasses, 0.0, kFreshClasses - 1.0))];
   };
 
   for (std::uint32_t round = 0; round < chunk.rounds; ++round) {
     std::array<std::uint64_t, 2> finals{};
-    words.final_token(round, sequence - pair_lane, 2, finals.data());
+    random_bits.final_token(round, sequence - pair_lane, 2, finals.data());
     text.clear();
     const bool judged = round % kFreshJudged == 0;
     bool rejected = false;
-    std::uint64_t accept_word = 0;
+    std::uint64_t accept_bits = 0;
     for (int position = 0; position < draft_length_ && !rejected; ++position) {
-      std::uint64_t draft_word = 0;
-      words.draft_accept(round, static_cast<std::uint32_t>(position), sequence, &lane, 1, &draft_word, &accept_word);
+      std::uint64_t draft_bits = 0;
+      random_bits.draft_accept(round, static_cast<std::uint32_t>(position), sequence, &lane, 1, &draft_bits, &accept_bits);
       const std::uint64_t context = fresh_context(sequence, text_position);
       drawer.target(0, context, target);
       drawer.draft(0, context, static_cast<std::size_t>(position), target, draft_model, drafted);
-      const verify::PositionLaws laws{target, drafted, draft_model};
+      const verify::PositionDistributions distributions{target, drafted, draft_model};
       sums.sum(drafted);
-      const Token x = sums.pick(drafted, rng::to_unit(draft_word));
+      const Token x = sums.pick(drafted, rng::to_unit(draft_bits));
       ++counts.reached[static_cast<std::size_t>(position)];
       Token y = x;
       if (rule.matches()) {
         rule.bonus(target, weights);
         sums.sum(weights);
-        y = sums.pick(weights, rng::to_unit(accept_word));
+        y = sums.pick(weights, rng::to_unit(accept_bits));
         rejected = y != x;
       } else {
-        rejected = !verify::accepts(rng::to_unit(accept_word), rule.odds(laws, x));
+        rejected = !verify::accepts(rng::to_unit(accept_bits), rule.odds(distributions, x));
         if (rejected) {
-          rule.rejected(laws, weights);
+          rule.rejected(distributions, weights);
           sums.sum(weights);
           if (!(sums.total() > 0.0)) {  // see PreparedContexts::prepare
             rule.bonus(target, weights);
@@ -257,7 +257,7 @@ void Simulator::run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& cou
       }
       ++text_position;
     }
-    ++counts.accepted_law[accepted];
+    ++counts.accepted_distribution[accepted];
     emitted_in_all += text.size();
     if (sink != nullptr) {
       sink->accepted(lane, round, static_cast<std::uint32_t>(accepted));

@@ -5,7 +5,7 @@
 #include "sim/decode/chunk.h"
 #include "sim/decode/counts.h"
 #include "sim/decode/prepared.h"
-#include "sim/decode/words.h"
+#include "sim/decode/random_bits.h"
 #include "sim/families/context.h"
 #include "sim/verify/verifier.h"
 
@@ -21,7 +21,7 @@ namespace specsim::decode {
 struct PreparationPlan {
   int vocab = 0;
   bool argmax_draft = false;  // the drafter takes the draft model's argmax instead of sampling
-  rng::Key law_key;           // addresses the random laws
+  rng::Key distribution_key;  // addresses the random distributions
   const families::ContextModel* contexts = nullptr;
   const verify::PositionRule* rule = nullptr;
   // Where blocks are judged instead of positions:
@@ -29,15 +29,15 @@ struct PreparationPlan {
   const draft::BlockDrafter* drafter = nullptr;
   const draft::LengthPolicy* policy = nullptr;  // nullptr: every block is drafted whole
 
-  // Draft laws per context.
+  // Draft distributions per context.
   [[nodiscard]] int depths() const;
 };
 
-// Sees every context's laws once, while they are at hand: (context, depth, laws, the context's classes).
-using LawObserver = std::function<void(int, int, const verify::PositionLaws&, const OutputClasses&)>;
+// Sees every context's distributions once, while they are at hand: (context, depth, distributions, the context's classes).
+using DistributionObserver = std::function<void(int, int, const verify::PositionDistributions&, const OutputClasses&)>;
 
 struct Prepared {
-  std::optional<PreparedContexts> tables;  // empty where every position draws fresh laws, and where blocks are judged
+  std::optional<PreparedContexts> tables;  // empty where every position draws fresh distributions, and where blocks are judged
   std::optional<BlockTables> blocks;       // where blocks are judged
   std::vector<OutputClasses> classes;      // [contexts], without the per-token part
   int class_count = kFirstTopToken;
@@ -49,20 +49,20 @@ struct Prepared {
 // Thrown by prepare() where it was told to stop.
 struct Interrupted {};
 
-// Draws every context's laws and builds the tables; without `tables`, only what the judging of counts needs. `observer`
+// Draws every context's distributions and builds the tables; without `tables`, only what the judging of counts needs. `observer`
 // may be empty. `stop`, if given, is looked at before each context.
-Prepared prepare(const PreparationPlan& plan, const LawObserver& observer, bool tables = true,
+Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observer, bool tables = true,
                  const std::atomic<bool>* stop = nullptr);
-// Bytes that prepare() will keep, at most: where laws have few tokens, plans of blocks may be fewer.
+// Bytes that prepare() will keep, at most: where distributions have few tokens, plans of blocks may be fewer.
 std::size_t prepared_bytes(const PreparationPlan& plan);
 
-// Laws of one context at one depth, drawn from the model's families: shared by preparation and fresh decoding.
-class LawDrawer {
+// Distributions of one context at one depth, drawn from the model's families: shared by preparation and fresh decoding.
+class DistributionDrawer {
  public:
-  explicit LawDrawer(const PreparationPlan& plan);
-  // The target's law at a context.
+  explicit DistributionDrawer(const PreparationPlan& plan);
+  // The target's distribution at a context.
   void target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const;
-  // The draft model's own law and what the draft token is drawn from.
+  // The draft model's own distribution and what the draft token is drawn from.
   void draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
              std::vector<double>& draft_model, std::vector<double>& drafted) const;
 
@@ -70,9 +70,9 @@ class LawDrawer {
   const PreparationPlan* plan_;
 };
 
-// Fresh laws: how their output law is judged. Each emitted token (of one round in kFreshJudged) gives a variable that is uniform
-// under the target: its place in the target's running sum, tokens with draft > target first, then the rest, each part by
-// token, with one more uniform for the place within the token's own mass. A leak of the draft shifts it down.
+// Fresh distributions: how their output distribution is judged. Each emitted token (of one round in kFreshJudged) gives a
+// variable that is uniform under the target: its place in the target's running sum, tokens with draft > target first, then the
+// rest, each part by token, with one more uniform for the place within the token's own mass. A leak of the draft shifts it down.
 constexpr std::uint64_t kMaxFreshSequences = std::uint64_t{1} << 31;
 constexpr int kFreshClasses = 16;
 constexpr std::uint32_t kFreshJudged = 8;
@@ -94,14 +94,14 @@ class Simulator {
   // Chunk `index` of a run of `total` rounds (requests: of `total` sequences): adds to `counts`.
   void run(std::uint64_t index, std::uint64_t total, Counts& counts, RoundSink* sink = nullptr) const;
   // The same with words from elsewhere: one sequence of `rounds` rounds in lane 0.
-  void run_scripted(std::uint64_t rounds, WordSource& words, Counts& counts, RoundSink& sink) const;
+  void run_scripted(std::uint64_t rounds, BitSource& random_bits, Counts& counts, RoundSink& sink) const;
 
  private:
-  void run_prepared(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
+  void run_prepared(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
   // In a file of its own: the compiler's choices for the usual loop do not depend on it.
-  void run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, WordSource& words, Counts& counts,
+  void run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
                                   RoundSink* sink) const;
-  void run_fresh(const ChunkPlan& chunk, WordSource& words, Counts& counts, RoundSink* sink) const;
+  void run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
   void run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* sink) const;
   // Chains that stay in one context, by a rule that judges them side by side: the same counts as run_blocks().
   [[nodiscard]] const verify::ChainRule* chain_rule() const;

@@ -28,7 +28,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* si
   const BlockTables& tables = *prepared_->blocks;
   const draft::BlockDrafter::Shape& shape = plan_.drafter->shape();
   const std::uint64_t request_tokens = process.shape().request_tokens;
-  const auto law_size = static_cast<std::size_t>(draft_length_) + 1;
+  const auto distribution_size = static_cast<std::size_t>(draft_length_) + 1;
   const auto classes = static_cast<std::size_t>(prepared_->class_count);
   const bool one_stratum = prepared_->stratum.empty();
   const bool one_context = process.shape().contexts == 1;
@@ -36,13 +36,13 @@ void Simulator::run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* si
   BlockRound round(tables, process, draw_key_, *plan_.drafter, plan_.policy);
 
   std::uint64_t left = chunk.rounds;
-  for (std::uint32_t first_lane = 0; first_lane < kLanes && left > 0; first_lane += GroupWords::kGroup) {
+  for (std::uint32_t first_lane = 0; first_lane < kLanes && left > 0; first_lane += GroupBits::kGroup) {
     const std::uint64_t first_sequence = chunk.first_sequence + first_lane;
-    std::array<Sequence, GroupWords::kGroup> group;
-    std::array<std::uint32_t, GroupWords::kGroup> contexts;
-    process.start(draw_key_, first_sequence, GroupWords::kGroup, contexts.data());
+    std::array<Sequence, GroupBits::kGroup> group;
+    std::array<std::uint32_t, GroupBits::kGroup> contexts;
+    process.start(draw_key_, first_sequence, GroupBits::kGroup, contexts.data());
     std::uint32_t live = 0;
-    for (; live < GroupWords::kGroup && left > 0; ++live) {
+    for (; live < GroupBits::kGroup && left > 0; ++live) {
       Sequence& own = group[live];
       own.context = contexts[live];
       own.rounds_left = request_tokens > 0 ? 1 : std::min<std::uint64_t>(left, chunk.sequence_rounds);
@@ -52,19 +52,19 @@ void Simulator::run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* si
       own.drafter_memory = plan_.drafter->start();
     }
     const std::uint32_t sequences = live;
-    GroupWords words(draw_key_, first_sequence);
+    GroupBits random_bits(draw_key_, first_sequence);
     bool any = live > 0;
     for (std::uint32_t number = 0; any; ++number) {
       any = false;
-      words.begin(number);
+      random_bits.begin(number);
       for (std::uint32_t lane = 0; lane < sequences; ++lane) {
         Sequence& own = group[lane];
         if (own.rounds_left == 0) continue;
-        words.set_lane(lane);
+        random_bits.set_lane(lane);
         const BlockRound::Outcome& outcome = round.play(
             *plan_.block_rule,
             {first_sequence + lane, own.context, own.text_position, own.text, own.memory.length, own.drafter_memory.get()},
-            words);
+            random_bits);
         const std::vector<Token>& emitted = outcome.emitted;
         const std::size_t accepted = emitted.size() - 1;
         const bool whole = outcome.whole;
@@ -75,7 +75,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* si
         }
 
         const std::size_t stratum = one_stratum ? 0 : prepared_->stratum[own.context];
-        ++counts.accepted_law[stratum * law_size + accepted];
+        ++counts.accepted_distribution[stratum * distribution_size + accepted];
         if (!counts.drafted.empty()) ++counts.drafted[static_cast<std::size_t>(drafted)];
         for (std::size_t i = 0; i <= accepted; ++i) {
           if (i < accepted) ++counts.accepted[i];

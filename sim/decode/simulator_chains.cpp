@@ -1,5 +1,5 @@
+#include "sim/decode/random_bits.h"
 #include "sim/decode/simulator.h"
-#include "sim/decode/words.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@ const verify::ChainRule* Simulator::chain_rule() const {
   const draft::BlockDrafter::Shape& shape = plan_.drafter->shape();
   const families::ContextShape& contexts = plan_.contexts->process->shape();
   const bool chain = plan_.drafter->tree() != nullptr && shape.nodes == draft_length_ && draft_length_ > 0 &&
-                     shape.siblings == draft::Siblings::independent && plan_.policy == nullptr;
+                     shape.siblings == tokens::Siblings::independent && plan_.policy == nullptr;
   if (!chain || contexts.contexts != 1 || contexts.request_tokens > 0) return nullptr;
   return dynamic_cast<const verify::ChainRule*>(plan_.block_rule);
 }
@@ -25,11 +25,12 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
   const std::uint16_t* const class_of = tables.classes(0);
   const auto classes = static_cast<std::size_t>(prepared_->class_count);
   verify::ChainLanes chains;
-  for (std::uint32_t depth = 0; depth <= length; ++depth) chains.laws.push_back(&tables.at(0, static_cast<int>(depth)).laws);
+  for (std::uint32_t depth = 0; depth <= length; ++depth)
+    chains.distributions.push_back(&tables.at(0, static_cast<int>(depth)).distributions);
   chains.tokens.resize(std::size_t{length + 1} * kLanes);  // room for the final one
-  chains.words.resize(std::size_t{length} * kLanes);
+  chains.random_bits.resize(std::size_t{length} * kLanes);
 
-  std::array<std::uint64_t, kLanes> draw_words;
+  std::array<std::uint64_t, kLanes> draw_bits;
   std::array<std::uint64_t, kLanes> unused;
   std::array<std::uint32_t, kLanes> by_accepted;
   std::array<std::uint32_t, kLanes> previous_bin;
@@ -39,7 +40,7 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
   std::array<std::uint64_t, kLanes> full{};
   std::vector<std::uint64_t> rounds_of(length + 1);  // [accepted]
   std::vector<std::uint32_t> end_of(length + 1);     // [accepted]: in by_accepted
-  PhiloxWords words(draw_key_);
+  PhiloxBits random_bits(draw_key_);
 
   // All sequences have equally many rounds but the last, which may have fewer.
   const auto rounds_in = [&](std::uint64_t sequence) {
@@ -54,14 +55,14 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
     if (live == 0) break;
     chains.lanes = live;
     for (std::uint32_t position = 0; position < length; ++position) {
-      const math::RatioTable& laws = *chains.laws[position];
+      const math::RatioTable& distributions = *chains.distributions[position];
       Token* const token = chains.tokens.data() + std::size_t{position} * kLanes;
-      words.draft_accept(round, position, chunk.first_sequence, nullptr, live, draw_words.data(),
-                         chains.words.data() + std::size_t{position} * kLanes);
-      for (std::uint32_t lane = 0; lane < live; ++lane) laws.prefetch_draft(draw_words[lane]);
+      random_bits.draft_accept(round, position, chunk.first_sequence, nullptr, live, draw_bits.data(),
+                               chains.random_bits.data() + std::size_t{position} * kLanes);
+      for (std::uint32_t lane = 0; lane < live; ++lane) distributions.prefetch_draft(draw_bits[lane]);
       for (std::uint32_t lane = 0; lane < live; ++lane) {
-        token[lane] = laws.pick_draft(draw_words[lane]);
-        laws.prefetch_laws(token[lane]);
+        token[lane] = distributions.pick_draft(draw_bits[lane]);
+        distributions.prefetch_distributions(token[lane]);
       }
     }
     rule.verify_lanes(chains);
@@ -83,12 +84,13 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
                          .c2 = static_cast<std::uint32_t>(chunk.first_sequence),
                          .lanes = lanes,
                          .c3 = static_cast<std::uint32_t>(chunk.first_sequence >> 32)},
-                        draw_key_, count, draw_words.data(), unused.data());
-      const math::RatioTable& laws = *chains.laws[accepted];
+                        draw_key_, count, draw_bits.data(), unused.data());
+      const math::RatioTable& distributions = *chains.distributions[accepted];
       for (std::uint32_t i = 0; i < count; ++i) {
-        const math::Cut& law = chains.final_law[lanes[i]];
+        const math::Cut& distribution = chains.final_distribution[lanes[i]];
         chains.tokens[std::size_t{accepted} * kLanes + lanes[i]] =
-            law.c > 0.0 && law.mass > 0.0 ? laws.pick(law, rng::to_unit(draw_words[i])) : laws.pick_target(draw_words[i]);
+            distribution.c > 0.0 && distribution.mass > 0.0 ? distributions.pick(distribution, rng::to_unit(draw_bits[i]))
+                                                            : distributions.pick_target(draw_bits[i]);
       }
     }
 
@@ -110,7 +112,7 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
 
   for (std::uint32_t accepted = 0; accepted <= length; ++accepted) {
     const std::uint64_t rounds = rounds_of[accepted];
-    counts.accepted_law[accepted] += rounds;
+    counts.accepted_distribution[accepted] += rounds;
     counts.drafted[length] += rounds;
     for (std::uint32_t position = 0; position < length; ++position) {
       counts.reached[position] += accepted >= position ? rounds : 0;

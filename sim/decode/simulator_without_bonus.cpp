@@ -12,15 +12,15 @@ struct NoBonusBehaviour : ShippedBehaviour {
 
 }  // namespace
 
-void Simulator::run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, WordSource& words, Counts& counts,
-                                           RoundSink* sink) const {
+void Simulator::run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, BitSource& random_bits,
+                                           Counts& counts, RoundSink* sink) const {
   const bool several = plan_.contexts->process->shape().contexts > 1;
   if (sink != nullptr)
-    several ? run_staged<NoBonusBehaviour, true, true>(setup, chunk, words, counts, sink)
-            : run_staged<NoBonusBehaviour, false, true>(setup, chunk, words, counts, sink);
+    several ? run_staged<NoBonusBehaviour, true, true>(setup, chunk, random_bits, counts, sink)
+            : run_staged<NoBonusBehaviour, false, true>(setup, chunk, random_bits, counts, sink);
   else
-    several ? run_staged<NoBonusBehaviour, true, false>(setup, chunk, words, counts, nullptr)
-            : run_staged<NoBonusBehaviour, false, false>(setup, chunk, words, counts, nullptr);
+    several ? run_staged<NoBonusBehaviour, true, false>(setup, chunk, random_bits, counts, nullptr)
+            : run_staged<NoBonusBehaviour, false, false>(setup, chunk, random_bits, counts, nullptr);
 }
 
 }  // namespace specsim::decode

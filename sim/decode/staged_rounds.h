@@ -10,7 +10,7 @@
 #include "sim/decode/chunk.h"
 #include "sim/decode/counts.h"
 #include "sim/decode/prepared.h"
-#include "sim/decode/words.h"
+#include "sim/decode/random_bits.h"
 #include "sim/families/context_process.h"
 #include "sim/math/alias_table.h"
 
@@ -24,7 +24,7 @@ namespace specsim::decode {
 // in its place and prove that the suite rejects them.
 struct ShippedBehaviour {
   // `threshold`: see verify/accept.h.
-  static bool accepts(std::uint64_t word, std::uint64_t threshold) { return (word >> 11) < threshold; }
+  static bool accepts(std::uint64_t bits, std::uint64_t threshold) { return (bits >> 11) < threshold; }
   static std::uint32_t drafted(std::uint32_t draft_length) { return draft_length; }
   static bool goes_on(bool accepted) { return accepted; }
   static bool emits_bonus() { return true; }
@@ -61,7 +61,7 @@ enum class Source { draft, rejected, bonus };
 
 template <bool kMoves>
 void draw(const PreparedContexts& tables, Source source, std::uint64_t depth, const std::uint32_t* __restrict lanes,
-          const std::uint32_t* __restrict context, const std::uint64_t* __restrict words, std::uint32_t count,
+          const std::uint32_t* __restrict context, const std::uint64_t* __restrict random_bits, std::uint32_t count,
           Token* __restrict token) {
   const std::uint64_t vocab = tables.vocab();
   const std::uint64_t* const base = source == Source::bonus      ? tables.bonus(0)
@@ -70,9 +70,10 @@ void draw(const PreparedContexts& tables, Source source, std::uint64_t depth, co
   const std::uint64_t stride = source == Source::bonus ? vocab : vocab * tables.depths();
   // Many contexts' tables exceed the caches: ask for all entries of the step before the first is needed.
   if constexpr (kMoves)
-    for (std::uint32_t i = 0; i < count; ++i) __builtin_prefetch(base + context[lanes[i]] * stride + scale_word(words[i], vocab));
+    for (std::uint32_t i = 0; i < count; ++i)
+      __builtin_prefetch(base + context[lanes[i]] * stride + scale_bits(random_bits[i], vocab));
   for (std::uint32_t i = 0; i < count; ++i)
-    token[i] = math::alias_pick(kMoves ? base + context[lanes[i]] * stride : base, vocab, words[i]);
+    token[i] = math::alias_pick(kMoves ? base + context[lanes[i]] * stride : base, vocab, random_bits[i]);
 }
 
 // The accept entries of the tokens drawn.
@@ -136,7 +137,7 @@ struct Tally {
 
 // kMoves: several contexts. kSink: report every round.
 template <class Behaviour, bool kMoves, bool kSink>
-void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& words, Counts& counts, RoundSink* sink) {
+void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& random_bits, Counts& counts, RoundSink* sink) {
   SPECSIM_CHECK(plan.first_sequence % kLanes == 0, "first sequence {}", plan.first_sequence);
   const PreparedContexts& tables = *setup.tables;
   const std::uint32_t draft_length = Behaviour::drafted(setup.draft_length);
@@ -144,7 +145,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
   const std::uint64_t request_tokens = setup.process->shape().request_tokens;
   const bool process_moves = kMoves && setup.process->moves();
   const bool one_stratum = setup.stratum == nullptr;
-  const auto law_size = static_cast<std::size_t>(setup.draft_length) + 1;
+  const auto distribution_size = static_cast<std::size_t>(setup.draft_length) + 1;
 
   detail::Lanes lane;
   setup.process->start(setup.key, plan.first_sequence, kLanes, lane.context.data());
@@ -160,10 +161,10 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
   std::array<std::uint32_t, kLanes> active;   // lanes that have rounds left, in order
   std::array<std::uint32_t, kLanes> going;    // lanes that are still accepting in this round
   std::array<std::uint32_t, kLanes> stopped;  // lanes that have stopped, by the position where they did
-  std::array<std::uint64_t, kLanes> draft_words;
-  std::array<std::uint64_t, kLanes> accept_words;
-  std::array<std::uint64_t, kLanes> final_words;
-  std::array<std::uint64_t, kLanes> picked_words;
+  std::array<std::uint64_t, kLanes> draft_bits;
+  std::array<std::uint64_t, kLanes> accept_bits;
+  std::array<std::uint64_t, kLanes> final_bits;
+  std::array<std::uint64_t, kLanes> picked_bits;
   std::array<std::uint64_t, kLanes> entry;
   std::array<std::uint32_t, kLanes> accepted;
   std::array<std::uint32_t, kLanes> goes_on;
@@ -181,7 +182,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
   for (std::uint32_t i = 0; i < sequences; ++i) active[i] = i;
 
   for (std::uint32_t round = 0; live > 0; ++round) {
-    words.final_token(round, plan.first_sequence, kLanes, final_words.data());
+    random_bits.final_token(round, plan.first_sequence, kLanes, final_bits.data());
     std::copy_n(active.begin(), live, going.begin());
     if constexpr (kMoves) lane.start_context = lane.context;
     std::uint32_t on = live;
@@ -191,12 +192,12 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
       const std::uint64_t depth = std::min<std::uint64_t>(position, tables.depths() - 1);
       const std::uint32_t judged = on;
       stopped_before[position] = off;
-      words.draft_accept(round, position, plan.first_sequence, going.data(), judged, draft_words.data(), accept_words.data());
-      detail::draw<kMoves>(tables, detail::Source::draft, depth, going.data(), lane.context.data(), draft_words.data(), judged,
+      random_bits.draft_accept(round, position, plan.first_sequence, going.data(), judged, draft_bits.data(), accept_bits.data());
+      detail::draw<kMoves>(tables, detail::Source::draft, depth, going.data(), lane.context.data(), draft_bits.data(), judged,
                            token.data());
       detail::look_up<kMoves>(tables, depth, going.data(), lane.context.data(), token.data(), judged, entry.data());
       if (setup.matches) {
-        detail::draw<kMoves>(tables, detail::Source::bonus, 0, going.data(), lane.context.data(), accept_words.data(), judged,
+        detail::draw<kMoves>(tables, detail::Source::bonus, 0, going.data(), lane.context.data(), accept_bits.data(), judged,
                              wanted.data());
         for (std::uint32_t i = 0; i < judged; ++i) {
           accepted[i] = wanted[i] == token[i] ? 1 : 0;
@@ -204,7 +205,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
         }
       } else {
         for (std::uint32_t i = 0; i < judged; ++i)
-          accepted[i] = Behaviour::accepts(accept_words[i], entry[i] >> kClassBits) ? 1 : 0;
+          accepted[i] = Behaviour::accepts(accept_bits[i], entry[i] >> kClassBits) ? 1 : 0;
       }
       for (std::uint32_t i = 0; i < judged; ++i) goes_on[i] = Behaviour::goes_on(accepted[i] != 0) ? 1 : 0;
       tally.emitted(going.data(), entry.data(), accepted.data(), judged, lane);
@@ -234,12 +235,12 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
       const std::uint64_t depth = std::min<std::uint64_t>(length, tables.depths() - 1);
       const bool final_emitted = !full || Behaviour::emits_bonus();
       const std::uint64_t emitted = length + (final_emitted ? 1U : 0U);
-      for (std::uint32_t i = 0; i < count; ++i) picked_words[i] = final_words[who[i]];
+      for (std::uint32_t i = 0; i < count; ++i) picked_bits[i] = final_bits[who[i]];
       if (setup.matches && !full) {
         for (std::uint32_t i = 0; i < count; ++i) token[i] = mismatch[who[i]];
       } else {
         detail::draw<kMoves>(tables, full ? detail::Source::bonus : detail::Source::rejected, depth, who, lane.context.data(),
-                             picked_words.data(), count, token.data());
+                             picked_bits.data(), count, token.data());
       }
       if (final_emitted) {
         detail::look_up<kMoves>(tables, 0, who, lane.context.data(), token.data(), count, entry.data());
@@ -259,7 +260,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
           sink->round(who[i], round, text, lane.context[who[i]]);
         }
       }
-      const std::size_t law_at = std::min<std::size_t>(length, law_size - 1);
+      const std::size_t distribution_at = std::min<std::size_t>(length, distribution_size - 1);
       if (request_tokens == 0) {
         for (std::uint32_t i = 0; i < count; ++i) {
           ++lane.rounds[who[i]];
@@ -268,14 +269,14 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, WordSource& word
         if (full)
           for (std::uint32_t i = 0; i < count; ++i) ++lane.full[who[i]];
         if (one_stratum)
-          counts.accepted_law[law_at] += count;
+          counts.accepted_distribution[distribution_at] += count;
         else
           for (std::uint32_t i = 0; i < count; ++i)
-            ++counts.accepted_law[setup.stratum[lane.start_context[who[i]]] * law_size + law_at];
+            ++counts.accepted_distribution[setup.stratum[lane.start_context[who[i]]] * distribution_size + distribution_at];
       } else {
         for (std::uint32_t i = 0; i < count; ++i) {
           const std::size_t stratum = one_stratum ? 0 : setup.stratum[lane.start_context[who[i]]];
-          ++counts.accepted_law[stratum * law_size + law_at];
+          ++counts.accepted_distribution[stratum * distribution_size + distribution_at];
           const std::uint64_t room = request_tokens - lane.emitted[who[i]];
           if (emitted > room) {
             ++counts.cut_rounds;

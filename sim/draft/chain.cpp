@@ -4,7 +4,7 @@
 namespace specsim::draft {
 
 std::shared_ptr<const BlockDrafter> chain_block(int draft_length) {
-  return std::make_shared<TreeDrafter>(path_of(draft_length), Siblings::independent);
+  return std::make_shared<TreeDrafter>(path_of(draft_length), tokens::Siblings::independent);
 }
 
 DrafterEntry chain_drafter() {
@@ -20,10 +20,11 @@ DrafterEntry chain_drafter() {
             {"selection",
              config::Type::text,
              "sampled",
-             "sampled from the draft's law, or its argmax (a point mass)",
+             "sampled from the draft's distribution, or its argmax (a point mass)",
              {},
              {"sampled", "argmax"}}},
-           "An argmax draft token has probability 1 under the law that it was drawn from, so a lossless rule accepts it with "
+           "An argmax draft token has probability 1 under the distribution that it was drawn from, so a lossless rule accepts it "
+           "with "
            "target(argmax draft)."},
           [](const config::Arguments& arguments, Diagnostics&) {
             return Draft{{static_cast<int>(arguments.integer("draft_length")), arguments.text("selection") == "argmax"}, nullptr};

@@ -3,7 +3,7 @@
 
 #include "sim/base/token.h"
 #include "sim/config/registry.h"
-#include "sim/draft/draft_block.h"
+#include "sim/tokens/tree.h"
 
 #include <functional>
 #include <memory>
@@ -15,10 +15,10 @@ namespace specsim::draft {
 // A drafted chain: `draft_length` tokens on one path.
 struct Chain {
   int draft_length = 0;
-  bool argmax = false;  // takes the draft model's argmax instead of sampling from its law
+  bool argmax = false;  // takes the draft model's argmax instead of sampling from its distribution
 };
 
-// A token and its probability under the draft's law.
+// A token and its probability under the draft's distribution.
 struct Ranked {
   Token token = 0;
   double probability = 0.0;
@@ -26,7 +26,7 @@ struct Ranked {
 
 // A block whose tokens are chosen before the round.
 struct ChosenBlock {
-  Tree tree;
+  tokens::Tree tree;
   std::vector<Token> tokens;  // [node]; the root's means nothing
 
   int add(int parent, Token token, int rank = 0) {
@@ -72,12 +72,12 @@ struct Work {
 class BlockDrafter {
  public:
   struct Shape {
-    Siblings siblings = Siblings::independent;
-    int draft_length = 0;    // of the longest path
-    int nodes = 0;           // at most, without the root
-    int ranks = 0;           // how many of the draft's likeliest tokens it needs to know
-    int law_depths = 1;      // draft laws per context that alter_law() makes; the last one holds beyond
-    bool from_root = false;  // every position is predicted from the text before the block, not from the drafted tokens
+    tokens::Siblings siblings = tokens::Siblings::independent;
+    int draft_length = 0;         // of the longest path
+    int nodes = 0;                // at most, without the root
+    int ranks = 0;                // how many of the draft's likeliest tokens it needs to know
+    int distribution_depths = 1;  // draft distributions per context that alter_distribution() makes; the last one holds beyond
+    bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
     bool reads_text = false;
   };
 
@@ -97,13 +97,13 @@ class BlockDrafter {
 
   [[nodiscard]] virtual const Shape& shape() const = 0;
   // The block's tree where it is the same in every round, its tokens drawn or ranked as shape() says; else nullptr.
-  [[nodiscard]] virtual const Tree* tree() const { return nullptr; }
+  [[nodiscard]] virtual const tokens::Tree* tree() const { return nullptr; }
   // At the start of a sequence; nullptr: it keeps nothing.
   [[nodiscard]] virtual std::unique_ptr<Memory> start() const { return nullptr; }
   // Else: chooses the round's block. `block` comes in empty; `memory`: the sequence's own, from start().
   virtual void choose(Sight& /*sight*/, Memory* /*memory*/, ChosenBlock& /*block*/) const {}
-  // What the drafter makes of the configured draft law at a depth of the block.
-  virtual void alter_law(int /*depth*/, std::span<const double> /*target*/, std::span<double> /*draft*/) const {}
+  // What the drafter makes of the configured draft distribution at a depth of the block.
+  virtual void alter_distribution(int /*depth*/, std::span<const double> /*target*/, std::span<double> /*draft*/) const {}
   // Of a round that drafted so many nodes.
   [[nodiscard]] virtual Work work(int nodes) const = 0;
 };
@@ -117,13 +117,13 @@ struct DrafterEntry {
   config::PartInfo info;
   // May return an empty draft after reporting.
   std::function<Draft(const config::Arguments&, Diagnostics&)> make;
-  // Works on real models as they are: no head, exit or law of its own that would have to be made for them.
+  // Works on real models as they are: no head, exit or distribution of its own that would have to be made for them.
   bool on_models = false;
 };
 
 const config::Registry<DrafterEntry>& drafters();
 
-// The chain as a block, for verifiers that judge blocks. A chain of argmaxes has the point mass as its draft law.
+// The chain as a block, for verifiers that judge blocks. A chain of argmaxes has the point mass as its draft distribution.
 std::shared_ptr<const BlockDrafter> chain_block(int draft_length);
 
 }  // namespace specsim::draft

@@ -10,11 +10,11 @@ namespace {
 
 class Eagle final : public TreeDrafter {
  public:
-  Eagle(Tree tree, Siblings siblings, double sharpening, double decay)
+  Eagle(tokens::Tree tree, tokens::Siblings siblings, double sharpening, double decay)
       : TreeDrafter(std::move(tree), siblings), sharpening_(sharpening), decay_(decay) {
-    shape_.law_depths = shape_.draft_length;
+    shape_.distribution_depths = shape_.draft_length;
   }
-  void alter_law(int depth, std::span<const double> target, std::span<double> draft) const override {
+  void alter_distribution(int depth, std::span<const double> target, std::span<double> draft) const override {
     const double share = sharpening_ * std::pow(decay_, depth);
     for (std::size_t x = 0; x < draft.size(); ++x) draft[x] += share * (target[x] - draft[x]);
   }
@@ -27,31 +27,34 @@ class Eagle final : public TreeDrafter {
 }  // namespace
 
 DrafterEntry eagle_drafter() {
-  return {{"eagle", "a one-layer head on the target's features: a draft law pulled towards the target, less so with depth",
-           "Li et al. (EAGLE), arXiv 2401.15077",
-           shape_parameters({siblings_parameter(),
-                             {"sharpening",
-                              config::Type::number,
-                              "0.5",
-                              "share of the target's law in the draft's, at depth 0",
-                              config::between(0, 1),
-                              {}},
-                             {"decay",
-                              config::Type::number,
-                              "0.9",
-                              "of that share with each level, as features are guessed from guessed features",
-                              config::between(0, 1),
-                              {}}}),
-           "At depth i (0 first) the draft law is (1 - s) draft + s target, s = sharpening decay^i: its overlap with the target "
-           "is at least "
-           "alpha + s (1 - alpha). Published acceptance by depth (n-alpha) can be given law by law instead: context by_depth."},
-          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            const Siblings siblings = siblings_of(arguments);
-            const std::optional<Tree> tree = tree_of(arguments, siblings, diagnostics);
-            if (!tree) return Draft();
-            return Draft{{tree->height(), false},
-                         std::make_shared<Eagle>(*tree, siblings, arguments.number("sharpening"), arguments.number("decay"))};
-          }};
+  return {
+      {"eagle", "a one-layer head on the target's features: a draft distribution pulled towards the target, less so with depth",
+       "Li et al. (EAGLE), arXiv 2401.15077",
+       shape_parameters({siblings_parameter(),
+                         {"sharpening",
+                          config::Type::number,
+                          "0.5",
+                          "share of the target's distribution in the draft's, at depth 0",
+                          config::between(0, 1),
+                          {}},
+                         {"decay",
+                          config::Type::number,
+                          "0.9",
+                          "of that share with each level, as features are guessed from guessed features",
+                          config::between(0, 1),
+                          {}}}),
+       "At depth i (0 first) the draft distribution is (1 - s) draft + s target, s = sharpening decay^i: its overlap with the "
+       "target "
+       "is at least "
+       "alpha + s (1 - alpha). Published acceptance by depth (n-alpha) can be given distribution by distribution instead: "
+       "context by_depth."},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+        const tokens::Siblings siblings = siblings_of(arguments);
+        const std::optional<tokens::Tree> tree = tree_of(arguments, siblings, diagnostics);
+        if (!tree) return Draft();
+        return Draft{{tree->height(), false},
+                     std::make_shared<Eagle>(*tree, siblings, arguments.number("sharpening"), arguments.number("decay"))};
+      }};
 }
 
 }  // namespace specsim::draft

@@ -10,8 +10,8 @@ namespace {
 
 class EarlyExit final : public TreeDrafter {
  public:
-  EarlyExit(int draft_length, double share) : TreeDrafter(path_of(draft_length), Siblings::independent), share_(share) {}
-  void alter_law(int /*depth*/, std::span<const double> target, std::span<double> draft) const override {
+  EarlyExit(int draft_length, double share) : TreeDrafter(path_of(draft_length), tokens::Siblings::independent), share_(share) {}
+  void alter_distribution(int /*depth*/, std::span<const double> target, std::span<double> draft) const override {
     std::copy(target.begin(), target.end(), draft.begin());
     math::apply_temperature(draft, 1.0 / share_);
   }

@@ -26,8 +26,8 @@ class LengthPolicy {
   [[nodiscard]] virtual Memory start() const = 0;
   // After a round: the next one's length and whatever leads to it.
   virtual void observe(Memory& /*memory*/, int /*drafted*/, int /*accepted*/) const {}
-  // While drafting, after each token but the last: whether to draft another. `probability` of the token under the draft's law,
-  // `entropy` of that law in nats.
+  // While drafting, after each token but the last: whether to draft another. `probability` of the token under the draft's
+  // distribution, `entropy` of that distribution in nats.
   [[nodiscard]] virtual bool goes_on(double /*probability*/, double /*entropy*/) const { return true; }
   // True: goes_on() is to be asked.
   [[nodiscard]] virtual bool looks() const { return false; }

@@ -156,10 +156,12 @@ DrafterEntry lookahead_drafter() {
        "fills the pool too unless told otherwise, which in the published program is an option. Beginnings that guesses share are "
        "verified once. Paid "
        "for: W (N - "
-       "1) rows and the guesses, on the filling rounds too. Under a context process whose laws go by position alone, the window "
+       "1) rows and the guesses, on the filling rounds too. Under a context process whose distributions go by position alone, "
+       "the window "
        "sees "
-       "the laws to come whatever it guessed: use markov or copy. The formula for b independent n-grams is another matter: "
-       "typical acceptance of b chains drawn apart, at temperature 0, has exactly its law."},
+       "the distributions to come whatever it guessed: use markov or copy. The formula for b independent n-grams is another "
+       "matter: "
+       "typical acceptance of b chains drawn apart, at temperature 0, has exactly its distribution."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const auto ngram = static_cast<int>(arguments.integer("ngram"));
         const auto guesses = static_cast<int>(arguments.integer("guesses"));

@@ -15,14 +15,14 @@ namespace {
 // Heads on the target itself: every position is guessed from the text before the block.
 class Heads final : public TreeDrafter {
  public:
-  explicit Heads(Tree tree) : TreeDrafter(std::move(tree), Siblings::point_mass) { shape_.from_root = true; }
+  explicit Heads(tokens::Tree tree) : TreeDrafter(std::move(tree), tokens::Siblings::point_mass) { shape_.from_root = true; }
   // All heads run once, beside the target: the cost section's draft model is the heads together.
   [[nodiscard]] Work work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }
 };
 
 // The tree of most expected tokens where head d's candidate of rank r is right with accuracy[d][r], independently of the others:
 // nodes by falling product, which take their parents and elder siblings along.
-Tree best_tree(const std::vector<std::vector<double>>& accuracy, int nodes) {
+tokens::Tree best_tree(const std::vector<std::vector<double>>& accuracy, int nodes) {
   using Path = std::vector<int>;
   const auto value = [&](const Path& path) {
     double product = 1.0;
@@ -49,7 +49,7 @@ Tree best_tree(const std::vector<std::vector<double>>& accuracy, int nodes) {
   }
   std::sort(chosen.begin(), chosen.end(),
             [](const Path& a, const Path& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
-  Tree tree;
+  tokens::Tree tree;
   std::map<Path, int> index = {{Path(), 0}};
   for (const Path& path : chosen) index[path] = tree.add(index.at(Path(path.begin(), path.end() - 1)), path.back());
   return tree;
@@ -68,13 +68,15 @@ DrafterEntry medusa_drafter() {
                  config::between(0, 1),
                  {}},
                 {"nodes", config::Type::integer, "", "of that tree", config::between(1, kMaxNodes), {}}}),
-           "Children at depth d are the likeliest tokens of the draft's law for depth d in the context before the block (context "
+           "Children at depth d are the likeliest tokens of the draft's distribution for depth d in the context before the block "
+           "(context "
            "by_depth: one "
-           "law for each head), the same under every parent. No sequential cost: the heads together are one pass of the cost "
+           "distribution for each head), the same under every parent. No sequential cost: the heads together are one pass of the "
+           "cost "
            "section's draft "
            "model."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            Tree tree;
+            tokens::Tree tree;
             if (arguments.has("accuracies") || arguments.has("nodes")) {
               const auto& accuracies = arguments.table("accuracies");
               if (!arguments.has("accuracies") || !arguments.has("nodes") || arguments.has("branching") ||
@@ -100,7 +102,7 @@ DrafterEntry medusa_drafter() {
               }
               tree = best_tree(accuracies, static_cast<int>(arguments.integer("nodes")));
             } else {
-              const std::optional<Tree> given = tree_of(arguments, Siblings::point_mass, diagnostics);
+              const std::optional<tokens::Tree> given = tree_of(arguments, tokens::Siblings::point_mass, diagnostics);
               if (!given) return Draft();
               tree = *given;
             }

@@ -20,7 +20,7 @@ class Entropy final : public LengthPolicy {
 
 PolicyEntry entropy_policy() {
   return {{"entropy",
-           "stops behind the first draft token that was drawn from a law of high entropy",
+           "stops behind the first draft token that was drawn from a distribution of high entropy",
            "Agrawal et al. (AdaEDL), arXiv 2410.18351",
            {{"most", config::Type::number, {}, "nats above which drafting stops", config::at_least(0), {}}},
            "High entropy bounds the overlap with any target from above only loosely; the paper's bound falls with its square "

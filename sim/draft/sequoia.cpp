@@ -45,8 +45,8 @@ SequoiaProgramme::SequoiaProgramme(std::span<const double> acceptance, int budge
   }
 }
 
-Tree SequoiaProgramme::tree(int nodes, int depth) const {
-  Tree tree;
+tokens::Tree SequoiaProgramme::tree(int nodes, int depth) const {
+  tokens::Tree tree;
   // What each node of the tree has below it: nodes with itself, and levels.
   std::vector<std::pair<int, int>> below = {{nodes + 1, depth}};
   SPECSIM_CHECK(best(nodes + 1, depth).value > kNo, "no tree of {} nodes on {} levels", nodes, depth);

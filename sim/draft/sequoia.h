@@ -1,7 +1,7 @@
 // The best tree for siblings that are accepted by rank, whatever the context: a dynamic programme over size, depth and children.
 #pragma once
 
-#include "sim/draft/draft_block.h"
+#include "sim/tokens/tree.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ class SequoiaProgramme {
 
   // Expected tokens per round of the best tree with `nodes` drafted nodes on at most `depth` levels.
   [[nodiscard]] double tokens(int nodes, int depth) const { return best(nodes + 1, depth).value; }
-  [[nodiscard]] Tree tree(int nodes, int depth) const;
+  [[nodiscard]] tokens::Tree tree(int nodes, int depth) const;
 
  private:
   struct Best {

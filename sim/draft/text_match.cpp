@@ -30,7 +30,7 @@ bool matches_end(std::span<const Token> text, std::size_t end, std::size_t lengt
 }
 
 TextDrafter::TextDrafter(int draft_length, int nodes) {
-  shape_.siblings = Siblings::point_mass;
+  shape_.siblings = tokens::Siblings::point_mass;
   shape_.draft_length = draft_length;
   shape_.nodes = nodes;
   shape_.reads_text = true;

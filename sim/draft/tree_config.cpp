@@ -30,7 +30,7 @@ Mistake check_size(std::size_t nodes, std::size_t height) {
 }
 
 // Nodes given by their paths of ranks, in any order.
-Mistake from_paths(std::vector<Path> paths, Siblings siblings, Tree& tree) {
+Mistake from_paths(std::vector<Path> paths, tokens::Siblings siblings, tokens::Tree& tree) {
   std::stable_sort(paths.begin(), paths.end(),
                    [](const Path& a, const Path& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
   if (Mistake mistake = check_size(paths.size(), paths.empty() ? 0 : paths.back().size()); !mistake.empty()) return mistake;
@@ -42,7 +42,7 @@ Mistake from_paths(std::vector<Path> paths, Siblings siblings, Tree& tree) {
     if (parent == nodes.end())
       return fmt::format("path {} is an orphan, allowed: with path {} among the others", path_text(path), path_text(above));
     const int rank = path.back();
-    if (siblings != Siblings::point_mass && rank > 0) {
+    if (siblings != tokens::Siblings::point_mass && rank > 0) {
       Path elder = path;
       --elder.back();
       if (nodes.find(elder) == nodes.end())
@@ -56,7 +56,7 @@ Mistake from_paths(std::vector<Path> paths, Siblings siblings, Tree& tree) {
   return "";
 }
 
-Mistake from_parents(const std::vector<double>& parents, Siblings siblings, Tree& tree) {
+Mistake from_parents(const std::vector<double>& parents, tokens::Siblings siblings, tokens::Tree& tree) {
   const std::size_t size = parents.size();
   std::vector<Path> paths(size + 1);
   std::vector<int> children(size + 1, 0);
@@ -80,7 +80,7 @@ Mistake from_parents(const std::vector<double>& parents, Siblings siblings, Tree
   return from_paths(std::move(paths), siblings, tree);
 }
 
-Mistake from_branching(const std::vector<double>& branching, Siblings siblings, Tree& tree) {
+Mistake from_branching(const std::vector<double>& branching, tokens::Siblings siblings, tokens::Tree& tree) {
   std::vector<Path> paths;
   std::vector<Path> level = {Path()};
   for (const double children : branching) {
@@ -131,19 +131,20 @@ config::Parameter siblings_parameter() {
   return {"siblings",
           config::Type::text,
           "sampled",
-          "how a node's children come about: sampled from the draft's law, with or without replacement, or its likeliest tokens",
+          "how a node's children come about: sampled from the draft's distribution, with or without replacement, or its "
+          "likeliest tokens",
           {},
           {"sampled", "without_replacement", "top_k"}};
 }
 
-Siblings siblings_of(const config::Arguments& arguments) {
+tokens::Siblings siblings_of(const config::Arguments& arguments) {
   const std::string& text = arguments.text("siblings");
-  return text == "top_k"                 ? Siblings::point_mass
-         : text == "without_replacement" ? Siblings::without_replacement
-                                         : Siblings::independent;
+  return text == "top_k"                 ? tokens::Siblings::point_mass
+         : text == "without_replacement" ? tokens::Siblings::without_replacement
+                                         : tokens::Siblings::independent;
 }
 
-std::optional<Tree> tree_of(const config::Arguments& arguments, Siblings siblings, Diagnostics& diagnostics) {
+std::optional<tokens::Tree> tree_of(const config::Arguments& arguments, tokens::Siblings siblings, Diagnostics& diagnostics) {
   std::vector<std::string> given;
   for (const char* name : {"branching", "paths", "parents"})
     if (arguments.has(name)) given.emplace_back(name);
@@ -152,7 +153,7 @@ std::optional<Tree> tree_of(const config::Arguments& arguments, Siblings sibling
                                                    given.empty() ? "no shape" : fmt::format("{}", fmt::join(given, " and "))));
     return std::nullopt;
   }
-  Tree tree;
+  tokens::Tree tree;
   Mistake mistake;
   if (given[0] == "paths") {
     std::vector<Path> paths;

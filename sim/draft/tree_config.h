@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/config/arguments.h"
-#include "sim/draft/draft_block.h"
+#include "sim/tokens/tree.h"
 
 #include <optional>
 #include <vector>
@@ -16,9 +16,9 @@ std::vector<config::Parameter> shape_parameters(std::vector<config::Parameter> o
 
 // siblings: sampled | without_replacement | top_k
 config::Parameter siblings_parameter();
-Siblings siblings_of(const config::Arguments& arguments);
+tokens::Siblings siblings_of(const config::Arguments& arguments);
 
 // From exactly one of `branching`, `paths` and `parents`; nullopt after reporting.
-std::optional<Tree> tree_of(const config::Arguments& arguments, Siblings siblings, Diagnostics& diagnostics);
+std::optional<tokens::Tree> tree_of(const config::Arguments& arguments, tokens::Siblings siblings, Diagnostics& diagnostics);
 
 }  // namespace specsim::draft

@@ -8,21 +8,21 @@
 namespace specsim::draft {
 
 // A chain of so many tokens.
-Tree path_of(int length);
+tokens::Tree path_of(int length);
 
 class TreeDrafter : public BlockDrafter {
  public:
   // Each level of the tree is one pass of the draft model, over the level's parents.
-  TreeDrafter(Tree tree, Siblings siblings);
+  TreeDrafter(tokens::Tree tree, tokens::Siblings siblings);
   [[nodiscard]] const Shape& shape() const override { return shape_; }
-  [[nodiscard]] const Tree* tree() const override { return &tree_; }
+  [[nodiscard]] const tokens::Tree* tree() const override { return &tree_; }
   [[nodiscard]] Work work(int nodes) const override;
 
  protected:
   Shape shape_;
 
  private:
-  Tree tree_;
+  tokens::Tree tree_;
 };
 
 }  // namespace specsim::draft

@@ -12,7 +12,7 @@ namespace {
 class DynamicTree final : public BlockDrafter {
  public:
   DynamicTree(int depth, int width, int nodes) : width_(static_cast<std::size_t>(width)) {
-    shape_.siblings = Siblings::point_mass;
+    shape_.siblings = tokens::Siblings::point_mass;
     shape_.draft_length = depth;
     shape_.nodes = nodes;
     shape_.ranks = width;
@@ -56,7 +56,7 @@ class DynamicTree final : public BlockDrafter {
     std::sort(kept.begin(), kept.end());
     std::vector<int> index(value.size(), 0);
     for (const int node : kept) {
-      const Tree::Node& own = candidates.tree.nodes[static_cast<std::size_t>(node)];
+      const tokens::Tree::Node& own = candidates.tree.nodes[static_cast<std::size_t>(node)];
       index[static_cast<std::size_t>(node)] =
           block.add(index[static_cast<std::size_t>(own.parent)], candidates.tokens[static_cast<std::size_t>(node)], own.rank);
     }

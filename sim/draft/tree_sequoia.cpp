@@ -55,7 +55,7 @@ DrafterEntry tree_sequoia_drafter() {
        "1, b'); with times, the size and depth of the least (depth draft_time + verify time) / T. Sequoia draws siblings without "
        "replacement: siblings: without_replacement."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const Siblings siblings = siblings_of(arguments);
+        const tokens::Siblings siblings = siblings_of(arguments);
         const std::vector<double>& acceptance = arguments.numbers("acceptance");
         constexpr std::size_t kMostRanks = 64;
         if (acceptance.empty() || acceptance.size() > kMostRanks ||
@@ -98,7 +98,7 @@ DrafterEntry tree_sequoia_drafter() {
                           nodes, levels, acceptance.size()));
           return Draft();
         }
-        Tree tree = programme.tree(nodes, levels);
+        tokens::Tree tree = programme.tree(nodes, levels);
         const int height = tree.height();
         return Draft{{height, false}, std::make_shared<TreeDrafter>(std::move(tree), siblings)};
       },

@@ -14,8 +14,8 @@ DrafterEntry tree_static_drafter() {
            "target verifies "
            "all nodes and the text's last token in one pass."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            const Siblings siblings = siblings_of(arguments);
-            const std::optional<Tree> tree = tree_of(arguments, siblings, diagnostics);
+            const tokens::Siblings siblings = siblings_of(arguments);
+            const std::optional<tokens::Tree> tree = tree_of(arguments, siblings, diagnostics);
             if (!tree) return Draft();
             return Draft{{tree->height(), false}, std::make_shared<TreeDrafter>(*tree, siblings)};
           },

@@ -28,7 +28,7 @@ std::uint32_t Engine::new_slot() {
 
 bool Engine::cancel(EventId id) {
   if (!is_pending(id)) return false;
-  free_slot(slot_of(id.word_));
+  free_slot(slot_of(id.bits_));
   --live_;
   ++dead_;
   if (dead_ > live_ + kDeadAllowed) {

@@ -39,12 +39,12 @@ class EventId {
  public:
   constexpr EventId() = default;  // no event
   friend constexpr bool operator==(EventId, EventId) = default;
-  explicit constexpr operator bool() const { return word_ != 0; }
+  explicit constexpr operator bool() const { return bits_ != 0; }
 
  private:
   friend class Engine;
-  constexpr explicit EventId(std::uint64_t word) : word_(word) {}
-  std::uint64_t word_ = 0;
+  constexpr explicit EventId(std::uint64_t word) : bits_(word) {}
+  std::uint64_t bits_ = 0;
 };
 
 class Engine {
@@ -82,8 +82,8 @@ class Engine {
 
   bool cancel(EventId id);
   [[nodiscard]] bool is_pending(EventId id) const {
-    const std::uint32_t slot = slot_of(id.word_);
-    return id && slot < events_.size() && events_[slot].id == id.word_;
+    const std::uint32_t slot = slot_of(id.bits_);
+    return id && slot < events_.size() && events_[slot].id == id.bits_;
   }
 
   // Runs the next event; false if there is none.

@@ -72,23 +72,23 @@ ContextBuilder::ContextBuilder(int vocab, const config::Value& pair, Diagnostics
 
 void ContextBuilder::add(ContextModel& model, const config::Value* target, const std::vector<const config::Value*>& drafts,
                          const std::string& what) {
-  LawBuilder target_builder(vocab_, false, *diagnostics_);
-  std::unique_ptr<Law> target_law;
+  DistributionBuilder target_builder(vocab_, false, *diagnostics_);
+  std::unique_ptr<Distribution> target_distribution;
   if (target != nullptr)  // that pair lacks its target has been reported
-    target_law = target_builder.build(*target, what + ".target");
-  LawBuilder draft_builder(vocab_, true, *diagnostics_);
+    target_distribution = target_builder.build(*target, what + ".target");
+  DistributionBuilder draft_builder(vocab_, true, *diagnostics_);
   draft_builder.skip_streams(kDraftStreams);
-  std::vector<std::unique_ptr<Law>> draft_laws;
+  std::vector<std::unique_ptr<Distribution>> draft_distributions;
   for (const config::Value* draft : drafts) {
     if (draft == nullptr) {
       diagnostics_->add(pair_->where,
                         what + " lacks \"draft\", allowed: {family: NAME, ...} or {from: target, transform: NAME, ...}");
       return;
     }
-    if (auto law = draft_builder.build(*draft, what + ".draft")) draft_laws.push_back(std::move(law));
+    if (auto distribution = draft_builder.build(*draft, what + ".draft")) draft_distributions.push_back(std::move(distribution));
   }
-  if (target_law != nullptr && draft_laws.size() == drafts.size())
-    model.pairs.emplace_back(std::move(target_law), std::move(draft_laws), target_sampling_, draft_sampling_);
+  if (target_distribution != nullptr && draft_distributions.size() == drafts.size())
+    model.pairs.emplace_back(std::move(target_distribution), std::move(draft_distributions), target_sampling_, draft_sampling_);
 }
 
 void ContextBuilder::add_pair(ContextModel& model) { add(model, pair_->find("target"), {pair_->find("draft")}, "pair"); }
@@ -96,8 +96,8 @@ void ContextBuilder::add_pair(ContextModel& model) { add(model, pair_->find("tar
 void ContextBuilder::add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
                               const std::string& what) {
   static const std::vector<config::Parameter> parameters = {
-      {"target", config::Type::value, "", "the target's law here; left out: pair.target", {}, {}},
-      {"draft", config::Type::value, "", "the draft's law here; left out: pair.draft", {}, {}}};
+      {"target", config::Type::value, "", "the target's distribution here; left out: pair.target", {}, {}},
+      {"draft", config::Type::value, "", "the draft's distribution here; left out: pair.draft", {}, {}}};
   config::read_arguments(overrides, parameters, also_allowed, what, *diagnostics_);
   const config::Value* target = overrides.find("target");
   const config::Value* draft = overrides.find("draft");

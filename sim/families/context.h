@@ -11,7 +11,7 @@
 
 namespace specsim::families {
 
-// A process and the pairs of laws of its contexts.
+// A process and the pairs of distributions of its contexts.
 struct ContextModel {
   std::unique_ptr<ContextProcess> process;
   std::vector<PairSource> pairs;  // one for all contexts (drawn afresh for each), or one for each
@@ -27,7 +27,7 @@ class ContextBuilder {
   [[nodiscard]] Diagnostics& diagnostics() const { return *diagnostics_; }
   // Adds the configured pair to `model`.
   void add_pair(ContextModel& model);
-  // Adds a pair with `overrides` ({target: LAW, draft: LAW}, both optional) over the configured one.
+  // Adds a pair with `overrides` ({target: DISTRIBUTION, draft: DISTRIBUTION}, both optional) over the configured one.
   void add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
                 const std::string& what);
   // Adds the configured target with one draft for each depth.

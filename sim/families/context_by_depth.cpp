@@ -30,12 +30,12 @@ class ByDepthProcess final : public ContextProcess {
 
 ContextEntry by_depth_context() {
   return {{"by_depth",
-           "the draft's law depends on the position within the block, as EAGLE's n-alpha; the target's never does",
+           "the draft's distribution depends on the position within the block, as EAGLE's n-alpha; the target's never does",
            "Li et al., EAGLE, arXiv 2401.15077",
            {{"drafts",
              config::Type::value_list,
              {},
-             "the draft's law at position 1, 2, ...; the last one holds beyond; pair.draft is not used",
+             "the draft's distribution at position 1, 2, ...; the last one holds beyond; pair.draft is not used",
              {},
              {}}},
            "Acceptances are independent with a rate for each position: tokens_per_round = 1 + alpha_1 + alpha_1 alpha_2 + ..."},

@@ -86,15 +86,16 @@ ContextEntry copy_context() {
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             ContextModel model;
             const auto vocab = static_cast<std::uint64_t>(builder.vocab());
-            rng::Stream words(rng::make_key(static_cast<std::uint64_t>(arguments.integer("prompt_seed")), rng::hash_text("copy")),
-                              rng::Purpose::law, 0, 0);
+            rng::Stream random_bits(
+                rng::make_key(static_cast<std::uint64_t>(arguments.integer("prompt_seed")), rng::hash_text("copy")),
+                rng::Purpose::distribution, 0, 0);
             std::vector<Token> prompt(static_cast<std::size_t>(arguments.integer("prompt_tokens")));
-            for (Token& token : prompt) token = static_cast<Token>(scale_word(words(), vocab));
+            for (Token& token : prompt) token = static_cast<Token>(scale_bits(random_bits(), vocab));
             std::vector<std::uint32_t> entry(vocab, 0);
             for (std::size_t i = prompt.size() - 1; i-- > 0;)  // the first occurrence is written last
               entry[prompt[i]] = static_cast<std::uint32_t>(i) + 2;
             for (std::uint32_t& state : entry)
-              if (rng::to_unit(words()) >= arguments.number("entry")) state = 0;
+              if (rng::to_unit(random_bits()) >= arguments.number("entry")) state = 0;
 
             const double fidelity = arguments.number("fidelity");
             builder.add_pair(model);

@@ -24,7 +24,7 @@ class FixedProcess final : public ContextProcess {
 
 ContextEntry fixed_context() {
   return {{"fixed",
-           "the same pair of laws at every position",
+           "the same pair of distributions at every position",
            "",
            {},
            "Positions are independent with the same alpha, so the accepted count is a truncated geometric variable: the closed "

@@ -17,9 +17,9 @@ class IidProcess final : public ContextProcess {
   void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t sequence = first_sequence + i;
-      context[i] = pick(rng::philox_words({rng::counter_word0(rng::Purpose::context, 0), 0, static_cast<std::uint32_t>(sequence),
-                                           static_cast<std::uint32_t>(sequence >> 32)},
-                                          key)
+      context[i] = pick(rng::philox_bits({rng::counter_word0(rng::Purpose::context, 0), 0, static_cast<std::uint32_t>(sequence),
+                                          static_cast<std::uint32_t>(sequence >> 32)},
+                                         key)
                             .first);
     }
   }
@@ -45,7 +45,7 @@ class IidProcess final : public ContextProcess {
   }
 
  private:
-  [[nodiscard]] std::uint32_t pick(std::uint64_t word) const { return static_cast<std::uint32_t>(scale_word(word, pool_)); }
+  [[nodiscard]] std::uint32_t pick(std::uint64_t bits) const { return static_cast<std::uint32_t>(scale_bits(bits, pool_)); }
   std::uint32_t pool_;
   ContextShape shape_;
 };
@@ -54,7 +54,7 @@ class IidProcess final : public ContextProcess {
 
 ContextEntry iid_context() {
   return {{"iid",
-           "each text position draws its pair of laws anew, from a pool or truly fresh",
+           "each text position draws its pair of distributions anew, from a pool or truly fresh",
            "",
            {{"pool", config::Type::integer, "256", "prepared pairs to draw from, uniformly", config::between(1, 1 << 20), {}},
             {"fresh",

@@ -33,7 +33,7 @@ class MarkovProcess final : public ContextProcess {
     std::uint64_t h = (std::uint64_t{context} << 32 | token) * 0x9E3779B97F4A7C15ULL;
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ULL;
     h = (h ^ (h >> 27)) * 0x94d049bb133111ebULL;
-    return static_cast<std::uint32_t>(scale_word(h ^ (h >> 31), states_));
+    return static_cast<std::uint32_t>(scale_bits(h ^ (h >> 31), states_));
   }
 
  private:
@@ -48,7 +48,7 @@ class MarkovProcess final : public ContextProcess {
 ContextEntry markov_context() {
   return {
       {"markov",
-       "the laws depend on the tokens emitted so far",
+       "the distributions depend on the tokens emitted so far",
        "",
        {{"order",
          config::Type::integer,

@@ -1,4 +1,4 @@
-// How the context moves along a text: which pair of laws holds at each text position.
+// How the context moves along a text: which pair of distributions holds at each text position.
 #pragma once
 
 #include "sim/base/token.h"
@@ -15,12 +15,12 @@ namespace specsim::families {
 struct ContextShape {
   enum class Kind { fixed, iid_pool, iid_fresh, markov, regimes, by_depth, requests, trace };
   Kind kind = Kind::fixed;
-  int contexts = 1;                   // prepared pairs of laws; 0 where each position draws its own
-  int depths = 1;                     // draft laws per context, by position in the block (the last one holds beyond)
-  std::vector<double> start;          // [contexts]: law of the context at text position 0; empty: context 0
+  int contexts = 1;                   // prepared pairs of distributions; 0 where each position draws its own
+  int depths = 1;                     // draft distributions per context, by position in the block (the last one holds beyond)
+  std::vector<double> start;          // [contexts]: distribution of the context at text position 0; empty: context 0
   std::vector<double> transition;     // regimes: [contexts][contexts], row-major
   std::vector<std::uint32_t> starts;  // trace: contexts that sequences begin at, each as likely; after each context the next one
-  bool acceptance_only = false;       // trace: no laws were recorded, but how likely each token was accepted
+  bool acceptance_only = false;       // trace: no distributions were recorded, but how likely each token was accepted
   std::uint64_t request_tokens = 0;   // requests: tokens that each request emits; 0: no end
 };
 

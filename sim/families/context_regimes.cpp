@@ -27,9 +27,9 @@ class RegimesProcess final : public ContextProcess {
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t sequence = first_sequence + i;
       context[i] =
-          start_table_.pick(rng::philox_words({rng::counter_word0(rng::Purpose::start, 0), 0,
-                                               static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)},
-                                              key)
+          start_table_.pick(rng::philox_bits({rng::counter_word0(rng::Purpose::start, 0), 0, static_cast<std::uint32_t>(sequence),
+                                              static_cast<std::uint32_t>(sequence >> 32)},
+                                             key)
                                 .first);
     }
   }
@@ -70,17 +70,22 @@ ContextEntry regimes_context() {
       {"regimes",
        "easy and hard stretches: a hidden Markov chain over text positions picks the pair",
        "",
-       {{"states", config::Type::value_list, {}, "for each regime {target: LAW, draft: LAW}; what is left out is pair's", {}, {}},
+       {{"states",
+         config::Type::value_list,
+         {},
+         "for each regime {target: DISTRIBUTION, draft: DISTRIBUTION}; what is left out is pair's",
+         {},
+         {}},
         {"transition",
          config::Type::number_table,
          {},
-         "row i: law of the next position's regime after regime i",
+         "row i: distribution of the next position's regime after regime i",
          config::between(0, 1),
          {}},
         {"start",
          config::Type::number_list,
          "",
-         "law of the first position's regime; left out: the stationary law",
+         "distribution of the first position's regime; left out: the stationary distribution",
          config::between(0, 1),
          {}}},
        "Acceptances cluster; the iid formula at the mean alpha misses the truth, and theory gives it exactly by matrices over "
@@ -122,10 +127,10 @@ ContextEntry regimes_context() {
           std::vector<double> flat;
           for (const std::vector<double>& row : rows) flat.insert(flat.end(), row.begin(), row.end());
           try {
-            start = math::stationary_law(flat, static_cast<int>(n));
+            start = math::stationary_distribution(flat, static_cast<int>(n));
           } catch (const InvariantBroken&) {
             diagnostics.add(arguments.where("transition"),
-                            "transition has no unique stationary law, allowed: an irreducible chain, or give start");
+                            "transition has no unique stationary distribution, allowed: an irreducible chain, or give start");
             return model;
           }
           for (double& p : start) p = std::max(p, 0.0);

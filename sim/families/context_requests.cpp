@@ -22,9 +22,9 @@ class RequestsProcess final : public ContextProcess {
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t sequence = first_sequence + i;
       context[i] =
-          types_.pick(rng::philox_words({rng::counter_word0(rng::Purpose::start, 0), 0, static_cast<std::uint32_t>(sequence),
-                                         static_cast<std::uint32_t>(sequence >> 32)},
-                                        key)
+          types_.pick(rng::philox_bits({rng::counter_word0(rng::Purpose::start, 0), 0, static_cast<std::uint32_t>(sequence),
+                                        static_cast<std::uint32_t>(sequence >> 32)},
+                                       key)
                           .first);
     }
   }
@@ -47,7 +47,7 @@ ContextEntry requests_context() {
        {{"types",
          config::Type::value_list,
          {},
-         "for each type {weight: W, target: LAW, draft: LAW}; laws left out are pair's",
+         "for each type {weight: W, target: DISTRIBUTION, draft: DISTRIBUTION}; distributions left out are pair's",
          {},
          {}},
         {"request_tokens",

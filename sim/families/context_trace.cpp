@@ -25,16 +25,18 @@ struct Recording {
   bool acceptance_only = false;         // some line has overlaps
 };
 
-class RecordedLaw final : public Law {
+class RecordedDistribution final : public Distribution {
  public:
-  explicit RecordedLaw(std::vector<double> law) : law_(std::move(law)) { math::normalise(law_); }
-  void draw(const LawAddress&, const TargetLaws&, std::span<double> law) const override {
-    std::fill(law.begin(), law.end(), 0.0);
-    std::copy(law_.begin(), law_.end(), law.begin());
+  explicit RecordedDistribution(std::vector<double> distribution) : distribution_(std::move(distribution)) {
+    math::normalise(distribution_);
+  }
+  void draw(const DistributionAddress&, const TargetDistributions&, std::span<double> distribution) const override {
+    std::fill(distribution.begin(), distribution.end(), 0.0);
+    std::copy(distribution_.begin(), distribution_.end(), distribution.begin());
   }
 
  private:
-  std::vector<double> law_;
+  std::vector<double> distribution_;
 };
 
 // One request after the other, the first again behind the last.
@@ -50,12 +52,12 @@ class TraceProcess final : public ContextProcess {
   void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t sequence = first_sequence + i;
-      const std::uint64_t word =
-          rng::philox_words({rng::counter_word0(rng::Purpose::start, 0), 0, static_cast<std::uint32_t>(sequence),
-                             static_cast<std::uint32_t>(sequence >> 32)},
-                            key)
+      const std::uint64_t bits =
+          rng::philox_bits({rng::counter_word0(rng::Purpose::start, 0), 0, static_cast<std::uint32_t>(sequence),
+                            static_cast<std::uint32_t>(sequence >> 32)},
+                           key)
               .first;
-      context[i] = shape_.starts[scale_word(word, shape_.starts.size())];
+      context[i] = shape_.starts[scale_bits(bits, shape_.starts.size())];
     }
   }
   [[nodiscard]] bool moves() const override { return true; }
@@ -85,18 +87,18 @@ std::optional<std::vector<double>> probabilities(const config::Value& list, cons
   return values;
 }
 
-// The laws of one position, as many in `target` as in `draft`.
-bool read_laws(const config::Value& target, const config::Value& draft, const Location& where, Recording& recording,
-               Diagnostics& diagnostics) {
+// The distributions of one position, as many in `target` as in `draft`.
+bool read_distributions(const config::Value& target, const config::Value& draft, const Location& where, Recording& recording,
+                        Diagnostics& diagnostics) {
   const auto a = probabilities(target, where, diagnostics);
   const auto b = probabilities(draft, where, diagnostics);
   if (!a || !b) return false;
-  for (const auto& law : {*a, *b}) {
+  for (const auto& distribution : {*a, *b}) {
     double sum = 0.0;
-    for (const double x : law) sum += x;
-    if (law.size() != a->size() || std::abs(sum - 1.0) > kSumTolerance) {
-      diagnostics.add(where,
-                      fmt::format("a law of {} entries with sum {:.6g}, allowed: {} with sum 1", law.size(), sum, a->size()));
+    for (const double x : distribution) sum += x;
+    if (distribution.size() != a->size() || std::abs(sum - 1.0) > kSumTolerance) {
+      diagnostics.add(where, fmt::format("a distribution of {} entries with sum {:.6g}, allowed: {} with sum 1",
+                                         distribution.size(), sum, a->size()));
       return false;
     }
   }
@@ -121,10 +123,11 @@ void read_request(const config::Value& line, const Location& where, const std::s
     for (const double x : *values) recording.positions.push_back({{1.0, 0.0}, {x, 1.0 - x}});
   } else if (overlap == nullptr && target != nullptr && draft != nullptr && target->items.size() == draft->items.size()) {
     for (std::size_t i = 0; i < target->items.size(); ++i)
-      if (!read_laws(target->items[i], draft->items[i], where, recording, diagnostics)) return;
+      if (!read_distributions(target->items[i], draft->items[i], where, recording, diagnostics)) return;
   } else {
     diagnostics.add(where,
-                    "no trace of contexts, allowed: {\"overlap\": [...]}, or {\"target\": [LAW, ...], \"draft\": [LAW, ...]}");
+                    "no trace of contexts, allowed: {\"overlap\": [...]}, or {\"target\": [DISTRIBUTION, ...], \"draft\": "
+                    "[DISTRIBUTION, ...]}");
     return;
   }
   if (recording.positions.size() == start) diagnostics.add(where, "no position in this request, allowed: at least one");
@@ -156,13 +159,15 @@ ContextEntry trace_context() {
        {{"file",
          config::Type::text,
          {},
-         "JSONL, one request a line: {\"overlap\": [...]}, or {\"target\": [LAW, ...], \"draft\": [LAW, ...]}",
+         "JSONL, one request a line: {\"overlap\": [...]}, or {\"target\": [DISTRIBUTION, ...], \"draft\": [DISTRIBUTION, ...]}",
          {},
          {}},
         {"kind", config::Type::text, "", "only requests of this kind", {}, {}}},
-       "pair's laws are not used. An overlap is the probability that a draft for this position is accepted given the token "
-       "that the text has there: target and draft are laws over that token and one other, and acceptance is that of the "
-       "drafter and verifier which were recorded. Recorded laws serve other verifiers too, but a text that goes on as it was "
+       "pair's distributions are not used. An overlap is the probability that a draft for this position is accepted given the "
+       "token "
+       "that the text has there: target and draft are distributions over that token and one other, and acceptance is that of the "
+       "drafter and verifier which were recorded. Recorded distributions serve other verifiers too, but a text that goes on as "
+       "it was "
        "recorded, whatever is emitted, forgets that an easy token leads to easy ones. A sequence starts at a request and goes "
        "on with the one behind it."},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
@@ -171,23 +176,25 @@ ContextEntry trace_context() {
         const std::size_t before = diagnostics.list().size();
         for (const char* const key : {"target_sampling", "draft_sampling"})
           if (const config::Value* sampling = builder.pair().find(key))
-            diagnostics.add(sampling->where, fmt::format("{} with context process trace, allowed: none (the laws that were "
-                                                         "recorded have their sampling settings in them)",
-                                                         key));
+            diagnostics.add(sampling->where,
+                            fmt::format("{} with context process trace, allowed: none (the distributions that were "
+                                        "recorded have their sampling settings in them)",
+                                        key));
         Recording recording =
             read_recording(arguments.text("file"), arguments.where("file"), arguments.text("kind"), diagnostics);
         for (const RecordedPair& pair : recording.positions)
           if (pair.target.size() > static_cast<std::size_t>(builder.vocab())) {
-            diagnostics.add(arguments.where("file"), fmt::format("recorded laws over {} tokens, allowed by pair.vocab: {}",
-                                                                 pair.target.size(), builder.vocab()));
+            diagnostics.add(arguments.where("file"),
+                            fmt::format("recorded distributions over {} tokens, allowed by pair.vocab: {}", pair.target.size(),
+                                        builder.vocab()));
             break;
           }
         if (diagnostics.list().size() != before) return model;
         for (RecordedPair& pair : recording.positions) {
-          std::vector<std::unique_ptr<Law>> drafts;
-          drafts.push_back(std::make_unique<RecordedLaw>(std::move(pair.draft)));
-          model.pairs.emplace_back(std::make_unique<RecordedLaw>(std::move(pair.target)), std::move(drafts), math::Sampling(),
-                                   math::Sampling());
+          std::vector<std::unique_ptr<Distribution>> drafts;
+          drafts.push_back(std::make_unique<RecordedDistribution>(std::move(pair.draft)));
+          model.pairs.emplace_back(std::make_unique<RecordedDistribution>(std::move(pair.target)), std::move(drafts),
+                                   math::Sampling(), math::Sampling());
         }
         model.process =
             std::make_unique<TraceProcess>(recording.positions.size(), std::move(recording.starts), recording.acceptance_only);

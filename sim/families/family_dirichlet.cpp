@@ -1,4 +1,4 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <boost/random/gamma_distribution.hpp>
@@ -11,19 +11,19 @@ namespace specsim::families {
 
 namespace {
 
-class DirichletLaw final : public Law {
+class DirichletDistribution final : public Distribution {
  public:
-  DirichletLaw(double concentration, std::uint32_t stream) : concentration_(concentration), stream_(stream) {}
-  void draw(const LawAddress& address, const TargetLaws&, std::span<double> law) const override {
+  DirichletDistribution(double concentration, std::uint32_t stream) : concentration_(concentration), stream_(stream) {}
+  void draw(const DistributionAddress& address, const TargetDistributions&, std::span<double> distribution) const override {
     // Gamma variates of small shape underflow; their logarithms do not: log G(a) = log G(a + 1) + log(U) / a.
-    rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
+    rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
     boost::random::gamma_distribution<double> gamma(concentration_ + 1.0);
     boost::random::uniform_01<double> uniform;
-    for (double& mass : law) {
+    for (double& mass : distribution) {
       const double u = 1.0 - uniform(random);
       mass = std::log(gamma(random)) + std::log(u) / concentration_;
     }
-    math::softmax(law);
+    math::softmax(distribution);
   }
   [[nodiscard]] bool random() const override { return true; }
 
@@ -44,11 +44,12 @@ FamilyEntry dirichlet_family() {
              "small: few tokens hold the mass; large: nearly uniform",
              config::Interval{1e-3, 1e6},
              {}}},
-           "Law: Dirichlet(concentration, ..., concentration), fresh for each context. Two independent ones at concentration 1 "
+           "Distribution: Dirichlet(concentration, ..., concentration), fresh for each context. Two independent ones at "
+           "concentration 1 "
            "overlap by "
            "vocab / (2 vocab - 1) on average."},
-          [](const config::Arguments& arguments, LawBuilder& builder) {
-            return std::make_unique<DirichletLaw>(arguments.number("concentration"), builder.next_stream());
+          [](const config::Arguments& arguments, DistributionBuilder& builder) {
+            return std::make_unique<DirichletDistribution>(arguments.number("concentration"), builder.next_stream());
           }};
 }
 

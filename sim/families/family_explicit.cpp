@@ -1,4 +1,4 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <fmt/format.h>
@@ -12,15 +12,17 @@ namespace {
 
 constexpr double kSumTolerance = 1e-9;
 
-class ExplicitLaw final : public Law {
+class ExplicitDistribution final : public Distribution {
  public:
-  explicit ExplicitLaw(std::vector<double> probabilities) : law_(std::move(probabilities)) { math::normalise(law_); }
-  void draw(const LawAddress&, const TargetLaws&, std::span<double> law) const override {
-    std::copy(law_.begin(), law_.end(), law.begin());
+  explicit ExplicitDistribution(std::vector<double> probabilities) : distribution_(std::move(probabilities)) {
+    math::normalise(distribution_);
+  }
+  void draw(const DistributionAddress&, const TargetDistributions&, std::span<double> distribution) const override {
+    std::copy(distribution_.begin(), distribution_.end(), distribution.begin());
   }
 
  private:
-  std::vector<double> law_;
+  std::vector<double> distribution_;
 };
 
 }  // namespace
@@ -35,8 +37,8 @@ FamilyEntry explicit_family() {
              "one for each token, summing to 1 within 1e-9; zeros are legal",
              config::between(0, 1),
              {}}},
-           "Law: as listed."},
-          [](const config::Arguments& arguments, LawBuilder& builder) -> std::unique_ptr<Law> {
+           "Distribution: as listed."},
+          [](const config::Arguments& arguments, DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
             const std::vector<double>& list = arguments.numbers("probabilities");
             const Location where = arguments.where("probabilities");
             if (list.size() != static_cast<std::size_t>(builder.vocab())) {
@@ -50,7 +52,7 @@ FamilyEntry explicit_family() {
               builder.diagnostics().add(where, fmt::format("probabilities sum to {:.12g}, allowed: 1 within 1e-9", sum));
               return nullptr;
             }
-            return std::make_unique<ExplicitLaw>(list);
+            return std::make_unique<ExplicitDistribution>(list);
           }};
 }
 

@@ -1,4 +1,4 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <cmath>
@@ -7,12 +7,12 @@ namespace specsim::families {
 
 namespace {
 
-class GeometricLaw final : public Law {
+class GeometricDistribution final : public Distribution {
  public:
-  explicit GeometricLaw(double ratio) : ratio_(ratio) {}
-  void draw(const LawAddress&, const TargetLaws&, std::span<double> law) const override {
-    for (std::size_t x = 0; x < law.size(); ++x) law[x] = std::pow(ratio_, static_cast<double>(x));
-    math::normalise(law);
+  explicit GeometricDistribution(double ratio) : ratio_(ratio) {}
+  void draw(const DistributionAddress&, const TargetDistributions&, std::span<double> distribution) const override {
+    for (std::size_t x = 0; x < distribution.size(); ++x) distribution[x] = std::pow(ratio_, static_cast<double>(x));
+    math::normalise(distribution);
   }
 
  private:
@@ -22,13 +22,14 @@ class GeometricLaw final : public Law {
 }  // namespace
 
 FamilyEntry geometric_family() {
-  return {
-      {"geometric",
-       "each token less likely than the one before by a constant ratio",
-       "",
-       {{"ratio", config::Type::number, {}, "of neighbouring probabilities", config::Interval{0, 1, true, false}, {}}},
-       "Law: proportional to ratio^token; ratio 1 is uniform."},
-      [](const config::Arguments& arguments, LawBuilder&) { return std::make_unique<GeometricLaw>(arguments.number("ratio")); }};
+  return {{"geometric",
+           "each token less likely than the one before by a constant ratio",
+           "",
+           {{"ratio", config::Type::number, {}, "of neighbouring probabilities", config::Interval{0, 1, true, false}, {}}},
+           "Distribution: proportional to ratio^token; ratio 1 is uniform."},
+          [](const config::Arguments& arguments, DistributionBuilder&) {
+            return std::make_unique<GeometricDistribution>(arguments.number("ratio"));
+          }};
 }
 
 }  // namespace specsim::families

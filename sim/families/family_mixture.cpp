@@ -1,4 +1,4 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <fmt/format.h>
@@ -7,19 +7,20 @@ namespace specsim::families {
 
 namespace {
 
-class MixtureLaw final : public Law {
+class MixtureDistribution final : public Distribution {
  public:
-  MixtureLaw(std::vector<std::unique_ptr<Law>> components, std::vector<double> weights)
+  MixtureDistribution(std::vector<std::unique_ptr<Distribution>> components, std::vector<double> weights)
       : components_(std::move(components)), weights_(std::move(weights)) {
     math::normalise(weights_);
   }
-  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
-    std::vector<double> sum(law.size(), 0.0);
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    std::vector<double> sum(distribution.size(), 0.0);
     for (std::size_t i = 0; i < components_.size(); ++i) {
-      components_[i]->draw(address, target, law);
-      for (std::size_t x = 0; x < law.size(); ++x) sum[x] += weights_[i] * law[x];
+      components_[i]->draw(address, target, distribution);
+      for (std::size_t x = 0; x < distribution.size(); ++x) sum[x] += weights_[i] * distribution[x];
     }
-    std::copy(sum.begin(), sum.end(), law.begin());
+    std::copy(sum.begin(), sum.end(), distribution.begin());
   }
   [[nodiscard]] bool random() const override {
     for (const auto& component : components_)
@@ -28,7 +29,7 @@ class MixtureLaw final : public Law {
   }
 
  private:
-  std::vector<std::unique_ptr<Law>> components_;
+  std::vector<std::unique_ptr<Distribution>> components_;
   std::vector<double> weights_;
 };
 
@@ -37,12 +38,12 @@ class MixtureLaw final : public Law {
 FamilyEntry mixture_family() {
   return {
       {"mixture",
-       "a weighted mean of other laws",
+       "a weighted mean of other distributions",
        "",
-       {{"components", config::Type::value_list, {}, "the laws", {}, {}},
+       {{"components", config::Type::value_list, {}, "the distributions", {}, {}},
         {"weights", config::Type::number_list, {}, "one for each component, any positive sum", config::between(0, 1e100), {}}},
-       "Law: sum of weight * component, weights normalised."},
-      [](const config::Arguments& arguments, LawBuilder& builder) -> std::unique_ptr<Law> {
+       "Distribution: sum of weight * component, weights normalised."},
+      [](const config::Arguments& arguments, DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
         const config::Value& list = arguments.value("components");
         const std::vector<double>& weights = arguments.numbers("weights");
         double sum = 0.0;
@@ -54,13 +55,13 @@ FamilyEntry mixture_family() {
                           weights.size(), sum, list.items.size()));
           return nullptr;
         }
-        std::vector<std::unique_ptr<Law>> components;
+        std::vector<std::unique_ptr<Distribution>> components;
         for (std::size_t i = 0; i < list.items.size(); ++i) {
           auto component = builder.build(list.items[i], fmt::format("components[{}]", i));
           if (component != nullptr) components.push_back(std::move(component));
         }
         if (components.size() != weights.size()) return nullptr;
-        return std::make_unique<MixtureLaw>(std::move(components), weights);
+        return std::make_unique<MixtureDistribution>(std::move(components), weights);
       }};
 }
 

@@ -1,4 +1,4 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <boost/random/normal_distribution.hpp>
@@ -7,14 +7,14 @@ namespace specsim::families {
 
 namespace {
 
-class NormalLogits final : public Law {
+class NormalLogits final : public Distribution {
  public:
   NormalLogits(double sigma, std::uint32_t stream) : sigma_(sigma), stream_(stream) {}
-  void draw(const LawAddress& address, const TargetLaws&, std::span<double> law) const override {
-    rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
+  void draw(const DistributionAddress& address, const TargetDistributions&, std::span<double> distribution) const override {
+    rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
     boost::random::normal_distribution<double> normal(0.0, sigma_);
-    for (double& logit : law) logit = normal(random);
-    math::softmax(law);
+    for (double& logit : distribution) logit = normal(random);
+    math::softmax(distribution);
   }
   [[nodiscard]] bool random() const override { return true; }
 
@@ -30,9 +30,10 @@ FamilyEntry normal_logits_family() {
            "softmax of independent normal logits",
            "",
            {{"sigma", config::Type::number, {}, "standard deviation of the logits", config::Interval{0, 1000, true, false}, {}}},
-           "Law: softmax(sigma * N(0, 1)), fresh for each context. For large vocabularies the likeliest tokens hold a log-normal "
+           "Distribution: softmax(sigma * N(0, 1)), fresh for each context. For large vocabularies the likeliest tokens hold a "
+           "log-normal "
            "share."},
-          [](const config::Arguments& arguments, LawBuilder& builder) {
+          [](const config::Arguments& arguments, DistributionBuilder& builder) {
             return std::make_unique<NormalLogits>(arguments.number("sigma"), builder.next_stream());
           }};
 }

@@ -1,21 +1,21 @@
 #include "sim/base/wide.h"
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 namespace specsim::families {
 
 namespace {
 
-class OneHotLaw final : public Law {
+class OneHotDistribution final : public Distribution {
  public:
-  OneHotLaw(bool random, Token token, std::uint32_t stream) : random_(random), token_(token), stream_(stream) {}
-  void draw(const LawAddress& address, const TargetLaws&, std::span<double> law) const override {
+  OneHotDistribution(bool random, Token token, std::uint32_t stream) : random_(random), token_(token), stream_(stream) {}
+  void draw(const DistributionAddress& address, const TargetDistributions&, std::span<double> distribution) const override {
     Token token = token_;
     if (random_) {
-      rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
-      token = static_cast<Token>(scale_word(random(), law.size()));
+      rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
+      token = static_cast<Token>(scale_bits(random(), distribution.size()));
     }
-    math::point_mass(law, token);
+    math::point_mass(distribution, token);
   }
   [[nodiscard]] bool random() const override { return random_; }
 
@@ -37,9 +37,9 @@ FamilyEntry one_hot_family() {
              "which; left out: a uniformly random one for each context",
              config::between(0, kMaxVocab - 1),
              {}}},
-           "Law: a point mass. Two independent random ones agree with probability 1 / vocab."},
-          [](const config::Arguments& arguments, LawBuilder& builder) -> std::unique_ptr<Law> {
-            if (!arguments.has("token")) return std::make_unique<OneHotLaw>(true, 0, builder.next_stream());
+           "Distribution: a point mass. Two independent random ones agree with probability 1 / vocab."},
+          [](const config::Arguments& arguments, DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
+            if (!arguments.has("token")) return std::make_unique<OneHotDistribution>(true, 0, builder.next_stream());
             const std::int64_t token = arguments.integer("token");
             if (token >= builder.vocab()) {
               builder.diagnostics().add(
@@ -47,7 +47,7 @@ FamilyEntry one_hot_family() {
                   "token is " + std::to_string(token) + ", allowed: below pair.vocab = " + std::to_string(builder.vocab()));
               return nullptr;
             }
-            return std::make_unique<OneHotLaw>(false, static_cast<Token>(token), 0);
+            return std::make_unique<OneHotDistribution>(false, static_cast<Token>(token), 0);
           }};
 }
 

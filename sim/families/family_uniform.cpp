@@ -1,4 +1,4 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 
 #include <algorithm>
 
@@ -6,18 +6,18 @@ namespace specsim::families {
 
 namespace {
 
-class UniformLaw final : public Law {
+class UniformDistribution final : public Distribution {
  public:
-  void draw(const LawAddress&, const TargetLaws&, std::span<double> law) const override {
-    std::fill(law.begin(), law.end(), 1.0 / static_cast<double>(law.size()));
+  void draw(const DistributionAddress&, const TargetDistributions&, std::span<double> distribution) const override {
+    std::fill(distribution.begin(), distribution.end(), 1.0 / static_cast<double>(distribution.size()));
   }
 };
 
 }  // namespace
 
 FamilyEntry uniform_family() {
-  return {{"uniform", "every token equally likely", "", {}, "Law: 1 / vocab."},
-          [](const config::Arguments&, LawBuilder&) { return std::make_unique<UniformLaw>(); }};
+  return {{"uniform", "every token equally likely", "", {}, "Distribution: 1 / vocab."},
+          [](const config::Arguments&, DistributionBuilder&) { return std::make_unique<UniformDistribution>(); }};
 }
 
 }  // namespace specsim::families

@@ -1,4 +1,4 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <boost/random/uniform_01.hpp>
@@ -7,14 +7,14 @@ namespace specsim::families {
 
 namespace {
 
-class UniformLogits final : public Law {
+class UniformLogits final : public Distribution {
  public:
   UniformLogits(double range, std::uint32_t stream) : range_(range), stream_(stream) {}
-  void draw(const LawAddress& address, const TargetLaws&, std::span<double> law) const override {
-    rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
+  void draw(const DistributionAddress& address, const TargetDistributions&, std::span<double> distribution) const override {
+    rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
     boost::random::uniform_01<double> uniform;
-    for (double& logit : law) logit = range_ * (uniform(random) - 0.5);
-    math::softmax(law);
+    for (double& logit : distribution) logit = range_ * (uniform(random) - 0.5);
+    math::softmax(distribution);
   }
   [[nodiscard]] bool random() const override { return true; }
 
@@ -31,8 +31,8 @@ FamilyEntry uniform_logits_family() {
        "softmax of independent uniform logits",
        "",
        {{"range", config::Type::number, {}, "the logits lie within range / 2 of 0", config::Interval{0, 1000, true, false}, {}}},
-       "Law: softmax(range * (U - 0.5)), fresh for each context; range 3 is the note's example (claim N1)."},
-      [](const config::Arguments& arguments, LawBuilder& builder) {
+       "Distribution: softmax(range * (U - 0.5)), fresh for each context; range 3 is the note's example (claim N1)."},
+      [](const config::Arguments& arguments, DistributionBuilder& builder) {
         return std::make_unique<UniformLogits>(arguments.number("range"), builder.next_stream());
       }};
 }

@@ -1,4 +1,4 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <cmath>
@@ -7,13 +7,13 @@ namespace specsim::families {
 
 namespace {
 
-class ZipfLaw final : public Law {
+class ZipfDistribution final : public Distribution {
  public:
-  ZipfLaw(double exponent, double offset) : exponent_(exponent), offset_(offset) {}
-  void draw(const LawAddress&, const TargetLaws&, std::span<double> law) const override {
-    for (std::size_t x = 0; x < law.size(); ++x)
-      law[x] = std::exp(-exponent_ * (std::log(static_cast<double>(x) + 1.0 + offset_) - std::log(1.0 + offset_)));
-    math::normalise(law);
+  ZipfDistribution(double exponent, double offset) : exponent_(exponent), offset_(offset) {}
+  void draw(const DistributionAddress&, const TargetDistributions&, std::span<double> distribution) const override {
+    for (std::size_t x = 0; x < distribution.size(); ++x)
+      distribution[x] = std::exp(-exponent_ * (std::log(static_cast<double>(x) + 1.0 + offset_) - std::log(1.0 + offset_)));
+    math::normalise(distribution);
   }
 
  private:
@@ -25,13 +25,13 @@ class ZipfLaw final : public Law {
 
 FamilyEntry zipf_family() {
   return {{"zipf",
-           "rank-frequency law of text (Zipf-Mandelbrot): token 0 is the likeliest",
+           "rank-frequency distribution of text (Zipf-Mandelbrot): token 0 is the likeliest",
            "Mandelbrot 1953",
            {{"exponent", config::Type::number, {}, "how fast probabilities fall with rank", config::between(0, 100), {}},
             {"offset", config::Type::number, "0", "flattens the head", config::between(0, 1e9), {}}},
-           "Law: proportional to (rank + offset)^-exponent, rank = token + 1."},
-          [](const config::Arguments& arguments, LawBuilder&) {
-            return std::make_unique<ZipfLaw>(arguments.number("exponent"), arguments.number("offset"));
+           "Distribution: proportional to (rank + offset)^-exponent, rank = token + 1."},
+          [](const config::Arguments& arguments, DistributionBuilder&) {
+            return std::make_unique<ZipfDistribution>(arguments.number("exponent"), arguments.number("offset"));
           }};
 }
 

@@ -5,27 +5,27 @@
 
 namespace specsim::families {
 
-PairSource::PairSource(std::unique_ptr<Law> target, std::vector<std::unique_ptr<Law>> drafts_by_depth,
+PairSource::PairSource(std::unique_ptr<Distribution> target, std::vector<std::unique_ptr<Distribution>> drafts_by_depth,
                        math::Sampling target_sampling, math::Sampling draft_sampling)
     : target_(std::move(target)),
       drafts_(std::move(drafts_by_depth)),
       target_sampling_(target_sampling),
       draft_sampling_(draft_sampling) {}
 
-void PairSource::draw_target(const LawAddress& address, std::span<double> target) const {
+void PairSource::draw_target(const DistributionAddress& address, std::span<double> target) const {
   target_->draw(address, {}, target);
   math::apply_sampling(target, target_sampling_);
 }
 
-void PairSource::draw_draft(const LawAddress& address, std::size_t depth, std::span<const double> target,
+void PairSource::draw_draft(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
                             std::span<double> draft) const {
-  const Law& law = *drafts_[std::min(depth, drafts_.size() - 1)];
+  const Distribution& distribution = *drafts_[std::min(depth, drafts_.size() - 1)];
   if (target_sampling_ == math::Sampling()) {
-    law.draw(address, target, draft);
-  } else {  // the model's own law once more
+    distribution.draw(address, target, draft);
+  } else {  // the model's own distribution once more
     std::vector<double> model(target.size());
     target_->draw(address, {}, model);
-    law.draw(address, TargetLaws(model, target), draft);
+    distribution.draw(address, TargetDistributions(model, target), draft);
   }
   math::apply_sampling(draft, draft_sampling_);
 }

@@ -1,7 +1,7 @@
-// The pair of laws of a context: target and draft after the sampling settings of each side.
+// The pair of distributions of a context: target and draft after the sampling settings of each side.
 #pragma once
 
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <memory>
@@ -12,19 +12,21 @@ namespace specsim::families {
 // One source of pairs. Immutable after building; draws are addressed, so threads may share it.
 class PairSource {
  public:
-  PairSource(std::unique_ptr<Law> target, std::vector<std::unique_ptr<Law>> drafts_by_depth, math::Sampling target_sampling,
-             math::Sampling draft_sampling);
-  // The target's law at a context, as it is verified: after its sampling settings.
-  void draw_target(const LawAddress& address, std::span<double> target) const;
-  // The draft's law at the same context and a depth (beyond the last given one: the last one), given the verified target.
-  void draw_draft(const LawAddress& address, std::size_t depth, std::span<const double> target, std::span<double> draft) const;
+  PairSource(std::unique_ptr<Distribution> target, std::vector<std::unique_ptr<Distribution>> drafts_by_depth,
+             math::Sampling target_sampling, math::Sampling draft_sampling);
+  // The target's distribution at a context, as it is verified: after its sampling settings.
+  void draw_target(const DistributionAddress& address, std::span<double> target) const;
+  // The draft's distribution at the same context and a depth (beyond the last given one: the last one), given the verified
+  // target.
+  void draw_draft(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
+                  std::span<double> draft) const;
   [[nodiscard]] std::size_t depths() const { return drafts_.size(); }
   // False: every context has the same pair.
   [[nodiscard]] bool random() const;
 
  private:
-  std::unique_ptr<Law> target_;
-  std::vector<std::unique_ptr<Law>> drafts_;
+  std::unique_ptr<Distribution> target_;
+  std::vector<std::unique_ptr<Distribution>> drafts_;
   math::Sampling target_sampling_;
   math::Sampling draft_sampling_;
 };

@@ -1,4 +1,4 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 
 namespace specsim::families {
 

@@ -1,22 +1,23 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 namespace specsim::families {
 
 namespace {
 
-class InterpolateTransform final : public Law {
+class InterpolateTransform final : public Distribution {
  public:
-  InterpolateTransform(std::unique_ptr<Law> source, double value) : source_(std::move(source)), value_(value) {}
-  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
-    source_->draw(address, target, law);
-    for (std::size_t x = 0; x < law.size(); ++x) law[x] += value_ * (target.model[x] - law[x]);
-    math::normalise(law);
+  InterpolateTransform(std::unique_ptr<Distribution> source, double value) : source_(std::move(source)), value_(value) {}
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    source_->draw(address, target, distribution);
+    for (std::size_t x = 0; x < distribution.size(); ++x) distribution[x] += value_ * (target.model[x] - distribution[x]);
+    math::normalise(distribution);
   }
   [[nodiscard]] bool random() const override { return source_->random(); }
 
  private:
-  std::unique_ptr<Law> source_;
+  std::unique_ptr<Distribution> source_;
   double value_;
 };
 
@@ -27,8 +28,9 @@ TransformEntry interpolate_transform() {
            "moves a draft towards the target, as distillation does",
            "",
            {{"value", config::Type::number, {}, "0: the source, 1: the target", config::between(0, 1), {}}},
-           "Law: (1 - value) source + value target; drafts only. alpha = 1 - (1 - value)(1 - overlap(target, source))."},
-          [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) -> std::unique_ptr<Law> {
+           "Distribution: (1 - value) source + value target; drafts only. alpha = 1 - (1 - value)(1 - overlap(target, source))."},
+          [](const config::Arguments& arguments, std::unique_ptr<Distribution> source,
+             DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
             if (!builder.is_draft()) {
               builder.diagnostics().add(arguments.where(), "transform interpolate in a target, allowed: in a draft");
               return nullptr;

@@ -1,4 +1,4 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <boost/random/normal_distribution.hpp>
@@ -10,24 +10,25 @@ namespace specsim::families {
 
 namespace {
 
-class LogitNoiseTransform final : public Law {
+class LogitNoiseTransform final : public Distribution {
  public:
-  LogitNoiseTransform(std::unique_ptr<Law> source, double value, std::uint32_t stream)
+  LogitNoiseTransform(std::unique_ptr<Distribution> source, double value, std::uint32_t stream)
       : source_(std::move(source)), value_(value), stream_(stream) {}
-  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
-    source_->draw(address, target, law);
-    rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    source_->draw(address, target, distribution);
+    rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
     boost::random::normal_distribution<double> normal(0.0, value_);
-    for (double& mass : law) {
+    for (double& mass : distribution) {
       const double noise = normal(random);  // drawn for every token, so that a token's noise does not depend on the others
       mass = mass > 0.0 ? std::log(mass) + noise : -std::numeric_limits<double>::infinity();
     }
-    math::softmax(law);
+    math::softmax(distribution);
   }
   [[nodiscard]] bool random() const override { return true; }
 
  private:
-  std::unique_ptr<Law> source_;
+  std::unique_ptr<Distribution> source_;
   double value_;
   std::uint32_t stream_;
 };
@@ -39,8 +40,8 @@ TransformEntry logit_noise_transform() {
            "independent normal noise on the source's logits",
            "",
            {{"value", config::Type::number, {}, "standard deviation of the noise", config::between(0, 1000), {}}},
-           "Law: softmax(log source + value * N(0, 1)), fresh for each context; tokens of probability 0 stay there."},
-          [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) {
+           "Distribution: softmax(log source + value * N(0, 1)), fresh for each context; tokens of probability 0 stay there."},
+          [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder& builder) {
             return std::make_unique<LogitNoiseTransform>(std::move(source), arguments.number("value"), builder.next_stream());
           }};
 }

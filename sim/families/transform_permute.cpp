@@ -1,5 +1,5 @@
 #include "sim/base/wide.h"
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <utility>
@@ -8,25 +8,26 @@ namespace specsim::families {
 
 namespace {
 
-class PermuteTransform final : public Law {
+class PermuteTransform final : public Distribution {
  public:
-  PermuteTransform(std::unique_ptr<Law> source, double value, std::uint32_t stream)
+  PermuteTransform(std::unique_ptr<Distribution> source, double value, std::uint32_t stream)
       : source_(std::move(source)), value_(value), stream_(stream) {}
-  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
-    source_->draw(address, target, law);
-    rng::Stream random(address.key, rng::Purpose::law, stream_, address.context);
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    source_->draw(address, target, distribution);
+    rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
     std::vector<std::size_t> chosen;
-    for (std::size_t x = 0; x < law.size(); ++x)
+    for (std::size_t x = 0; x < distribution.size(); ++x)
       if (rng::to_unit(random()) < value_) chosen.push_back(x);
     for (std::size_t i = chosen.size(); i > 1; --i) {  // Fisher and Yates
-      const auto j = static_cast<std::size_t>(scale_word(random(), i));
-      std::swap(law[chosen[i - 1]], law[chosen[j]]);
+      const auto j = static_cast<std::size_t>(scale_bits(random(), i));
+      std::swap(distribution[chosen[i - 1]], distribution[chosen[j]]);
     }
   }
   [[nodiscard]] bool random() const override { return true; }
 
  private:
-  std::unique_ptr<Law> source_;
+  std::unique_ptr<Distribution> source_;
   double value_;
   std::uint32_t stream_;
 };
@@ -34,15 +35,16 @@ class PermuteTransform final : public Law {
 }  // namespace
 
 TransformEntry permute_transform() {
-  return {{"permute",
-           "shuffles the probabilities of a random part of the tokens",
-           "",
-           {{"value", config::Type::number, {}, "each token takes part with this probability", config::between(0, 1), {}}},
-           "Law: the source with the ranks of the chosen tokens permuted at random, fresh for each context: a draft that "
-           "confuses tokens."},
-          [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder& builder) {
-            return std::make_unique<PermuteTransform>(std::move(source), arguments.number("value"), builder.next_stream());
-          }};
+  return {
+      {"permute",
+       "shuffles the probabilities of a random part of the tokens",
+       "",
+       {{"value", config::Type::number, {}, "each token takes part with this probability", config::between(0, 1), {}}},
+       "Distribution: the source with the ranks of the chosen tokens permuted at random, fresh for each context: a draft that "
+       "confuses tokens."},
+      [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder& builder) {
+        return std::make_unique<PermuteTransform>(std::move(source), arguments.number("value"), builder.next_stream());
+      }};
 }
 
 }  // namespace specsim::families

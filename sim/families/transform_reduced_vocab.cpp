@@ -1,22 +1,23 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 namespace specsim::families {
 
 namespace {
 
-class ReducedVocabTransform final : public Law {
+class ReducedVocabTransform final : public Distribution {
  public:
-  ReducedVocabTransform(std::unique_ptr<Law> source, std::size_t value) : source_(std::move(source)), value_(value) {}
-  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
-    source_->draw(address, target, law);
-    for (std::size_t x = value_; x < law.size(); ++x) law[x] = 0.0;
-    math::normalise(law);
+  ReducedVocabTransform(std::unique_ptr<Distribution> source, std::size_t value) : source_(std::move(source)), value_(value) {}
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    source_->draw(address, target, distribution);
+    for (std::size_t x = value_; x < distribution.size(); ++x) distribution[x] = 0.0;
+    math::normalise(distribution);
   }
   [[nodiscard]] bool random() const override { return source_->random(); }
 
  private:
-  std::unique_ptr<Law> source_;
+  std::unique_ptr<Distribution> source_;
   std::size_t value_;
 };
 
@@ -29,12 +30,13 @@ TransformEntry reduced_vocab_transform() {
            {{"value",
              config::Type::integer,
              {},
-             "tokens known: ids below it (in a zipf law the most frequent ones)",
+             "tokens known: ids below it (in a zipf distribution the most frequent ones)",
              config::between(1, kMaxVocab),
              {}}},
-           "Law: source restricted to ids below value, renormalised; the source must have mass there. From the target: alpha = "
+           "Distribution: source restricted to ids below value, renormalised; the source must have mass there. From the target: "
+           "alpha = "
            "the target's mass there."},
-          [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder&) {
+          [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
             return std::make_unique<ReducedVocabTransform>(std::move(source),
                                                            static_cast<std::size_t>(arguments.integer("value")));
           }};

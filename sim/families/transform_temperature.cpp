@@ -1,21 +1,22 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 namespace specsim::families {
 
 namespace {
 
-class TemperatureTransform final : public Law {
+class TemperatureTransform final : public Distribution {
  public:
-  TemperatureTransform(std::unique_ptr<Law> source, double value) : source_(std::move(source)), value_(value) {}
-  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
-    source_->draw(address, target, law);
-    math::apply_temperature(law, value_);
+  TemperatureTransform(std::unique_ptr<Distribution> source, double value) : source_(std::move(source)), value_(value) {}
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    source_->draw(address, target, distribution);
+    math::apply_temperature(distribution, value_);
   }
   [[nodiscard]] bool random() const override { return source_->random(); }
 
  private:
-  std::unique_ptr<Law> source_;
+  std::unique_ptr<Distribution> source_;
   double value_;
 };
 
@@ -31,8 +32,8 @@ TransformEntry temperature_transform() {
              "below 1 sharpens, above 1 flattens; limits: one-hot and uniform",
              config::Interval{1e-3, 1e6},
              {}}},
-           "Law: proportional to source^(1 / value). No closed form of the overlap in general; 1 at value 1."},
-          [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder&) {
+           "Distribution: proportional to source^(1 / value). No closed form of the overlap in general; 1 at value 1."},
+          [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
             return std::make_unique<TemperatureTransform>(std::move(source), arguments.number("value"));
           }};
 }

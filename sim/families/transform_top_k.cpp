@@ -1,21 +1,22 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 namespace specsim::families {
 
 namespace {
 
-class TopKTransform final : public Law {
+class TopKTransform final : public Distribution {
  public:
-  TopKTransform(std::unique_ptr<Law> source, int value) : source_(std::move(source)), value_(value) {}
-  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
-    source_->draw(address, target, law);
-    math::keep_top_k(law, value_);
+  TopKTransform(std::unique_ptr<Distribution> source, int value) : source_(std::move(source)), value_(value) {}
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    source_->draw(address, target, distribution);
+    math::keep_top_k(distribution, value_);
   }
   [[nodiscard]] bool random() const override { return source_->random(); }
 
  private:
-  std::unique_ptr<Law> source_;
+  std::unique_ptr<Distribution> source_;
   int value_;
 };
 
@@ -26,8 +27,8 @@ TransformEntry top_k_transform() {
            "the k likeliest tokens, renormalised",
            "Fan et al., arXiv 1805.04833",
            {{"value", config::Type::integer, {}, "tokens kept; ties: the lower token stays", config::between(1, kMaxVocab), {}}},
-           "Law: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
-          [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder&) {
+           "Distribution: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
+          [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
             return std::make_unique<TopKTransform>(std::move(source), static_cast<int>(arguments.integer("value")));
           }};
 }

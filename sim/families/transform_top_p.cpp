@@ -1,21 +1,22 @@
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 namespace specsim::families {
 
 namespace {
 
-class TopPTransform final : public Law {
+class TopPTransform final : public Distribution {
  public:
-  TopPTransform(std::unique_ptr<Law> source, double value) : source_(std::move(source)), value_(value) {}
-  void draw(const LawAddress& address, const TargetLaws& target, std::span<double> law) const override {
-    source_->draw(address, target, law);
-    math::keep_top_p(law, value_);
+  TopPTransform(std::unique_ptr<Distribution> source, double value) : source_(std::move(source)), value_(value) {}
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    source_->draw(address, target, distribution);
+    math::keep_top_p(distribution, value_);
   }
   [[nodiscard]] bool random() const override { return source_->random(); }
 
  private:
-  std::unique_ptr<Law> source_;
+  std::unique_ptr<Distribution> source_;
   double value_;
 };
 
@@ -31,8 +32,8 @@ TransformEntry top_p_transform() {
              "the mass to reach; the token that reaches it stays",
              config::Interval{0, 1, true, false},
              {}}},
-           "Law: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
-          [](const config::Arguments& arguments, std::unique_ptr<Law> source, LawBuilder&) {
+           "Distribution: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
+          [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
             return std::make_unique<TopPTransform>(std::move(source), arguments.number("value"));
           }};
 }

@@ -12,55 +12,57 @@ namespace specsim::llm {
 
 namespace {
 
-double entropy(std::span<const double> law) {
+double entropy(std::span<const double> distribution) {
   double sum = 0.0;
-  for (const double x : law)
+  for (const double x : distribution)
     if (x > 0.0) sum -= x * std::log(x);
   return sum;
 }
 
 // What a rule accepts of each token, as a part of what is drafted: sums to how likely the position is accepted.
-void accepted_masses(const verify::PositionRule& rule, const verify::PositionLaws& laws, std::vector<double>& masses) {
-  masses.resize(laws.target.size());
+void accepted_masses(const verify::PositionRule& rule, const verify::PositionDistributions& distributions,
+                     std::vector<double>& masses) {
+  masses.resize(distributions.target.size());
   for (Token x = 0; x < masses.size(); ++x) {
-    masses[x] = laws.drafted[x];
+    masses[x] = distributions.drafted[x];
     if (masses[x] == 0.0) continue;
-    if (const verify::Odds odds = rule.odds(laws, x); odds.target < odds.draft) masses[x] *= odds.target / odds.draft;
+    if (const verify::Odds odds = rule.odds(distributions, x); odds.target < odds.draft) masses[x] *= odds.target / odds.draft;
   }
 }
 
 // What the tokens of `text` from `first` on say of `request`, both models fed with the text itself.
 void add_given_text(Speculation& speculation, const Method& method, std::span<const Token> text, std::size_t first,
-                    std::size_t law_tokens, RequestAcceptance& request) {
+                    std::size_t distribution_tokens, RequestAcceptance& request) {
   const std::size_t vocab = speculation.target().vocab();
   const std::size_t rows = text.size() - first;
-  std::vector<std::vector<double>> laws;
-  for (LawSource* source : {&speculation.target(), speculation.draft()}) {
+  std::vector<std::vector<double>> distributions;
+  for (DistributionSource* source : {&speculation.target(), speculation.draft()}) {
     source->rewind(0, 0);
     prefill(*source, 0, text.first(first - 1));
     const Extension rest{.sequence = 0, .tokens = text.subspan(first - 1, rows), .logit_rows = rows};
-    laws.emplace_back(rows * vocab);
-    source->extend({&rest, 1}, laws.back());
+    distributions.emplace_back(rows * vocab);
+    source->extend({&rest, 1}, distributions.back());
   }
   std::vector<double> draft_model;
   std::vector<double> masses;
   for (std::size_t i = 0; i < rows; ++i) {
-    const std::span<double> target = std::span(laws[0]).subspan(i * vocab, vocab);
-    const std::span<double> drafted = std::span(laws[1]).subspan(i * vocab, vocab);
+    const std::span<double> target = std::span(distributions[0]).subspan(i * vocab, vocab);
+    const std::span<double> drafted = std::span(distributions[1]).subspan(i * vocab, vocab);
     draft_model.assign(drafted.begin(), drafted.end());
     if (method.draft == Method::Draft::argmax) math::point_mass(drafted, math::argmax(drafted));
     const Token emitted = text[first + i];
     accepted_masses(*method.rule.position, {target, drafted, draft_model}, masses);
-    request.given_text.push_back(std::min(1.0, masses[emitted] / target[emitted]));  // a lossless rule emits by the target's law
-    if (law_tokens > 0) request.laws.push_back(law_classes(target, drafted, law_tokens));
+    request.given_text.push_back(
+        std::min(1.0, masses[emitted] / target[emitted]));  // a lossless rule emits by the target's distribution
+    if (distribution_tokens > 0) request.distributions.push_back(distribution_classes(target, drafted, distribution_tokens));
   }
 }
 
 }  // namespace
 
 void Tally::add(const Judged& position, double expected_of_it) {
-  const std::span<const double> target = position.laws.target;
-  const std::span<const double> draft_model = position.laws.draft_model;
+  const std::span<const double> target = position.distributions.target;
+  const std::span<const double> draft_model = position.distributions.draft_model;
   ++judged;
   if (position.accepted) ++accepted;
   expected += expected_of_it;
@@ -121,7 +123,7 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
   std::vector<double> masses;
   decoder.observe([&](const Judged& position) {
     if (!counting) return;
-    accepted_masses(*method.rule.position, position.laws, masses);
+    accepted_masses(*method.rule.position, position.distributions, masses);
     const double expected = std::min(1.0, std::accumulate(masses.begin(), masses.end(), 0.0));
     result.by_depth[static_cast<std::size_t>(position.depth)].add(position, expected);
     if (position.depth == 0 && first_position != nullptr) first_position->add(position, expected);
@@ -150,7 +152,7 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
       const std::size_t end =
           std::min(length + run.tokens + static_cast<std::size_t>(run.draft_length), decoder.last_start() + 1);
       while (text.size() < end) decoder.round();
-      add_given_text(speculation, method, std::span(text).first(end), length, run.law_tokens, request);
+      add_given_text(speculation, method, std::span(text).first(end), length, run.distribution_tokens, request);
     }
     if (request.rounds > 0) result.requests.push_back(std::move(request));
     if (progress) progress(static_cast<double>(i + 1), static_cast<double>(prompts.size()));
@@ -166,19 +168,20 @@ std::string overlap_trace(const Acceptance& acceptance) {
   return text;
 }
 
-std::string law_trace(const Acceptance& acceptance) {
+std::string distribution_trace(const Acceptance& acceptance) {
   std::string text;
-  const auto add = [&](const char* name, const std::vector<LawClasses>& positions, std::vector<double> LawClasses::*law) {
+  const auto add = [&](const char* name, const std::vector<DistributionClasses>& positions,
+                       std::vector<double> DistributionClasses::*distribution) {
     fmt::format_to(std::back_inserter(text), ", \"{}\": [", name);
     for (std::size_t i = 0; i < positions.size(); ++i)
-      fmt::format_to(std::back_inserter(text), "{}[{:.5g}]", i == 0 ? "" : ", ", fmt::join(positions[i].*law, ", "));
+      fmt::format_to(std::back_inserter(text), "{}[{:.5g}]", i == 0 ? "" : ", ", fmt::join(positions[i].*distribution, ", "));
     text += "]";
   };
   for (std::size_t i = 0; i < acceptance.requests.size(); ++i) {
     const RequestAcceptance& request = acceptance.requests[i];
     fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\"", i, request.kind);
-    add("target", request.laws, &LawClasses::target);
-    add("draft", request.laws, &LawClasses::draft);
+    add("target", request.distributions, &DistributionClasses::target);
+    add("draft", request.distributions, &DistributionClasses::draft);
     text += "}\n";
   }
   return text;

@@ -1,7 +1,8 @@
-// How often a real target accepts a real draft, and why: counted from outcomes and from the two laws at the same positions.
+// How often a real target accepts a real draft, and why: counted from outcomes and from the two distributions at the same
+// positions.
 #pragma once
 
-#include "sim/llm/law_classes.h"
+#include "sim/llm/distribution_classes.h"
 #include "sim/llm/method.h"
 #include "sim/llm/prompts.h"
 #include "sim/math/series.h"
@@ -16,8 +17,8 @@ namespace specsim::llm {
 struct Tally {
   std::uint64_t judged = 0;
   std::uint64_t accepted = 0;
-  double expected = 0.0;          // sum of what the laws say that the rule accepts; the token rule: min(target, drafted)
-  double outcome_variance = 0.0;  // sum of expected (1 - expected): the outcomes' own, given the laws
+  double expected = 0.0;          // sum of what the distributions say that the rule accepts; the token rule: min(target, drafted)
+  double outcome_variance = 0.0;  // sum of expected (1 - expected): the outcomes' own, given the distributions
   double kl = 0.0;                // sums of KL(target, draft model), where finite
   std::uint64_t kl_infinite = 0;
   double target_entropy = 0.0;  // sums, nats
@@ -25,9 +26,9 @@ struct Tally {
 
   void add(const Judged& position, double expected_of_it);
   [[nodiscard]] double alpha() const { return static_cast<double>(accepted) / static_cast<double>(judged); }  // from outcomes
-  [[nodiscard]] double alpha_of_laws() const { return expected / static_cast<double>(judged); }
-  // (outcomes - laws) in standard errors: accepted less expected is a sum of martingale differences. Where laws leave nothing to
-  // chance, as at temperature 0, 0 or infinite.
+  [[nodiscard]] double alpha_of_distributions() const { return expected / static_cast<double>(judged); }
+  // (outcomes - distributions) in standard errors: accepted less expected is a sum of martingale differences. Where distributions
+  // leave nothing to chance, as at temperature 0, 0 or infinite.
   [[nodiscard]] double z() const;
 };
 
@@ -43,7 +44,7 @@ struct RequestAcceptance {
   // decoding of this prompt would have: the counted tokens and another draft_length, the room of the last round that is counted,
   // or less where the context ends. Empty for rules that judge blocks or are not lossless.
   std::vector<double> given_text;
-  std::vector<LawClasses> laws;  // at the same positions, where they were asked for
+  std::vector<DistributionClasses> distributions;  // at the same positions, where they were asked for
 };
 
 struct Acceptance {
@@ -63,7 +64,7 @@ struct AcceptanceRun {
   int draft_length = 4;
   std::size_t tokens = 64;  // emitted per prompt, at least, where the context allows
   std::uint64_t seed = 0;
-  std::size_t law_tokens = 0;  // > 0: laws are kept, so many tokens by themselves
+  std::size_t distribution_tokens = 0;  // > 0: distributions are kept, so many tokens by themselves
 };
 
 // Decodes every prompt by itself. `draft` may be null for a drafter that reads the text alone.
@@ -73,8 +74,8 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
 // One line a request: {"request", "kind", "overlap": [given_text]}; what `specsim plan --trace` and context: {process: trace}
 // read.
 std::string overlap_trace(const Acceptance& acceptance);
-// The same of laws: {"request", "kind", "target": [LAW, ...], "draft": [LAW, ...]}.
-std::string law_trace(const Acceptance& acceptance);
+// The same of distributions: {"request", "kind", "target": [DISTRIBUTION, ...], "draft": [DISTRIBUTION, ...]}.
+std::string distribution_trace(const Acceptance& acceptance);
 // One line a request: {"request", "kind", "draft_length", "rounds": [accepted]}; what `specsim fit` reads. Rounds that drafted
 // less than draft_length are told by "drafted": [...]. `tree`: drafts were trees, whose lines say "tree": true.
 std::string rounds_trace(const Acceptance& acceptance, int draft_length, bool tree = false);

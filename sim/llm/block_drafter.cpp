@@ -14,17 +14,17 @@ namespace specsim::llm {
 
 namespace {
 
-// The draft's laws after nodes of a tree that grows level by level. The draft's cache holds the levels while this lives, and the
-// text alone afterwards.
-class GrowingLaws {
+// The draft's distributions after nodes of a tree that grows level by level. The draft's cache holds the levels while this lives,
+// and the text alone afterwards.
+class GrowingDistributions {
  public:
-  GrowingLaws(LawSource& draft, std::size_t sequence, std::span<const Token> text)
+  GrowingDistributions(DistributionSource& draft, std::size_t sequence, std::span<const Token> text)
       : draft_(draft), sequence_(sequence), text_(text) {}
-  GrowingLaws(const GrowingLaws&) = delete;
-  GrowingLaws& operator=(const GrowingLaws&) = delete;
-  ~GrowingLaws() { draft_.rewind(sequence_, std::min(text_.size(), draft_.length(sequence_))); }
+  GrowingDistributions(const GrowingDistributions&) = delete;
+  GrowingDistributions& operator=(const GrowingDistributions&) = delete;
+  ~GrowingDistributions() { draft_.rewind(sequence_, std::min(text_.size(), draft_.length(sequence_))); }
 
-  // One pass over `nodes`, all of one depth, gives the laws after them; their parents have been prepared.
+  // One pass over `nodes`, all of one depth, gives the distributions after them; their parents have been prepared.
   void prepare(const draft::ChosenBlock& block, std::span<const int> nodes) {
     rows_.resize(block.tree.nodes.size());
     if (rows_[0].empty()) {
@@ -40,25 +40,26 @@ class GrowingLaws {
       place_.try_emplace(node, static_cast<int>(place_.size()));
       tokens.push_back(block.tokens[static_cast<std::size_t>(node)]);
     }
-    std::vector<double> laws(nodes.size() * draft_.vocab());
+    std::vector<double> distributions(nodes.size() * draft_.vocab());
     const Extension level{.sequence = sequence_, .tokens = tokens, .logit_rows = nodes.size(), .parents = parents_};
-    draft_.extend({&level, 1}, laws);
+    draft_.extend({&level, 1}, distributions);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const auto row = laws.begin() + static_cast<std::ptrdiff_t>(i * draft_.vocab());
+      const auto row = distributions.begin() + static_cast<std::ptrdiff_t>(i * draft_.vocab());
       rows_[static_cast<std::size_t>(nodes[i])].assign(row, row + static_cast<std::ptrdiff_t>(draft_.vocab()));
     }
   }
   [[nodiscard]] std::span<const double> after(int node) const { return rows_.at(static_cast<std::size_t>(node)); }
   // [node][vocab]; zeros where nothing was asked.
   [[nodiscard]] std::vector<double> side_by_side(std::size_t nodes) const {
-    std::vector<double> laws(nodes * draft_.vocab(), 0.0);
+    std::vector<double> distributions(nodes * draft_.vocab(), 0.0);
     for (std::size_t node = 0; node < std::min(nodes, rows_.size()); ++node)
-      std::copy(rows_[node].begin(), rows_[node].end(), laws.begin() + static_cast<std::ptrdiff_t>(node * draft_.vocab()));
-    return laws;
+      std::copy(rows_[node].begin(), rows_[node].end(),
+                distributions.begin() + static_cast<std::ptrdiff_t>(node * draft_.vocab()));
+    return distributions;
   }
 
  private:
-  LawSource& draft_;
+  DistributionSource& draft_;
   std::size_t sequence_;
   std::span<const Token> text_;
   std::vector<std::vector<double>> rows_;  // [node]; empty: not asked for
@@ -66,9 +67,9 @@ class GrowingLaws {
   std::vector<int> parents_;               // [place]
 };
 
-std::vector<draft::Ranked> ranked(std::span<const double> law, std::size_t most) {
+std::vector<draft::Ranked> ranked(std::span<const double> distribution, std::size_t most) {
   std::vector<draft::Ranked> likeliest;
-  for (const Token token : math::likeliest(law, most)) likeliest.push_back({token, law[token]});
+  for (const Token token : math::likeliest(distribution, most)) likeliest.push_back({token, distribution[token]});
   return likeliest;
 }
 
@@ -76,18 +77,18 @@ using Address = DraftedBlock::Address;
 
 class RealSight final : public draft::Sight {
  public:
-  RealSight(LawSource& target, GrowingLaws* laws, std::size_t ranks, std::size_t sequence, std::span<const Token> text,
-            const Address& address)
-      : target_(target), laws_(laws), ranks_(ranks), sequence_(sequence), text_(text), address_(address) {}
+  RealSight(DistributionSource& target, GrowingDistributions* distributions, std::size_t ranks, std::size_t sequence,
+            std::span<const Token> text, const Address& address)
+      : target_(target), distributions_(distributions), ranks_(ranks), sequence_(sequence), text_(text), address_(address) {}
 
-  void prepare(const draft::ChosenBlock& block, std::span<const int> nodes) override { laws_->prepare(block, nodes); }
+  void prepare(const draft::ChosenBlock& block, std::span<const int> nodes) override { distributions_->prepare(block, nodes); }
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& /*block*/, int node) override {
-    likeliest_ = ranked(laws_->after(node), ranks_);
+    likeliest_ = ranked(distributions_->after(node), ranks_);
     return likeliest_;
   }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t index) override {
-    return text_[scale_word(words_at(address_.key, rng::Purpose::window, 0, index, address_.sequence).first, text_.size())];
+    return text_[scale_bits(bits_at(address_.key, rng::Purpose::window, 0, index, address_.sequence).first, text_.size())];
   }
 
   // Places are told by their tokens' place in one tree, the text's last token at its root.
@@ -106,18 +107,18 @@ class RealSight final : public draft::Sight {
   }
   std::vector<Token> target_argmax(std::span<const Spot> spots) override {
     const std::size_t vocab = target_.vocab();
-    std::vector<double> laws(tokens_.size() * vocab);
+    std::vector<double> distributions(tokens_.size() * vocab);
     const Extension window{.sequence = sequence_, .tokens = tokens_, .logit_rows = tokens_.size(), .parents = parents_};
-    target_.extend({&window, 1}, laws);
+    target_.extend({&window, 1}, distributions);
     target_.rewind(sequence_, text_.size() - 1);
     std::vector<Token> tokens;
-    for (const Spot& spot : spots) tokens.push_back(math::argmax(std::span(laws).subspan(spot.context * vocab, vocab)));
+    for (const Spot& spot : spots) tokens.push_back(math::argmax(std::span(distributions).subspan(spot.context * vocab, vocab)));
     return tokens;
   }
 
  private:
-  LawSource& target_;
-  GrowingLaws* laws_;
+  DistributionSource& target_;
+  GrowingDistributions* distributions_;
   std::size_t ranks_;
   std::size_t sequence_;
   std::span<const Token> text_;
@@ -128,40 +129,40 @@ class RealSight final : public draft::Sight {
 };
 
 // The drafter's tree with tokens by its rule, level by level; nodes that no token is left for are left out.
-draft::ChosenBlock fill(const draft::Tree& tree, draft::Siblings siblings, std::size_t ranks, GrowingLaws& laws,
-                        const Address& address) {
+draft::ChosenBlock fill(const tokens::Tree& tree, tokens::Siblings siblings, std::size_t ranks,
+                        GrowingDistributions& distributions, const Address& address) {
   draft::ChosenBlock block;
   block.tokens.resize(1);
   std::vector<int> own = {0};  // [node of the tree]: its place in the block, -1: left out
   math::ScanSums sums;
   int prepared = -1;  // depth
   for (std::size_t node = 0; node < tree.nodes.size(); ++node) {
-    const draft::Tree::Node& shape = tree.nodes[node];
+    const tokens::Tree::Node& shape = tree.nodes[node];
     if (shape.depth > prepared) {
       std::vector<int> level;
       for (std::size_t i = node; i < own.size(); ++i)
         if (own[i] >= 0 && tree.nodes[i].children > 0) level.push_back(own[i]);
-      if (!level.empty()) laws.prepare(block, level);
+      if (!level.empty()) distributions.prepare(block, level);
       prepared = shape.depth;
     }
     own.resize(std::max(own.size(), static_cast<std::size_t>(shape.first_child + shape.children)), -1);
     if (shape.children == 0 || own[node] < 0) continue;
-    const std::span<const double> law = laws.after(own[node]);
-    std::vector<double> rest(law.begin(), law.end());
+    const std::span<const double> distribution = distributions.after(own[node]);
+    std::vector<double> rest(distribution.begin(), distribution.end());
     const std::vector<draft::Ranked> order =
-        siblings == draft::Siblings::point_mass ? ranked(law, ranks) : std::vector<draft::Ranked>();
+        siblings == tokens::Siblings::point_mass ? ranked(distribution, ranks) : std::vector<draft::Ranked>();
     for (int child = shape.first_child; child < shape.first_child + shape.children; ++child) {
       const int rank = tree.nodes[static_cast<std::size_t>(child)].rank;
       Token token = 0;
-      if (siblings == draft::Siblings::point_mass) {
+      if (siblings == tokens::Siblings::point_mass) {
         if (static_cast<std::size_t>(rank) >= order.size() || !(order[static_cast<std::size_t>(rank)].probability > 0.0))
           continue;
         token = order[static_cast<std::size_t>(rank)].token;
       } else {
         sums.sum(rest);
         if (!(sums.total() > 0.0)) continue;
-        token = sums.pick(rest, rng::to_unit(address.draft_word(child)));
-        if (siblings == draft::Siblings::without_replacement) rest[token] = 0.0;
+        token = sums.pick(rest, rng::to_unit(address.draft_bits(child)));
+        if (siblings == tokens::Siblings::without_replacement) rest[token] = 0.0;
       }
       own[static_cast<std::size_t>(child)] = block.add(own[node], token, rank);
     }
@@ -194,21 +195,22 @@ void BlockModelDrafter::propose(std::span<const Text> texts, int draft_length, s
   for (std::size_t s = 0; s < texts.size(); ++s) {
     const std::span<const Token> text = texts[s].tokens;
     const Address address{key, round, texts[s].id};
-    std::optional<GrowingLaws> laws;
-    if (draft_ != nullptr) laws.emplace(*draft_, s, text);
+    std::optional<GrowingDistributions> distributions;
+    if (draft_ != nullptr) distributions.emplace(*draft_, s, text);
     draft::ChosenBlock block;
-    if (const draft::Tree* tree = block_.tree()) {
-      block = fill(*tree, shape.siblings, static_cast<std::size_t>(shape.ranks), *laws, address);
+    if (const tokens::Tree* tree = block_.tree()) {
+      block = fill(*tree, shape.siblings, static_cast<std::size_t>(shape.ranks), *distributions, address);
     } else {
-      RealSight sight(target_, laws ? &*laws : nullptr, static_cast<std::size_t>(shape.ranks), s, text, address);
+      RealSight sight(target_, distributions ? &*distributions : nullptr, static_cast<std::size_t>(shape.ranks), s, text,
+                      address);
       block_.choose(sight, memories_[s].get(), block);
       block.tokens.resize(block.tree.nodes.size());
     }
     Proposal& proposal = proposals[s];
     proposal.siblings = shape.siblings;
     proposal.tokens.assign(block.tokens.begin() + 1, block.tokens.end());
-    // No rule looks at a law of chosen tokens.
-    if (shape.siblings != draft::Siblings::point_mass) proposal.drafted = laws->side_by_side(block.tree.nodes.size());
+    // No rule looks at a distribution of chosen tokens.
+    if (shape.siblings != tokens::Siblings::point_mass) proposal.drafted = distributions->side_by_side(block.tree.nodes.size());
     proposal.tree = std::move(block.tree);
   }
 }

@@ -1,4 +1,4 @@
-// A drafter of the simulator's (sim/draft) at work on real models: the same trees, the same choices, the models' laws.
+// A drafter of the simulator's (sim/draft) at work on real models: the same trees, the same choices, the models' distributions.
 #pragma once
 
 #include "sim/llm/drafter.h"
@@ -15,7 +15,7 @@ class BlockModelDrafter final : public Drafter {
  public:
   // `draft`: nullptr for a drafter that reads the text alone. Lookahead's window goes through `target`, in a pass of its own.
   // Each level of a tree is a pass of the draft over its own nodes. What is passed must outlive it.
-  BlockModelDrafter(const draft::BlockDrafter& block, LawSource& target, LawSource* draft)
+  BlockModelDrafter(const draft::BlockDrafter& block, DistributionSource& target, DistributionSource* draft)
       : block_(block), target_(target), draft_(draft) {}
   [[nodiscard]] std::size_t capacity() const override { return draft_ != nullptr ? draft_->capacity() : target_.capacity(); }
   [[nodiscard]] std::size_t room(int draft_length) const override;
@@ -26,8 +26,8 @@ class BlockModelDrafter final : public Drafter {
 
  private:
   const draft::BlockDrafter& block_;
-  LawSource& target_;
-  LawSource* draft_;
+  DistributionSource& target_;
+  DistributionSource* draft_;
   std::vector<std::unique_ptr<draft::BlockDrafter::Memory>> memories_;  // [sequence]
 };
 

@@ -8,7 +8,7 @@
 
 namespace specsim::llm {
 
-Decoder::Decoder(LawSource& target, Drafter* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock)
+Decoder::Decoder(DistributionSource& target, Drafter* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock)
     : target_(target),
       drafter_(drafter),
       rule_(rule),
@@ -73,17 +73,17 @@ void Decoder::round(int draft_length) {
   for (std::size_t s = 0; s < texts_.size(); ++s) {
     rows[s] = {texts_[s].tokens.back()};  // the root of what was drafted
     rows[s].insert(rows[s].end(), proposals_[s].tokens.begin(), proposals_[s].tokens.end());
-    for (const draft::Tree::Node& node : proposals_[s].tree.nodes) parents[s].push_back(node.parent);
+    for (const tokens::Tree::Node& node : proposals_[s].tree.nodes) parents[s].push_back(node.parent);
     batch.push_back({.sequence = s, .tokens = rows[s], .logit_rows = rows[s].size()});
     if (!proposals_[s].tree.is_chain()) batch.back().parents = parents[s];
     count += rows[s].size();
   }
-  laws_.resize(count * target_.vocab());
-  target_.extend(batch, laws_);
+  distributions_.resize(count * target_.vocab());
+  target_.extend(batch, distributions_);
   const double target_begin = lap();
   seconds_.target = last - target_begin;
 
-  std::span<const double> rest = laws_;
+  std::span<const double> rest = distributions_;
   for (std::size_t s = 0; s < texts_.size(); ++s) {
     const std::span<const double> own = rest.first(rows[s].size() * target_.vocab());
     const std::size_t cached = texts_[s].tokens.size() - 1;
@@ -105,28 +105,29 @@ std::vector<std::uint32_t> Decoder::judge_positions(std::size_t s, std::span<con
   const Proposal& proposal = proposals_[s];
   SPECSIM_CHECK(proposal.tree.is_chain(), "a tree for a rule that judges positions");
   std::vector<Token>& text = texts_[s].tokens;
-  const std::uint64_t final_word = words_at(key_, rng::Purpose::final_token, 0, round_, texts_[s].id).first;
+  const std::uint64_t final_bits = bits_at(key_, rng::Purpose::final_token, 0, round_, texts_[s].id).first;
   std::vector<std::uint32_t> path = {0};
   for (std::size_t i = 0; i < proposal.tokens.size(); ++i) {
-    const auto law = [&](std::span<const double> laws) { return laws.subspan(i * vocab, vocab); };
-    const verify::PositionLaws laws{law(target), law(proposal.drafted), law(proposal.draft_model)};
+    const auto distribution = [&](std::span<const double> distributions) { return distributions.subspan(i * vocab, vocab); };
+    const verify::PositionDistributions distributions{distribution(target), distribution(proposal.drafted),
+                                                      distribution(proposal.draft_model)};
     const Token token = proposal.tokens[i];
-    const std::uint64_t word =
-        words_at(key_, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round_, texts_[s].id).second;
+    const std::uint64_t bits =
+        bits_at(key_, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round_, texts_[s].id).second;
     Token sampled = 0;
     bool accepts = false;
     if (rule.matches()) {
-      rule.bonus(laws.target, weights_);
-      sampled = pick(word);
+      rule.bonus(distributions.target, weights_);
+      sampled = pick(bits);
       accepts = sampled == token;
     } else {
-      accepts = verify::accepts(rng::to_unit(word), rule.odds(laws, token));
+      accepts = verify::accepts(rng::to_unit(bits), rule.odds(distributions, token));
     }
-    if (observer_) observer_({s, static_cast<int>(i), laws, token, accepts});
+    if (observer_) observer_({s, static_cast<int>(i), distributions, token, accepts});
     if (!accepts) {
       if (!rule.matches()) {
-        rule.rejected(laws, weights_);
-        sampled = pick(final_word);
+        rule.rejected(distributions, weights_);
+        sampled = pick(final_bits);
       }
       text.push_back(sampled);
       return path;
@@ -135,7 +136,7 @@ std::vector<std::uint32_t> Decoder::judge_positions(std::size_t s, std::span<con
     path.push_back(static_cast<std::uint32_t>(i) + 1);
   }
   rule.bonus(target.subspan(proposal.tokens.size() * vocab, vocab), weights_);
-  text.push_back(pick(final_word));
+  text.push_back(pick(final_bits));
   return path;
 }
 
@@ -152,9 +153,9 @@ std::vector<std::uint32_t> Decoder::judge_block(std::size_t s, std::span<const d
   return path;
 }
 
-Token Decoder::pick(std::uint64_t word) {
+Token Decoder::pick(std::uint64_t bits) {
   sums_.sum(weights_);
-  return sums_.pick(weights_, rng::to_unit(word));
+  return sums_.pick(weights_, rng::to_unit(bits));
 }
 
 }  // namespace specsim::llm

@@ -1,8 +1,9 @@
-// Speculative decoding with real models: draft, one target pass over the drafts, and the simulator's own verifier on the laws.
+// Speculative decoding with real models: draft, one target pass over the drafts, and the simulator's own verifier on the
+// distributions.
 #pragma once
 
+#include "sim/llm/distributions.h"
 #include "sim/llm/drafter.h"
-#include "sim/llm/laws.h"
 #include "sim/llm/measure.h"
 #include "sim/math/scan.h"
 #include "sim/verify/block_rule.h"
@@ -14,11 +15,11 @@
 
 namespace specsim::llm {
 
-// A position that was judged, while its laws are at hand.
+// A position that was judged, while its distributions are at hand.
 struct Judged {
   std::size_t sequence = 0;
   int depth = 0;  // 0-based place in the chain
-  const verify::PositionLaws& laws;
+  const verify::PositionDistributions& distributions;
   Token token = 0;
   bool accepted = false;
 };
@@ -27,7 +28,7 @@ struct Judged {
 struct RoundSeconds {
   double first_draft = 0.0;   // the draft's first pass, that follows a target's pass and may have one more token to read
   double other_drafts = 0.0;  // the passes after it
-  double target = 0.0;        // the target's pass, its logits made into laws
+  double target = 0.0;        // the target's pass, its logits made into distributions
   double judging = 0.0;
   [[nodiscard]] double total() const { return first_draft + other_drafts + target + judging; }
 };
@@ -42,8 +43,8 @@ struct AnyRule {
 
 class Decoder {
  public:
-  // The rule must suit the laws (verify::Demands). `drafter` may be null at draft length 0: plain decoding.
-  Decoder(LawSource& target, Drafter* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock = Clock::wall);
+  // The rule must suit the distributions (verify::Demands). `drafter` may be null at draft length 0: plain decoding.
+  Decoder(DistributionSource& target, Drafter* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock = Clock::wall);
 
   // Begins a batch; prompts of at least one token, read up to their last one.
   void start(std::vector<Text> texts);
@@ -66,12 +67,12 @@ class Decoder {
   void observe(std::function<void(const Judged&)> observer) { observer_ = std::move(observer); }
 
  private:
-  // Judge the drafts of sequence s; `target` holds the laws of its rows. The accepted nodes, the root among them.
+  // Judge the drafts of sequence s; `target` holds the distributions of its rows. The accepted nodes, the root among them.
   std::vector<std::uint32_t> judge_positions(std::size_t s, std::span<const double> target);
   std::vector<std::uint32_t> judge_block(std::size_t s, std::span<const double> target);
-  Token pick(std::uint64_t word);  // from weights_
+  Token pick(std::uint64_t bits);  // from weights_
 
-  LawSource& target_;
+  DistributionSource& target_;
   Drafter* drafter_;
   AnyRule rule_;
   int draft_length_;
@@ -82,7 +83,7 @@ class Decoder {
   std::vector<int> accepted_;
   std::uint32_t round_ = 0;
   std::vector<Proposal> proposals_;
-  std::vector<double> laws_;
+  std::vector<double> distributions_;
   std::vector<double> weights_;
   math::ScanSums sums_;
   std::function<void(const Judged&)> observer_;

@@ -11,20 +11,20 @@ DraftedBlock::DraftedBlock(std::span<const double> target, const Proposal& propo
   siblings_ = proposal.siblings;
   round_ = placement_ = 1;  // there is one
   nodes_.resize(tree_->nodes.size());
-  laws_.resize(nodes_.size());
+  distributions_.resize(nodes_.size());
   plans_.resize(nodes_.size());
 }
 
 void DraftedBlock::draw(int node, Node& own) {
   own.drawn_in = round_;
   own.token = proposal_.tokens[static_cast<std::size_t>(node) - 1];
-  own.u = rng::to_unit(address_.accept_word(node));
-  if (siblings_ != draft::Siblings::without_replacement) return;
+  own.u = rng::to_unit(address_.accept_bits(node));
+  if (siblings_ != tokens::Siblings::without_replacement) return;
   const int parent = tree_->nodes[static_cast<std::size_t>(node)].parent;
   std::vector<Token> elders;
   for (int elder = tree_->nodes[static_cast<std::size_t>(parent)].first_child; elder < node; ++elder)
     elders.push_back(token(elder));
-  own.remaining = laws(parent).draft_without(elders);
+  own.remaining = distributions(parent).draft_without(elders);
 }
 
 void DraftedBlock::place(int node, Node& own) {
@@ -34,10 +34,10 @@ void DraftedBlock::place(int node, Node& own) {
   own.children = tree_->nodes[at].children;
   const bool leaf = own.children == 0;  // nothing was drafted after it
   math::AliasScratch scratch;
-  const bool chosen = siblings_ == draft::Siblings::point_mass;
-  own.laws =
-      &laws_[at].emplace(target, leaf || chosen ? target : std::span(proposal_.drafted).subspan(at * vocab, vocab), scratch);
-  if (!leaf) plans_[at] = rule_.plan(*own.laws, own.children);
+  const bool chosen = siblings_ == tokens::Siblings::point_mass;
+  own.distributions = &distributions_[at].emplace(
+      target, leaf || chosen ? target : std::span(proposal_.drafted).subspan(at * vocab, vocab), scratch);
+  if (!leaf) plans_[at] = rule_.plan(*own.distributions, own.children);
   own.plan = plans_[at].get();
   own.placed_in = placement_;
 }
@@ -53,15 +53,15 @@ bool DraftedBlock::decide(int node, verify::Odds /*odds*/) {
 }
 
 // Children that are chosen from are not decided on one by one: their words are free.
-Token DraftedBlock::choose(int node, const verify::Pickable& law) {
-  return law.pick(address_.accept_word(tree_->nodes[static_cast<std::size_t>(node)].first_child));
+Token DraftedBlock::choose(int node, const verify::Pickable& distribution) {
+  return distribution.pick(address_.accept_bits(tree_->nodes[static_cast<std::size_t>(node)].first_child));
 }
 
-Token DraftedBlock::pick(int node, const verify::Pickable& law) {
-  return law.pick(words_at(address_.key, rng::Purpose::final_token,
-                           static_cast<std::uint32_t>(tree_->nodes[static_cast<std::size_t>(node)].depth), address_.round,
-                           address_.sequence)
-                      .first);
+Token DraftedBlock::pick(int node, const verify::Pickable& distribution) {
+  return distribution.pick(bits_at(address_.key, rng::Purpose::final_token,
+                                   static_cast<std::uint32_t>(tree_->nodes[static_cast<std::size_t>(node)].depth), address_.round,
+                                   address_.sequence)
+                               .first);
 }
 
 }  // namespace specsim::llm

@@ -19,17 +19,17 @@ class DraftedBlock final : public verify::Block {
     std::uint32_t round = 0;
     std::uint64_t sequence = 0;
     [[nodiscard]] auto words(int node) const {
-      return words_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), round, sequence);
+      return bits_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), round, sequence);
     }
-    // Of a node: its draw from the draft's law, and whether it is accepted.
-    [[nodiscard]] std::uint64_t draft_word(int node) const { return words(node).first; }
-    [[nodiscard]] std::uint64_t accept_word(int node) const { return words(node).second; }
+    // Of a node: its draw from the draft's distribution, and whether it is accepted.
+    [[nodiscard]] std::uint64_t draft_bits(int node) const { return words(node).first; }
+    [[nodiscard]] std::uint64_t accept_bits(int node) const { return words(node).second; }
   };
-  // `target`: [node], the target's law after it. All must outlive the block.
+  // `target`: [node], the target's distribution after it. All must outlive the block.
   DraftedBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule, const Address& address);
 
-  Token choose(int node, const verify::Pickable& law) override;
-  Token pick(int node, const verify::Pickable& law) override;
+  Token choose(int node, const verify::Pickable& distribution) override;
+  Token pick(int node, const verify::Pickable& distribution) override;
 
  protected:
   void draw(int node, Node& own) override;
@@ -42,8 +42,8 @@ class DraftedBlock final : public verify::Block {
   const Proposal& proposal_;
   const verify::BlockRule& rule_;
   Address address_;
-  std::vector<std::optional<math::RatioTable>> laws_;     // [node], made when first asked for
-  std::vector<std::unique_ptr<verify::NodePlan>> plans_;  // [node], likewise
+  std::vector<std::optional<math::RatioTable>> distributions_;  // [node], made when first asked for
+  std::vector<std::unique_ptr<verify::NodePlan>> plans_;        // [node], likewise
 };
 
 }  // namespace specsim::llm

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/draft/drafter.h"
-#include "sim/llm/laws.h"
+#include "sim/llm/distributions.h"
 #include "sim/llm/measure.h"
 #include "sim/rng/address.h"
 
@@ -18,14 +18,14 @@ struct Text {
   std::uint64_t id = 0;       // its address: the same in any batch
 };
 
-// What was drafted for one sequence, a chain or a tree, with the laws of its tokens side by side, vocab each.
+// What was drafted for one sequence, a chain or a tree, with the distributions of its tokens side by side, vocab each.
 struct Proposal {
-  draft::Tree tree;
-  draft::Siblings siblings = draft::Siblings::independent;
+  tokens::Tree tree;
+  tokens::Siblings siblings = tokens::Siblings::independent;
   std::vector<Token> tokens;    // [node - 1]
   std::vector<double> drafted;  // [node]: what its children were drawn from; as far as the last node that has any; none of tokens
                                 // that were chosen and not drawn
-  std::vector<double> draft_model;  // [node]: the draft model's own law; of chains
+  std::vector<double> draft_model;  // [node]: the draft model's own distribution; of chains
 };
 
 class Drafter {
@@ -49,11 +49,13 @@ class Drafter {
   [[nodiscard]] virtual std::optional<double> first_pass_end() const { return std::nullopt; }
 };
 
-// A model drafts: token by token, sampled from its law or its argmax. A target that leaves after its first layers is one.
+// A model drafts: token by token, sampled from its distribution or its argmax. A target that leaves after its first layers is
+// one.
 class ModelDrafter final : public Drafter {
  public:
-  ModelDrafter(LawSource& laws, bool argmax, Clock clock = Clock::wall) : laws_(laws), argmax_(argmax), clock_(clock) {}
-  [[nodiscard]] std::size_t capacity() const override { return laws_.capacity(); }
+  ModelDrafter(DistributionSource& distributions, bool argmax, Clock clock = Clock::wall)
+      : distributions_(distributions), argmax_(argmax), clock_(clock) {}
+  [[nodiscard]] std::size_t capacity() const override { return distributions_.capacity(); }
   void start(std::size_t sequence, std::span<const Token> prompt) override;
   void propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
                std::vector<Proposal>& proposals) override;
@@ -61,13 +63,13 @@ class ModelDrafter final : public Drafter {
   [[nodiscard]] std::optional<double> first_pass_end() const override { return first_pass_end_; }
 
  private:
-  LawSource& laws_;
+  DistributionSource& distributions_;
   bool argmax_;
   Clock clock_;
   double first_pass_end_ = 0.0;
 };
 
 // The uniform words at (purpose, position, round, sequence).
-rng::WordPair words_at(rng::Key key, rng::Purpose purpose, std::uint32_t position, std::uint32_t round, std::uint64_t sequence);
+rng::BitsPair bits_at(rng::Key key, rng::Purpose purpose, std::uint32_t position, std::uint32_t round, std::uint64_t sequence);
 
 }  // namespace specsim::llm

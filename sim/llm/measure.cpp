@@ -43,8 +43,8 @@ Spread spread(std::vector<double> samples) {
 double Spread::median_error() const {
   constexpr double kMedianToMean = 1.2533;  // of many normal samples, the median's standard error over the mean's
   if (samples < 2) return std::numeric_limits<double>::quiet_NaN();
-  // Where so many normal samples have their upper quartile, in standard deviations: few have it further in than the law does.
-  // Order statistics by Blom's formula, between two of them as spread() goes.
+  // Where so many normal samples have their upper quartile, in standard deviations: few have it further in than the distribution
+  // does. Order statistics by Blom's formula, between two of them as spread() goes.
   const auto n = static_cast<double>(samples);
   const auto blom = [&](double place) {  // from 0
     return boost::math::quantile(boost::math::normal(), (place + 0.625) / (n + 0.25));
@@ -65,7 +65,7 @@ void interleave(std::vector<Job>& jobs, int repetitions, const std::function<voi
   for (int repetition = -1; repetition < repetitions; ++repetition) {
     rng::Stream random(rng::make_key(0, rng::hash_text("order of jobs")), rng::Purpose::start, 0,
                        static_cast<std::uint64_t>(repetition + 1));
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[scale_word(random(), i)]);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[scale_bits(random(), i)]);
     for (const std::size_t index : order) {
       Job& job = jobs[index];
       std::vector<double> seconds;

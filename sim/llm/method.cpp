@@ -7,8 +7,9 @@ namespace specsim::llm {
 Speculation::Speculation(Model& target, Model* draft, const Method& method, const math::Sampling& sampling, std::size_t sequences,
                          int draft_length, rng::Key key, Clock clock)
     : target_(target, sampling, sequences) {
-  // A tree of likeliest tokens ranks them by the model's own law, as EAGLE does: one of temperature 0 would know no second token.
-  const bool ranks = method.draft == Method::Draft::block && method.block->shape().siblings == draft::Siblings::point_mass;
+  // A tree of likeliest tokens ranks them by the model's own distribution, as EAGLE does: one of temperature 0 would know no
+  // second token.
+  const bool ranks = method.draft == Method::Draft::block && method.block->shape().siblings == tokens::Siblings::point_mass;
   if (draft != nullptr) draft_.emplace(*draft, ranks ? math::Sampling() : sampling, sequences);
   if (method.draft == Method::Draft::block)
     drafter_ = std::make_unique<BlockModelDrafter>(*method.block, target_, this->draft());

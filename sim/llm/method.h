@@ -36,13 +36,13 @@ class Speculation {
   // What is passed must outlive it.
   Speculation(Model& target, Model* draft, const Method& method, const math::Sampling& sampling, std::size_t sequences,
               int draft_length, rng::Key key, Clock clock = Clock::wall);
-  [[nodiscard]] LawSource& target() { return target_; }
-  [[nodiscard]] LawSource* draft() { return draft_ ? &*draft_ : nullptr; }
+  [[nodiscard]] DistributionSource& target() { return target_; }
+  [[nodiscard]] DistributionSource* draft() { return draft_ ? &*draft_ : nullptr; }
   [[nodiscard]] Decoder& decoder() { return *decoder_; }
 
  private:
-  ModelLaws target_;
-  std::optional<ModelLaws> draft_;
+  ModelDistributions target_;
+  std::optional<ModelDistributions> draft_;
   std::unique_ptr<Drafter> drafter_;
   std::optional<Decoder> decoder_;
 };

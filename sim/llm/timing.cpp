@@ -33,7 +33,7 @@ std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t call) {
   rng::Stream random(rng::make_key(0, rng::hash_text("order in a job")), rng::Purpose::start, 0, call);
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[scale_word(random(), i)]);
+  for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[scale_bits(random(), i)]);
   return order;
 }
 
@@ -230,7 +230,7 @@ TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index) {
   std::vector<std::size_t> which(repetitions);
   for (std::uint64_t i = 0; i < kResamples; ++i) {
     rng::Stream random(rng::make_key(0, rng::hash_text("repetitions drawn anew")), rng::Purpose::start, 0, i);
-    for (std::size_t& r : which) r = scale_word(random(), repetitions);
+    for (std::size_t& r : which) r = scale_bits(random(), repetitions);
     double seconds = 0.0;
     for (const std::vector<double>& whole : rounds) {
       std::transform(which.begin(), which.end(), drawn.begin(), [&](std::size_t r) { return whole[r]; });

@@ -22,8 +22,8 @@ struct TablePoint {
 std::vector<Job> table_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
                             const std::vector<TablePoint>& points, double temperature, Clock clock);
 
-// A row of a cost table: the seconds of one kind of pass, with what is done to its laws: a draft's token is drawn, a target's
-// drafts are judged.
+// A row of a cost table: the seconds of one kind of pass, with what is done to its distributions: a draft's token is drawn, a
+// target's drafts are judged.
 struct PassRow {
   std::string model;  // as the table has it: target, draft_first, draft
   std::size_t tokens = 1;

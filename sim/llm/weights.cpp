@@ -75,7 +75,7 @@ void fill_random(Matrix& matrix, std::size_t first, std::size_t from, std::size_
   std::vector<std::uint64_t> words(2 * blocks);
   std::vector<float> row(matrix.columns() - from);
   for (std::size_t r = first; r < matrix.rows(); ++r) {
-    rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::law, 0),
+    rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::distribution, 0),
                        .c1_common = index,
                        .c1 = nullptr,
                        .c2 = 0,

@@ -1,6 +1,6 @@
 // Walker's alias method (Vose's construction, IEEE TSE 1991): a token from one 64-bit word by one memory access.
 // An entry packs the column's threshold (46 bits) and its alias (18 bits) in 8 bytes, so a table of 32,000 tokens takes
-// 256 kB. Rounding a threshold to 46 bits moves the law by at most 2^-46 in total variation; tokens of weight zero
+// 256 kB. Rounding a threshold to 46 bits moves the distribution by at most 2^-46 in total variation; tokens of weight zero
 // are never drawn.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace specsim::math {
 
 // Draws from a table of `size` entries: column = floor(word size / 2^64), the rest of the word decides between the
 // column's own token and its alias.
-inline Token alias_pick(const std::uint64_t* entries, std::uint64_t size, std::uint64_t word) {
-  const uint128 product = uint128{word} * size;
+inline Token alias_pick(const std::uint64_t* entries, std::uint64_t size, std::uint64_t bits) {
+  const uint128 product = uint128{bits} * size;
   const auto column = static_cast<std::uint64_t>(product >> 64);
   const auto rest = static_cast<std::uint64_t>(product);
   const std::uint64_t entry = entries[column];
@@ -40,7 +40,7 @@ class AliasTable {
  public:
   AliasTable() = default;
   explicit AliasTable(std::span<const double> weights);
-  [[nodiscard]] Token pick(std::uint64_t word) const { return alias_pick(entries_.data(), entries_.size(), word); }
+  [[nodiscard]] Token pick(std::uint64_t bits) const { return alias_pick(entries_.data(), entries_.size(), bits); }
 
  private:
   std::vector<std::uint64_t> entries_;

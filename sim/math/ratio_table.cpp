@@ -47,10 +47,10 @@ std::uint64_t RatioTable::bucket(double c) const {
 RatioTable::RatioTable(std::span<const double> target, std::span<const double> draft, AliasScratch& scratch) {
   SPECSIM_CHECK(target.size() == draft.size() && !target.empty(), "{} and {} tokens", target.size(), draft.size());
   const std::size_t vocab = target.size();
-  laws_.resize(vocab);
+  distributions_.resize(vocab);
   std::vector<double> ratio_of(vocab);
   for (std::size_t x = 0; x < vocab; ++x) {
-    laws_[x] = {target[x], draft[x]};
+    distributions_[x] = {target[x], draft[x]};
     ratio_of[x] = !(target[x] > 0.0) ? 0.0 : draft[x] > 0.0 ? target[x] / draft[x] : std::numeric_limits<double>::infinity();
     draft_support_ += draft[x] > 0.0 ? 1 : 0;
   }
@@ -119,12 +119,12 @@ Token RatioTable::pick(const Cut& cut, double u) const {
 
 double RatioTable::draft_without(std::span<const Token> drawn) const {
   double left = 1.0;
-  for (const Token x : drawn) left -= laws_[x].draft;
+  for (const Token x : drawn) left -= distributions_[x].draft;
   constexpr double kSumDirectly = 1e-3;  // below it the difference has lost digits that decisions would miss
   if (left >= kSumDirectly) return left;
   left = 0.0;
-  for (std::size_t x = 0; x < laws_.size(); ++x)
-    if (std::find(drawn.begin(), drawn.end(), static_cast<Token>(x)) == drawn.end()) left += laws_[x].draft;
+  for (std::size_t x = 0; x < distributions_.size(); ++x)
+    if (std::find(drawn.begin(), drawn.end(), static_cast<Token>(x)) == drawn.end()) left += distributions_[x].draft;
   return left;
 }
 
@@ -132,11 +132,12 @@ Token RatioTable::pick_draft_without(std::span<const Token> drawn, double u) con
   if (const double rest = draft_without(drawn); rest < 1e-3) {  // running sums near 1 would not tell the rest apart
     double place = u * rest;
     Token last = 0;
-    for (std::size_t x = 0; x < laws_.size(); ++x) {
-      if (!(laws_[x].draft > 0.0) || std::find(drawn.begin(), drawn.end(), static_cast<Token>(x)) != drawn.end()) continue;
+    for (std::size_t x = 0; x < distributions_.size(); ++x) {
+      if (!(distributions_[x].draft > 0.0) || std::find(drawn.begin(), drawn.end(), static_cast<Token>(x)) != drawn.end())
+        continue;
       last = static_cast<Token>(x);
-      if (place < laws_[x].draft) return last;
-      place -= laws_[x].draft;
+      if (place < distributions_[x].draft) return last;
+      place -= distributions_[x].draft;
     }
     return last;
   }
@@ -154,7 +155,8 @@ Token RatioTable::pick_draft_without(std::span<const Token> drawn, double u) con
       std::partition_point(begin, sums_.end(), [&](const Pair& sum) { return sum.draft <= place; }) - begin);
   // Rounding may end in a hole, or beyond the end: the nearest token that can be drawn.
   const auto can_be = [&](std::size_t rank) {
-    return laws_[order_[rank]].draft > 0.0 && !std::binary_search(holes.begin(), holes.end(), static_cast<std::uint32_t>(rank));
+    return distributions_[order_[rank]].draft > 0.0 &&
+           !std::binary_search(holes.begin(), holes.end(), static_cast<std::uint32_t>(rank));
   };
   const std::size_t start = std::min(at, order_.size() - 1);
   for (at = start; at < order_.size(); ++at)

@@ -1,10 +1,10 @@
-// A target's and a draft's law over one vocabulary, prepared so that whatever a verifier asks of them takes a memory access or
-// a search of log2(vocab) steps.
+// A target's and a draft's distribution over one vocabulary, prepared so that whatever a verifier asks of them takes a memory
+// access or a search of log2(vocab) steps.
 //
-// All rules that reject resample from a law of one shape, (target - c draft)+ for some c >= 0: recursive rejection sampling
-// raises c with each rejected sibling, block verification has c = 1 / p, K-SEQ c = rho. With tokens in decreasing order of
-// target / draft, the tokens of positive weight are a prefix of that order, and running sums of both laws along it give the
-// mass and a draw.
+// All rules that reject resample from a distribution of one shape, (target - c draft)+ for some c >= 0: recursive rejection
+// sampling raises c with each rejected sibling, block verification has c = 1 / p, K-SEQ c = rho. With tokens in decreasing order
+// of target / draft, the tokens of positive weight are a prefix of that order, and running sums of both distributions along it
+// give the mass and a draw.
 #pragma once
 
 #include "sim/base/token.h"
@@ -30,14 +30,14 @@ class RatioTable {
   RatioTable(std::span<const double> target, std::span<const double> draft, AliasScratch& scratch);
   static std::size_t bytes_needed(std::size_t vocab);
 
-  [[nodiscard]] std::size_t vocab() const { return laws_.size(); }
-  [[nodiscard]] double target(Token x) const { return laws_[x].target; }
-  [[nodiscard]] double draft(Token x) const { return laws_[x].draft; }
-  [[nodiscard]] Token pick_target(std::uint64_t word) const { return alias_pick(target_alias_.data(), vocab(), word); }
-  [[nodiscard]] Token pick_draft(std::uint64_t word) const { return alias_pick(draft_alias_.data(), vocab(), word); }
-  // Ahead of pick_draft(word) and of the laws of the token that it picks: their memory accesses on their way.
-  void prefetch_draft(std::uint64_t word) const { __builtin_prefetch(draft_alias_.data() + scale_word(word, vocab())); }
-  void prefetch_laws(Token x) const { __builtin_prefetch(laws_.data() + x); }
+  [[nodiscard]] std::size_t vocab() const { return distributions_.size(); }
+  [[nodiscard]] double target(Token x) const { return distributions_[x].target; }
+  [[nodiscard]] double draft(Token x) const { return distributions_[x].draft; }
+  [[nodiscard]] Token pick_target(std::uint64_t bits) const { return alias_pick(target_alias_.data(), vocab(), bits); }
+  [[nodiscard]] Token pick_draft(std::uint64_t bits) const { return alias_pick(draft_alias_.data(), vocab(), bits); }
+  // Ahead of pick_draft(word) and of the distributions of the token that it picks: their memory accesses on their way.
+  void prefetch_draft(std::uint64_t bits) const { __builtin_prefetch(draft_alias_.data() + scale_bits(bits, vocab())); }
+  void prefetch_distributions(Token x) const { __builtin_prefetch(distributions_.data() + x); }
 
   [[nodiscard]] Cut cut(double c) const;
   // From the weights of a cut of positive mass; u in [0, 1).
@@ -45,7 +45,7 @@ class RatioTable {
 
   // How many tokens the draft can draw.
   [[nodiscard]] std::uint32_t draft_support() const { return draft_support_; }
-  // A token of the draft's law without the tokens `drawn` (distinct, fewer than draft_support()), u in [0, 1).
+  // A token of the draft's distribution without the tokens `drawn` (distinct, fewer than draft_support()), u in [0, 1).
   [[nodiscard]] Token pick_draft_without(std::span<const Token> drawn, double u) const;
   // The mass that the draft has left without them, to the last digit however little it is.
   [[nodiscard]] double draft_without(std::span<const Token> drawn) const;
@@ -58,11 +58,11 @@ class RatioTable {
   static constexpr std::size_t kStride = 64;
   [[nodiscard]] std::uint64_t bucket(double c) const;
 
-  std::vector<Pair> laws_;     // [token]
-  std::vector<Pair> sums_;     // [rank + 1]: of the first rank + 1 tokens in order; [0] is zero
-  std::vector<double> ratio_;  // [rank], decreasing
-  std::vector<Pair> coarse_;   // every kStride-th of sums_, so that a search stays in the first-level cache for most of its way
-  std::vector<Token> order_;   // [rank]
+  std::vector<Pair> distributions_;  // [token]
+  std::vector<Pair> sums_;           // [rank + 1]: of the first rank + 1 tokens in order; [0] is zero
+  std::vector<double> ratio_;        // [rank], decreasing
+  std::vector<Pair> coarse_;  // every kStride-th of sums_, so that a search stays in the first-level cache for most of its way
+  std::vector<Token> order_;  // [rank]
   std::vector<std::uint32_t> rank_;  // [token]
   std::vector<std::uint64_t> target_alias_;
   std::vector<std::uint64_t> draft_alias_;

@@ -1,4 +1,4 @@
-// Draws from a law that is used once, so that no table pays: two short passes instead of a construction.
+// Draws from a distribution that is used once, so that no table pays: two short passes instead of a construction.
 #pragma once
 
 #include "sim/base/token.h"

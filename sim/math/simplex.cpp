@@ -11,11 +11,11 @@ namespace specsim::math {
 
 namespace {
 
-void keep_tokens(std::span<double> law, std::span<const Token> tokens) {
-  std::vector<double> kept(law.size(), 0.0);
-  for (const Token x : tokens) kept[x] = law[x];
-  std::copy(kept.begin(), kept.end(), law.begin());
-  normalise(law);
+void keep_tokens(std::span<double> distribution, std::span<const Token> tokens) {
+  std::vector<double> kept(distribution.size(), 0.0);
+  for (const Token x : tokens) kept[x] = distribution[x];
+  std::copy(kept.begin(), kept.end(), distribution.begin());
+  normalise(distribution);
 }
 
 }  // namespace
@@ -33,13 +33,17 @@ void softmax(std::span<double> logits) {
   normalise(logits);
 }
 
-Token argmax(std::span<const double> law) { return static_cast<Token>(std::max_element(law.begin(), law.end()) - law.begin()); }
+Token argmax(std::span<const double> distribution) {
+  return static_cast<Token>(std::max_element(distribution.begin(), distribution.end()) - distribution.begin());
+}
 
-std::vector<Token> likeliest(std::span<const double> law, std::size_t most) {
-  std::vector<Token> order(law.size());
+std::vector<Token> likeliest(std::span<const double> distribution, std::size_t most) {
+  std::vector<Token> order(distribution.size());
   std::iota(order.begin(), order.end(), Token{0});
-  const auto likelier = [&](Token a, Token b) { return law[a] != law[b] ? law[a] > law[b] : a < b; };
-  if (most >= law.size()) {
+  const auto likelier = [&](Token a, Token b) {
+    return distribution[a] != distribution[b] ? distribution[a] > distribution[b] : a < b;
+  };
+  if (most >= distribution.size()) {
     std::sort(order.begin(), order.end(), likelier);
     return order;
   }
@@ -48,9 +52,9 @@ std::vector<Token> likeliest(std::span<const double> law, std::size_t most) {
   return {order.begin(), end};  // without the room of the others
 }
 
-void point_mass(std::span<double> law, Token token) {
-  std::fill(law.begin(), law.end(), 0.0);
-  law[token] = 1.0;
+void point_mass(std::span<double> distribution, Token token) {
+  std::fill(distribution.begin(), distribution.end(), 0.0);
+  distribution[token] = 1.0;
 }
 
 double overlap(std::span<const double> a, std::span<const double> b) {
@@ -59,41 +63,41 @@ double overlap(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-void apply_temperature(std::span<double> law, double temperature) {
-  const double highest = *std::max_element(law.begin(), law.end());
-  for (double& mass : law) mass = mass > 0.0 ? std::exp((std::log(mass) - std::log(highest)) / temperature) : 0.0;
-  normalise(law);
+void apply_temperature(std::span<double> distribution, double temperature) {
+  const double highest = *std::max_element(distribution.begin(), distribution.end());
+  for (double& mass : distribution) mass = mass > 0.0 ? std::exp((std::log(mass) - std::log(highest)) / temperature) : 0.0;
+  normalise(distribution);
 }
 
-void keep_top_k(std::span<double> law, int k) {
-  if (static_cast<std::size_t>(k) >= law.size()) return;
-  keep_tokens(law, likeliest(law, static_cast<std::size_t>(k)));
+void keep_top_k(std::span<double> distribution, int k) {
+  if (static_cast<std::size_t>(k) >= distribution.size()) return;
+  keep_tokens(distribution, likeliest(distribution, static_cast<std::size_t>(k)));
 }
 
-void keep_top_p(std::span<double> law, double mass) {
+void keep_top_p(std::span<double> distribution, double mass) {
   if (mass >= 1.0) return;
-  const std::vector<Token> order = likeliest(law, law.size());
+  const std::vector<Token> order = likeliest(distribution, distribution.size());
   double kept_mass = 0.0;
   std::size_t kept = 0;
-  while (kept < order.size() && (kept == 0 || kept_mass < mass)) kept_mass += law[order[kept++]];
-  keep_tokens(law, std::span(order).first(kept));
+  while (kept < order.size() && (kept == 0 || kept_mass < mass)) kept_mass += distribution[order[kept++]];
+  keep_tokens(distribution, std::span(order).first(kept));
 }
 
-void keep_min_p(std::span<double> law, double share) {
-  const double least = share * *std::max_element(law.begin(), law.end());
-  for (double& mass : law)
+void keep_min_p(std::span<double> distribution, double share) {
+  const double least = share * *std::max_element(distribution.begin(), distribution.end());
+  for (double& mass : distribution)
     if (mass < least) mass = 0.0;
-  normalise(law);
+  normalise(distribution);
 }
 
-void apply_sampling(std::span<double> law, const Sampling& sampling) {
+void apply_sampling(std::span<double> distribution, const Sampling& sampling) {
   if (sampling.temperature == 0.0)
-    point_mass(law, argmax(law));
+    point_mass(distribution, argmax(distribution));
   else if (sampling.temperature != 1.0)
-    apply_temperature(law, sampling.temperature);
-  if (sampling.top_k > 0) keep_top_k(law, sampling.top_k);
-  if (sampling.top_p < 1.0) keep_top_p(law, sampling.top_p);
-  if (sampling.min_p > 0.0) keep_min_p(law, sampling.min_p);
+    apply_temperature(distribution, sampling.temperature);
+  if (sampling.top_k > 0) keep_top_k(distribution, sampling.top_k);
+  if (sampling.top_p < 1.0) keep_top_p(distribution, sampling.top_p);
+  if (sampling.min_p > 0.0) keep_min_p(distribution, sampling.min_p);
 }
 
 }  // namespace specsim::math

@@ -1,4 +1,4 @@
-// Laws over a vocabulary: spans of probabilities that sum to 1.
+// Distributions over a vocabulary: spans of probabilities that sum to 1.
 #pragma once
 
 #include "sim/base/token.h"
@@ -15,28 +15,28 @@ void normalise(std::span<double> weights);
 void softmax(std::span<double> logits);
 
 // The token of the largest probability; ties to the lowest token.
-Token argmax(std::span<const double> law);
+Token argmax(std::span<const double> distribution);
 
 // The `most` tokens of the largest probabilities, falling; ties: the lower token first.
-std::vector<Token> likeliest(std::span<const double> law, std::size_t most);
+std::vector<Token> likeliest(std::span<const double> distribution, std::size_t most);
 
 // All mass on one token.
-void point_mass(std::span<double> law, Token token);
+void point_mass(std::span<double> distribution, Token token);
 
 // sum over x of min(a, b): 1 - the total variation distance.
 double overlap(std::span<const double> a, std::span<const double> b);
 
-// Divides the logits by `temperature` > 0, i.e. law^(1 / temperature), normalised. Tokens of probability 0 stay at 0.
-void apply_temperature(std::span<double> law, double temperature);
+// Divides the logits by `temperature` > 0, i.e. distribution^(1 / temperature), normalised. Tokens of probability 0 stay at 0.
+void apply_temperature(std::span<double> distribution, double temperature);
 
 // Keeps the `k` likeliest tokens (ties: the lower token stays) and renormalises. k >= vocabulary: nothing changes.
-void keep_top_k(std::span<double> law, int k);
+void keep_top_k(std::span<double> distribution, int k);
 
 // Keeps the shortest run of likeliest tokens whose mass reaches `mass` (the token that reaches it stays), renormalised.
-void keep_top_p(std::span<double> law, double mass);
+void keep_top_p(std::span<double> distribution, double mass);
 
 // Keeps tokens with probability at least `share` of the likeliest one's, renormalised.
-void keep_min_p(std::span<double> law, double share);
+void keep_min_p(std::span<double> distribution, double share);
 
 // Sampling settings as servers have them, applied in this order: temperature, top-k, top-p, min-p. Neutral by default.
 struct Sampling {
@@ -47,6 +47,6 @@ struct Sampling {
 
   bool operator==(const Sampling&) const = default;
 };
-void apply_sampling(std::span<double> law, const Sampling& sampling);
+void apply_sampling(std::span<double> distribution, const Sampling& sampling);
 
 }  // namespace specsim::math

@@ -8,7 +8,7 @@
 
 namespace specsim::math {
 
-std::vector<double> stationary_law(const std::vector<double>& transition, int states) {
+std::vector<double> stationary_distribution(const std::vector<double>& transition, int states) {
   const auto n = static_cast<std::size_t>(states);
   SPECSIM_CHECK(n > 0 && transition.size() == n * n, "{} entries for {} states", transition.size(), n);
   // pi (P - I) = 0 with the last equation replaced by sum pi = 1.
@@ -22,7 +22,7 @@ std::vector<double> stationary_law(const std::vector<double>& transition, int st
     std::size_t pivot = column;
     for (std::size_t row = column + 1; row < n; ++row)
       if (std::abs(a[row * n + column]) > std::abs(a[pivot * n + column])) pivot = row;
-    SPECSIM_CHECK(std::abs(a[pivot * n + column]) > 1e-14, "no unique stationary law, column {}", column);
+    SPECSIM_CHECK(std::abs(a[pivot * n + column]) > 1e-14, "no unique stationary distribution, column {}", column);
     for (std::size_t k = 0; k < n; ++k) std::swap(a[column * n + k], a[pivot * n + k]);
     std::swap(b[column], b[pivot]);
     for (std::size_t row = 0; row < n; ++row) {

@@ -5,8 +5,8 @@
 
 namespace specsim::math {
 
-// The stationary law of an irreducible chain: rows of `transition` (states x states) sum to 1. Solves the linear system
+// The stationary distribution of an irreducible chain: rows of `transition` (states x states) sum to 1. Solves the linear system
 // by elimination; SPECSIM_CHECKs that there is one solution.
-std::vector<double> stationary_law(const std::vector<double>& transition, int states);
+std::vector<double> stationary_distribution(const std::vector<double>& transition, int states);
 
 }  // namespace specsim::math

@@ -123,9 +123,9 @@ class Network final : public Placement {
   explicit Network(const Connection& connection) : connection_(connection) {}
   [[nodiscard]] bool draft_elsewhere() const override { return true; }
   [[nodiscard]] double longest_round(double passes, const Setting& setting, int draft_length) const override {
-    const double law = connection_.probabilities ? setting.vocab * connection_.probability_bits / 8.0 : 0.0;
-    const double bytes =
-        static_cast<double>(setting.batch) * (draft_length + 2.0) * (2.0 * static_cast<double>(connection_.id_bytes) + law);
+    const double distribution = connection_.probabilities ? setting.vocab * connection_.probability_bits / 8.0 : 0.0;
+    const double bytes = static_cast<double>(setting.batch) * (draft_length + 2.0) *
+                         (2.0 * static_cast<double>(connection_.id_bytes) + distribution);
     return passes + 2.0 * connection_.latency.seconds() + bytes / connection_.bytes_per_second;
   }
   [[nodiscard]] Result simulate(const Job& job, engine::Timeline* timeline) const override {
@@ -153,7 +153,7 @@ PlacementEntry network_placement() {
         {"send",
          config::Type::text,
          "ids",
-         "what goes up with each draft: its id, or the draft's whole law as well",
+         "what goes up with each draft: its id, or the draft's whole distribution as well",
          {},
          {"ids", "probabilities"}},
         {"id_bytes", config::Type::integer, "4", "of a token id, and of an accepted count", config::between(1, 64), {}},

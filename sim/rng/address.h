@@ -1,7 +1,7 @@
 // Where a uniform lives. Every random number of a simulation has an address, so results do not depend on threads, shards,
 // order of construction or device:
 //
-//   key     (seed, pairing group or name of a law)      cells that differ only in `decode` or `cost` share a group
+//   key     (seed, pairing group or name of a distribution)      cells that differ only in `decode` or `cost` share a group
 //   counter word 0: purpose << 24 | position            position in the round (0..), or a part's own index
 //           word 1: round, or text position             which one is said beside each purpose
 //           word 2: sequence, low 32 bits
@@ -24,7 +24,7 @@ enum class Purpose : std::uint32_t {
                      // depth of the token before it, and word 2 = sequence: first
   context = 3,       // word 1 = text position; first: the context process's step
   start = 4,         // first: the start state, or the request's type
-  law = 5,           // word 1 = index of the use; draws of the families
+  distribution = 5,  // word 1 = index of the use; draws of the families
   judge = 6,         // word 1 = text position; first: places a token within its part (decode/simulator.h)
   length = 7,        // first: where a sequence's end token comes
   redraft = 8,       // word 1 = round, position = node; first: a draft token in place of one drawn before
@@ -37,7 +37,7 @@ constexpr std::uint32_t counter_word0(Purpose purpose, std::uint32_t position) {
 }
 
 // A uniform in [0, 1) from the high 53 bits.
-constexpr double to_unit(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1.0p-53; }
+constexpr double to_unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }
 
 // FNV-1a with a final mix (the finaliser of SplitMix64): a stable 64-bit name for a text.
 constexpr std::uint64_t hash_text(std::string_view text, std::uint64_t basis = 0xcbf29ce484222325ULL) {
@@ -67,12 +67,12 @@ class Stream {
   result_type operator()() {
     if (has_second_) {
       has_second_ = false;
-      return words_.second;
+      return random_bits_.second;
     }
-    words_ = philox_words(
+    random_bits_ = philox_bits(
         {position_, index_++, static_cast<std::uint32_t>(sequence_), static_cast<std::uint32_t>(sequence_ >> 32)}, key_);
     has_second_ = true;
-    return words_.first;
+    return random_bits_.first;
   }
 
  private:
@@ -80,7 +80,7 @@ class Stream {
   std::uint32_t position_;
   std::uint64_t sequence_;
   std::uint32_t index_ = 0;
-  WordPair words_;
+  BitsPair random_bits_;
   bool has_second_ = false;
 };
 

@@ -19,9 +19,9 @@ void scalar_batch(const CounterBatch& counters, Key key, std::size_t begin, std:
   for (std::size_t i = begin; i < end; ++i) {
     const std::uint32_t c1 = counters.c1 != nullptr ? counters.c1[i] : counters.c1_common;
     const std::uint32_t lane = counters.lanes != nullptr ? counters.lanes[i] : static_cast<std::uint32_t>(i);
-    const WordPair words = philox_words({counters.c0, c1, counters.c2 + lane, counters.c3}, key);
-    first[i] = words.first;
-    second[i] = words.second;
+    const BitsPair random_bits = philox_bits({counters.c0, c1, counters.c2 + lane, counters.c3}, key);
+    first[i] = random_bits.first;
+    second[i] = random_bits.second;
   }
 }
 
@@ -94,7 +94,7 @@ Block philox4x32_10(Block counter, Key key) {
   return counter;
 }
 
-WordPair philox_words(Block counter, Key key) {
+BitsPair philox_bits(Block counter, Key key) {
   const Block out = philox4x32_10(counter, key);
   return {out[0] | std::uint64_t{out[1]} << 32, out[2] | std::uint64_t{out[3]} << 32};
 }

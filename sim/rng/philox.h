@@ -18,14 +18,14 @@ using Block = std::array<std::uint32_t, 4>;
 Block philox4x32_10(Block counter, Key key);
 
 // The two 64-bit words of a block: (word 1, word 0 of the counter's output) and (word 3, word 2).
-struct WordPair {
+struct BitsPair {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
 };
-WordPair philox_words(Block counter, Key key);
+BitsPair philox_bits(Block counter, Key key);
 
 // Blocks for many counters that differ only in words 1 and 2: counter i is (c0, c1[i], c2 + lanes[i], c3).
-// Same result as philox_words one at a time, about four times as fast where the processor has AVX2.
+// Same result as philox_bits one at a time, about four times as fast where the processor has AVX2.
 // c1 == nullptr: all use c1_common. lanes == nullptr: lane i is i.
 struct CounterBatch {
   std::uint32_t c0 = 0;

@@ -57,8 +57,8 @@ void check_context(const BlockContext& context, int draft_length) {
         target += branch.target;
         draft += branch.draft;
       }
-      SPECSIM_CHECK(std::abs(target.value() - 1.0) < 1e-9 && std::abs(draft.value() - 1.0) < 1e-9, "laws sum to {} and {}",
-                    target.value(), draft.value());
+      SPECSIM_CHECK(std::abs(target.value() - 1.0) < 1e-9 && std::abs(draft.value() - 1.0) < 1e-9,
+                    "distributions sum to {} and {}", target.value(), draft.value());
     }
   }
 }
@@ -158,7 +158,7 @@ std::vector<double> rounded_tails(const Cells& ratios, int draft_length, int cel
   return tails;
 }
 
-// Calls visit(length, target, draft, best) for every drafted prefix: its probability under both laws, and the largest
+// Calls visit(length, target, draft, best) for every drafted prefix: its probability under both distributions, and the largest
 // probability with which a lossless rule accepts it.
 template <typename Visit>
 void walk_prefixes(const Automaton& automaton, int draft_length, int state, int length, double target, double draft, double best,
@@ -247,16 +247,16 @@ std::vector<std::vector<double>> block_kernel(const BlockContext& context, int d
   return kernel;
 }
 
-RoundLaw block_law(const BlockContext& context, int draft_length, int state) {
+RoundDistribution block_distribution(const BlockContext& context, int draft_length, int state) {
   check_context(context, draft_length);
   SPECSIM_CHECK(state >= 0 && state < context.states, "state = {}", state);
-  RoundLaw law;
+  RoundDistribution distribution;
   for (const std::vector<double>& row : kernel_from(context, draft_length, state)) {
     math::CompensatedSum sum;
     for (const double entry : row) sum += entry;
-    law.accepted.push_back(sum.value());
+    distribution.accepted.push_back(sum.value());
   }
-  return law;
+  return distribution;
 }
 
 double block_long_run_tokens_per_round(const BlockContext& context, int draft_length) {
@@ -266,7 +266,7 @@ double block_long_run_tokens_per_round(const BlockContext& context, int draft_le
   for (const std::vector<double>& matrix : kernel) {
     for (std::size_t i = 0; i < matrix.size(); ++i) transition[i] += matrix[i];
   }
-  const std::vector<double> start = stationary_law(transition, states);
+  const std::vector<double> start = stationary_distribution(transition, states);
   math::CompensatedSum tokens;
   for (std::size_t j = 0; j < kernel.size(); ++j) {
     for (std::size_t i = 0; i < kernel[j].size(); ++i) tokens += static_cast<double>(j + 1) * start[i / states] * kernel[j][i];

@@ -11,20 +11,20 @@
 namespace specsim::theory {
 namespace {
 
-void check_law(std::span<const double> law) {
-  SPECSIM_CHECK(!law.empty(), "empty law");
+void check_distribution(std::span<const double> distribution) {
+  SPECSIM_CHECK(!distribution.empty(), "empty distribution");
   math::CompensatedSum sum;
-  for (const double share : law) {
+  for (const double share : distribution) {
     SPECSIM_CHECK(share >= 0.0, "share = {}", share);
     sum += share;
   }
-  SPECSIM_CHECK(std::abs(sum.value() - 1.0) < 1e-9, "law sums to {}", sum.value());
+  SPECSIM_CHECK(std::abs(sum.value() - 1.0) < 1e-9, "distribution sums to {}", sum.value());
 }
 
 void check_pair(std::span<const double> target, std::span<const double> draft) {
   SPECSIM_CHECK(target.size() == draft.size(), "target has {} tokens, draft {}", target.size(), draft.size());
-  check_law(target);
-  check_law(draft);
+  check_distribution(target);
+  check_distribution(draft);
 }
 
 // Half the L1 distance of two vectors, checked elsewhere.
@@ -88,17 +88,17 @@ double adversary_probability(double total_variation) {
   return 0.5 * (1.0 + total_variation);
 }
 
-double expected_empirical_l1(std::span<const double> law, double samples) {
-  check_law(law);
+double expected_empirical_l1(std::span<const double> distribution, double samples) {
+  check_distribution(distribution);
   SPECSIM_CHECK(samples > 0.0, "samples = {}", samples);
   math::CompensatedSum sum;
-  for (const double share : law) sum += std::sqrt(share * std::max(0.0, 1.0 - share));
+  for (const double share : distribution) sum += std::sqrt(share * std::max(0.0, 1.0 - share));
   return std::sqrt(2.0 / (std::numbers::pi * samples)) * sum.value();
 }
 
-int argmax(std::span<const double> law) {
-  SPECSIM_CHECK(!law.empty(), "empty law");
-  return static_cast<int>(std::max_element(law.begin(), law.end()) - law.begin());
+int argmax(std::span<const double> distribution) {
+  SPECSIM_CHECK(!distribution.empty(), "empty distribution");
+  return static_cast<int>(std::max_element(distribution.begin(), distribution.end()) - distribution.begin());
 }
 
 double sample_match_alpha(std::span<const double> target, std::span<const double> draft) {
@@ -118,19 +118,19 @@ double greedy_alpha(std::span<const double> target, std::span<const double> draf
   return draft[static_cast<std::size_t>(argmax(target))];
 }
 
-std::vector<double> soft_argmax_law(std::span<const double> target, std::span<const double> draft) {
+std::vector<double> soft_argmax_distribution(std::span<const double> target, std::span<const double> draft) {
   const double accepted = soft_argmax_alpha(target, draft);
   const auto best = static_cast<std::size_t>(argmax(draft));
-  std::vector<double> law(target.size(), 0.0);
+  std::vector<double> distribution(target.size(), 0.0);
   // A rejection needs target(best) < draft(best), so the residual has mass then and none of it on the argmax.
   const double residual_mass = half_distance(target, draft);
   if (accepted < 1.0) {
     for (std::size_t x = 0; x < target.size(); ++x) {
-      law[x] = (1.0 - accepted) * std::max(0.0, target[x] - draft[x]) / residual_mass;
+      distribution[x] = (1.0 - accepted) * std::max(0.0, target[x] - draft[x]) / residual_mass;
     }
   }
-  law[best] += accepted;
-  return law;
+  distribution[best] += accepted;
+  return distribution;
 }
 
 double soft_argmax_alpha(std::span<const double> target, std::span<const double> draft) {
@@ -140,7 +140,7 @@ double soft_argmax_alpha(std::span<const double> target, std::span<const double>
 }
 
 double soft_argmax_bias(std::span<const double> target, std::span<const double> draft) {
-  return half_distance(soft_argmax_law(target, draft), target);
+  return half_distance(soft_argmax_distribution(target, draft), target);
 }
 
 }  // namespace specsim::theory

@@ -1,6 +1,8 @@
-// What a pair of laws says about acceptance at one position: overlap, divergences, bounds, and exact one-position laws.
+// What a pair of distributions says about acceptance at one position: overlap, divergences, bounds, and exact one-position
+// distributions.
 //
-// Laws are vectors over the vocabulary, entries >= 0 that sum to 1 within 1e-9; pairs have equal size. Logarithms are natural.
+// Distributions are vectors over the vocabulary, entries >= 0 that sum to 1 within 1e-9; pairs have equal size. Logarithms are
+// natural.
 #pragma once
 
 #include <span>
@@ -10,7 +12,7 @@ namespace specsim::theory {
 
 // sum of min(target, draft): the probability that token verification accepts a sampled draft (Leviathan et al. 2022).
 [[nodiscard]] double overlap(std::span<const double> target, std::span<const double> draft);
-// Half the L1 distance, equal to 1 - overlap; summed from differences, so it stays accurate for nearly equal laws.
+// Half the L1 distance, equal to 1 - overlap; summed from differences, so it stays accurate for nearly equal distributions.
 [[nodiscard]] double total_variation(std::span<const double> target, std::span<const double> draft);
 // sum of target ln(target / draft); infinite where the draft misses a token of the target.
 [[nodiscard]] double kl_divergence(std::span<const double> target, std::span<const double> draft);
@@ -21,25 +23,25 @@ namespace specsim::theory {
 [[nodiscard]] double pinsker_alpha(double kl);            // 1 - sqrt(kl / 2)
 [[nodiscard]] double bretagnolle_huber_alpha(double kl);  // 1 - sqrt(1 - e^-kl)
 
-// (1 + total variation) / 2: the best probability of naming, from one token, which of two equally likely laws drew it.
+// (1 + total variation) / 2: the best probability of naming, from one token, which of two equally likely distributions drew it.
 [[nodiscard]] double adversary_probability(double total_variation);
 
-// Approximate E[L1(empirical law, law)] over `samples` draws: sqrt(2 / (pi samples)) sum sqrt(law (1 - law)), the normal
-// limit of each cell; good where samples * law is large.
-[[nodiscard]] double expected_empirical_l1(std::span<const double> law, double samples);
+// Approximate E[L1(empirical distribution, distribution)] over `samples` draws: sqrt(2 / (pi samples)) sum sqrt(distribution (1 -
+// distribution)), the normal limit of each cell; good where samples * distribution is large.
+[[nodiscard]] double expected_empirical_l1(std::span<const double> distribution, double samples);
 
 // Index of the largest entry, the lowest among equals.
-[[nodiscard]] int argmax(std::span<const double> law);
+[[nodiscard]] int argmax(std::span<const double> distribution);
 
 // Acceptance probabilities of other rules at one position.
 [[nodiscard]] double sample_match_alpha(std::span<const double> target, std::span<const double> draft);  // sum target draft
 [[nodiscard]] double argmax_draft_alpha(std::span<const double> target, std::span<const double> draft);  // target(argmax draft)
 [[nodiscard]] double greedy_alpha(std::span<const double> target, std::span<const double> draft);        // draft(argmax target)
 
-// Law of the token emitted at one position when the draft's argmax x is judged by target(x) / draft(x) with the *soft*
+// Distribution of the token emitted at one position when the draft's argmax x is judged by target(x) / draft(x) with the *soft*
 // draft probability, and the residual is taken from the soft draft (a published pseudocode): x is emitted with
 // probability min(1, target(x) / draft(x)) instead of target(x).
-[[nodiscard]] std::vector<double> soft_argmax_law(std::span<const double> target, std::span<const double> draft);
+[[nodiscard]] std::vector<double> soft_argmax_distribution(std::span<const double> target, std::span<const double> draft);
 // Its acceptance probability and its total variation from the target.
 [[nodiscard]] double soft_argmax_alpha(std::span<const double> target, std::span<const double> draft);
 [[nodiscard]] double soft_argmax_bias(std::span<const double> target, std::span<const double> draft);

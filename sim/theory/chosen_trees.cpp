@@ -13,27 +13,29 @@
 namespace specsim::theory {
 namespace {
 
-const std::vector<double>& draft_at(const Automaton& laws, int depth, int state) {
-  return laws.draft[std::min(index_of(depth), laws.draft.size() - 1)][index_of(state)];
+const std::vector<double>& draft_at(const Automaton& distributions, int depth, int state) {
+  return distributions.draft[std::min(index_of(depth), distributions.draft.size() - 1)][index_of(state)];
 }
 
-// The law's tokens, the likeliest first, the lowest id first among equals; at most `most` of them.
-std::vector<int> likeliest(const std::vector<double>& law, std::size_t most) {
-  std::vector<int> order(law.size());
+// The distribution's tokens, the likeliest first, the lowest id first among equals; at most `most` of them.
+std::vector<int> likeliest(const std::vector<double>& distribution, std::size_t most) {
+  std::vector<int> order(distribution.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return law[index_of(a)] > law[index_of(b)]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return distribution[index_of(a)] > distribution[index_of(b)]; });
   order.resize(std::min(order.size(), most));
   return order;
 }
 
-// Where the states of a law `row` go with the target's token.
-std::vector<double> moved(const Automaton& laws, const StateMatrix& transition, const std::vector<double>& row, int token) {
+// Where the states of a distribution `row` go with the target's token.
+std::vector<double> moved(const Automaton& distributions, const StateMatrix& transition, const std::vector<double>& row,
+                          int token) {
   std::vector<double> next(row.size(), 0.0);
   for (std::size_t s = 0; s < row.size(); ++s) {
-    const double mass = row[s] == 0.0 ? 0.0 : row[s] * laws.target[s][index_of(token)];
+    const double mass = row[s] == 0.0 ? 0.0 : row[s] * distributions.target[s][index_of(token)];
     if (mass == 0.0) continue;
     if (transition.empty()) {
-      next[index_of(laws.next[s * index_of(laws.vocab) + index_of(token)])] += mass;
+      next[index_of(distributions.next[s * index_of(distributions.vocab) + index_of(token)])] += mass;
     } else {
       for (std::size_t to = 0; to < row.size(); ++to) next[to] += mass * transition[s * row.size() + to];
     }
@@ -41,22 +43,22 @@ std::vector<double> moved(const Automaton& laws, const StateMatrix& transition, 
   return next;
 }
 
-// ends(node, token, states): the round's law over its last accepted node, its final token, and the state after.
-void walk(const Automaton& laws, const StateMatrix& transition, const ChosenTree& chosen, std::vector<double> start,
+// ends(node, token, states): the round's distribution over its last accepted node, its final token, and the state after.
+void walk(const Automaton& distributions, const StateMatrix& transition, const ChosenTree& chosen, std::vector<double> start,
           const std::function<void(int, int, const std::vector<double>&)>& ends) {
   check_tree(chosen.tree);
   std::vector<std::vector<double>> reach(index_of(chosen.tree.size()));
   reach[0] = std::move(start);
   for (int node = 0; node < chosen.tree.size(); ++node) {
-    std::vector<int> child_of(index_of(laws.vocab), 0);  // by token; 0: none
+    std::vector<int> child_of(index_of(distributions.vocab), 0);  // by token; 0: none
     for (int child = node + 1; child < chosen.tree.size(); ++child) {
       if (chosen.tree.parent[index_of(child)] != node) continue;
       int& own = child_of[index_of(chosen.tokens[index_of(child)])];
       SPECSIM_CHECK(own == 0, "nodes {} and {} are the same token", own, child);
       own = child;
     }
-    for (int token = 0; token < laws.vocab; ++token) {
-      std::vector<double> next = moved(laws, transition, reach[index_of(node)], token);
+    for (int token = 0; token < distributions.vocab; ++token) {
+      std::vector<double> next = moved(distributions, transition, reach[index_of(node)], token);
       if (const int child = child_of[index_of(token)]; child != 0) {
         reach[index_of(child)] = std::move(next);
       } else if (std::any_of(next.begin(), next.end(), [](double mass) { return mass > 0.0; })) {
@@ -75,17 +77,17 @@ std::size_t shared_end(std::span<const int> text, std::size_t end, std::size_t m
 
 }  // namespace
 
-ChosenTree guessed_tree(const Tree& shape, const Automaton& laws, int state) {
+ChosenTree guessed_tree(const Tree& shape, const Automaton& distributions, int state) {
   ChosenTree chosen{shape, {-1}};
   const std::vector<int> depths = shape.depths();
   for (int node = 1; node < shape.size(); ++node) {
     const std::size_t rank = index_of(shape.rank[index_of(node)]);
-    chosen.tokens.push_back(likeliest(draft_at(laws, depths[index_of(node)] - 1, state), rank + 1).at(rank));
+    chosen.tokens.push_back(likeliest(draft_at(distributions, depths[index_of(node)] - 1, state), rank + 1).at(rank));
   }
   return chosen;
 }
 
-ChosenTree dynamic_tree(const Automaton& laws, int state, int depth, int width, int nodes) {
+ChosenTree dynamic_tree(const Automaton& distributions, int state, int depth, int width, int nodes) {
   struct Candidate {
     int parent;  // among the candidates
     int rank;
@@ -103,13 +105,13 @@ ChosenTree dynamic_tree(const Automaton& laws, int state, int depth, int width, 
     std::vector<int> below;
     for (const int parent : level) {
       const Candidate above = candidates[index_of(parent)];
-      const std::vector<double>& law = draft_at(laws, d, above.state);
+      const std::vector<double>& distribution = draft_at(distributions, d, above.state);
       int rank = 0;
-      for (const int token : likeliest(law, index_of(width))) {
-        if (law[index_of(token)] == 0.0) break;
+      for (const int token : likeliest(distribution, index_of(width))) {
+        if (distribution[index_of(token)] == 0.0) break;
         below.push_back(static_cast<int>(candidates.size()));
-        candidates.push_back({parent, rank++, token, laws.next[index_of(above.state * laws.vocab + token)],
-                              above.probability * law[index_of(token)]});
+        candidates.push_back({parent, rank++, token, distributions.next[index_of(above.state * distributions.vocab + token)],
+                              above.probability * distribution[index_of(token)]});
       }
     }
     level = std::move(below);
@@ -129,16 +131,16 @@ ChosenTree dynamic_tree(const Automaton& laws, int state, int depth, int width, 
   return chosen;
 }
 
-RoundKernel chosen_kernel(const Automaton& laws, const StateMatrix& transition, int draft_length,
+RoundKernel chosen_kernel(const Automaton& distributions, const StateMatrix& transition, int draft_length,
                           const std::function<ChosenTree(int state)>& tree_of) {
-  RoundKernel kernel(laws.states, draft_length);
-  for (int s = 0; s < laws.states; ++s) {
+  RoundKernel kernel(distributions.states, draft_length);
+  for (int s = 0; s < distributions.states; ++s) {
     const ChosenTree chosen = tree_of(s);
     const std::vector<int> depths = chosen.tree.depths();
-    std::vector<double> start(index_of(laws.states), 0.0);
+    std::vector<double> start(index_of(distributions.states), 0.0);
     start[index_of(s)] = 1.0;
-    walk(laws, transition, chosen, std::move(start), [&](int node, int, const std::vector<double>& next) {
-      for (int to = 0; to < laws.states; ++to) kernel.at(depths[index_of(node)], s, to) += next[index_of(to)];
+    walk(distributions, transition, chosen, std::move(start), [&](int node, int, const std::vector<double>& next) {
+      for (int to = 0; to < distributions.states; ++to) kernel.at(depths[index_of(node)], s, to) += next[index_of(to)];
     });
   }
   return kernel;
@@ -190,10 +192,10 @@ namespace {
 // A sequence's rounds over every text; chosen_of(text, rounds): the round's tree, where `rounds` holds, if the drafter remembers,
 // how long the text was before each round, this one included.
 std::optional<RunMoments> over_texts(
-    const Automaton& laws, const StateMatrix& transition, std::span<const double> start, std::span<const int> prompt, int rounds,
-    bool remembers, const std::function<ChosenTree(const std::vector<int>&, const std::vector<int>&)>& chosen_of) {
+    const Automaton& distributions, const StateMatrix& transition, std::span<const double> start, std::span<const int> prompt,
+    int rounds, bool remembers, const std::function<ChosenTree(const std::vector<int>&, const std::vector<int>&)>& chosen_of) {
   constexpr std::size_t most = std::size_t{1} << 18U;
-  // The law of text and state; how much a sequence has emitted is its text's own length.
+  // The distribution of text and state; how much a sequence has emitted is its text's own length.
   using Past = std::pair<std::vector<int>, std::vector<int>>;
   std::map<Past, std::vector<double>> now;
   now[{{prompt.begin(), prompt.end()}, {}}] = {start.begin(), start.end()};
@@ -208,7 +210,7 @@ std::optional<RunMoments> over_texts(
       const std::vector<int> depths = chosen.tree.depths();
       std::vector<bool> has_children(depths.size(), false);
       for (std::size_t node = 1; node < depths.size(); ++node) has_children[index_of(chosen.tree.parent[node])] = true;
-      walk(laws, transition, chosen, states, [&](int node, int token, const std::vector<double>& next) {
+      walk(distributions, transition, chosen, states, [&](int node, int token, const std::vector<double>& next) {
         std::vector<int> longer = text;
         longer.resize(text.size() + index_of(depths[index_of(node)]), token);
         for (int at = node; at > 0; at = chosen.tree.parent[index_of(at)])
@@ -242,9 +244,9 @@ std::optional<RunMoments> over_texts(
 class LookaheadPast {
  public:
   // first: the window's first tokens. text: with the prompt; rounds: its lengths before each round up to this one.
-  LookaheadPast(const Automaton& laws, int start, std::size_t prompt, const Lookahead& own, std::span<const int> first,
+  LookaheadPast(const Automaton& distributions, int start, std::size_t prompt, const Lookahead& own, std::span<const int> first,
                 std::span<const int> text, std::span<const int> rounds)
-      : laws_(&laws), start_(start), prompt_(prompt), own_(own), first_(first), text_(text), rounds_(rounds) {}
+      : distributions_(&distributions), start_(start), prompt_(prompt), own_(own), first_(first), text_(text), rounds_(rounds) {}
 
   [[nodiscard]] std::vector<std::vector<int>> guesses() {
     const int round = static_cast<int>(rounds_.size()) - 1;
@@ -285,14 +287,16 @@ class LookaheadPast {
     const auto [at, fresh] = outputs_.try_emplace({r, column}, 0);
     if (!fresh) return at->second;
     std::size_t state = index_of(start_);
-    const auto read = [&](int token) { state = index_of(laws_->next[state * index_of(laws_->vocab) + index_of(token)]); };
+    const auto read = [&](int token) {
+      state = index_of(distributions_->next[state * index_of(distributions_->vocab) + index_of(token)]);
+    };
     for (std::size_t i = prompt_; i < index_of(rounds_[index_of(r)]); ++i) read(text_[i]);
     for (int i = 1; i <= column; ++i) read(guess(r, 0, i));
     for (int level = 1; level <= std::min(r, own_.ngram - 2); ++level) read(guess(r, level, column));
-    return outputs_[{r, column}] = likeliest(laws_->target[state], 1)[0];
+    return outputs_[{r, column}] = likeliest(distributions_->target[state], 1)[0];
   }
 
-  const Automaton* laws_;
+  const Automaton* distributions_;
   int start_;
   std::size_t prompt_;
   Lookahead own_;
@@ -320,16 +324,17 @@ ChosenTree tree_of_paths(const std::vector<std::vector<int>>& paths) {
 
 }  // namespace
 
-std::optional<RunMoments> text_moments(const Automaton& laws, const StateMatrix& transition, std::span<const double> start,
-                                       std::span<const int> prompt, const TextDraft& draft, int rounds) {
-  return over_texts(laws, transition, start, prompt, rounds, false,
+std::optional<RunMoments> text_moments(const Automaton& distributions, const StateMatrix& transition,
+                                       std::span<const double> start, std::span<const int> prompt, const TextDraft& draft,
+                                       int rounds) {
+  return over_texts(distributions, transition, start, prompt, rounds, false,
                     [&](const std::vector<int>& text, const std::vector<int>&) { return tree_of_paths({draft(text)}); });
 }
 
-std::optional<RunMoments> lookahead_moments(const Automaton& laws, std::span<const double> start, std::span<const int> prompt,
-                                            const Lookahead& lookahead, int rounds) {
+std::optional<RunMoments> lookahead_moments(const Automaton& distributions, std::span<const double> start,
+                                            std::span<const int> prompt, const Lookahead& lookahead, int rounds) {
   constexpr double most = 1 << 12;
-  const std::size_t choices = prompt.empty() ? index_of(laws.vocab) : prompt.size();
+  const std::size_t choices = prompt.empty() ? index_of(distributions.vocab) : prompt.size();
   const std::size_t places = lookahead.window > 0 ? index_of(lookahead.window + lookahead.ngram - 3) : 0;
   if (std::pow(static_cast<double>(choices), static_cast<double>(places)) > most) return std::nullopt;
   RunMoments all;
@@ -340,15 +345,15 @@ std::optional<RunMoments> lookahead_moments(const Automaton& laws, std::span<con
   while (more) {
     std::vector<int> first;
     for (const std::size_t one : choice) first.push_back(prompt.empty() ? static_cast<int>(one) : prompt[one]);
-    for (int state = 0; state < laws.states; ++state) {
+    for (int state = 0; state < distributions.states; ++state) {
       const double share = start[index_of(state)];
       if (share == 0.0) continue;
       std::vector<double> here(start.size(), 0.0);
       here[index_of(state)] = 1.0;
-      const auto moments =
-          over_texts(laws, {}, here, prompt, rounds, true, [&](const std::vector<int>& text, const std::vector<int>& starts) {
+      const auto moments = over_texts(
+          distributions, {}, here, prompt, rounds, true, [&](const std::vector<int>& text, const std::vector<int>& starts) {
             std::vector<std::vector<int>> paths =
-                LookaheadPast(laws, state, prompt.size(), lookahead, first, text, starts).guesses();
+                LookaheadPast(distributions, state, prompt.size(), lookahead, first, text, starts).guesses();
             for (std::vector<int>& path : paths) path.erase(path.begin());
             return tree_of_paths(paths);
           });

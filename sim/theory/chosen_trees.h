@@ -1,8 +1,8 @@
 // Trees whose tokens are chosen before the round, by rank, by the draft's own probabilities, or out of the text, under the rule
 // that follows the target's own sample as long as it is in the tree: a child is accepted with the target's mass on it.
 //
-// Laws are an automaton's; where `transition` is not empty its successors are unread and the state moves by that matrix instead,
-// whatever the tokens are.
+// Distributions are an automaton's; where `transition` is not empty its successors are unread and the state moves by that matrix
+// instead, whatever the tokens are.
 #pragma once
 
 #include <functional>
@@ -22,16 +22,16 @@ struct ChosenTree {
 };
 
 // Every position guessed from the text before the block (Medusa, Cai et al. 2024): a child of rank r at depth d is the r-th
-// likeliest token of the draft's law for depth d in `state`, the lowest id first among equals.
-[[nodiscard]] ChosenTree guessed_tree(const Tree& shape, const Automaton& laws, int state);
+// likeliest token of the draft's distribution for depth d in `state`, the lowest id first among equals.
+[[nodiscard]] ChosenTree guessed_tree(const Tree& shape, const Automaton& distributions, int state);
 
 // EAGLE-2 (Li et al. 2024, arXiv 2406.16858): level by level the `width` nodes of the largest draft probability get their
 // `width` likeliest children, and of all nodes the `nodes` of the largest probability are kept; the earlier one in breadth-first
 // order among equals. Tokens that the draft cannot emit are left out.
-[[nodiscard]] ChosenTree dynamic_tree(const Automaton& laws, int state, int depth, int width, int nodes);
+[[nodiscard]] ChosenTree dynamic_tree(const Automaton& distributions, int state, int depth, int width, int nodes);
 
 // draft_length: of the longest path that tree_of gives.
-[[nodiscard]] RoundKernel chosen_kernel(const Automaton& laws, const StateMatrix& transition, int draft_length,
+[[nodiscard]] RoundKernel chosen_kernel(const Automaton& distributions, const StateMatrix& transition, int draft_length,
                                         const std::function<ChosenTree(int state)>& tree_of);
 
 // Drafts out of the text so far, a chain.
@@ -45,7 +45,7 @@ using TextDraft = std::function<std::vector<int>(std::span<const int> text)>;
 [[nodiscard]] TextDraft suffix_draft(int draft_length, int longest, double factor, double least);
 
 // A sequence's rounds, over every text that they can emit. nullopt: more than 2^18 texts.
-[[nodiscard]] std::optional<RunMoments> text_moments(const Automaton& laws, const StateMatrix& transition,
+[[nodiscard]] std::optional<RunMoments> text_moments(const Automaton& distributions, const StateMatrix& transition,
                                                      std::span<const double> start, std::span<const int> prompt,
                                                      const TextDraft& draft, int rounds);
 
@@ -60,7 +60,7 @@ struct Lookahead {
   int guesses = 1;
   bool pool_from_text = true;
 };
-[[nodiscard]] std::optional<RunMoments> lookahead_moments(const Automaton& laws, std::span<const double> start,
+[[nodiscard]] std::optional<RunMoments> lookahead_moments(const Automaton& distributions, std::span<const double> start,
                                                           std::span<const int> prompt, const Lookahead& lookahead, int rounds);
 
 }  // namespace specsim::theory

@@ -42,9 +42,9 @@ ClosedFormPrediction tokens_only(double tokens) {
   return prediction;
 }
 
-ClosedFormPrediction with_law(RoundLaw law, double tokens) {
+ClosedFormPrediction with_distribution(RoundDistribution distribution, double tokens) {
   ClosedFormPrediction prediction = tokens_only(tokens);
-  prediction.law = std::move(law);
+  prediction.distribution = std::move(distribution);
   return prediction;
 }
 
@@ -67,11 +67,13 @@ std::vector<ClosedForm> make_closed_forms() {
        "M4",
        "Leviathan et al. 2022, arXiv 2211.17192, equation 1",
        "(1 - alpha^(draft_length + 1)) / (1 - alpha)",
-       "tokens per round where every position accepts with the same probability, independently; with the law of accepted",
+       "tokens per round where every position accepts with the same probability, independently; with the distribution of "
+       "accepted",
        false,
        {alpha_input},
        [](const ClosedFormInputs& inputs) {
-         return with_law(constant_alpha(inputs.alpha, inputs.draft_length), tokens_per_round(inputs.alpha, inputs.draft_length));
+         return with_distribution(constant_alpha(inputs.alpha, inputs.draft_length),
+                                  tokens_per_round(inputs.alpha, inputs.draft_length));
        }});
   add({"sum_over_lengths",
        "M4",
@@ -81,21 +83,23 @@ std::vector<ClosedForm> make_closed_forms() {
        false,
        {alpha_input},
        [](const ClosedFormInputs& inputs) {
-         const RoundLaw law = constant_alpha(inputs.alpha, inputs.draft_length);
+         const RoundDistribution distribution = constant_alpha(inputs.alpha, inputs.draft_length);
          math::CompensatedSum tokens;
-         for (std::size_t j = 0; j < law.accepted.size(); ++j) tokens += static_cast<double>(j + 1) * law.accepted[j];
+         for (std::size_t j = 0; j < distribution.accepted.size(); ++j)
+           tokens += static_cast<double>(j + 1) * distribution.accepted[j];
          return tokens_only(tokens.value());
        }});
   add({"by_position",
        "M4",
        "product of the positions' acceptance probabilities (derived)",
        "1 + sum over i = 1..draft_length of alpha_1 ... alpha_i",
-       "tokens per round where positions accept independently with fixed unequal probabilities; with the law of accepted",
+       "tokens per round where positions accept independently with fixed unequal probabilities; with the distribution of "
+       "accepted",
        false,
        {positions_input},
        [](const ClosedFormInputs& inputs) {
          const std::vector<double> rates = rates_of(inputs);
-         return with_law(by_position(rates), tokens_per_round(rates));
+         return with_distribution(by_position(rates), tokens_per_round(rates));
        }});
   add({"geometric_at_mean_alpha",
        "M4",
@@ -108,7 +112,7 @@ std::vector<ClosedForm> make_closed_forms() {
          const std::vector<double> rates = rates_of(inputs);
          if (rates.empty()) return tokens_only(1.0);
          const double mean = std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size());
-         return with_law(constant_alpha(mean, inputs.draft_length), tokens_per_round(mean, inputs.draft_length));
+         return with_distribution(constant_alpha(mean, inputs.draft_length), tokens_per_round(mean, inputs.draft_length));
        }});
   add({"speedup_by_cost_ratio",
        "",
@@ -188,7 +192,7 @@ std::vector<ClosedForm> make_closed_forms() {
        {alpha_input, seconds_input},
        [](const ClosedFormInputs& inputs) {
          const double tokens = tokens_per_round(inputs.alpha, inputs.draft_length);
-         ClosedFormPrediction prediction = with_law(constant_alpha(inputs.alpha, inputs.draft_length), tokens);
+         ClosedFormPrediction prediction = with_distribution(constant_alpha(inputs.alpha, inputs.draft_length), tokens);
          prediction.tokens_per_second =
              tokens_per_second(tokens, inputs.draft_length, inputs.draft_seconds, inputs.target_seconds);
          return prediction;
@@ -238,8 +242,8 @@ std::vector<ClosedForm> make_closed_forms() {
        }});
   add({"additive_lengths",
        "",
-       "heuristic schedule of Hugging Face's assisted generation; its stationary law as a Markov chain (derived)",
-       "sum of pi_k (1 - alpha^(k + 1)) / (1 - alpha) / sum of pi_k (1 + k cost_ratio), pi the stationary law of k",
+       "heuristic schedule of Hugging Face's assisted generation; its stationary distribution as a Markov chain (derived)",
+       "sum of pi_k (1 - alpha^(k + 1)) / (1 - alpha) / sum of pi_k (1 + k cost_ratio), pi the stationary distribution of k",
        "speedup where the draft length k grows by 2 after full acceptance and shrinks by 1 otherwise, from 1 to draft_length",
        false,
        {alpha_input, cost_input},

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 
 namespace specsim::theory {
 
@@ -22,7 +22,7 @@ struct ClosedFormInputs {
 
 // What a form predicts; the rest stays empty.
 struct ClosedFormPrediction {
-  std::optional<RoundLaw> law;
+  std::optional<RoundDistribution> distribution;
   std::optional<double> tokens_per_round;
   std::optional<double> speedup;
   std::optional<double> tokens_per_second;

@@ -14,17 +14,19 @@
 namespace specsim::theory {
 namespace {
 
-using Law = std::vector<double>;
+using Distribution = std::vector<double>;
 
-int argmax_of(const Law& law) { return static_cast<int>(std::max_element(law.begin(), law.end()) - law.begin()); }
-
-Law one_hot(std::size_t size, int token) {
-  Law law(size, 0.0);
-  law[index_of(token)] = 1.0;
-  return law;
+int argmax_of(const Distribution& distribution) {
+  return static_cast<int>(std::max_element(distribution.begin(), distribution.end()) - distribution.begin());
 }
 
-const std::vector<Law>& drafts_at(const Automaton& automaton, int position) {
+Distribution one_hot(std::size_t size, int token) {
+  Distribution distribution(size, 0.0);
+  distribution[index_of(token)] = 1.0;
+  return distribution;
+}
+
+const std::vector<Distribution>& drafts_at(const Automaton& automaton, int position) {
   return automaton.draft.size() == 1 ? automaton.draft.front() : automaton.draft[index_of(position)];
 }
 
@@ -32,10 +34,10 @@ int successor(const Automaton& automaton, int state, int token) {
   return automaton.next[index_of(state) * index_of(automaton.vocab) + index_of(token)];
 }
 
-// (scale target - draft)+ divided by its sum. `weight` is the probability of the rejection that needs it: laws that are
-// equal up to their last digits can reject with a weight of one rounding unit and no residual; any law serves there.
-Law residual_law(const Law& target, const Law& draft, double scale, double weight) {
-  Law residual(target.size());
+// (scale target - draft)+ divided by its sum. `weight` is the probability of the rejection that needs it: distributions that are
+// equal up to their last digits can reject with a weight of one rounding unit and no residual; any distribution serves there.
+Distribution residual_distribution(const Distribution& target, const Distribution& draft, double scale, double weight) {
+  Distribution residual(target.size());
   double mass = 0.0;
   for (std::size_t x = 0; x < target.size(); ++x) mass += residual[x] = std::max(0.0, scale * target[x] - draft[x]);
   if (mass == 0.0) {
@@ -46,7 +48,7 @@ Law residual_law(const Law& target, const Law& draft, double scale, double weigh
   return residual;
 }
 
-double residual_sum(const Law& target, const Law& draft, double scale) {
+double residual_sum(const Distribution& target, const Distribution& draft, double scale) {
   double mass = 0.0;
   for (std::size_t x = 0; x < target.size(); ++x) mass += std::max(0.0, scale * target[x] - draft[x]);
   return mass;
@@ -66,18 +68,20 @@ class RoundWalk {
  private:
   [[nodiscard]] int length() const { return rule_.rule == Rule::plain ? 0 : rule_.draft_length; }
   [[nodiscard]] bool drafts_argmax() const { return rule_.drafting == Drafting::argmax || rule_.rule == Rule::soft_argmax; }
-  [[nodiscard]] const Law& target(int position) const { return automaton_.target[index_of(states_[index_of(position)])]; }
-  [[nodiscard]] const Law& soft_draft(int position) const {
+  [[nodiscard]] const Distribution& target(int position) const {
+    return automaton_.target[index_of(states_[index_of(position)])];
+  }
+  [[nodiscard]] const Distribution& soft_draft(int position) const {
     return drafts_at(automaton_, position)[index_of(states_[index_of(position)])];
   }
-  // The law that the drafted token really has.
-  [[nodiscard]] Law drafted_law(int position) const {
-    const Law& soft = soft_draft(position);
+  // The distribution that the drafted token really has.
+  [[nodiscard]] Distribution drafted_distribution(int position) const {
+    const Distribution& soft = soft_draft(position);
     return drafts_argmax() ? one_hot(soft.size(), argmax_of(soft)) : soft;
   }
-  // The law that the rule is told.
-  [[nodiscard]] Law told_law(int position) const {
-    return rule_.rule == Rule::soft_argmax ? soft_draft(position) : drafted_law(position);
+  // The distribution that the rule is told.
+  [[nodiscard]] Distribution told_distribution(int position) const {
+    return rule_.rule == Rule::soft_argmax ? soft_draft(position) : drafted_distribution(position);
   }
 
   // Extends the block in every way, then verifies it.
@@ -91,9 +95,9 @@ class RoundWalk {
       }
       return;
     }
-    const Law law = drafted_law(position);
+    const Distribution distribution = drafted_distribution(position);
     for (int token = 0; token < automaton_.vocab; ++token) {
-      const double chance = law[index_of(token)];
+      const double chance = distribution[index_of(token)];
       if (chance == 0.0) continue;
       block_.push_back(token);
       states_.push_back(successor(automaton_, states_.back(), token));
@@ -103,13 +107,13 @@ class RoundWalk {
     }
   }
 
-  // Ends the round after `accepted` drafts with a final token of the given law.
-  void finish(int accepted, const Law& final_law, double probability) {
+  // Ends the round after `accepted` drafts with a final token of the given distribution.
+  void finish(int accepted, const Distribution& final_distribution, double probability) {
     if (probability == 0.0) return;
     std::vector<int> emitted(block_.begin(), block_.begin() + accepted);
     emitted.push_back(0);
     for (int token = 0; token < automaton_.vocab; ++token) {
-      const double chance = final_law[index_of(token)];
+      const double chance = final_distribution[index_of(token)];
       if (chance == 0.0) continue;
       emitted.back() = token;
       outcomes_[emitted] += probability * chance;
@@ -123,18 +127,19 @@ class RoundWalk {
       finish(position, target(position), probability);
       return;
     }
-    const Law& wanted = target(position);
+    const Distribution& wanted = target(position);
     const int token = block_[index_of(position)];
     double accept = 0.0;
-    Law otherwise(wanted.size(), 0.0);
+    Distribution otherwise(wanted.size(), 0.0);
     switch (rule_.rule) {
       case Rule::token:
       case Rule::soft_argmax:
       case Rule::resample_target_mutant: {
-        const Law told = told_law(position);
+        const Distribution told = told_distribution(position);
         accept = std::min(1.0, wanted[index_of(token)] / told[index_of(token)]);
         if (accept < 1.0) {
-          otherwise = rule_.rule == Rule::resample_target_mutant ? wanted : residual_law(wanted, told, 1.0, 1.0 - accept);
+          otherwise =
+              rule_.rule == Rule::resample_target_mutant ? wanted : residual_distribution(wanted, told, 1.0, 1.0 - accept);
         }
         break;
       }
@@ -165,16 +170,16 @@ class RoundWalk {
     std::vector<double> pass = {1.0};
     for (int i = 0; i < count; ++i) {
       const std::size_t token = index_of(block_[index_of(i)]);
-      carry.push_back(std::min(1.0, carry.back() * target(i)[token] / told_law(i)[token]));
+      carry.push_back(std::min(1.0, carry.back() * target(i)[token] / told_distribution(i)[token]));
     }
     for (int i = 1; i <= count; ++i) {
       if (i == count) {
         pass.push_back(carry.back());
         continue;
       }
-      const double mass = residual_sum(target(i), told_law(i), carry[index_of(i)]);
+      const double mass = residual_sum(target(i), told_distribution(i), carry[index_of(i)]);
       const double denominator = mass + 1.0 - carry[index_of(i)];
-      // Carry 1 and no residual: the next position passes surely (equal laws), so any value serves.
+      // Carry 1 and no residual: the next position passes surely (equal distributions), so any value serves.
       pass.push_back(denominator > 0.0 ? mass / denominator : 0.0);
     }
     double none_longer = probability;
@@ -182,7 +187,7 @@ class RoundWalk {
       const double here = none_longer * pass[index_of(i)];
       none_longer -= here;
       if (here == 0.0) continue;
-      finish(i, i == count ? target(i) : residual_law(target(i), told_law(i), carry[index_of(i)], here), here);
+      finish(i, i == count ? target(i) : residual_distribution(target(i), told_distribution(i), carry[index_of(i)], here), here);
     }
   }
 
@@ -224,14 +229,14 @@ std::vector<RoundOutcome> unchecked_outcomes(const Automaton& automaton, const R
   return list;
 }
 
-void check_one_law(const Law& law, int vocab) {
-  SPECSIM_CHECK(law.size() == index_of(vocab), "law over {} tokens, vocabulary {}", law.size(), vocab);
+void check_one_distribution(const Distribution& distribution, int vocab) {
+  SPECSIM_CHECK(distribution.size() == index_of(vocab), "distribution over {} tokens, vocabulary {}", distribution.size(), vocab);
   double sum = 0.0;
-  for (const double share : law) {
+  for (const double share : distribution) {
     SPECSIM_CHECK(share >= 0.0, "share = {}", share);
     sum += share;
   }
-  SPECSIM_CHECK(std::abs(sum - 1.0) < 1e-9, "law sums to {}", sum);
+  SPECSIM_CHECK(std::abs(sum - 1.0) < 1e-9, "distribution sums to {}", sum);
 }
 
 }  // namespace
@@ -243,13 +248,13 @@ void check_automaton(const Automaton& automaton, int draft_length) {
   const std::size_t states = index_of(automaton.states);
   SPECSIM_CHECK(automaton.next.size() == states * index_of(automaton.vocab), "{} successors", automaton.next.size());
   for (const int next : automaton.next) SPECSIM_CHECK(next >= 0 && next < automaton.states, "successor = {}", next);
-  SPECSIM_CHECK(automaton.target.size() == states, "{} target laws for {} states", automaton.target.size(), states);
-  for (const Law& law : automaton.target) check_one_law(law, automaton.vocab);
+  SPECSIM_CHECK(automaton.target.size() == states, "{} target distributions for {} states", automaton.target.size(), states);
+  for (const Distribution& distribution : automaton.target) check_one_distribution(distribution, automaton.vocab);
   SPECSIM_CHECK(automaton.draft.size() == 1 || automaton.draft.size() >= index_of(draft_length),
                 "{} draft positions for draft_length {}", automaton.draft.size(), draft_length);
-  for (const std::vector<Law>& laws : automaton.draft) {
-    SPECSIM_CHECK(laws.size() == states, "{} draft laws for {} states", laws.size(), states);
-    for (const Law& law : laws) check_one_law(law, automaton.vocab);
+  for (const std::vector<Distribution>& distributions : automaton.draft) {
+    SPECSIM_CHECK(distributions.size() == states, "{} draft distributions for {} states", distributions.size(), states);
+    for (const Distribution& distribution : distributions) check_one_distribution(distribution, automaton.vocab);
   }
 }
 
@@ -260,7 +265,7 @@ std::vector<RoundOutcome> round_outcomes(const Automaton& automaton, const Round
   return unchecked_outcomes(automaton, rule, state);
 }
 
-std::vector<double> target_joint_law(const Automaton& automaton, int tokens) {
+std::vector<double> target_joint_distribution(const Automaton& automaton, int tokens) {
   check_automaton(automaton, 0);
   std::vector<double> joint(checked_power(automaton.vocab, tokens), 0.0);
   const std::size_t vocab = index_of(automaton.vocab);
@@ -323,7 +328,7 @@ Enumeration enumerate_rounds(const Automaton& automaton, const std::function<std
   }
 
   Enumeration result;
-  result.target_joint = target_joint_law(automaton, tokens);
+  result.target_joint = target_joint_distribution(automaton, tokens);
   for (std::size_t sequence = 0; sequence < joint.size(); ++sequence) {
     result.joint.push_back(joint[sequence].value());
     result.largest_difference =
@@ -356,16 +361,16 @@ Modulation modulation_of(const Automaton& automaton, const RoundRule& rule) {
   for (std::size_t s = 0; s < states; ++s) {
     for (std::size_t x = 0; x < vocab; ++x) modulation.bonus[cell(s, x)] += automaton.target[s][x];
   }
-  for (const std::vector<Law>& drafts : automaton.draft) {
+  for (const std::vector<Distribution>& drafts : automaton.draft) {
     std::vector<double> accept(states * states, 0.0);
     std::vector<double> reject(states * states, 0.0);
     for (std::size_t s = 0; s < states; ++s) {
-      const Law& target = automaton.target[s];
-      const Law hot = one_hot(vocab, argmax_of(drafts[s]));
-      const Law& draft = rule.drafting == Drafting::argmax ? hot : drafts[s];
+      const Distribution& target = automaton.target[s];
+      const Distribution hot = one_hot(vocab, argmax_of(drafts[s]));
+      const Distribution& draft = rule.drafting == Drafting::argmax ? hot : drafts[s];
       const std::size_t target_best = index_of(argmax_of(target));
       const std::size_t draft_best = index_of(argmax_of(drafts[s]));
-      // Distances rather than 1 - overlap: no cancellation for nearly equal laws.
+      // Distances rather than 1 - overlap: no cancellation for nearly equal distributions.
       const double rejected = residual_sum(target, draft, 1.0);
       const double soft_rejected = residual_sum(target, drafts[s], 1.0);
       const double soft_accept = std::min(1.0, target[draft_best] / drafts[s][draft_best]);

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "sim/theory/modulated.h"
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 
 namespace specsim::theory {
 
-// Text as a deterministic automaton: laws depend on the state, the state on the tokens.
+// Text as a deterministic automaton: distributions depend on the state, the state on the tokens.
 struct Automaton {
   int vocab = 0;
   int states = 0;
@@ -27,13 +27,13 @@ enum class Rule {
   block,                   // block verification (Sun et al. 2024, arXiv 2403.10444)
   greedy,                  // accept the target's argmax, else emit it; lossless for one-hot targets only
   sample_match,            // the target samples, the draft token is kept while equal
-  soft_argmax,             // drafts the argmax, judges it by the soft draft law: biased
+  soft_argmax,             // drafts the argmax, judges it by the soft draft distribution: biased
   resample_target_mutant,  // token rule that resamples from the target instead of the residual: biased, accepted unchanged
 };
 
 enum class Drafting {
   sampled,
-  argmax,  // lowest id among equals; the rule is then told the one-hot law, except soft_argmax, which always drafts so
+  argmax,  // lowest id among equals; the rule is then told the one-hot distribution, except soft_argmax, which always drafts so
 };
 
 struct RoundRule {
@@ -49,15 +49,15 @@ struct RoundOutcome {
 };
 
 struct Enumeration {
-  std::vector<double> joint;         // law of the first `tokens` emitted tokens, vocab^tokens in lexicographic order
+  std::vector<double> joint;         // distribution of the first `tokens` emitted tokens, vocab^tokens in lexicographic order
   std::vector<double> target_joint;  // the same for the target alone
   double largest_difference = 0.0;   // over the entries of the two
-  RoundLaw accepted;                 // of the first round
+  RoundDistribution accepted;        // of the first round
   double expected_emitted = 0.0;     // of the first round
-  std::vector<double> next_state;    // law of the state at the start of the second round
+  std::vector<double> next_state;    // distribution of the state at the start of the second round
 };
 
-// Throws InvariantBroken unless shapes fit, successors exist and every law is >= 0 and sums to 1 within 1e-9.
+// Throws InvariantBroken unless shapes fit, successors exist and every distribution is >= 0 and sums to 1 within 1e-9.
 void check_automaton(const Automaton& automaton, int draft_length);
 
 // Outcomes of positive probability of one round begun in `state`, ordered by their tokens.
@@ -72,8 +72,8 @@ void check_automaton(const Automaton& automaton, int draft_length);
                                            const std::function<std::vector<RoundOutcome>(int state)>& outcomes,
                                            int longest_accepted, int tokens);
 
-// Law of the first `tokens` tokens of the target alone, vocab^tokens in lexicographic order.
-[[nodiscard]] std::vector<double> target_joint_law(const Automaton& automaton, int tokens);
+// Distribution of the first `tokens` tokens of the target alone, vocab^tokens in lexicographic order.
+[[nodiscard]] std::vector<double> target_joint_distribution(const Automaton& automaton, int tokens);
 
 // The same rounds as a modulated context, from closed one-position masses (accepting x: min(target, draft); emitting x
 // upon rejection: (target - draft)+, and so on): any number of rounds, large automata. Refuses plain and block.

@@ -10,7 +10,7 @@ namespace specsim::theory {
 double Judgement::alpha() const {
   math::CompensatedSum sum;
   for (const double mass : accepted) sum.add(mass);
-  return std::min(1.0, sum.value());  // equal laws may sum to 1 + 2e-16
+  return std::min(1.0, sum.value());  // equal distributions may sum to 1 + 2e-16
 }
 
 Judgement judge(const std::string& verifier, std::span<const double> target, std::span<const double> drafted,

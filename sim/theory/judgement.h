@@ -15,7 +15,7 @@ struct Judgement {
 };
 
 // Rules `token` (Leviathan et al., Chen et al.), `greedy`, `sample_match` and `soft_argmax` (see bounds.h). `drafted` is
-// what the draft token is drawn from, `draft_model` the draft model's own law; laws as in bounds.h.
+// what the draft token is drawn from, `draft_model` the draft model's own distribution; distributions as in bounds.h.
 [[nodiscard]] Judgement judge(const std::string& verifier, std::span<const double> target, std::span<const double> drafted,
                               std::span<const double> draft_model);
 

@@ -8,7 +8,7 @@
 #include "sim/base/check.h"
 #include "sim/math/series.h"
 #include "sim/theory/modulated.h"
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 
 namespace specsim::theory {
 namespace {
@@ -20,14 +20,15 @@ void check_inputs(double alpha, const std::vector<double>& round_time) {
 }
 
 // tokens[k]: mean emitted by a round of length k.
-PolicyFigures mixed(std::vector<double> length_law, const std::vector<double>& tokens, const std::vector<double>& round_time) {
+PolicyFigures mixed(std::vector<double> length_distribution, const std::vector<double>& tokens,
+                    const std::vector<double>& round_time) {
   math::CompensatedSum emitted;
   math::CompensatedSum time;
-  for (std::size_t k = 0; k < length_law.size(); ++k) {
-    emitted += length_law[k] * tokens[k];
-    time += length_law[k] * round_time[k];
+  for (std::size_t k = 0; k < length_distribution.size(); ++k) {
+    emitted += length_distribution[k] * tokens[k];
+    time += length_distribution[k] * round_time[k];
   }
-  return {std::move(length_law), emitted.value(), time.value()};
+  return {std::move(length_distribution), emitted.value(), time.value()};
 }
 
 std::vector<double> tokens_by_length(double alpha, std::size_t count) {
@@ -42,9 +43,9 @@ PolicyFigures fixed_length(double alpha, int draft_length, const std::vector<dou
   check_inputs(alpha, round_time);
   SPECSIM_CHECK(draft_length >= 0 && static_cast<std::size_t>(draft_length) < round_time.size(), "draft_length = {} of {}",
                 draft_length, round_time.size() - 1);
-  std::vector<double> law(round_time.size(), 0.0);
-  law[static_cast<std::size_t>(draft_length)] = 1.0;
-  return mixed(std::move(law), tokens_by_length(alpha, round_time.size()), round_time);
+  std::vector<double> distribution(round_time.size(), 0.0);
+  distribution[static_cast<std::size_t>(draft_length)] = 1.0;
+  return mixed(std::move(distribution), tokens_by_length(alpha, round_time.size()), round_time);
 }
 
 PolicyFigures goodput_optimum(double alpha, const std::vector<double>& round_time) {
@@ -81,9 +82,9 @@ PolicyFigures additive_length(double alpha, int increase, int decrease, int shor
     transition[row + static_cast<std::size_t>(std::min(k + increase, longest) - shortest)] += rise;
     transition[row + static_cast<std::size_t>(std::max(k - decrease, shortest) - shortest)] += 1.0 - rise;
   }
-  std::vector<double> law(static_cast<std::size_t>(shortest), 0.0);
-  for (const double share : stationary_law(transition, states)) law.push_back(share);
-  return mixed(std::move(law), tokens_by_length(alpha, round_time.size()), round_time);
+  std::vector<double> distribution(static_cast<std::size_t>(shortest), 0.0);
+  for (const double share : stationary_distribution(transition, states)) distribution.push_back(share);
+  return mixed(std::move(distribution), tokens_by_length(alpha, round_time.size()), round_time);
 }
 
 LengthRule additive_rule(int first, int up, int down, int longest) {

@@ -32,7 +32,7 @@ struct LengthRule {
 [[nodiscard]] LengthRule goodput_rule(double first_alpha, double weight, std::vector<double> round_time);
 
 struct PolicyFigures {
-  std::vector<double> length_law;  // share of rounds at draft length k
+  std::vector<double> length_distribution;  // share of rounds at draft length k
   double tokens_per_round = 1.0;
   double time_per_round = 1.0;
   [[nodiscard]] double rate() const { return tokens_per_round / time_per_round; }
@@ -54,8 +54,8 @@ struct PolicyFigures {
 [[nodiscard]] double oracle_speedup(double alpha, double cost_ratio);
 
 // Additive steps (Hugging Face's heuristic: +2 after full acceptance, -1 otherwise, at least 1): the draft length is a Markov
-// chain that rises with probability alpha^length; its stationary law, with lengths clamped to shortest..longest (longest is
-// round_time.size() - 1). Requires 1 <= shortest <= longest, increase and decrease >= 1.
+// chain that rises with probability alpha^length; its stationary distribution, with lengths clamped to shortest..longest (longest
+// is round_time.size() - 1). Requires 1 <= shortest <= longest, increase and decrease >= 1.
 [[nodiscard]] PolicyFigures additive_length(double alpha, int increase, int decrease, int shortest,
                                             const std::vector<double>& round_time);
 

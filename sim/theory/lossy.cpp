@@ -17,38 +17,40 @@
 namespace specsim::theory {
 namespace {
 
-using Law = std::vector<double>;
+using Distribution = std::vector<double>;
 
-// Every ordered draw of at most `drafts` siblings, f(tokens, probability): without replacement it ends with the law's support.
+// Every ordered draw of at most `drafts` siblings, f(tokens, probability): without replacement it ends with the distribution's
+// support.
 void each_draw(std::span<const double> draft, int drafts, TreeSampling sampling, std::vector<int>& tokens, double probability,
                const std::function<void(const std::vector<int>&, double)>& f) {
-  Law law(draft.begin(), draft.end());
+  Distribution distribution(draft.begin(), draft.end());
   if (sampling == TreeSampling::without_replacement)
-    for (const int token : tokens) law[index_of(token)] = 0.0;
+    for (const int token : tokens) distribution[index_of(token)] = 0.0;
   if (sampling == TreeSampling::top) {
-    std::vector<int> order(law.size());
+    std::vector<int> order(distribution.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return law[index_of(a)] > law[index_of(b)]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return distribution[index_of(a)] > distribution[index_of(b)]; });
     order.resize(std::min(order.size(), index_of(drafts)));
     f(order, probability);
     return;
   }
-  const double left = std::accumulate(law.begin(), law.end(), 0.0);
+  const double left = std::accumulate(distribution.begin(), distribution.end(), 0.0);
   if (tokens.size() == index_of(drafts) || left == 0.0) {
     f(tokens, probability);
     return;
   }
-  for (std::size_t x = 0; x < law.size(); ++x) {
-    if (law[x] == 0.0) continue;
+  for (std::size_t x = 0; x < distribution.size(); ++x) {
+    if (distribution[x] == 0.0) continue;
     tokens.push_back(static_cast<int>(x));
-    each_draw(draft, drafts, sampling, tokens, probability * law[x] / left, f);
+    each_draw(draft, drafts, sampling, tokens, probability * distribution[x] / left, f);
     tokens.pop_back();
   }
 }
 
 // Of a subtree: the height of its longest accepted path and the state after the round, [height][state]; what is missing from 1 is
 // a top node that was not accepted itself.
-using Heights = std::vector<Law>;
+using Heights = std::vector<Distribution>;
 
 double mass_of(const Heights& heights, std::size_t below) {
   double sum = 0.0;
@@ -59,10 +61,14 @@ double mass_of(const Heights& heights, std::size_t below) {
 
 class TypicalTree {
  public:
-  TypicalTree(const Automaton& laws, const Tree& tree, TreeSampling sampling, double epsilon, double delta)
-      : laws_(laws), tree_(tree), sampling_(sampling), depths_(tree.depths()), children_(index_of(tree.size())) {
+  TypicalTree(const Automaton& distributions, const Tree& tree, TreeSampling sampling, double epsilon, double delta)
+      : distributions_(distributions),
+        tree_(tree),
+        sampling_(sampling),
+        depths_(tree.depths()),
+        children_(index_of(tree.size())) {
     for (int node = 1; node < tree.size(); ++node) children_[index_of(tree.parent[index_of(node)])].push_back(node);
-    for (const Law& target : laws.target) accepts_.push_back(typical_acceptance(target, epsilon, delta));
+    for (const Distribution& target : distributions.target) accepts_.push_back(typical_acceptance(target, epsilon, delta));
   }
 
   // From a node that is accepted, at a state.
@@ -75,18 +81,18 @@ class TypicalTree {
  private:
   [[nodiscard]] Heights heights_below(int node, int state) {
     const std::vector<int>& children = children_[index_of(node)];
-    Heights heights(index_of(tree_.depth() - depths_[index_of(node)]) + 1, Law(index_of(laws_.states), 0.0));
+    Heights heights(index_of(tree_.depth() - depths_[index_of(node)]) + 1, Distribution(index_of(distributions_.states), 0.0));
     if (children.empty()) {
       add_final(state, 1.0, heights[0]);
       return heights;
     }
-    const auto depth = std::min(index_of(depths_[index_of(node)]), laws_.draft.size() - 1);
-    const Law& draft = laws_.draft[depth][index_of(state)];
+    const auto depth = std::min(index_of(depths_[index_of(node)]), distributions_.draft.size() - 1);
+    const Distribution& draft = distributions_.draft[depth][index_of(state)];
     if (sampling_ == TreeSampling::with_replacement) {
       std::vector<Heights> each;
       for (const int child : children) {
-        Heights own(heights.size(), Law(index_of(laws_.states), 0.0));
-        for (int x = 0; x < laws_.vocab; ++x) add_child(child, state, x, draft[index_of(x)], own);
+        Heights own(heights.size(), Distribution(index_of(distributions_.states), 0.0));
+        for (int x = 0; x < distributions_.vocab; ++x) add_child(child, state, x, draft[index_of(x)], own);
         each.push_back(std::move(own));
       }
       add_longest(each, state, 1.0, heights);
@@ -100,7 +106,7 @@ class TypicalTree {
       for (const int child : children) {
         const std::size_t rank = index_of(tree_.rank[index_of(child)]);
         if (rank >= tokens.size()) continue;
-        each.emplace_back(heights.size(), Law(index_of(laws_.states), 0.0));
+        each.emplace_back(heights.size(), Distribution(index_of(distributions_.states), 0.0));
         add_child(child, state, tokens[rank], 1.0, each.back());
       }
       add_longest(each, state, probability, heights);
@@ -108,9 +114,12 @@ class TypicalTree {
     return heights;
   }
 
-  [[nodiscard]] int next(int state, int token) const { return laws_.next[index_of(state * laws_.vocab + token)]; }
-  void add_final(int state, double weight, Law& states) const {
-    for (int x = 0; x < laws_.vocab; ++x) states[index_of(next(state, x))] += weight * laws_.target[index_of(state)][index_of(x)];
+  [[nodiscard]] int next(int state, int token) const {
+    return distributions_.next[index_of(state * distributions_.vocab + token)];
+  }
+  void add_final(int state, double weight, Distribution& states) const {
+    for (int x = 0; x < distributions_.vocab; ++x)
+      states[index_of(next(state, x))] += weight * distributions_.target[index_of(state)][index_of(x)];
   }
   void add_child(int child, int state, int token, double weight, Heights& own) {
     if (weight == 0.0 || accepts_[index_of(state)][index_of(token)] == 0.0) return;
@@ -136,12 +145,12 @@ class TypicalTree {
     }
   }
 
-  const Automaton& laws_;
+  const Automaton& distributions_;
   const Tree& tree_;
   TreeSampling sampling_;
   std::vector<int> depths_;
   std::vector<std::vector<int>> children_;
-  std::vector<Law> accepts_;
+  std::vector<Distribution> accepts_;
   std::map<std::pair<int, int>, Heights> known_;  // by node and state
 };
 
@@ -169,7 +178,7 @@ std::vector<double> lenience_acceptance(std::span<const double> target, std::spa
   return acceptance;
 }
 
-std::vector<double> residual_law(std::span<const double> target, std::span<const double> drafted) {
+std::vector<double> residual_distribution(std::span<const double> target, std::span<const double> drafted) {
   SPECSIM_CHECK(target.size() == drafted.size(), "target has {} tokens, draft {}", target.size(), drafted.size());
   std::vector<double> residual;
   math::CompensatedSum mass;
@@ -195,7 +204,7 @@ std::vector<double> top_k_acceptance(std::span<const double> target, int k) {
 Judgement judge_accepting(std::span<const double> acceptance, std::span<const double> drafted,
                           std::span<const double> otherwise) {
   SPECSIM_CHECK(acceptance.size() == drafted.size(), "{} acceptances for {} tokens", acceptance.size(), drafted.size());
-  (void)overlap(drafted, otherwise);  // throws unless both are laws of one size
+  (void)overlap(drafted, otherwise);  // throws unless both are distributions of one size
   Judgement judgement;
   math::CompensatedSum rejected;
   for (std::size_t x = 0; x < drafted.size(); ++x) {
@@ -207,22 +216,22 @@ Judgement judge_accepting(std::span<const double> acceptance, std::span<const do
   return judgement;
 }
 
-std::vector<double> emitted_law(const Judgement& judgement) {
-  std::vector<double> law(judgement.accepted);
-  for (std::size_t x = 0; x < law.size(); ++x) law[x] += judgement.rejected[x];
-  return law;
+std::vector<double> emitted_distribution(const Judgement& judgement) {
+  std::vector<double> distribution(judgement.accepted);
+  for (std::size_t x = 0; x < distribution.size(); ++x) distribution[x] += judgement.rejected[x];
+  return distribution;
 }
 
 double bias(const Judgement& judgement, std::span<const double> target) {
-  return total_variation(emitted_law(judgement), target);
+  return total_variation(emitted_distribution(judgement), target);
 }
 
 std::vector<std::vector<double>> first_accepted(std::span<const double> acceptance, std::span<const double> draft, int drafts,
                                                 TreeSampling sampling) {
-  std::vector<Law> by_token(index_of(drafts), Law(draft.size(), 0.0));
+  std::vector<Distribution> by_token(index_of(drafts), Distribution(draft.size(), 0.0));
   if (sampling == TreeSampling::with_replacement) {
     double none = 1.0;
-    for (Law& own : by_token) {
+    for (Distribution& own : by_token) {
       double accepted = 0.0;
       for (std::size_t x = 0; x < draft.size(); ++x) {
         own[x] = none * acceptance[x] * draft[x];
@@ -243,25 +252,26 @@ std::vector<std::vector<double>> first_accepted(std::span<const double> acceptan
   return by_token;
 }
 
-RoundKernel typical_kernel(const Automaton& laws, const Tree& tree, TreeSampling sampling, double epsilon, double delta) {
+RoundKernel typical_kernel(const Automaton& distributions, const Tree& tree, TreeSampling sampling, double epsilon,
+                           double delta) {
   check_tree(tree);
-  TypicalTree typical(laws, tree, sampling, epsilon, delta);
-  RoundKernel kernel(laws.states, tree.depth());
-  for (int s = 0; s < laws.states; ++s) {
+  TypicalTree typical(distributions, tree, sampling, epsilon, delta);
+  RoundKernel kernel(distributions.states, tree.depth());
+  for (int s = 0; s < distributions.states; ++s) {
     const Heights& heights = typical.below(0, s);
     for (int h = 0; h <= tree.depth(); ++h)
-      for (int next = 0; next < laws.states; ++next) kernel.at(h, s, next) = heights[index_of(h)][index_of(next)];
+      for (int next = 0; next < distributions.states; ++next) kernel.at(h, s, next) = heights[index_of(h)][index_of(next)];
   }
   return kernel;
 }
 
-RoundKernel typical_guess_kernel(const Automaton& laws, const StateMatrix& transition, const Tree& tree, double epsilon,
+RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatrix& transition, const Tree& tree, double epsilon,
                                  double delta) {
-  RoundKernel kernel(laws.states, tree.depth());
-  std::vector<Law> accepts;
-  for (const Law& target : laws.target) accepts.push_back(typical_acceptance(target, epsilon, delta));
-  for (int start = 0; start < laws.states; ++start) {
-    const ChosenTree guessed = guessed_tree(tree, laws, start);
+  RoundKernel kernel(distributions.states, tree.depth());
+  std::vector<Distribution> accepts;
+  for (const Distribution& target : distributions.target) accepts.push_back(typical_acceptance(target, epsilon, delta));
+  for (int start = 0; start < distributions.states; ++start) {
+    const ChosenTree guessed = guessed_tree(tree, distributions, start);
     const std::function<void(int, int, const std::vector<bool>&, double)> go =
         [&](int depth, int state, const std::vector<bool>& held, double probability) {
           std::vector<bool> deeper(held.size(), false);  // nodes one further down that are accepted
@@ -270,8 +280,8 @@ RoundKernel typical_guess_kernel(const Automaton& laws, const StateMatrix& trans
             deeper[node] = held[index_of(tree.parent[node])] && accepts[index_of(state)][index_of(guessed.tokens[node])] > 0.0;
             any = any || deeper[node];
           }
-          for (int next = 0; next < laws.states; ++next) {
-            const double chance = probability * transition[index_of(state * laws.states + next)];
+          for (int next = 0; next < distributions.states; ++next) {
+            const double chance = probability * transition[index_of(state * distributions.states + next)];
             if (chance == 0.0) continue;
             if (any) {
               go(depth + 1, next, deeper, chance);

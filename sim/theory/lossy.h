@@ -1,7 +1,9 @@
-// Rules that give up the target law for more acceptance: the law of one emitted token and its distance from the target.
+// Rules that give up the target distribution for more acceptance: the distribution of one emitted token and its distance from the
+// target.
 //
-// Laws as in bounds.h, of equal size `vocab`. Each rule accepts a drafted token x with a probability a(x); `drafted` is what the
-// draft token is drawn from (one-hot for a deterministic draft), `otherwise` the law of the final token after a rejection.
+// Distributions as in bounds.h, of equal size `vocab`. Each rule accepts a drafted token x with a probability a(x); `drafted` is
+// what the draft token is drawn from (one-hot for a deterministic draft), `otherwise` the distribution of the final token after a
+// rejection.
 #pragma once
 
 #include <span>
@@ -24,7 +26,7 @@ namespace specsim::theory {
 [[nodiscard]] std::vector<double> lenience_acceptance(std::span<const double> target, std::span<const double> drafted,
                                                       double lenience);
 // (target - drafted)+ divided by its sum; the target where that is 0.
-[[nodiscard]] std::vector<double> residual_law(std::span<const double> target, std::span<const double> drafted);
+[[nodiscard]] std::vector<double> residual_distribution(std::span<const double> target, std::span<const double> drafted);
 
 // 1 for the target's k likeliest tokens, the lowest ids among equals, else 0.
 [[nodiscard]] std::vector<double> top_k_acceptance(std::span<const double> target, int k);
@@ -32,8 +34,8 @@ namespace specsim::theory {
 // Mass by token, as an accepted draft and as the final token.
 [[nodiscard]] Judgement judge_accepting(std::span<const double> acceptance, std::span<const double> drafted,
                                         std::span<const double> otherwise);
-// accepted + rejected: the law of one emitted token.
-[[nodiscard]] std::vector<double> emitted_law(const Judgement& judgement);
+// accepted + rejected: the distribution of one emitted token.
+[[nodiscard]] std::vector<double> emitted_distribution(const Judgement& judgement);
 // Its total variation from the target: 0 for a lossless rule.
 [[nodiscard]] double bias(const Judgement& judgement, std::span<const double> target);
 
@@ -44,12 +46,12 @@ namespace specsim::theory {
 
 // Typical acceptance of a tree: every node is accepted or not by itself, and the round keeps the longest path that is accepted
 // whole, the first of several, and adds a token of the target's. Siblings without replacement are walked draw by draw.
-[[nodiscard]] RoundKernel typical_kernel(const Automaton& laws, const Tree& tree, TreeSampling sampling, double epsilon,
+[[nodiscard]] RoundKernel typical_kernel(const Automaton& distributions, const Tree& tree, TreeSampling sampling, double epsilon,
                                          double delta);
 
 // The same of a tree whose tokens are guessed from the state at the round's start (guessed_tree in chosen_trees.h), where the
 // states move by `transition`, whatever the tokens are. Walks every path of states.
-[[nodiscard]] RoundKernel typical_guess_kernel(const Automaton& laws, const StateMatrix& transition, const Tree& tree,
+[[nodiscard]] RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatrix& transition, const Tree& tree,
                                                double epsilon, double delta);
 
 }  // namespace specsim::theory

@@ -149,9 +149,9 @@ void check_reward(std::span<const double> reward, int draft_length) {
 }
 
 // E[reward | start state].
-Vector mean_reward(const std::vector<RoundLaw>& laws, std::span<const double> reward) {
-  Vector mean(laws.size());
-  for (std::size_t s = 0; s < laws.size(); ++s) mean[s] = dot(laws[s].accepted, reward);
+Vector mean_reward(const std::vector<RoundDistribution>& distributions, std::span<const double> reward) {
+  Vector mean(distributions.size());
+  for (std::size_t s = 0; s < distributions.size(); ++s) mean[s] = dot(distributions[s].accepted, reward);
   return mean;
 }
 
@@ -203,7 +203,7 @@ std::vector<std::size_t> recurrent_class(const Matrix& matrix, std::size_t state
 }  // namespace
 
 // Grassmann, Taksar and Heyman 1985.
-Vector stationary_law(const Matrix& transition, std::size_t states) {
+Vector stationary_distribution(const Matrix& transition, std::size_t states) {
   SPECSIM_CHECK(transition.size() == states * states, "{} entries for {} states", transition.size(), states);
   const std::vector<std::size_t> members = recurrent_class(transition, states);
   const std::size_t size = members.size();
@@ -229,9 +229,9 @@ Vector stationary_law(const Matrix& transition, std::size_t states) {
     for (std::size_t i = 0; i < last; ++i) share[last] += share[i] * work[i * size + last];
   }
   const double mass = total(share);
-  Vector law(states, 0.0);
-  for (std::size_t i = 0; i < size; ++i) law[members[i]] = share[i] / mass;
-  return law;
+  Vector distribution(states, 0.0);
+  for (std::size_t i = 0; i < size; ++i) distribution[members[i]] = share[i] / mass;
+  return distribution;
 }
 
 namespace {
@@ -267,7 +267,7 @@ Vector solve(Matrix matrix, Vector right) {
   return right;
 }
 
-// Everything that one pass of a (sub-)law of start states through a round tells, scaled to its mass.
+// Everything that one pass of a (sub-)distribution of start states through a round tells, scaled to its mass.
 SequenceTotals totals_of(const Modulation& modulation, Vector started, int draft_length) {
   SequenceTotals totals;
   totals.rounds = total(started);
@@ -277,13 +277,13 @@ SequenceTotals totals_of(const Modulation& modulation, Vector started, int draft
   math::CompensatedSum emitted(totals.rounds);
   for (int j = 0; j < draft_length; ++j) {
     totals.tries.push_back(reached);
-    totals.law.accepted.push_back(total(row_times(here, at_position(modulation.reject, j))) / totals.rounds);
+    totals.distribution.accepted.push_back(total(row_times(here, at_position(modulation.reject, j))) / totals.rounds);
     here = row_times(here, at_position(modulation.accept, j));
     reached = total(here);
     totals.accepted.push_back(reached);
     emitted += reached;
   }
-  totals.law.accepted.push_back(reached / totals.rounds);
+  totals.distribution.accepted.push_back(reached / totals.rounds);
   totals.emitted = emitted.value();
   return totals;
 }
@@ -349,24 +349,24 @@ Modulation hidden_regimes(const std::vector<std::vector<double>>& alpha_by_depth
   return modulation;
 }
 
-RoundLaw round_law(const Modulation& modulation, std::span<const double> start, int draft_length) {
+RoundDistribution round_distribution(const Modulation& modulation, std::span<const double> start, int draft_length) {
   check_modulation(modulation, draft_length);
   check_start(modulation, start);
-  return totals_of(modulation, Vector(start.begin(), start.end()), draft_length).law;
+  return totals_of(modulation, Vector(start.begin(), start.end()), draft_length).distribution;
 }
 
-std::vector<RoundLaw> round_law_by_state(const Modulation& modulation, int draft_length) {
+std::vector<RoundDistribution> round_distribution_by_state(const Modulation& modulation, int draft_length) {
   check_modulation(modulation, draft_length);
   const std::size_t states = index_of(modulation.states);
-  std::vector<RoundLaw> laws(states);
+  std::vector<RoundDistribution> distributions(states);
   const Vector ones(states, 1.0);
   for (int j = 0; j <= draft_length; ++j) {
     // P(accepted = j | state) = accept_0 ... accept_{j-1} (rejection mass at j), or (1) at full acceptance.
     Vector mass = j < draft_length ? times_column(at_position(modulation.reject, j), ones) : ones;
     for (int i = j - 1; i >= 0; --i) mass = times_column(at_position(modulation.accept, i), mass);
-    for (std::size_t s = 0; s < states; ++s) laws[s].accepted.push_back(mass[s]);
+    for (std::size_t s = 0; s < states; ++s) distributions[s].accepted.push_back(mass[s]);
   }
-  return laws;
+  return distributions;
 }
 
 std::vector<double> round_transition(const Modulation& modulation, int draft_length) {
@@ -417,7 +417,7 @@ SequenceTotals expected_totals(const Modulation& modulation, std::span<const dou
 }
 
 std::vector<double> stationary_start(const Modulation& modulation, int draft_length) {
-  return stationary_law(round_transition(modulation, draft_length), index_of(modulation.states));
+  return stationary_distribution(round_transition(modulation, draft_length), index_of(modulation.states));
 }
 
 SequenceTotals long_run(const Modulation& modulation, int draft_length) {
@@ -433,16 +433,16 @@ double reward_variance(const Modulation& modulation, std::span<const double> sta
   const SequenceTotals totals = expected_totals(modulation, start, draft_length, rounds);
   check_reward(reward, draft_length);
   const std::size_t states = start.size();
-  const std::vector<RoundLaw> laws = round_law_by_state(modulation, draft_length);
+  const std::vector<RoundDistribution> distributions = round_distribution_by_state(modulation, draft_length);
   // Centred rewards leave the variance alone and keep the squared mean, which is subtracted at the end, small.
-  const double centre = dot(totals.law.accepted, reward);
+  const double centre = dot(totals.distribution.accepted, reward);
   Vector centred(reward.begin(), reward.end());
   for (double& value : centred) value -= centre;
   Vector squared(centred);
   for (double& value : squared) value *= value;
   const Vector unit(reward.size(), 1.0);
-  const Vector gain = mean_reward(laws, centred);
-  const Vector square = mean_reward(laws, squared);
+  const Vector gain = mean_reward(distributions, centred);
+  const Vector square = mean_reward(distributions, squared);
 
   const bool formed = rounds > modulation.states;
   const Matrix transition = formed ? weighted_kernel(modulation, draft_length, unit) : Matrix();
@@ -476,9 +476,9 @@ double asymptotic_reward_variance(const Modulation& modulation, int draft_length
   check_reward(reward, draft_length);
   const std::size_t states = index_of(modulation.states);
   const Matrix transition = weighted_kernel(modulation, draft_length, Vector(reward.size(), 1.0));
-  const Vector stationary = stationary_law(transition, states);
-  const std::vector<RoundLaw> laws = round_law_by_state(modulation, draft_length);
-  const double centre = dot(stationary, mean_reward(laws, reward));
+  const Vector stationary = stationary_distribution(transition, states);
+  const std::vector<RoundDistribution> distributions = round_distribution_by_state(modulation, draft_length);
+  const double centre = dot(stationary, mean_reward(distributions, reward));
   Vector centred(reward.begin(), reward.end());
   for (double& value : centred) value -= centre;
   Vector squared(centred);
@@ -492,9 +492,9 @@ double asymptotic_reward_variance(const Modulation& modulation, int draft_length
       entry = (s == next ? 1.0 : 0.0) - entry + stationary[next];
     }
   }
-  const Vector bias = solve(std::move(matrix), mean_reward(laws, centred));
+  const Vector bias = solve(std::move(matrix), mean_reward(distributions, centred));
   const Vector cross = weighted_kernel_times(modulation, draft_length, centred, bias);
-  return std::max(0.0, dot(stationary, mean_reward(laws, squared)) + 2.0 * dot(stationary, cross));
+  return std::max(0.0, dot(stationary, mean_reward(distributions, squared)) + 2.0 * dot(stationary, cross));
 }
 
 double asymptotic_emitted_variance(const Modulation& modulation, int draft_length) {

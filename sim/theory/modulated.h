@@ -1,4 +1,4 @@
-// Rounds driven by a finite-state context: exact laws, totals over a finite sequence, long-run figures and variances.
+// Rounds driven by a finite-state context: exact distributions, totals over a finite sequence, long-run figures and variances.
 //
 // The state belongs to the text position. A round drafts from its start state; the state after its last emitted token is
 // the start state of the next round, so a hard position that rejected stays hard. All of it is the theory of a
@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 
 namespace specsim::theory {
 
@@ -34,14 +34,14 @@ void check_modulation(const Modulation& modulation, int draft_length);
 [[nodiscard]] Modulation hidden_regimes(const std::vector<std::vector<double>>& alpha_by_depth,
                                         const std::vector<double>& transition);
 
-// Law of accepted for a round whose first position's state has law `start` (size states, sums to 1).
-[[nodiscard]] RoundLaw round_law(const Modulation& modulation, std::span<const double> start, int draft_length);
+// Distribution of accepted for a round whose first position's state has distribution `start` (size states, sums to 1).
+[[nodiscard]] RoundDistribution round_distribution(const Modulation& modulation, std::span<const double> start, int draft_length);
 // The same for each start state.
-[[nodiscard]] std::vector<RoundLaw> round_law_by_state(const Modulation& modulation, int draft_length);
+[[nodiscard]] std::vector<RoundDistribution> round_distribution_by_state(const Modulation& modulation, int draft_length);
 
-// states x states, row-major: law of the next round's start state given this round's.
+// states x states, row-major: distribution of the next round's start state given this round's.
 [[nodiscard]] std::vector<double> round_transition(const Modulation& modulation, int draft_length);
-// The same applied to one law of the start state, without forming the matrix: O(draft_length states^2).
+// The same applied to one distribution of the start state, without forming the matrix: O(draft_length states^2).
 [[nodiscard]] std::vector<double> next_start(const Modulation& modulation, std::span<const double> start, int draft_length);
 
 // Expectations over one sequence.
@@ -51,19 +51,19 @@ struct SequenceTotals {
   std::vector<double> tries;           // per draft position: rounds in which it was reached, hence judged
   std::vector<double> accepted;        // per draft position: rounds in which it was accepted
   std::vector<double> rounds_started;  // per state
-  RoundLaw law;                        // law of accepted of a round picked uniformly among the sequence's rounds
+  RoundDistribution distribution;      // distribution of accepted of a round picked uniformly among the sequence's rounds
 
   [[nodiscard]] double tokens_per_round() const { return emitted / rounds; }
   [[nodiscard]] double alpha() const;  // try-weighted: accepted / tries over all positions; NaN at draft_length 0
 };
 
-// A sequence of exactly `rounds` >= 1 rounds whose first starts in a state of law `start`. Exact for the finite horizon.
+// A sequence of exactly `rounds` >= 1 rounds whose first starts in a state of distribution `start`. Exact for the finite horizon.
 [[nodiscard]] SequenceTotals expected_totals(const Modulation& modulation, std::span<const double> start, int draft_length,
                                              int rounds);
 
-// Stationary law of a Markov chain, transition states x states row-major (Grassmann-Taksar-Heyman elimination: no
+// Stationary distribution of a Markov chain, transition states x states row-major (Grassmann-Taksar-Heyman elimination: no
 // subtraction). Requires one recurrent class; its states may be fewer than all, and periodic.
-[[nodiscard]] std::vector<double> stationary_law(const std::vector<double>& transition, std::size_t states);
+[[nodiscard]] std::vector<double> stationary_distribution(const std::vector<double>& transition, std::size_t states);
 // That of the state at the start of a round.
 [[nodiscard]] std::vector<double> stationary_start(const Modulation& modulation, int draft_length);
 // Figures per round of an endless sequence (rounds = 1 in the totals).

@@ -14,21 +14,23 @@
 namespace specsim::theory {
 namespace {
 
-using Law = std::vector<double>;
+using Distribution = std::vector<double>;
 
 void check_inputs(std::span<const double> target, std::span<const double> draft, int drafts) {
-  (void)overlap(target, draft);  // throws unless both are laws of one size
+  (void)overlap(target, draft);  // throws unless both are distributions of one size
   SPECSIM_CHECK(drafts >= 1, "drafts = {}", drafts);
 }
 
 MultiDraftJudgement empty_judgement(std::size_t vocab, int drafts) {
   const auto count = static_cast<std::size_t>(drafts);
-  return {Law(count, 0.0), std::vector<Law>(count, Law(vocab, 0.0)), {Law(vocab, 0.0), Law(vocab, 0.0)}};
+  return {Distribution(count, 0.0),
+          std::vector<Distribution>(count, Distribution(vocab, 0.0)),
+          {Distribution(vocab, 0.0), Distribution(vocab, 0.0)}};
 }
 
 // What the rejection of a draft from `draft` leaves of the target, divided by its sum; empty if nothing is left.
-Law remainder(std::span<const double> target, std::span<const double> draft) {
-  Law left(target.size());
+Distribution remainder(std::span<const double> target, std::span<const double> draft) {
+  Distribution left(target.size());
   math::CompensatedSum mass;
   for (std::size_t x = 0; x < left.size(); ++x) mass += left[x] = std::max(0.0, target[x] - draft[x]);
   if (mass.value() == 0.0) return {};
@@ -37,15 +39,16 @@ Law remainder(std::span<const double> target, std::span<const double> draft) {
 }
 
 // Every ordered draw from here on, reached with `reach` (all drafts before rejected).
-void walk_draws(const Law& target, const Law& draft, std::size_t rank, double reach, MultiDraftJudgement& result) {
+void walk_draws(const Distribution& target, const Distribution& draft, std::size_t rank, double reach,
+                MultiDraftJudgement& result) {
   const double left = std::accumulate(draft.begin(), draft.end(), 0.0);
   if (rank == result.by_rank.size() || left == 0.0) {
     for (std::size_t x = 0; x < target.size(); ++x) result.judgement.rejected[x] += reach * target[x];
     return;
   }
-  Law drawn(draft.size());
+  Distribution drawn(draft.size());
   for (std::size_t x = 0; x < draft.size(); ++x) drawn[x] = draft[x] / left;
-  const Law after = remainder(target, drawn);
+  const Distribution after = remainder(target, drawn);
   for (std::size_t x = 0; x < drawn.size(); ++x) {
     if (drawn[x] == 0.0) continue;
     const double accepted = std::min(target[x], drawn[x]);
@@ -53,7 +56,7 @@ void walk_draws(const Law& target, const Law& draft, std::size_t rank, double re
     result.by_token[rank][x] += reach * accepted;
     result.judgement.accepted[x] += reach * accepted;
     if (drawn[x] <= target[x] || after.empty()) continue;
-    Law shorter = draft;
+    Distribution shorter = draft;
     shorter[x] = 0.0;
     walk_draws(after, shorter, rank + 1, reach * (drawn[x] - target[x]), result);
   }
@@ -73,7 +76,7 @@ double any_of(double beta, int drafts) { return beta < 1.0 ? -std::expm1(drafts 
 MultiDraftJudgement judge_recursive(std::span<const double> target, std::span<const double> draft, int drafts) {
   check_inputs(target, draft, drafts);
   MultiDraftJudgement result = empty_judgement(target.size(), drafts);
-  Law wanted(target.begin(), target.end());
+  Distribution wanted(target.begin(), target.end());
   double reach = 1.0;
   for (std::size_t k = 0; k < result.by_rank.size(); ++k) {
     math::CompensatedSum accepted;
@@ -87,7 +90,7 @@ MultiDraftJudgement judge_recursive(std::span<const double> target, std::span<co
     }
     result.by_rank[k] = reach * accepted.value();
     reach *= rejected.value();
-    Law after = remainder(wanted, draft);
+    Distribution after = remainder(wanted, draft);
     if (after.empty()) return result;
     wanted = std::move(after);
   }

@@ -1,6 +1,6 @@
 // One node with several drafts of the same position: what each lossless rule accepts, and the best that any could.
 //
-// Laws as in bounds.h, of equal size `vocab`; `drafts` >= 1 of them are judged in the order in which they were drawn. A
+// Distributions as in bounds.h, of equal size `vocab`; `drafts` >= 1 of them are judged in the order in which they were drawn. A
 // judgement's accepted + rejected is the target: every rule here is lossless.
 #pragma once
 
@@ -21,8 +21,9 @@ struct MultiDraftJudgement {
 // rule against what the rejections before it left of the target; alpha = 1 - product of (1 - overlap of the remainder).
 [[nodiscard]] MultiDraftJudgement judge_recursive(std::span<const double> target, std::span<const double> draft, int drafts);
 
-// The same of drafts drawn without replacement (Chen et al. 2024, Sequoia, arXiv 2402.12374): the draft law loses the rejected
-// token too. Walks every ordered draw: vocab!/(vocab - drafts)! is limited to 2^22. Drafts end with the draft law's support.
+// The same of drafts drawn without replacement (Chen et al. 2024, Sequoia, arXiv 2402.12374): the draft distribution loses the
+// rejected token too. Walks every ordered draw: vocab!/(vocab - drafts)! is limited to 2^22. Drafts end with the draft
+// distribution's support.
 [[nodiscard]] MultiDraftJudgement judge_without_replacement(std::span<const double> target, std::span<const double> draft,
                                                             int drafts);
 
@@ -35,8 +36,8 @@ struct MultiDraftJudgement {
 // (1 - draft)^k at rank k.
 [[nodiscard]] MultiDraftJudgement judge_matching(std::span<const double> target, std::span<const double> draft, int drafts);
 
-// Deterministic drafts, the `drafts` likeliest tokens of the draft law (lowest ids among equals): accepted with the target's mass
-// on them, rank by rank (EAGLE-2, Li et al. 2024; Medusa's tree under the exact rule).
+// Deterministic drafts, the `drafts` likeliest tokens of the draft distribution (lowest ids among equals): accepted with the
+// target's mass on them, rank by rank (EAGLE-2, Li et al. 2024; Medusa's tree under the exact rule).
 [[nodiscard]] MultiDraftJudgement judge_top_ranked(std::span<const double> target, std::span<const double> draft, int drafts);
 
 // The largest acceptance that a lossless rule can have on independent drafts: optimal transport between the target and the

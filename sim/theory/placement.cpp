@@ -12,44 +12,44 @@ namespace specsim::theory {
 namespace {
 
 // P(a round emits e tokens), e = 0 .. draft_length + 1.
-std::vector<double> emitted_law(double alpha, int draft_length, bool bonus) {
+std::vector<double> emitted_distribution(double alpha, int draft_length, bool bonus) {
   SPECSIM_CHECK(bonus || draft_length >= 1, "draft_length {} without a bonus token", draft_length);
   const std::vector<double> accepted = truncated_geometric(alpha, draft_length);
-  std::vector<double> law(accepted.size() + 1, 0.0);
-  for (std::size_t a = 0; a + 1 < accepted.size(); ++a) law[a + 1] += accepted[a];
-  law[accepted.size() - (bonus ? 0 : 1)] += accepted.back();
-  return law;
+  std::vector<double> distribution(accepted.size() + 1, 0.0);
+  for (std::size_t a = 0; a + 1 < accepted.size(); ++a) distribution[a + 1] += accepted[a];
+  distribution[accepted.size() - (bonus ? 0 : 1)] += accepted.back();
+  return distribution;
 }
 
 }  // namespace
 
 std::vector<double> truncated_geometric(double alpha, int draft_length) {
   SPECSIM_CHECK(alpha >= 0.0 && alpha <= 1.0 && draft_length >= 0, "alpha {}, draft_length {}", alpha, draft_length);
-  std::vector<double> law;
+  std::vector<double> distribution;
   double reached = 1.0;
   for (int a = 0; a < draft_length; ++a) {
-    law.push_back(reached * (1.0 - alpha));
+    distribution.push_back(reached * (1.0 - alpha));
     reached *= alpha;
   }
-  law.push_back(reached);
-  return law;
+  distribution.push_back(reached);
+  return distribution;
 }
 
-double expected_minimum(std::span<const double> law, int count) {
+double expected_minimum(std::span<const double> distribution, int count) {
   math::CompensatedSum sum;
-  for (std::size_t a = 1; a < law.size(); ++a) {
+  for (std::size_t a = 1; a < distribution.size(); ++a) {
     math::CompensatedSum tail;
-    for (std::size_t b = a; b < law.size(); ++b) tail += law[b];
+    for (std::size_t b = a; b < distribution.size(); ++b) tail += distribution[b];
     sum += std::pow(tail.value(), count);
   }
   return sum.value();
 }
 
-double expected_maximum(std::span<const double> law, int count) {
+double expected_maximum(std::span<const double> distribution, int count) {
   math::CompensatedSum sum;
   math::CompensatedSum below;
-  for (std::size_t a = 1; a < law.size(); ++a) {
-    below += law[a - 1];
+  for (std::size_t a = 1; a < distribution.size(); ++a) {
+    below += distribution[a - 1];
     sum += 1.0 - std::pow(std::min(below.value(), 1.0), count);
   }
   return sum.value();
@@ -61,7 +61,7 @@ double tokens_per_round(double alpha, int draft_length, bool bonus) {
 
 std::vector<double> rounds_survival(double alpha, int draft_length, bool bonus, int tokens) {
   SPECSIM_CHECK(tokens >= 0, "{} tokens", tokens);
-  const std::vector<double> law = emitted_law(alpha, draft_length, bonus);
+  const std::vector<double> distribution = emitted_distribution(alpha, draft_length, bonus);
   const auto n = static_cast<std::size_t>(tokens);
   std::vector<double> at(n, 0.0);  // P(so many tokens after r rounds), below `tokens`
   if (n > 0) at[0] = 1.0;
@@ -72,7 +72,7 @@ std::vector<double> rounds_survival(double alpha, int draft_length, bool bonus, 
     survival.push_back(left.value());
     std::vector<double> next(n, 0.0);
     for (std::size_t have = 0; have < n; ++have)
-      for (std::size_t e = 1; e < law.size() && have + e < n; ++e) next[have + e] += at[have] * law[e];
+      for (std::size_t e = 1; e < distribution.size() && have + e < n; ++e) next[have + e] += at[have] * distribution[e];
     at = std::move(next);
   }
   return survival;
@@ -80,11 +80,11 @@ std::vector<double> rounds_survival(double alpha, int draft_length, bool bonus, 
 
 double expected_rounds(double alpha, int draft_length, bool bonus, int tokens) {
   SPECSIM_CHECK(tokens >= 0, "{} tokens", tokens);
-  const std::vector<double> law = emitted_law(alpha, draft_length, bonus);
+  const std::vector<double> distribution = emitted_distribution(alpha, draft_length, bonus);
   std::vector<double> rounds(static_cast<std::size_t>(tokens) + 1, 0.0);
   for (std::size_t n = 1; n < rounds.size(); ++n) {
     math::CompensatedSum sum(1.0);
-    for (std::size_t e = 1; e < std::min(law.size(), n); ++e) sum += law[e] * rounds[n - e];
+    for (std::size_t e = 1; e < std::min(distribution.size(), n); ++e) sum += distribution[e] * rounds[n - e];
     rounds[n] = sum.value();
   }
   return rounds.back();
@@ -113,15 +113,15 @@ Overlap overlapped_round(double alpha, int draft_length, double draft, double ve
 }
 
 double overlapped_time(double alpha, int draft_length, double draft, double verify, int tokens) {
-  const std::vector<double> law = truncated_geometric(alpha, draft_length);
+  const std::vector<double> distribution = truncated_geometric(alpha, draft_length);
   std::vector<double> time(static_cast<std::size_t>(tokens) + 1, 0.0);
   for (std::size_t n = 1; n < time.size(); ++n) {
     math::CompensatedSum sum;
-    for (std::size_t a = 0; a < law.size(); ++a) {
-      const bool full = a + 1 == law.size();
+    for (std::size_t a = 0; a < distribution.size(); ++a) {
+      const bool full = a + 1 == distribution.size();
       const std::size_t emitted = full ? a : a + 1;
       const double next = full ? std::max(draft, verify) : verify + draft;
-      sum += law[a] * (emitted >= n ? verify : next + time[n - emitted]);
+      sum += distribution[a] * (emitted >= n ? verify : next + time[n - emitted]);
     }
     time[n] = sum.value();
   }
@@ -129,7 +129,7 @@ double overlapped_time(double alpha, int draft_length, double draft, double veri
 }
 
 double shared_time(double alpha, int draft_length, double pass, double verify, int tokens) {
-  const std::vector<double> law = truncated_geometric(alpha, draft_length);
+  const std::vector<double> distribution = truncated_geometric(alpha, draft_length);
   const double block = draft_length * pass;
   // Half the speed each until the shorter is done, then the rest alone.
   const double verified = block >= verify ? 2.0 * verify : verify + block;
@@ -139,11 +139,11 @@ double shared_time(double alpha, int draft_length, double pass, double verify, i
   std::vector<double> time(static_cast<std::size_t>(tokens) + 1, 0.0);
   for (std::size_t n = 1; n < time.size(); ++n) {
     math::CompensatedSum sum;
-    for (std::size_t a = 0; a < law.size(); ++a) {
-      const bool full = a + 1 == law.size();
+    for (std::size_t a = 0; a < distribution.size(); ++a) {
+      const bool full = a + 1 == distribution.size();
       const std::size_t emitted = full ? a : a + 1;
       const double next = full ? both : verified + under_way + block;
-      sum += law[a] * (emitted >= n ? verified : next + time[n - emitted]);
+      sum += distribution[a] * (emitted >= n ? verified : next + time[n - emitted]);
     }
     time[n] = sum.value();
   }

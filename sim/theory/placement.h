@@ -13,9 +13,9 @@ namespace specsim::theory {
 // P(a round accepts exactly a drafts), a = 0 .. draft_length: alpha^a (1 - alpha), and alpha^draft_length at the end.
 [[nodiscard]] std::vector<double> truncated_geometric(double alpha, int draft_length);
 
-// Of `count` independent draws of such a law: what all of them reach, and what any of them does.
-[[nodiscard]] double expected_minimum(std::span<const double> law, int count);
-[[nodiscard]] double expected_maximum(std::span<const double> law, int count);
+// Of `count` independent draws of such a distribution: what all of them reach, and what any of them does.
+[[nodiscard]] double expected_minimum(std::span<const double> distribution, int count);
+[[nodiscard]] double expected_maximum(std::span<const double> distribution, int count);
 
 // Tokens of a round by accepted drafts: a + 1, or with `bonus` false draft_length after full acceptance too.
 [[nodiscard]] double tokens_per_round(double alpha, int draft_length, bool bonus);

@@ -20,8 +20,8 @@ double total_weight(std::span<const RequestType> types) {
   return sum;
 }
 
-void check_request(const RoundLaw& law, int request_tokens) {
-  SPECSIM_CHECK(!law.accepted.empty(), "empty round law");
+void check_request(const RoundDistribution& distribution, int request_tokens) {
+  SPECSIM_CHECK(!distribution.accepted.empty(), "empty round distribution");
   SPECSIM_CHECK(request_tokens >= 1, "request_tokens = {}", request_tokens);
 }
 
@@ -31,12 +31,12 @@ struct Moments {
   double second = 0.0;
 };
 
-Moments residual_moments(const RoundLaw& law, int request_tokens, double ratio) {
+Moments residual_moments(const RoundDistribution& distribution, int request_tokens, double ratio) {
   std::vector<Moments> left(static_cast<std::size_t>(request_tokens) + 1);
   for (std::size_t tokens = 1; tokens < left.size(); ++tokens) {
-    const std::size_t longest = std::min(tokens, law.accepted.size());
+    const std::size_t longest = std::min(tokens, distribution.accepted.size());
     for (std::size_t emitted = 1; emitted <= longest; ++emitted) {
-      const double chance = law.accepted[emitted - 1];
+      const double chance = distribution.accepted[emitted - 1];
       const double gain = static_cast<double>(emitted) - ratio;
       const Moments& after = left[tokens - emitted];
       left[tokens].first += chance * (gain + after.first);
@@ -55,8 +55,8 @@ double RequestTotals::tokens_per_round() const {
 
 double RequestTotals::tokens_per_round_counting_cut() const { return (whole_tokens + cut_tokens) / (whole_rounds + cut_rounds); }
 
-RequestTotals request_totals(const RoundLaw& law, int request_tokens) {
-  check_request(law, request_tokens);
+RequestTotals request_totals(const RoundDistribution& distribution, int request_tokens) {
+  check_request(distribution, request_tokens);
   const auto end = static_cast<std::size_t>(request_tokens);
   std::vector<double> round_ends(end + 1, 0.0);
   round_ends[0] = 1.0;
@@ -64,14 +64,14 @@ RequestTotals request_totals(const RoundLaw& law, int request_tokens) {
   math::CompensatedSum whole_tokens;
   math::CompensatedSum cut_tokens;
   for (std::size_t tokens = 0; tokens <= end; ++tokens) {
-    const std::size_t longest = std::min(tokens, law.accepted.size());
+    const std::size_t longest = std::min(tokens, distribution.accepted.size());
     for (std::size_t emitted = 1; emitted <= longest; ++emitted) {
-      round_ends[tokens] += round_ends[tokens - emitted] * law.accepted[emitted - 1];
+      round_ends[tokens] += round_ends[tokens - emitted] * distribution.accepted[emitted - 1];
     }
     if (tokens > 0) whole_rounds += round_ends[tokens];
     // The last whole round ends here if the next one would overshoot, that is emit more than end - tokens >= 1.
     const std::size_t left = end - tokens;
-    const double last = left == 0 ? 1.0 : law.tail(static_cast<int>(std::min(left, law.accepted.size())));
+    const double last = left == 0 ? 1.0 : distribution.tail(static_cast<int>(std::min(left, distribution.accepted.size())));
     whole_tokens += static_cast<double>(tokens) * round_ends[tokens] * last;
     cut_tokens += static_cast<double>(left) * round_ends[tokens] * last;
   }
@@ -87,7 +87,7 @@ RequestTotals request_totals(std::span<const RequestType> types, int request_tok
   const double weights = total_weight(types);
   RequestTotals mixture;
   for (const RequestType& type : types) {
-    const RequestTotals one = request_totals(type.law, request_tokens);
+    const RequestTotals one = request_totals(type.distribution, request_tokens);
     const double share = type.weight / weights;
     mixture.whole_rounds += share * one.whole_rounds;
     mixture.whole_tokens += share * one.whole_tokens;
@@ -105,7 +105,7 @@ double tokens_per_round_standard_error(std::span<const RequestType> types, int r
   // The residual's mean over the mixture is 0 by the choice of the ratio, so its second moment is its variance.
   double second = 0.0;
   for (const RequestType& type : types) {
-    second += type.weight / weights * residual_moments(type.law, request_tokens, ratio).second;
+    second += type.weight / weights * residual_moments(type.distribution, request_tokens, ratio).second;
   }
   return std::sqrt(second / requests) / totals.whole_rounds;
 }
@@ -113,14 +113,14 @@ double tokens_per_round_standard_error(std::span<const RequestType> types, int r
 double equal_tokens_limit(std::span<const RequestType> types) {
   const double weights = total_weight(types);
   double rounds_per_token = 0.0;
-  for (const RequestType& type : types) rounds_per_token += type.weight / weights / type.law.mean_emitted();
+  for (const RequestType& type : types) rounds_per_token += type.weight / weights / type.distribution.mean_emitted();
   return 1.0 / rounds_per_token;
 }
 
 double equal_rounds_mean(std::span<const RequestType> types) {
   const double weights = total_weight(types);
   double mean = 0.0;
-  for (const RequestType& type : types) mean += type.weight / weights * type.law.mean_emitted();
+  for (const RequestType& type : types) mean += type.weight / weights * type.distribution.mean_emitted();
   return mean;
 }
 

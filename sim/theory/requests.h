@@ -4,13 +4,13 @@
 #include <span>
 #include <vector>
 
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 
 namespace specsim::theory {
 
 struct RequestType {
-  double weight = 1.0;  // share of requests, any positive scale
-  RoundLaw law;         // every round of such a request follows it, independently
+  double weight = 1.0;             // share of requests, any positive scale
+  RoundDistribution distribution;  // every round of such a request follows it, independently
 };
 
 // Expectations per request. A round is cut if it would carry the request beyond request_tokens; one that ends exactly
@@ -26,7 +26,7 @@ struct RequestTotals {
 };
 
 // One type, request_tokens >= 1: u(n) = P(some round ends after n tokens) obeys u(n) = sum over e of P(emitted = e) u(n - e).
-[[nodiscard]] RequestTotals request_totals(const RoundLaw& law, int request_tokens);
+[[nodiscard]] RequestTotals request_totals(const RoundDistribution& distribution, int request_tokens);
 // The mixture by weight: ratios of these expectations are what many pooled requests tend to.
 [[nodiscard]] RequestTotals request_totals(std::span<const RequestType> types, int request_tokens);
 

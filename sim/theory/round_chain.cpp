@@ -48,14 +48,14 @@ StateMatrix rejection(const NodeMoves& moves, const std::vector<int>& ranks, std
 RoundKernel::RoundKernel(int of_states, int draft_length)
     : states(of_states), moves(index_of(draft_length) + 1, StateMatrix(index_of(of_states) * index_of(of_states), 0.0)) {}
 
-RoundLaw RoundKernel::law(int state) const {
-  RoundLaw law;
+RoundDistribution RoundKernel::distribution(int state) const {
+  RoundDistribution distribution;
   for (const StateMatrix& matrix : moves) {
     double sum = 0.0;
     for (int next = 0; next < states; ++next) sum += matrix[index_of(state * states + next)];
-    law.accepted.push_back(sum);
+    distribution.accepted.push_back(sum);
   }
-  return law;
+  return distribution;
 }
 
 RoundKernel walked_kernel(const Tree& tree, int states, const std::vector<NodeMoves>& by_depth, const StateMatrix& target) {
@@ -98,10 +98,10 @@ RoundKernel walked_kernel(const Tree& tree, int states, const std::vector<NodeMo
   return kernel;
 }
 
-WindowRounds window_rounds(const Automaton& laws, const StateMatrix& transition, std::span<const double> start, int draft_length,
-                           const RoundOfPath& round) {
+WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& transition, std::span<const double> start,
+                           int draft_length, const RoundOfPath& round) {
   SPECSIM_CHECK(draft_length >= 1, "draft_length = {}", draft_length);
-  const int states = laws.states;
+  const int states = distributions.states;
   const std::size_t length = index_of(draft_length);
   int windows = 1;
   for (int i = 0; i < draft_length; ++i) windows *= states;
@@ -124,20 +124,22 @@ WindowRounds window_rounds(const Automaton& laws, const StateMatrix& transition,
       };
 
   Automaton path;
-  path.vocab = laws.vocab;
+  path.vocab = distributions.vocab;
   path.states = draft_length + 2;
-  for (int p = 0; p < path.states; ++p) path.next.insert(path.next.end(), index_of(laws.vocab), std::min(p + 1, path.states - 1));
-  path.target.assign(index_of(path.states), laws.target.front());
-  path.draft.assign(laws.draft.size(), std::vector<std::vector<double>>(index_of(path.states), laws.draft.front().front()));
-  std::vector<RoundLaw> law;  // by window
+  for (int p = 0; p < path.states; ++p)
+    path.next.insert(path.next.end(), index_of(distributions.vocab), std::min(p + 1, path.states - 1));
+  path.target.assign(index_of(path.states), distributions.target.front());
+  path.draft.assign(distributions.draft.size(),
+                    std::vector<std::vector<double>>(index_of(path.states), distributions.draft.front().front()));
+  std::vector<RoundDistribution> distribution;  // by window
   for (int window = 0; window < windows; ++window) {
     for (int p = 0; p < draft_length; ++p) {
       const std::size_t s = index_of(state_at(window, p));
-      path.target[index_of(p)] = laws.target[s];
-      for (std::size_t d = 0; d < laws.draft.size(); ++d) path.draft[d][index_of(p)] = laws.draft[d][s];
+      path.target[index_of(p)] = distributions.target[s];
+      for (std::size_t d = 0; d < distributions.draft.size(); ++d) path.draft[d][index_of(p)] = distributions.draft[d][s];
     }
-    law.push_back(round(path));
-    law.back().accepted.resize(length + 1, 0.0);
+    distribution.push_back(round(path));
+    distribution.back().accepted.resize(length + 1, 0.0);
   }
 
   WindowRounds result{RoundKernel(windows, draft_length), std::vector<double>(index_of(windows), 0.0), std::nullopt};
@@ -150,8 +152,8 @@ WindowRounds window_rounds(const Automaton& laws, const StateMatrix& transition,
     int seen = 1;  // windows that agree with this one in the first j + 1 positions are equal modulo this
     for (int j = 0; j <= draft_length; ++j) {
       if (j < draft_length) seen *= states;
-      const double share = law[index_of(window)].accepted[index_of(j)];
-      decided = decided && std::abs(share - law[index_of(window % seen)].accepted[index_of(j)]) < 1e-12;
+      const double share = distribution[index_of(window)].accepted[index_of(j)];
+      decided = decided && std::abs(share - distribution[index_of(window % seen)].accepted[index_of(j)]) < 1e-12;
       const auto to = [&](int next, double probability) { result.kernel.at(j, window, next) += share * probability; };
       const int kept = draft_length - 1 - j;  // positions that were in this window
       int rest = window;
@@ -168,10 +170,10 @@ WindowRounds window_rounds(const Automaton& laws, const StateMatrix& transition,
   if (!decided) return result;
   result.by_state.emplace();
   for (int s = 0; s < states; ++s) {
-    RoundLaw& own = result.by_state->emplace_back();
+    RoundDistribution& own = result.by_state->emplace_back();
     own.accepted.assign(length + 1, 0.0);
     fill(1, states, s, s, 1.0, [&](int window, double probability) {
-      for (std::size_t j = 0; j <= length; ++j) own.accepted[j] += probability * law[index_of(window)].accepted[j];
+      for (std::size_t j = 0; j <= length; ++j) own.accepted[j] += probability * distribution[index_of(window)].accepted[j];
     });
   }
   return result;

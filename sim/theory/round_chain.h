@@ -12,7 +12,7 @@
 
 #include "sim/theory/enumeration.h"
 #include "sim/theory/length_policies.h"
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 #include "sim/theory/trees.h"
 
 namespace specsim::theory {
@@ -30,14 +30,15 @@ struct RoundKernel {
     const auto row = static_cast<std::size_t>(from) * static_cast<std::size_t>(states);
     return moves[static_cast<std::size_t>(accepted)][row + static_cast<std::size_t>(to)];
   }
-  [[nodiscard]] RoundLaw law(int state) const;  // of accepted
+  [[nodiscard]] RoundDistribution distribution(int state) const;  // of accepted
 };
 
 // What a rule that walks down a tree does with the children of a node.
 struct NodeMoves {
   std::vector<StateMatrix> accept;  // [rank]: the child of that rank is accepted
   std::vector<StateMatrix> stop;    // [rank]: the part of it below which nothing was drafted; empty: none
-  // The law of the final token once all children are rejected; empty: the rule is lossless, and what the target has left over.
+  // The distribution of the final token once all children are rejected; empty: the rule is lossless, and what the target has left
+  // over.
   StateMatrix final_token;
 };
 
@@ -45,21 +46,22 @@ struct NodeMoves {
 [[nodiscard]] RoundKernel walked_kernel(const Tree& tree, int states, const std::vector<NodeMoves>& by_depth,
                                         const StateMatrix& target);
 
-// Law of accepted of a round that starts at state 0 of an automaton whose state is the number of tokens since.
-using RoundOfPath = std::function<RoundLaw(const Automaton& path)>;
-// Laws of states that move by `transition` whatever the tokens are, where a round may look at all its positions before it is
-// known how many it accepts: positions that are drafted again were seen before, so the state that carries over is the window of
-// the next draft_length positions' states. `laws` has no successors.
+// Distribution of accepted of a round that starts at state 0 of an automaton whose state is the number of tokens since.
+using RoundOfPath = std::function<RoundDistribution(const Automaton& path)>;
+// Distributions of states that move by `transition` whatever the tokens are, where a round may look at all its positions before
+// it is known how many it accepts: positions that are drafted again were seen before, so the state that carries over is the
+// window of the next draft_length positions' states. `distributions` has no successors.
 struct WindowRounds {
-  RoundKernel kernel;                             // over windows, states^draft_length of them
-  std::vector<double> start;                      // law of the first round's window
-  std::optional<std::vector<RoundLaw>> by_state;  // of accepted by the first position's state, if nothing further on decides
+  RoundKernel kernel;         // over windows, states^draft_length of them
+  std::vector<double> start;  // distribution of the first round's window
+  std::optional<std::vector<RoundDistribution>>
+      by_state;  // of accepted by the first position's state, if nothing further on decides
 };
-[[nodiscard]] WindowRounds window_rounds(const Automaton& laws, const StateMatrix& transition, std::span<const double> start,
-                                         int draft_length, const RoundOfPath& round);
+[[nodiscard]] WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& transition,
+                                         std::span<const double> start, int draft_length, const RoundOfPath& round);
 
-// `rounds` rounds of one sequence that starts in a state of law `start`. kernels: one, or, with a policy, one for each draft
-// length. nullopt: the policy's memory takes more than 2^16 values.
+// `rounds` rounds of one sequence that starts in a state of distribution `start`. kernels: one, or, with a policy, one for each
+// draft length. nullopt: the policy's memory takes more than 2^16 values.
 [[nodiscard]] std::optional<RunMoments> run_moments(const std::vector<RoundKernel>& kernels, const LengthRule* policy,
                                                     std::span<const double> start, int rounds);
 

@@ -8,7 +8,7 @@
 
 #include "sim/base/check.h"
 #include "sim/math/series.h"
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 
 namespace specsim::theory {
 namespace {

@@ -2,18 +2,18 @@
 
 namespace specsim::theory {
 
-std::vector<RoundLaw> trace_laws(std::span<const double> alpha, int draft_length) {
-  std::vector<RoundLaw> laws;
+std::vector<RoundDistribution> trace_distributions(std::span<const double> alpha, int draft_length) {
+  std::vector<RoundDistribution> distributions;
   std::vector<double> window(static_cast<std::size_t>(draft_length));
   for (std::size_t at = 0; at < alpha.size(); ++at) {
     for (std::size_t j = 0; j < window.size(); ++j) window[j] = alpha[(at + j) % alpha.size()];
-    laws.push_back(by_position(window));
+    distributions.push_back(by_position(window));
   }
-  return laws;
+  return distributions;
 }
 
 RunMoments trace_moments(std::span<const double> alpha, std::span<const std::uint32_t> starts, int draft_length, int rounds) {
-  const std::vector<RoundLaw> laws = trace_laws(alpha, draft_length);
+  const std::vector<RoundDistribution> distributions = trace_distributions(alpha, draft_length);
   const std::size_t n = alpha.size();
   struct Left {  // of a sequence that stands here
     double emitted = 0.0;
@@ -28,7 +28,7 @@ RunMoments trace_moments(std::span<const double> alpha, std::span<const std::uin
     for (std::size_t at = 0; at < n; ++at) {
       Left sum;
       for (int j = 0; j <= draft_length; ++j) {
-        const double p = laws[at].accepted[static_cast<std::size_t>(j)];
+        const double p = distributions[at].accepted[static_cast<std::size_t>(j)];
         const double tokens = j + 1.0;
         const Left& rest = before[(at + static_cast<std::size_t>(j) + 1) % n];
         sum.emitted += p * (tokens + rest.emitted);

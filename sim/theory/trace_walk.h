@@ -1,7 +1,7 @@
 // Rounds over a recorded text: position after position accepts with a probability of its own, the first again behind the last.
 #pragma once
 
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 
 #include <cstdint>
 #include <span>
@@ -13,7 +13,7 @@ namespace specsim::theory {
 [[nodiscard]] RunMoments trace_moments(std::span<const double> alpha, std::span<const std::uint32_t> starts, int draft_length,
                                        int rounds);
 
-// The law of accepted of a round that begins at each position.
-[[nodiscard]] std::vector<RoundLaw> trace_laws(std::span<const double> alpha, int draft_length);
+// The distribution of accepted of a round that begins at each position.
+[[nodiscard]] std::vector<RoundDistribution> trace_distributions(std::span<const double> alpha, int draft_length);
 
 }  // namespace specsim::theory

@@ -15,21 +15,22 @@
 namespace specsim::theory {
 namespace {
 
-using Law = std::vector<double>;
+using Distribution = std::vector<double>;
 
 constexpr int absent = -1;
 
 // (scale target - draft)+ and its sum; divided by it unless it is 0.
 struct Residual {
-  Law law;
+  Distribution distribution;
   double mass = 0.0;
 };
 
-Residual residual_of(const Law& target, const Law& draft, double scale) {
-  Residual residual{Law(target.size()), 0.0};
-  for (std::size_t x = 0; x < target.size(); ++x) residual.mass += residual.law[x] = std::max(0.0, scale * target[x] - draft[x]);
+Residual residual_of(const Distribution& target, const Distribution& draft, double scale) {
+  Residual residual{Distribution(target.size()), 0.0};
+  for (std::size_t x = 0; x < target.size(); ++x)
+    residual.mass += residual.distribution[x] = std::max(0.0, scale * target[x] - draft[x]);
   if (residual.mass > 0.0) {
-    for (double& share : residual.law) share /= residual.mass;
+    for (double& share : residual.distribution) share /= residual.mass;
   }
   return residual;
 }
@@ -56,35 +57,36 @@ class TreeWalk {
   [[nodiscard]] int parent_of(int node) const { return round_.tree.parent[index_of(node)]; }
   [[nodiscard]] int token_of(int node) const { return tokens_[index_of(node)]; }
   [[nodiscard]] bool drafted(int node) const { return node == 0 || token_of(node) != absent; }
-  [[nodiscard]] const Law& target_at(int node) const { return automaton_.target[index_of(states_[index_of(node)])]; }
-  // The draft model's law of a node's children.
-  [[nodiscard]] const Law& model_at(int node) const {
+  [[nodiscard]] const Distribution& target_at(int node) const { return automaton_.target[index_of(states_[index_of(node)])]; }
+  // The draft model's distribution of a node's children.
+  [[nodiscard]] const Distribution& model_at(int node) const {
     const std::size_t position = automaton_.draft.size() == 1 ? 0 : index_of(depths_[index_of(node)]);
     return automaton_.draft[position][index_of(states_[index_of(node)])];
   }
 
-  // The law that the node's token is drawn from, empty if there is nothing to draw.
-  [[nodiscard]] Law law_of(int node) const {
+  // The distribution that the node's token is drawn from, empty if there is nothing to draw.
+  [[nodiscard]] Distribution distribution_of(int node) const {
     const int parent = parent_of(node);
-    Law law = model_at(parent);
+    Distribution distribution = model_at(parent);
     if (round_.sampling == TreeSampling::top) {
       const auto rank = index_of(round_.tree.rank[index_of(node)]);
-      if (rank >= law.size()) return {};
-      std::vector<std::size_t> order(law.size());
+      if (rank >= distribution.size()) return {};
+      std::vector<std::size_t> order(distribution.size());
       std::iota(order.begin(), order.end(), std::size_t{0});
-      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return law[a] > law[b]; });
-      law.assign(law.size(), 0.0);
-      law[order[rank]] = 1.0;
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::size_t a, std::size_t b) { return distribution[a] > distribution[b]; });
+      distribution.assign(distribution.size(), 0.0);
+      distribution[order[rank]] = 1.0;
     } else if (round_.sampling == TreeSampling::without_replacement) {
       for (const int sibling : children_[index_of(parent)]) {
         if (sibling == node) break;
-        if (drafted(sibling)) law[index_of(token_of(sibling))] = 0.0;
+        if (drafted(sibling)) distribution[index_of(token_of(sibling))] = 0.0;
       }
-      const double left = std::accumulate(law.begin(), law.end(), 0.0);
+      const double left = std::accumulate(distribution.begin(), distribution.end(), 0.0);
       if (left == 0.0) return {};
-      for (double& share : law) share /= left;
+      for (double& share : distribution) share /= left;
     }
-    return law;
+    return distribution;
   }
 
   // Draws the nodes from `node` on in every way, then judges the tree.
@@ -98,40 +100,40 @@ class TreeWalk {
       return;
     }
     const std::size_t here = index_of(node);
-    const Law law = drafted(parent_of(node)) ? law_of(node) : Law{};
-    if (law.empty()) {
+    const Distribution distribution = drafted(parent_of(node)) ? distribution_of(node) : Distribution{};
+    if (distribution.empty()) {
       tokens_[here] = absent;
       draft_on(node + 1, probability);
       return;
     }
-    told_[here] = law;
+    told_[here] = distribution;
     for (int x = 0; x < automaton_.vocab; ++x) {
-      if (law[index_of(x)] == 0.0) continue;
+      if (distribution[index_of(x)] == 0.0) continue;
       tokens_[here] = x;
       states_[here] = automaton_.next[index_of(states_[index_of(parent_of(node))]) * index_of(automaton_.vocab) + index_of(x)];
-      draft_on(node + 1, probability * law[index_of(x)]);
+      draft_on(node + 1, probability * distribution[index_of(x)]);
     }
     tokens_[here] = absent;
   }
 
-  // The path to `node` is accepted, the final token has the given law.
-  void finish(int node, const Law& final_law, double probability) {
+  // The path to `node` is accepted, the final token has the given distribution.
+  void finish(int node, const Distribution& final_distribution, double probability) {
     if (probability == 0.0) return;
     std::vector<int> emitted = {0};
     for (int up = node; up > 0; up = parent_of(up)) emitted.push_back(token_of(up));
     std::reverse(emitted.begin(), emitted.end());
     for (int x = 0; x < automaton_.vocab; ++x) {
-      if (final_law[index_of(x)] == 0.0) continue;
+      if (final_distribution[index_of(x)] == 0.0) continue;
       emitted.back() = x;
-      outcomes_[emitted] += probability * final_law[index_of(x)];
+      outcomes_[emitted] += probability * final_distribution[index_of(x)];
     }
   }
 
   void descend(int node, double probability) {
-    Law target = target_at(node);
+    Distribution target = target_at(node);
     const std::vector<int>& children = children_[index_of(node)];
     if (round_.rule == TreeRule::kseq && !children.empty()) {
-      const Law& draft = model_at(node);
+      const Distribution& draft = model_at(node);
       const auto drafts = static_cast<int>(children.size());
       const double factor = kseq_factor(target, draft, drafts);
       for (const int child : children) {
@@ -140,13 +142,13 @@ class TreeWalk {
         descend_if(child, probability * accept);
         probability *= 1.0 - accept;
       }
-      // The rejected law needs the expected number of tries, 1 + r + r^2 + ..., r the chance that one draft is rejected.
+      // The rejected distribution needs the expected number of tries, 1 + r + r^2 + ..., r the chance that one draft is rejected.
       double rejected = 1.0;
       for (std::size_t x = 0; x < target.size(); ++x) rejected -= std::min(draft[x], target[x] / factor);
       double tries = 0.0;
       for (int k = 0; k < drafts; ++k) tries = 1.0 + std::max(0.0, rejected) * tries;
       double left = 0.0;
-      Law rest(target.size());
+      Distribution rest(target.size());
       for (std::size_t x = 0; x < target.size(); ++x)
         left += rest[x] = std::max(0.0, target[x] - tries * std::min(draft[x], target[x] / factor));
       for (double& share : rest) share = left > 0.0 ? share / left : 0.0;
@@ -156,7 +158,7 @@ class TreeWalk {
     }
     for (const int child : children) {
       if (!drafted(child)) continue;
-      const Law& told = told_[index_of(child)];
+      const Distribution& told = told_[index_of(child)];
       const std::size_t x = index_of(token_of(child));
       const double accept = std::min(1.0, target[x] / told[x]);
       descend_if(child, probability * accept);
@@ -164,7 +166,7 @@ class TreeWalk {
       if (probability == 0.0) return;
       Residual residual = residual_of(target, told, 1.0);
       check_residual(residual.mass, probability);
-      target = std::move(residual.law);
+      target = std::move(residual.distribution);
     }
     finish(node, target, probability);
   }
@@ -177,12 +179,12 @@ class TreeWalk {
     SPECSIM_CHECK(mass > 0.0 || probability < 1e-12, "rejected with probability {} without residual mass", probability);
   }
 
-  // Depth first: the open path from the root, each node with what is left of its carry and of its law.
+  // Depth first: the open path from the root, each node with what is left of its carry and of its distribution.
   void traverse(double probability) {
     struct Open {
       int node;
       double carry;
-      Law target;
+      Distribution target;
       std::size_t next_child;
     };
     std::vector<Open> path = {{0, 1.0, target_at(0), 0}};
@@ -212,7 +214,7 @@ class TreeWalk {
         return;
       }
       parent.carry = residual.mass / denominator;
-      if (residual.mass > 0.0) parent.target = std::move(residual.law);
+      if (residual.mass > 0.0) parent.target = std::move(residual.distribution);
     }
   }
 
@@ -222,7 +224,7 @@ class TreeWalk {
   std::vector<std::vector<int>> children_;
   std::vector<int> tokens_;
   std::vector<int> states_;
-  std::vector<Law> told_;  // the law that each node was drawn from
+  std::vector<Distribution> told_;  // the distribution that each node was drawn from
   std::map<std::vector<int>, math::CompensatedSum> outcomes_;
 };
 

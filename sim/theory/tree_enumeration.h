@@ -1,5 +1,5 @@
 // Exact enumeration of rounds over a token tree: every drafted tree, every branch of the rule. A witness of its own, like
-// enumeration.h; enumerate_rounds completes the outcomes to the joint law of the output.
+// enumeration.h; enumerate_rounds completes the outcomes to the joint distribution of the output.
 #pragma once
 
 #include <vector>
@@ -15,13 +15,13 @@ enum class TreeRule {
   // The same with min(1, target / (factor draft)) for all of a node's children (SpecTr); sampled with replacement only.
   kseq,
   // From the leaves (Weng et al. 2025, arXiv 2505.12398): a leaf is taken with its carry, else its parent's carry
-  // and law shrink to what is left of them and the next branch is tried. On a chain it is the block rule.
+  // and distribution shrink to what is left of them and the next branch is tried. On a chain it is the block rule.
   traversal,
 };
 
 enum class TreeSampling {
   with_replacement,
-  // Siblings differ; a node is left out where the draft law's support is used up.
+  // Siblings differ; a node is left out where the draft distribution's support is used up.
   without_replacement,
   // The child of rank k is the draft's k-th likeliest token (lowest id among equals), a point mass to the rule (EAGLE).
   top,

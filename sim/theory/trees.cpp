@@ -47,10 +47,11 @@ std::vector<double> reaches(const Tree& tree, const RankAcceptance& acceptance) 
   return reach;
 }
 
-RoundLaw law_of_tails(const std::vector<double>& tails) {
-  RoundLaw law;
-  for (std::size_t j = 0; j < tails.size(); ++j) law.accepted.push_back(tails[j] - (j + 1 < tails.size() ? tails[j + 1] : 0.0));
-  return law;
+RoundDistribution distribution_of_tails(const std::vector<double>& tails) {
+  RoundDistribution distribution;
+  for (std::size_t j = 0; j < tails.size(); ++j)
+    distribution.accepted.push_back(tails[j] - (j + 1 < tails.size() ? tails[j + 1] : 0.0));
+  return distribution;
 }
 
 }  // namespace
@@ -117,12 +118,12 @@ Tree uniform_tree(const std::vector<int>& branching) {
   return tree;
 }
 
-RoundLaw tree_law(const Tree& tree, const RankAcceptance& acceptance) {
+RoundDistribution tree_distribution(const Tree& tree, const RankAcceptance& acceptance) {
   const std::vector<double> reach = reaches(tree, acceptance);
   const std::vector<int> depths = tree.depths();
   std::vector<double> tails(index_of(tree.depth()) + 1, 0.0);
   for (std::size_t node = 0; node < reach.size(); ++node) tails[index_of(depths[node])] += reach[node];
-  return law_of_tails(tails);
+  return distribution_of_tails(tails);
 }
 
 double tree_tokens(const Tree& tree, const RankAcceptance& acceptance) {
@@ -254,12 +255,12 @@ RankAcceptance rank_acceptance(const std::vector<std::vector<double>>& cumulativ
   return acceptance;
 }
 
-RoundLaw lookahead_law(double alpha, int draft_length, int candidates) {
+RoundDistribution lookahead_distribution(double alpha, int draft_length, int candidates) {
   SPECSIM_CHECK(alpha >= 0.0 && alpha <= 1.0, "alpha = {}", alpha);
   SPECSIM_CHECK(draft_length >= 0 && candidates >= 0, "draft_length = {}, candidates = {}", draft_length, candidates);
   std::vector<double> tails = {1.0};
   for (int i = 1; i <= draft_length; ++i) tails.push_back(1.0 - std::pow(1.0 - std::pow(alpha, i), candidates));
-  return law_of_tails(tails);
+  return distribution_of_tails(tails);
 }
 
 }  // namespace specsim::theory

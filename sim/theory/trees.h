@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 
 namespace specsim::theory {
 
@@ -33,8 +33,8 @@ void check_tree(const Tree& tree);
 // Every node at depth i has branching[i] children (SpecInfer's expansion).
 [[nodiscard]] Tree uniform_tree(const std::vector<int>& branching);
 
-// Law of the accepted path's length: P(>= j) is the sum over nodes at depth j of the product of acceptances on the way.
-[[nodiscard]] RoundLaw tree_law(const Tree& tree, const RankAcceptance& acceptance);
+// Distribution of the accepted path's length: P(>= j) is the sum over nodes at depth j of the product of acceptances on the way.
+[[nodiscard]] RoundDistribution tree_distribution(const Tree& tree, const RankAcceptance& acceptance);
 // Its mean emitted: 1 + the sum over all nodes but the root.
 [[nodiscard]] double tree_tokens(const Tree& tree, const RankAcceptance& acceptance);
 
@@ -71,6 +71,6 @@ struct TreeChoice {
 // Lookahead decoding with `candidates` n-grams of draft_length guessed tokens, each right with alpha at every position,
 // independently (Fu et al. 2024, arXiv 2402.02057): P(accepted >= i) = 1 - (1 - alpha^i)^candidates, so mean emitted is
 // draft_length + 1 - sum of (1 - alpha^i)^candidates.
-[[nodiscard]] RoundLaw lookahead_law(double alpha, int draft_length, int candidates);
+[[nodiscard]] RoundDistribution lookahead_distribution(double alpha, int draft_length, int candidates);
 
 }  // namespace specsim::theory

@@ -20,7 +20,7 @@ class BlockVerification final : public ChainRule {
     bool whole = true;
     while (whole && block.children(last) > 0) {
       const auto at = static_cast<std::size_t>(last);
-      p[at + 1] = grown(p[at], block.laws(last), block.token(last + 1));
+      p[at + 1] = grown(p[at], block.distributions(last), block.token(last + 1));
       whole = p[at + 1] > 0.0;  // else neither it nor those behind it
       if (whole) ++last;
     }
@@ -30,10 +30,10 @@ class BlockVerification final : public ChainRule {
         if (block.accept(node, {stays, 1.0})) return {node, block.pick_target(node)};
         continue;
       }
-      const math::Cut cut = block.laws(node).cut(1.0 / stays);
+      const math::Cut cut = block.distributions(node).cut(1.0 / stays);
       if (block.accept(node, odds(stays, cut))) return {node, block.pick_residual(node, cut)};
     }
-    return {0, block.children(0) > 0 ? block.pick_residual(0, block.laws(0).cut(1.0)) : block.pick_target(0)};
+    return {0, block.children(0) > 0 ? block.pick_residual(0, block.distributions(0).cut(1.0)) : block.pick_target(0)};
   }
 
   void verify_lanes(ChainLanes& chains) const override {
@@ -43,7 +43,7 @@ class BlockVerification final : public ChainRule {
     p[0].fill(1.0);
     for (std::size_t i = 0; i < length; ++i)
       for (std::uint32_t lane = 0; lane < chains.lanes; ++lane)
-        p[i + 1][lane] = grown(p[i][lane], *chains.laws[i], chains.tokens[i * kStride + lane]);
+        p[i + 1][lane] = grown(p[i][lane], *chains.distributions[i], chains.tokens[i * kStride + lane]);
     std::array<std::uint32_t, kStride> open;  // lanes without a verdict
     std::uint32_t left = chains.lanes;
     for (std::uint32_t lane = 0; lane < left; ++lane) open[lane] = lane;
@@ -52,28 +52,29 @@ class BlockVerification final : public ChainRule {
       for (std::uint32_t i = 0; i < left; ++i) {
         const std::uint32_t lane = open[i];
         const double own = p[node][lane];
-        math::Cut& cut = chains.final_law[lane];
-        cut = node == length || !(own > 0.0) ? math::Cut() : chains.laws[node]->cut(1.0 / own);
-        const bool accepted = accepts(rng::to_unit(chains.words[(node - 1) * kStride + lane]), node == length ? Odds{own, 1.0}
-                                                                                               : own > 0.0    ? odds(own, cut)
-                                                                                                              : Odds{0.0, 1.0});
+        math::Cut& cut = chains.final_distribution[lane];
+        cut = node == length || !(own > 0.0) ? math::Cut() : chains.distributions[node]->cut(1.0 / own);
+        const bool accepted =
+            accepts(rng::to_unit(chains.random_bits[(node - 1) * kStride + lane]), node == length ? Odds{own, 1.0}
+                                                                                   : own > 0.0    ? odds(own, cut)
+                                                                                                  : Odds{0.0, 1.0});
         chains.accepted[lane] = static_cast<std::uint32_t>(node);
         open[still] = lane;
         still += accepted ? 0 : 1;
       }
       left = still;
     }
-    const math::Cut none = length > 0 ? chains.laws[0]->cut(1.0) : math::Cut();
+    const math::Cut none = length > 0 ? chains.distributions[0]->cut(1.0) : math::Cut();
     for (std::uint32_t i = 0; i < left; ++i) {
       chains.accepted[open[i]] = 0;
-      chains.final_law[open[i]] = none;
+      chains.final_distribution[open[i]] = none;
     }
   }
 
  private:
   // What comes of a prefix that stays with `before` and grows by x, drawn from the draft. 0 below what 1 / p can be taken of.
-  static double grown(double before, const math::RatioTable& laws, Token x) {
-    const double p = std::min(1.0, before * laws.target(x) / laws.draft(x));
+  static double grown(double before, const math::RatioTable& distributions, Token x) {
+    const double p = std::min(1.0, before * distributions.target(x) / distributions.draft(x));
     return p > 1e-300 ? p : 0.0;
   }
   static Odds odds(double stays, const math::Cut& cut) {

@@ -8,30 +8,30 @@ namespace {
 
 class ResidualPick final : public Pickable {
  public:
-  ResidualPick(const math::RatioTable& laws, const math::Cut& cut) : laws_(laws), cut_(cut) {}
-  [[nodiscard]] Token pick(std::uint64_t word) const override { return laws_.pick(cut_, rng::to_unit(word)); }
+  ResidualPick(const math::RatioTable& distributions, const math::Cut& cut) : distributions_(distributions), cut_(cut) {}
+  [[nodiscard]] Token pick(std::uint64_t bits) const override { return distributions_.pick(cut_, rng::to_unit(bits)); }
 
  private:
-  const math::RatioTable& laws_;
+  const math::RatioTable& distributions_;
   const math::Cut& cut_;
 };
 
 class TargetPick final : public Pickable {
  public:
-  explicit TargetPick(const math::RatioTable& laws) : laws_(laws) {}
-  [[nodiscard]] Token pick(std::uint64_t word) const override { return laws_.pick_target(word); }
+  explicit TargetPick(const math::RatioTable& distributions) : distributions_(distributions) {}
+  [[nodiscard]] Token pick(std::uint64_t bits) const override { return distributions_.pick_target(bits); }
 
  private:
-  const math::RatioTable& laws_;
+  const math::RatioTable& distributions_;
 };
 
 }  // namespace
 
 Token Block::pick_residual(int node, const math::Cut& cut) {
-  return cut.c > 0.0 && cut.mass > 0.0 ? pick(node, ResidualPick(laws(node), cut)) : pick_target(node);
+  return cut.c > 0.0 && cut.mass > 0.0 ? pick(node, ResidualPick(distributions(node), cut)) : pick_target(node);
 }
 
-Token Block::pick_target(int node) { return pick(node, TargetPick(laws(node))); }
+Token Block::pick_target(int node) { return pick(node, TargetPick(distributions(node))); }
 
 Verdict NodeRule::verify(Block& block) const {
   Verdict verdict;

@@ -1,9 +1,9 @@
-// A verifier that judges a drafted tree of tokens as a whole. It sees what a server has: the tree, its tokens, and the laws of
-// target and draft after each node. A chain is a tree.
+// A verifier that judges a drafted tree of tokens as a whole. It sees what a server has: the tree, its tokens, and the
+// distributions of target and draft after each node. A chain is a tree.
 #pragma once
 
-#include "sim/draft/draft_block.h"
 #include "sim/math/ratio_table.h"
+#include "sim/tokens/tree.h"
 #include "sim/verify/accept.h"
 
 #include <array>
@@ -21,10 +21,10 @@ class Pickable {
   Pickable(const Pickable&) = delete;
   Pickable& operator=(const Pickable&) = delete;
   virtual ~Pickable() = default;
-  [[nodiscard]] virtual Token pick(std::uint64_t word) const = 0;
+  [[nodiscard]] virtual Token pick(std::uint64_t bits) const = 0;
 };
 
-// What a rule wants to have worked out once for a pair of laws with so many children below.
+// What a rule wants to have worked out once for a pair of distributions with so many children below.
 class NodePlan {
  public:
   NodePlan() = default;
@@ -43,20 +43,20 @@ class Block {
   Block& operator=(const Block&) = delete;
   virtual ~Block() = default;
 
-  [[nodiscard]] const draft::Tree& tree() const { return *tree_; }
-  [[nodiscard]] draft::Siblings siblings() const { return siblings_; }
+  [[nodiscard]] const tokens::Tree& tree() const { return *tree_; }
+  [[nodiscard]] tokens::Siblings siblings() const { return siblings_; }
   // How many children of a node were drafted: nodes first_child .. of the tree. Fewer than the tree has where drafting
   // stopped, or where the draft has no further token to draw without replacement.
   int children(int node) {
-    const draft::Tree::Node& own = tree_->nodes[static_cast<std::size_t>(node)];
+    const tokens::Tree::Node& own = tree_->nodes[static_cast<std::size_t>(node)];
     if (own.children == 0 || own.depth >= longest_) return 0;
     return may_stop_ && stops(node) ? 0 : placed(node).children;
   }
   Token token(int node) { return drawn(node).token; }
-  // The mass that the draft's law had left when `node` was drawn: 1 but without replacement.
+  // The mass that the draft's distribution had left when `node` was drawn: 1 but without replacement.
   double remaining(int node) { return drawn(node).remaining; }
-  // The laws of the token that follows `node`; its children were drawn from .draft().
-  const math::RatioTable& laws(int node) { return *placed(node).laws; }
+  // The distributions of the token that follows `node`; its children were drawn from .draft().
+  const math::RatioTable& distributions(int node) { return *placed(node).distributions; }
   // BlockRule::plan of them; nullptr for a leaf.
   const NodePlan* plan(int node) { return placed(node).plan; }
 
@@ -66,9 +66,9 @@ class Block {
     return u >= 0.0 ? accepts(u, odds) : decide(node, odds);
   }
   // One of a few outcomes, all children of a node judged at once; once at most.
-  virtual Token choose(int node, const Pickable& law) = 0;
+  virtual Token choose(int node, const Pickable& distribution) = 0;
   // A token of the target's side after `node`, once at most.
-  virtual Token pick(int node, const Pickable& law) = 0;
+  virtual Token pick(int node, const Pickable& distribution) = 0;
 
   // From (target - c draft)+ after `node`; from the target where c = 0, or where nothing is left, which rounding alone brings
   // about.
@@ -78,12 +78,12 @@ class Block {
  protected:
   struct Node {
     std::uint32_t drawn_in = 0;   // the round that set token, u and remaining
-    std::uint32_t placed_in = 0;  // the placement that set children, laws and plan
+    std::uint32_t placed_in = 0;  // the placement that set children, distributions and plan
     Token token = 0;
     double u = -1.0;  // that decides on the node; negative: decide() does
     double remaining = 1.0;
     int children = 0;  // unless drafting stops
-    const math::RatioTable* laws = nullptr;
+    const math::RatioTable* distributions = nullptr;
     const NodePlan* plan = nullptr;
   };
 
@@ -103,12 +103,12 @@ class Block {
   virtual bool stops(int node) = 0;
   virtual bool decide(int node, Odds odds) = 0;
 
-  const draft::Tree* tree_ = nullptr;
-  draft::Siblings siblings_ = draft::Siblings::independent;
+  const tokens::Tree* tree_ = nullptr;
+  tokens::Siblings siblings_ = tokens::Siblings::independent;
   int longest_ = kMaxDraftLength;  // no deeper node is drafted
   bool may_stop_ = false;
   std::uint32_t round_ = 0;
-  std::uint32_t placement_ = 0;  // counts rounds, or stands still where laws are the same in all
+  std::uint32_t placement_ = 0;  // counts rounds, or stands still where distributions are the same in all
   std::vector<Node> nodes_;
 };
 
@@ -125,7 +125,7 @@ class BlockRule {
   BlockRule& operator=(const BlockRule&) = delete;
   virtual ~BlockRule() = default;
 
-  [[nodiscard]] virtual std::unique_ptr<NodePlan> plan(const math::RatioTable& /*laws*/, int /*children*/) const {
+  [[nodiscard]] virtual std::unique_ptr<NodePlan> plan(const math::RatioTable& /*distributions*/, int /*children*/) const {
     return nullptr;
   }
   // At most, what one of them takes in memory.
@@ -137,14 +137,14 @@ class BlockRule {
 struct ChainLanes {
   static constexpr std::uint32_t kStride = 256;  // lanes of a position
   std::uint32_t lanes = 0;
-  std::vector<const math::RatioTable*> laws;  // [draft_length + 1]: after so many draft tokens
-  std::vector<Token> tokens;                  // [draft_length][kStride]
-  std::vector<std::uint64_t> words;           // [draft_length][kStride]: that decide on them
+  std::vector<const math::RatioTable*> distributions;  // [draft_length + 1]: after so many draft tokens
+  std::vector<Token> tokens;                           // [draft_length][kStride]
+  std::vector<std::uint64_t> random_bits;              // [draft_length][kStride]: that decide on them
   // What the rule says: how many tokens stay, and what the token after them comes from (c = 0: the target).
   std::array<std::uint32_t, kStride> accepted;
-  std::array<math::Cut, kStride> final_law;
+  std::array<math::Cut, kStride> final_distribution;
 
-  [[nodiscard]] std::size_t draft_length() const { return laws.size() - 1; }
+  [[nodiscard]] std::size_t draft_length() const { return distributions.size() - 1; }
 };
 
 // A rule that also judges chains side by side: the same verdicts from the same words, several times as fast, since the memory

@@ -8,8 +8,12 @@ namespace {
 // The target is one-hot (Demands), so its argmax is the token that has the mass.
 class GreedyRule final : public PositionRule {
  public:
-  [[nodiscard]] Odds odds(const PositionLaws& laws, Token x) const override { return {laws.target[x] > 0.5 ? 1.0 : 0.0, 1.0}; }
-  void rejected(const PositionLaws& laws, std::span<double> weights) const override { bonus(laws.target, weights); }
+  [[nodiscard]] Odds odds(const PositionDistributions& distributions, Token x) const override {
+    return {distributions.target[x] > 0.5 ? 1.0 : 0.0, 1.0};
+  }
+  void rejected(const PositionDistributions& distributions, std::span<double> weights) const override {
+    bonus(distributions.target, weights);
+  }
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ VerifierEntry greedy_tree_verifier() {
            "argmax is accepted."},
           true,
           {.one_hot_target = true,
-           .trees = {draft::Siblings::independent, draft::Siblings::without_replacement, draft::Siblings::point_mass}},
+           .trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
           {},
           [](const config::Arguments&) { return std::make_unique<MatchingRule>(); }};
 }

@@ -16,9 +16,9 @@ class Threshold final : public NodePlan {
 class KSeqRule final : public NodeRule {
  public:
   // rho solves 1 - (1 - beta)^k = rho beta, beta = sum min(draft, target / rho); it lies between 1 and k.
-  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& laws, int children) const override {
+  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int children) const override {
     const auto excess = [&](double rho) {
-      const double taken = 1.0 - laws.cut(rho).mass;  // sum min(rho draft, target) = rho beta
+      const double taken = 1.0 - distributions.cut(rho).mass;  // sum min(rho draft, target) = rho beta
       return -std::expm1(children * std::log1p(-std::min(taken / rho, 1.0))) - taken;
     };
     double low = 1.0;
@@ -29,7 +29,7 @@ class KSeqRule final : public NodeRule {
       (excess(middle) > 0.0 ? low : high) = middle;
     }
     auto plan = std::make_unique<Threshold>();
-    plan->cut = laws.cut(high);
+    plan->cut = distributions.cut(high);
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const override {
@@ -38,12 +38,12 @@ class KSeqRule final : public NodeRule {
 
  protected:
   int step(Block& block, int node, Token& final_token) const override {
-    const math::RatioTable& laws = block.laws(node);
+    const math::RatioTable& distributions = block.distributions(node);
     const math::Cut& cut = static_cast<const Threshold*>(block.plan(node))->cut;
     const int first = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
     for (int child = first; child < first + block.children(node); ++child) {
       const Token x = block.token(child);
-      if (block.accept(child, {laws.target(x), cut.c * laws.draft(x)})) return child;
+      if (block.accept(child, {distributions.target(x), cut.c * distributions.draft(x)})) return child;
     }
     final_token = block.pick_residual(node, cut);
     return kNone;
@@ -63,7 +63,7 @@ VerifierEntry kseq_verifier() {
            "solves 1 - (1 - beta)^k = rho beta, beta = sum min(draft, target/rho), found once per context. The residual is then "
            "max(target - rho draft, 0). P(some sibling is accepted) = 1 - (1 - beta)^k, at least (1 - 1/e) of the optimum's."},
           true,
-          {.trees = {draft::Siblings::independent}},
+          {.trees = {tokens::Siblings::independent}},
           {},
           [](const config::Arguments&) { return std::make_unique<KSeqRule>(); }};
 }

@@ -10,11 +10,11 @@ class LenientRule final : public NodeRule {
 
  protected:
   int step(Block& block, int node, Token& final_token) const override {
-    const math::RatioTable& laws = block.laws(node);
+    const math::RatioTable& distributions = block.distributions(node);
     const int child = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
     const Token x = block.token(child);
-    if (block.accept(child, {laws.target(x), lenience_ * laws.draft(x)})) return child;
-    final_token = block.pick_residual(node, laws.cut(1.0));
+    if (block.accept(child, {distributions.target(x), lenience_ * distributions.draft(x)})) return child;
+    final_token = block.pick_residual(node, distributions.cut(1.0));
     return kNone;
   }
 

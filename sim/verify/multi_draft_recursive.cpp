@@ -14,7 +14,7 @@ VerifierEntry multi_draft_recursive_verifier() {
        "token comes from it. P(some sibling is accepted) = 1 - prod (1 - alpha_k), alpha_k = sum min(residual_k, draft). On a "
        "chain it is the token verifier."},
       true,
-      {.trees = {draft::Siblings::independent}},
+      {.trees = {tokens::Siblings::independent}},
       {},
       [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); }};
 }

@@ -19,10 +19,10 @@ constexpr int kMostChildren = 8;
 class WeightsPick final : public Pickable {
  public:
   explicit WeightsPick(const std::vector<double>& weights) : weights_(weights) {}
-  [[nodiscard]] Token pick(std::uint64_t word) const override {
+  [[nodiscard]] Token pick(std::uint64_t bits) const override {
     double sum = 0.0;
     for (const double weight : weights_) sum += weight;
-    double place = rng::to_unit(word) * sum;
+    double place = rng::to_unit(bits) * sum;
     std::size_t last = 0;
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       if (!(weights_[i] > 0.0)) continue;
@@ -41,7 +41,7 @@ class WeightsPick final : public Pickable {
 // the draft makes them, to the tokens, as likely as the target does, where a set leads to its own tokens only.
 class Coupling final : public NodePlan {
  public:
-  Coupling(const math::RatioTable& laws, int children) : vocab_(laws.vocab()) {
+  Coupling(const math::RatioTable& distributions, int children) : vocab_(distributions.vocab()) {
     const std::size_t sets = std::size_t{1} << vocab_;
     std::vector<double> likely(sets, 0.0);
     likely[0] = 1.0;
@@ -49,12 +49,12 @@ class Coupling final : public NodePlan {
       std::vector<double> more(sets, 0.0);
       for (std::size_t set = 0; set < sets; ++set)
         for (std::size_t x = 0; x < vocab_; ++x)
-          more[set | std::size_t{1} << x] += likely[set] * laws.draft(static_cast<Token>(x));
+          more[set | std::size_t{1} << x] += likely[set] * distributions.draft(static_cast<Token>(x));
       likely = std::move(more);
     }
     set_left_ = likely;
     rest_.resize(vocab_);
-    for (std::size_t x = 0; x < vocab_; ++x) rest_[x] = laws.target(static_cast<Token>(x));
+    for (std::size_t x = 0; x < vocab_; ++x) rest_[x] = distributions.target(static_cast<Token>(x));
     flow_.assign(sets, std::vector<double>(vocab_, 0.0));
     while (augment()) {
     }
@@ -130,9 +130,10 @@ class Coupling final : public NodePlan {
 
 class OptimalTransportRule final : public NodeRule {
  public:
-  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& laws, int children) const override {
-    SPECSIM_CHECK(laws.vocab() <= kMostTokens && children <= kMostChildren, "{} tokens, {} children", laws.vocab(), children);
-    return std::make_unique<Coupling>(laws, children);
+  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int children) const override {
+    SPECSIM_CHECK(distributions.vocab() <= kMostTokens && children <= kMostChildren, "{} tokens, {} children",
+                  distributions.vocab(), children);
+    return std::make_unique<Coupling>(distributions, children);
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override { return Coupling::bytes(vocab); }
 
@@ -163,7 +164,7 @@ VerifierEntry optimal_transport_verifier() {
            "rule for k "
            "such siblings exceeds."},
           true,
-          {.trees = {draft::Siblings::independent}, .vocab = kMostTokens, .children = kMostChildren},
+          {.trees = {tokens::Siblings::independent}, .vocab = kMostTokens, .children = kMostChildren},
           {},
           [](const config::Arguments&) { return std::make_unique<OptimalTransportRule>(); }};
 }

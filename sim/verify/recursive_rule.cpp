@@ -16,11 +16,11 @@ class Residuals final : public NodePlan {
 
 }  // namespace
 
-std::unique_ptr<NodePlan> RecursiveRule::plan(const math::RatioTable& laws, int children) const {
+std::unique_ptr<NodePlan> RecursiveRule::plan(const math::RatioTable& distributions, int children) const {
   auto plan = std::make_unique<Residuals>();
   plan->cuts.reserve(static_cast<std::size_t>(children) + 1);
   plan->cuts.push_back({0.0, 1.0, 0});
-  for (int i = 0; i < children; ++i) plan->cuts.push_back(laws.cut(plan->cuts.back().c + plan->cuts.back().mass));
+  for (int i = 0; i < children; ++i) plan->cuts.push_back(distributions.cut(plan->cuts.back().c + plan->cuts.back().mass));
   return plan;
 }
 
@@ -29,20 +29,20 @@ std::size_t RecursiveRule::plan_bytes(std::size_t /*vocab*/, int children) const
 }
 
 int RecursiveRule::step(Block& block, int node, Token& final_token) const {
-  const math::RatioTable& laws = block.laws(node);
+  const math::RatioTable& distributions = block.distributions(node);
   const auto& cuts = static_cast<const Residuals*>(block.plan(node))->cuts;
   const int first = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
   const int children = block.children(node);
-  const bool shrinks = block.siblings() == draft::Siblings::without_replacement;
+  const bool shrinks = block.siblings() == tokens::Siblings::without_replacement;
   math::Cut cut = cuts[0];
   for (int i = 0; i < children; ++i) {
     const Token x = block.token(first + i);
     const double remaining = shrinks ? block.remaining(first + i) : 1.0;
-    const Odds odds{(laws.target(x) - cut.c * laws.draft(x)) * remaining, cut.mass * laws.draft(x)};
+    const Odds odds{(distributions.target(x) - cut.c * distributions.draft(x)) * remaining, cut.mass * distributions.draft(x)};
     if (block.accept(first + i, odds)) return first + i;
     const double c = cut.c + cut.mass / remaining;
     const math::Cut& planned = cuts[static_cast<std::size_t>(i) + 1];
-    cut = c == planned.c ? planned : laws.cut(c);
+    cut = c == planned.c ? planned : distributions.cut(c);
   }
   final_token = block.pick_residual(node, cut);
   return kNone;

@@ -5,13 +5,14 @@
 
 namespace specsim::verify {
 
-// Siblings in turn, each against what the target's law has left: accept x with min(1, residual(x) / draft(x)); on a rejection the
-// residual becomes (residual - draft)+, normalised. Both laws may lose tokens on the way: without replacement the draft's law
-// loses the siblings drawn before, which the residual has lost already, since a token is rejected only where draft exceeds
-// residual. So after every rejection residual = (target - c draft)+ / Z, with c growing by Z / (the draft's remaining mass).
+// Siblings in turn, each against what the target's distribution has left: accept x with min(1, residual(x) / draft(x)); on a
+// rejection the residual becomes (residual - draft)+, normalised. Both distributions may lose tokens on the way: without
+// replacement the draft's distribution loses the siblings drawn before, which the residual has lost already, since a token is
+// rejected only where draft exceeds residual. So after every rejection residual = (target - c draft)+ / Z, with c growing by Z /
+// (the draft's remaining mass).
 class RecursiveRule final : public NodeRule {
  public:
-  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& laws, int children) const override;
+  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int children) const override;
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int children) const override;
 
  protected:

@@ -7,9 +7,11 @@ namespace {
 
 class SampleMatchRule final : public PositionRule {
  public:
-  [[nodiscard]] Odds odds(const PositionLaws& laws, Token x) const override { return {laws.target[x], 1.0}; }
-  void rejected(const PositionLaws& laws, std::span<double> weights) const override {
-    bonus(laws.target, weights);  // not drawn again: the token that failed to match is the final one
+  [[nodiscard]] Odds odds(const PositionDistributions& distributions, Token x) const override {
+    return {distributions.target[x], 1.0};
+  }
+  void rejected(const PositionDistributions& distributions, std::span<double> weights) const override {
+    bonus(distributions.target, weights);  // not drawn again: the token that failed to match is the final one
   }
   [[nodiscard]] bool matches() const override { return true; }
 };

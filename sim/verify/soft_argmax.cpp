@@ -6,9 +6,12 @@ namespace {
 
 class SoftArgmaxRule final : public PositionRule {
  public:
-  [[nodiscard]] Odds odds(const PositionLaws& laws, Token x) const override { return {laws.target[x], laws.draft_model[x]}; }
-  void rejected(const PositionLaws& laws, std::span<double> weights) const override {
-    for (std::size_t x = 0; x < weights.size(); ++x) weights[x] = std::max(laws.target[x] - laws.draft_model[x], 0.0);
+  [[nodiscard]] Odds odds(const PositionDistributions& distributions, Token x) const override {
+    return {distributions.target[x], distributions.draft_model[x]};
+  }
+  void rejected(const PositionDistributions& distributions, std::span<double> weights) const override {
+    for (std::size_t x = 0; x < weights.size(); ++x)
+      weights[x] = std::max(distributions.target[x] - distributions.draft_model[x], 0.0);
   }
 };
 

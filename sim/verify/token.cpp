@@ -7,9 +7,12 @@ namespace {
 
 class TokenRule final : public PositionRule {
  public:
-  [[nodiscard]] Odds odds(const PositionLaws& laws, Token x) const override { return {laws.target[x], laws.drafted[x]}; }
-  void rejected(const PositionLaws& laws, std::span<double> weights) const override {
-    for (std::size_t x = 0; x < weights.size(); ++x) weights[x] = std::max(laws.target[x] - laws.drafted[x], 0.0);
+  [[nodiscard]] Odds odds(const PositionDistributions& distributions, Token x) const override {
+    return {distributions.target[x], distributions.drafted[x]};
+  }
+  void rejected(const PositionDistributions& distributions, std::span<double> weights) const override {
+    for (std::size_t x = 0; x < weights.size(); ++x)
+      weights[x] = std::max(distributions.target[x] - distributions.drafted[x], 0.0);
   }
 };
 
@@ -20,7 +23,8 @@ VerifierEntry token_verifier() {
            "rejection sampling token by token: accept with min(1, target/draft), resample from the residual",
            "Leviathan et al., arXiv 2211.17192; Chen et al., arXiv 2302.01318",
            {},
-           "Lossless. A draft token x is accepted with probability min(1, target(x)/draft(x)), where draft is the law that x was "
+           "Lossless. A draft token x is accepted with probability min(1, target(x)/draft(x)), where draft is the distribution "
+           "that x was "
            "drawn "
            "from (a point mass for an argmax draft). At the first rejection the final token comes from the residual "
            "max(target - draft, 0), normalised by its own sum; after full acceptance from the target. alpha = sum min(target, "

@@ -19,10 +19,10 @@ class TopMatchRule final : public NodeRule {
   explicit TopMatchRule(int k) : k_(k) {}
 
   // Ties: the lower token.
-  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& laws, int /*children*/) const override {
+  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     auto plan = std::make_unique<TopTokens>();
-    std::vector<double> target(laws.vocab());
-    for (Token x = 0; x < target.size(); ++x) target[x] = laws.target(x);
+    std::vector<double> target(distributions.vocab());
+    for (Token x = 0; x < target.size(); ++x) target[x] = distributions.target(x);
     plan->tokens = math::likeliest(target, static_cast<std::size_t>(k_));
     return plan;
   }
@@ -56,7 +56,7 @@ VerifierEntry top_k_match_verifier() {
            "token is the "
            "target's own sample."},
           false,
-          {.trees = {draft::Siblings::independent, draft::Siblings::without_replacement, draft::Siblings::point_mass}},
+          {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
           {},
           [](const config::Arguments& arguments) {
             return std::make_unique<TopMatchRule>(static_cast<int>(arguments.integer("k")));

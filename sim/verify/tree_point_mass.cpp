@@ -13,7 +13,7 @@ VerifierEntry tree_point_mass_verifier() {
            "sample "
            "decides, and the walk goes on where a child has it. P(descend) = the target's mass on the children."},
           true,
-          {.trees = {draft::Siblings::point_mass}},
+          {.trees = {tokens::Siblings::point_mass}},
           {},
           [](const config::Arguments&) { return std::make_unique<MatchingRule>(); }};
 }

@@ -17,10 +17,10 @@ class TypicalRule final : public BlockRule {
  public:
   TypicalRule(double epsilon, double delta) : epsilon_(epsilon), delta_(delta) {}
 
-  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& laws, int /*children*/) const override {
+  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     double entropy = 0.0;
-    for (std::size_t x = 0; x < laws.vocab(); ++x) {
-      const double p = laws.target(static_cast<Token>(x));
+    for (std::size_t x = 0; x < distributions.vocab(); ++x) {
+      const double p = distributions.target(static_cast<Token>(x));
       if (p > 0.0) entropy -= p * std::log(p);
     }
     auto plan = std::make_unique<Bar>();
@@ -40,13 +40,13 @@ class TypicalRule final : public BlockRule {
   // The end of the longest accepted path from `node` on, the first of several.
   int deepest_below(Block& block, int node) const {
     if (block.children(node) == 0) return node;
-    const draft::Tree& tree = block.tree();
-    const math::RatioTable& laws = block.laws(node);
+    const tokens::Tree& tree = block.tree();
+    const math::RatioTable& distributions = block.distributions(node);
     const double least = static_cast<const Bar*>(block.plan(node))->least;
     const int first = tree.nodes[static_cast<std::size_t>(node)].first_child;
     int best = node;
     for (int child = first; child < first + block.children(node); ++child) {
-      if (!(laws.target(block.token(child)) > least)) continue;
+      if (!(distributions.target(block.token(child)) > least)) continue;
       const int end = deepest_below(block, child);
       if (tree.nodes[static_cast<std::size_t>(end)].depth > tree.nodes[static_cast<std::size_t>(best)].depth) best = end;
     }
@@ -79,7 +79,7 @@ VerifierEntry typical_verifier() {
        "Not lossless. A draft token x is accepted iff target(x) > min(epsilon, delta exp(-H(target))); of a tree, the longest "
        "accepted path stays, the first of several; the final token is the target's own sample."},
       false,
-      {.trees = {draft::Siblings::independent, draft::Siblings::without_replacement, draft::Siblings::point_mass}},
+      {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
       {},
       [](const config::Arguments& arguments) {
         return std::make_unique<TypicalRule>(arguments.number("epsilon"), arguments.number("delta"));

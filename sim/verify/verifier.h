@@ -17,7 +17,7 @@ struct Demands {
   bool argmax_draft = false;    // a chain of the draft's argmax
   // Trees that it can judge; a verifier without any takes chains alone. A chain counts as independent, chosen tokens as point
   // masses.
-  std::vector<draft::Siblings> trees = {};
+  std::vector<tokens::Siblings> trees = {};
   bool joint = false;      // judges tokens jointly: there is no alpha of a position
   int vocab = kMaxVocab;   // at most
   int children = 1 << 20;  // of one node, at most

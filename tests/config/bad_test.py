@@ -121,22 +121,22 @@ LINES = [
     # compare
     (["compare", "--alpha", "1"], '--alpha: "1", allowed: a number in [0.01, 0.99]'),
     (["compare", "--alpha", "0.5", "configs/examples/methods/trees.yaml"],
-     "--alpha: given with a config, whose laws say the acceptance; allowed: without one"),
+     "--alpha: given with a config, whose distributions say the acceptance; allowed: without one"),
     (["compare", "--batches", "1,0"], '--batches: "0", allowed: integers in [1, 1000000] with commas between'),
     (["compare", "--batches", "1,4,"], '--batches: "1,4,", allowed: values with commas between'),
     (["compare", "--rounds", "1.5"], '--rounds: "1.5", allowed: an integer in [1, 10000000000000]'),
     (["compare", "--threads", "all"], '--threads: "all", allowed: an integer in [0, 1024]'),
     (["compare", "--rounds", "1000"],
-     "--set rounds:1:1: rounds is 1000, allowed: at least 1024, a sequence of 64 in each of the 16 draws of laws that errors come from"),
+     "--set rounds:1:1: rounds is 1000, allowed: at least 1024, a sequence of 64 in each of the 16 draws of distributions that errors come from"),
     (["compare", "--print-config", "configs/examples/methods/trees.yaml"], "--print-config: given with a config, allowed: without one, to print the built-in methods"),
     (["compare", "--batches", "4000", "--context", "8192"],
      "the built-in methods:6:7: 12 of 12 cells do not fit the GPU, the smallest: batch 4000 at context 8192 needs more memory than there is (target weights 14.96 GiB, "
      "target KV 4001.46 GiB, draft weights 2.30 GiB, draft KV 1000.37 GiB: 5019.09 of 71.68 GiB), allowed: fewer sequences, shorter contexts, fewer bits, or more tensor_parallel"),
     (["compare", "configs/examples/methods/trees.yaml", "configs/examples/methods/eagle.yaml", "--rounds", "200000"],
-     "configs/examples/methods/eagle.yaml:2:1: laws, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
+     "configs/examples/methods/eagle.yaml:2:1: distributions, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
      "number of rounds"),
     # plan
-    (["plan"], "specsim plan needs a config, whose laws say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
+    (["plan"], "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
      "--mean-acceptance-length, --trace; specsim plan --help shows examples"),
     (["plan", "--alpha", "1.5"], '--alpha: "1.5", allowed: a number in [0, 1]'),
     (["plan", "--alpha", "0.5", "--trace", "x"], "--trace: given together with --alpha, allowed: one figure of acceptance"),

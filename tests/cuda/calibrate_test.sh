@@ -30,7 +30,7 @@ for file in bandwidth passes cost_table terms streams rounds; do whole "$folder/
 for what in draw accept_greedy accept_block accept empty_launch host round host_and_launches draws_and_acceptance; do
   grep -q "^$what,1," "$folder/shapes/terms.csv" || fail "terms.csv without $what"
 done
-# With two models of one shape, a round of two drafts has three passes and laws, and a judgement is one launch more than a draw.
+# With two models of one shape, a round of two drafts has three passes and distributions, and a judgement is one launch more than a draw.
 awk -F, '$1 == "empty_launch" {empty = $4} $1 == "host" {host[$3] = $4} $1 == "round" {round[$3] = $4; launches[$3] = $8}
   $1 == "draw" {draw[$3] = $4} $1 == "accept" {accept[$3] = $4}
   function differ(a, b) {return a - b > 1e-3 * b || b - a > 1e-3 * b}
@@ -56,7 +56,7 @@ calibrate --target $small --draft $small --enlarge 128x256x3 --prompts "$folder/
 whole "$folder/enlarged/validation.csv"
 [[ $(cd "$folder/enlarged" && ls) == *notes.txt*trace_t1.jsonl* && ! -e $folder/enlarged/acceptance.csv && ! -e $folder/enlarged/trace_t0.6.jsonl ]] ||
   fail "results of an earlier run: $(ls "$folder/enlarged")"
-# Two prompts' laws have no error to judge by.
+# Two prompts' distributions have no error to judge by.
 grep -q 'prompts: - of 0 points' "$folder/enlarged/summary.txt" || fail "acceptance is judged without an error"
 grep -q '^1,1,2,.*,enlarged,' "$folder/enlarged/validation.csv" || fail "no enlarged run of draft length 2"
 # The enlarged target is the draft's function: nothing is rejected.

@@ -214,7 +214,7 @@ TEST_CASE("cuda: a sequence whose logits are not finite is named, of the target 
     rounds.start({{1, 2, 3}, {1, 9, 3}, {1, 2}}, std::vector<std::uint64_t>{0, 1, 2});
     try {
       rounds.round();
-      rounds.check_laws();
+      rounds.check_distributions();
     } catch (const BadInput& error) {
       return error.what();
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""scripts/gpu_peers.py without PyTorch and without a GPU: what specsim writes for it, on the host's twin, against a forward pass in
+"""scripts/gpu_baselines.py without PyTorch and without a GPU: what specsim writes for it, on the host's twin, against a forward pass in
 NumPy in transformers' place; and that comparisons see what is wrong."""
 import contextlib
 import io
@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 
 sys.path.insert(0, "scripts")
-import gpu_peers  # noqa: E402
+import gpu_baselines  # noqa: E402
 import llm_golden  # noqa: E402
 
 failed = False
@@ -56,7 +56,7 @@ class Model:
 
 
 sys.modules["transformers"] = SimpleNamespace(AutoModelForCausalLM=SimpleNamespace(from_pretrained=lambda path: Model()))
-model = gpu_peers.load(SimpleNamespace(bfloat16="bfloat16"), gpu_peers.TARGET)
+model = gpu_baselines.load(SimpleNamespace(bfloat16="bfloat16"), gpu_baselines.TARGET)
 check(model.weight.data.kind == "bfloat16" and model.frequencies.kind == "float32",
       f"parameters are {model.weight.data.kind}, frequencies of positions {model.frequencies.kind}")
 check(model.generation_config.eos_token_id is None, "generation may end early")
@@ -65,13 +65,13 @@ with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
     held_out = folder / "held_out.jsonl"
     held_out.write_text(Path("tests/data/prompts/held_out.jsonl").read_text().splitlines()[0] + "\n")
-    subprocess.run([os.environ["SPECSIM_TWIN"], "calibrate", "--device", "cuda", "--peers", "--target", gpu_peers.MODELS / gpu_peers.TARGET,
-                    "--draft", gpu_peers.MODELS / gpu_peers.DRAFT, "--held-out", held_out, "--draft-lengths", "3", "--batches", "1",
+    subprocess.run([os.environ["SPECSIM_TWIN"], "calibrate", "--device", "cuda", "--peers", "--target", gpu_baselines.MODELS / gpu_baselines.TARGET,
+                    "--draft", gpu_baselines.MODELS / gpu_baselines.DRAFT, "--held-out", held_out, "--draft-lengths", "3", "--batches", "1",
                     "--tokens", "6", "--repetitions", "1", "--quick", "--out", folder], check=True, stdout=subprocess.DEVNULL)
-    tokens, ours, generation = gpu_peers.read_specsim(folder)
-    theirs = llm_golden.logits(gpu_peers.MODELS / gpu_peers.TARGET, tokens)
-    found = gpu_peers.compare_logits(ours, theirs)
-    check(gpu_peers.logits_agree(*found), f"logits: {found}")
+    tokens, ours, generation = gpu_baselines.read_specsim(folder)
+    theirs = llm_golden.logits(gpu_baselines.MODELS / gpu_baselines.TARGET, tokens)
+    found = gpu_baselines.compare_logits(ours, theirs)
+    check(gpu_baselines.logits_agree(*found), f"logits: {found}")
     check(found[1] >= len(tokens) // 2, f"only {found[1]} of {len(tokens)} rows are clear")
     swapped = ours.copy()
     row = int(np.argmax(np.diff(np.sort(theirs, 1)[:, -2:], axis=1)))
@@ -79,21 +79,21 @@ with tempfile.TemporaryDirectory() as name:
     swapped[row, [first, second]] = swapped[row, [second, first]]
     for what, mutant in (("a row late", np.roll(ours, 1, 0)), ("a token late", np.roll(ours, 1, 1)), ("3 % too large", 1.03 * ours),
                          ("two tokens exchanged", swapped), ("a row short", ours[:-1]), ("not a number", ours + np.nan)):
-        check(not gpu_peers.logits_agree(*gpu_peers.compare_logits(mutant, theirs)), f"logits that are {what} pass")
+        check(not gpu_baselines.logits_agree(*gpu_baselines.compare_logits(mutant, theirs)), f"logits that are {what} pass")
     check([row["draft_length"] for row in generation] == ["0", "3"], "generation of other draft lengths")
     check(all(int(row["tokens"]) >= 6 and float(row["ms_per_token"]) > 0 for row in generation), "generation without tokens or time")
     check(int(generation[1]["rounds"]) <= int(generation[0]["rounds"]), "drafts take more rounds than plain decoding")
 
     table = folder / "passes.csv"
     table.write_text("model,weights,tokens,batch,context,ms\ntarget,random,8,1,2048,1.5\ntarget,random,8,4,2048,2.5\ndraft,random,8,1,2048,0.5\n")
-    check(gpu_peers.read_passes(table) == {(8, 2048): "1.5"}, "passes of others than one sequence of the target")
-    check(gpu_peers.read_passes(None) == gpu_peers.read_passes(folder / "none.csv") == {}, "passes of no table")
+    check(gpu_baselines.read_passes(table) == {(8, 2048): "1.5"}, "passes of others than one sequence of the target")
+    check(gpu_baselines.read_passes(None) == gpu_baselines.read_passes(folder / "none.csv") == {}, "passes of no table")
 
     # A part that fails takes no other along. PyTorch's part is played by what main asks of it.
     sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True), manual_seed=lambda seed: None,
                                            no_grad=contextlib.nullcontext)
     table.unlink()
-    sys.argv = ["gpu_peers", "--specsim", str(folder), "--passes", str(table), "--out", str(folder / "peers.csv")]
+    sys.argv = ["gpu_baselines", "--specsim", str(folder), "--passes", str(table), "--out", str(folder / "peers.csv")]
     parts = ["logits", "llama-3.1-8b", "llama-3.2-1b", "plain", "assisted"]
     for broken in [[], *([part] for part in parts), parts]:
         def part(say, what):
@@ -101,17 +101,17 @@ with tempfile.TemporaryDirectory() as name:
             if what in broken:
                 raise RuntimeError(f"{what} is broken")
 
-        gpu_peers.logits = lambda torch, say, directory: part(say, "logits")
-        gpu_peers.passes = lambda torch, say, name, shape, ours: part(say, name)
-        gpu_peers.generation = lambda torch, say, directory, assisted: part(say, "assisted" if assisted else "plain")
+        gpu_baselines.logits = lambda torch, say, directory: part(say, "logits")
+        gpu_baselines.passes = lambda torch, say, name, shape, ours: part(say, name)
+        gpu_baselines.generation = lambda torch, say, directory, assisted: part(say, "assisted" if assisted else "plain")
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as log:
-            status = gpu_peers.main()
+            status = gpu_baselines.main()
         check(status == bool(broken), f"status {status} where {broken} fail")
         check((folder / "peers.csv").read_text().split()[1:] == parts, f"parts left out where {broken} fail")
         check(all(f"RuntimeError: {what} is broken" in log.getvalue() for what in broken), f"{broken} fail unseen")
     (folder / "logits.f32").write_bytes(b"1234")
     try:
-        gpu_peers.read_specsim(folder)
+        gpu_baselines.read_specsim(folder)
         check(False, "logits that are cut off are read")
     except ValueError:
         pass

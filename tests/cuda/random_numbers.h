@@ -11,7 +11,7 @@ namespace specsim::tests {
 
 // Uniform on [-1, 1), then rounded to bf16 where they are to be.
 inline std::vector<float> numbers(std::size_t count, std::uint64_t seed) {
-  rng::Stream stream(rng::make_key(seed, 0), rng::Purpose::law, 0, 0);
+  rng::Stream stream(rng::make_key(seed, 0), rng::Purpose::distribution, 0, 0);
   std::vector<float> values(count);
   for (float& x : values) x = static_cast<float>(2.0 * rng::to_unit(stream()) - 1.0);
   return values;

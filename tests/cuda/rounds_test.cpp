@@ -1,5 +1,5 @@
-// Whole rounds on the device's twin: what they emit is what the CPU's decoder emits from the same laws, and plain decoding at
-// temperature 0.
+// Whole rounds on the device's twin: what they emit is what the CPU's decoder emits from the same distributions, and plain
+// decoding at temperature 0.
 #include "sim/cuda/timing.h"
 #include "sim/llm/decoder.h"
 #include "sim/math/scan.h"
@@ -93,7 +93,7 @@ TEST_CASE("cuda: rounds that are prepared make no graph later, and emit what the
   CHECK(later > 0);
 }
 
-TEST_CASE("cuda: every round's drafts, acceptance and final token are the CPU's from the same laws and uniforms") {
+TEST_CASE("cuda: every round's drafts, acceptance and final token are the CPU's from the same distributions and uniforms") {
   const Pair pair;
   const std::size_t vocab = pair.target->config().vocab;
   for (const double temperature : {0.7, 1.0}) {
@@ -112,39 +112,41 @@ TEST_CASE("cuda: every round's drafts, acceptance and final token are the CPU's 
     for (std::uint32_t round = 0; round < 12; ++round) {
       decoding.round();
       const std::vector<Token> text = decoding.texts()[0];
-      const std::vector<double> target = decoding.target_laws();
-      const std::vector<double> drafted = decoding.draft_laws();
-      const auto law = [&](const std::vector<double>& laws, std::size_t i) { return std::span(laws).subspan(i * vocab, vocab); };
+      const std::vector<double> target = decoding.target_distributions();
+      const std::vector<double> drafted = decoding.draft_distributions();
+      const auto distribution = [&](const std::vector<double>& distributions, std::size_t i) {
+        return std::span(distributions).subspan(i * vocab, vocab);
+      };
       std::vector<Token> expected;
       for (std::size_t i = 0; i < 3; ++i) {
-        const rng::WordPair words = llm::words_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round, ids[0]);
-        const Token x = pick(law(drafted, i), words.first);
-        if (!verify::accepts(rng::to_unit(words.second), {law(target, i)[x], law(drafted, i)[x]})) break;
+        const rng::BitsPair words = llm::bits_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round, ids[0]);
+        const Token x = pick(distribution(drafted, i), words.first);
+        if (!verify::accepts(rng::to_unit(words.second), {distribution(target, i)[x], distribution(drafted, i)[x]})) break;
         expected.push_back(x);
       }
       const std::size_t accepted = expected.size();
-      std::vector<double> weights(law(target, accepted).begin(), law(target, accepted).end());
+      std::vector<double> weights(distribution(target, accepted).begin(), distribution(target, accepted).end());
       if (accepted < 3) {
         ++rejections;
-        for (std::size_t x = 0; x < vocab; ++x) weights[x] = std::max(weights[x] - law(drafted, accepted)[x], 0.0);
+        for (std::size_t x = 0; x < vocab; ++x) weights[x] = std::max(weights[x] - distribution(drafted, accepted)[x], 0.0);
       }
-      expected.push_back(pick(weights, llm::words_at(key, rng::Purpose::final_token, 0, round, ids[0]).first));
+      expected.push_back(pick(weights, llm::bits_at(key, rng::Purpose::final_token, 0, round, ids[0]).first));
       CHECK(decoding.accepted()[0] == accepted);
       REQUIRE(std::vector<Token>(text.begin() + static_cast<std::ptrdiff_t>(length), text.end()) == expected);
       length = text.size();
     }
     CHECK(rejections > 0);
     CHECK(rejections < 12);
-    // And the laws are those of this text, token by token: nothing stale in either cache.
+    // And the distributions are those of this text, token by token: nothing stale in either cache.
     const auto fresh = pair.target->make_cache(1, 256);
     const std::vector<Token> text = decoding.texts()[0];
     const std::vector<float> logits = all_logits(*pair.target, *fresh, {text.begin(), text.end() - 1});
-    std::vector<double> law(vocab);
-    llm::law_of_logits(std::span(logits).last(vocab), settings.sampling, law);
+    std::vector<double> distribution(vocab);
+    llm::distribution_of_logits(std::span(logits).last(vocab), settings.sampling, distribution);
     const std::size_t row = decoding.accepted()[0];  // the last token was drawn from, or beside, this row
-    const std::vector<double> last = decoding.target_laws();
+    const std::vector<double> last = decoding.target_distributions();
     double difference = 0.0;
-    for (std::size_t x = 0; x < vocab; ++x) difference += std::abs(law[x] - last[row * vocab + x]);
+    for (std::size_t x = 0; x < vocab; ++x) difference += std::abs(distribution[x] - last[row * vocab + x]);
     // On a GPU the long pass goes by way of a library, whose sums are folded elsewhere: some numbers round to the next bf16.
     CHECK(difference < (device_is_gpu() ? 2e-2 : 1e-5));
   }

@@ -235,7 +235,7 @@ class Twin final : public cuda::Device {
       change_ ? change_(own, start) : start();
     });
   }
-  bool multiply(const cuda::DenseProduct& /*product*/) override { return false; }
+  bool multiply(const cuda::Gemm& /*product*/) override { return false; }
   void upload(void* to, const void* from, std::size_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
@@ -312,9 +312,10 @@ bool device_is_gpu() {
 
 std::unique_ptr<cuda::Device> test_device(Order order) {
   if (!device_is_gpu()) return host_twin(order);
-  const char* const early_start = std::getenv("SPECSIM_GPU_EARLY_START");
+  const char* const dependent_launch = std::getenv("SPECSIM_GPU_EARLY_START");
   return cuda::open_gpu(std::stoi(std::getenv("SPECSIM_GPU")),
-                        order == Order::ascending && (early_start == nullptr || std::string_view(early_start) != "0"), true);
+                        order == Order::ascending && (dependent_launch == nullptr || std::string_view(dependent_launch) != "0"),
+                        true);
 }
 
 }  // namespace specsim::tests

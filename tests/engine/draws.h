@@ -23,8 +23,9 @@ inline SimTime at_ps(std::int64_t n) { return SimTime::from_ps(n); }
 // A stream of draws; two seeds share nothing.
 class Draws {
  public:
-  explicit Draws(std::uint64_t seed) : stream_(rng::make_key(seed, rng::hash_text("engine tests")), rng::Purpose::law, 0, 0) {}
-  std::uint64_t below(std::uint64_t n) { return scale_word(stream_(), n); }
+  explicit Draws(std::uint64_t seed)
+      : stream_(rng::make_key(seed, rng::hash_text("engine tests")), rng::Purpose::distribution, 0, 0) {}
+  std::uint64_t below(std::uint64_t n) { return scale_bits(stream_(), n); }
   double exponential(double mean) { return -std::log1p(-rng::to_unit(stream_())) * mean; }
 
  private:
@@ -53,8 +54,8 @@ inline Estimate judge(const std::vector<double>& values, std::size_t batches, do
   double squares = 0.0;
   for (const double m : means) squares += (m - mean) * (m - mean);
   const double error = std::sqrt(squares / (n - 1.0) / n);
-  const boost::math::students_t law(n - 1.0);
-  return {mean, error, 2.0 * boost::math::cdf(boost::math::complement(law, std::abs(mean - claim) / error))};
+  const boost::math::students_t distribution(n - 1.0);
+  return {mean, error, 2.0 * boost::math::cdf(boost::math::complement(distribution, std::abs(mean - claim) / error))};
 }
 
 // A check of the budget: the claim is right.

@@ -138,13 +138,13 @@ TEST_CASE("the same order holds when events schedule and cancel as they run") {
       std::vector<Place> places;
       std::set<Place> oracle;
       int wrong = 0;
-    } world(seed);
-    for (int i = 0; i < 100; ++i) world.add();
-    world.engine.run();
+    } replicate(seed);
+    for (int i = 0; i < 100; ++i) replicate.add();
+    replicate.engine.run();
     INFO("seed " << seed);
-    CHECK(world.ids.size() == 100'000);
-    CHECK(world.wrong == 0);
-    CHECK(world.oracle.empty());
+    CHECK(replicate.ids.size() == 100'000);
+    CHECK(replicate.wrong == 0);
+    CHECK(replicate.oracle.empty());
   }
 }
 
@@ -169,16 +169,16 @@ TEST_CASE("an event can cancel another of its moment, but not itself") {
     Engine engine;
     EventId self, next;
     bool cancelled_self = true, cancelled_next = false, ran_next = false;
-  } world;
-  world.self = world.engine.schedule_at(at_ps(1), [&world] {
-    world.cancelled_self = world.engine.cancel(world.self);
-    world.cancelled_next = world.engine.cancel(world.next);
+  } replicate;
+  replicate.self = replicate.engine.schedule_at(at_ps(1), [&replicate] {
+    replicate.cancelled_self = replicate.engine.cancel(replicate.self);
+    replicate.cancelled_next = replicate.engine.cancel(replicate.next);
   });
-  world.next = world.engine.schedule_at(at_ps(1), [&world] { world.ran_next = true; });
-  CHECK(world.engine.run() == 1);
-  CHECK_FALSE(world.cancelled_self);
-  CHECK(world.cancelled_next);
-  CHECK_FALSE(world.ran_next);
+  replicate.next = replicate.engine.schedule_at(at_ps(1), [&replicate] { replicate.ran_next = true; });
+  CHECK(replicate.engine.run() == 1);
+  CHECK_FALSE(replicate.cancelled_self);
+  CHECK(replicate.cancelled_next);
+  CHECK_FALSE(replicate.ran_next);
 }
 
 TEST_CASE("an id is never mistaken for a later event in the same place") {

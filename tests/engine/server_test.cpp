@@ -1,4 +1,4 @@
-// Server: its timetable, exact recursions of queueing theory, Little's law, and closed forms.
+// Server: its timetable, exact recursions of queueing theory, Little's distribution, and closed forms.
 #include "sim/engine/server.h"
 #include "tests/engine/draws.h"
 
@@ -23,12 +23,12 @@ namespace {
 constexpr double kMeanService = 1e6;  // ps: rounding to a picosecond is a millionth
 constexpr std::size_t kCustomers = 600'000;
 
-enum class Law { exponential, deterministic };
+enum class Distribution { exponential, deterministic };
 
 struct Setting {
   double load = 0.7;  // of each unit
   unsigned units = 1;
-  Law service = Law::exponential;
+  Distribution service = Distribution::exponential;
   double slower = 1.0;  // mutant: services longer by this factor
   double lost = 0.0;    // mutant: the part of customers who are turned away
   std::uint64_t seed = 1;
@@ -53,7 +53,7 @@ class Queue {
 
  private:
   void arrive() {
-    const double service = setting_.service == Law::exponential ? draws_.exponential(kMeanService) : kMeanService;
+    const double service = setting_.service == Distribution::exponential ? draws_.exponential(kMeanService) : kMeanService;
     const Duration gap = Duration::from_ps(draws_.exponential(kMeanService / setting_.load / setting_.units));
     if (arrivals_ps.size() + 1 < kCustomers) engine_.schedule_after(gap, [this] { arrive(); });
     in_system_seen.push_back(static_cast<double>(server_.in_system()));
@@ -122,8 +122,8 @@ TEST_CASE("a request made when a job finishes queues behind those who wait") {
 }
 
 TEST_CASE("waits follow Lindley's recursion exactly") {
-  for (const Law law : {Law::exponential, Law::deterministic}) {
-    const Queue queue({.load = 0.9, .service = law, .seed = 20260101});
+  for (const Distribution distribution : {Distribution::exponential, Distribution::deterministic}) {
+    const Queue queue({.load = 0.9, .service = distribution, .seed = 20260101});
     std::int64_t free_at = 0;
     bool equal = queue.starts_ps.size() == kCustomers;
     for (std::size_t i = 0; equal && i < kCustomers; ++i) {
@@ -148,7 +148,7 @@ TEST_CASE("waits at four units follow Kiefer and Wolfowitz's recursion exactly")
   CHECK(equal);
 }
 
-TEST_CASE("Little's law holds to the picosecond on a path that ends empty") {
+TEST_CASE("Little's distribution holds to the picosecond on a path that ends empty") {
   for (const unsigned units : {1U, 3U}) {
     const Queue queue({.load = 0.8, .units = units, .seed = 20260103});
     REQUIRE(queue.server().in_system() == 0);
@@ -180,10 +180,10 @@ TEST_CASE("M/D/1: mean wait and mean number in system", "[stat]") {
   const double load = 0.7;
   const double wait = load / (2.0 * (1.0 - load));  // Pollaczek and Khinchine
   const double number = load + load * wait;
-  const Queue queue({.load = load, .service = Law::deterministic, .seed = 20260107});
+  const Queue queue({.load = load, .service = Distribution::deterministic, .seed = 20260107});
   passes("M/D/1 wait", queue.waits, wait);
   passes("M/D/1 number in system", queue.in_system_seen, number);
-  const Queue slower({.load = load, .service = Law::deterministic, .slower = 1.02, .seed = 20260108});
+  const Queue slower({.load = load, .service = Distribution::deterministic, .slower = 1.02, .seed = 20260108});
   rejects("service 2 % slower, by the wait", slower.waits, wait);
   rejects("service 2 % slower, by the number", slower.in_system_seen, number);
 }

@@ -1,4 +1,4 @@
-// SharedServer: timetables of processor sharing, conservation of work, insensitivity to the service law.
+// SharedServer: timetables of processor sharing, conservation of work, insensitivity to the service distribution.
 #include "sim/engine/shared_server.h"
 #include "sim/engine/server.h"
 #include "tests/engine/draws.h"
@@ -33,18 +33,20 @@ std::string timetable(const std::vector<Planned>& jobs, std::int64_t busy_ps) {
     Engine engine;
     SharedServer server{engine, "gpu"};
     std::string log;
-  } world;
+  } replicate;
   for (const Planned& job : jobs)
-    world.engine.schedule_at(at_ps(job.at), [&world, &job] {
-      world.server.request(
+    replicate.engine.schedule_at(at_ps(job.at), [&replicate, &job] {
+      replicate.server.request(
           ps(job.work),
-          [&world, name = job.name] { world.log += std::string(1, name) + "@" + std::to_string(world.engine.now().ps()) + " "; },
+          [&replicate, name = job.name] {
+            replicate.log += std::string(1, name) + "@" + std::to_string(replicate.engine.now().ps()) + " ";
+          },
           job.share);
     });
-  world.engine.run();
-  CHECK(world.server.busy() == ps(busy_ps));
-  CHECK(world.server.work_done_ps() == Approx(static_cast<double>(world.server.work_asked().ps())).epsilon(1e-12));
-  return world.log;
+  replicate.engine.run();
+  CHECK(replicate.server.busy() == ps(busy_ps));
+  CHECK(replicate.server.work_done_ps() == Approx(static_cast<double>(replicate.server.work_asked().ps())).epsilon(1e-12));
+  return replicate.log;
 }
 
 constexpr double kMeanWork = 1e6;
@@ -133,19 +135,19 @@ TEST_CASE("the work done is the work asked, with weights and caps at random") {
       server.request(Duration::from_ps(draws.exponential(1000.0)), {},
                      {.weight = 0.01 + draws.exponential(1.0), .most = 1.0 / static_cast<double>(1 + draws.below(3))});
     }
-  } world;
-  world.engine.schedule_at(SimTime(), [&world] { world.come(); });
-  world.engine.run();
-  REQUIRE(world.server.finished() == 20'000);
+  } replicate;
+  replicate.engine.schedule_at(SimTime(), [&replicate] { replicate.come(); });
+  replicate.engine.run();
+  REQUIRE(replicate.server.finished() == 20'000);
   // At most half a picosecond each, and signs that differ: far less in sum. A mutant that loses what was done between two
   // changes would be off by hundreds of picoseconds a job.
-  const double off = std::abs(world.server.work_done_ps() - static_cast<double>(world.server.work_asked().ps()));
+  const double off = std::abs(replicate.server.work_done_ps() - static_cast<double>(replicate.server.work_asked().ps()));
   CHECK(off <= 0.5 * 20'000);
   CHECK(off / 20'000 < 0.01);
-  CHECK(world.server.busy() <= world.engine.now() - SimTime());
+  CHECK(replicate.server.busy() <= replicate.engine.now() - SimTime());
 }
 
-TEST_CASE("M/M/1 and M/D/1 shared: the mean sojourn is 1 / (mu - lambda), whatever the service law", "[stat]") {
+TEST_CASE("M/M/1 and M/D/1 shared: the mean sojourn is 1 / (mu - lambda), whatever the service distribution", "[stat]") {
   const double load = 0.6;
   const double sojourn = 1.0 / (1.0 - load);
   for (const bool exponential : {true, false}) {

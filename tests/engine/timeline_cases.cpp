@@ -108,9 +108,9 @@ TEST_CASE("a traced run", "[.timeline]") {
         });
       });
     }
-  } world(path);
-  world.engine.schedule_at(SimTime(), [&world] { world.come(); });
-  world.engine.run();
-  CHECK(world.timeline.spans() == 8000);
-  world.timeline.close();
+  } replicate(path);
+  replicate.engine.schedule_at(SimTime(), [&replicate] { replicate.come(); });
+  replicate.engine.run();
+  CHECK(replicate.timeline.spans() == 8000);
+  replicate.timeline.close();
 }

@@ -10,7 +10,7 @@ using namespace specsim::tests;
 
 namespace {
 
-class OneRound final : public decode::WordSource {
+class OneRound final : public decode::BitSource {
  public:
   OneRound(std::uint64_t draft, std::uint64_t accept, std::uint64_t last) : draft_(draft), accept_(accept), last_(last) {}
   void draft_accept(std::uint32_t, std::uint32_t, std::uint64_t, const std::uint32_t*, std::size_t count, std::uint64_t* draft,
@@ -18,8 +18,8 @@ class OneRound final : public decode::WordSource {
     std::fill_n(draft, count, draft_);
     std::fill_n(accept, count, accept_);
   }
-  void final_token(std::uint32_t, std::uint64_t, std::size_t count, std::uint64_t* words) override {
-    std::fill_n(words, count, last_);
+  void final_token(std::uint32_t, std::uint64_t, std::size_t count, std::uint64_t* random_bits) override {
+    std::fill_n(random_bits, count, last_);
   }
 
  private:
@@ -29,14 +29,14 @@ class OneRound final : public decode::WordSource {
 };
 
 // One shipped round of draft length 1 with these words.
-std::vector<Token> scripted(const experiment::Cell& cell, std::uint64_t draft, std::uint64_t accept) {
+std::vector<Token> scripted(const spec::Cell& cell, std::uint64_t draft, std::uint64_t accept) {
   const decode::PreparationPlan plan{cell.vocab, cell.chain.argmax, {}, cell.contexts.get(), cell.rule.get()};
   const decode::Prepared prepared = decode::prepare(plan, {});
   const decode::Simulator simulator(plan, prepared, {}, cell.chain.draft_length, 1);
   decode::Counts counts = simulator.empty_counts();
-  OneRound words(draft, accept, 0);
+  OneRound random_bits(draft, accept, 0);
   Recorder recorder;
-  simulator.run_scripted(1, words, counts, recorder);
+  simulator.run_scripted(1, random_bits, counts, recorder);
   return recorder.text(0);
 }
 
@@ -58,11 +58,11 @@ TEST_CASE("accept: strict and multiplied") {
 
 TEST_CASE("accept, scripted through the hot loop: (t 1/4, d 1/2, u 1/2) and (t 0, u 0) both reject") {
   const std::uint64_t half = std::uint64_t{1} << 63;
-  const experiment::Cell quarter = cell_of(explicit_pair({0.25, 0.75}, {0.5, 0.5}), "{process: fixed}", chain(1), "token");
+  const spec::Cell quarter = cell_of(explicit_pair({0.25, 0.75}, {0.5, 0.5}), "{process: fixed}", chain(1), "token");
   CHECK(scripted(quarter, 0, half) == std::vector<Token>{1});  // the draft token is 0; the residual holds token 1 alone
   CHECK(scripted(quarter, 0, half - 1).size() == 2);
   CHECK(scripted(quarter, 0, half - 1)[0] == 0);
-  const experiment::Cell never = cell_of(explicit_pair({0.0, 1.0}, {0.5, 0.5}), "{process: fixed}", chain(1), "token");
+  const spec::Cell never = cell_of(explicit_pair({0.0, 1.0}, {0.5, 0.5}), "{process: fixed}", chain(1), "token");
   CHECK(scripted(never, 0, 0) == std::vector<Token>{1});
   CHECK(scripted(never, half, ~std::uint64_t{0}) == std::vector<Token>{1, 1});  // target above draft: always accepted
   CHECK(AcceptsTies::accepts(half, verify::accept_threshold({0.25, 0.5})));     // what these words are there to reject
@@ -98,8 +98,8 @@ TEST_CASE("accept_threshold decides as accepts() does, at its boundary and every
     if (threshold > verify::kAcceptAlways) ++wrong;
     if (threshold > 0 && !verify::accepts(unit(threshold - 1), odds)) ++wrong;
     if (threshold < verify::kAcceptAlways && verify::accepts(unit(threshold), odds)) ++wrong;
-    const std::uint64_t word = numbers.word();
-    if (decode::ShippedBehaviour::accepts(word, threshold) != verify::accepts(rng::to_unit(word), odds)) ++wrong;
+    const std::uint64_t bits = numbers.bits();
+    if (decode::ShippedBehaviour::accepts(bits, threshold) != verify::accepts(rng::to_unit(bits), odds)) ++wrong;
     for (const std::uint64_t edge : {threshold << 11, (threshold << 11) - 1, (threshold << 11) + 2047})
       if (decode::ShippedBehaviour::accepts(edge, threshold) != verify::accepts(rng::to_unit(edge), odds)) ++wrong;
   }
@@ -110,19 +110,19 @@ TEST_CASE("alias tables imply their weights, and never draw a token of weight ze
   Numbers numbers(4);
   for (int i = 0; i < 400; ++i) {
     const std::size_t size = i < 300 ? 1 + numbers.below(12) : 1 + numbers.below(300);
-    Law law = numbers.law(size, i % 3 == 0 ? 0.0 : 0.5);
-    if (i % 5 == 0) law[numbers.below(size)] += 1e-18 + 1000.0 * numbers.next();  // any positive sum
-    if (i % 7 == 0) law[0] = 1e-17;
-    const math::AliasTable table(law);
-    const Law implied = experiment::implied_law(size, [&](std::uint64_t word) { return table.pick(word); });
+    Distribution distribution = numbers.distribution(size, i % 3 == 0 ? 0.0 : 0.5);
+    if (i % 5 == 0) distribution[numbers.below(size)] += 1e-18 + 1000.0 * numbers.next();  // any positive sum
+    if (i % 7 == 0) distribution[0] = 1e-17;
+    const math::AliasTable table(distribution);
+    const Distribution implied = audit::implied_distribution(size, [&](std::uint64_t bits) { return table.pick(bits); });
     double sum = 0.0;
-    for (const double weight : law) sum += weight;
+    for (const double weight : distribution) sum += weight;
     double largest = 0.0;
     bool zero_drawn = false;
     double total = 0.0;
     for (std::size_t x = 0; x < size; ++x) {
-      largest = std::max(largest, std::abs(implied[x] - law[x] / sum));
-      zero_drawn = zero_drawn || (law[x] == 0.0 && implied[x] != 0.0);
+      largest = std::max(largest, std::abs(implied[x] - distribution[x] / sum));
+      zero_drawn = zero_drawn || (distribution[x] == 0.0 && implied[x] != 0.0);
       total += implied[x];
     }
     INFO("table " << i << " of " << size);
@@ -132,33 +132,33 @@ TEST_CASE("alias tables imply their weights, and never draw a token of weight ze
   }
 }
 
-TEST_CASE("laws that are equal but for their last digit: a rejection with no residual still emits what the target can") {
+TEST_CASE("distributions that are equal but for their last digit: a rejection with no residual still emits what the target can") {
   double rejected = 0.0;
   for (double draft = 0.3; draft < 0.3 + 4e-16; draft = std::nextafter(draft, 1.0)) {
-    const experiment::AuditReport report =
-        experiment::audit(listed_cell({{0.0, 0.3, 0.7}}, {{0.0, draft, 0.7}}, {{0, 0, 0}}, 1, "token"));
+    const audit::AuditReport report =
+        audit::audit_cell(listed_cell({{0.0, 0.3, 0.7}}, {{0.0, draft, 0.7}}, {{0, 0, 0}}, 1, "token"));
     CHECK(report.lossless());
     CHECK(report.impossible == 0.0);
-    rejected += report.starts[0].accepted_law[0];
+    rejected += report.starts[0].accepted_distribution[0];
   }
   CHECK(rejected > 0.0);
 }
 
 TEST_CASE("what scripts drive is what runs: each lane of a chunk, replayed alone with its own words") {
-  class Lane final : public decode::WordSource {
+  class Lane final : public decode::BitSource {
    public:
     Lane(rng::Key key, std::uint32_t sequence, std::uint32_t round) : key_(key), sequence_(sequence), round_(round) {}
     void draft_accept(std::uint32_t, std::uint32_t position, std::uint64_t, const std::uint32_t*, std::size_t,
                       std::uint64_t* draft, std::uint64_t* accept) override {
-      const rng::WordPair words =
-          rng::philox_words({rng::counter_word0(rng::Purpose::draft_accept, position), round_, sequence_, 0}, key_);
-      *draft = words.first;
-      *accept = words.second;
+      const rng::BitsPair random_bits =
+          rng::philox_bits({rng::counter_word0(rng::Purpose::draft_accept, position), round_, sequence_, 0}, key_);
+      *draft = random_bits.first;
+      *accept = random_bits.second;
     }
-    void final_token(std::uint32_t, std::uint64_t, std::size_t, std::uint64_t* words) override {
-      const rng::WordPair pair =
-          rng::philox_words({rng::counter_word0(rng::Purpose::final_token, 0), round_, sequence_ / 2, 0}, key_);
-      words[0] = sequence_ % 2 == 0 ? pair.first : pair.second;
+    void final_token(std::uint32_t, std::uint64_t, std::size_t, std::uint64_t* random_bits) override {
+      const rng::BitsPair pair =
+          rng::philox_bits({rng::counter_word0(rng::Purpose::final_token, 0), round_, sequence_ / 2, 0}, key_);
+      random_bits[0] = sequence_ % 2 == 0 ? pair.first : pair.second;
     }
 
    private:
@@ -173,22 +173,22 @@ TEST_CASE("what scripts drive is what runs: each lane of a chunk, replayed alone
          {"{process: fixed, sequence_rounds: 1}",
           "{process: by_depth, sequence_rounds: 1, drafts: [{family: uniform}, {family: zipf, exponent: 1}]}",
           "{process: markov, sequence_rounds: 1}"}) {
-      const experiment::Cell cell = cell_of(pair, context, chain(4), verifier);
+      const spec::Cell cell = cell_of(pair, context, chain(4), verifier);
       Run run;
       run_chunk(cell, 256, run);
-      const decode::PreparationPlan plan = experiment::plan_of(cell);
+      const decode::PreparationPlan plan = spec::plan_of(cell);
       const decode::Prepared prepared = decode::prepare(plan, {});
-      const rng::Key key = experiment::draw_key(cell);
+      const rng::Key key = spec::draw_key(cell);
       const decode::Simulator simulator(plan, prepared, key, 4, 1);
       decode::Counts silent = simulator.empty_counts();
       simulator.run(0, 256, silent);
       CHECK(silent == run.counts);  // a sink changes nothing
       std::size_t different = 0;
       for (std::uint32_t lane = 0; lane < 256; ++lane) {
-        Lane words(key, lane, 0);
+        Lane random_bits(key, lane, 0);
         decode::Counts counts = simulator.empty_counts();
         Recorder recorder;
-        simulator.run_scripted(1, words, counts, recorder);
+        simulator.run_scripted(1, random_bits, counts, recorder);
         different += recorder.text(0) == run.rounds.text(lane) &&
                              recorder.lanes[0][0].next_context == run.rounds.lanes[lane][0].next_context
                          ? 0

@@ -4,15 +4,17 @@
 
 using namespace specsim;
 using namespace specsim::tests;
-using experiment::audit;
-using experiment::AuditReport;
-using experiment::AuditStart;
+using audit::audit_cell;
+using audit::AuditReport;
+using audit::AuditStart;
 
 namespace {
 
 constexpr double kExact = 1e-12;
 
-AuditReport audit_mutant(const experiment::Cell& cell, const Mutant& mutant) { return audit(cell, *mutant.rule(), mutant.loop); }
+AuditReport audit_mutant(const spec::Cell& cell, const Mutant& mutant) {
+  return audit::audit_cell(cell, *mutant.rule(), mutant.loop);
+}
 
 const Mutant& named(const std::string& name) {
   for (const Mutant& mutant : mutants())
@@ -21,7 +23,7 @@ const Mutant& named(const std::string& name) {
   return mutants().front();
 }
 
-double padded_difference(Law a, Law b) {
+double padded_difference(Distribution a, Distribution b) {
   a.resize(std::max(a.size(), b.size()), 0.0);
   b.resize(a.size(), 0.0);
   return largest_difference(a, b);
@@ -30,13 +32,13 @@ double padded_difference(Law a, Law b) {
 // How far each figure of a mutant is from that of the correct verifier on the same cell.
 double moved(Figure figure, const AuditStart& wrong, const AuditStart& right) {
   switch (figure) {
-    case Figure::output_law:
+    case Figure::output_distribution:
       return largest_difference(wrong.first_token, right.first_token);
-    case Figure::accepted_law:
-      return largest_difference(wrong.accepted_law, right.accepted_law);
-    case Figure::emitted_law:
-      return padded_difference(wrong.emitted_law, right.emitted_law);
-    case Figure::joint_law:
+    case Figure::accepted_distribution:
+      return largest_difference(wrong.accepted_distribution, right.accepted_distribution);
+    case Figure::emitted_distribution:
+      return padded_difference(wrong.emitted_distribution, right.emitted_distribution);
+    case Figure::joint_distribution:
       return largest_difference(wrong.joint, right.joint);
     case Figure::scripted:
       break;
@@ -47,11 +49,12 @@ double moved(Figure figure, const AuditStart& wrong, const AuditStart& right) {
 }  // namespace
 
 TEST_CASE("every mutant moves exactly the figures that it should on the second known pair") {
-  const experiment::Cell cell = second_pair(2);
-  const AuditStart right = audit(cell).starts[0];
+  const spec::Cell cell = second_pair(2);
+  const AuditStart right = audit::audit_cell(cell).starts[0];
   for (const Mutant& mutant : mutants()) {
     const AuditReport report = audit_mutant(cell, mutant);
-    for (const Figure figure : {Figure::output_law, Figure::accepted_law, Figure::emitted_law, Figure::joint_law}) {
+    for (const Figure figure :
+         {Figure::output_distribution, Figure::accepted_distribution, Figure::emitted_distribution, Figure::joint_distribution}) {
       const bool should = std::find(mutant.moves.begin(), mutant.moves.end(), figure) != mutant.moves.end();
       const double by = moved(figure, report.starts[0], right);
       INFO(mutant.name << ", figure " << static_cast<int>(figure) << ": moved by " << by);
@@ -66,19 +69,19 @@ TEST_CASE("every mutant moves exactly the figures that it should on the second k
       INFO(mutant.name);
       CHECK(std::find(mutant.moves.begin(), mutant.moves.end(), mutant.caught_by) != mutant.moves.end());
     }
-    const bool loses = std::find(mutant.moves.begin(), mutant.moves.end(), Figure::joint_law) != mutant.moves.end();
+    const bool loses = std::find(mutant.moves.begin(), mutant.moves.end(), Figure::joint_distribution) != mutant.moves.end();
     CHECK(report.lossless() == !loses);
   }
 }
 
 TEST_CASE("the list itself is unbroken: the rule that mutants start from is the token verifier") {
-  for (const experiment::Cell& cell : {first_pair(2), second_pair(2)}) {
-    const AuditReport own = audit(cell, TokenLikeRule());
-    const AuditReport staged = audit(cell, TokenLikeRule(), loop_of<decode::ShippedBehaviour>());
-    const AuditReport shipped = audit(cell);
+  for (const spec::Cell& cell : {first_pair(2), second_pair(2)}) {
+    const AuditReport own = audit::audit_cell(cell, TokenLikeRule());
+    const AuditReport staged = audit::audit_cell(cell, TokenLikeRule(), loop_of<decode::ShippedBehaviour>());
+    const AuditReport shipped = audit::audit_cell(cell);
     CHECK(own.starts[0].joint == shipped.starts[0].joint);
     CHECK(staged.starts[0].joint == shipped.starts[0].joint);
-    CHECK(staged.starts[0].accepted_law == shipped.starts[0].accepted_law);
+    CHECK(staged.starts[0].accepted_distribution == shipped.starts[0].accepted_distribution);
   }
 }
 
@@ -96,42 +99,42 @@ TEST_CASE("the first known pair is blind to a residual that is not renormalised,
 }
 
 TEST_CASE("a leak shows as its own size") {
-  const AuditReport whole = audit_mutant(second_pair(2), named("emits the draft law"));
+  const AuditReport whole = audit_mutant(second_pair(2), named("emits the draft distribution"));
   CHECK(largest_difference(whole.starts[0].first_token, kSecondDraft) <= kExact);
-  const AuditReport hundredth = audit_mutant(second_pair(2), named("leaks 1 % of the draft law"));
+  const AuditReport hundredth = audit_mutant(second_pair(2), named("leaks 1 % of the draft distribution"));
   CHECK(hundredth.first_token_variation == Approx(0.01 * 3.0 / 8.0).epsilon(0).margin(kExact));
 }
 
 TEST_CASE("loops: what they count and emit") {
-  const AuditStart right = audit(second_pair(2)).starts[0];
+  const AuditStart right = audit::audit_cell(second_pair(2)).starts[0];
   const AuditStart dropped = audit_mutant(second_pair(2), named("bonus token dropped")).starts[0];
-  CHECK(dropped.expected_emitted == Approx(right.expected_emitted - right.accepted_law[2]).epsilon(0).margin(kExact));
+  CHECK(dropped.expected_emitted == Approx(right.expected_emitted - right.accepted_distribution[2]).epsilon(0).margin(kExact));
   const AuditStart short_ = audit_mutant(second_pair(2), named("draft_length one short")).starts[0];
-  CHECK(short_.accepted_law[2] == 0.0);
+  CHECK(short_.accepted_distribution[2] == 0.0);
   const AuditStart long_ = audit_mutant(second_pair(2), named("draft_length one too many")).starts[0];
   CHECK(long_.expected_emitted == Approx(1.0 + 5.0 / 8 + 25.0 / 64 + 125.0 / 512).epsilon(0).margin(kExact));
   const AuditStart on = audit_mutant(second_pair(2), named("goes on after a rejection")).starts[0];
-  CHECK(on.accepted_law[2] == Approx(1.0).epsilon(0).margin(1e-15));
+  CHECK(on.accepted_distribution[2] == Approx(1.0).epsilon(0).margin(1e-15));
   CHECK(largest_difference(on.first_token, kSecondDraft) <= kExact);
 }
 
-TEST_CASE("mutants are caught where the laws depend on the context too") {
-  const experiment::Cell cell =
+TEST_CASE("mutants are caught where the distributions depend on the context too") {
+  const spec::Cell cell =
       cell_of("{vocab: 3, target: {family: dirichlet, concentration: 1}, draft: {family: dirichlet, concentration: 1}}",
               "{process: markov}", chain(2), "token");
   for (const Mutant& mutant : mutants()) {
     INFO(mutant.name);
-    const bool loses = std::find(mutant.moves.begin(), mutant.moves.end(), Figure::joint_law) != mutant.moves.end();
+    const bool loses = std::find(mutant.moves.begin(), mutant.moves.end(), Figure::joint_distribution) != mutant.moves.end();
     CHECK(audit_mutant(cell, mutant).lossless() == !loses);
   }
 }
 
-TEST_CASE("ties: no law shows them, but a token that the target cannot emit does") {
-  const experiment::Cell cell = cell_of(explicit_pair({0.0, 1.0}, {0.5, 0.5}), "{process: fixed}", chain(1), "token");
+TEST_CASE("ties: no distribution shows them, but a token that the target cannot emit does") {
+  const spec::Cell cell = cell_of(explicit_pair({0.0, 1.0}, {0.5, 0.5}), "{process: fixed}", chain(1), "token");
   const AuditReport ties = audit_mutant(cell, named("accepts ties: u * draft <= target"));
   CHECK(ties.largest_difference <= kExact);
   CHECK(ties.impossible > 0.0);
   CHECK_FALSE(ties.lossless());
-  CHECK(experiment::to_text(ties).find("verdict: not lossless: emits what the target cannot") != std::string::npos);
-  CHECK(audit(cell).lossless());
+  CHECK(to_text(ties).find("verdict: not lossless: emits what the target cannot") != std::string::npos);
+  CHECK(audit::audit_cell(cell).lossless());
 }

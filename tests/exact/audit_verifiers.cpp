@@ -1,5 +1,5 @@
-// Every shipped verifier, every branch: the joint law of the first draft_length + 1 tokens, against the target and against
-// an enumeration that shares no code with it.
+// Every shipped verifier, every branch: the joint distribution of the first draft_length + 1 tokens, against the target and
+// against an enumeration that shares no code with it.
 #include "tests/exact/exact_cells.h"
 
 #include "sim/theory/bounds.h"
@@ -8,9 +8,9 @@
 
 using namespace specsim;
 using namespace specsim::tests;
-using experiment::audit;
-using experiment::AuditReport;
-using experiment::AuditStart;
+using audit::audit_cell;
+using audit::AuditReport;
+using audit::AuditStart;
 
 namespace {
 
@@ -21,30 +21,30 @@ struct Setting {
   std::string context;
 };
 
-// Pairs with dense laws, zeros on either side, disjoint supports, point masses, equal and nearly equal laws.
+// Pairs with dense distributions, zeros on either side, disjoint supports, point masses, equal and nearly equal distributions.
 std::vector<Setting> settings(int vocab, const std::string& sampling) {
   const auto size = static_cast<std::size_t>(vocab);
-  Law low(size, 0.0);
-  Law high(size, 0.0);
+  Distribution low(size, 0.0);
+  Distribution high(size, 0.0);
   for (std::size_t x = 0; x < size; ++x) (x < (size + 1) / 2 ? low : high)[x] = static_cast<double>(x + 1);
-  for (Law* law : {&low, &high}) {
-    const double sum = std::accumulate(law->begin(), law->end(), 0.0);
-    for (double& p : *law) p /= sum;
+  for (Distribution* distribution : {&low, &high}) {
+    const double sum = std::accumulate(distribution->begin(), distribution->end(), 0.0);
+    for (double& p : *distribution) p /= sum;
   }
-  const std::vector<std::pair<std::string, std::string>> laws = {
+  const std::vector<std::pair<std::string, std::string>> distributions = {
       {"{family: dirichlet, concentration: 0.7}", "{from: target, transform: logit_noise, value: 1.5}"},
       {"{family: uniform_logits, range: 3}", "{from: target, transform: temperature, value: 0.5}"},
       {"{family: zipf, exponent: 1.1}", "{from: target, transform: permute, value: 1}"},
       {"{from: {family: dirichlet, concentration: 1}, transform: top_k, value: 2}", "{family: geometric, ratio: 0.6}"},
       {"{family: geometric, ratio: 0.4}", "{from: target, transform: reduced_vocab, value: 1}"},
-      {explicit_law(low), explicit_law(high)},
+      {explicit_distribution(low), explicit_distribution(high)},
       {"{family: one_hot}", "{from: target, transform: argmax_agreement, value: 0.5}"},
       {"{family: one_hot}", "{family: dirichlet, concentration: 1}"},
       {"{family: dirichlet, concentration: 1}", "{from: target, transform: interpolate, value: 1}"},
       {"{family: dirichlet, concentration: 1}", "{from: target, transform: mix_noise, value: 1e-9}"},
   };
   std::vector<Setting> all;
-  for (const auto& [target, draft] : laws) {
+  for (const auto& [target, draft] : distributions) {
     const std::string pair = fmt::format("{{vocab: {}, target: {}, draft: {}{}}}", vocab, target, draft, sampling);
     all.push_back({pair, "{process: fixed}"});
     all.push_back({pair, "{process: markov, order: 1}"});
@@ -61,22 +61,22 @@ std::string needed_sampling(const verify::VerifierEntry& entry) {
 
 }  // namespace
 
-TEST_CASE("known pairs: expected accepted, and the joint law exactly the target's") {
-  const AuditReport first = audit(first_pair(2));
+TEST_CASE("known pairs: expected accepted, and the joint distribution exactly the target's") {
+  const AuditReport first = audit::audit_cell(first_pair(2));
   CHECK(first.starts[0].expected_accepted == Approx(10.0 / 9.0).epsilon(0).margin(kExact));
   CHECK(first.starts[0].expected_emitted == Approx(19.0 / 9.0).epsilon(0).margin(kExact));
   CHECK(first.starts[0].alpha == Approx(2.0 / 3.0).epsilon(0).margin(kExact));
   CHECK(first.lossless());
-  CHECK(largest_difference(first.starts[0].accepted_law, {3.0 / 9.0, 2.0 / 9.0, 4.0 / 9.0}) < kExact);
+  CHECK(largest_difference(first.starts[0].accepted_distribution, {3.0 / 9.0, 2.0 / 9.0, 4.0 / 9.0}) < kExact);
 
-  const AuditReport second = audit(second_pair(2));
+  const AuditReport second = audit::audit_cell(second_pair(2));
   CHECK(second.starts[0].expected_accepted == Approx(65.0 / 64.0).epsilon(0).margin(kExact));
   CHECK(second.starts[0].alpha == Approx(5.0 / 8.0).epsilon(0).margin(kExact));
   CHECK(second.lossless());
   CHECK(second.impossible == 0.0);
 
   // The text kept only while the target's own sample matches: alpha 4/9 on the first pair.
-  CHECK(audit(first_pair(2, "sample_match")).starts[0].alpha == Approx(4.0 / 9.0).epsilon(0).margin(kExact));
+  CHECK(audit::audit_cell(first_pair(2, "sample_match")).starts[0].alpha == Approx(4.0 / 9.0).epsilon(0).margin(kExact));
 }
 
 TEST_CASE("every lossless verifier is lossless, and as the independent enumeration says") {
@@ -90,9 +90,9 @@ TEST_CASE("every lossless verifier is lossless, and as the independent enumerati
           for (const bool argmax : {false, true}) {
             if (entry.demands.argmax_draft && !argmax) continue;
             if (!entry.make && (vocab > 3 || draft_length > 3)) continue;  // blocks: all outcomes of a round, see blocks.cpp
-            const experiment::Cell cell = cell_of(setting.pair, setting.context, chain(draft_length, argmax), entry.info.name,
-                                                  1000 + static_cast<std::uint64_t>(vocab));
-            const AuditReport report = audit(cell);
+            const spec::Cell cell = cell_of(setting.pair, setting.context, chain(draft_length, argmax), entry.info.name,
+                                            1000 + static_cast<std::uint64_t>(vocab));
+            const AuditReport report = audit::audit_cell(cell);
             ++audits;
             INFO(entry.info.name << ", draft_length " << draft_length << (argmax ? ", argmax, " : ", ") << setting.context << ", "
                                  << setting.pair);
@@ -114,45 +114,45 @@ TEST_CASE("a lossless verifier on contexts of any shape, without sharing what po
     for (int i = 0; i < 12; ++i) {
       const std::size_t vocab = 2 + numbers.below(2);
       const std::size_t contexts = 1 + numbers.below(4);
-      std::vector<Law> targets;
-      std::vector<Law> drafts;
+      std::vector<Distribution> targets;
+      std::vector<Distribution> drafts;
       std::vector<std::vector<std::uint32_t>> next(contexts);
       for (std::size_t c = 0; c < contexts; ++c) {
-        targets.push_back(numbers.law(vocab, 0.2));
+        targets.push_back(numbers.distribution(vocab, 0.2));
         if (entry.demands.one_hot_target) {
           const int best = theory::argmax(targets.back());
           targets.back().assign(vocab, 0.0);
           targets.back()[static_cast<std::size_t>(best)] = 1.0;
         }
-        drafts.push_back(numbers.law(vocab, 0.2));
+        drafts.push_back(numbers.distribution(vocab, 0.2));
         for (std::size_t x = 0; x < vocab; ++x) next[c].push_back(static_cast<std::uint32_t>(numbers.below(contexts)));
       }
-      const experiment::Cell cell = listed_cell(targets, drafts, next, 2, entry.info.name);
-      const AuditReport shared = audit(cell);
-      const AuditReport alone = audit(cell, {.share = false});
+      const spec::Cell cell = listed_cell(targets, drafts, next, 2, entry.info.name);
+      const AuditReport shared = audit::audit_cell(cell);
+      const AuditReport alone = audit::audit_cell(cell, {.share = false});
       CHECK(shared.lossless());
       CHECK(alone.lossless());
       for (std::size_t c = 0; c < contexts; ++c) {
         CHECK(largest_difference(shared.starts[c].joint, alone.starts[c].joint) < 1e-15);
-        CHECK(largest_difference(shared.starts[c].accepted_law, alone.starts[c].accepted_law) < 1e-15);
+        CHECK(largest_difference(shared.starts[c].accepted_distribution, alone.starts[c].accepted_distribution) < 1e-15);
       }
       if (witness_rule(entry.info.name)) CHECK(witness_difference(cell, shared) <= kExact);
     }
   }
 }
 
-TEST_CASE("the law of one round over its tokens and next context") {
-  const experiment::Cell cell =
+TEST_CASE("the distribution of one round over its tokens and next context") {
+  const spec::Cell cell =
       cell_of("{vocab: 3, target: {family: dirichlet, concentration: 1}, draft: {family: dirichlet, concentration: 1}}",
               "{process: markov}", chain(2), "token");
-  const AuditReport report = audit(cell, {.keep_rounds = true});
+  const AuditReport report = audit::audit_cell(cell, {.keep_rounds = true});
   theory::Automaton automaton = automaton_of(cell);
   for (const AuditStart& start : report.starts) {
     const std::vector<theory::RoundOutcome> witness =
         theory::round_outcomes(automaton, {theory::Rule::token, 2, theory::Drafting::sampled}, static_cast<int>(start.context));
     double sum = 0.0;
     std::size_t found = 0;
-    for (const experiment::AuditRound& round : start.rounds) {
+    for (const audit::AuditRound& round : start.rounds) {
       sum += round.probability;
       for (const theory::RoundOutcome& outcome : witness) {
         if (!std::equal(outcome.emitted.begin(), outcome.emitted.end(), round.emitted.begin(), round.emitted.end(),
@@ -173,14 +173,13 @@ TEST_CASE("soft_argmax is biased by exactly what theory says") {
   Numbers numbers(5);
   double largest_bias = 0.0;
   for (int i = 0; i < 60; ++i) {
-    const Law target = numbers.law(2 + numbers.below(5), 0.2);
-    const Law draft = numbers.law(target.size(), 0.2);
-    const experiment::Cell cell =
-        cell_of(explicit_pair(target, draft), "{process: fixed}", chain(1 + i % 3, true), "soft_argmax");
-    const AuditReport report = audit(cell);
+    const Distribution target = numbers.distribution(2 + numbers.below(5), 0.2);
+    const Distribution draft = numbers.distribution(target.size(), 0.2);
+    const spec::Cell cell = cell_of(explicit_pair(target, draft), "{process: fixed}", chain(1 + i % 3, true), "soft_argmax");
+    const AuditReport report = audit::audit_cell(cell);
     const double bias = theory::soft_argmax_bias(target, draft);
     INFO(cell.index << ": " << explicit_pair(target, draft));
-    CHECK(largest_difference(report.starts[0].first_token, theory::soft_argmax_law(target, draft)) <= kExact);
+    CHECK(largest_difference(report.starts[0].first_token, theory::soft_argmax_distribution(target, draft)) <= kExact);
     CHECK(report.first_token_variation == Approx(bias).epsilon(0).margin(kExact));
     CHECK(report.starts[0].alpha == Approx(theory::soft_argmax_alpha(target, draft)).epsilon(0).margin(kExact));
     CHECK(report.joint_variation >= bias - kExact);
@@ -194,18 +193,18 @@ TEST_CASE("soft_argmax is biased by exactly what theory says") {
 TEST_CASE("a lossy verifier of the registry is caught") {
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     if (entry.lossless) continue;
-    const AuditReport report = audit(cell_of(explicit_pair(kSecondTarget, kSecondDraft), "{process: fixed}",
-                                             chain(2, entry.demands.argmax_draft), entry.info.name));
+    const AuditReport report = audit::audit_cell(cell_of(explicit_pair(kSecondTarget, kSecondDraft), "{process: fixed}",
+                                                         chain(2, entry.demands.argmax_draft), entry.info.name));
     INFO(entry.info.name);
     CHECK_FALSE(report.lossless());
-    CHECK(experiment::to_text(report).find("verdict: not lossless") != std::string::npos);
+    CHECK(audit::to_text(report).find("verdict: not lossless") != std::string::npos);
   }
 }
 
 TEST_CASE("what an audit refuses, and where") {
-  const auto refused = [](const experiment::Cell& cell) {
+  const auto refused = [](const spec::Cell& cell) {
     try {
-      audit(cell);
+      audit::audit_cell(cell);
     } catch (const BadInput& bad) {
       REQUIRE(bad.list().size() == 1);
       CHECK(bad.list()[0].where.line == 1);
@@ -227,7 +226,7 @@ TEST_CASE("what an audit refuses, and where") {
 }
 
 TEST_CASE("the report says what it found") {
-  const std::string text = experiment::to_text(audit(first_pair(2)));
+  const std::string text = audit::to_text(audit::audit_cell(first_pair(2)));
   INFO(text);
   CHECK(text.find("expected_accepted:      1.111111111111\n") != std::string::npos);
   CHECK(text.find("expected_emitted:       2.111111111111\n") != std::string::npos);

@@ -1,5 +1,5 @@
-// Every verifier of blocks with every kind of tree that it takes: the joint law of the emitted tokens, by running all outcomes of
-// the shipped round.
+// Every verifier of blocks with every kind of tree that it takes: the joint distribution of the emitted tokens, by running all
+// outcomes of the shipped round.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 
@@ -7,27 +7,27 @@
 
 using namespace specsim;
 using namespace specsim::tests;
-using experiment::audit;
-using experiment::AuditReport;
+using audit::audit_cell;
+using audit::AuditReport;
 
 namespace {
 
 constexpr double kExact = 1e-12;
 
-std::string tree(const std::string& shape, draft::Siblings siblings) {
-  const char* how = siblings == draft::Siblings::independent           ? "sampled"
-                    : siblings == draft::Siblings::without_replacement ? "without_replacement"
-                                                                       : "top_k";
+std::string tree(const std::string& shape, tokens::Siblings siblings) {
+  const char* how = siblings == tokens::Siblings::independent           ? "sampled"
+                    : siblings == tokens::Siblings::without_replacement ? "without_replacement"
+                                                                        : "top_k";
   return fmt::format("{{kind: tree_static, {}, siblings: {}}}", shape, how);
 }
 
-struct Laws {
+struct Distributions {
   std::string target;
   std::string draft;
 };
 
-const std::vector<Laws>& laws() {
-  static const std::vector<Laws> list = {
+const std::vector<Distributions>& distributions() {
+  static const std::vector<Distributions> list = {
       {"{family: dirichlet, concentration: 0.7}", "{from: target, transform: logit_noise, value: 1.5}"},
       {"{family: geometric, ratio: 0.4}", "{from: target, transform: permute, value: 1}"},
       {"{from: {family: dirichlet, concentration: 1}, transform: top_k, value: 2}", "{family: geometric, ratio: 0.6}"},
@@ -38,7 +38,7 @@ const std::vector<Laws>& laws() {
   return list;
 }
 
-std::string pair_of(const Laws& own, int vocab, bool one_hot) {
+std::string pair_of(const Distributions& own, int vocab, bool one_hot) {
   return fmt::format("{{vocab: {}, target: {}, draft: {}{}}}", vocab, own.target, own.draft,
                      one_hot ? ", target_sampling: {temperature: 0}" : "");
 }
@@ -63,15 +63,15 @@ TEST_CASE("every lossless verifier of blocks is lossless on every tree that it t
   std::size_t audits = 0;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     if (!entry.lossless) continue;
-    for (const draft::Siblings siblings : entry.demands.trees) {
+    for (const tokens::Siblings siblings : entry.demands.trees) {
       for (const Shape& shape : shapes()) {
-        if (siblings != draft::Siblings::independent && shape.text.find("[3, 1") != std::string::npos)
+        if (siblings != tokens::Siblings::independent && shape.text.find("[3, 1") != std::string::npos)
           continue;  // two tokens only
-        for (const Laws& own : laws()) {
+        for (const Distributions& own : distributions()) {
           for (const char* process : {"{process: fixed}", "{process: markov}"}) {
-            const experiment::Cell cell = cell_of(pair_of(own, shape.vocab, entry.demands.one_hot_target), process,
-                                                  tree(shape.text, siblings), entry.info.name);
-            const AuditReport report = audit(cell);
+            const spec::Cell cell = cell_of(pair_of(own, shape.vocab, entry.demands.one_hot_target), process,
+                                            tree(shape.text, siblings), entry.info.name);
+            const AuditReport report = audit::audit_cell(cell);
             ++audits;
             INFO(entry.info.name << ", " << tree(shape.text, siblings) << ", " << process << ", " << own.target << ", "
                                  << own.draft);
@@ -86,27 +86,28 @@ TEST_CASE("every lossless verifier of blocks is lossless on every tree that it t
 }
 
 TEST_CASE("known pairs: block verification accepts 11/9 and 71/64, where the token verifier accepts 10/9 and 65/64") {
-  const AuditReport first = audit(first_pair(2, "block"));
+  const AuditReport first = audit::audit_cell(first_pair(2, "block"));
   CHECK(first.starts[0].expected_accepted == Approx(11.0 / 9.0).epsilon(0).margin(kExact));
   CHECK(first.lossless());
-  const AuditReport second = audit(second_pair(2, "block"));
+  const AuditReport second = audit::audit_cell(second_pair(2, "block"));
   CHECK(second.starts[0].expected_accepted == Approx(71.0 / 64.0).epsilon(0).margin(kExact));
   CHECK(second.lossless());
-  CHECK(audit(first_pair(2, "multi_draft_recursive")).starts[0].expected_accepted ==
+  CHECK(audit::audit_cell(first_pair(2, "multi_draft_recursive")).starts[0].expected_accepted ==
         Approx(10.0 / 9.0).epsilon(0).margin(kExact));
-  CHECK(audit(second_pair(2, "traversal")).starts[0].expected_accepted == Approx(71.0 / 64.0).epsilon(0).margin(kExact));
+  CHECK(audit::audit_cell(second_pair(2, "traversal")).starts[0].expected_accepted ==
+        Approx(71.0 / 64.0).epsilon(0).margin(kExact));
 }
 
 TEST_CASE("two siblings: what is accepted, worked by hand") {
-  const auto accepted = [](const Law& target, const Law& draft, const std::string& verifier, draft::Siblings siblings,
-                           int k = 2) {
-    const AuditReport report = audit(
+  const auto accepted = [](const Distribution& target, const Distribution& draft, const std::string& verifier,
+                           tokens::Siblings siblings, int k = 2) {
+    const AuditReport report = audit::audit_cell(
         cell_of(explicit_pair(target, draft), "{process: fixed}", tree(fmt::format("branching: [{}]", k), siblings), verifier));
     CHECK(report.lossless());
     return report.starts[0].expected_accepted;
   };
-  const auto without = draft::Siblings::without_replacement;
-  const auto with = draft::Siblings::independent;
+  const auto without = tokens::Siblings::without_replacement;
+  const auto with = tokens::Siblings::independent;
   // target (2,1,1)/4, draft (1,2,1)/4: 7/8, where 1 - prod(1 - alpha_k) would give 13/16.
   CHECK(accepted({0.5, 0.25, 0.25}, {0.25, 0.5, 0.25}, "without_replacement", without) ==
         Approx(7.0 / 8.0).epsilon(0).margin(kExact));
@@ -116,14 +117,14 @@ TEST_CASE("two siblings: what is accepted, worked by hand") {
   // Recursive rejection there: .6, then residual (0, 1) against draft .1.
   CHECK(accepted({0.5, 0.5}, {0.9, 0.1}, "multi_draft_recursive", with) == Approx(0.6 + 0.4 * 0.1).epsilon(0).margin(kExact));
   // Chosen children: the target's mass on them.
-  CHECK(accepted({0.5, 0.3, 0.2}, {0.1, 0.3, 0.6}, "tree_point_mass", draft::Siblings::point_mass) ==
+  CHECK(accepted({0.5, 0.3, 0.2}, {0.1, 0.3, 0.6}, "tree_point_mass", tokens::Siblings::point_mass) ==
         Approx(0.5).epsilon(0).margin(kExact));
   // The best rule's value is a minimum over sets: 1 + min(target(H) - draft(H)^k).
   Numbers numbers(31);
   for (int i = 0; i < 40; ++i) {
     const std::size_t vocab = 2 + numbers.below(3);
-    const Law target = numbers.law(vocab, 0.2);
-    const Law draft = numbers.law(vocab, 0.2);
+    const Distribution target = numbers.distribution(vocab, 0.2);
+    const Distribution draft = numbers.distribution(vocab, 0.2);
     const int k = 2 + static_cast<int>(numbers.below(2));
     double least = 0.0;
     for (std::size_t set = 0; set < std::size_t{1} << vocab; ++set) {
@@ -143,23 +144,24 @@ TEST_CASE("two siblings: what is accepted, worked by hand") {
   }
 }
 
-TEST_CASE("every mutant of a verifier of blocks loses the target's law, which the verifier keeps on the same cell") {
+TEST_CASE("every mutant of a verifier of blocks loses the target's distribution, which the verifier keeps on the same cell") {
   std::map<std::string, int> killed;
   for (const BlockMutant& mutant : block_mutants()) {
     const verify::VerifierEntry* entry = verify::verifiers().find(mutant.verifier);
     REQUIRE(entry != nullptr);
     const bool chain_only = entry->demands.trees.empty();
     double worst = 0.0;
-    for (const Laws& own :
-         {Laws{"{family: explicit, probabilities: [0.25, 0.375, 0.375]}",
-               "{family: explicit, probabilities: [0.125, 0.125, 0.75]}"},
-          Laws{"{family: explicit, probabilities: [0.5, 0.3, 0.2]}", "{family: explicit, probabilities: [0.2, 0.35, 0.45]}"},
-          Laws{"{family: explicit, probabilities: [0.34, 0.26, 0.4]}", "{family: explicit, probabilities: [0.25, 0.25, 0.5]}"}}) {
-      const experiment::Cell cell =
+    for (const Distributions& own : {Distributions{"{family: explicit, probabilities: [0.25, 0.375, 0.375]}",
+                                                   "{family: explicit, probabilities: [0.125, 0.125, 0.75]}"},
+                                     Distributions{"{family: explicit, probabilities: [0.5, 0.3, 0.2]}",
+                                                   "{family: explicit, probabilities: [0.2, 0.35, 0.45]}"},
+                                     Distributions{"{family: explicit, probabilities: [0.34, 0.26, 0.4]}",
+                                                   "{family: explicit, probabilities: [0.25, 0.25, 0.5]}"}}) {
+      const spec::Cell cell =
           cell_of(pair_of(own, 3, entry->demands.one_hot_target), "{process: fixed}",
                   chain_only ? chain(2) : tree("branching: [2, 1]", entry->demands.trees.front()), mutant.verifier);
-      REQUIRE(audit(cell).lossless());
-      worst = std::max(worst, audit(cell, *mutant.make()).largest_difference);
+      REQUIRE(audit::audit_cell(cell).lossless());
+      worst = std::max(worst, audit::audit_cell(cell, *mutant.make()).largest_difference);
     }
     INFO(mutant.verifier << ": " << mutant.mistake << ", moved by " << worst);
     CHECK(worst > 1e-3);
@@ -173,54 +175,56 @@ TEST_CASE("every mutant of a verifier of blocks loses the target's law, which th
 }
 
 TEST_CASE("mutants start from an unbroken rule") {
-  const auto same = [](const experiment::Cell& cell, const verify::BlockRule& rule) {
-    CHECK(largest_difference(audit(cell, rule).starts[0].accepted_law, audit(cell).starts[0].accepted_law) <= kExact);
-    CHECK(audit(cell, rule).lossless());
+  const auto same = [](const spec::Cell& cell, const verify::BlockRule& rule) {
+    CHECK(largest_difference(audit::audit_cell(cell, rule).starts[0].accepted_distribution,
+                             audit::audit_cell(cell).starts[0].accepted_distribution) <= kExact);
+    CHECK(audit::audit_cell(cell, rule).lossless());
   };
   same(second_pair(2, "block"), FunctionRule([](verify::Block& block) { return block_with(block, {}); }));
   const StepRule recursive([](verify::Block& block, int node, const std::vector<int>& children, Token& last) {
     return recursive_with(block, node, children, last, {});
   });
   const std::string pair = explicit_pair(kSecondTarget, kSecondDraft);
-  same(cell_of(pair, "{process: fixed}", tree("branching: [2, 2]", draft::Siblings::independent), "multi_draft_recursive"),
+  same(cell_of(pair, "{process: fixed}", tree("branching: [2, 2]", tokens::Siblings::independent), "multi_draft_recursive"),
        recursive);
-  same(cell_of(pair, "{process: fixed}", tree("branching: [2, 2]", draft::Siblings::without_replacement), "without_replacement"),
+  same(cell_of(pair, "{process: fixed}", tree("branching: [2, 2]", tokens::Siblings::without_replacement), "without_replacement"),
        recursive);
-  same(cell_of(pair, "{process: fixed}", tree("branching: [2, 1]", draft::Siblings::independent), "traversal"),
+  same(cell_of(pair, "{process: fixed}", tree("branching: [2, 1]", tokens::Siblings::independent), "traversal"),
        FunctionRule([](verify::Block& block) { return traversal_without(block, true, true); }));
 }
 
-TEST_CASE("lossy verifiers of blocks are biased by exactly what their law says") {
+TEST_CASE("lossy verifiers of blocks are biased by exactly what their distribution says") {
   Numbers numbers(77);
-  const auto first_token = [](const Law& target, const Law& draft, const std::string& verifier) {
-    return audit(cell_of(explicit_pair(target, draft), "{process: fixed}", chain(1), verifier)).starts[0].first_token;
+  const auto first_token = [](const Distribution& target, const Distribution& draft, const std::string& verifier) {
+    return audit::audit_cell(cell_of(explicit_pair(target, draft), "{process: fixed}", chain(1), verifier)).starts[0].first_token;
   };
   for (int i = 0; i < 40; ++i) {
     const std::size_t vocab = 3 + numbers.below(2);
-    const Law target = numbers.law(vocab, 0.1);
-    const Law draft = numbers.law(vocab, 0.1);
-    // Tokens accepted with odds a: draft a + (1 - sum draft a) law of the final token.
-    const auto emitted = [&](const Law& odds, Law final_law) {
+    const Distribution target = numbers.distribution(vocab, 0.1);
+    const Distribution draft = numbers.distribution(vocab, 0.1);
+    // Tokens accepted with odds a: draft a + (1 - sum draft a) distribution of the final token.
+    const auto emitted = [&](const Distribution& odds, Distribution final_distribution) {
       double accepted = 0.0;
       double mass = 0.0;
       for (std::size_t x = 0; x < vocab; ++x) accepted += draft[x] * odds[x];
-      for (const double p : final_law) mass += p;
+      for (const double p : final_distribution) mass += p;
       if (!(mass > 0.0)) {
-        final_law = target;
+        final_distribution = target;
         mass = 1.0;
       }
-      for (std::size_t x = 0; x < vocab; ++x) final_law[x] = draft[x] * odds[x] + (1.0 - accepted) * final_law[x] / mass;
-      return final_law;
+      for (std::size_t x = 0; x < vocab; ++x)
+        final_distribution[x] = draft[x] * odds[x] + (1.0 - accepted) * final_distribution[x] / mass;
+      return final_distribution;
     };
     double entropy = 0.0;
     for (const double p : target)
       if (p > 0.0) entropy -= p * std::log(p);
-    Law typical(vocab);
-    Law typical_without_entropy(vocab);
-    Law lenient(vocab);
-    Law top(vocab);
-    Law residual(vocab);
-    Law lenient_residual(vocab);
+    Distribution typical(vocab);
+    Distribution typical_without_entropy(vocab);
+    Distribution lenient(vocab);
+    Distribution top(vocab);
+    Distribution residual(vocab);
+    Distribution lenient_residual(vocab);
     for (std::size_t x = 0; x < vocab; ++x) {
       typical[x] = target[x] > std::min(0.4, 0.6 * std::exp(-entropy)) ? 1.0 : 0.0;
       typical_without_entropy[x] = target[x] > 0.4 ? 1.0 : 0.0;
@@ -231,18 +235,18 @@ TEST_CASE("lossy verifiers of blocks are biased by exactly what their law says")
       residual[x] = std::max(target[x] - draft[x], 0.0);
       lenient_residual[x] = std::max(target[x] - 0.6 * draft[x], 0.0);
     }
-    const Law by_typical = first_token(target, draft, "{kind: typical, epsilon: 0.4, delta: 0.6}");
-    const Law by_lenience = first_token(target, draft, "{kind: lenience, lenience: 0.6}");
-    const Law by_top = first_token(target, draft, "{kind: top_k_match, k: 2}");
+    const Distribution by_typical = first_token(target, draft, "{kind: typical, epsilon: 0.4, delta: 0.6}");
+    const Distribution by_lenience = first_token(target, draft, "{kind: lenience, lenience: 0.6}");
+    const Distribution by_top = first_token(target, draft, "{kind: top_k_match, k: 2}");
     INFO(explicit_pair(target, draft));
     CHECK(largest_difference(by_typical, emitted(typical, target)) <= kExact);
     CHECK(largest_difference(by_lenience, emitted(lenient, residual)) <= kExact);
     CHECK(largest_difference(by_top, emitted(top, target)) <= kExact);
     CHECK(by_lenience[0] <= target[0] / 0.6 + kExact);
     static double seen[6] = {};  // each mistake below shows somewhere
-    const Law one(vocab, 1.0);
-    const auto shows = [&](int mistake, const Law& law, const Law& wrong) {
-      seen[mistake] = std::max(seen[mistake], largest_difference(law, wrong));
+    const Distribution one(vocab, 1.0);
+    const auto shows = [&](int mistake, const Distribution& distribution, const Distribution& wrong) {
+      seen[mistake] = std::max(seen[mistake], largest_difference(distribution, wrong));
     };
     shows(0, by_typical, emitted(typical_without_entropy, target));  // entropy left out
     shows(1, by_typical, emitted(typical, residual));                // final token from the residual
@@ -257,18 +261,18 @@ TEST_CASE("lossy verifiers of blocks are biased by exactly what their law says")
 
 TEST_CASE("trees without replacement are exact where the draft is nearly certain") {
   // What is left of the draft is less than 1 can tell; the mutant takes it as a difference from 1.
-  for (const Law& draft : {Law{1.0, 1e-30, 1e-20}, Law{1.0 - 1e-9, 1e-9 - 1e-15, 1e-15}})
+  for (const Distribution& draft : {Distribution{1.0, 1e-30, 1e-20}, Distribution{1.0 - 1e-9, 1e-9 - 1e-15, 1e-15}})
     for (const char* verifier : {"without_replacement", "traversal"})
       for (const char* branching : {"[2]", "[3, 1]"}) {
-        const experiment::Cell cell =
+        const spec::Cell cell =
             cell_of(explicit_pair({0.3, 0.6, 0.1}, draft), "{process: fixed}",
                     fmt::format("{{kind: tree_static, branching: {}, siblings: without_replacement}}", branching), verifier);
         INFO(verifier << ", " << branching << ", " << draft[1]);
-        CHECK(audit(cell).lossless());
+        CHECK(audit::audit_cell(cell).lossless());
       }
 }
 
-TEST_CASE("every drafter of blocks leaves the target's law alone, whatever it drafts") {
+TEST_CASE("every drafter of blocks leaves the target's distribution alone, whatever it drafts") {
   struct Case {
     std::string drafter;
     std::string verifier;
@@ -289,20 +293,20 @@ TEST_CASE("every drafter of blocks leaves the target's law alone, whatever it dr
   };
   for (const Case& one : cases) {
     for (const char* process : {"{process: fixed}", "{process: markov}", "{process: copy, prompt_tokens: 4, fidelity: 0.7}"}) {
-      const experiment::Cell cell = cell_of(pair_of(laws()[0], 3, false), process, one.drafter, one.verifier);
-      const AuditReport report = audit(cell);
+      const spec::Cell cell = cell_of(pair_of(distributions()[0], 3, false), process, one.drafter, one.verifier);
+      const AuditReport report = audit::audit_cell(cell);
       INFO(one.drafter << ", " << one.verifier << ", " << process);
       CHECK(report.lossless());
-      // Something is drafted, and accepted: the law is not kept by leaving everything to the target. (Free text may hold no
-      // match.)
+      // Something is drafted, and accepted: the distribution is not kept by leaving everything to the target. (Free text may hold
+      // no match.)
       double most = 0.0;
-      for (const experiment::AuditStart& start : report.starts) most = std::max(most, start.expected_accepted);
+      for (const audit::AuditStart& start : report.starts) most = std::max(most, start.expected_accepted);
       const bool nothing_to_find = cell.drafter->shape().reads_text && cell.contexts->process->prompt().empty();
       if (cell.drafter_kind == "lookahead" && cell.drafter_arguments.integer("window") > 0) {
         // Starts are first rounds, whose window is not full: what later rounds accept shows where every child is.
         const tests::StepRule every_child(
             [](verify::Block&, int, const std::vector<int>& children, Token&) { return children[0]; });
-        CHECK(!audit(cell, every_child).lossless());
+        CHECK(!audit::audit_cell(cell, every_child).lossless());
         continue;
       }
       CHECK((nothing_to_find || most > 0.0));
@@ -310,19 +314,19 @@ TEST_CASE("every drafter of blocks leaves the target's law alone, whatever it dr
   }
 }
 
-TEST_CASE("an overlap drawn towards the target: EAGLE's law by depth, an exit's law") {
-  const Law target = {0.5, 0.3, 0.2};
-  const Law draft = {0.2, 0.3, 0.5};
+TEST_CASE("an overlap drawn towards the target: EAGLE's distribution by depth, an exit's distribution") {
+  const Distribution target = {0.5, 0.3, 0.2};
+  const Distribution draft = {0.2, 0.3, 0.5};
   const auto accepted = [&](const std::string& drafter) {
-    return audit(cell_of(explicit_pair(target, draft), "{process: fixed}", drafter, "multi_draft_recursive"))
+    return audit::audit_cell(cell_of(explicit_pair(target, draft), "{process: fixed}", drafter, "multi_draft_recursive"))
         .starts[0]
-        .accepted_law;
+        .accepted_distribution;
   };
   // Overlap .7; with share s of the target .7 + .3 s: s = .5 and .25.
-  const Law eagle = accepted("{kind: eagle, branching: [1, 1], sharpening: 0.5, decay: 0.5}");
+  const Distribution eagle = accepted("{kind: eagle, branching: [1, 1], sharpening: 0.5, decay: 0.5}");
   CHECK(eagle[0] == Approx(0.15).epsilon(0).margin(kExact));
   CHECK(eagle[2] == Approx(0.85 * 0.775).epsilon(0).margin(kExact));
-  Law flat(3);
+  Distribution flat(3);
   double sum = 0.0;
   for (std::size_t x = 0; x < 3; ++x) sum += flat[x] = std::sqrt(target[x]);
   double overlap = 0.0;
@@ -330,19 +334,19 @@ TEST_CASE("an overlap drawn towards the target: EAGLE's law by depth, an exit's 
   CHECK(accepted("{kind: early_exit, draft_length: 1, exit_share: 0.5}")[1] == Approx(overlap).epsilon(0).margin(kExact));
 }
 
-TEST_CASE("policies that look at the draft stop without moving the law") {
+TEST_CASE("policies that look at the draft stop without moving the distribution") {
   for (const char* policy : {"{kind: confidence, least: 0.4}", "{kind: entropy, most: 0.9}", "{kind: additive, first: 2}"}) {
     for (const char* verifier : {"token", "block", "multi_draft_recursive", "sample_match"}) {
       for (const char* process : {"{process: fixed}", "{process: markov}"}) {
         const std::string text =
             fmt::format("{{experiment: exact, pair: {}, context: {}, decode: {{drafter: {}, verifier: {}, policy: {}}}}}",
-                        pair_of(laws()[0], 3, false), process, chain(4), verifier, policy);
+                        pair_of(distributions()[0], 3, false), process, chain(4), verifier, policy);
         Diagnostics diagnostics;
-        const experiment::Experiment experiment =
-            experiment::read_experiment(config::parse_text(text, "test", diagnostics), "test", {}, diagnostics);
+        const spec::Experiment experiment =
+            spec::read_experiment(config::parse_text(text, "test", diagnostics), "test", {}, diagnostics);
         INFO(text);
         diagnostics.throw_if_any();
-        const AuditReport report = audit(experiment.cells.front());
+        const AuditReport report = audit::audit_cell(experiment.cells.front());
         CHECK(report.lossless());
         CHECK(report.starts[0].expected_accepted < 4.0);
         CHECK(report.starts[0].expected_accepted > 0.0);

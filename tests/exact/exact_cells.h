@@ -1,10 +1,10 @@
-// Cells for exact tests: from a few lines of YAML, or from laws that are listed context by context.
+// Cells for exact tests: from a few lines of YAML, or from distributions that are listed context by context.
 #pragma once
 
+#include "sim/audit/audit.h"
 #include "sim/base/check.h"
 #include "sim/decode/simulator.h"
-#include "sim/experiment/audit.h"
-#include "sim/experiment/spec.h"
+#include "sim/spec/spec.h"
 #include "sim/theory/enumeration.h"
 
 #include <fmt/format.h>
@@ -21,17 +21,17 @@
 
 namespace specsim::tests {
 
-using Law = std::vector<double>;
+using Distribution = std::vector<double>;
 
 // `pair`, `context`, `drafter` and `verifier` in flow style, as a config has them.
-inline experiment::Cell cell_of(const std::string& pair, const std::string& context, const std::string& drafter,
-                                const std::string& verifier, std::uint64_t seed = 20260117) {
+inline spec::Cell cell_of(const std::string& pair, const std::string& context, const std::string& drafter,
+                          const std::string& verifier, std::uint64_t seed = 20260117) {
   const std::string text =
       fmt::format("{{experiment: exact, seed: {}, pair: {}, context: {}, decode: {{drafter: {}, verifier: {}}}}}", seed, pair,
                   context, drafter, verifier);
   Diagnostics diagnostics;
   config::Value config = config::parse_text(text, "test", diagnostics);
-  experiment::Experiment experiment = experiment::read_experiment(std::move(config), "test", {}, diagnostics);
+  spec::Experiment experiment = spec::read_experiment(std::move(config), "test", {}, diagnostics);
   INFO(text);
   diagnostics.throw_if_any();
   REQUIRE(experiment.cells.size() == 1);
@@ -42,38 +42,40 @@ inline std::string chain(int draft_length, bool argmax = false) {
   return fmt::format("{{kind: chain, draft_length: {}, selection: {}}}", draft_length, argmax ? "argmax" : "sampled");
 }
 
-inline std::string explicit_law(const Law& law) {
+inline std::string explicit_distribution(const Distribution& distribution) {
   std::string list;
-  for (const double p : law) list += fmt::format("{}{:.17g}", list.empty() ? "" : ", ", p);
+  for (const double p : distribution) list += fmt::format("{}{:.17g}", list.empty() ? "" : ", ", p);
   return fmt::format("{{family: explicit, probabilities: [{}]}}", list);
 }
 
-inline std::string explicit_pair(const Law& target, const Law& draft) {
-  return fmt::format("{{vocab: {}, target: {}, draft: {}}}", target.size(), explicit_law(target), explicit_law(draft));
+inline std::string explicit_pair(const Distribution& target, const Distribution& draft) {
+  return fmt::format("{{vocab: {}, target: {}, draft: {}}}", target.size(), explicit_distribution(target),
+                     explicit_distribution(draft));
 }
 
-inline const Law kFirstTarget = {1.0 / 3.0, 2.0 / 3.0};
-inline const Law kFirstDraft = {2.0 / 3.0, 1.0 / 3.0};
-inline const Law kSecondTarget = {2.0 / 8.0, 3.0 / 8.0, 3.0 / 8.0};
-inline const Law kSecondDraft = {1.0 / 8.0, 1.0 / 8.0, 6.0 / 8.0};
+inline const Distribution kFirstTarget = {1.0 / 3.0, 2.0 / 3.0};
+inline const Distribution kFirstDraft = {2.0 / 3.0, 1.0 / 3.0};
+inline const Distribution kSecondTarget = {2.0 / 8.0, 3.0 / 8.0, 3.0 / 8.0};
+inline const Distribution kSecondDraft = {1.0 / 8.0, 1.0 / 8.0, 6.0 / 8.0};
 
-inline experiment::Cell first_pair(int draft_length, const std::string& verifier = "token") {
+inline spec::Cell first_pair(int draft_length, const std::string& verifier = "token") {
   return cell_of(explicit_pair(kFirstTarget, kFirstDraft), "{process: fixed}", chain(draft_length), verifier);
 }
-inline experiment::Cell second_pair(int draft_length, const std::string& verifier = "token") {
+inline spec::Cell second_pair(int draft_length, const std::string& verifier = "token") {
   return cell_of(explicit_pair(kSecondTarget, kSecondDraft), "{process: fixed}", chain(draft_length), verifier);
 }
 
-// Laws listed by context, and contexts that follow a table of successors [context][token].
-class ListedLaw final : public families::Law {
+// Distributions listed by context, and contexts that follow a table of successors [context][token].
+class ListedDistribution final : public families::Distribution {
  public:
-  explicit ListedLaw(tests::Law law) : law_(std::move(law)) {}
-  void draw(const families::LawAddress&, const families::TargetLaws&, std::span<double> law) const override {
-    std::copy(law_.begin(), law_.end(), law.begin());
+  explicit ListedDistribution(tests::Distribution distribution) : distribution_(std::move(distribution)) {}
+  void draw(const families::DistributionAddress&, const families::TargetDistributions&,
+            std::span<double> distribution) const override {
+    std::copy(distribution_.begin(), distribution_.end(), distribution.begin());
   }
 
  private:
-  tests::Law law_;
+  tests::Distribution distribution_;
 };
 
 class ListedProcess final : public families::ContextProcess {
@@ -98,10 +100,10 @@ class ListedProcess final : public families::ContextProcess {
   families::ContextShape shape_;
 };
 
-inline experiment::Cell listed_cell(const std::vector<Law>& targets, const std::vector<Law>& drafts,
-                                    const std::vector<std::vector<std::uint32_t>>& next, int draft_length,
-                                    const std::string& verifier, bool argmax = false) {
-  experiment::Cell cell;
+inline spec::Cell listed_cell(const std::vector<Distribution>& targets, const std::vector<Distribution>& drafts,
+                              const std::vector<std::vector<std::uint32_t>>& next, int draft_length, const std::string& verifier,
+                              bool argmax = false) {
+  spec::Cell cell;
   cell.experiment = "listed";
   cell.seed = 7;
   cell.vocab = static_cast<int>(targets.front().size());
@@ -118,9 +120,10 @@ inline experiment::Cell listed_cell(const std::vector<Law>& targets, const std::
   }
   auto model = std::make_shared<families::ContextModel>();
   for (std::size_t c = 0; c < targets.size(); ++c) {
-    std::vector<std::unique_ptr<families::Law>> draft;
-    draft.push_back(std::make_unique<ListedLaw>(drafts[c]));
-    model->pairs.emplace_back(std::make_unique<ListedLaw>(targets[c]), std::move(draft), math::Sampling{}, math::Sampling{});
+    std::vector<std::unique_ptr<families::Distribution>> draft;
+    draft.push_back(std::make_unique<ListedDistribution>(drafts[c]));
+    model->pairs.emplace_back(std::make_unique<ListedDistribution>(targets[c]), std::move(draft), math::Sampling{},
+                              math::Sampling{});
   }
   model->process = std::make_unique<ListedProcess>(next);
   cell.contexts = std::move(model);
@@ -129,8 +132,8 @@ inline experiment::Cell listed_cell(const std::vector<Law>& targets, const std::
 }
 
 // The cell as the independent enumeration sees it.
-inline theory::Automaton automaton_of(const experiment::Cell& cell) {
-  decode::PreparationPlan plan = experiment::plan_of(cell);
+inline theory::Automaton automaton_of(const spec::Cell& cell) {
+  decode::PreparationPlan plan = spec::plan_of(cell);
   plan.argmax_draft = false;
   const families::ContextProcess& process = *cell.contexts->process;
   const auto contexts = static_cast<std::size_t>(process.shape().contexts);
@@ -138,13 +141,14 @@ inline theory::Automaton automaton_of(const experiment::Cell& cell) {
   automaton.vocab = cell.vocab;
   automaton.states = process.shape().contexts;
   automaton.target.resize(contexts);
-  std::vector<std::vector<Law>> by_depth(static_cast<std::size_t>(process.shape().depths), std::vector<Law>(contexts));
+  std::vector<std::vector<Distribution>> by_depth(static_cast<std::size_t>(process.shape().depths),
+                                                  std::vector<Distribution>(contexts));
   decode::prepare(
       plan,
-      [&](int context, int depth, const verify::PositionLaws& laws, const decode::OutputClasses&) {
+      [&](int context, int depth, const verify::PositionDistributions& distributions, const decode::OutputClasses&) {
         const auto c = static_cast<std::size_t>(context);
-        automaton.target[c].assign(laws.target.begin(), laws.target.end());
-        by_depth[static_cast<std::size_t>(depth)][c].assign(laws.draft_model.begin(), laws.draft_model.end());
+        automaton.target[c].assign(distributions.target.begin(), distributions.target.end());
+        by_depth[static_cast<std::size_t>(depth)][c].assign(distributions.draft_model.begin(), distributions.draft_model.end());
       },
       false);
   for (std::size_t c = 0; c < contexts; ++c)
@@ -171,27 +175,28 @@ inline std::optional<theory::Rule> witness_rule(const std::string& verifier) {
   return std::nullopt;
 }
 
-inline double largest_difference(const Law& a, const Law& b) {
+inline double largest_difference(const Distribution& a, const Distribution& b) {
   REQUIRE(a.size() == b.size());
   double largest = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
   return largest;
 }
 
-// The largest difference between an audit and the independent enumeration: joint law, law of accepted, both expectations.
-inline double witness_difference(const experiment::Cell& cell, const experiment::AuditReport& report) {
+// The largest difference between an audit and the independent enumeration: joint distribution, distribution of accepted, both
+// expectations.
+inline double witness_difference(const spec::Cell& cell, const audit::AuditReport& report) {
   theory::Automaton automaton = automaton_of(cell);
   const std::optional<theory::Rule> rule = witness_rule(cell.verifier);
   SPECSIM_CHECK(rule.has_value(), "no witness for {}", cell.verifier);
   double largest = 0.0;
-  for (const experiment::AuditStart& start : report.starts) {
+  for (const audit::AuditStart& start : report.starts) {
     automaton.start = static_cast<int>(start.context);
     const theory::Enumeration witness = theory::enumerate(
         automaton, {*rule, cell.chain.draft_length, cell.chain.argmax ? theory::Drafting::argmax : theory::Drafting::sampled},
         cell.chain.draft_length + 1);
     largest = std::max({largest, largest_difference(start.joint, witness.joint),
                         largest_difference(start.target_joint, witness.target_joint),
-                        largest_difference(start.accepted_law, witness.accepted.accepted),
+                        largest_difference(start.accepted_distribution, witness.accepted.accepted),
                         std::abs(start.expected_accepted - witness.accepted.mean_accepted()),
                         std::abs(start.expected_emitted - witness.expected_emitted)});
   }
@@ -223,10 +228,10 @@ struct Run {
   decode::Counts counts;
   Recorder rounds;
 };
-inline void run_chunk(const experiment::Cell& cell, std::uint64_t rounds, Run& run) {
-  const decode::PreparationPlan plan = experiment::plan_of(cell);
+inline void run_chunk(const spec::Cell& cell, std::uint64_t rounds, Run& run) {
+  const decode::PreparationPlan plan = spec::plan_of(cell);
   const decode::Prepared prepared = decode::prepare(plan, {});
-  const decode::Simulator simulator(plan, prepared, experiment::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
+  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
   run.counts = simulator.empty_counts();
   simulator.run(0, rounds, run.counts, &run.rounds);
 }
@@ -234,18 +239,18 @@ inline void run_chunk(const experiment::Cell& cell, std::uint64_t rounds, Run& r
 // Small addressed numbers for test inputs.
 class Numbers {
  public:
-  explicit Numbers(std::uint64_t seed) : stream_(rng::make_key(seed, 99), rng::Purpose::law, 0, 0) {}
+  explicit Numbers(std::uint64_t seed) : stream_(rng::make_key(seed, 99), rng::Purpose::distribution, 0, 0) {}
   double next() { return rng::to_unit(stream_()); }
-  std::uint64_t word() { return stream_(); }
+  std::uint64_t bits() { return stream_(); }
   std::size_t below(std::size_t bound) { return static_cast<std::size_t>(next() * static_cast<double>(bound)); }
   // Zeros with the given probability each.
-  Law law(std::size_t size, double zeros) {
-    Law law(size);
+  Distribution distribution(std::size_t size, double zeros) {
+    Distribution distribution(size);
     double sum = 0.0;
-    for (double& p : law) sum += p = next() < zeros ? 0.0 : next();
-    if (sum == 0.0) sum = law[below(size)] = 1.0;
-    for (double& p : law) p /= sum;
-    return law;
+    for (double& p : distribution) sum += p = next() < zeros ? 0.0 : next();
+    if (sum == 0.0) sum = distribution[below(size)] = 1.0;
+    for (double& p : distribution) p /= sum;
+    return distribution;
   }
 
  private:

@@ -23,41 +23,42 @@ const Method kWithout{"without_replacement", "{kind: tree_static, branching: [2]
 const Method kRecursiveTree{"multi_draft_recursive", "{kind: tree_static, paths: [[0], [1], [0, 0]]}"};
 const Method kTraversalTree{"traversal", "{kind: tree_static, paths: [[0], [1], [0, 0]]}"};
 
-// The method's cell with these laws in the place of its own.
-class Laws {
+// The method's cell with these distributions in the place of its own.
+class Distributions {
  public:
-  Laws(Law target, Law draft) : target_(std::move(target)), draft_(std::move(draft)) {}
+  Distributions(Distribution target, Distribution draft) : target_(std::move(target)), draft_(std::move(draft)) {}
   [[nodiscard]] double tokens(const Method& method) const {
-    static std::map<std::pair<std::string, std::size_t>, experiment::Cell> cells;
+    static std::map<std::pair<std::string, std::size_t>, spec::Cell> cells;
     const auto key = std::pair{method.verifier + method.drafter, target_.size()};
     if (cells.find(key) == cells.end()) {
-      const Law even(target_.size(), 1.0 / static_cast<double>(target_.size()));
+      const Distribution even(target_.size(), 1.0 / static_cast<double>(target_.size()));
       cells.emplace(key, cell_of(explicit_pair(even, even), "{process: fixed}", method.drafter, method.verifier));
     }
-    experiment::Cell cell = cells.at(key);
+    spec::Cell cell = cells.at(key);
     auto model = std::make_shared<families::ContextModel>();
-    std::vector<std::unique_ptr<families::Law>> draft;
-    draft.push_back(std::make_unique<ListedLaw>(draft_));
-    model->pairs.emplace_back(std::make_unique<ListedLaw>(target_), std::move(draft), math::Sampling{}, math::Sampling{});
+    std::vector<std::unique_ptr<families::Distribution>> draft;
+    draft.push_back(std::make_unique<ListedDistribution>(draft_));
+    model->pairs.emplace_back(std::make_unique<ListedDistribution>(target_), std::move(draft), math::Sampling{},
+                              math::Sampling{});
     model->process =
         std::make_unique<ListedProcess>(std::vector<std::vector<std::uint32_t>>{std::vector<std::uint32_t>(target_.size(), 0)});
     cell.contexts = std::move(model);
-    return experiment::audit(cell).starts.at(0).expected_emitted;
+    return audit::audit_cell(cell).starts.at(0).expected_emitted;
   }
 
  private:
-  Law target_;
-  Law draft_;
+  Distribution target_;
+  Distribution draft_;
 };
 
-// Every tenth pair is a corner: a law on one token, on two, equal laws, laws that share nothing.
-Law corner(Numbers& numbers, std::size_t size) {
-  Law law(size, 0.0);
+// Every tenth pair is a corner: a distribution on one token, on two, equal distributions, distributions that share nothing.
+Distribution corner(Numbers& numbers, std::size_t size) {
+  Distribution distribution(size, 0.0);
   const std::size_t first = numbers.below(size);
   const std::size_t second = numbers.below(size);
-  law[first] += 0.5;
-  law[second] += 0.5;
-  return law;
+  distribution[first] += 0.5;
+  distribution[second] += 0.5;
+  return distribution;
 }
 
 }  // namespace
@@ -71,29 +72,29 @@ TEST_CASE("orders of the shipped rules on 10,000 audited pairs") {
   int traversal_gains = 0;
   for (int trial = 0; trial < 10'000; ++trial) {
     const std::size_t vocab = 2 + static_cast<std::size_t>(trial) % 3;
-    Law target = trial % 10 == 0 ? corner(numbers, vocab) : numbers.law(vocab, trial % 2 == 0 ? 0.3 : 0.0);
-    Law draft = trial % 20 < 2 ? corner(numbers, vocab) : numbers.law(vocab, trial % 3 == 0 ? 0.3 : 0.0);
+    Distribution target = trial % 10 == 0 ? corner(numbers, vocab) : numbers.distribution(vocab, trial % 2 == 0 ? 0.3 : 0.0);
+    Distribution draft = trial % 20 < 2 ? corner(numbers, vocab) : numbers.distribution(vocab, trial % 3 == 0 ? 0.3 : 0.0);
     if (trial % 100 == 57) draft = target;
-    const Laws laws(target, draft);
-    INFO("trial " << trial << " target " << explicit_law(target) << " draft " << explicit_law(draft));
-    const double recursive = laws.tokens(kRecursive);
-    const double kseq = laws.tokens(kKseq);
-    const double transport = laws.tokens(kTransport);
-    const double recursive_tree = laws.tokens(kRecursiveTree);
+    const Distributions distributions(target, draft);
+    INFO("trial " << trial << " target " << explicit_distribution(target) << " draft " << explicit_distribution(draft));
+    const double recursive = distributions.tokens(kRecursive);
+    const double kseq = distributions.tokens(kKseq);
+    const double transport = distributions.tokens(kTransport);
+    const double recursive_tree = distributions.tokens(kRecursiveTree);
     const auto gap = [&](double more, double less) {
       REQUIRE(more >= less - slack);
       return more > less + 1e-6 ? 1 : 0;
     };
-    block_gains += gap(laws.tokens(kBlock), laws.tokens(kToken));
+    block_gains += gap(distributions.tokens(kBlock), distributions.tokens(kToken));
     gap(transport, recursive);
     gap(transport, kseq);
-    gap(laws.tokens(kRecursive3), recursive);
+    gap(distributions.tokens(kRecursive3), recursive);
     kseq_gains += gap(kseq, recursive);  // seen without exception; no proof is known to us
     gap(recursive_tree, recursive);      // one node more
-    traversal_gains += gap(laws.tokens(kTraversalTree), recursive_tree);
+    traversal_gains += gap(distributions.tokens(kTraversalTree), recursive_tree);
     // The optimum is reached.
     REQUIRE(std::abs(transport - 1.0 - theory::optimal_acceptance(target, draft, 2)) < slack);
-    const double without = laws.tokens(kWithout) - 1.0;
+    const double without = distributions.tokens(kWithout) - 1.0;
     REQUIRE(without <= theory::optimal_acceptance_without_replacement(target, draft, 2) + slack);
     beyond_optimum += without > theory::optimal_acceptance(target, draft, 2) + 1e-6 ? 1 : 0;
   }

@@ -53,7 +53,7 @@ Enumeration enumerate_tree(const Automaton& automaton, const TreeRound& round, i
 
 }  // namespace
 
-TEST_CASE("trees: every lossless rule restores the joint law over round boundaries", "[theory][tree_enumeration]") {
+TEST_CASE("trees: every lossless rule restores the joint distribution over round boundaries", "[theory][tree_enumeration]") {
   Numbers numbers(2505);
   const std::vector<Tree> trees = some_trees();
   for (int trial = 0; trial < 42; ++trial) {
@@ -71,7 +71,7 @@ TEST_CASE("trees: every lossless rule restores the joint law over round boundari
   }
 }
 
-TEST_CASE("trees: the mutant that draws the final token from the target is caught by the joint law alone",
+TEST_CASE("trees: the mutant that draws the final token from the target is caught by the joint distribution alone",
           "[theory][tree_enumeration]") {
   const Automaton automaton = one_state({0.2, 0.3, 0.5}, {0.5, 0.3, 0.2});
   const Tree tree = uniform_tree({2, 1});
@@ -142,11 +142,11 @@ TEST_CASE("trees: chains are the token and the block rule, one level is the node
   }
 }
 
-TEST_CASE("trees: products of rank acceptances give the law of accepted where laws do not depend on the text",
+TEST_CASE("trees: products of rank acceptances give the distribution of accepted where distributions do not depend on the text",
           "[theory][tree_enumeration][trees]") {
   Numbers numbers(7);
   for (int trial = 0; trial < 20; ++trial) {
-    const Automaton automaton = one_state(numbers.law(3, trial % 2 == 0), numbers.law(3, trial % 3 == 0));
+    const Automaton automaton = one_state(numbers.distribution(3, trial % 2 == 0), numbers.distribution(3, trial % 3 == 0));
     const auto& target = automaton.target[0];
     const auto& draft = automaton.draft[0][0];
     for (const Tree& tree : some_trees()) {
@@ -155,10 +155,10 @@ TEST_CASE("trees: products of rank acceptances give the law of accepted where la
             std::pair{TreeSampling::without_replacement, judge_without_replacement(target, draft, 4)},
             std::pair{TreeSampling::top, judge_top_ranked(target, draft, 4)}}) {
         const Enumeration walked = enumerate_tree(automaton, {TreeRule::recursive, sampling, tree}, 1);
-        const RoundLaw law = tree_law(tree, {judgement.by_rank});
-        REQUIRE(law.accepted.size() == walked.accepted.accepted.size());
-        for (std::size_t j = 0; j < law.accepted.size(); ++j)
-          REQUIRE(std::abs(law.accepted[j] - walked.accepted.accepted[j]) < 1e-12);
+        const RoundDistribution distribution = tree_distribution(tree, {judgement.by_rank});
+        REQUIRE(distribution.accepted.size() == walked.accepted.accepted.size());
+        for (std::size_t j = 0; j < distribution.accepted.size(); ++j)
+          REQUIRE(std::abs(distribution.accepted[j] - walked.accepted.accepted[j]) < 1e-12);
         REQUIRE(std::abs(tree_tokens(tree, {judgement.by_rank}) - walked.expected_emitted) < 1e-12);
       }
     }

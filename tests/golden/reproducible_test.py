@@ -385,7 +385,7 @@ class Reproducible(unittest.TestCase):
         self.assertEqual(results(out), self.small_results)
 
     def test_failure_leaves_no_journal(self):
-        """A law that cannot be drawn in a late context is a mistake in the config, not an unfinished run."""
+        """A distribution that cannot be drawn in a late context is a mistake in the config, not an unfinished run."""
         config = self.scratch / "late.yaml"
         config.write_text("experiment: late\nrounds: 5000\npair:\n  vocab: 16\n  target: {family: dirichlet, concentration: 1}\n"
                           "  draft: {from: target, transform: overlap, value: 0.8, shape: uniform_mix}\n"

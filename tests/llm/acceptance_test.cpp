@@ -1,8 +1,8 @@
-// What is recorded of real decoding: acceptance by its own laws, errors, and traces that say what other decoding of the same
-// prompts does.
+// What is recorded of real decoding: acceptance by its own distributions, errors, and traces that say what other decoding of the
+// same prompts does.
 #include "sim/llm/acceptance.h"
 
-#include "sim/experiment/acceptance_curve.h"
+#include "sim/plan/acceptance_curve.h"
 #include "tests/llm/remembered.h"
 #include "tests/support/temporary_file.h"
 
@@ -34,7 +34,7 @@ struct Rule {
 
 double walked(const llm::Acceptance& acceptance, int draft_length) {
   const tests::TemporaryFile file(llm::overlap_trace(acceptance));
-  return experiment::trace_acceptance(file.path(), draft_length).tokens_per_round.at(static_cast<std::size_t>(draft_length));
+  return plan::trace_acceptance(file.path(), draft_length).tokens_per_round.at(static_cast<std::size_t>(draft_length));
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ TEST_CASE("at temperature 0 a trace says to the last round what decoding at its 
   CHECK(std::abs(walked(to_its_end, kLongest) / recorded.tokens_per_round() - 1.0) > 1e-3);
 }
 
-TEST_CASE("a trace and the expected counts are the rule's own, by laws that are worked out again", "[llm][acceptance]") {
+TEST_CASE("a trace and the expected counts are the rule's own, by distributions that are worked out again", "[llm][acceptance]") {
   const tests::Pair pair;
   const std::vector<llm::Prompt> prompts = some_prompts(pair.target_weights->config);
   constexpr double kTemperature = 0.8;
@@ -84,10 +84,10 @@ TEST_CASE("a trace and the expected counts are the rule's own, by laws that are 
   constexpr std::size_t kTokens = 12;
   constexpr std::uint64_t kSeed = 11;
   const math::Sampling sampling{.temperature = kTemperature};
-  llm::ModelLaws target_laws(*pair.target_model, sampling, 1);
-  llm::ModelLaws draft_laws(*pair.draft_model, sampling, 1);
-  tests::Remembered target(target_laws);
-  tests::Remembered draft(draft_laws);
+  llm::ModelDistributions target_distributions(*pair.target_model, sampling, 1);
+  llm::ModelDistributions draft_distributions(*pair.draft_model, sampling, 1);
+  tests::Remembered target(target_distributions);
+  tests::Remembered draft(draft_distributions);
   for (const auto& [name, drafts] : {std::pair{"token", llm::Method::Draft::sampled},
                                      {"token", llm::Method::Draft::argmax},
                                      {"sample_match", llm::Method::Draft::sampled},
@@ -101,23 +101,24 @@ TEST_CASE("a trace and the expected counts are the rule's own, by laws that are 
     // The same decoding once more, for its texts.
     llm::Speculation again(*pair.target_model, pair.draft_model.get(), method, sampling, 1, kDraftLength,
                            rng::make_key(kSeed, rng::hash_text("acceptance")));
-    double expected = 0.0;  // accepted at the first depth, given the laws
-    double gap = 0.0;       // what a law of the position before would have said
+    double expected = 0.0;  // accepted at the first depth, given the distributions
+    double gap = 0.0;       // what a distribution of the position before would have said
     double reversed = 0.0;
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       again.decoder().start({{prompts[i].tokens, i}});
       const std::vector<Token>& text = again.decoder().texts()[0].tokens;
       const std::size_t length = prompts[i].tokens.size();
       const auto drafted_at = [&](std::size_t at) {
-        std::vector<double> law = draft.law_of(std::span(text).first(at));
-        if (drafts == llm::Method::Draft::argmax) math::point_mass(law, math::argmax(std::span<const double>(law)));
-        return law;
+        std::vector<double> distribution = draft.distribution_of(std::span(text).first(at));
+        if (drafts == llm::Method::Draft::argmax)
+          math::point_mass(distribution, math::argmax(std::span<const double>(distribution)));
+        return distribution;
       };
       const auto accepted_mass = [&](std::size_t at, Token x) {  // written out for each rule, not asked of it
-        const double t = target.law_of(std::span(text).first(at))[x];
+        const double t = target.distribution_of(std::span(text).first(at))[x];
         const double d = drafted_at(at)[x];
         if (std::string(name) == "sample_match") return d * t;
-        if (std::string(name) == "soft_argmax") return d * std::min(1.0, t / draft.law_of(std::span(text).first(at))[x]);
+        if (std::string(name) == "soft_argmax") return d * std::min(1.0, t / draft.distribution_of(std::span(text).first(at))[x]);
         return std::min(d, t);
       };
       while (text.size() < length + kTokens) {
@@ -134,7 +135,7 @@ TEST_CASE("a trace and the expected counts are the rule's own, by laws that are 
       for (std::size_t j = 0; j < kTokens + kDraftLength; ++j) {
         const std::size_t at = length + j;
         const Token x = text[at];
-        const double t = target.law_of(std::span(text).first(at))[x];
+        const double t = target.distribution_of(std::span(text).first(at))[x];
         CHECK(recorded.requests[i].given_text[j] == Approx(accepted_mass(at, x) / t).epsilon(1e-6));
         if (j > 0) gap = std::max(gap, std::abs(recorded.requests[i].given_text[j] - recorded.requests[i].given_text[j - 1]));
         reversed = std::max(reversed, std::abs(accepted_mass(at, x) / t - std::min(1.0, t / std::max(drafted_at(at)[x], 1e-12))));
@@ -160,7 +161,8 @@ TEST_CASE("tokens per round of requests, with their error by the delta method", 
   CHECK(acceptance.tokens_per_round_error() == Approx(std::sqrt(squares * 3.0 / 2.0) / 12.0).epsilon(1e-12));
 }
 
-TEST_CASE("outcomes against laws: standard errors, and infinitely many where nothing is left to chance", "[llm][acceptance]") {
+TEST_CASE("outcomes against distributions: standard errors, and infinitely many where nothing is left to chance",
+          "[llm][acceptance]") {
   llm::Tally tally;
   tally.judged = 100;
   tally.accepted = 62;

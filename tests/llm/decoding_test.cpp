@@ -1,4 +1,5 @@
-// Speculative decoding with real models emits what plain decoding emits: token for token at temperature 0, in law above it.
+// Speculative decoding with real models emits what plain decoding emits: token for token at temperature 0, in distribution above
+// it.
 #include "sim/llm/block_drafter.h"
 #include "sim/llm/decoder.h"
 #include "tests/llm/remembered.h"
@@ -39,12 +40,13 @@ std::vector<Token> emitted(llm::Decoder& decoder, const std::vector<Token>& prom
           text.begin() + static_cast<std::ptrdiff_t>(prompt.size() + count)};
 }
 
-// p of a G-test of the first `tokens` emitted tokens' joint law against the target's, cells of expectation below 25 pooled.
-double joint_law_p(Remembered& target, llm::Drafter& drafter, llm::AnyRule rule, const std::vector<Token>& prompt,
-                   int draft_length, std::uint64_t runs, std::uint64_t seed, std::size_t tokens = 2) {
+// p of a G-test of the first `tokens` emitted tokens' joint distribution against the target's, cells of expectation below 25
+// pooled.
+double joint_distribution_p(Remembered& target, llm::Drafter& drafter, llm::AnyRule rule, const std::vector<Token>& prompt,
+                            int draft_length, std::uint64_t runs, std::uint64_t seed, std::size_t tokens = 2) {
   REQUIRE(static_cast<double>(tokens) * std::log2(target.vocab()) <= 64.0);
   const auto cell_after = [&](std::uint64_t cell, Token token) { return cell * target.vocab() + token; };
-  llm::Decoder decoder(target, &drafter, rule, draft_length, rng::make_key(seed, rng::hash_text("joint law")));
+  llm::Decoder decoder(target, &drafter, rule, draft_length, rng::make_key(seed, rng::hash_text("joint distribution")));
   std::unordered_map<std::uint64_t, std::uint64_t> seen;
   for (std::uint64_t run = 0; run < runs; ++run) {
     std::uint64_t cell = 0;
@@ -71,10 +73,10 @@ double joint_law_p(Remembered& target, llm::Drafter& drafter, llm::AnyRule rule,
       add(count, expected);
       pooled -= count;
     } else {
-      const std::vector<double>& law = target.law_of(text);
-      for (Token token = 0; token < law.size(); ++token) {
+      const std::vector<double>& distribution = target.distribution_of(text);
+      for (Token token = 0; token < distribution.size(); ++token) {
         text.push_back(token);
-        split(cell_after(cell, token), expected * law[token]);
+        split(cell_after(cell, token), expected * distribution[token]);
         text.pop_back();
       }
     }
@@ -86,18 +88,18 @@ double joint_law_p(Remembered& target, llm::Drafter& drafter, llm::AnyRule rule,
   return boost::math::cdf(boost::math::complement(boost::math::chi_squared(cells - 1), std::max(g, 0.0)));
 }
 
-double joint_law_p(Remembered& target, Remembered& draft, llm::AnyRule rule, const std::vector<Token>& prompt, bool argmax,
-                   int draft_length, std::uint64_t runs, std::uint64_t seed) {
+double joint_distribution_p(Remembered& target, Remembered& draft, llm::AnyRule rule, const std::vector<Token>& prompt,
+                            bool argmax, int draft_length, std::uint64_t runs, std::uint64_t seed) {
   llm::ModelDrafter drafter(draft, argmax);
-  return joint_law_p(target, drafter, rule, prompt, draft_length, runs, seed);
+  return joint_distribution_p(target, drafter, rule, prompt, draft_length, runs, seed);
 }
 
-// The mutant of tests/support learns the draft's law from rejected(), which is not called before a full acceptance here.
+// The mutant of tests/support learns the draft's distribution from rejected(), which is not called before a full acceptance here.
 class BonusFromDraft final : public tests::TokenLikeRule {
  public:
-  [[nodiscard]] verify::Odds odds(const verify::PositionLaws& laws, Token x) const override {
-    drafted_.assign(laws.drafted.begin(), laws.drafted.end());
-    return TokenLikeRule::odds(laws, x);
+  [[nodiscard]] verify::Odds odds(const verify::PositionDistributions& distributions, Token x) const override {
+    drafted_.assign(distributions.drafted.begin(), distributions.drafted.end());
+    return TokenLikeRule::odds(distributions, x);
   }
   void bonus(std::span<const double> /*target*/, std::span<double> weights) const override {
     std::copy(drafted_.begin(), drafted_.end(), weights.begin());
@@ -107,37 +109,38 @@ class BonusFromDraft final : public tests::TokenLikeRule {
   mutable std::vector<double> drafted_;
 };
 
-// A lossless chain verifier draws the target's law; every mutant of the rule must be seen by one of the prompts.
-void check_joint_law(const math::Sampling& sampling, std::uint64_t runs, std::size_t prompts) {
+// A lossless chain verifier draws the target's distribution; every mutant of the rule must be seen by one of the prompts.
+void check_joint_distribution(const math::Sampling& sampling, std::uint64_t runs, std::size_t prompts) {
   constexpr double kLevel = 1e-6;
   const Pair pair;
   const std::vector<llm::Prompt> all = held_out(pair.target_weights->config);
   std::map<std::string, double> least;
   for (std::size_t i = 0; i < prompts; ++i) {
-    llm::ModelLaws target_laws(*pair.target_model, sampling, 1);
-    llm::ModelLaws draft_laws(*pair.draft_model, sampling, 1);
-    // The two tokens' laws are those after the prompt and after one token more; whatever stands behind moves them in no rule that
-    // is lossless, so the law there is not worth a pass of the model for each of a vocabulary's pairs.
-    Remembered target(target_laws, {.deepest = all[i].tokens.size() + 1});
-    Remembered draft(draft_laws, {.deepest = all[i].tokens.size() + 1});
+    llm::ModelDistributions target_distributions(*pair.target_model, sampling, 1);
+    llm::ModelDistributions draft_distributions(*pair.draft_model, sampling, 1);
+    // The two tokens' distributions are those after the prompt and after one token more; whatever stands behind moves them in no
+    // rule that is lossless, so the distribution there is not worth a pass of the model for each of a vocabulary's pairs.
+    Remembered target(target_distributions, {.deepest = all[i].tokens.size() + 1});
+    Remembered draft(draft_distributions, {.deepest = all[i].tokens.size() + 1});
     for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
       if (!entry.make || !entry.lossless || entry.demands.one_hot_target) continue;  // rules of blocks do not decode here
       for (const bool argmax : {false, true}) {
         if (entry.demands.argmax_draft && !argmax) continue;
         CAPTURE(entry.info.name, argmax, i);
-        CHECK(joint_law_p(target, draft, *shipped(entry.info.name), all[i].tokens, argmax, argmax ? 1 : 2, runs, 11) > kLevel);
+        CHECK(joint_distribution_p(target, draft, *shipped(entry.info.name), all[i].tokens, argmax, argmax ? 1 : 2, runs, 11) >
+              kLevel);
       }
     }
     const auto try_mutant = [&](const std::string& name, const verify::PositionRule& rule) {
       // At draft length 1 the second token is the bonus.
-      const double p = joint_law_p(target, draft, rule, all[i].tokens, false, 1, runs / 2, 12);
+      const double p = joint_distribution_p(target, draft, rule, all[i].tokens, false, 1, runs / 2, 12);
       const auto [place, fresh] = least.try_emplace(name, p);
       place->second = std::min(place->second, p);
     };
     try_mutant("bonus token from the draft", BonusFromDraft());
     for (const tests::Mutant& mutant : tests::mutants()) {
       // Leaks of 1 % need more runs than these; mistakes of the simulator's loop are not in this one.
-      if (!mutant.loop && mutant.caught_by == tests::Figure::output_law && mutant.name.find("1 %") == std::string::npos)
+      if (!mutant.loop && mutant.caught_by == tests::Figure::output_distribution && mutant.name.find("1 %") == std::string::npos)
         try_mutant(mutant.name, *mutant.rule());
     }
   }
@@ -148,11 +151,12 @@ void check_joint_law(const math::Sampling& sampling, std::uint64_t runs, std::si
   }
 }
 
-// The pair's laws of the few likeliest tokens after a prompt that repeats itself: a round costs some 30 us, where rows of a whole
-// vocabulary took twenty times as long, a third of it for pages that the allocator gave back and fetched again each round.
-struct ShortLaws {
+// The pair's distributions of the few likeliest tokens after a prompt that repeats itself: a round costs some 30 us, where rows
+// of a whole vocabulary took twenty times as long, a third of it for pages that the allocator gave back and fetched again each
+// round.
+struct ShortDistributions {
   // The prompt without its `last` tokens.
-  explicit ShortLaws(std::size_t last = 0) : left_out(last) {}
+  explicit ShortDistributions(std::size_t last = 0) : left_out(last) {}
 
   static constexpr math::Sampling kSampling{.temperature = 1.0, .top_k = 4};
   std::size_t left_out;
@@ -160,15 +164,15 @@ struct ShortLaws {
   tests::Alphabet alphabet{96};
   std::vector<Token> text = repeating(held_out(pair.target_weights->config)[0].tokens);
   std::vector<Token> prompt = alphabet.numbers(std::span(text).first(text.size() - left_out));
-  llm::ModelLaws target_laws{*pair.target_model, kSampling, 1};
-  llm::ModelLaws draft_laws{*pair.draft_model, kSampling, 1};
-  Remembered::Reading reading{.deepest = prompt.size() + 1, .alphabet = &alphabet};  // as in check_joint_law
-  Remembered target{target_laws, reading};
-  Remembered draft{draft_laws, reading};
+  llm::ModelDistributions target_distributions{*pair.target_model, kSampling, 1};
+  llm::ModelDistributions draft_distributions{*pair.draft_model, kSampling, 1};
+  Remembered::Reading reading{.deepest = prompt.size() + 1, .alphabet = &alphabet};  // as in check_joint_distribution
+  Remembered target{target_distributions, reading};
+  Remembered draft{draft_distributions, reading};
 };
 
 // Whether a wrong rule is seen, with p_of(runs, seed). Few runs show most; a residual that is not normalised moves 1.5 % of the
-// law.
+// distribution.
 bool seen(const std::function<double(std::uint64_t, std::uint64_t)>& p_of) {
   constexpr double kLevel = 1e-6;
   return p_of(4'000, 22) < kLevel || p_of(40'000, 23) < kLevel;
@@ -177,8 +181,9 @@ bool seen(const std::function<double(std::uint64_t, std::uint64_t)>& p_of) {
 // Rules for blocks and trees, with drafters of the registry; a mutant of a rule must be seen wherever the rule is at work.
 void check_trees(std::uint64_t runs) {
   constexpr double kLevel = 1e-6;
-  ShortLaws whole;
-  ShortLaws midst(4);  // ends amid what repeats itself: what followed there, which drafters find in the text, is likely here
+  ShortDistributions whole;
+  ShortDistributions midst(
+      4);  // ends amid what repeats itself: what followed there, which drafters find in the text, is likely here
   struct Case {
     const char* kind;
     const char* parameters;
@@ -197,10 +202,10 @@ void check_trees(std::uint64_t runs) {
         {"suffix", "{draft_length: 2}", "tree_point_mass", true}}) {
     const BlockMethod method = block_method(one.kind, one.parameters, one.verifier);
     const draft::BlockDrafter::Shape& shape = method.drafter->shape();
-    ShortLaws& laws = shape.reads_text ? midst : whole;
-    llm::BlockModelDrafter drafter(*method.drafter, laws.target, shape.reads_text ? nullptr : &laws.draft);
+    ShortDistributions& distributions = shape.reads_text ? midst : whole;
+    llm::BlockModelDrafter drafter(*method.drafter, distributions.target, shape.reads_text ? nullptr : &distributions.draft);
     const auto p_of = [&](const verify::BlockRule& rule, std::uint64_t count, std::uint64_t seed) {
-      return joint_law_p(laws.target, drafter, rule, laws.prompt, shape.draft_length, count, seed);
+      return joint_distribution_p(distributions.target, drafter, rule, distributions.prompt, shape.draft_length, count, seed);
     };
     const auto is_seen = [&](const verify::BlockRule& rule) {
       return seen([&](std::uint64_t count, std::uint64_t seed) { return p_of(rule, count, seed); });
@@ -223,20 +228,21 @@ void check_trees(std::uint64_t runs) {
 
 }  // namespace
 
-TEST_CASE("the first two tokens have the target's joint law with rules that judge the chain as a block", "[llm][blocks]") {
+TEST_CASE("the first two tokens have the target's joint distribution with rules that judge the chain as a block",
+          "[llm][blocks]") {
   constexpr double kLevel = 1e-6;
   constexpr std::uint64_t kRuns = 20'000;
-  ShortLaws laws;
+  ShortDistributions distributions;
   const auto p_of = [&](const verify::BlockRule& rule, std::uint64_t runs, std::uint64_t seed) {
-    return joint_law_p(laws.target, laws.draft, rule, laws.prompt, false, 2, runs, seed);
+    return joint_distribution_p(distributions.target, distributions.draft, rule, distributions.prompt, false, 2, runs, seed);
   };
   std::vector<std::string> tried;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
-    const std::vector<draft::Siblings>& trees = entry.demands.trees;
-    const bool chains = trees.empty() || std::find(trees.begin(), trees.end(), draft::Siblings::independent) != trees.end();
+    const std::vector<tokens::Siblings>& trees = entry.demands.trees;
+    const bool chains = trees.empty() || std::find(trees.begin(), trees.end(), tokens::Siblings::independent) != trees.end();
     // Those that judge positions as well decode by positions.
     if (!entry.make_block || entry.make || !entry.lossless || !chains || entry.demands.one_hot_target ||
-        entry.demands.argmax_draft || entry.demands.vocab < static_cast<int>(laws.target.vocab()))
+        entry.demands.argmax_draft || entry.demands.vocab < static_cast<int>(distributions.target.vocab()))
       continue;
     Diagnostics diagnostics;
     const auto rule = entry.make_block(config::read_arguments({}, entry.info.parameters, {}, entry.info.name, diagnostics));
@@ -262,67 +268,67 @@ TEST_CASE("the first two tokens have the target's joint law with rules that judg
   CHECK(killed == 9);  // four of block, three of traversal, the final token of the other two
 }
 
-TEST_CASE("the first two tokens have the target's joint law with an early exit", "[llm]") {
+TEST_CASE("the first two tokens have the target's joint distribution with an early exit", "[llm]") {
   constexpr double kLevel = 1e-6;
   constexpr std::uint64_t kRuns = 20'000;
   const math::Sampling sampling{.temperature = 1.0, .top_k = 6};
   const Pair pair;
   const std::vector<Token> prompt = repeating(held_out(pair.target_weights->config)[0].tokens);
-  llm::ModelLaws target_laws(*pair.target_model, sampling, 1);
-  Remembered target(target_laws);
+  llm::ModelDistributions target_distributions(*pair.target_model, sampling, 1);
+  Remembered target(target_distributions);
   const auto early = make_cpu_model(pair.target_weights, 2, tests::one_thread());
-  llm::ModelLaws early_laws(*early, sampling, 1);
-  Remembered exit(early_laws);
+  llm::ModelDistributions early_distributions(*early, sampling, 1);
+  Remembered exit(early_distributions);
   llm::ModelDrafter by_exit(exit, false);
-  CHECK(joint_law_p(target, by_exit, *shipped("token"), prompt, 2, kRuns, 31) > kLevel);
-  CHECK(joint_law_p(target, by_exit, BonusFromDraft(), prompt, 1, kRuns, 32) < kLevel);
-  // Each that moves the law of the first token, down to a leak of 1 %: tokens that the target never emits.
+  CHECK(joint_distribution_p(target, by_exit, *shipped("token"), prompt, 2, kRuns, 31) > kLevel);
+  CHECK(joint_distribution_p(target, by_exit, BonusFromDraft(), prompt, 1, kRuns, 32) < kLevel);
+  // Each that moves the distribution of the first token, down to a leak of 1 %: tokens that the target never emits.
   std::size_t killed = 0;
   for (const tests::Mutant& mutant : tests::mutants()) {
-    if (mutant.loop || mutant.caught_by != tests::Figure::output_law) continue;
+    if (mutant.loop || mutant.caught_by != tests::Figure::output_distribution) continue;
     CAPTURE(mutant.name);
-    CHECK(joint_law_p(target, by_exit, *mutant.rule(), prompt, 2, kRuns, 33) < kLevel);
+    CHECK(joint_distribution_p(target, by_exit, *mutant.rule(), prompt, 2, kRuns, 33) < kLevel);
     ++killed;
   }
   CHECK(killed == 6);
 }
 
-TEST_CASE("the first two tokens have the target's joint law with trees and drafters of the registry", "[llm][blocks]") {
+TEST_CASE("the first two tokens have the target's joint distribution with trees and drafters of the registry", "[llm][blocks]") {
   check_trees(20'000);
 }
 
-TEST_CASE("the first five tokens have the target's joint law with Lookahead's window and pool", "[llm][blocks]") {
+TEST_CASE("the first five tokens have the target's joint distribution with Lookahead's window and pool", "[llm][blocks]") {
   constexpr double kLevel = 1e-6;
   constexpr std::uint64_t kRuns = 1'000;
   constexpr std::size_t kTokens = 5;  // the first rounds fill the window and guess nothing
   const Pair pair;
   const std::vector<Token> prompt = repeating(held_out(pair.target_weights->config)[0].tokens);
-  llm::ModelLaws target_laws(*pair.target_model, {.temperature = 1.0, .top_k = 2}, 1);
-  Remembered target(target_laws);
+  llm::ModelDistributions target_distributions(*pair.target_model, {.temperature = 1.0, .top_k = 2}, 1);
+  Remembered target(target_distributions);
   const BlockMethod method = block_method("lookahead", "{window: 2, ngram: 3, guesses: 3}", "tree_point_mass");
   llm::BlockModelDrafter drafter(*method.drafter, target, nullptr);
   const int length = method.drafter->shape().draft_length;
-  CHECK(joint_law_p(target, drafter, *method.rule, prompt, length, kRuns, 51, kTokens) > kLevel);
+  CHECK(joint_distribution_p(target, drafter, *method.rule, prompt, length, kRuns, 51, kTokens) > kLevel);
   const tests::StepRule first_child([](verify::Block&, int, const std::vector<int>& children, Token&) { return children[0]; });
-  CHECK(joint_law_p(target, drafter, first_child, prompt, length, kRuns, 52, kTokens) < kLevel);
+  CHECK(joint_distribution_p(target, drafter, first_child, prompt, length, kRuns, 52, kTokens) < kLevel);
   const auto soft = std::find_if(tests::block_mutants().begin(), tests::block_mutants().end(), [](const auto& mutant) {
     return mutant.mistake == "a chosen token is judged with its soft draft probability";
   });
-  CHECK(joint_law_p(target, drafter, *soft->make(), prompt, length, kRuns, 53, kTokens) < kLevel);
+  CHECK(joint_distribution_p(target, drafter, *soft->make(), prompt, length, kRuns, 53, kTokens) < kLevel);
 }
 
 TEST_CASE("greedy output over trees is greedy plain output, and costs fewer rounds", "[llm][blocks]") {
   const Pair pair;
   const std::vector<llm::Prompt> prompts = held_out(pair.target_weights->config);
   const math::Sampling greedy{.temperature = 0.0};
-  llm::ModelLaws target(*pair.target_model, greedy, 1);
-  llm::ModelLaws draft(*pair.draft_model, greedy, 1);
-  llm::ModelLaws warm_draft(*pair.draft_model, {.temperature = 1.0}, 1);
+  llm::ModelDistributions target(*pair.target_model, greedy, 1);
+  llm::ModelDistributions draft(*pair.draft_model, greedy, 1);
+  llm::ModelDistributions warm_draft(*pair.draft_model, {.temperature = 1.0}, 1);
   const rng::Key key = rng::make_key(1, 1);
   const auto rule = shipped("greedy");
   llm::Decoder plain(target, nullptr, *rule, 0, key);
   constexpr std::size_t kTokens = 24;
-  const auto rounds_of = [&](const char* kind, const char* parameters, llm::LawSource* source) {
+  const auto rounds_of = [&](const char* kind, const char* parameters, llm::DistributionSource* source) {
     const BlockMethod method = block_method(kind, parameters, "tree_point_mass");
     llm::BlockModelDrafter drafter(*method.drafter, target, source);
     llm::Decoder decoder(target, &drafter, *method.rule, method.drafter->shape().draft_length, key);
@@ -356,12 +362,12 @@ TEST_CASE("greedy speculative output is greedy plain output over 100 prompts", "
   const std::vector<llm::Prompt> prompts = held_out(pair.target_weights->config);
   REQUIRE(prompts.size() == 100);
   const math::Sampling greedy{.temperature = 0.0};
-  llm::ModelLaws target(*pair.target_model, greedy, 1);
-  llm::ModelLaws draft(*pair.draft_model, greedy, 1);
+  llm::ModelDistributions target(*pair.target_model, greedy, 1);
+  llm::ModelDistributions draft(*pair.draft_model, greedy, 1);
   const auto early = make_cpu_model(pair.target_weights, 2, tests::one_thread());
-  llm::ModelLaws early_laws(*early, greedy, 1);
+  llm::ModelDistributions early_distributions(*early, greedy, 1);
   llm::ModelDrafter by_model(draft, true);
-  llm::ModelDrafter by_early_exit(early_laws, true);
+  llm::ModelDrafter by_early_exit(early_distributions, true);
   const BlockMethod lookup_method = block_method("prompt_lookup", "{draft_length: 5}", "tree_point_mass");
   llm::BlockModelDrafter by_lookup(*lookup_method.drafter, target, nullptr);
   const rng::Key key = rng::make_key(1, 1);
@@ -399,13 +405,17 @@ TEST_CASE("greedy speculative output is greedy plain output over 100 prompts", "
 TEST_CASE("a draft that is never right and a rule that always accepts are seen at temperature 0", "[llm]") {
   class AcceptAll final : public verify::PositionRule {
    public:
-    [[nodiscard]] verify::Odds odds(const verify::PositionLaws& /*laws*/, Token /*x*/) const override { return {1.0, 1.0}; }
-    void rejected(const verify::PositionLaws& laws, std::span<double> weights) const override { bonus(laws.target, weights); }
+    [[nodiscard]] verify::Odds odds(const verify::PositionDistributions& /*distributions*/, Token /*x*/) const override {
+      return {1.0, 1.0};
+    }
+    void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
+      bonus(distributions.target, weights);
+    }
   };
   const Pair pair;
   const std::vector<llm::Prompt> prompts = held_out(pair.target_weights->config);
-  llm::ModelLaws target(*pair.target_model, {.temperature = 0.0}, 1);
-  llm::ModelLaws draft(*pair.draft_model, {.temperature = 0.0}, 1);
+  llm::ModelDistributions target(*pair.target_model, {.temperature = 0.0}, 1);
+  llm::ModelDistributions draft(*pair.draft_model, {.temperature = 0.0}, 1);
   llm::ModelDrafter drafter(draft, true);
   const AcceptAll wrong;
   const auto right = shipped("greedy");
@@ -422,8 +432,8 @@ TEST_CASE("a sequence decodes alike alone and in a batch", "[llm]") {
   const std::vector<llm::Prompt> prompts = held_out(pair.target_weights->config);
   const auto rule = shipped("token");
   const auto run = [&](const std::vector<std::size_t>& which) {
-    llm::ModelLaws target(*pair.target_model, {}, which.size());
-    llm::ModelLaws draft(*pair.draft_model, {}, which.size());
+    llm::ModelDistributions target(*pair.target_model, {}, which.size());
+    llm::ModelDistributions draft(*pair.draft_model, {}, which.size());
     llm::ModelDrafter drafter(draft, false);
     llm::Decoder decoder(target, &drafter, *rule, 4, rng::make_key(3, 3));
     std::vector<llm::Text> texts;
@@ -437,16 +447,18 @@ TEST_CASE("a sequence decodes alike alone and in a batch", "[llm]") {
   CHECK(together[0].tokens != together[2].tokens);
 }
 
-TEST_CASE("the first two tokens have the target's joint law", "[llm]") {
-  check_joint_law({.temperature = 1.0, .top_k = 6}, 20'000, 1);
+TEST_CASE("the first two tokens have the target's joint distribution", "[llm]") {
+  check_joint_distribution({.temperature = 1.0, .top_k = 6}, 20'000, 1);
 }
 
-TEST_CASE("the first two tokens have the target's joint law, over a million runs of three prompts, the whole vocabulary",
+TEST_CASE("the first two tokens have the target's joint distribution, over a million runs of three prompts, the whole vocabulary",
           "[.slow]") {
-  check_joint_law({.temperature = 1.0}, 1'000'000, 3);
+  check_joint_distribution({.temperature = 1.0}, 1'000'000, 3);
 }
 
-TEST_CASE("the first two tokens have the target's joint law, over a million runs of each rule for blocks and trees, of 4 tokens",
-          "[.slow]") {
+TEST_CASE(
+    "the first two tokens have the target's joint distribution, over a million runs of each rule for blocks and trees, of 4 "
+    "tokens",
+    "[.slow]") {
   check_trees(1'000'000);
 }

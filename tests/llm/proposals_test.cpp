@@ -1,5 +1,6 @@
 // What block drafters draft on real models, round by round, against a recomputation from the drafters' descriptions that knows
-// one law of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong one shows nowhere else.
+// one distribution of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong one shows nowhere
+// else.
 #include "sim/base/wide.h"
 #include "sim/llm/block_drafter.h"
 #include "sim/llm/decoder.h"
@@ -22,8 +23,8 @@ using Path = std::vector<Token>;
 
 // A block as the paths to its nodes, and what the children of each node were drawn from.
 struct Drafted {
-  std::vector<Path> paths = {{}};           // [node], in the block's order
-  std::map<int, std::vector<double>> laws;  // of nodes with children that were drawn
+  std::vector<Path> paths = {{}};                    // [node], in the block's order
+  std::map<int, std::vector<double>> distributions;  // of nodes with children that were drawn
 
   bool operator==(const Drafted&) const = default;
 };
@@ -34,9 +35,9 @@ Drafted drafted(const llm::Proposal& proposal, std::size_t vocab) {
     const int parent = proposal.tree.nodes[node].parent;
     block.paths.push_back(block.paths.at(static_cast<std::size_t>(parent)));
     block.paths.back().push_back(proposal.tokens.at(node - 1));
-    if (proposal.siblings == draft::Siblings::point_mass) continue;
+    if (proposal.siblings == tokens::Siblings::point_mass) continue;
     const auto row = proposal.drafted.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(parent) * vocab);
-    block.laws.try_emplace(parent, row, row + static_cast<std::ptrdiff_t>(vocab));
+    block.distributions.try_emplace(parent, row, row + static_cast<std::ptrdiff_t>(vocab));
   }
   return block;
 }
@@ -47,12 +48,12 @@ Path joined(std::span<const Token> text, std::span<const Token> path) {
   return whole;
 }
 
-// Tokens that a law can give, the likeliest first; ties: the lower token.
-std::vector<Token> by_rank(const std::vector<double>& law) {
+// Tokens that a distribution can give, the likeliest first; ties: the lower token.
+std::vector<Token> by_rank(const std::vector<double>& distribution) {
   std::vector<Token> tokens;
-  for (Token token = 0; token < law.size(); ++token)
-    if (law[token] > 0.0) tokens.push_back(token);
-  std::stable_sort(tokens.begin(), tokens.end(), [&](Token a, Token b) { return law[a] > law[b]; });
+  for (Token token = 0; token < distribution.size(); ++token)
+    if (distribution[token] > 0.0) tokens.push_back(token);
+  std::stable_sort(tokens.begin(), tokens.end(), [&](Token a, Token b) { return distribution[a] > distribution[b]; });
   return tokens;
 }
 
@@ -73,39 +74,39 @@ Drafted merged(const std::vector<Path>& paths) {
 // What is to be drafted in a round that begins with this text.
 using Expected = std::function<Drafted(std::span<const Token> text, std::uint32_t round)>;
 // The uniform that draws a node of a tree.
-using Uniform = std::function<double(const draft::Tree& tree, int node, std::uint32_t round)>;
+using Uniform = std::function<double(const tokens::Tree& tree, int node, std::uint32_t round)>;
 
 const rng::Key kKey = rng::make_key(5, rng::hash_text("proposals"));
 constexpr std::uint64_t kId = 3;
 
 double uniform_at(int node, std::uint32_t round) {
-  return rng::to_unit(llm::words_at(kKey, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), round, kId).first);
+  return rng::to_unit(llm::bits_at(kKey, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), round, kId).first);
 }
-double own_uniform(const draft::Tree& /*tree*/, int node, std::uint32_t round) { return uniform_at(node, round); }
-double eldests_uniform(const draft::Tree& tree, int node, std::uint32_t round) {
+double own_uniform(const tokens::Tree& /*tree*/, int node, std::uint32_t round) { return uniform_at(node, round); }
+double eldests_uniform(const tokens::Tree& tree, int node, std::uint32_t round) {
   return uniform_at(node - tree.nodes[static_cast<std::size_t>(node)].rank, round);
 }
 
 // A tree of one shape: every node by itself.
 Expected of_shape(const draft::BlockDrafter& block, Remembered& draft, const Uniform& uniform = own_uniform) {
   return [&block, &draft, uniform](std::span<const Token> text, std::uint32_t round) {
-    const draft::Tree& tree = *block.tree();
+    const tokens::Tree& tree = *block.tree();
     Drafted expected;
     std::vector<int> own = {0};  // [node of the tree]: node of the block, -1: no token was left
     for (int node = 1; node <= tree.drafted(); ++node) {
-      const draft::Tree::Node& shape = tree.nodes[static_cast<std::size_t>(node)];
+      const tokens::Tree::Node& shape = tree.nodes[static_cast<std::size_t>(node)];
       own.push_back(-1);
       const int parent = own[static_cast<std::size_t>(shape.parent)];
       if (parent < 0) continue;
       const Path above = expected.paths[static_cast<std::size_t>(parent)];
-      const std::vector<double>& law = draft.law_of(joined(text, above));
+      const std::vector<double>& distribution = draft.distribution_of(joined(text, above));
       std::optional<Token> token;
-      if (block.shape().siblings == draft::Siblings::point_mass) {
-        const std::vector<Token> ranks = by_rank(law);
+      if (block.shape().siblings == tokens::Siblings::point_mass) {
+        const std::vector<Token> ranks = by_rank(distribution);
         if (static_cast<std::size_t>(shape.rank) < ranks.size()) token = ranks[static_cast<std::size_t>(shape.rank)];
       } else {
-        std::vector<double> left = law;
-        if (block.shape().siblings == draft::Siblings::without_replacement)
+        std::vector<double> left = distribution;
+        if (block.shape().siblings == tokens::Siblings::without_replacement)
           for (const Path& elder : expected.paths)
             if (elder.size() == above.size() + 1 && std::equal(above.begin(), above.end(), elder.begin()))
               left[elder.back()] = 0.0;
@@ -114,7 +115,7 @@ Expected of_shape(const draft::BlockDrafter& block, Remembered& draft, const Uni
           if (left[x] > 0.0) token = x;
           target -= left[x];
         }
-        if (token) expected.laws.try_emplace(parent, law);
+        if (token) expected.distributions.try_emplace(parent, distribution);
       }
       if (!token) continue;
       own.back() = static_cast<int>(expected.paths.size());
@@ -144,11 +145,11 @@ Expected dynamic(std::size_t depth, std::size_t width, std::size_t nodes, Rememb
       keep_likeliest(level, width);
       std::vector<Candidate> below;
       for (const Candidate& above : level) {
-        const std::vector<double>& law = draft.law_of(joined(text, above.path));
-        std::vector<Token> ranks = by_rank(law);
+        const std::vector<double>& distribution = draft.distribution_of(joined(text, above.path));
+        std::vector<Token> ranks = by_rank(distribution);
         ranks.resize(std::min(width, ranks.size()));
         for (const Token token : ranks)
-          below.push_back({joined(above.path, {{token}}), above.probability * law[token], all.size() + below.size()});
+          below.push_back({joined(above.path, {{token}}), above.probability * distribution[token], all.size() + below.size()});
       }
       all.insert(all.end(), below.begin(), below.end());
       level = std::move(below);
@@ -182,7 +183,7 @@ Expected lookahead(std::size_t window, std::size_t ngram, std::size_t guesses, R
     if (window > 0 && levels.empty()) {
       std::deque<Token>& first = levels.emplace_back(1, text.back());  // column 0 is the text's last token, whatever was guessed
       for (std::uint32_t i = 0; i < window + ngram - 3; ++i)
-        first.push_back(text[scale_word(llm::words_at(kKey, rng::Purpose::window, 0, i, kId).first, text.size())]);
+        first.push_back(text[scale_bits(llm::bits_at(kKey, rng::Purpose::window, 0, i, kId).first, text.size())]);
     }
     const bool full = window == 0 || levels.size() == ngram - 1;
     Drafted expected;
@@ -198,7 +199,7 @@ Expected lookahead(std::size_t window, std::size_t ngram, std::size_t guesses, R
     for (std::size_t column = 0; column < levels[0].size(); ++column) {
       Path seen(levels[0].begin() + 1, levels[0].begin() + static_cast<std::ptrdiff_t>(column) + 1);
       for (std::size_t l = 1; l < levels.size(); ++l) seen.push_back(levels[l][column]);
-      next.push_back(by_rank(target.law_of(joined(text, seen))).front());
+      next.push_back(by_rank(target.distribution_of(joined(text, seen))).front());
     }
     if (full)
       for (std::size_t column = 0; column < next.size(); ++column) {
@@ -258,17 +259,17 @@ Expected commonest(std::size_t draft_length) {
 
 // ---- mistakes -----------------------------------------------------------------------------------------------------------
 
-enum class Lie { none, law_of_parent, law_of_neighbour, other_branch, stale_key };
+enum class Lie { none, distribution_of_parent, distribution_of_neighbour, other_branch, stale_key };
 const std::vector<std::pair<Lie, std::string>> kLies = {
     {Lie::none, "none"},
-    {Lie::law_of_parent, "a law of a tree is the one before the node"},
-    {Lie::law_of_neighbour, "a law of a tree is that of the row before"},
+    {Lie::distribution_of_parent, "a distribution of a tree is the one before the node"},
+    {Lie::distribution_of_neighbour, "a distribution of a tree is that of the row before"},
     {Lie::other_branch, "a node of a tree hangs on the neighbour of its parent"},
     {Lie::stale_key, "what is forgotten ends one token late"},  // and stands where the last one that stays stood
 };
 
 // A model that answers path by path, for what a lie makes of the text that it was asked about.
-class Liar final : public llm::LawSource {
+class Liar final : public llm::DistributionSource {
  public:
   Liar(Remembered& truth, Lie lie) : truth_(truth), lie_(lie) {}
   [[nodiscard]] std::size_t vocab() const override { return truth_.vocab(); }
@@ -282,7 +283,7 @@ class Liar final : public llm::LawSource {
     for (std::size_t i = 0; i < path.size(); ++i) at_[length + i] = at_[length + path[i]];
     at_.resize(length + path.size());
   }
-  void extend(std::span<const llm::Extension> batch, std::span<double> laws) override {
+  void extend(std::span<const llm::Extension> batch, std::span<double> distributions) override {
     const llm::Extension& block = batch[0];
     const std::size_t base = at_.size() - (block.parents.empty() ? 0 : block.parents.size() - block.tokens.size());  // the text
     Path before;
@@ -295,12 +296,12 @@ class Liar final : public llm::LawSource {
       text.push_back(block.tokens[i]);
       at_.push_back(text);
       if (i + block.logit_rows < block.tokens.size()) continue;
-      if (tree && lie_ == Lie::law_of_parent) text.pop_back();
-      if (tree && lie_ == Lie::law_of_neighbour && !before.empty()) std::swap(text, before);
-      const std::vector<double>& law = truth_.law_of(text);
-      std::copy(law.begin(), law.end(), laws.begin());
-      laws = laws.subspan(vocab());
-      if (lie_ == Lie::law_of_neighbour) before = at_.back();
+      if (tree && lie_ == Lie::distribution_of_parent) text.pop_back();
+      if (tree && lie_ == Lie::distribution_of_neighbour && !before.empty()) std::swap(text, before);
+      const std::vector<double>& distribution = truth_.distribution_of(text);
+      std::copy(distribution.begin(), distribution.end(), distributions.begin());
+      distributions = distributions.subspan(vocab());
+      if (lie_ == Lie::distribution_of_neighbour) before = at_.back();
     }
   }
 
@@ -360,7 +361,7 @@ struct Agreement {
   int nodes = 0;   // drafted in them
 };
 
-Agreement agreement(llm::LawSource& target, llm::Drafter& drafter, const verify::BlockRule& rule, int draft_length,
+Agreement agreement(llm::DistributionSource& target, llm::Drafter& drafter, const verify::BlockRule& rule, int draft_length,
                     const std::vector<Token>& prompt, int rounds, const Expected& expected) {
   llm::Decoder decoder(target, &drafter, rule, draft_length, kKey);
   decoder.start({{prompt, kId}});
@@ -376,36 +377,36 @@ Agreement agreement(llm::LawSource& target, llm::Drafter& drafter, const verify:
 }
 
 // The models with their sampling settings, at work and remembered.
-struct Laws {
-  Laws(const tests::Pair& pair, const math::Sampling& sampling, const math::Sampling& draft_sampling)
+struct Distributions {
+  Distributions(const tests::Pair& pair, const math::Sampling& sampling, const math::Sampling& draft_sampling)
       : target(*pair.target_model, sampling, 1),
         draft(*pair.draft_model, draft_sampling, 1),
         target_again(*pair.target_model, sampling, 1),
         draft_again(*pair.draft_model, draft_sampling, 1) {}
-  llm::ModelLaws target;
-  llm::ModelLaws draft;
-  llm::ModelLaws target_again;
-  llm::ModelLaws draft_again;
+  llm::ModelDistributions target;
+  llm::ModelDistributions draft;
+  llm::ModelDistributions target_again;
+  llm::ModelDistributions draft_again;
   Remembered target_path{target_again, {.afresh = true}};
   Remembered draft_path{draft_again, {.afresh = true}};
 };
 
 }  // namespace
 
-TEST_CASE("trees hold the draft's own tokens and laws, path by path", "[llm][blocks]") {
+TEST_CASE("trees hold the draft's own tokens and distributions, path by path", "[llm][blocks]") {
   constexpr int kRounds = 12;
   const tests::Pair pair;
   const std::vector<Token> prompt = tests::repeating(tests::held_out(pair.target_weights->config)[0].tokens);
   std::map<std::pair<std::string, std::string>, int> rejected;  // [parameters, mistake]: at how many temperatures
   for (const double temperature : {0.0, 1.0}) {
-    Laws own(pair, {.temperature = temperature}, {.temperature = temperature});
-    Laws few(pair, {.temperature = temperature}, {.temperature = 1.0, .top_k = 2});
-    Laws ranking(pair, {.temperature = temperature}, {.temperature = 1.0});
+    Distributions own(pair, {.temperature = temperature}, {.temperature = temperature});
+    Distributions few(pair, {.temperature = temperature}, {.temperature = 1.0, .top_k = 2});
+    Distributions ranking(pair, {.temperature = temperature}, {.temperature = 1.0});
     struct Case {
       const char* kind;
       const char* parameters;
       const char* verifier;
-      Laws& laws;
+      Distributions& distributions;
     };
     for (const Case& one :
          {Case{"tree_static", "{branching: [3, 2, 1]}", "multi_draft_recursive", own},
@@ -419,11 +420,11 @@ TEST_CASE("trees hold the draft's own tokens and laws, path by path", "[llm][blo
       const BlockMethod method = tests::block_method(one.kind, one.parameters, one.verifier);
       const draft::BlockDrafter& block = *method.drafter;
       const auto compare = [&](llm::Drafter& drafter, const Expected& expected) {
-        return agreement(one.laws.target, drafter, *method.rule, block.shape().draft_length, prompt, kRounds, expected);
+        return agreement(one.distributions.target, drafter, *method.rule, block.shape().draft_length, prompt, kRounds, expected);
       };
-      const Expected right =
-          block.tree() != nullptr ? of_shape(block, one.laws.draft_path) : dynamic(4, 3, 10, one.laws.draft_path);
-      llm::BlockModelDrafter drafter(block, one.laws.target, &one.laws.draft);
+      const Expected right = block.tree() != nullptr ? of_shape(block, one.distributions.draft_path)
+                                                     : dynamic(4, 3, 10, one.distributions.draft_path);
+      llm::BlockModelDrafter drafter(block, one.distributions.target, &one.distributions.draft);
       const Agreement found = compare(drafter, right);
       CHECK(found.rounds == kRounds);
       CHECK(found.nodes >= kRounds);
@@ -432,17 +433,17 @@ TEST_CASE("trees hold the draft's own tokens and laws, path by path", "[llm][blo
         rejected[{one.parameters, mistake}] += until.rounds < kRounds ? 1 : 0;
       };
       for (const auto& [lie, mistake] : kLies) {
-        Liar draft(one.laws.draft_path, lie);
-        llm::BlockModelDrafter lied_to(block, one.laws.target, &draft);
+        Liar draft(one.distributions.draft_path, lie);
+        llm::BlockModelDrafter lied_to(block, one.distributions.target, &draft);
         if (lie == Lie::none)
           CHECK(compare(lied_to, right).rounds == kRounds);
         else
           mistaken(mistake, compare(lied_to, right));
       }
-      if (block.shape().siblings == draft::Siblings::point_mass) continue;
+      if (block.shape().siblings == tokens::Siblings::point_mass) continue;
       OtherWords other(drafter);
       mistaken("words of the next round", compare(other, right));
-      mistaken("siblings share a word", compare(drafter, of_shape(block, one.laws.draft_path, eldests_uniform)));
+      mistaken("siblings share a word", compare(drafter, of_shape(block, one.distributions.draft_path, eldests_uniform)));
     }
   }
   CHECK(rejected.size() == 6 * (kLies.size() - 1) + 3 * 2);
@@ -458,24 +459,24 @@ TEST_CASE("drafters that look into the text draft what their descriptions say", 
   const std::vector<Token> prompt = tests::repeating(tests::held_out(pair.target_weights->config)[5].tokens);
   std::map<std::string, int> rejected;  // [mistake]: at how many temperatures
   for (const double temperature : {0.0, 1.0}) {
-    Laws laws(pair, {.temperature = temperature, .top_k = 2}, {});
+    Distributions distributions(pair, {.temperature = temperature, .top_k = 2}, {});
     struct Case {
       const char* kind;
       const char* parameters;
       std::function<Expected()> expected;
     };
     for (const Case& one :
-         {Case{"lookahead", "{window: 4, ngram: 4, guesses: 3}", [&] { return lookahead(4, 4, 3, laws.target_path); }},
-          {"lookahead", "{window: 0, ngram: 3, guesses: 3}", [&] { return lookahead(0, 3, 3, laws.target_path); }},
+         {Case{"lookahead", "{window: 4, ngram: 4, guesses: 3}", [&] { return lookahead(4, 4, 3, distributions.target_path); }},
+          {"lookahead", "{window: 0, ngram: 3, guesses: 3}", [&] { return lookahead(0, 3, 3, distributions.target_path); }},
           {"prompt_lookup", "{draft_length: 4}", [] { return copied(4); }},
           {"suffix", "{draft_length: 4}", [] { return commonest(4); }}}) {
       CAPTURE(temperature, one.kind, one.parameters);
       const BlockMethod method = tests::block_method(one.kind, one.parameters, "tree_point_mass");
-      const auto compare = [&](llm::LawSource& target, const draft::BlockDrafter& block) {
+      const auto compare = [&](llm::DistributionSource& target, const draft::BlockDrafter& block) {
         llm::BlockModelDrafter drafter(block, target, nullptr);
         return agreement(target, drafter, *method.rule, block.shape().draft_length, prompt, kRounds, one.expected());
       };
-      const Agreement found = compare(laws.target, *method.drafter);
+      const Agreement found = compare(distributions.target, *method.drafter);
       CHECK(found.rounds == kRounds);
       CHECK(found.nodes >= kRounds / 2);
       if (std::string_view(one.parameters).find("window: 4") == std::string_view::npos) continue;
@@ -483,9 +484,9 @@ TEST_CASE("drafters that look into the text draft what their descriptions say", 
       const auto mistaken = [&](const std::string& mistake, const Agreement& until) {
         rejected[mistake] += until.rounds < kRounds ? 1 : 0;
       };
-      mistaken("guesses of an older pool", compare(laws.target, OlderPool(*method.drafter)));
+      mistaken("guesses of an older pool", compare(distributions.target, OlderPool(*method.drafter)));
       for (const auto& [lie, mistake] : kLies) {
-        Liar window(laws.target_path, lie);
+        Liar window(distributions.target_path, lie);
         if (lie == Lie::none)
           CHECK(compare(window, *method.drafter).rounds == kRounds);
         else

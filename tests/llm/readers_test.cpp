@@ -224,7 +224,7 @@ TEST_CASE("broken prompts are refused by line", "[llm]") {
 TEST_CASE("mutated headers and configs are taken or refused, and nothing else happens", "[llm]") {
   const char* const wish = std::getenv("SPECSIM_FUZZ_SECONDS");
   const double seconds = wish == nullptr ? 1.0 : std::atof(wish);
-  rng::Stream random(rng::make_key(1, rng::hash_text("mutations")), rng::Purpose::law, 0, 0);
+  rng::Stream random(rng::make_key(1, rng::hash_text("mutations")), rng::Purpose::distribution, 0, 0);
   const auto below = [&](std::uint64_t n) { return static_cast<std::size_t>(random() % n); };
   std::size_t taken = 0;
   std::size_t tried = 0;

@@ -1,9 +1,9 @@
-// Laws of real models from memory, one whole text at a time, and what tests of decoding share.
+// Distributions of real models from memory, one whole text at a time, and what tests of decoding share.
 #pragma once
 
 #include "sim/base/check.h"
 #include "sim/draft/drafter.h"
-#include "sim/llm/laws.h"
+#include "sim/llm/distributions.h"
 #include "sim/llm/prompts.h"
 #include "sim/verify/verifier.h"
 #include "tests/llm/fixtures.h"
@@ -59,7 +59,8 @@ inline BlockMethod block_method(const std::string& kind, const std::string& para
   return method;
 }
 
-// The few tokens that the texts of a test are made of, numbered as they come: laws over them are short, and rounds cheap.
+// The few tokens that the texts of a test are made of, numbered as they come: distributions over them are short, and rounds
+// cheap.
 class Alphabet {
  public:
   explicit Alphabet(std::size_t most) : most_(most) {}
@@ -83,17 +84,17 @@ class Alphabet {
   std::unordered_map<Token, Token> numbers_;
 };
 
-// Laws by text: a model that is asked a million times for the same few texts answers from memory, one text at a time whatever
-// tree it is a path of.
-class Remembered final : public llm::LawSource {
+// Distributions by text: a model that is asked a million times for the same few texts answers from memory, one text at a time
+// whatever tree it is a path of.
+class Remembered final : public llm::DistributionSource {
  public:
   struct Reading {
     bool afresh = false;             // every text from its first token on; else on from what it shares with the one before
-    std::size_t deepest = SIZE_MAX;  // a longer text has the law after its first so many tokens
+    std::size_t deepest = SIZE_MAX;  // a longer text has the distribution after its first so many tokens
     Alphabet* alphabet = nullptr;    // tokens go in and out by its numbers; those of probability 0 need none
   };
-  explicit Remembered(llm::LawSource& source) : Remembered(source, Reading()) {}
-  Remembered(llm::LawSource& source, const Reading& reading) : source_(source), reading_(reading) {}
+  explicit Remembered(llm::DistributionSource& source) : Remembered(source, Reading()) {}
+  Remembered(llm::DistributionSource& source, const Reading& reading) : source_(source), reading_(reading) {}
   [[nodiscard]] std::size_t vocab() const override {
     return reading_.alphabet != nullptr ? reading_.alphabet->most() : source_.vocab();
   }
@@ -104,7 +105,7 @@ class Remembered final : public llm::LawSource {
     for (std::size_t i = 0; i < path.size(); ++i) at_[length + i] = at_[length + path[i]];
     at_.resize(length + path.size());
   }
-  void extend(std::span<const llm::Extension> batch, std::span<double> laws) override {
+  void extend(std::span<const llm::Extension> batch, std::span<double> distributions) override {
     const llm::Extension& block = batch[0];
     const std::size_t base = at_.size() - (block.parents.empty() ? 0 : block.parents.size() - block.tokens.size());  // the text
     for (std::size_t i = 0; i < block.tokens.size(); ++i) {
@@ -112,23 +113,23 @@ class Remembered final : public llm::LawSource {
       const std::size_t before = parent < 0 ? base : base + static_cast<std::size_t>(parent) + 1;
       at_.push_back(after(before == 0 ? 0 : at_[before - 1], block.tokens[i]));
       if (i + block.logit_rows < block.tokens.size()) continue;
-      const std::vector<double>& law = law_at(at_.back());
-      std::copy(law.begin(), law.end(), laws.begin());
-      laws = laws.subspan(vocab());
+      const std::vector<double>& distribution = distribution_at(at_.back());
+      std::copy(distribution.begin(), distribution.end(), distributions.begin());
+      distributions = distributions.subspan(vocab());
     }
   }
-  const std::vector<double>& law_of(std::span<const Token> text) {
+  const std::vector<double>& distribution_of(std::span<const Token> text) {
     std::uint32_t place = 0;
     for (const Token token : text) place = after(place, token);
-    return law_at(place);
+    return distribution_at(place);
   }
 
  private:
   struct Place {
     std::uint32_t before = 0;
     Token token = 0;
-    std::size_t length = 0;   // tokens up to here
-    std::vector<double> law;  // empty: not asked for yet
+    std::size_t length = 0;            // tokens up to here
+    std::vector<double> distribution;  // empty: not asked for yet
   };
 
   std::uint32_t after(std::uint32_t place, Token token) {
@@ -139,9 +140,9 @@ class Remembered final : public llm::LawSource {
     if (fresh) places_.push_back({place, token, length + 1, {}});
     return found->second;
   }
-  const std::vector<double>& law_at(std::uint32_t place) {
-    std::vector<double>& law = places_[place].law;
-    if (law.empty()) {
+  const std::vector<double>& distribution_at(std::uint32_t place) {
+    std::vector<double>& distribution = places_[place].distribution;
+    if (distribution.empty()) {
       std::vector<Token> text;
       Alphabet* const alphabet = reading_.alphabet;
       for (std::uint32_t at = place; at != 0; at = places_[at].before)
@@ -155,15 +156,15 @@ class Remembered final : public llm::LawSource {
       const llm::Extension last{.sequence = 0, .tokens = std::span(text).last(1)};
       source_.extend({&last, 1}, whole);
       read_ = std::move(text);
-      if (alphabet == nullptr) return law = std::move(whole);
-      law.resize(vocab());
+      if (alphabet == nullptr) return distribution = std::move(whole);
+      distribution.resize(vocab());
       for (Token token = 0; token < whole.size(); ++token)
-        if (whole[token] > 0.0) law[alphabet->number(token)] = whole[token];
+        if (whole[token] > 0.0) distribution[alphabet->number(token)] = whole[token];
     }
-    return law;
+    return distribution;
   }
 
-  llm::LawSource& source_;
+  llm::DistributionSource& source_;
   Reading reading_;
   std::vector<Token> read_;        // what the source has in its cache
   std::vector<std::uint32_t> at_;  // the place behind each cached token

@@ -62,7 +62,7 @@ with tempfile.TemporaryDirectory() as name:
             check(row["inside_99"] == row["acceptance_t"] == "", f"plain decoding is judged: {row}")
             continue
         check(judged_right(row), f"Welch's test of {row}")
-        check(not judged_right({**row, "acceptance_t_99": "2.576"}), "the normal law's interval passes for Student's")
+        check(not judged_right({**row, "acceptance_t_99": "2.576"}), "the normal distribution's interval passes for Student's")
         check(not judged_right({**row, "inside_99": str(1 - int(row["inside_99"]))}), "a verdict that is the other way passes")
     check("acceptance of other prompts: " in (folder / "validation/summary.txt").read_text(), "no summary")
     subprocess.run([SPECSIM, "calibrate", *common, "--out", folder / "calibration"], check=True, stdout=subprocess.DEVNULL)

@@ -126,14 +126,14 @@ TEST_CASE("two threads: at least 1.8 times") {
   if (std::thread::hardware_concurrency() >= 2) CHECK(gain >= 1.8);
 }
 
-TEST_CASE("fresh laws: at least half the speed of streaming the arrays once for each pass") {
-  // The passes over laws that exist: draw a draft token (sum the draft), judge it, and on a rejection form and sum the
-  // residual from both laws. Making the laws is the family's business and is not counted.
+TEST_CASE("fresh distributions: at least half the speed of streaming the arrays once for each pass") {
+  // The passes over distributions that exist: draw a draft token (sum the draft), judge it, and on a rejection form and sum the
+  // residual from both distributions. Making the distributions is the family's business and is not counted.
   const std::size_t vocab = 131072;
-  const std::size_t laws = 32;  // beyond the caches
-  std::vector<std::vector<double>> target(laws, std::vector<double>(vocab));
+  const std::size_t distributions = 32;  // beyond the caches
+  std::vector<std::vector<double>> target(distributions, std::vector<double>(vocab));
   std::vector<std::vector<double>> draft = target;
-  for (std::size_t i = 0; i < laws; ++i) {
+  for (std::size_t i = 0; i < distributions; ++i) {
     for (std::size_t x = 0; x < vocab; ++x) {
       target[i][x] = 1.0 + static_cast<double>((x * 2654435761U + i) % 1000);
       draft[i][x] = 1.0 + static_cast<double>((x * 2246822519U + i) % 1000);
@@ -144,12 +144,12 @@ TEST_CASE("fresh laws: at least half the speed of streaming the arrays once for 
   std::vector<double> residual(vocab);
   double sink = 0.0;
   const std::unique_ptr<verify::PositionRule> rule = verify::verifiers().find("token")->make({});
-  const auto decode = [&] {  // what Simulator does at a rejected position, once it has the laws
+  const auto decode = [&] {  // what Simulator does at a rejected position, once it has the distributions
     math::ScanSums sums;
-    for (std::size_t i = 0; i < laws; ++i) {
+    for (std::size_t i = 0; i < distributions; ++i) {
       sums.sum(draft[i]);
       const Token x = sums.pick(draft[i], 0.37);
-      const verify::PositionLaws position{target[i], draft[i], draft[i]};
+      const verify::PositionDistributions position{target[i], draft[i], draft[i]};
       sink += rule->odds(position, x).target;
       rule->rejected(position, residual);
       sums.sum(residual);
@@ -158,7 +158,7 @@ TEST_CASE("fresh laws: at least half the speed of streaming the arrays once for 
   };
   // The same traffic with nothing done: read the draft; read target and draft, write the residual.
   const auto stream = [&] {
-    for (std::size_t i = 0; i < laws; ++i) {
+    for (std::size_t i = 0; i < distributions; ++i) {
       std::array<double, 8> s{};
       for (std::size_t x = 0; x < vocab; x += 8)
         for (std::size_t k = 0; k < 8; ++k) s[k] += draft[i][x + k];
@@ -168,8 +168,8 @@ TEST_CASE("fresh laws: at least half the speed of streaming the arrays once for 
   };
   const std::vector<double> best = best_of({stream, decode}, 15);
   const double share = best[0] / best[1];
-  const double bytes = static_cast<double>(laws * vocab) * 8.0 * 4.0;
-  fmt::print("fresh laws: {:.1f} GB/s, streaming {:.1f} GB/s, share {:.2f} (goal 0.5)\n", bytes / best[1] * 1e-9,
+  const double bytes = static_cast<double>(distributions * vocab) * 8.0 * 4.0;
+  fmt::print("fresh distributions: {:.1f} GB/s, streaming {:.1f} GB/s, share {:.2f} (goal 0.5)\n", bytes / best[1] * 1e-9,
              bytes / best[0] * 1e-9, share);
   CHECK(share >= 0.5);
   CHECK(sink != 0.0);

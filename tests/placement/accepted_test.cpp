@@ -86,17 +86,17 @@ TEST_CASE("what a round emits without a bonus token, prepared and fresh") {
     Rounds rounds;
     decode::Counts counts = simulator.empty_counts();
     simulator.run(0, 200, counts, &rounds);
-    std::array<std::uint64_t, 3> law{};
+    std::array<std::uint64_t, 3> distribution{};
     std::uint64_t tokens = 0;
     for (std::size_t r = 0; r < 200; ++r) {
       const std::uint32_t a = rounds.counts[0][r];
       CHECK(rounds.emitted[0][r] == (a < 2 ? a + 1 : 2));
-      ++law[a];
+      ++distribution[a];
       tokens += rounds.emitted[0][r];
     }
-    CHECK(counts.accepted_law == std::vector<std::uint64_t>(law.begin(), law.end()));
+    CHECK(counts.accepted_distribution == std::vector<std::uint64_t>(distribution.begin(), distribution.end()));
     CHECK(counts.emitted == tokens);
-    CHECK(law[2] > 50);
+    CHECK(distribution[2] > 50);
     // Without anybody to look on, the same counts.
     decode::Counts again = simulator.empty_counts();
     simulator.run(0, 200, again);

@@ -135,8 +135,8 @@ inline Estimate judge(const std::vector<double>& values, double claim) {
   double squares = 0.0;
   for (const double v : values) squares += (v - mean) * (v - mean);
   const double error = std::sqrt(squares / (n - 1.0) / n);
-  const boost::math::students_t law(n - 1.0);
-  return {mean, error, 2.0 * boost::math::cdf(boost::math::complement(law, std::abs(mean - claim) / error))};
+  const boost::math::students_t distribution(n - 1.0);
+  return {mean, error, 2.0 * boost::math::cdf(boost::math::complement(distribution, std::abs(mean - claim) / error))};
 }
 
 inline void passes(const char* what, const std::vector<double>& values, double claim) {

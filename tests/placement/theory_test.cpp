@@ -36,10 +36,10 @@ TEST_CASE("recursions agree with enumeration of every outcome") {
   constexpr int kLength = 2;
   for (const bool bonus : {true, false}) {
     for (const double alpha : {0.0, 0.3, 0.8, 1.0}) {
-      const auto law = theory::truncated_geometric(alpha, kLength);
+      const auto distribution = theory::truncated_geometric(alpha, kLength);
       const auto emitted = [&](int a) { return a + (a < kLength || bonus ? 1 : 0); };
       double mean = 0.0;
-      for (int a = 0; a <= kLength; ++a) mean += law[static_cast<std::size_t>(a)] * emitted(a);
+      for (int a = 0; a <= kLength; ++a) mean += distribution[static_cast<std::size_t>(a)] * emitted(a);
       CHECK(theory::tokens_per_round(alpha, kLength, bonus) == Approx(mean));
       // Two sequences, 5 tokens each, every pair of paths.
       std::array<double, 6> rounds{};  // P(rounds = r)
@@ -48,7 +48,7 @@ TEST_CASE("recursions agree with enumeration of every outcome") {
           rounds[static_cast<std::size_t>(r)] += p;
           return;
         }
-        for (int a = 0; a <= kLength; ++a) self(self, left - emitted(a), r + 1, p * law[static_cast<std::size_t>(a)]);
+        for (int a = 0; a <= kLength; ++a) self(self, left - emitted(a), r + 1, p * distribution[static_cast<std::size_t>(a)]);
       };
       walk(walk, 5, 0, 1.0);
       double one = 0.0;
@@ -65,12 +65,12 @@ TEST_CASE("recursions agree with enumeration of every outcome") {
       double most = 0.0;
       for (int a = 0; a <= kLength; ++a)
         for (int b = 0; b <= kLength; ++b) {
-          const double p = law[static_cast<std::size_t>(a)] * law[static_cast<std::size_t>(b)];
+          const double p = distribution[static_cast<std::size_t>(a)] * distribution[static_cast<std::size_t>(b)];
           least += p * std::min(a, b);
           most += p * std::max(a, b);
         }
-      CHECK(theory::expected_minimum(law, 2) == Approx(least).margin(1e-15));
-      CHECK(theory::expected_maximum(law, 2) == Approx(most).margin(1e-15));
+      CHECK(theory::expected_minimum(distribution, 2) == Approx(least).margin(1e-15));
+      CHECK(theory::expected_maximum(distribution, 2) == Approx(most).margin(1e-15));
     }
   }
   // The published instance: alpha .8, K 4, draft 1.5, verify 1.
@@ -114,11 +114,11 @@ TEST_CASE("a batch in lockstep ends with its straggler") {
     least.push_back(low);
     most.push_back(high);
   }
-  const auto law = theory::truncated_geometric(kAlpha, kLength);
-  passes("least accepted of two", least, theory::expected_minimum(law, 2));
-  passes("most accepted of two", most, theory::expected_maximum(law, 2));
-  rejects("one sequence's mean for the least", least, theory::expected_minimum(law, 1));
-  rejects("one sequence's mean for the most", most, theory::expected_maximum(law, 1));
+  const auto distribution = theory::truncated_geometric(kAlpha, kLength);
+  passes("least accepted of two", least, theory::expected_minimum(distribution, 2));
+  passes("most accepted of two", most, theory::expected_maximum(distribution, 2));
+  rejects("one sequence's mean for the least", least, theory::expected_minimum(distribution, 1));
+  rejects("one sequence's mean for the most", most, theory::expected_maximum(distribution, 1));
 }
 
 TEST_CASE("overlapped on two GPUs") {

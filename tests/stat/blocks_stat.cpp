@@ -1,9 +1,9 @@
-// Simulated blocks against the exact enumeration of the same round: law of accepted, and the emitted tokens against the target.
-// Ties the addressed words of a simulation to the rule that the audit runs.
+// Simulated blocks against the exact enumeration of the same round: distribution of accepted, and the emitted tokens against the
+// target. Ties the addressed words of a simulation to the rule that the audit runs.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 
-#include "sim/experiment/agreement.h"
+#include "sim/judge/agreement.h"
 
 #include <numeric>
 
@@ -20,63 +20,65 @@ struct Judged {
   double p_output = 1.0;
 };
 
-Judged judge(const experiment::Cell& cell, const verify::BlockRule& simulated, const experiment::AuditReport& exact) {
-  decode::PreparationPlan plan = experiment::plan_of(cell);
+Judged judge_block(const spec::Cell& cell, const verify::BlockRule& simulated, const audit::AuditReport& exact) {
+  decode::PreparationPlan plan = spec::plan_of(cell);
   plan.block_rule = &simulated;
   const decode::Prepared prepared = decode::prepare(plan, {});
-  const decode::Simulator simulator(plan, prepared, experiment::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
+  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
   REQUIRE(counts.rounds == kRounds);
-  const auto test = [](const std::vector<std::uint64_t>& counted, const Law& law) {
+  const auto test = [](const std::vector<std::uint64_t>& counted, const Distribution& distribution) {
     std::vector<double> observed(counted.begin(), counted.end());
     const double n = std::accumulate(observed.begin(), observed.end(), 0.0);
     std::vector<double> expected;
-    for (const double p : law) expected.push_back(n * p);
-    experiment::GTest g;
+    for (const double p : distribution) expected.push_back(n * p);
+    judge::GTest g;
     g.add(observed, expected);
     return g.p();
   };
-  return {test(counts.accepted_law, exact.starts[0].accepted_law), test(counts.output, prepared.classes[0].target_mass)};
+  return {test(counts.accepted_distribution, exact.starts[0].accepted_distribution),
+          test(counts.output, prepared.classes[0].target_mass)};
 }
 
-experiment::Cell cell_for(const verify::VerifierEntry& entry) {
+spec::Cell cell_for(const verify::VerifierEntry& entry) {
   std::string drafter = chain(3);
   if (!entry.demands.trees.empty()) {
-    const draft::Siblings siblings = entry.demands.trees.front();
+    const tokens::Siblings siblings = entry.demands.trees.front();
     drafter = fmt::format("{{kind: tree_static, branching: [2, 2, 1], siblings: {}}}",
-                          siblings == draft::Siblings::independent           ? "sampled"
-                          : siblings == draft::Siblings::without_replacement ? "without_replacement"
-                                                                             : "top_k");
+                          siblings == tokens::Siblings::independent           ? "sampled"
+                          : siblings == tokens::Siblings::without_replacement ? "without_replacement"
+                                                                              : "top_k");
   }
-  return cell_of(
-      fmt::format("{{vocab: 3, target: {}, draft: {}{}}}", explicit_law({0.25, 0.375, 0.375}), explicit_law({0.125, 0.125, 0.75}),
-                  entry.demands.one_hot_target ? ", target_sampling: {temperature: 0}" : ""),
-      "{process: fixed}", drafter, entry.info.name);
+  return cell_of(fmt::format("{{vocab: 3, target: {}, draft: {}{}}}", explicit_distribution({0.25, 0.375, 0.375}),
+                             explicit_distribution({0.125, 0.125, 0.75}),
+                             entry.demands.one_hot_target ? ", target_sampling: {temperature: 0}" : ""),
+                 "{process: fixed}", drafter, entry.info.name);
 }
 
 }  // namespace
 
-TEST_CASE("simulated blocks agree with their exact law, and mutants do not") {
+TEST_CASE("simulated blocks agree with their exact distribution, and mutants do not") {
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     if (entry.make) continue;
-    const experiment::Cell cell = cell_for(entry);
-    const experiment::AuditReport exact = experiment::audit(cell);
-    const Judged own = judge(cell, *cell.block_rule, exact);
+    const spec::Cell cell = cell_for(entry);
+    const audit::AuditReport exact = audit::audit_cell(cell);
+    const Judged own = judge_block(cell, *cell.block_rule, exact);
     INFO(entry.info.name << ": p accepted " << own.p_accepted << ", p output " << own.p_output);
     CHECK(own.p_accepted > kLevel);
     if (entry.lossless) CHECK(own.p_output > kLevel);
   }
   for (const BlockMutant& mutant : block_mutants()) {
     const verify::VerifierEntry* entry = verify::verifiers().find(mutant.verifier);
-    const experiment::Cell cell = cell_for(*entry);
-    const experiment::AuditReport exact = experiment::audit(cell);
+    const spec::Cell cell = cell_for(*entry);
+    const audit::AuditReport exact = audit::audit_cell(cell);
     const auto rule = mutant.make();
-    const experiment::AuditReport wrong = experiment::audit(cell, *rule);
-    const double moved = std::max(largest_difference(wrong.starts[0].accepted_law, exact.starts[0].accepted_law),
-                                  largest_difference(wrong.starts[0].first_token, exact.starts[0].first_token));
-    if (moved < 0.02) continue;  // seen on other laws: see tests/exact
-    const Judged judged = judge(cell, *rule, exact);
+    const audit::AuditReport wrong = audit::audit_cell(cell, *rule);
+    const double moved =
+        std::max(largest_difference(wrong.starts[0].accepted_distribution, exact.starts[0].accepted_distribution),
+                 largest_difference(wrong.starts[0].first_token, exact.starts[0].first_token));
+    if (moved < 0.02) continue;  // seen on other distributions: see tests/exact
+    const Judged judged = judge_block(cell, *rule, exact);
     INFO(mutant.verifier << ": " << mutant.mistake << ", moved by " << moved);
     CHECK(std::min(judged.p_accepted, judged.p_output) < kLevel);
   }

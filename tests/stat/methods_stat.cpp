@@ -1,5 +1,5 @@
 // What `specsim check` says of rules that judge blocks: the shipped ones agree with theory, wrong ones are rejected by name.
-#include "sim/experiment/agreement.h"
+#include "sim/judge/agreement.h"
 #include "tests/support/block_mutants.h"
 #include "tests/support/cells.h"
 
@@ -14,11 +14,11 @@ namespace specsim {
 
 namespace {
 
-const double kLevel = experiment::check_level(850);  // as in a family of the CI grid's size
+const double kLevel = judge::check_level(850);  // as in a family of the CI grid's size
 constexpr std::uint64_t kRounds = 500'000;
 
-// Cells that theory covers, by verifier; the laws of configs/ci/methods.yaml.
-experiment::Cell cell_of(const std::string& verifier) {
+// Cells that theory covers, by verifier; the distributions of configs/ci/methods.yaml.
+spec::Cell cell_of(const std::string& verifier) {
   static const std::map<std::string, std::string> decode = {
       {"block", "{drafter: {kind: chain, draft_length: 8}, verifier: block}"},
       {"multi_draft_recursive", "{drafter: {kind: tree_static, branching: [3, 2, 1]}, verifier: multi_draft_recursive}"},
@@ -47,50 +47,50 @@ experiment::Cell cell_of(const std::string& verifier) {
 }
 
 struct Judged {
-  experiment::Prediction prediction;
-  experiment::Agreement agreement;
-  experiment::Verdict verdict = experiment::Verdict::no_theory;
+  judge::Prediction prediction;
+  judge::Agreement agreement;
+  judge::Verdict verdict = judge::Verdict::no_theory;
 };
 
-Judged judged(const experiment::Cell& cell, const verify::BlockRule& rule, const draft::BlockDrafter* drafter = nullptr) {
-  const experiment::LawFacts facts = experiment::gather_facts(cell, experiment::plan_of(cell), nullptr);
-  decode::PreparationPlan plan = experiment::plan_of(cell);
+Judged judged(const spec::Cell& cell, const verify::BlockRule& rule, const draft::BlockDrafter* drafter = nullptr) {
+  const judge::DistributionFacts facts = judge::gather_facts(cell, spec::plan_of(cell), nullptr);
+  decode::PreparationPlan plan = spec::plan_of(cell);
   plan.block_rule = &rule;
   if (drafter != nullptr) plan.drafter = drafter;
   const decode::Prepared prepared = decode::prepare(plan, {});
-  const decode::Simulator simulator(plan, prepared, experiment::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
+  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
   Judged result;
-  result.prediction = experiment::predict_exact(cell, facts, kRounds);
-  result.agreement = experiment::judge_cell(cell, facts, result.prediction, counts, kLevel);
-  result.verdict = experiment::decide(cell, result.prediction, result.agreement, result.agreement, kLevel);
+  result.prediction = judge::predict_exact(cell, facts, kRounds);
+  result.agreement = judge::judge_cell(cell, facts, result.prediction, counts, kLevel);
+  result.verdict = judge::decide(cell, result.prediction, result.agreement, result.agreement, kLevel);
   return result;
 }
 
-std::string shown(const experiment::Agreement& a) {
+std::string shown(const judge::Agreement& a) {
   return fmt::format("z {:.2f}, p of accepted {:.2g}, of output {:.2g}", a.z_tokens_per_round, a.p_accepted_law, a.p_output_law);
 }
 
-// Mistakes of lossy rules, whose acceptance or whose emitted law is off.
+// Mistakes of lossy rules, whose acceptance or whose emitted distribution is off.
 std::vector<tests::BlockMutant> lossy_mutants() {
   using verify::Block;
   const auto steps = [](tests::StepFunction step) { return [step] { return std::make_unique<tests::StepRule>(step); }; };
   const auto lenient = [&](double lenience, bool residual) {
     return steps([=](Block& block, int node, const std::vector<int>& children, Token& last) {
-      const math::RatioTable& laws = block.laws(node);
+      const math::RatioTable& distributions = block.distributions(node);
       const Token x = block.token(children[0]);
-      if (block.accept(children[0], {laws.target(x), lenience * laws.draft(x)})) return children[0];
-      last = residual ? block.pick_residual(node, laws.cut(1.0)) : block.pick_target(node);
+      if (block.accept(children[0], {distributions.target(x), lenience * distributions.draft(x)})) return children[0];
+      last = residual ? block.pick_residual(node, distributions.cut(1.0)) : block.pick_target(node);
       return 0;
     });
   };
   // Accepts what the target finds at least that likely, or, in its place, not.
   const auto bar = [&](double least, bool target_last) {
     return steps([=](Block& block, int node, const std::vector<int>& children, Token& last) {
-      const math::RatioTable& laws = block.laws(node);
-      if (laws.target(block.token(children[0])) > least) return children[0];
-      last = target_last ? block.pick_target(node) : block.pick_residual(node, laws.cut(1.0));
+      const math::RatioTable& distributions = block.distributions(node);
+      if (distributions.target(block.token(children[0])) > least) return children[0];
+      last = target_last ? block.pick_target(node) : block.pick_residual(node, distributions.cut(1.0));
       return 0;
     });
   };
@@ -100,17 +100,20 @@ std::vector<tests::BlockMutant> lossy_mutants() {
           {"typical", "the final token comes from the residual", bar(0.15, false)},
           {"top_k_match", "the argmax alone matches",
            steps([](Block& block, int node, const std::vector<int>& children, Token& last) {
-             if (block.token(children[0]) == tests::likeliest_target(block.laws(node))) return children[0];
+             if (block.token(children[0]) == tests::likeliest_target(block.distributions(node))) return children[0];
              last = block.pick_target(node);
              return 0;
            })},
           {"top_k_match", "a token that does not match is emitted all the same",
            steps([](Block& block, int node, const std::vector<int>& children, Token& last) {
-             const math::RatioTable& laws = block.laws(node);
+             const math::RatioTable& distributions = block.distributions(node);
              const Token x = block.token(children[0]);
              int better = 0;
-             for (Token y = 0; y < laws.vocab(); ++y)
-               better += laws.target(y) > laws.target(x) || (laws.target(y) == laws.target(x) && y < x) ? 1 : 0;
+             for (Token y = 0; y < distributions.vocab(); ++y)
+               better += distributions.target(y) > distributions.target(x) ||
+                                 (distributions.target(y) == distributions.target(x) && y < x)
+                             ? 1
+                             : 0;
              if (better < 3) return children[0];
              last = block.pick(node, tests::OneToken(x));
              return 0;
@@ -161,7 +164,7 @@ class WrongWindow final : public draft::BlockDrafter {
 }  // namespace
 
 TEST_CASE("check holds Lookahead to its theory and rejects windows that are wrong, by name") {
-  const experiment::Cell cell =
+  const spec::Cell cell =
       tests::experiment_of(
           fmt::format("{{experiment: methods, seed: 20261121, rounds: {}, pair: {{vocab: 3, target: {{family: "
                       "dirichlet, concentration: 0.4}}, draft: {{family: uniform}}}}, context: {{process: markov, "
@@ -173,7 +176,7 @@ TEST_CASE("check holds Lookahead to its theory and rejects windows that are wron
   INFO(shown(own.agreement));
   CHECK(own.prediction.known);
   CHECK(own.agreement.p_tokens_per_round > 1e-3);
-  CHECK(own.verdict == experiment::Verdict::agree);
+  CHECK(own.verdict == judge::Verdict::agree);
   using Mistake = WrongWindow::Mistake;
   for (const auto& [name, mistake] : {std::pair{"the window repeats a token", Mistake::repeats_a_token},
                                       {"guesses do not see the guesses before them", Mistake::blind_to_guesses},
@@ -181,7 +184,7 @@ TEST_CASE("check holds Lookahead to its theory and rejects windows that are wron
     const WrongWindow drafter(cell.drafter, mistake);
     const Judged wrong = judged(cell, *cell.block_rule, &drafter);
     INFO(name << ": " << shown(wrong.agreement));
-    CHECK(wrong.verdict == experiment::Verdict::disagree);
+    CHECK(wrong.verdict == judge::Verdict::disagree);
   }
 }
 
@@ -189,14 +192,14 @@ TEST_CASE("check holds every rule for blocks that theory covers to it") {
   for (const char* verifier : {"block", "multi_draft_recursive", "without_replacement", "kseq", "tree_point_mass", "greedy_tree",
                                "optimal_transport", "traversal", "lenience", "typical", "top_k_match"}) {
     DYNAMIC_SECTION(verifier) {
-      const experiment::Cell cell = cell_of(verifier);
+      const spec::Cell cell = cell_of(verifier);
       const Judged own = judged(cell, *cell.block_rule);
       INFO(shown(own.agreement));
       CHECK(own.prediction.known);
       CHECK(own.agreement.p_tokens_per_round > 1e-3);
       CHECK(own.agreement.p_accepted_law > 1e-3);
       CHECK(own.agreement.p_output_law > 1e-3);
-      CHECK(own.verdict == experiment::Verdict::agree);
+      CHECK(own.verdict == judge::Verdict::agree);
     }
   }
 }
@@ -208,7 +211,7 @@ TEST_CASE("check rejects every mutant of the rules for blocks that theory covers
     DYNAMIC_SECTION(mutant.verifier << ": " << mutant.mistake) {
       const Judged wrong = judged(cell_of(mutant.verifier), *mutant.make());
       INFO(shown(wrong.agreement));
-      CHECK(wrong.verdict == experiment::Verdict::disagree);
+      CHECK(wrong.verdict == judge::Verdict::disagree);
     }
   }
 }

@@ -1,5 +1,5 @@
 // The statistical checks of `specsim check` against the shipped code, and against every mutant that they must reject.
-#include "sim/experiment/agreement.h"
+#include "sim/judge/agreement.h"
 #include "tests/support/cells.h"
 #include "tests/support/mutants.h"
 
@@ -13,10 +13,10 @@ namespace specsim {
 namespace {
 
 // As a family of cells of the CI grid's size has it.
-const double kLevel = experiment::check_level(750);
+const double kLevel = judge::check_level(750);
 constexpr std::uint64_t kRounds = 12'000'000;
 
-experiment::Cell ten_tokens() {  // claim M3's laws: chi2(draft || target) = .108
+spec::Cell ten_tokens() {  // claim M3's distributions: chi2(draft || target) = .108
   return tests::experiment_of(
              "{experiment: mutants, seed: 20260301, rounds: 12000000, pair: {vocab: 10, "
              "target: {family: explicit, probabilities: [.3, .25, .15, .1, .08, .05, .03, .02, .01, .01]}, "
@@ -25,7 +25,7 @@ experiment::Cell ten_tokens() {  // claim M3's laws: chi2(draft || target) = .10
       .cells.at(0);
 }
 
-experiment::Cell markov_tokens() {
+spec::Cell markov_tokens() {
   return tests::experiment_of(
              "{experiment: mutants, seed: 20260302, rounds: 12000000, pair: {vocab: 6, target: {family: dirichlet, "
              "concentration: 1}, "
@@ -34,11 +34,11 @@ experiment::Cell markov_tokens() {
       .cells.at(0);
 }
 
-experiment::Agreement judged(const experiment::Cell& cell, const tests::Mutant& mutant) {
+judge::Agreement judged(const spec::Cell& cell, const tests::Mutant& mutant) {
   const tests::ReadyCell ready(cell);
   const decode::Counts counts = tests::run_mutant(cell, mutant, kRounds);
-  const experiment::Prediction prediction = experiment::predict_exact(cell, ready.facts(), kRounds);
-  return experiment::judge_cell(cell, ready.facts(), prediction, counts, kLevel);
+  const judge::Prediction prediction = judge::predict_exact(cell, ready.facts(), kRounds);
+  return judge::judge_cell(cell, ready.facts(), prediction, counts, kLevel);
 }
 
 const tests::Mutant& shipped() {
@@ -50,8 +50,8 @@ const tests::Mutant& shipped() {
 }  // namespace
 
 TEST_CASE("the shipped rule passes every check where its mutants are tried") {
-  for (const experiment::Cell& cell : {ten_tokens(), markov_tokens()}) {
-    const experiment::Agreement agreement = judged(cell, shipped());
+  for (const spec::Cell& cell : {ten_tokens(), markov_tokens()}) {
+    const judge::Agreement agreement = judged(cell, shipped());
     INFO(cell.experiment << " z " << agreement.z_tokens_per_round << " accepted " << agreement.p_accepted_law << " output "
                          << agreement.p_output_law);
     CHECK(agreement.p_tokens_per_round > 1e-3);
@@ -64,19 +64,19 @@ TEST_CASE("the shipped rule passes every check where its mutants are tried") {
 TEST_CASE("every mutant is rejected by a check of check, by name") {
   for (const tests::Mutant& mutant : tests::mutants()) {
     DYNAMIC_SECTION(mutant.name) {
-      const experiment::Cell cell = mutant.name == "goes on after a rejection" ? markov_tokens() : ten_tokens();
-      const experiment::Agreement agreement = judged(cell, mutant);
+      const spec::Cell cell = mutant.name == "goes on after a rejection" ? markov_tokens() : ten_tokens();
+      const judge::Agreement agreement = judged(cell, mutant);
       INFO("p of tokens " << agreement.p_tokens_per_round << " accepted " << agreement.p_accepted_law << " output "
                           << agreement.p_output_law);
       switch (mutant.caught_by) {
-        case tests::Figure::output_law:
-        case tests::Figure::joint_law:  // over a stream, a wrong bonus token shows in the single tokens as well
+        case tests::Figure::output_distribution:
+        case tests::Figure::joint_distribution:  // over a stream, a wrong bonus token shows in the single tokens as well
           CHECK(agreement.p_output_law < kLevel);
           break;
-        case tests::Figure::accepted_law:
+        case tests::Figure::accepted_distribution:
           CHECK(agreement.p_accepted_law < kLevel);
           break;
-        case tests::Figure::emitted_law:
+        case tests::Figure::emitted_distribution:
           CHECK(agreement.p_tokens_per_round < kLevel);
           break;
         case tests::Figure::scripted:  // one word in 2^53: no sample can show it; tests/exact does
@@ -97,8 +97,8 @@ namespace {
 // side of the draft a token lies.
 class FirstResidualTokenRule final : public tests::TokenLikeRule {
  public:
-  void rejected(const verify::PositionLaws& laws, std::span<double> weights) const override {
-    TokenLikeRule::rejected(laws, weights);
+  void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
+    TokenLikeRule::rejected(distributions, weights);
     bool found = false;
     for (double& weight : weights) {
       if (found || !(weight > 0.0)) weight = 0.0;
@@ -109,7 +109,7 @@ class FirstResidualTokenRule final : public tests::TokenLikeRule {
 
 }  // namespace
 
-TEST_CASE("truly fresh laws have a loop of their own: wrong rules are rejected there too") {
+TEST_CASE("truly fresh distributions have a loop of their own: wrong rules are rejected there too") {
   const auto p_of = [](const verify::PositionRule* rule) {
     const tests::ReadyCell cell(
         "{experiment: fresh, seed: 20260303, rounds: 200000, pair: {vocab: 8, target: {family: uniform_logits, range: 4}, "
@@ -119,10 +119,10 @@ TEST_CASE("truly fresh laws have a loop of their own: wrong rules are rejected t
     const decode::Simulator simulator = cell.simulator();
     decode::Counts counts = simulator.empty_counts();
     for (std::uint64_t i = 0; i * simulator.chunk_size() < 200000; ++i) simulator.run(i, 200000, counts);
-    const experiment::Prediction prediction = experiment::predict_exact(cell.cell(), cell.facts(), 200000);
-    return experiment::judge_cell(cell.cell(), cell.facts(), prediction, counts, kLevel);
+    const judge::Prediction prediction = judge::predict_exact(cell.cell(), cell.facts(), 200000);
+    return judge::judge_cell(cell.cell(), cell.facts(), prediction, counts, kLevel);
   };
-  const experiment::Agreement correct = p_of(nullptr);
+  const judge::Agreement correct = p_of(nullptr);
   CHECK(correct.p_output_law > 1e-3);
   CHECK(correct.p_tokens_per_round > 1e-3);
   CHECK(p_of(std::make_unique<tests::LeakRule>(1.0).get()).p_output_law < kLevel);
@@ -163,8 +163,8 @@ TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of 
         decode::Counts counts = simulator.empty_counts();
         const std::uint64_t work = ready.cell().work();
         for (std::uint64_t i = 0; i * simulator.chunk_size() < work; ++i) simulator.run(i, work, counts);
-        const experiment::Prediction prediction = experiment::predict_exact(ready.cell(), ready.facts(), work);
-        const experiment::Agreement agreement = experiment::judge_cell(ready.cell(), ready.facts(), prediction, counts, kLevel);
+        const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), work);
+        const judge::Agreement agreement = judge::judge_cell(ready.cell(), ready.facts(), prediction, counts, kLevel);
         low_tokens += agreement.p_tokens_per_round < 0.1 ? 1 : 0;
         low_accepted += agreement.p_accepted_law < 0.1 ? 1 : 0;
         low_output += agreement.p_output_law < 0.1 ? 1 : 0;
@@ -182,13 +182,13 @@ TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of 
   }
 }
 
-TEST_CASE("equal laws agree at every seed: rounding must not carry alpha beyond 1") {
+TEST_CASE("equal distributions agree at every seed: rounding must not carry alpha beyond 1") {
   for (int seed = 0; seed < 200; ++seed) {
     const tests::ReadyCell ready("{experiment: equal, seed: " + std::to_string(seed) +
                                  ", rounds: 256, pair: {vocab: 37, target: {family: dirichlet, concentration: 1}, draft: {from: "
                                  "target, transform: mix_noise, "
                                  "value: 0}}, decode: {drafter: {kind: chain, draft_length: 3}}}");
-    const experiment::Prediction prediction = experiment::predict_exact(ready.cell(), ready.facts(), 256);
+    const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), 256);
     CHECK(prediction.tokens_per_round == Approx(4.0).margin(1e-9));
   }
 }
@@ -205,8 +205,8 @@ TEST_CASE("rare classes raise no false alarms") {
     const decode::Simulator simulator = ready.simulator();
     decode::Counts counts = simulator.empty_counts();
     simulator.run(0, 10000, counts);
-    const experiment::Prediction prediction = experiment::predict_exact(ready.cell(), ready.facts(), 10000);
-    rejected += experiment::judge_cell(ready.cell(), ready.facts(), prediction, counts, level).p_output_law < level ? 1 : 0;
+    const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), 10000);
+    rejected += judge::judge_cell(ready.cell(), ready.facts(), prediction, counts, level).p_output_law < level ? 1 : 0;
   }
   CHECK(rejected == 0);
 }

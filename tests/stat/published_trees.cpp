@@ -56,11 +56,11 @@ std::vector<Published> published_trees() {
   return all;
 }
 
-theory::Tree tree_of(const Published& published, experiment::Cell& cell, std::size_t ranks) {
-  const Law even(ranks + 1, 1.0 / static_cast<double>(ranks + 1));
+theory::Tree tree_of(const Published& published, spec::Cell& cell, std::size_t ranks) {
+  const Distribution even(ranks + 1, 1.0 / static_cast<double>(ranks + 1));
   cell = cell_of(explicit_pair(even, even), "{process: fixed}", published.drafter, "tree_point_mass");
   theory::Tree tree;
-  const std::vector<draft::Tree::Node>& nodes = cell.drafter->tree()->nodes;
+  const std::vector<tokens::Tree::Node>& nodes = cell.drafter->tree()->nodes;
   for (auto node = nodes.begin() + 1; node != nodes.end(); ++node) tree.add(node->parent, node->rank);
   return tree;
 }
@@ -76,18 +76,18 @@ Simulated simulate(const Published& published, bool wrong = false) {
   const theory::RankAcceptance& acceptance = published.acceptance;
   std::size_t ranks = 0;
   for (const std::vector<double>& row : acceptance) ranks = std::max({ranks, row.size(), std::size_t{10}});
-  experiment::Cell cell;
+  spec::Cell cell;
   const theory::Tree tree = tree_of(published, cell, ranks);
   const std::vector<int> depths = tree.depths();
-  std::vector<Law> targets;
+  std::vector<Distribution> targets;
   std::vector<std::vector<std::uint32_t>> next;
-  Law draft;  // rank by rank less likely, the token that stands for all others last
+  Distribution draft;  // rank by rank less likely, the token that stands for all others last
   for (std::size_t r = 0; r <= ranks; ++r) draft.push_back(static_cast<double>(ranks + 1 - r));
   math::normalise(draft);
   for (int node = 0; node < tree.size(); ++node) {
     const std::size_t depth = static_cast<std::size_t>(depths[static_cast<std::size_t>(node)]) + (wrong ? 1 : 0);
     const std::vector<double>& row = acceptance[std::min(depth, acceptance.size() - 1)];
-    Law target(row);
+    Distribution target(row);
     target.resize(ranks, 0.0);
     double rest = 1.0;
     for (const double share : row) rest -= share;
@@ -98,10 +98,10 @@ Simulated simulate(const Published& published, bool wrong = false) {
   for (int node = 1; node < tree.size(); ++node)
     next[static_cast<std::size_t>(tree.parent[static_cast<std::size_t>(node)])]
         [static_cast<std::size_t>(tree.rank[static_cast<std::size_t>(node)])] = static_cast<std::uint32_t>(node);
-  cell.contexts = listed_cell(targets, std::vector<Law>(targets.size(), draft), next, 1, "token").contexts;
-  const decode::PreparationPlan plan = experiment::plan_of(cell);
+  cell.contexts = listed_cell(targets, std::vector<Distribution>(targets.size(), draft), next, 1, "token").contexts;
+  const decode::PreparationPlan plan = spec::plan_of(cell);
   const decode::Prepared prepared = decode::prepare(plan, {});
-  const decode::Simulator simulator(plan, prepared, experiment::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
+  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
   double square = 0.0;
@@ -109,7 +109,7 @@ Simulated simulate(const Published& published, bool wrong = false) {
   for (int j = 0; j <= cell.chain.draft_length; ++j) {
     std::uint64_t of_length = 0;
     for (int s = 0; s < prepared.strata; ++s)
-      of_length += counts.accepted_law[static_cast<std::size_t>(s * (cell.chain.draft_length + 1) + j)];
+      of_length += counts.accepted_distribution[static_cast<std::size_t>(s * (cell.chain.draft_length + 1) + j)];
     square += static_cast<double>(of_length) / static_cast<double>(counts.rounds) * (j + 1 - mean) * (j + 1 - mean);
   }
   return {theory::tree_tokens(tree, acceptance), mean, std::sqrt(square / static_cast<double>(counts.rounds))};

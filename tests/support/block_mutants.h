@@ -55,18 +55,18 @@ inline verify::Verdict block_with(verify::Block& block, const BlockKnobs& knobs)
   std::vector<double> p = {1.0};
   int length = 0;
   for (; block.children(length) > 0; ++length) {
-    const math::RatioTable& laws = block.laws(length);
+    const math::RatioTable& distributions = block.distributions(length);
     const Token x = block.token(length + 1);
-    const double next = p.back() * laws.target(x) / laws.draft(x);
+    const double next = p.back() * distributions.target(x) / distributions.draft(x);
     p.push_back(knobs.capped ? std::min(next, 1.0) : next);
   }
   std::vector<bool> stays(p.size(), true);
   std::vector<math::Cut> cuts(p.size());
   for (int i = 0; i <= length; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    if (i < length) cuts[at] = block.laws(i).cut(knobs.own_residual ? 1.0 / std::max(p[at], 1e-300) : 1.0);
+    if (i < length) cuts[at] = block.distributions(i).cut(knobs.own_residual ? 1.0 / std::max(p[at], 1e-300) : 1.0);
     if (i == 0) continue;
-    const double z = i < length ? p[at] * block.laws(i).cut(1.0 / std::max(p[at], 1e-300)).mass : 0.0;
+    const double z = i < length ? p[at] * block.distributions(i).cut(1.0 / std::max(p[at], 1e-300)).mass : 0.0;
     stays[at] =
         i == length || !knobs.through_z ? block.accept(i, {p[at], 1.0}) : block.accept(i, {z, z + 1.0 - std::min(p[at], 1.0)});
   }
@@ -84,22 +84,24 @@ inline verify::Verdict block_with(verify::Block& block, const BlockKnobs& knobs)
 struct RecursiveKnobs {
   bool updates = true;       // the residual follows each rejection
   bool normalises = true;    // by its own mass
-  bool renormalises = true;  // the draft's law, without the siblings before
+  bool renormalises = true;  // the draft's distribution, without the siblings before
   bool own_final = true;     // from what is left, not from the target
   double first_c = 0.0;
 };
 
 inline int recursive_with(verify::Block& block, int node, const std::vector<int>& children, Token& final_token,
                           const RecursiveKnobs& knobs) {
-  const math::RatioTable& laws = block.laws(node);
-  math::Cut cut = laws.cut(knobs.first_c);
-  math::Cut left = laws.cut(1.0);
+  const math::RatioTable& distributions = block.distributions(node);
+  math::Cut cut = distributions.cut(knobs.first_c);
+  math::Cut left = distributions.cut(1.0);
   for (const int child : children) {
     const Token x = block.token(child);
     const double remaining = knobs.renormalises ? block.remaining(child) : 1.0;
     const double mass = knobs.normalises ? cut.mass : 1.0;
-    if (block.accept(child, {(laws.target(x) - cut.c * laws.draft(x)) * remaining, mass * laws.draft(x)})) return child;
-    left = laws.cut(cut.c + cut.mass / remaining);
+    if (block.accept(child,
+                     {(distributions.target(x) - cut.c * distributions.draft(x)) * remaining, mass * distributions.draft(x)}))
+      return child;
+    left = distributions.cut(cut.c + cut.mass / remaining);
     if (knobs.updates) cut = left;
   }
   final_token = knobs.own_final ? block.pick_residual(node, left) : block.pick_target(node);
@@ -108,18 +110,19 @@ inline int recursive_with(verify::Block& block, int node, const std::vector<int>
 
 inline int kseq_with(verify::Block& block, int node, const std::vector<int>& children, Token& final_token, double rho,
                      bool own_final) {
-  const math::RatioTable& laws = block.laws(node);
+  const math::RatioTable& distributions = block.distributions(node);
   for (const int child : children)
-    if (block.accept(child, {laws.target(block.token(child)), rho * laws.draft(block.token(child))})) return child;
-  final_token = own_final ? block.pick_residual(node, laws.cut(rho)) : block.pick_target(node);
+    if (block.accept(child, {distributions.target(block.token(child)), rho * distributions.draft(block.token(child))}))
+      return child;
+  final_token = own_final ? block.pick_residual(node, distributions.cut(rho)) : block.pick_target(node);
   return 0;
 }
 
-// Of the target's law alone: the token that it makes likeliest, ties to the lowest.
-inline Token likeliest_target(const math::RatioTable& laws) {
+// Of the target's distribution alone: the token that it makes likeliest, ties to the lowest.
+inline Token likeliest_target(const math::RatioTable& distributions) {
   Token best = 0;
-  for (Token x = 1; x < laws.vocab(); ++x)
-    if (laws.target(x) > laws.target(best)) best = x;
+  for (Token x = 1; x < distributions.vocab(); ++x)
+    if (distributions.target(x) > distributions.target(best)) best = x;
   return best;
 }
 
@@ -136,8 +139,8 @@ class OneToken final : public verify::Pickable {
 class AnyOf final : public verify::Pickable {
  public:
   explicit AnyOf(std::size_t count) : count_(count) {}
-  [[nodiscard]] Token pick(std::uint64_t word) const override {
-    return static_cast<Token>(rng::to_unit(word) * static_cast<double>(count_));
+  [[nodiscard]] Token pick(std::uint64_t bits) const override {
+    return static_cast<Token>(rng::to_unit(bits) * static_cast<double>(count_));
   }
 
  private:
@@ -145,7 +148,7 @@ class AnyOf final : public verify::Pickable {
 };
 
 // Traversal from the leaves up, mistaken: what a rejected leaf leaves behind is not accounted for.
-inline verify::Verdict traversal_without(verify::Block& block, bool update_probability, bool update_law) {
+inline verify::Verdict traversal_without(verify::Block& block, bool update_probability, bool update_distribution) {
   struct Step {
     int node;
     double stays;
@@ -158,10 +161,10 @@ inline verify::Verdict traversal_without(verify::Block& block, bool update_proba
       Step& above = path.back();
       const int child = block.tree().nodes[static_cast<std::size_t>(above.node)].first_child + above.tried++;
       const Token x = block.token(child);
-      const math::RatioTable& laws = block.laws(above.node);
-      const double weight = std::max(laws.target(x) - above.cut.c * laws.draft(x), 0.0);
+      const math::RatioTable& distributions = block.distributions(above.node);
+      const double weight = std::max(distributions.target(x) - above.cut.c * distributions.draft(x), 0.0);
       const double share = above.cut.mass > 0.0 ? weight / above.cut.mass : 0.0;
-      path.push_back({child, std::min(1.0, above.stays * share / laws.draft(x)), math::Cut(), 0});
+      path.push_back({child, std::min(1.0, above.stays * share / distributions.draft(x)), math::Cut(), 0});
     }
     const Step leaf = path.back();
     if (leaf.node == 0 || block.accept(leaf.node, {leaf.stays, 1.0}))
@@ -169,10 +172,10 @@ inline verify::Verdict traversal_without(verify::Block& block, bool update_proba
     path.pop_back();
     Step& above = path.back();
     if (!(above.cut.mass > 0.0)) continue;
-    const math::Cut next = block.laws(above.node).cut(above.cut.c + above.cut.mass / above.stays);
+    const math::Cut next = block.distributions(above.node).cut(above.cut.c + above.cut.mass / above.stays);
     const double z = above.stays * next.mass / above.cut.mass;
     if (update_probability && above.node != 0) above.stays = z > 0.0 ? z / (z + 1.0 - above.stays) : 0.0;
-    if (update_law) above.cut = next;
+    if (update_distribution) above.cut = next;
   }
 }
 
@@ -209,7 +212,8 @@ inline const std::vector<BlockMutant>& block_mutants() {
       {"multi_draft_recursive", "the residual is not normalised", recursive({.normalises = false})},
       {"multi_draft_recursive", "the final token comes from the target", recursive({.own_final = false})},
 
-      {"without_replacement", "the draft's law is not normalised without the elder siblings", recursive({.renormalises = false})},
+      {"without_replacement", "the draft's distribution is not normalised without the elder siblings",
+       recursive({.renormalises = false})},
       {"without_replacement", "every sibling is judged against the whole target", recursive({.updates = false})},
       {"without_replacement", "the final token comes from the target", recursive({.own_final = false})},
 
@@ -227,10 +231,10 @@ inline const std::vector<BlockMutant>& block_mutants() {
       {"optimal_transport", "the residual is (target - draft)+",
        steps([](Block& block, int node, const std::vector<int>& children, Token& last) {
          for (const int child : children)
-           if (block.accept(child,
-                            {block.laws(node).target(block.token(child)), 2.0 * block.laws(node).draft(block.token(child))}))
+           if (block.accept(child, {block.distributions(node).target(block.token(child)),
+                                    2.0 * block.distributions(node).draft(block.token(child))}))
              return child;
-         last = block.pick_residual(node, block.laws(node).cut(1.0));
+         last = block.pick_residual(node, block.distributions(node).cut(1.0));
          return 0;
        })},
 
@@ -245,7 +249,7 @@ inline const std::vector<BlockMutant>& block_mutants() {
       {"tree_point_mass", "every child is tried against the whole target",
        steps([](Block& block, int node, const std::vector<int>& children, Token& last) {
          for (const int child : children)
-           if (block.accept(child, {block.laws(node).target(block.token(child)), 1.0})) return child;
+           if (block.accept(child, {block.distributions(node).target(block.token(child)), 1.0})) return child;
          last = block.pick_target(node);
          return 0;
        })},
@@ -254,7 +258,7 @@ inline const std::vector<BlockMutant>& block_mutants() {
        steps([](Block&, int, const std::vector<int>& children, Token&) { return children.front(); })},
       {"greedy_tree", "the final token comes from the draft",
        steps([](Block& block, int node, const std::vector<int>& children, Token& last) {
-         const Token best = likeliest_target(block.laws(node));
+         const Token best = likeliest_target(block.distributions(node));
          for (const int child : children)
            if (block.token(child) == best) return child;
          last = block.pick(node, OneToken(block.token(children.front())));
@@ -264,13 +268,13 @@ inline const std::vector<BlockMutant>& block_mutants() {
        steps([](Block& block, int node, const std::vector<int>& children, Token& last) {
          last = block.pick_target(node);
          for (const int child : children)
-           if (block.accept(child, {block.laws(node).draft(block.token(child)), 1.0})) return child;
+           if (block.accept(child, {block.distributions(node).draft(block.token(child)), 1.0})) return child;
          return 0;
        })},
 
       {"traversal", "a rejected leaf leaves its parent's probability as it was",
        whole([](Block& block) { return traversal_without(block, false, true); })},
-      {"traversal", "a rejected leaf leaves its parent's law as it was",
+      {"traversal", "a rejected leaf leaves its parent's distribution as it was",
        whole([](Block& block) { return traversal_without(block, true, false); })},
       {"traversal", "a rejected leaf leaves no trace",
        whole([](Block& block) { return traversal_without(block, false, false); })},

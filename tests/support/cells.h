@@ -3,8 +3,8 @@
 
 #include "sim/config/value.h"
 #include "sim/decode/simulator.h"
-#include "sim/experiment/prediction.h"
-#include "sim/experiment/spec.h"
+#include "sim/judge/prediction.h"
+#include "sim/spec/spec.h"
 
 #include <string>
 #include <utility>
@@ -12,11 +12,11 @@
 namespace specsim::tests {
 
 // Reads an experiment; throws BadInput with all mistakes.
-inline experiment::Experiment experiment_of(const std::string& yaml) {
+inline spec::Experiment experiment_of(const std::string& yaml) {
   Diagnostics diagnostics;
   config::Value config = config::parse_text(yaml, "test", diagnostics);
   diagnostics.throw_if_any();
-  experiment::Experiment result = experiment::read_experiment(std::move(config), "test", {}, diagnostics);
+  spec::Experiment result = spec::read_experiment(std::move(config), "test", {}, diagnostics);
   diagnostics.throw_if_any();
   return result;
 }
@@ -24,29 +24,29 @@ inline experiment::Experiment experiment_of(const std::string& yaml) {
 // A cell ready to simulate, as the runner makes it ready; `rule` in the place of the verifier's own, if given.
 class ReadyCell {
  public:
-  explicit ReadyCell(experiment::Cell cell, const verify::PositionRule* rule = nullptr)
-      : cell_(std::move(cell)), plan_(experiment::plan_of(cell_, rule)) {
-    facts_ = experiment::gather_facts(cell_, plan_, &prepared_);
+  explicit ReadyCell(spec::Cell cell, const verify::PositionRule* rule = nullptr)
+      : cell_(std::move(cell)), plan_(spec::plan_of(cell_, rule)) {
+    facts_ = judge::gather_facts(cell_, plan_, &prepared_);
   }
   explicit ReadyCell(const std::string& yaml, const verify::PositionRule* rule = nullptr)
       : ReadyCell(experiment_of(yaml).cells.at(0), rule) {}
   ReadyCell(const ReadyCell&) = delete;
   ReadyCell& operator=(const ReadyCell&) = delete;
 
-  [[nodiscard]] const experiment::Cell& cell() const { return cell_; }
-  [[nodiscard]] const experiment::LawFacts& facts() const { return facts_; }
+  [[nodiscard]] const spec::Cell& cell() const { return cell_; }
+  [[nodiscard]] const judge::DistributionFacts& facts() const { return facts_; }
   [[nodiscard]] const decode::Prepared& prepared() const { return prepared_; }
   [[nodiscard]] const decode::PreparationPlan& preparation() const { return plan_; }
-  [[nodiscard]] rng::Key draw_key() const { return experiment::draw_key(cell_); }
+  [[nodiscard]] rng::Key draw_key() const { return spec::draw_key(cell_); }
   [[nodiscard]] decode::Simulator simulator() const {
     return {plan_, prepared_, draw_key(), cell_.chain.draft_length, cell_.sequence_rounds};
   }
 
  private:
-  experiment::Cell cell_;
+  spec::Cell cell_;
   decode::PreparationPlan plan_;
   decode::Prepared prepared_;
-  experiment::LawFacts facts_;
+  judge::DistributionFacts facts_;
 };
 
 }  // namespace specsim::tests

@@ -2,11 +2,11 @@
 // is no test.
 #pragma once
 
+#include "sim/audit/audit.h"
 #include "sim/base/check.h"
 #include "sim/decode/simulator.h"
 #include "sim/decode/staged_rounds.h"
-#include "sim/experiment/audit.h"
-#include "sim/experiment/spec.h"
+#include "sim/spec/spec.h"
 #include "sim/verify/position_rule.h"
 
 #include <algorithm>
@@ -25,21 +25,22 @@ namespace specsim::tests {
 // The token verifier, to be broken in one place.
 class TokenLikeRule : public verify::PositionRule {
  public:
-  [[nodiscard]] verify::Odds odds(const verify::PositionLaws& laws, Token x) const override {
-    return {laws.target[x], laws.drafted[x]};
+  [[nodiscard]] verify::Odds odds(const verify::PositionDistributions& distributions, Token x) const override {
+    return {distributions.target[x], distributions.drafted[x]};
   }
-  void rejected(const verify::PositionLaws& laws, std::span<double> weights) const override {
-    for (std::size_t x = 0; x < weights.size(); ++x) weights[x] = std::max(laws.target[x] - laws.drafted[x], 0.0);
+  void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
+    for (std::size_t x = 0; x < weights.size(); ++x)
+      weights[x] = std::max(distributions.target[x] - distributions.drafted[x], 0.0);
   }
 };
 
-// Emits (1 - leak) target + leak draft, and accepts as often as the correct rule: leak 1 is the draft's own law.
+// Emits (1 - leak) target + leak draft, and accepts as often as the correct rule: leak 1 is the draft's own distribution.
 class LeakRule final : public TokenLikeRule {
  public:
   explicit LeakRule(double leak) : leak_(leak) {}
-  void rejected(const verify::PositionLaws& laws, std::span<double> weights) const override {
+  void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
     for (std::size_t x = 0; x < weights.size(); ++x) {
-      const double difference = laws.target[x] - laws.drafted[x];
+      const double difference = distributions.target[x] - distributions.drafted[x];
       weights[x] = difference > 0.0 ? (1.0 - leak_) * difference : -leak_ * difference;
     }
   }
@@ -50,20 +51,22 @@ class LeakRule final : public TokenLikeRule {
 
 class AbsoluteResidualRule final : public TokenLikeRule {
  public:
-  void rejected(const verify::PositionLaws& laws, std::span<double> weights) const override {
-    for (std::size_t x = 0; x < weights.size(); ++x) weights[x] = std::abs(laws.target[x] - laws.drafted[x]);
+  void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
+    for (std::size_t x = 0; x < weights.size(); ++x) weights[x] = std::abs(distributions.target[x] - distributions.drafted[x]);
   }
 };
 
 class ResampleTargetRule final : public TokenLikeRule {
  public:
-  void rejected(const verify::PositionLaws& laws, std::span<double> weights) const override { bonus(laws.target, weights); }
+  void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
+    bonus(distributions.target, weights);
+  }
 };
 
 class InvertedRatioRule final : public TokenLikeRule {
  public:
-  [[nodiscard]] verify::Odds odds(const verify::PositionLaws& laws, Token x) const override {
-    return {laws.drafted[x], laws.target[x]};
+  [[nodiscard]] verify::Odds odds(const verify::PositionDistributions& distributions, Token x) const override {
+    return {distributions.drafted[x], distributions.target[x]};
   }
 };
 
@@ -71,18 +74,18 @@ class InvertedRatioRule final : public TokenLikeRule {
 // where the last token is the only one with a residual, as in the first known pair.
 class UnnormalisedResidualRule final : public TokenLikeRule {
  public:
-  void rejected(const verify::PositionLaws& laws, std::span<double> weights) const override {
-    TokenLikeRule::rejected(laws, weights);
+  void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
+    TokenLikeRule::rejected(distributions, weights);
     weights.back() += std::max(1.0 - std::accumulate(weights.begin(), weights.end(), 0.0), 0.0);
   }
 };
 
-// bonus() is told the target alone, so this one remembers the draft's law that it was asked about just before.
+// bonus() is told the target alone, so this one remembers the draft's distribution that it was asked about just before.
 class BonusFromDraftRule final : public TokenLikeRule {
  public:
-  void rejected(const verify::PositionLaws& laws, std::span<double> weights) const override {
-    TokenLikeRule::rejected(laws, weights);
-    drafted_.assign(laws.drafted.begin(), laws.drafted.end());
+  void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
+    TokenLikeRule::rejected(distributions, weights);
+    drafted_.assign(distributions.drafted.begin(), distributions.drafted.end());
   }
   void bonus(std::span<const double> target, std::span<double> weights) const override {
     SPECSIM_CHECK(drafted_.size() == target.size(), "{} tokens", drafted_.size());
@@ -108,90 +111,102 @@ struct GoesOnAfterRejection : decode::ShippedBehaviour {
   static bool goes_on(bool) { return true; }
 };
 struct AcceptsTies : decode::ShippedBehaviour {
-  static bool accepts(std::uint64_t word, std::uint64_t threshold) { return (word >> 11) <= threshold; }
+  static bool accepts(std::uint64_t bits, std::uint64_t threshold) { return (bits >> 11) <= threshold; }
 };
 
 // The loop with another behaviour; a sink is optional.
 template <class Behaviour>
-experiment::RoundLoop loop_of() {
-  return [](const decode::RoundSetup& setup, const decode::ChunkPlan& chunk, decode::WordSource& words, decode::Counts& counts,
-            decode::RoundSink* sink) {
+audit::RoundLoop loop_of() {
+  return [](const decode::RoundSetup& setup, const decode::ChunkPlan& chunk, decode::BitSource& random_bits,
+            decode::Counts& counts, decode::RoundSink* sink) {
     if (sink != nullptr)
-      decode::run_staged<Behaviour, true, true>(setup, chunk, words, counts, sink);
+      decode::run_staged<Behaviour, true, true>(setup, chunk, random_bits, counts, sink);
     else
-      decode::run_staged<Behaviour, true, false>(setup, chunk, words, counts, nullptr);
+      decode::run_staged<Behaviour, true, false>(setup, chunk, random_bits, counts, nullptr);
   };
 }
 
 // ---- the list -----------------------------------------------------------------------------------------------------------
 
 enum class Figure {
-  output_law,    // of the first token
-  accepted_law,  // of a round
-  emitted_law,   // of a round: the count, not the tokens
-  joint_law,     // of the first draft_length + 1 tokens
-  scripted,      // no law: single words only
+  output_distribution,    // of the first token
+  accepted_distribution,  // of a round
+  emitted_distribution,   // of a round: the count, not the tokens
+  joint_distribution,     // of the first draft_length + 1 tokens
+  scripted,               // no distribution: single words only
 };
 
 struct Mutant {
   std::string name;
   std::function<std::unique_ptr<verify::PositionRule>()> rule;
-  experiment::RoundLoop loop;  // empty: the shipped one
-  Figure caught_by;            // must show it for the second known pair at draft_length 2
-  std::vector<Figure> moves;   // all figures that it moves there; the others are blind
+  audit::RoundLoop loop;      // empty: the shipped one
+  Figure caught_by;           // must show it for the second known pair at draft_length 2
+  std::vector<Figure> moves;  // all figures that it moves there; the others are blind
 };
 
 inline const std::vector<Mutant>& mutants() {
   using F = Figure;
   const auto token = [] { return std::make_unique<TokenLikeRule>(); };
   static const std::vector<Mutant> list = {
-      {"emits the draft law", [] { return std::make_unique<LeakRule>(1.0); }, {}, F::output_law, {F::output_law, F::joint_law}},
-      {"leaks 1 % of the draft law",
+      {"emits the draft distribution",
+       [] { return std::make_unique<LeakRule>(1.0); },
+       {},
+       F::output_distribution,
+       {F::output_distribution, F::joint_distribution}},
+      {"leaks 1 % of the draft distribution",
        [] { return std::make_unique<LeakRule>(0.01); },
        {},
-       F::output_law,
-       {F::output_law, F::joint_law}},
+       F::output_distribution,
+       {F::output_distribution, F::joint_distribution}},
       {"residual from abs(target - draft)",
        [] { return std::make_unique<AbsoluteResidualRule>(); },
        {},
-       F::output_law,
-       {F::output_law, F::joint_law}},
+       F::output_distribution,
+       {F::output_distribution, F::joint_distribution}},
       {"resamples from the target",
        [] { return std::make_unique<ResampleTargetRule>(); },
        {},
-       F::output_law,
-       {F::output_law, F::joint_law}},
+       F::output_distribution,
+       {F::output_distribution, F::joint_distribution}},
       {"accept ratio inverted",
        [] { return std::make_unique<InvertedRatioRule>(); },
        {},
-       F::output_law,
-       {F::output_law, F::accepted_law, F::emitted_law, F::joint_law}},
+       F::output_distribution,
+       {F::output_distribution, F::accepted_distribution, F::emitted_distribution, F::joint_distribution}},
       {"residual not renormalised",
        [] { return std::make_unique<UnnormalisedResidualRule>(); },
        {},
-       F::output_law,
-       {F::output_law, F::joint_law}},
-      {"bonus token from the draft", [] { return std::make_unique<BonusFromDraftRule>(); }, {}, F::joint_law, {F::joint_law}},
-      {"bonus token dropped", token, loop_of<BonusDropped>(), F::emitted_law, {F::emitted_law}},
-      {"draft_length one short", token, loop_of<OneShort>(), F::accepted_law, {F::accepted_law, F::emitted_law}},
-      {"draft_length one too many", token, loop_of<OneTooMany>(), F::emitted_law, {F::emitted_law}},
+       F::output_distribution,
+       {F::output_distribution, F::joint_distribution}},
+      {"bonus token from the draft",
+       [] { return std::make_unique<BonusFromDraftRule>(); },
+       {},
+       F::joint_distribution,
+       {F::joint_distribution}},
+      {"bonus token dropped", token, loop_of<BonusDropped>(), F::emitted_distribution, {F::emitted_distribution}},
+      {"draft_length one short",
+       token,
+       loop_of<OneShort>(),
+       F::accepted_distribution,
+       {F::accepted_distribution, F::emitted_distribution}},
+      {"draft_length one too many", token, loop_of<OneTooMany>(), F::emitted_distribution, {F::emitted_distribution}},
       {"goes on after a rejection",
        token,
        loop_of<GoesOnAfterRejection>(),
-       F::accepted_law,
-       {F::output_law, F::accepted_law, F::emitted_law, F::joint_law}},
+       F::accepted_distribution,
+       {F::output_distribution, F::accepted_distribution, F::emitted_distribution, F::joint_distribution}},
       {"accepts ties: u * draft <= target", token, loop_of<AcceptsTies>(), F::scripted, {}},
   };
   return list;
 }
 
-// `rounds` rounds of a cell as the mutant runs them: same laws, same addressed words as Simulator::run.
-inline decode::Counts run_mutant(const experiment::Cell& cell, const Mutant& mutant, std::uint64_t rounds) {
+// `rounds` rounds of a cell as the mutant runs them: same distributions, same addressed words as Simulator::run.
+inline decode::Counts run_mutant(const spec::Cell& cell, const Mutant& mutant, std::uint64_t rounds) {
   const std::unique_ptr<verify::PositionRule> rule = mutant.rule();
-  const decode::PreparationPlan plan = experiment::plan_of(cell, rule.get());
+  const decode::PreparationPlan plan = spec::plan_of(cell, rule.get());
   const decode::Prepared prepared = decode::prepare(plan, {});
   SPECSIM_CHECK(prepared.tables.has_value(), "cell {} has no tables", cell.index);
-  const rng::Key key = experiment::draw_key(cell);
+  const rng::Key key = spec::draw_key(cell);
   const decode::Simulator simulator(plan, prepared, key, cell.chain.draft_length, cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   const std::uint64_t size = simulator.chunk_size();
@@ -207,8 +222,9 @@ inline decode::Counts run_mutant(const experiment::Cell& cell, const Mutant& mut
     if (!mutant.loop) {
       simulator.run(i, rounds, counts);
     } else {
-      decode::PhiloxWords words(key);
-      mutant.loop(setup, {i * decode::kLanes, std::min(size, rounds - i * size), cell.sequence_rounds}, words, counts, nullptr);
+      decode::PhiloxBits random_bits(key);
+      mutant.loop(setup, {i * decode::kLanes, std::min(size, rounds - i * size), cell.sequence_rounds}, random_bits, counts,
+                  nullptr);
     }
   }
   return counts;

@@ -1,4 +1,4 @@
-// Small laws and automata for tests of the theory, from a generator of their own.
+// Small distributions and automata for tests of the theory, from a generator of their own.
 #pragma once
 
 #include "sim/theory/bounds.h"
@@ -32,17 +32,17 @@ class Numbers {
     return static_cast<double>(state_ >> 11U) * 0x1p-53;
   }
   int below(int bound) { return static_cast<int>(next() * bound); }
-  std::vector<double> law(int size, bool zeros) {
-    std::vector<double> law(static_cast<std::size_t>(size));
+  std::vector<double> distribution(int size, bool zeros) {
+    std::vector<double> distribution(static_cast<std::size_t>(size));
     double sum = 0.0;
-    for (double& share : law) {
+    for (double& share : distribution) {
       share = next();
       if (zeros && next() < 0.3) share = 0.0;
       sum += share;
     }
-    if (sum == 0.0) law[0] = sum = 1.0;
-    for (double& share : law) share /= sum;
-    return law;
+    if (sum == 0.0) distribution[0] = sum = 1.0;
+    for (double& share : distribution) share /= sum;
+    return distribution;
   }
 
  private:
@@ -57,17 +57,17 @@ inline theory::Automaton random_automaton(Numbers& numbers, int vocab, int state
   automaton.start = numbers.below(states);
   for (int i = 0; i < vocab * states; ++i) automaton.next.push_back(numbers.below(states));
   for (int s = 0; s < states; ++s) {
-    std::vector<double> law = numbers.law(vocab, zeros);
+    std::vector<double> distribution = numbers.distribution(vocab, zeros);
     if (one_hot_target) {
-      const int best = theory::argmax(law);
-      law.assign(law.size(), 0.0);
-      law[static_cast<std::size_t>(best)] = 1.0;
+      const int best = theory::argmax(distribution);
+      distribution.assign(distribution.size(), 0.0);
+      distribution[static_cast<std::size_t>(best)] = 1.0;
     }
-    automaton.target.push_back(law);
+    automaton.target.push_back(distribution);
   }
   for (int j = 0; j < depths; ++j) {
     automaton.draft.emplace_back();
-    for (int s = 0; s < states; ++s) automaton.draft.back().push_back(numbers.law(vocab, zeros));
+    for (int s = 0; s < states; ++s) automaton.draft.back().push_back(numbers.distribution(vocab, zeros));
   }
   return automaton;
 }

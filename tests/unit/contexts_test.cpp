@@ -134,7 +134,7 @@ void walk(const families::ContextProcess& process, rng::Key key, std::uint64_t f
 }
 
 families::ContextModel model(const std::string& context) {
-  experiment::Experiment read = tests::experiment_of(yaml_of(context, 1));
+  spec::Experiment read = tests::experiment_of(yaml_of(context, 1));
   return std::move(*read.cells.at(0).contexts);
 }
 
@@ -256,7 +256,7 @@ TEST_CASE("iid and regimes: the context is a function of sequence and text posit
     constexpr std::uint64_t kSequences = 300;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> known;
     // A longer plain text, so that it covers what drafting reaches.
-    const experiment::Cell& cell = plain.cell();
+    const spec::Cell& cell = plain.cell();
     const decode::Simulator long_text(plain.preparation(), plain.prepared(), plain.draw_key(), 0, 400);
     decode::Counts counts = long_text.empty_counts();
     Positions sink;
@@ -282,8 +282,8 @@ TEST_CASE("iid and regimes: the context is a function of sequence and text posit
   }
 }
 
-TEST_CASE("regimes: start law and transition frequencies", "[contexts][stat]") {
-  // Would catch a transposed matrix, a start in state 0, and a start law that is not the stationary one.
+TEST_CASE("regimes: start distribution and transition frequencies", "[contexts][stat]") {
+  // Would catch a transposed matrix, a start in state 0, and a start distribution that is not the stationary one.
   constexpr std::size_t states = 3;
   const std::vector<double> rows = {.8, .15, .05, .3, .3, .4, .1, 0, .9};
   // Stationary: pi P = pi. From column 1: pi1 = .15 pi0 / .7; from column 0: pi2 = (.2 pi0 - .3 pi1) / .1.
@@ -324,17 +324,17 @@ TEST_CASE("regimes: start law and transition frequencies", "[contexts][stat]") {
   }
 }
 
-TEST_CASE("regimes: the overrides of a state replace pair's laws there and nowhere else", "[contexts]") {
+TEST_CASE("regimes: the overrides of a state replace pair's distributions there and nowhere else", "[contexts]") {
   const families::ContextModel made = model(std::string(kRegimes) + "}");
   REQUIRE(made.pairs.size() == 3);
-  const families::LawAddress address{kKey, 0};
+  const families::DistributionAddress address{kKey, 0};
   std::vector<std::vector<double>> target(3, std::vector<double>(9));
   std::vector<std::vector<double>> draft(3, std::vector<double>(9));
   for (std::size_t i = 0; i < 3; ++i) {
     made.pair(i).draw_target(address, target[i]);
     made.pair(i).draw_draft(address, 0, target[i], draft[i]);
   }
-  CHECK(target[0] == target[1]);  // the same address of the same law
+  CHECK(target[0] == target[1]);  // the same address of the same distribution
   CHECK(target[0] != target[2]);
   CHECK(draft[1] == std::vector<double>(9, 1.0 / 9.0));
   CHECK(std::is_sorted(target[2].rbegin(), target[2].rend()));
@@ -493,7 +493,7 @@ TEST_CASE("requests: every request emits exactly request_tokens", "[contexts]") 
         CHECK(counts.cut_emitted == sink.cut_emitted);
         CHECK(counts.cut_rounds <= requests);
         if (draft_length == 0) CHECK(counts.cut_rounds == 0);
-        CHECK(std::accumulate(counts.accepted_law.begin(), counts.accepted_law.end(), std::uint64_t{0}) ==
+        CHECK(std::accumulate(counts.accepted_distribution.begin(), counts.accepted_distribution.end(), std::uint64_t{0}) ==
               counts.rounds + counts.cut_rounds);
         CHECK(std::accumulate(counts.output.begin(), counts.output.end(), std::uint64_t{0}) == sink.all);
         CHECK(sink.all == counts.emitted + sink.cut_whole);
@@ -532,7 +532,7 @@ TEST_CASE("what context processes refuse", "[contexts]") {
   CHECK_FALSE(refused("{process: regimes, states: [{}, {}], transition: [[.5, .5]]}").empty());
   CHECK_FALSE(refused("{process: regimes, states: [{}, {}], transition: [[.5, .4], [.5, .5]]}").empty());
   CHECK_FALSE(refused("{process: regimes, states: [{}, {}], transition: [[.5, .5], [.5, .5]], start: [.5, .4]}").empty());
-  CHECK(refused("{process: regimes, states: [{}, {}], transition: [[1, 0], [0, 1]]}").find("unique stationary law") !=
+  CHECK(refused("{process: regimes, states: [{}, {}], transition: [[1, 0], [0, 1]]}").find("unique stationary distribution") !=
         std::string::npos);
   CHECK(refused("{process: regimes, states: [{}, {}], transition: [[1, 0], [0, 1]], start: [.5, .5]}").empty());
   CHECK_FALSE(refused("{process: requests, request_tokens: 10, types: []}").empty());

@@ -20,9 +20,9 @@ std::unique_ptr<CostModel> pair_on(const std::string& gpu, const std::string& ta
 }
 
 double chain_speedup(const CostModel& model, double batch, double context, int draft_length, double tokens_per_round) {
-  const auto ledger = model.ledger({batch, context}, draft_length + 1, Kept::both);
-  INFO(ledger->to_text());
-  REQUIRE(ledger->fits());
+  const auto memory_budget = model.memory_budget({batch, context}, draft_length + 1, Kept::both);
+  INFO(memory_budget->to_text());
+  REQUIRE(memory_budget->fits());
   return speedup(round_time(model, {batch, context}, draft_length, 0.0), tokens_per_round);
 }
 

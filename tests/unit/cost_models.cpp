@@ -98,16 +98,16 @@ double enumerated(int experts, int per_token, int tokens) {
   std::vector<unsigned> choices;
   for (unsigned set = 0; set < (1U << experts); ++set)
     if (__builtin_popcount(set) == per_token) choices.push_back(set);
-  std::vector<double> law(std::size_t{1} << experts, 0.0);
-  law[0] = 1.0;
+  std::vector<double> distribution(std::size_t{1} << experts, 0.0);
+  distribution[0] = 1.0;
   for (int t = 0; t < tokens; ++t) {
-    std::vector<double> next(law.size(), 0.0);
-    for (std::size_t seen = 0; seen < law.size(); ++seen)
-      for (const unsigned choice : choices) next[seen | choice] += law[seen] / static_cast<double>(choices.size());
-    law = next;
+    std::vector<double> next(distribution.size(), 0.0);
+    for (std::size_t seen = 0; seen < distribution.size(); ++seen)
+      for (const unsigned choice : choices) next[seen | choice] += distribution[seen] / static_cast<double>(choices.size());
+    distribution = next;
   }
   double mean = 0.0;
-  for (std::size_t seen = 0; seen < law.size(); ++seen) mean += law[seen] * __builtin_popcountll(seen);
+  for (std::size_t seen = 0; seen < distribution.size(); ++seen) mean += distribution[seen] * __builtin_popcountll(seen);
   return mean;
 }
 

@@ -110,7 +110,8 @@ TEST_CASE("tensor parallel: a share of everything, two all-reduces a layer", "[c
   // 4 GPUs, 2 key and value heads: each GPU keeps and reads one of them.
   const auto copies = by_hand("tensor_parallel: 4", "");
   CHECK(near(copies->pass(Role::target, {3, 6, 1000, 6}).kv, time.kv));
-  CHECK(copies->ledger({3, 1000}, 1, Kept::target)->lines[1].bytes == model->ledger({3, 1000}, 1, Kept::target)->lines[1].bytes);
+  CHECK(copies->memory_budget({3, 1000}, 1, Kept::target)->lines[1].bytes ==
+        model->memory_budget({3, 1000}, 1, Kept::target)->lines[1].bytes);
   CHECK(near(copies->pass(Role::target, {1, 1, 0, 0}).communication, 2.0 * 2 * (5e-6 + 256.0 * 2 * (2.0 * 3 / 4) / 1e11)));
 }
 
@@ -175,7 +176,7 @@ TEST_CASE("experts: the pass reads those that all its tokens choose", "[cost][ro
   // Rows of padding choose none: 5 tokens in a graph of 8.
   const auto padded = by_hand("experts: 8, experts_per_token: 2, expert_ffn: 512", "engine: graphs");
   CHECK(near(padded->pass(Role::target, {1, 5, 0, 5}).weights, weights(8.0 * (1.0 - std::pow(0.75, 5))), 0.02));
-  CHECK(model->ledger({1, 0}, 1, Kept::target)->lines[0].bytes ==
+  CHECK(model->memory_budget({1, 0}, 1, Kept::target)->lines[0].bytes ==
         2.0 * (2 * (256.0 * 512 + 256 * 256 + 8 * (256.0 * 1024 + 512 * 256)) + 2 * 256 * 1000.0));
 }
 
@@ -183,8 +184,8 @@ TEST_CASE("an EAGLE head runs its layer, its joining product and the target's LM
   const auto model = by_hand("", "", "fused_inputs: 2, shares_lm_head: true");
   const Hardware gpu = hardware_of(kGpu);
   CHECK(near(matrix_products(model->draft_pass({3, 100}, 0, 0)), products(3, 3) + product_seconds(gpu, 3, 512, 256, 2)));
-  const auto ledger = model->ledger({1, 0}, 2, Kept::both);
-  CHECK(ledger->lines[2].bytes == 2.0 * (2 * kLayer + 2.0 * 256 * 256));  // no LM head of its own
+  const auto memory_budget = model->memory_budget({1, 0}, 2, Kept::both);
+  CHECK(memory_budget->lines[2].bytes == 2.0 * (2 * kLayer + 2.0 * 256 * 256));  // no LM head of its own
   std::string mistakes;
   make_cost("roofline", fmt::format("{{hardware: {}, target: {{{}, fused_inputs: 2}}, draft: {{{}}}}}", kGpu, kShape, kShape),
             &mistakes);
@@ -221,37 +222,39 @@ TEST_CASE("norms and activations: a floor a layer, and their bytes", "[cost][roo
   CHECK(near(model->pass(Role::target, {2, 3, 0, 3}).launch, 2 * (9e-6 + 12.0 * 6 * 256 * 2 / 1e12)));
 }
 
-TEST_CASE("the ledger: weights and caches of both, in bytes", "[cost][ledger]") {
+TEST_CASE("the memory_budget: weights and caches of both, in bytes", "[cost][memory_budget]") {
   const auto model =
       make_cost("roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: {preset: llama-68m, kv_window: 512}}");
-  const auto ledger = model->ledger({16, 2000}, 6, Kept::both);
-  REQUIRE(ledger);
-  REQUIRE(ledger->lines.size() == 4);
-  CHECK(ledger->lines[0].bytes == 2.0 * (32 * (4.0 * 4096 * 4096 + 3.0 * 4096 * 11008) + 2.0 * 32000 * 4096));
-  CHECK(ledger->lines[1].bytes == 524288.0 * 16 * 2006);
-  CHECK(ledger->lines[2].bytes == 2.0 * (2 * (4.0 * 768 * 768 + 3.0 * 768 * 3072) + 2.0 * 32000 * 768));
-  CHECK(ledger->lines[3].bytes == 6144.0 * 16 * 512);
-  CHECK(near(ledger->available_bytes, 0.9 * 85.9e9));
-  CHECK(ledger->fits());
-  CHECK_FALSE(model->ledger({80, 2000}, 6, Kept::both)->fits());
-  CHECK(model->ledger({16, 2000}, 6, Kept::target)->needed_bytes() == ledger->lines[0].bytes + ledger->lines[1].bytes);
-  CHECK(model->ledger({16, 2000}, 6, Kept::draft)->needed_bytes() == ledger->lines[2].bytes + ledger->lines[3].bytes);
-  CHECK(ledger->to_text() ==
+  const auto memory_budget = model->memory_budget({16, 2000}, 6, Kept::both);
+  REQUIRE(memory_budget);
+  REQUIRE(memory_budget->lines.size() == 4);
+  CHECK(memory_budget->lines[0].bytes == 2.0 * (32 * (4.0 * 4096 * 4096 + 3.0 * 4096 * 11008) + 2.0 * 32000 * 4096));
+  CHECK(memory_budget->lines[1].bytes == 524288.0 * 16 * 2006);
+  CHECK(memory_budget->lines[2].bytes == 2.0 * (2 * (4.0 * 768 * 768 + 3.0 * 768 * 3072) + 2.0 * 32000 * 768));
+  CHECK(memory_budget->lines[3].bytes == 6144.0 * 16 * 512);
+  CHECK(near(memory_budget->available_bytes, 0.9 * 85.9e9));
+  CHECK(memory_budget->fits());
+  CHECK_FALSE(model->memory_budget({80, 2000}, 6, Kept::both)->fits());
+  CHECK(model->memory_budget({16, 2000}, 6, Kept::target)->needed_bytes() ==
+        memory_budget->lines[0].bytes + memory_budget->lines[1].bytes);
+  CHECK(model->memory_budget({16, 2000}, 6, Kept::draft)->needed_bytes() ==
+        memory_budget->lines[2].bytes + memory_budget->lines[3].bytes);
+  CHECK(memory_budget->to_text() ==
         "target weights 12.55 GiB, target KV 15.67 GiB, draft weights 0.13 GiB, draft KV 0.05 GiB: 28.40 of 72.00 GiB");
   const auto two = make_cost(
       "roofline",
       "{hardware: a100-80gb-sxm, target: {preset: llama-2-7b, tensor_parallel: 2}, draft: llama-68m, memory_share: 0.5}");
   // A GPU of two holds half of the target and all of a draft that is not cut.
-  const auto half = two->ledger({16, 2000}, 6, Kept::both);
+  const auto half = two->memory_budget({16, 2000}, 6, Kept::both);
   CHECK(near(half->available_bytes, 0.5 * 85.9e9));
-  CHECK(half->lines[0].bytes == 0.5 * ledger->lines[0].bytes);
-  CHECK(half->lines[1].bytes == 0.5 * ledger->lines[1].bytes);
-  CHECK(half->lines[2].bytes == ledger->lines[2].bytes);
+  CHECK(half->lines[0].bytes == 0.5 * memory_budget->lines[0].bytes);
+  CHECK(half->lines[1].bytes == 0.5 * memory_budget->lines[1].bytes);
+  CHECK(half->lines[2].bytes == memory_budget->lines[2].bytes);
   CHECK(half->to_text().find("GiB on the fullest of 2 GPUs") != std::string::npos);
   // Quantised layers leave LM head and embeddings alone, unless told otherwise.
   const auto bytes = [](const std::string& bits) {
     return make_cost("roofline", "{hardware: a100-80gb-sxm, draft: llama-68m, target: {preset: llama-2-7b, " + bits + "}}")
-        ->ledger({1, 0}, 1, Kept::target)
+        ->memory_budget({1, 0}, 1, Kept::target)
         ->lines[0]
         .bytes;
   };

@@ -89,7 +89,7 @@ std::vector<double> all_trees(const std::vector<double>& acceptance, int size, i
   return values;
 }
 
-double value_of(const draft::Tree& tree, const std::vector<double>& acceptance) {
+double value_of(const tokens::Tree& tree, const std::vector<double>& acceptance) {
   std::vector<double> value(tree.nodes.size(), 1.0);
   for (std::size_t i = 1; i < value.size(); ++i)
     value[i] = value[static_cast<std::size_t>(tree.nodes[i].parent)] * acceptance[static_cast<std::size_t>(tree.nodes[i].rank)];
@@ -114,7 +114,7 @@ TEST_CASE("Sequoia's programme finds the best of all trees up to 9 nodes") {
         }
         const double best = *std::max_element(all.begin(), all.end());
         CHECK(programme.tokens(nodes, depth) == Approx(best).epsilon(0).margin(1e-13));
-        const draft::Tree tree = programme.tree(nodes, depth);
+        const tokens::Tree tree = programme.tree(nodes, depth);
         CHECK(tree.drafted() == nodes);
         CHECK(tree.height() <= depth);
         CHECK(value_of(tree, acceptance) == Approx(best).epsilon(0).margin(1e-13));
@@ -136,7 +136,7 @@ TEST_CASE("trees from branching, paths and parents are the same trees") {
   const auto shape = [](const std::string& parameters) {
     const draft::Draft made = make("tree_static", parameters);
     std::vector<int> parents;
-    for (const draft::Tree::Node& node : made.block->tree()->nodes) parents.push_back(node.parent);
+    for (const tokens::Tree::Node& node : made.block->tree()->nodes) parents.push_back(node.parent);
     return parents;
   };
   const std::vector<int> wanted = {-1, 0, 0, 1, 1, 2, 2};
@@ -162,7 +162,7 @@ TEST_CASE("passes and rows of a tree") {
 TEST_CASE("Medusa's tree for head accuracies: the most expected tokens of all with as many nodes") {
   const draft::Draft made = make("medusa", "{nodes: 4, accuracies: [[0.6, 0.2, 0.1], [0.5, 0.3]]}");
   std::vector<std::pair<int, int>> nodes;  // parent, rank
-  for (const draft::Tree::Node& node : made.block->tree()->nodes) nodes.emplace_back(node.parent, node.rank);
+  for (const tokens::Tree::Node& node : made.block->tree()->nodes) nodes.emplace_back(node.parent, node.rank);
   CHECK(nodes == std::vector<std::pair<int, int>>{{-1, 0}, {0, 0}, {0, 1}, {1, 0}, {1, 1}});  // .6, .2, .3, .18
 }
 
@@ -340,8 +340,8 @@ TEST_CASE("a batch under a length policy drafts until its longest chain ends") {
   // Half of the rounds draft 1, half 3. Of one sequence that is 2 passes in the mean; of two the longest drafts 3 but for a
   // quarter.
   const std::vector<std::uint64_t> drafted = {0, 500, 0, 500};
-  const experiment::Experiment one = cell_of(1);
-  const experiment::Experiment two = cell_of(2);
+  const spec::Experiment one = cell_of(1);
+  const spec::Experiment two = cell_of(2);
   CHECK(one.cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * 2.0));
   CHECK(two.cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * (0.25 * 1.0 + 0.75 * 3.0)));
 }

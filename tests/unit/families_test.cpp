@@ -1,8 +1,8 @@
-// Every family of the registry: laws that are laws, addressed, and as documented. A family without an example here fails the
-// suite.
+// Every family of the registry: distributions that are distributions, addressed, and as documented. A family without an example
+// here fails the suite.
 #include "sim/base/check.h"
 #include "sim/families/context.h"
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <catch2/catch.hpp>
@@ -22,7 +22,7 @@
 #include <vector>
 
 using namespace specsim;
-using families::LawAddress;
+using families::DistributionAddress;
 
 namespace {
 
@@ -37,7 +37,7 @@ struct Example {
   std::string family;
   std::string yaml;
   bool random;
-  Formula formula;  // empty where the law is random
+  Formula formula;  // empty where the distribution is random
   int vocab = 0;    // 0: any
 };
 
@@ -86,13 +86,13 @@ const std::vector<Example>& examples() {
   return list;
 }
 
-std::unique_ptr<families::Law> build(const std::string& yaml, int vocab, bool is_draft = false) {
+std::unique_ptr<families::Distribution> build(const std::string& yaml, int vocab, bool is_draft = false) {
   Diagnostics diagnostics;
   const config::Value value = config::parse_text(yaml, "test", diagnostics);
-  families::LawBuilder builder(vocab, is_draft, diagnostics);
-  auto law = builder.build(value, "law");
+  families::DistributionBuilder builder(vocab, is_draft, diagnostics);
+  auto distribution = builder.build(value, "distribution");
   diagnostics.throw_if_any();
-  return law;
+  return distribution;
 }
 
 // What is wrong with it, in one text.
@@ -107,16 +107,16 @@ std::string refusal(const std::string& yaml, int vocab, bool is_draft = false) {
 
 const rng::Key kKey = rng::make_key(20260420, rng::hash_text("law"));
 
-Probabilities draw(const families::Law& law, int vocab, std::uint64_t context, rng::Key key = kKey) {
+Probabilities draw(const families::Distribution& distribution, int vocab, std::uint64_t context, rng::Key key = kKey) {
   Probabilities drawn(static_cast<std::size_t>(vocab), -1.0);
-  law.draw({key, context}, {}, drawn);
+  distribution.draw({key, context}, {}, drawn);
   return drawn;
 }
 
 // Sums to 1 within 1e-12, nothing negative, nothing infinite.
-bool is_law(const Probabilities& law) {
+bool is_distribution(const Probabilities& distribution) {
   long double sum = 0.0L;
-  for (const double mass : law) {
+  for (const double mass : distribution) {
     if (!(mass >= 0.0 && mass <= 1.0 + 1e-12)) return false;
     sum += mass;
   }
@@ -168,44 +168,44 @@ TEST_CASE("every registered family has an example", "[families]") {
     CHECK(std::any_of(examples().begin(), examples().end(),
                       [&](const Example& example) { return example.family == entry.info.name; }));
     CHECK_FALSE(entry.info.summary.empty());
-    CHECK(entry.info.notes.starts_with("Law:"));
+    CHECK(entry.info.notes.starts_with("Distribution:"));
   }
 }
 
-TEST_CASE("families give laws, the same at the same address", "[families]") {
+TEST_CASE("families give distributions, the same at the same address", "[families]") {
   for (const Example& example : examples()) {
     for (const int vocab : {2, 3, 17, 1000}) {
       if (example.vocab != 0 && example.vocab != vocab && vocab != 17) continue;
       const int size = example.vocab != 0 ? example.vocab : vocab;
       INFO(example.yaml << " at vocab " << size);
-      const auto law = build(example.yaml, size);
+      const auto distribution = build(example.yaml, size);
       const auto twin = build(example.yaml, size);
-      REQUIRE(law != nullptr);
-      CHECK(law->random() == example.random);
-      CHECK_FALSE(law->is_target());
+      REQUIRE(distribution != nullptr);
+      CHECK(distribution->random() == example.random);
+      CHECK_FALSE(distribution->is_target());
       std::vector<Probabilities> forwards;
-      bool laws = true;
+      bool distributions = true;
       for (std::uint64_t context = 0; context < 40; ++context) {
-        forwards.push_back(draw(*law, size, context));
-        laws = laws && is_law(forwards.back());
+        forwards.push_back(draw(*distribution, size, context));
+        distributions = distributions && is_distribution(forwards.back());
       }
-      CHECK(laws);
+      CHECK(distributions);
       // Order, object and thread do not matter.
       bool same = true;
       std::thread([&] {
         for (std::uint64_t context = 40; context-- > 0;) same = same && draw(*twin, size, context) == forwards[context];
       }).join();
       CHECK(same);
-      // Another context, another key: another law, exactly where it says that it is random.
+      // Another context, another key: another distribution, exactly where it says that it is random.
       bool moved = false;
       for (std::uint64_t context = 1; context < 40; ++context) moved = moved || forwards[context] != forwards[0];
       CHECK(moved == example.random);
       bool keyed = false;
       for (std::uint64_t context = 0; context < 40; ++context)
-        keyed = keyed || draw(*law, size, context, rng::make_key(1, 1)) != forwards[context];
+        keyed = keyed || draw(*distribution, size, context, rng::make_key(1, 1)) != forwards[context];
       CHECK(keyed == example.random);
       // Names of (sequence, text position) use the high half of the context as well.
-      if (example.random && size == 1000) CHECK(draw(*law, size, 1ULL << 32) != forwards[0]);
+      if (example.random && size == 1000) CHECK(draw(*distribution, size, 1ULL << 32) != forwards[0]);
     }
   }
 }
@@ -215,8 +215,8 @@ TEST_CASE("fixed families are their formulas", "[families]") {
     if (!example.formula) continue;
     for (const int vocab : {2, 4, 17, 1000, 32000}) {
       if (example.vocab != 0 && example.vocab != vocab) continue;
-      const auto law = build(example.yaml, vocab);
-      const Probabilities drawn = draw(*law, vocab, 0);
+      const auto distribution = build(example.yaml, vocab);
+      const Probabilities drawn = draw(*distribution, vocab, 0);
       const auto size = static_cast<std::size_t>(vocab);
       long double sum = 0.0L;
       for (std::size_t x = 0; x < size; ++x) sum += example.formula(x, size);
@@ -254,12 +254,12 @@ TEST_CASE("what families refuse", "[families]") {
   CHECK(refusal("{from: target, transform: temperature, value: 2}", 4, true).empty());
 }
 
-TEST_CASE("dirichlet: each token's law is a beta law", "[families][stat]") {
+TEST_CASE("dirichlet: each token's distribution is a beta distribution", "[families][stat]") {
   // Would catch a gamma shape off by one (the boost of small shapes left out), a scale that depends on the token, and a log that
   // is normalised without its exponential.
   for (const double a : {0.05, 0.5, 1.0, 4.0, 300.0}) {
     for (const int vocab : {2, 7}) {
-      const auto law = build("{family: dirichlet, concentration: " + std::to_string(a) + "}", vocab);
+      const auto distribution = build("{family: dirichlet, concentration: " + std::to_string(a) + "}", vocab);
       const auto v = static_cast<double>(vocab);
       const boost::math::beta_distribution<double> marginal(a, a * (v - 1.0));
       Bins first;
@@ -269,7 +269,7 @@ TEST_CASE("dirichlet: each token's law is a beta law", "[families][stat]") {
       Mean sum_of_squares;
       constexpr std::uint64_t n = 20000;
       for (std::uint64_t context = 0; context < n; ++context) {
-        const Probabilities drawn = draw(*law, vocab, context);
+        const Probabilities drawn = draw(*distribution, vocab, context);
         if (vocab > 2) {
           first.add(boost::math::cdf(marginal, std::min(drawn.front(), 1.0)));
           last.add(boost::math::cdf(marginal, std::min(drawn.back(), 1.0)));
@@ -296,43 +296,43 @@ TEST_CASE("dirichlet: each token's law is a beta law", "[families][stat]") {
 TEST_CASE("dirichlet: tokens are exchangeable", "[families][stat]") {
   // Would catch a stream whose words come in pairs with different uses for even and odd tokens.
   constexpr int vocab = 6;
-  const auto law = build("{family: dirichlet, concentration: .7}", vocab);
+  const auto distribution = build("{family: dirichlet, concentration: .7}", vocab);
   std::vector<double> wins(vocab, 0.0);
-  for (std::uint64_t context = 0; context < 60000; ++context) wins[math::argmax(draw(*law, vocab, context))] += 1.0;
+  for (std::uint64_t context = 0; context < 60000; ++context) wins[math::argmax(draw(*distribution, vocab, context))] += 1.0;
   CHECK(chi_square_p(wins, 10000.0) > kLevel);
 }
 
 TEST_CASE("dirichlet: extreme concentrations stay finite", "[families]") {
   for (const char* concentration : {"1e-3", "1e-2", "1e6"}) {
     for (const int vocab : {2, 3, 50, 32000}) {
-      const auto law = build(std::string("{family: dirichlet, concentration: ") + concentration + "}", vocab);
-      bool laws = true;
+      const auto distribution = build(std::string("{family: dirichlet, concentration: ") + concentration + "}", vocab);
+      bool distributions = true;
       double largest = 0.0;
       for (std::uint64_t context = 0; context < (vocab > 1000 ? 5U : 2000U); ++context) {
-        const Probabilities drawn = draw(*law, vocab, context);
-        laws = laws && is_law(drawn);
+        const Probabilities drawn = draw(*distribution, vocab, context);
+        distributions = distributions && is_distribution(drawn);
         largest = std::max(largest, *std::max_element(drawn.begin(), drawn.end()));
       }
       INFO("concentration " << concentration << ", vocab " << vocab);
-      CHECK(laws);
+      CHECK(distributions);
       if (concentration == std::string("1e6")) CHECK(largest * vocab < 1.01);  // standard deviation 1e-3 of the mean
       if (concentration == std::string("1e-3") && vocab <= 50) CHECK(largest > 0.999);
     }
   }
 }
 
-TEST_CASE("normal_logits and uniform_logits: log-ratios of tokens have their laws", "[families][stat]") {
+TEST_CASE("normal_logits and uniform_logits: log-ratios of tokens have their distributions", "[families][stat]") {
   // Would catch sigma taken for a variance, a range taken for a half-width, and noise shared between tokens.
   constexpr int vocab = 10;
   constexpr std::uint64_t n = 10000;
   for (const double sigma : {0.1, 1.0, 5.0}) {
-    const auto law = build("{family: normal_logits, sigma: " + std::to_string(sigma) + "}", vocab);
+    const auto distribution = build("{family: normal_logits, sigma: " + std::to_string(sigma) + "}", vocab);
     const boost::math::normal difference(0.0, sigma * std::sqrt(2.0));
     Bins bins;
     Mean mean;
     Mean square;
     for (std::uint64_t context = 0; context < n; ++context) {
-      const Probabilities drawn = draw(*law, vocab, context);
+      const Probabilities drawn = draw(*distribution, vocab, context);
       for (std::size_t x = 0; x + 1 < drawn.size(); x += 2) {
         const double ratio = std::log(drawn[x]) - std::log(drawn[x + 1]);
         bins.add(boost::math::cdf(difference, ratio));
@@ -347,12 +347,12 @@ TEST_CASE("normal_logits and uniform_logits: log-ratios of tokens have their law
     CHECK(std::abs(square.z(variance, 2.0 * variance * variance)) < kZ);
   }
   for (const double range : {0.2, 3.0, 30.0}) {
-    const auto law = build("{family: uniform_logits, range: " + std::to_string(range) + "}", vocab);
+    const auto distribution = build("{family: uniform_logits, range: " + std::to_string(range) + "}", vocab);
     Bins bins;
     Mean mean;
     Mean square;
     for (std::uint64_t context = 0; context < n; ++context) {
-      const Probabilities drawn = draw(*law, vocab, context);
+      const Probabilities drawn = draw(*distribution, vocab, context);
       for (std::size_t x = 0; x + 1 < drawn.size(); x += 2) {
         const double ratio = (std::log(drawn[x]) - std::log(drawn[x + 1])) / range;  // U - U': triangular on (-1, 1)
         bins.add(ratio < 0.0 ? 0.5 * (1.0 + ratio) * (1.0 + ratio) : 1.0 - 0.5 * (1.0 - ratio) * (1.0 - ratio));
@@ -370,12 +370,12 @@ TEST_CASE("normal_logits and uniform_logits: log-ratios of tokens have their law
 TEST_CASE("one_hot: the random token is uniform, and fresh for each context", "[families][stat]") {
   // Would catch a token that never comes up, and contexts that share their word with the next one.
   constexpr int vocab = 12;
-  const auto law = build("{family: one_hot}", vocab);
+  const auto distribution = build("{family: one_hot}", vocab);
   std::vector<double> counts(vocab, 0.0);
   std::vector<double> neighbours(vocab * vocab, 0.0);
   std::size_t before = 0;
   for (std::uint64_t context = 0; context < 144000; ++context) {
-    const Probabilities drawn = draw(*law, vocab, context);
+    const Probabilities drawn = draw(*distribution, vocab, context);
     const std::size_t token = math::argmax(drawn);
     REQUIRE(drawn[token] == 1.0);
     counts[token] += 1.0;

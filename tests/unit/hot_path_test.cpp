@@ -49,7 +49,7 @@ class Recorder final : public decode::RoundSink {
 
 // ---- the plain loop -----------------------------------------------------------------------------------------------------
 
-// One context's laws and tables at one depth.
+// One context's distributions and tables at one depth.
 struct Tables {
   std::vector<double> target;
   std::vector<double> drafted;
@@ -65,9 +65,9 @@ class Plain {
       : ready_(ready),
         shape_(ready.cell().contexts->process->shape()),
         rule_(*ready.cell().rule),
-        words_(ready.draw_key()),
+        random_bits_(ready.draw_key()),
         sequence_rounds_(sequence_rounds) {
-    const decode::LawDrawer drawer(ready.preparation());
+    const decode::DistributionDrawer drawer(ready.preparation());
     for (std::size_t context = 0; context < static_cast<std::size_t>(shape_.contexts); ++context) {
       std::vector<Tables> depths;
       for (std::size_t depth = 0; depth < static_cast<std::size_t>(shape_.depths); ++depth) {
@@ -77,7 +77,7 @@ class Plain {
         std::vector<double> weights(own.target.size());
         rule_.bonus(own.target, weights);
         own.bonus = math::AliasTable(weights);
-        rule_.rejected(laws(own), weights);
+        rule_.rejected(distributions(own), weights);
         own.rejected = *std::max_element(weights.begin(), weights.end()) > 0.0 ? math::AliasTable(weights) : own.bonus;
         own.draft = math::AliasTable(own.drafted);
         depths.push_back(std::move(own));
@@ -103,12 +103,12 @@ class Plain {
   }
 
  private:
-  static verify::PositionLaws laws(const Tables& at) { return {at.target, at.drafted, at.draft_model}; }
+  static verify::PositionDistributions distributions(const Tables& at) { return {at.target, at.drafted, at.draft_model}; }
 
-  std::uint64_t word(rng::Purpose purpose, std::uint32_t word1, std::uint64_t sequence) const {
-    return rng::philox_words({rng::counter_word0(purpose, 0), word1, static_cast<std::uint32_t>(sequence),
-                              static_cast<std::uint32_t>(sequence >> 32)},
-                             ready_.draw_key())
+  std::uint64_t bits(rng::Purpose purpose, std::uint32_t word1, std::uint64_t sequence) const {
+    return rng::philox_bits({rng::counter_word0(purpose, 0), word1, static_cast<std::uint32_t>(sequence),
+                             static_cast<std::uint32_t>(sequence >> 32)},
+                            ready_.draw_key())
         .first;
   }
 
@@ -118,17 +118,17 @@ class Plain {
     switch (shape_.kind) {
       case Kind::iid_pool:
         return static_cast<std::uint32_t>(
-            scale_word(word(rng::Purpose::context, position, sequence), static_cast<std::uint64_t>(shape_.contexts)));
+            scale_bits(bits(rng::Purpose::context, position, sequence), static_cast<std::uint64_t>(shape_.contexts)));
       case Kind::regimes:
-        return position == 0 ? start_.pick(word(rng::Purpose::start, 0, sequence))
-                             : rows_[before].pick(word(rng::Purpose::context, position, sequence));
+        return position == 0 ? start_.pick(bits(rng::Purpose::start, 0, sequence))
+                             : rows_[before].pick(bits(rng::Purpose::context, position, sequence));
       case Kind::markov:
         return position == 0 ? 0 : ready_.cell().contexts->process->next(before, text.back());
       case Kind::requests:
-        return start_.pick(word(rng::Purpose::start, 0, sequence));
+        return start_.pick(bits(rng::Purpose::start, 0, sequence));
       case Kind::trace:
         if (position > 0) return (before + 1) % static_cast<std::uint32_t>(shape_.contexts);
-        return shape_.starts[scale_word(word(rng::Purpose::start, 0, sequence), shape_.starts.size())];
+        return shape_.starts[scale_bits(bits(rng::Purpose::start, 0, sequence), shape_.starts.size())];
       default:
         return 0;
     }
@@ -163,25 +163,25 @@ class Plain {
         context = context_at(sequence, text, context);
       };
       std::array<std::uint64_t, 2> finals{};
-      words_.final_token(round, sequence - sequence % 2, 2, finals.data());
-      const std::uint64_t final_word = finals[sequence % 2];
+      random_bits_.final_token(round, sequence - sequence % 2, 2, finals.data());
+      const std::uint64_t final_bits = finals[sequence % 2];
       std::size_t accepted = 0;
       bool rejected = false;
       while (accepted < draft_length && !rejected) {
         const Tables& at = tables_[context][std::min<std::size_t>(accepted, static_cast<std::size_t>(shape_.depths) - 1)];
-        std::uint64_t draft_word = 0;
-        std::uint64_t accept_word = 0;
+        std::uint64_t draft_bits = 0;
+        std::uint64_t accept_bits = 0;
         const std::uint32_t lane = 0;
-        words_.draft_accept(round, static_cast<std::uint32_t>(accepted), sequence, &lane, 1, &draft_word, &accept_word);
-        const Token x = at.draft.pick(draft_word);
+        random_bits_.draft_accept(round, static_cast<std::uint32_t>(accepted), sequence, &lane, 1, &draft_bits, &accept_bits);
+        const Token x = at.draft.pick(draft_bits);
         ++counts.reached[accepted];
         Token final_token = 0;
         if (rule_.matches()) {
-          final_token = at.bonus.pick(accept_word);
+          final_token = at.bonus.pick(accept_bits);
           rejected = final_token != x;
         } else {
-          rejected = !verify::accepts(rng::to_unit(accept_word), rule_.odds(laws(at), x));
-          if (rejected) final_token = at.rejected.pick(final_word);
+          rejected = !verify::accepts(rng::to_unit(accept_bits), rule_.odds(distributions(at), x));
+          if (rejected) final_token = at.rejected.pick(final_bits);
         }
         if (rejected) {
           emit(final_token);
@@ -190,10 +190,10 @@ class Plain {
           emit(x);
         }
       }
-      if (!rejected) emit(tables_[context][0].bonus.pick(final_word));
+      if (!rejected) emit(tables_[context][0].bonus.pick(final_bits));
       rounds[{sequence / decode::kLanes, sequence % decode::kLanes, round}] = {
           {text.begin() + static_cast<std::ptrdiff_t>(length_before), text.end()}, context};
-      ++counts.accepted_law[(apart ? start_context : 0) * (draft_length + 1) + accepted];
+      ++counts.accepted_distribution[(apart ? start_context : 0) * (draft_length + 1) + accepted];
       if (limit > 0 && text.size() > limit) {
         ++counts.cut_rounds;
         counts.cut_emitted += limit - length_before;
@@ -220,7 +220,7 @@ class Plain {
   const tests::ReadyCell& ready_;
   const families::ContextShape& shape_;
   const verify::PositionRule& rule_;
-  decode::PhiloxWords words_;
+  decode::PhiloxBits random_bits_;
   std::uint32_t sequence_rounds_;
   std::vector<std::vector<Tables>> tables_;  // [context][depth]
   std::vector<decode::OutputClasses> classes_;
@@ -298,16 +298,17 @@ std::uint64_t sum_of(const std::vector<std::uint64_t>& values) {
 void check_invariants(const decode::Counts& counts, std::uint64_t cut_whole, bool several_strata) {
   const std::size_t length = counts.reached.size();
   const std::uint64_t all = counts.rounds + counts.cut_rounds;
-  CHECK(sum_of(counts.accepted_law) == all);
+  CHECK(sum_of(counts.accepted_distribution) == all);
   CHECK(sum_of(counts.output) == counts.emitted + cut_whole);
   for (std::size_t i = 0; i < length; ++i) {
     CHECK(counts.reached[i] == (i == 0 ? all : counts.accepted[i - 1]));
     CHECK(counts.accepted[i] <= counts.reached[i]);
   }
   CHECK(counts.emitted + cut_whole == sum_of(counts.accepted) + all);
-  std::uint64_t by_law = 0;
-  for (std::size_t i = 0; i < counts.accepted_law.size(); ++i) by_law += counts.accepted_law[i] * (i % (length + 1) + 1);
-  CHECK(by_law == counts.emitted + cut_whole);
+  std::uint64_t by_distribution = 0;
+  for (std::size_t i = 0; i < counts.accepted_distribution.size(); ++i)
+    by_distribution += counts.accepted_distribution[i] * (i % (length + 1) + 1);
+  CHECK(by_distribution == counts.emitted + cut_whole);
   CHECK(counts.cut_emitted <= cut_whole);
   CHECK(counts.emitted == (length > 0 ? counts.sum_accepted : 0) + counts.rounds);
   if (counts.cut_rounds == 0) {
@@ -382,7 +383,7 @@ class TwoFaced final : public verify::ChainRule {
   verify::Verdict verify(verify::Block& block) const override { return {0, block.pick_target(0)}; }
   void verify_lanes(verify::ChainLanes& chains) const override {
     chains.accepted.fill(1);
-    chains.final_law.fill(math::Cut());
+    chains.final_distribution.fill(math::Cut());
   }
 };
 
@@ -398,7 +399,7 @@ TEST_CASE("the hot loop equals a plain loop: every context process, every verifi
   int lively = 0;
   for (const Process& process : processes()) {
     for (const Decode& how : decodings()) {
-      if (process.name == "trace" && how.one_hot_target) continue;  // recorded laws take no sampling settings
+      if (process.name == "trace" && how.one_hot_target) continue;  // recorded distributions take no sampling settings
       for (const int draft_length : {0, 1, 4, 9}) {
         const std::string yaml = yaml_of(process, how, draft_length);
         const tests::ReadyCell ready(yaml);
@@ -520,9 +521,10 @@ TEST_CASE("cells that differ in decode draw the same first draft token and bonus
   CHECK(both > 20);
 }
 
-// ---- fresh laws ---------------------------------------------------------------------------------------------------------
+// ---- fresh distributions
+// ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("fresh laws: the loop equals a plain loop that inverts the distribution function", "[hot_path]") {
+TEST_CASE("fresh distributions: the loop equals a plain loop that inverts the distribution function", "[hot_path]") {
   for (const Decode& how : decodings()) {
     for (const int draft_length : {0, 1, 4}) {
       const std::string yaml = yaml_of({"iid", ", fresh: true"}, how, draft_length);
@@ -543,10 +545,10 @@ TEST_CASE("fresh laws: the loop equals a plain loop that inverts the distributio
       Rounds rounds;
       const verify::PositionRule& rule = *ready.cell().rule;
       const families::PairSource& pair = ready.cell().contexts->pairs.at(0);
-      const rng::Key law_key = ready.preparation().law_key;
+      const rng::Key distribution_key = ready.preparation().distribution_key;
       const std::size_t vocab = 13;
       // The first token at which the running sum exceeds u times the total.
-      const auto pick = [](const std::vector<double>& weights, std::uint64_t word) {
+      const auto pick = [](const std::vector<double>& weights, std::uint64_t bits) {
         const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
         double running = 0.0;
         Token last = 0;
@@ -554,11 +556,11 @@ TEST_CASE("fresh laws: the loop equals a plain loop that inverts the distributio
           if (weights[x] == 0.0) continue;
           last = static_cast<Token>(x);
           running += weights[x];
-          if (rng::to_unit(word) * total < running) break;
+          if (rng::to_unit(bits) * total < running) break;
         }
         return last;
       };
-      decode::PhiloxWords words(ready.draw_key());
+      decode::PhiloxBits random_bits(ready.draw_key());
       std::uint64_t left = kTotal;
       for (std::uint64_t sequence = 0; left > 0; ++sequence) {
         const std::uint64_t share = std::min<std::uint64_t>(left, kSequenceRounds);
@@ -568,13 +570,13 @@ TEST_CASE("fresh laws: the loop equals a plain loop that inverts the distributio
         std::uint64_t accepted = 0;
         for (std::uint32_t round = 0; round < share; ++round) {
           std::array<std::uint64_t, 2> finals{};
-          words.final_token(round, sequence - sequence % 2, 2, finals.data());
+          random_bits.final_token(round, sequence - sequence % 2, 2, finals.data());
           std::vector<Token> emitted;
           bool rejected = false;
           std::vector<double> target(vocab);
           std::vector<double> weights(vocab);
           for (std::size_t i = 0; i < static_cast<std::size_t>(draft_length) && !rejected; ++i, ++position) {
-            const families::LawAddress address{law_key, sequence << 32 | position};
+            const families::DistributionAddress address{distribution_key, sequence << 32 | position};
             std::vector<double> model(vocab);
             pair.draw_target(address, target);
             pair.draw_draft(address, i, target, model);
@@ -584,20 +586,20 @@ TEST_CASE("fresh laws: the loop equals a plain loop that inverts the distributio
               std::fill(drafted.begin(), drafted.end(), 0.0);
               drafted[static_cast<std::size_t>(top)] = 1.0;
             }
-            std::uint64_t draft_word = 0;
-            std::uint64_t accept_word = 0;
+            std::uint64_t draft_bits = 0;
+            std::uint64_t accept_bits = 0;
             const std::uint32_t lane = 0;
-            words.draft_accept(round, static_cast<std::uint32_t>(i), sequence, &lane, 1, &draft_word, &accept_word);
-            const Token x = pick(drafted, draft_word);
+            random_bits.draft_accept(round, static_cast<std::uint32_t>(i), sequence, &lane, 1, &draft_bits, &accept_bits);
+            const Token x = pick(drafted, draft_bits);
             ++expected.reached[i];
             if (rule.matches()) {
               rule.bonus(target, weights);
-              emitted.push_back(pick(weights, accept_word));
+              emitted.push_back(pick(weights, accept_bits));
               rejected = emitted.back() != x;
             } else {
-              const verify::PositionLaws laws{target, drafted, model};
-              rejected = !verify::accepts(rng::to_unit(accept_word), rule.odds(laws, x));
-              if (rejected) rule.rejected(laws, weights);
+              const verify::PositionDistributions distributions{target, drafted, model};
+              rejected = !verify::accepts(rng::to_unit(accept_bits), rule.odds(distributions, x));
+              if (rejected) rule.rejected(distributions, weights);
               emitted.push_back(rejected ? pick(weights, finals[sequence % 2]) : x);
             }
             ++tries;
@@ -606,12 +608,12 @@ TEST_CASE("fresh laws: the loop equals a plain loop that inverts the distributio
             ++accepted;
           }
           if (!rejected) {
-            pair.draw_target({law_key, sequence << 32 | position}, target);
+            pair.draw_target({distribution_key, sequence << 32 | position}, target);
             rule.bonus(target, weights);
             emitted.push_back(pick(weights, finals[sequence % 2]));
             ++position;
           }
-          ++expected.accepted_law[emitted.size() - 1];
+          ++expected.accepted_distribution[emitted.size() - 1];
           rounds[{sequence, 0, round}] = {emitted, 0};
         }
         ++expected.sequences;

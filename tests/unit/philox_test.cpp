@@ -1,6 +1,6 @@
 // Philox4x32-10, its batches and the addresses of uniforms.
 #include "sim/rng/philox.h"
-#include "sim/decode/words.h"
+#include "sim/decode/random_bits.h"
 #include "sim/rng/address.h"
 
 #include <catch2/catch.hpp>
@@ -71,9 +71,9 @@ TEST_CASE("Philox4x32-10 gives its published known answers", "[rng]") {
 }
 
 TEST_CASE("a block's two words are its halves, low word first", "[rng]") {
-  const WordPair words = philox_words({0, 0, 0, 0}, {0, 0});
-  CHECK(words.first == 0xe169c58d6627e8d5ULL);
-  CHECK(words.second == 0x9b00dbd8bc57ac4cULL);
+  const BitsPair random_bits = philox_bits({0, 0, 0, 0}, {0, 0});
+  CHECK(random_bits.first == 0xe169c58d6627e8d5ULL);
+  CHECK(random_bits.second == 0x9b00dbd8bc57ac4cULL);
 }
 
 TEST_CASE("a batch equals blocks one at a time, at every size, with and without lanes and rounds", "[rng]") {
@@ -100,7 +100,7 @@ TEST_CASE("a batch equals blocks one at a time, at every size, with and without 
       bool equal = true;
       for (std::size_t i = 0; i < size; ++i) {
         const std::uint32_t lane = (kind & 2) != 0 ? lanes[i] : static_cast<std::uint32_t>(i);
-        const WordPair one = philox_words({batch.c0, (kind & 1) != 0 ? c1[i] : batch.c1_common, c2 + lane, batch.c3}, key);
+        const BitsPair one = philox_bits({batch.c0, (kind & 1) != 0 ? c1[i] : batch.c1_common, c2 + lane, batch.c3}, key);
         equal = equal && first[i] == one.first && second[i] == one.second;
       }
       for (std::size_t i = size; i < size + 8; ++i) equal = equal && first[i] == kUntouched && second[i] == kUntouched;
@@ -119,10 +119,10 @@ TEST_CASE("a unit uniform lies in [0, 1) on the grid of 2^-53", "[rng]") {
   CHECK(to_unit(~0ULL) < 1.0);
   Lcg lcg{2};
   for (int i = 0; i < 10000; ++i) {
-    const std::uint64_t word = std::uint64_t{lcg()} << 32 | lcg();
-    const double u = to_unit(word);
+    const std::uint64_t bits = std::uint64_t{lcg()} << 32 | lcg();
+    const double u = to_unit(bits);
     REQUIRE((u >= 0.0 && u < 1.0));
-    REQUIRE(static_cast<std::uint64_t>(u * 0x1.0p53) == word >> 11);
+    REQUIRE(static_cast<std::uint64_t>(u * 0x1.0p53) == bits >> 11);
   }
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("a text's name is stable and depends on every character", "[rng]") {
   h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ULL;
   h = (h ^ (h >> 27)) * 0x94d049bb133111ebULL;
   CHECK(hash_text("a") == (h ^ (h >> 31)));
-  static_assert(hash_text("law") != hash_text("Law"));
+  static_assert(hash_text("law") != hash_text("Distribution"));
   std::set<std::uint64_t> names;
   const std::string text = "{vocab: 8, target: {family: zipf, exponent: 1.1}}";
   names.insert(hash_text(text));
@@ -181,19 +181,19 @@ TEST_CASE("a text's name is stable and depends on every character", "[rng]") {
 TEST_CASE("a stream reads the words of successive blocks at its own address", "[rng]") {
   const Key key = make_key(7, 8);
   const std::uint64_t sequence = 5ULL << 40 | 3;
-  Stream stream(key, Purpose::law, 65537, sequence);
+  Stream stream(key, Purpose::distribution, 65537, sequence);
   for (std::uint32_t index = 0; index < 50; ++index) {
-    const WordPair words = philox_words({counter_word0(Purpose::law, 65537), index, 3, 5U << 8}, key);
-    REQUIRE(stream() == words.first);
-    REQUIRE(stream() == words.second);
+    const BitsPair random_bits = philox_bits({counter_word0(Purpose::distribution, 65537), index, 3, 5U << 8}, key);
+    REQUIRE(stream() == random_bits.first);
+    REQUIRE(stream() == random_bits.second);
   }
   static_assert(Stream::min() == 0 && Stream::max() == ~0ULL);
-  Stream again(key, Purpose::law, 65537, sequence);
-  Stream other_position(key, Purpose::law, 65536, sequence);
-  Stream other_sequence(key, Purpose::law, 65537, sequence + (1ULL << 32));
+  Stream again(key, Purpose::distribution, 65537, sequence);
+  Stream other_position(key, Purpose::distribution, 65536, sequence);
+  Stream other_sequence(key, Purpose::distribution, 65537, sequence + (1ULL << 32));
   Stream other_purpose(key, Purpose::context, 65537, sequence);
   const std::uint64_t first = again();
-  CHECK(first == Stream(key, Purpose::law, 65537, sequence)());
+  CHECK(first == Stream(key, Purpose::distribution, 65537, sequence)());
   CHECK(first != other_position());
   CHECK(first != other_sequence());
   CHECK(first != other_purpose());
@@ -203,7 +203,7 @@ TEST_CASE("Boost's distributions on a stream have their means and variances", "[
   // Would catch words used twice, a wrong range of the generator, and a distribution that takes the low bits for the high ones.
   constexpr int n = 200000;
   const Key key = make_key(20260401, 1);
-  Stream stream(key, Purpose::law, 0, 0);
+  Stream stream(key, Purpose::distribution, 0, 0);
   boost::random::uniform_01<double> uniform;
   CHECK(std::abs(z_of_mean(n, 0.5, 1.0 / 12.0, [&] { return uniform(stream); })) < kZ);
   CHECK(std::abs(z_of_mean(n, 1.0 / 12.0, 1.0 / 180.0, [&] { return std::pow(uniform(stream) - 0.5, 2); })) < kZ);
@@ -238,7 +238,7 @@ TEST_CASE("no two purposes, positions, rounds or sequences share an address", "[
   // into the purpose's bits, a sequence that loses its high half, and final tokens that take the block of another sequence.
   const Key key = make_key(20260402, 2);
   std::vector<Words> blocks;
-  decode::PhiloxWords words(key);
+  decode::PhiloxBits random_bits(key);
   std::vector<std::uint32_t> rounds(60);
   std::iota(rounds.begin(), rounds.end(), 0U);
   rounds.insert(rounds.end(), {255, 256, 65535, 65536, 1U << 24, 0xffffffffU});
@@ -250,14 +250,14 @@ TEST_CASE("no two purposes, positions, rounds or sequences share an address", "[
   for (const std::uint64_t first : firsts) {
     for (const std::uint32_t round : rounds) {
       for (const std::uint32_t position : {0U, 1U, 2U, 3U, 4U, 16U, 32U, 63U}) {
-        words.draft_accept(round, position, first, lanes.data(), lanes.size(), a.data(), b.data());
+        random_bits.draft_accept(round, position, first, lanes.data(), lanes.size(), a.data(), b.data());
         for (std::size_t i = 0; i < lanes.size(); ++i) blocks.emplace_back(a[i], b[i]);
       }
-      words.final_token(round, first, lanes.size(), a.data());
+      random_bits.final_token(round, first, lanes.size(), a.data());
       for (std::size_t i = 0; i < lanes.size(); i += 2) blocks.emplace_back(a[i], a[i + 1]);
     }
   }
-  for (const Purpose purpose : {Purpose::context, Purpose::start, Purpose::law, Purpose::judge}) {
+  for (const Purpose purpose : {Purpose::context, Purpose::start, Purpose::distribution, Purpose::judge}) {
     for (const std::uint32_t position : {0U, 1U, 2U, 255U, 65536U, 65537U, (1U << 24) - 1}) {
       for (const std::uint64_t sequence : {0ULL, 1ULL, 2ULL, 256ULL, 1ULL << 32, (1ULL << 32) + 1, 1ULL << 63}) {
         Stream stream(key, purpose, position, sequence);
@@ -275,19 +275,19 @@ TEST_CASE("no two purposes, positions, rounds or sequences share an address", "[
 
 TEST_CASE("a sequence's words do not depend on the chunk that it is run in", "[rng]") {
   const Key key = make_key(1, 2);
-  decode::PhiloxWords words(key);
+  decode::PhiloxBits random_bits(key);
   for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{256}, (std::uint64_t{1} << 32) - 256}) {
     std::array<std::uint64_t, 256> finals{};
-    words.final_token(9, first, 256, finals.data());
+    random_bits.final_token(9, first, 256, finals.data());
     for (std::uint32_t i = 0; i < 256; ++i) {
       std::array<std::uint64_t, 2> two{};
-      words.final_token(9, first + i - i % 2, 2, two.data());
+      random_bits.final_token(9, first + i - i % 2, 2, two.data());
       REQUIRE(two[i % 2] == finals[i]);
       const std::uint32_t zero = 0;
       std::uint64_t draft[2];
       std::uint64_t accept[2];
-      words.draft_accept(9, 3, first, &i, 1, &draft[0], &accept[0]);
-      words.draft_accept(9, 3, first + i, &zero, 1, &draft[1], &accept[1]);
+      random_bits.draft_accept(9, 3, first, &i, 1, &draft[0], &accept[0]);
+      random_bits.draft_accept(9, 3, first + i, &zero, 1, &draft[1], &accept[1]);
       REQUIRE((draft[0] == draft[1] && accept[0] == accept[1]));
     }
   }
@@ -319,7 +319,7 @@ TEST_CASE("words are uniform: bytes, and pairs of neighbouring addresses", "[rng
     before = first;
   }
   for (const std::vector<double>& counts : bytes) CHECK(chi_square_p(counts, kRounds * kBatch / 256.0) > kLevel);
-  // Expectation 4 a cell: with 65,535 degrees of freedom the chi-square law holds all the same.
+  // Expectation 4 a cell: with 65,535 degrees of freedom the chi-square distribution holds all the same.
   CHECK(chi_square_p(across_lanes, kRounds * kBatch / 2.0 / 65536.0) > kLevel);
   CHECK(chi_square_p(across_rounds, kRounds * kBatch / 2.0 / 65536.0) > kLevel);
 }

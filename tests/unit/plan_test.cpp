@@ -1,8 +1,8 @@
 // Acceptance curves and plans against closed forms of sim/theory, which share no code with them.
-#include "sim/experiment/planner.h"
+#include "sim/plan/planner.h"
 
 #include "sim/theory/requests.h"
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 #include "sim/theory/speedup.h"
 #include "tests/support/temporary_file.h"
 
@@ -14,7 +14,7 @@
 #include <string>
 
 using namespace specsim;
-using experiment::AcceptanceCurve;
+using plan::AcceptanceCurve;
 using tests::TemporaryFile;
 
 namespace {
@@ -35,7 +35,7 @@ std::unique_ptr<cost::CostModel> cost_model(const std::string& yaml) {
 
 TEST_CASE("a constant acceptance curve is the closed form") {
   for (const double alpha : {0.0, 0.3, 0.75, 1.0}) {
-    const AcceptanceCurve curve = experiment::constant_acceptance(alpha, 12);
+    const AcceptanceCurve curve = plan::constant_acceptance(alpha, 12);
     REQUIRE(curve.longest() == 12);
     for (int k = 0; k <= 12; ++k) {
       CHECK(curve.tokens_per_round[static_cast<std::size_t>(k)] == Approx(theory::tokens_per_round(alpha, k)).epsilon(1e-13));
@@ -47,19 +47,19 @@ TEST_CASE("a constant acceptance curve is the closed form") {
 
 TEST_CASE("rates of all rounds, conditional rates and lengths are told apart") {
   // A vLLM log: .707, .453, .307, .253 of all rounds, mean acceptance length 2.72.
-  const AcceptanceCurve all = experiment::unconditional_acceptance({0.707, 0.453, 0.307, 0.253}, 6);
+  const AcceptanceCurve all = plan::unconditional_acceptance({0.707, 0.453, 0.307, 0.253}, 6);
   CHECK(all.tokens_per_round[4] == Approx(1.0 + 0.707 + 0.453 + 0.307 + 0.253).epsilon(1e-12));
   CHECK(all.tokens_per_round[5] == Approx(all.tokens_per_round[4] + 0.253 * 0.253 / 0.307).epsilon(1e-12));
   CHECK(all.measured == 4);
-  const AcceptanceCurve conditional = experiment::conditional_acceptance({0.707, 0.453 / 0.707, 0.307 / 0.453, 0.253 / 0.307}, 6);
+  const AcceptanceCurve conditional = plan::conditional_acceptance({0.707, 0.453 / 0.707, 0.307 / 0.453, 0.253 / 0.307}, 6);
   for (std::size_t k = 0; k <= 6; ++k) CHECK(conditional.tokens_per_round[k] == Approx(all.tokens_per_round[k]).epsilon(1e-12));
   // Taken for conditional ones, they would promise far less.
-  CHECK(experiment::conditional_acceptance({0.707, 0.453, 0.307, 0.253}, 4).tokens_per_round[4] < 2.2);
-  CHECK_THROWS_WITH(experiment::unconditional_acceptance({0.5, 0.6}, 4), Catch::Contains("0.6 after 0.5"));
+  CHECK(plan::conditional_acceptance({0.707, 0.453, 0.307, 0.253}, 4).tokens_per_round[4] < 2.2);
+  CHECK_THROWS_WITH(plan::unconditional_acceptance({0.5, 0.6}, 4), Catch::Contains("0.6 after 0.5"));
 
-  const AcceptanceCurve length = experiment::length_acceptance(2.72, 4, 8);
+  const AcceptanceCurve length = plan::length_acceptance(2.72, 4, 8);
   CHECK(length.tokens_per_round[4] == Approx(2.72).epsilon(1e-12));
-  CHECK_THROWS_WITH(experiment::length_acceptance(5.5, 4, 8), Catch::Contains("1 to 5"));
+  CHECK_THROWS_WITH(plan::length_acceptance(5.5, 4, 8), Catch::Contains("1 to 5"));
 }
 
 TEST_CASE("an acceptance trace is walked round by round") {
@@ -69,7 +69,7 @@ TEST_CASE("an acceptance trace is walked round by round") {
       "{\"request\": \"a\", \"draft_length\": 3, \"accepted\": [3, 0, 0, 0, 1, 0, 2]}\n"
       "\n"
       "{\"request\": 7, \"draft_length\": 4, \"accepted\": [0, 0]}\n");
-  const AcceptanceCurve curve = experiment::trace_acceptance(file.path(), 16);
+  const AcceptanceCurve curve = plan::trace_acceptance(file.path(), 16);
   CHECK(curve.longest() == 3);  // what the shortest drafting answers
   CHECK(curve.tokens_per_round[0] == 1.0);
   CHECK(curve.tokens_per_round[2] == Approx((3.0 + 1.0 + 2.0) / 3.0));
@@ -82,7 +82,7 @@ TEST_CASE("an overlap trace gives the exact expectation, short requests too") {
     std::string overlaps;
     for (int i = 0; i < tokens; ++i) overlaps += std::string(i > 0 ? ", " : "") + "0.7";
     const TemporaryFile file("{\"request\": 1, \"overlap\": [" + overlaps + "]}\r\n");
-    const AcceptanceCurve curve = experiment::trace_acceptance(file.path(), 8);
+    const AcceptanceCurve curve = plan::trace_acceptance(file.path(), 8);
     CHECK(curve.longest() == std::min(8, tokens - 1));
     for (int k = 1; k <= curve.longest(); ++k)
       CHECK(curve.tokens_per_round[static_cast<std::size_t>(k)] == Approx(theory::tokens_per_round(0.7, k)).epsilon(1e-12));
@@ -90,20 +90,20 @@ TEST_CASE("an overlap trace gives the exact expectation, short requests too") {
   // Rates that differ, by hand. Draft length 1: rounds start at 0, at 1 (.1) and at 2 (.9 + .1 * .8 = .98); 2: at 0 and at 1.
   // Mutants: the rate of the round's start for all of it, or that of the position before.
   const TemporaryFile differ("{\"request\": 1, \"overlap\": [0.9, 0.2, 0.6, 0.5]}\n");
-  const AcceptanceCurve curve = experiment::trace_acceptance(differ.path(), 8);
+  const AcceptanceCurve curve = plan::trace_acceptance(differ.path(), 8);
   CHECK(curve.longest() == 3);
   CHECK(curve.tokens_per_round[1] == Approx((1.9 + 0.1 * 1.2 + 0.98 * 1.6) / 2.08).epsilon(1e-12));
   CHECK(curve.tokens_per_round[2] == Approx((1.0 + 0.9 + 0.18 + 0.1 * (1.0 + 0.2 + 0.12)) / 1.1).epsilon(1e-12));
   CHECK(curve.tokens_per_round[3] == Approx(1.0 + 0.9 + 0.18 + 0.108).epsilon(1e-12));
   const TemporaryFile file("{\"request\": 1, \"overlap\": [0.7]}\n");
-  CHECK_THROWS_WITH(experiment::trace_acceptance(file.path(), 4), Catch::Contains("no request has more than one position"));
+  CHECK_THROWS_WITH(plan::trace_acceptance(file.path(), 4), Catch::Contains("no request has more than one position"));
 }
 
 TEST_CASE("a wrong line of a trace is named") {
   const auto message = [](const std::string& text) -> std::string {
     const TemporaryFile file(text);
     try {
-      experiment::trace_acceptance(file.path(), 4);
+      plan::trace_acceptance(file.path(), 4);
     } catch (const BadInput& bad) {
       return std::string(bad.what()).substr(file.path().size());
     }
@@ -129,15 +129,15 @@ TEST_CASE("with the ratio model a plan is theory's best draft length and break-e
       const auto cost =
           cost_model("{model: ratio, cost_ratio: " + std::to_string(ratio) + ", verify_inflation: 1.1, overhead: 0.02}");
       const theory::RatioCost closed{ratio, 1.1, 0.02};
-      const experiment::Plan plan = experiment::make_plan(*cost, {}, experiment::constant_acceptance(alpha, 64));
+      const plan::Plan plan = plan::make_plan(*cost, {}, plan::constant_acceptance(alpha, 64));
       const theory::BestDraftLength best = theory::best_draft_length(alpha, closed, 64);
       CHECK(plan.best == best.draft_length);
       CHECK(plan.best_point().speedup == Approx(best.speedup).epsilon(1e-12));
-      const auto even = experiment::break_even(*cost, {}, 64);
+      const auto even = plan::break_even(*cost, {}, 64);
       const auto any = theory::break_even_alpha_any(closed, 64);
       REQUIRE(even.has_value() == any.has_value());
       if (even) CHECK(even->alpha == Approx(any->alpha).epsilon(1e-9));
-      const auto at_four = experiment::break_even(*cost, {}, 64, 4);
+      const auto at_four = plan::break_even(*cost, {}, 64, 4);
       const auto closed_at_four = theory::break_even_alpha(4, closed);
       REQUIRE(at_four.has_value() == closed_at_four.has_value());
       if (at_four) CHECK(at_four->alpha == Approx(*closed_at_four).margin(1e-9));
@@ -147,10 +147,10 @@ TEST_CASE("with the ratio model a plan is theory's best draft length and break-e
 
 TEST_CASE("why speculation loses") {
   const auto regime = [](const std::string& yaml, double alpha) {
-    const experiment::MapCell cell = experiment::make_map(*cost_model(yaml), {1.0}, {0.0}, {alpha}, 16, 1).at(0);
+    const plan::MapCell cell = plan::make_map(*cost_model(yaml), {1.0}, {0.0}, {alpha}, 16, 1).at(0);
     CHECK((cell.best == 0) == (cell.speedup == 1.0));
-    CHECK((cell.regime == experiment::Regime::pays) == (cell.best > 0));
-    return std::string(experiment::to_text(cell.regime));
+    CHECK((cell.regime == plan::Regime::pays) == (cell.best > 0));
+    return std::string(to_text(cell.regime));
   };
   CHECK(regime("{model: ratio, cost_ratio: 0.1}", 0.5) == "pays");
   CHECK(regime("{model: ratio, cost_ratio: 0.3}", 0.2) == "low_acceptance");
@@ -160,11 +160,11 @@ TEST_CASE("why speculation loses") {
 
 TEST_CASE("a margin's interval, by hand") {
   // Speedups at cost ratio .1 are tokens / (1 + .1 k). Five parts that differ at draft lengths 1 and 2.
-  AcceptanceCurve curve = experiment::constant_acceptance(0.5, 2);
+  AcceptanceCurve curve = plan::constant_acceptance(0.5, 2);
   curve.sampled = true;
   curve.tokens_per_round = {1.0, 1.5, 1.8};
   curve.parts = {{1.0, 1.5, 1.70}, {1.0, 1.4, 1.80}, {1.0, 1.6, 1.90}, {1.0, 1.5, 1.75}, {1.0, 1.5, 1.85}};
-  const experiment::Plan plan = experiment::make_plan(*cost_model("{model: ratio, cost_ratio: 0.1}"), {}, curve);
+  const plan::Plan plan = plan::make_plan(*cost_model("{model: ratio, cost_ratio: 0.1}"), {}, curve);
   REQUIRE(plan.best == 2);
   REQUIRE(plan.margins.size() == 2);
   // Against draft length 1: 1.8 / 1.2 - 1.5 / 1.1; the parts' own differences below.
@@ -201,8 +201,8 @@ TEST_CASE("intervals from a trace cover the truth, with requests of unequal leng
       text += "]}\n";
     }
     const TemporaryFile file(text);
-    const AcceptanceCurve curve = experiment::trace_acceptance(file.path(), 1);
-    const experiment::Plan plan = experiment::make_plan(*cost, {}, curve);
+    const AcceptanceCurve curve = plan::trace_acceptance(file.path(), 1);
+    const plan::Plan plan = plan::make_plan(*cost, {}, curve);
     REQUIRE(plan.best == 1);
     covered += std::abs(plan.margins[0].margin - (truth / 1.1 - 1.0)) <= plan.margins[0].half_width ? 1 : 0;
     // The mutant: as if all were one part, the spread of the mean left undivided by the number of parts.
@@ -219,19 +219,19 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   const std::vector<double> batches = {1, 16, 256};
   const std::vector<double> contexts = {512, 65536};
   const std::vector<double> alphas = {0.3, 0.8};
-  const auto one = experiment::make_map(*cost, batches, contexts, alphas, 8, 1);
-  const auto three = experiment::make_map(*cost, batches, contexts, alphas, 8, 3);
+  const auto one = plan::make_map(*cost, batches, contexts, alphas, 8, 1);
+  const auto three = plan::make_map(*cost, batches, contexts, alphas, 8, 3);
   REQUIRE(one.size() == 12);
   for (std::size_t i = 0; i < one.size(); ++i) {
     CHECK(one[i].speedup == three[i].speedup);
     CHECK(one[i].regime == three[i].regime);
-    CHECK((one[i].regime != experiment::Regime::does_not_fit) ==
-          cost->ledger({one[i].batch, one[i].context}, 2, cost::Kept::both)->fits());
+    CHECK((one[i].regime != plan::Regime::does_not_fit) ==
+          cost->memory_budget({one[i].batch, one[i].context}, 2, cost::Kept::both)->fits());
   }
   CHECK(one.front().known());
   CHECK_FALSE(one.back().known());
-  CHECK(experiment::largest_batch(*cost, 512, 2, cost::Kept::both) >= 16.0);
-  CHECK(experiment::largest_batch(*cost, 65536, 2, cost::Kept::both) == 0.0);
+  CHECK(plan::largest_batch(*cost, 512, 2, cost::Kept::both) >= 16.0);
+  CHECK(plan::largest_batch(*cost, 65536, 2, cost::Kept::both) == 0.0);
 }
 
 TEST_CASE("the map says where a table does not reach") {
@@ -245,14 +245,14 @@ TEST_CASE("the map says where a table does not reach") {
                   std::to_string(context) + (model[0] == 't' ? ",10\n" : ",1\n");
   const TemporaryFile file(rows);
   const auto cost = cost_model("{model: table, file: " + file.path() + "}");
-  for (const auto& cell : experiment::make_map(*cost, {1, 2, 8}, {512, 4096, 8192}, {0.05, 0.7}, 4, 2)) {
+  for (const auto& cell : plan::make_map(*cost, {1, 2, 8}, {512, 4096, 8192}, {0.05, 0.7}, 4, 2)) {
     // The fourth draft token is drafted at context + 3.
     const bool covered = cell.batch <= 4 && cell.context + 3 <= 4096;
-    CHECK((cell.regime == experiment::Regime::not_covered) == !covered);
+    CHECK((cell.regime == plan::Regime::not_covered) == !covered);
     CHECK(cell.known() == covered);
-    CHECK((cell.regime == experiment::Regime::pays) == (covered && cell.alpha > 0.1));
+    CHECK((cell.regime == plan::Regime::pays) == (covered && cell.alpha > 0.1));
     if (!covered) CHECK(cell.best == 0);
   }
-  for (const auto& cell : experiment::make_map(*cost, {1}, {512}, {0.7}, 5, 1))  // 6 verified tokens are beyond the table
-    CHECK(cell.regime == experiment::Regime::not_covered);
+  for (const auto& cell : plan::make_map(*cost, {1}, {512}, {0.7}, 5, 1))  // 6 verified tokens are beyond the table
+    CHECK(cell.regime == plan::Regime::not_covered);
 }

@@ -1,5 +1,5 @@
 // What preparing a cell's contexts takes, and that it can be stopped.
-#include "sim/experiment/runner.h"
+#include "sim/run/runner.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>
@@ -39,8 +39,8 @@ TEST_CASE("tables of blocks take the memory that is foreseen", "[preparation]") 
        {"{drafter: {kind: tree_static, branching: [3]}, verifier: optimal_transport}", 6},
        {"{drafter: {kind: tree_static, branching: [3, 1], siblings: without_replacement}, verifier: typical}", 1000}}));
   INFO(decode);
-  const experiment::Experiment own = tests::experiment_of(yaml_of(decode, vocab, 500));
-  const decode::PreparationPlan plan = experiment::plan_of(own.cells[0]);
+  const spec::Experiment own = tests::experiment_of(yaml_of(decode, vocab, 500));
+  const decode::PreparationPlan plan = spec::plan_of(own.cells[0]);
   const std::size_t empty = allocated();
   const decode::Prepared prepared = decode::prepare(plan, {});
   const auto used = static_cast<double>(allocated() - empty);
@@ -50,13 +50,12 @@ TEST_CASE("tables of blocks take the memory that is foreseen", "[preparation]") 
 }
 
 TEST_CASE("preparation stops when it is told to", "[preparation]") {
-  const experiment::Experiment own =
+  const spec::Experiment own =
       tests::experiment_of(yaml_of("{drafter: {kind: chain, draft_length: 4}, verifier: block}", 30, 500));
   std::atomic<bool> stop = false;
   int seen = 0;
-  const decode::LawObserver observer = [&](int, int, const verify::PositionLaws&, const decode::OutputClasses&) {
-    stop = ++seen == 20;
-  };
-  CHECK_THROWS_AS(decode::prepare(experiment::plan_of(own.cells[0]), observer, true, &stop), decode::Interrupted);
+  const decode::DistributionObserver observer = [&](int, int, const verify::PositionDistributions&,
+                                                    const decode::OutputClasses&) { stop = ++seen == 20; };
+  CHECK_THROWS_AS(decode::prepare(spec::plan_of(own.cells[0]), observer, true, &stop), decode::Interrupted);
   CHECK(seen == 20);  // mutant: looks at `stop` before the first context only
 }

@@ -1,5 +1,5 @@
 // Recorded acceptance and what reproduces it: the replay of the trace, and processes with fitted parameters.
-#include "sim/experiment/process_fit.h"
+#include "sim/fit/process_fit.h"
 #include "sim/base/error.h"
 #include "sim/base/whole_file.h"
 #include "tests/support/cells.h"
@@ -15,9 +15,9 @@
 #include <cstdio>
 
 using namespace specsim;
-using experiment::FittedProcess;
-using experiment::Process;
-using experiment::RecordedRequest;
+using fit::FittedProcess;
+using fit::Process;
+using fit::RecordedRequest;
 
 namespace {
 
@@ -63,7 +63,7 @@ std::string drafted(double alpha) {
   return fmt::format("{{from: target, transform: overlap, value: {}, shape: disjoint_tail}}", alpha);
 }
 
-const experiment::ProcessReport& report_of(const experiment::FitReport& report, Process process) {
+const fit::ProcessReport& report_of(const fit::FitReport& report, Process process) {
   return *std::find_if(report.processes.begin(), report.processes.end(),
                        [&](const auto& one) { return one.model.process == process; });
 }
@@ -73,18 +73,18 @@ const experiment::ProcessReport& report_of(const experiment::FitReport& report, 
 TEST_CASE("the fit finds the parameters that the simulator was given, and rejects the processes that it was not", "[fit]") {
   constexpr std::uint64_t kRequests = 250;
   SECTION("constant") {
-    const experiment::FitReport report = experiment::fit_processes(simulated("{process: fixed}", 4, kRequests), {.seed = 1});
+    const fit::FitReport report = fit::fit_processes(simulated("{process: fixed}", 4, kRequests), {.seed = 1});
     CHECK(report.processes[report.best].model.process == Process::constant);
     CHECK(report.processes[0].model.alpha[0][0] == Approx(0.7).margin(0.015));
     CHECK_FALSE(report.processes[0].rejected());
   }
   SECTION("by_depth") {
-    const experiment::FitReport report = experiment::fit_processes(
+    const fit::FitReport report = fit::fit_processes(
         simulated(fmt::format("{{process: by_depth, drafts: [{}, {}, {}]}}", drafted(0.5), drafted(0.8), drafted(0.9)), 3,
                   kRequests),
         {.seed = 1});
     CHECK(report.processes[report.best].model.process == Process::by_depth);
-    const experiment::ProcessReport& own = report_of(report, Process::by_depth);
+    const fit::ProcessReport& own = report_of(report, Process::by_depth);
     for (const auto& [depth, alpha] : {std::pair(0, 0.5), std::pair(1, 0.8), std::pair(2, 0.9)})
       CHECK(own.model.acceptance(0, depth) == Approx(alpha).margin(0.03));
     CHECK_FALSE(own.rejected());
@@ -92,14 +92,14 @@ TEST_CASE("the fit finds the parameters that the simulator was given, and reject
     CHECK(report_of(report, Process::constant).p_by_depth < 0.0025);
   }
   SECTION("kept_state") {
-    const experiment::FitReport report = experiment::fit_processes(
+    const fit::FitReport report = fit::fit_processes(
         simulated(fmt::format("{{process: requests, request_tokens: 60, types: [{{weight: 2, draft: {}}}, {{weight: "
                               "1, draft: {}}}]}}",
                               drafted(0.55), drafted(0.9)),
                   4, kRequests),
         {.seed = 1});
     CHECK(report.processes[report.best].model.process == Process::kept_state);
-    const experiment::ProcessReport& own = report_of(report, Process::kept_state);
+    const fit::ProcessReport& own = report_of(report, Process::kept_state);
     REQUIRE(own.model.start.size() == 2);
     const std::size_t low = own.model.alpha[0][0] < own.model.alpha[1][0] ? 0 : 1;
     CHECK(own.model.alpha[low][0] == Approx(0.55).margin(0.03));
@@ -112,14 +112,14 @@ TEST_CASE("the fit finds the parameters that the simulator was given, and reject
     }
   }
   SECTION("regimes") {
-    const experiment::FitReport report = experiment::fit_processes(
+    const fit::FitReport report = fit::fit_processes(
         simulated(fmt::format("{{process: regimes, states: [{{draft: {}}}, {{draft: {}}}], transition: [[.9, .1], "
                               "[.2, .8]]}}",
                               drafted(0.95), drafted(0.3)),
                   4, kRequests),
         {.seed = 1});
     CHECK(report.processes[report.best].model.process == Process::regimes);
-    const experiment::ProcessReport& own = report_of(report, Process::regimes);
+    const fit::ProcessReport& own = report_of(report, Process::regimes);
     REQUIRE(own.model.start.size() == 2);
     const std::size_t easy = own.model.alpha[0][0] > own.model.alpha[1][0] ? 0 : 1;
     CHECK(own.model.alpha[easy][0] == Approx(0.95).margin(0.03));
@@ -134,10 +134,10 @@ TEST_CASE("the fit finds the parameters that the simulator was given, and reject
 }
 
 TEST_CASE("a fitted process is an experiment with the tokens per round that the fit says", "[fit]") {
-  const experiment::FitReport report = experiment::fit_processes(experiment::read_rounds(kRounds, ""), {.seed = 1});
+  const fit::FitReport report = fit::fit_processes(fit::read_rounds(kRounds, ""), {.seed = 1});
   CHECK(report.draft_length == 8);
-  for (const experiment::ProcessReport& one : report.processes) {
-    INFO(experiment::to_text(one.model.process));
+  for (const fit::ProcessReport& one : report.processes) {
+    INFO(to_text(one.model.process));
     const tests::ReadyCell ready(one.model.yaml(8, report.tokens, report.rounds));
     const decode::Simulator simulator = ready.simulator();
     decode::Counts counts = simulator.empty_counts();
@@ -159,14 +159,14 @@ TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit]
   std::vector<RecordedRequest> requests;
   for (const std::uint64_t tokens : {6U, 10U, 20U, 150U})
     for (int i = 0; i < 60; ++i) requests.push_back(model.simulate(4, tokens, random));
-  const experiment::FitReport report = experiment::fit_processes(requests, {.seed = 1, .threads = 3});
+  const fit::FitReport report = fit::fit_processes(requests, {.seed = 1, .threads = 3});
   // Mutant: all as long as the longest; short requests differ more than long ones do.
   CHECK_FALSE(report.processes[0].rejected());
   CHECK(report.processes[0].p_requests > 0.05);
   CHECK(report.processes[report.best].model.process == Process::constant);
   CHECK(report.tokens == 46);  // the mean; and half a token for what a record does not tell
   // Whatever the threads.
-  const experiment::FitReport alone = experiment::fit_processes(requests, {.seed = 1});
+  const fit::FitReport alone = fit::fit_processes(requests, {.seed = 1});
   for (std::size_t f = 0; f < report.processes.size(); ++f) {
     CHECK(report.processes[f].held_out == alone.processes[f].held_out);
     CHECK(report.processes[f].tokens_per_round == alone.processes[f].tokens_per_round);
@@ -177,30 +177,29 @@ TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit]
 TEST_CASE("a fit that is stopped says nothing", "[fit]") {
   std::atomic<bool> stop{false};
   double shown = 0.0;
-  const experiment::FitReport report =
-      experiment::fit_processes(experiment::read_rounds(kRounds, ""), {.progress =
-                                                                           [&](double done, double all) {
-                                                                             shown = done / all;
-                                                                             stop = done > 400.0;
-                                                                           },
-                                                                       .stop = &stop});
+  const fit::FitReport report = fit::fit_processes(fit::read_rounds(kRounds, ""), {.progress =
+                                                                                       [&](double done, double all) {
+                                                                                         shown = done / all;
+                                                                                         stop = done > 400.0;
+                                                                                       },
+                                                                                   .stop = &stop});
   CHECK(report.processes.empty());
   CHECK(shown < 0.2);
 }
 
 TEST_CASE("the replayed trace gives the tokens per round that real decoding gave", "[llm][trace]") {
-  const std::vector<RecordedRequest> recorded = experiment::read_rounds(kRounds, "");
+  const std::vector<RecordedRequest> recorded = fit::read_rounds(kRounds, "");
   double rounds = 0.0;
   double tokens = 0.0;
   for (const RecordedRequest& request : recorded) {
     rounds += static_cast<double>(request.rounds.size());
-    for (const experiment::RecordedRound& round : request.rounds) tokens += round.accepted + 1.0;
+    for (const fit::RecordedRound& round : request.rounds) tokens += round.accepted + 1.0;
   }
   const double measured = tokens / rounds;
   double squares = 0.0;
   for (const RecordedRequest& request : recorded) {
     double own = -measured * static_cast<double>(request.rounds.size());
-    for (const experiment::RecordedRound& round : request.rounds) own += round.accepted + 1.0;
+    for (const fit::RecordedRound& round : request.rounds) own += round.accepted + 1.0;
     squares += own * own;
   }
   const double error = std::sqrt(squares) / rounds;
@@ -246,7 +245,7 @@ TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
     write_whole_file(path, text);
     std::string said;
     try {
-      experiment::read_rounds(path, "");
+      fit::read_rounds(path, "");
     } catch (const BadInput& bad) {
       said = std::string(bad.what()).substr(path.size());
     }

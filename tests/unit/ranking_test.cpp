@@ -1,5 +1,5 @@
-// Methods ranked by runs that are paired world by world.
-#include "sim/experiment/ranking.h"
+// Methods ranked by runs that are paired replicate by replicate.
+#include "sim/plan/ranking.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>
@@ -8,8 +8,8 @@
 #include <cmath>
 
 using namespace specsim;
-using experiment::Contender;
-using experiment::Ranking;
+using plan::Contender;
+using plan::Ranking;
 
 namespace {
 
@@ -26,19 +26,19 @@ std::string chain(int draft_length, const char* verifier) {
   return fmt::format("{{drafter: {{kind: chain, draft_length: {}}}, verifier: {}}}", draft_length, verifier);
 }
 
-std::vector<Ranking> ranked(const std::vector<const experiment::Experiment*>& experiments, unsigned threads = 1) {
-  std::vector<const experiment::Cell*> cells;
-  for (const experiment::Experiment* one : experiments)
-    for (const experiment::Cell& cell : one->cells) cells.push_back(&cell);
-  experiment::RunOptions options;
+std::vector<Ranking> ranked(const std::vector<const spec::Experiment*>& experiments, unsigned threads = 1) {
+  std::vector<const spec::Cell*> cells;
+  for (const spec::Experiment* one : experiments)
+    for (const spec::Cell& cell : one->cells) cells.push_back(&cell);
+  run::RunOptions options;
   options.threads = threads;
-  return experiment::rank_methods(cells, options);
+  return plan::rank_methods(cells, options);
 }
 
 }  // namespace
 
 TEST_CASE("methods are ranked workload by workload, fastest first, on any number of threads", "[ranking]") {
-  const experiment::Experiment all = tests::experiment_of(
+  const spec::Experiment all = tests::experiment_of(
       yaml_of(chain(2, "token") + ", " + chain(5, "token") + ", " + chain(5, "block"), ", workload.batch: [1, 8]"));
   const std::vector<Ranking> rankings = ranked({&all});
   REQUIRE(rankings.size() == 2);
@@ -50,16 +50,16 @@ TEST_CASE("methods are ranked workload by workload, fastest first, on any number
     CHECK(ranking.contenders[0].behind == 0.0);
     CHECK(ranking.contenders[0].behind_half_width < 1e-12);
   }
-  CHECK(experiment::method_text(*rankings[0].contenders[0].row.cell) == "chain draft_length 5 | block");
-  CHECK(experiment::ranking_csv(rankings) == experiment::ranking_csv(ranked({&all}, 3)));
+  CHECK(plan::method_text(*rankings[0].contenders[0].row.cell) == "chain draft_length 5 | block");
+  CHECK(plan::ranking_csv(rankings) == plan::ranking_csv(ranked({&all}, 3)));
 }
 
 TEST_CASE("chance that methods share cancels between them", "[ranking]") {
-  // The same rounds at two prices: how far one is behind is no matter of chance, and unpaired worlds would make it one.
-  const experiment::Experiment cheap = tests::experiment_of(yaml_of(chain(4, "token")));
+  // The same rounds at two prices: how far one is behind is no matter of chance, and unpaired replicates would make it one.
+  const spec::Experiment cheap = tests::experiment_of(yaml_of(chain(4, "token")));
   std::string yaml = yaml_of(chain(4, "token"));
   yaml.replace(yaml.find("cost_ratio: 0.1"), 15, "cost_ratio: 0.3");
-  const experiment::Experiment dear = tests::experiment_of(yaml);
+  const spec::Experiment dear = tests::experiment_of(yaml);
   const std::vector<Ranking> rankings = ranked({&dear, &cheap});
   REQUIRE(rankings.size() == 1);
   REQUIRE(rankings[0].contenders.size() == 2);
@@ -78,7 +78,7 @@ TEST_CASE("the interval holds the true difference as often as it says", "[rankin
   int inside_third = 0;  // of intervals a third as wide
   constexpr int kRuns = 60;
   for (int seed = 1; seed <= kRuns; ++seed) {
-    const experiment::Experiment all = tests::experiment_of(yaml_of(chain(2, "token") + ", " + chain(4, "token"), "", seed));
+    const spec::Experiment all = tests::experiment_of(yaml_of(chain(2, "token") + ", " + chain(4, "token"), "", seed));
     const std::vector<Ranking> rankings = ranked({&all});
     const Contender& second = rankings.at(0).contenders.at(1);
     inside += std::abs(second.behind - expected) <= second.behind_half_width ? 1 : 0;
@@ -90,8 +90,8 @@ TEST_CASE("the interval holds the true difference as often as it says", "[rankin
   CHECK(inside_third < 54);
 }
 
-TEST_CASE("the interval holds for the family of laws, not for one draw of it", "[ranking]") {
-  // Each seed has one law, and alpha is a matter of luck: of 20000 of them, in a pool, comes the truth.
+TEST_CASE("the interval holds for the family of distributions, not for one draw of it", "[ranking]") {
+  // Each seed has one distribution, and alpha is a matter of luck: of 20000 of them, in a pool, comes the truth.
   const auto yaml = [](int seed, const char* context) {
     return fmt::format(
         "{{experiment: drawn, seed: {}, rounds: 100000, pair: {{vocab: 20, target: {{family: normal_logits, sigma: 2}}, draft: "
@@ -104,16 +104,16 @@ TEST_CASE("the interval holds for the family of laws, not for one draw of it", "
   for (const std::vector<double>& alpha : many.facts().alpha) truth += (1.0 + alpha[0] + alpha[0] * alpha[0]) / 1.2 / 20000;
   int inside = 0;
   int inside_third = 0;
-  int inside_of_one_draw = 0;  // mutant: one draw of the laws, errors from its rounds alone
+  int inside_of_one_draw = 0;  // mutant: one draw of the distributions, errors from its rounds alone
   constexpr int kRuns = 60;
   for (int seed = 1; seed <= kRuns; ++seed) {
-    const experiment::Experiment drawn = tests::experiment_of(yaml(seed, "{process: fixed}"));
+    const spec::Experiment drawn = tests::experiment_of(yaml(seed, "{process: fixed}"));
     const Contender own = ranked({&drawn}).at(0).contenders.at(0);
     inside += std::abs(own.speedup - truth) <= own.speedup_half_width ? 1 : 0;
     inside_third += std::abs(own.speedup - truth) <= own.speedup_half_width / 3.0 ? 1 : 0;
-    experiment::Row row;
+    judge::Row row;
     row.cell = &drawn.cells[0];
-    row.counts = experiment::run_cells({row.cell}, {}).counts.at(0);
+    row.counts = run::run_cells({row.cell}, {}).counts.at(0);
     inside_of_one_draw += std::abs(row.tokens_per_round() / 1.2 - truth) <= 2.6 * row.tokens_per_round_error() / 1.2 ? 1 : 0;
   }
   CHECK(inside >= 54);
@@ -121,25 +121,25 @@ TEST_CASE("the interval holds for the family of laws, not for one draw of it", "
   CHECK(inside_of_one_draw < 20);
 }
 
-TEST_CASE("a batch that drafts in lockstep is of one draw of the laws", "[ranking]") {
-  const experiment::Experiment one = tests::experiment_of(
+TEST_CASE("a batch that drafts in lockstep is of one draw of the distributions", "[ranking]") {
+  const spec::Experiment one = tests::experiment_of(
       "{experiment: lockstep, seed: 1, rounds: 65536, pair: {vocab: 50, target: {family: normal_logits, sigma: 3}, draft: {from: "
       "target, transform: logit_noise, value: 1.5}}, workload: {batch: 32}, decode: {drafter: {kind: chain, draft_length: 8}, "
       "policy: {kind: additive}, verifier: token}, cost: {model: ratio, cost_ratio: 0.1}}");
   const Contender own = ranked({&one}).at(0).contenders.at(0);
   double tokens = 0.0;
   double time = 0.0;
-  experiment::Row pooled;  // mutant: a batch is put together from all draws
-  for (int world = 0; world < experiment::kWorlds; ++world) {
-    const experiment::Cell cell =
-        experiment::reseeded(one.cells[0], rng::hash_text(fmt::format("seed 1 world {}", world)), 65536 / experiment::kWorlds);
-    experiment::Row row;
+  judge::Row pooled;  // mutant: a batch is put together from all draws
+  for (int replicate = 0; replicate < plan::kReplicates; ++replicate) {
+    const spec::Cell cell =
+        spec::reseeded(one.cells[0], rng::hash_text(fmt::format("seed 1 world {}", replicate)), 65536 / plan::kReplicates);
+    judge::Row row;
     row.cell = &cell;
-    row.counts = experiment::run_cells({&cell}, {}).counts.at(0);
+    row.counts = run::run_cells({&cell}, {}).counts.at(0);
     tokens += static_cast<double>(row.counts.emitted);
     time += static_cast<double>(row.counts.emitted) / (row.tokens_per_round() * row.speedup_per_token());
     row.counts.output.clear();
-    if (world == 0)
+    if (replicate == 0)
       pooled.counts = row.counts;
     else
       pooled.counts.add(row.counts);
@@ -149,9 +149,9 @@ TEST_CASE("a batch that drafts in lockstep is of one draw of the laws", "[rankin
   CHECK(pooled.tokens_per_round() * pooled.speedup_per_token() < 0.97 * own.speedup);
 }
 
-TEST_CASE("worlds are as many as the seed's, whatever is ranked beside, and those of another seed are others", "[ranking]") {
+TEST_CASE("replicates are as many as the seed's, whatever is ranked beside, and those of another seed are others", "[ranking]") {
   const auto first = [](int seed, const std::string& methods) {
-    const experiment::Experiment all = tests::experiment_of(yaml_of(methods, "", seed));
+    const spec::Experiment all = tests::experiment_of(yaml_of(methods, "", seed));
     const std::vector<Ranking> rankings = ranked({&all});
     for (const Contender& one : rankings.at(0).contenders)
       if (one.row.cell->chain.draft_length == 2) return one.row.counts;
@@ -167,20 +167,19 @@ TEST_CASE("what does not fit the memory is left out with a line, unless nothing 
       "value: 0.7}}, decode: {drafter: {kind: chain, draft_length: 2}, verifier: token}, cost: {model: roofline, hardware: "
       "h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}, workload: {context: 8192}, sweep: {decode: [" +
       chain(2, "token") + ", " + chain(4, "token") + "], workload.batch: [";
-  const auto read = [&](const char* batches, experiment::Misfits misfits, Diagnostics& diagnostics) {
-    return experiment::read_experiment(config::parse_text(yaml + batches + "]}}", "test", diagnostics), "test", {}, diagnostics,
-                                       misfits);
+  const auto read = [&](const char* batches, spec::Misfits misfits, Diagnostics& diagnostics) {
+    return spec::read_experiment(config::parse_text(yaml + batches + "]}}", "test", diagnostics), "test", {}, diagnostics,
+                                 misfits);
   };
   Diagnostics fine;
-  const experiment::Experiment some = read("1, 4000", experiment::Misfits::left_out, fine);
+  const spec::Experiment some = read("1, 4000", spec::Misfits::left_out, fine);
   CHECK(fine.empty());
   REQUIRE(some.cells.size() == 2);
   CHECK(some.cells[0].workload.batch == 1.0);
   CHECK(some.cells[1].index == 2);
   REQUIRE(some.left_out.size() == 1);
   CHECK_THAT(some.left_out[0], Catch::StartsWith("batch 4000 at context 8192"));
-  for (const auto& [batches, misfits] :
-       {std::pair{"1, 4000", experiment::Misfits::refused}, {"4000", experiment::Misfits::left_out}}) {
+  for (const auto& [batches, misfits] : {std::pair{"1, 4000", spec::Misfits::refused}, {"4000", spec::Misfits::left_out}}) {
     Diagnostics refused;
     static_cast<void>(read(batches, misfits, refused));
     REQUIRE(refused.list().size() == 1);
@@ -189,18 +188,18 @@ TEST_CASE("what does not fit the memory is left out with a line, unless nothing 
 }
 
 TEST_CASE("what cannot be ranked is said", "[ranking]") {
-  const experiment::Experiment one = tests::experiment_of(yaml_of(chain(2, "token")));
-  const experiment::Experiment other = tests::experiment_of(yaml_of(chain(3, "token"), "", 2));
-  CHECK_THROWS_WITH(ranked({&one, &other}), Catch::Contains("laws, seed or rounds of ranked are not those of ranked"));
+  const spec::Experiment one = tests::experiment_of(yaml_of(chain(2, "token")));
+  const spec::Experiment other = tests::experiment_of(yaml_of(chain(3, "token"), "", 2));
+  CHECK_THROWS_WITH(ranked({&one, &other}), Catch::Contains("distributions, seed or rounds of ranked are not those of ranked"));
   std::string brief = yaml_of(chain(2, "token"));
   brief.replace(brief.find("200000"), 6, "1023");
-  const experiment::Experiment few = tests::experiment_of(brief);
+  const spec::Experiment few = tests::experiment_of(brief);
   std::string dear = yaml_of(chain(3, "token"));
   dear.replace(dear.find("model: ratio, cost_ratio: 0.1"), 29,
                "model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b");
-  const experiment::Experiment small = tests::experiment_of(dear);
+  const spec::Experiment small = tests::experiment_of(dear);
   dear.replace(dear.find("llama-3.1-8b"), 12, "llama-2-7b");
-  const experiment::Experiment large = tests::experiment_of(dear);
+  const spec::Experiment large = tests::experiment_of(dear);
   CHECK_THROWS_WITH(ranked({&small, &large}), Catch::Contains("plain decoding of ranked takes another time"));
   CHECK_THROWS_WITH(ranked({&few}), Catch::Contains("rounds is 1023, allowed: at least 1024, a sequence of 64 in each of"));
 }

@@ -1,4 +1,4 @@
-// Draws by scanning: the law that they imply, and what must never come up.
+// Draws by scanning: the distribution that they imply, and what must never come up.
 #include "sim/math/scan.h"
 #include "sim/math/alias_table.h"
 
@@ -71,7 +71,7 @@ std::uint64_t end_of(const ScanSums& sums, const std::vector<double>& weights, T
 
 }  // namespace
 
-TEST_CASE("the law that a scan implies is its weights", "[math]") {
+TEST_CASE("the distribution that a scan implies is its weights", "[math]") {
   // By bisection of the uniform, token by token: nothing is sampled. Would catch a border that belongs to the wrong token, a
   // block sum that misses its tail, and a scan that starts a block with what the last one left over.
   Lcg lcg{20260406};
@@ -184,8 +184,8 @@ TEST_CASE("sums are replaced, not added to", "[math]") {
   CHECK(sums.pick(weights, 1.0 - 0x1p-53) == 1);
 }
 
-TEST_CASE("a scan and an alias table imply the same law", "[math]") {
-  // The two ways to draw share no code; the alias table's law is read off a grid of 2^20 words.
+TEST_CASE("a scan and an alias table imply the same distribution", "[math]") {
+  // The two ways to draw share no code; the alias table's distribution is read off a grid of 2^20 words.
   Lcg lcg{20260409};
   for (const std::size_t size : {2U, 5U, 37U}) {
     const std::vector<double> weights = weights_of(lcg, size, Shape::flat);

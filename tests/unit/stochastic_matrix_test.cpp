@@ -1,4 +1,4 @@
-// Stationary laws of finite chains.
+// Stationary distributions of finite chains.
 #include "sim/math/stochastic_matrix.h"
 #include "sim/base/check.h"
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 using namespace specsim;
-using math::stationary_law;
+using math::stationary_distribution;
 
 namespace {
 
@@ -28,16 +28,16 @@ bool close(const std::vector<double>& a, const std::vector<double>& b, double to
   return true;
 }
 
-// Largest defect of law * transition = law and of the sum.
-double defect(const std::vector<double>& transition, const std::vector<double>& law) {
-  const std::size_t n = law.size();
+// Largest defect of distribution * transition = distribution and of the sum.
+double defect(const std::vector<double>& transition, const std::vector<double>& distribution) {
+  const std::size_t n = distribution.size();
   double worst = 0.0;
   double sum = -1.0;
   for (std::size_t j = 0; j < n; ++j) {
     double next = 0.0;
-    for (std::size_t i = 0; i < n; ++i) next += law[i] * transition[i * n + j];
-    worst = std::max(worst, std::abs(next - law[j]));
-    sum += law[j];
+    for (std::size_t i = 0; i < n; ++i) next += distribution[i] * transition[i * n + j];
+    worst = std::max(worst, std::abs(next - distribution[j]));
+    sum += distribution[j];
   }
   return std::max(worst, std::abs(sum));
 }
@@ -57,28 +57,28 @@ std::vector<double> random_rows(Lcg& lcg, std::size_t n, double sparsity) {
 
 }  // namespace
 
-TEST_CASE("stationary laws of chains that are known in closed form", "[math]") {
-  CHECK(close(stationary_law({1.0}, 1), {1.0}));
-  CHECK(close(stationary_law({0.9, 0.1, 0.3, 0.7}, 2), {0.75, 0.25}));
-  CHECK(close(stationary_law({0.0, 1.0, 1.0, 0.0}, 2), {0.5, 0.5}));  // periodic, yet one solution
+TEST_CASE("stationary distributions of chains that are known in closed form", "[math]") {
+  CHECK(close(stationary_distribution({1.0}, 1), {1.0}));
+  CHECK(close(stationary_distribution({0.9, 0.1, 0.3, 0.7}, 2), {0.75, 0.25}));
+  CHECK(close(stationary_distribution({0.0, 1.0, 1.0, 0.0}, 2), {0.5, 0.5}));  // periodic, yet one solution
   for (const double a : {1e-9, 1e-3, 0.2, 1.0})
     for (const double b : {1e-9, 1e-3, 0.7, 1.0}) {
       INFO("a " << a << ", b " << b);
-      const std::vector<double> law = stationary_law({1.0 - a, a, b, 1.0 - b}, 2);
-      // 1 - a is rounded to 1e-16, which moves the law by 1e-16 / (a + b).
-      CHECK(close(law, {b / (a + b), a / (a + b)}, 1e-15 + 4e-16 / (a + b)));
+      const std::vector<double> distribution = stationary_distribution({1.0 - a, a, b, 1.0 - b}, 2);
+      // 1 - a is rounded to 1e-16, which moves the distribution by 1e-16 / (a + b).
+      CHECK(close(distribution, {b / (a + b), a / (a + b)}, 1e-15 + 4e-16 / (a + b)));
     }
   // Doubly stochastic: uniform. A cycle: uniform, whatever its period.
-  CHECK(close(stationary_law({0.2, 0.3, 0.5, 0.5, 0.2, 0.3, 0.3, 0.5, 0.2}, 3), {1.0 / 3, 1.0 / 3, 1.0 / 3}));
-  CHECK(close(stationary_law({0, 1, 0, 0, 0, 1, 1, 0, 0}, 3), {1.0 / 3, 1.0 / 3, 1.0 / 3}));
+  CHECK(close(stationary_distribution({0.2, 0.3, 0.5, 0.5, 0.2, 0.3, 0.3, 0.5, 0.2}, 3), {1.0 / 3, 1.0 / 3, 1.0 / 3}));
+  CHECK(close(stationary_distribution({0, 1, 0, 0, 0, 1, 1, 0, 0}, 3), {1.0 / 3, 1.0 / 3, 1.0 / 3}));
   // Transient states get nothing; an absorbing state gets all.
-  CHECK(close(stationary_law({0.5, 0.25, 0.25, 0.0, 0.4, 0.6, 0.0, 0.2, 0.8}, 3), {0.0, 0.25, 0.75}));
-  CHECK(close(stationary_law({0.5, 0.5, 0.0, 1.0}, 2), {0.0, 1.0}));
+  CHECK(close(stationary_distribution({0.5, 0.25, 0.25, 0.0, 0.4, 0.6, 0.0, 0.2, 0.8}, 3), {0.0, 0.25, 0.75}));
+  CHECK(close(stationary_distribution({0.5, 0.5, 0.0, 1.0}, 2), {0.0, 1.0}));
   // All rows equal: that row.
-  CHECK(close(stationary_law({0.1, 0.2, 0.7, 0.1, 0.2, 0.7, 0.1, 0.2, 0.7}, 3), {0.1, 0.2, 0.7}));
+  CHECK(close(stationary_distribution({0.1, 0.2, 0.7, 0.1, 0.2, 0.7, 0.1, 0.2, 0.7}, 3), {0.1, 0.2, 0.7}));
 }
 
-TEST_CASE("a birth and death chain has a geometric stationary law", "[math]") {
+TEST_CASE("a birth and death chain has a geometric stationary distribution", "[math]") {
   constexpr std::size_t n = 20;
   const double up = 0.2;
   const double down = 0.3;
@@ -92,30 +92,30 @@ TEST_CASE("a birth and death chain has a geometric stationary law", "[math]") {
     sum += expected[i] = std::pow(up / down, static_cast<double>(i));
   }
   for (double& p : expected) p /= sum;
-  CHECK(close(stationary_law(rows, n), expected));
+  CHECK(close(stationary_distribution(rows, n), expected));
 }
 
-TEST_CASE("the stationary law of random chains is one", "[math]") {
+TEST_CASE("the stationary distribution of random chains is one", "[math]") {
   Lcg lcg{20260404};
   for (const std::size_t n : {2U, 3U, 5U, 17U, 64U, 256U}) {
     for (const double sparsity : {0.0, 0.8}) {
       const std::vector<double> rows = random_rows(lcg, n, sparsity);
-      const std::vector<double> law = stationary_law(rows, static_cast<int>(n));
+      const std::vector<double> distribution = stationary_distribution(rows, static_cast<int>(n));
       INFO("states " << n << ", sparsity " << sparsity);
-      CHECK(defect(rows, law) < 1e-12);
+      CHECK(defect(rows, distribution) < 1e-12);
       bool positive = true;
-      for (const double p : law) positive = positive && p > 0.0;
+      for (const double p : distribution) positive = positive && p > 0.0;
       CHECK(positive);
     }
   }
 }
 
-TEST_CASE("chains without a unique stationary law are refused", "[math]") {
-  CHECK_THROWS_AS(stationary_law({1, 0, 0, 1}, 2), InvariantBroken);
-  CHECK_THROWS_AS(stationary_law({1, 0, 0, 0, 1, 0, 0.5, 0.5, 0}, 3), InvariantBroken);  // two absorbing states
+TEST_CASE("chains without a unique stationary distribution are refused", "[math]") {
+  CHECK_THROWS_AS(stationary_distribution({1, 0, 0, 1}, 2), InvariantBroken);
+  CHECK_THROWS_AS(stationary_distribution({1, 0, 0, 0, 1, 0, 0.5, 0.5, 0}, 3), InvariantBroken);  // two absorbing states
   // Two closed classes, side by side and interleaved, with rows that do not sum to 1 exactly.
-  CHECK_THROWS_AS(stationary_law({0.3, 0.7, 0, 0, 0.6, 0.4, 0, 0, 0, 0, 0.1, 0.9, 0, 0, 0.2, 0.8}, 4), InvariantBroken);
-  CHECK_THROWS_AS(stationary_law({0.3, 0, 0.7, 0, 0, 0.1, 0, 0.9, 0.6, 0, 0.4, 0, 0, 0.2, 0, 0.8}, 4), InvariantBroken);
+  CHECK_THROWS_AS(stationary_distribution({0.3, 0.7, 0, 0, 0.6, 0.4, 0, 0, 0, 0, 0.1, 0.9, 0, 0, 0.2, 0.8}, 4), InvariantBroken);
+  CHECK_THROWS_AS(stationary_distribution({0.3, 0, 0.7, 0, 0, 0.1, 0, 0.9, 0.6, 0, 0.4, 0, 0, 0.2, 0, 0.8}, 4), InvariantBroken);
   Lcg lcg{20260405};
   int refused = 0;
   constexpr int kChains = 200;
@@ -130,7 +130,7 @@ TEST_CASE("chains without a unique stationary law are refused", "[math]") {
     for (std::size_t i = cut; i < n; ++i)
       for (std::size_t j = cut; j < n; ++j) rows[i * n + j] = b[(i - cut) * (n - cut) + j - cut];
     try {
-      static_cast<void>(stationary_law(rows, static_cast<int>(n)));
+      static_cast<void>(stationary_distribution(rows, static_cast<int>(n)));
     } catch (const InvariantBroken&) {
       ++refused;
     }
@@ -139,6 +139,6 @@ TEST_CASE("chains without a unique stationary law are refused", "[math]") {
 }
 
 TEST_CASE("a matrix of the wrong size is refused", "[math]") {
-  CHECK_THROWS_AS(stationary_law({}, 0), InvariantBroken);
-  CHECK_THROWS_AS(stationary_law({0.5, 0.5, 0.5}, 2), InvariantBroken);
+  CHECK_THROWS_AS(stationary_distribution({}, 0), InvariantBroken);
+  CHECK_THROWS_AS(stationary_distribution({0.5, 0.5, 0.5}, 2), InvariantBroken);
 }

@@ -1,6 +1,6 @@
 // Sweeps: axes, the grid of cells, and which cells draw the same numbers.
-#include "sim/experiment/sweep.h"
-#include "sim/experiment/spec.h"
+#include "sim/spec/sweep.h"
+#include "sim/spec/spec.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@
 #include <vector>
 
 using namespace specsim;
-using experiment::Axis;
+using spec::Axis;
 
 namespace {
 
@@ -23,7 +23,7 @@ std::vector<Axis> axes_of(const std::string& yaml) {
   Diagnostics diagnostics;
   const config::Value sweep = config::parse_text(yaml, "test", diagnostics);
   diagnostics.throw_if_any();
-  std::vector<Axis> axes = experiment::read_sweep(sweep, diagnostics);
+  std::vector<Axis> axes = spec::read_sweep(sweep, diagnostics);
   diagnostics.throw_if_any();
   return axes;
 }
@@ -54,7 +54,7 @@ std::string yaml_of(const std::string& sweep) {
          (sweep.empty() ? "" : ", sweep: " + sweep) + "}";
 }
 
-std::vector<experiment::Cell> cells_of(const std::string& sweep) { return tests::experiment_of(yaml_of(sweep)).cells; }
+std::vector<spec::Cell> cells_of(const std::string& sweep) { return tests::experiment_of(yaml_of(sweep)).cells; }
 
 std::string mistakes(const std::string& sweep) {
   try {
@@ -65,9 +65,9 @@ std::string mistakes(const std::string& sweep) {
   return "";
 }
 
-Texts labels(const std::vector<experiment::Cell>& cells) {
+Texts labels(const std::vector<spec::Cell>& cells) {
   Texts texts;
-  for (const experiment::Cell& cell : cells) {
+  for (const spec::Cell& cell : cells) {
     std::string text;
     for (const auto& [path, value] : cell.axes) text += (text.empty() ? "" : " ") + value;
     texts.push_back(text);
@@ -245,7 +245,7 @@ TEST_CASE("cells that differ in decode or cost alone draw the same numbers, othe
   const auto groups = [](const std::string& sweep) {
     std::set<std::uint64_t> distinct;
     const auto cells = cells_of(sweep);
-    for (const experiment::Cell& cell : cells) distinct.insert(cell.pairing_group);
+    for (const spec::Cell& cell : cells) distinct.insert(cell.pairing_group);
     return std::pair{distinct.size(), cells.size()};
   };
   using Groups = std::pair<std::size_t, std::size_t>;
@@ -269,10 +269,10 @@ TEST_CASE("cells that differ in decode or cost alone draw the same numbers, othe
   CHECK(rng::make_key(seeds[0].seed, seeds[0].pairing_group).low != rng::make_key(seeds[1].seed, seeds[1].pairing_group).low);
 }
 
-TEST_CASE("prepared tables are shared where laws, rule and seed are the same", "[sweep]") {
+TEST_CASE("prepared tables are shared where distributions, rule and seed are the same", "[sweep]") {
   const auto keys = [](const std::string& sweep) {
     std::set<std::string> distinct;
-    for (const experiment::Cell& cell : cells_of(sweep)) distinct.insert(cell.preparation_key);
+    for (const spec::Cell& cell : cells_of(sweep)) distinct.insert(cell.preparation_key);
     return distinct.size();
   };
   CHECK(keys("{decode.drafter.draft_length: [0, 1, 8], cost: [{model: ratio, cost_ratio: .1}, {model: ratio, cost_ratio: .2}], "

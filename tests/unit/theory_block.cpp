@@ -16,11 +16,13 @@ using namespace specsim::tests;
 
 namespace {
 
-using Law = std::vector<double>;
+using Distribution = std::vector<double>;
 
 WeightedPair pair_of(const Automaton& automaton) { return {1.0, automaton.target[0], automaton.draft[0][0]}; }
 
-double tokens_of(const WeightedPair& pair, int length) { return block_law(block_context({&pair, 1}), length).mean_emitted(); }
+double tokens_of(const WeightedPair& pair, int length) {
+  return block_distribution(block_context({&pair, 1}), length).mean_emitted();
+}
 
 double mean_of(const std::vector<double>& tails) {
   double mean = 0.0;
@@ -43,7 +45,7 @@ double best_chain_by_programme(const Automaton& automaton, int length) {
   std::vector<std::vector<double>> rows;
   std::vector<double> bounds;
   for (int block = 0; block < blocks; ++block) {
-    Law row(variables, 0.0);
+    Distribution row(variables, 0.0);
     double drafted = 1.0;
     int state = automaton.start;
     for (int size = 1; size <= length; ++size) {
@@ -56,7 +58,7 @@ double best_chain_by_programme(const Automaton& automaton, int length) {
       row[variable(block, size)] = 1.0;
       // Once for each prefix: what is accepted to it is at most the target's share of what is accepted to its parent.
       if (block % (blocks / static_cast<int>(std::pow(vocab, size) + 0.5)) != 0) continue;
-      Law kept(variables, 0.0);
+      Distribution kept(variables, 0.0);
       for (int other = 0; other < blocks; ++other) {
         for (int end = 1; end <= length; ++end) {
           if (end >= size && prefix(other, size) == prefix(block, size)) kept[variable(other, end)] += 1.0;
@@ -73,9 +75,9 @@ double best_chain_by_programme(const Automaton& automaton, int length) {
   return maximise(gain, rows, bounds);
 }
 
-// Draws one pair of laws by a Markov chain over positions and adds every block's clipped products.
+// Draws one pair of distributions by a Markov chain over positions and adds every block's clipped products.
 void add_tails(const std::vector<WeightedPair>& pairs, const std::vector<double>& transition, std::size_t state, double carry,
-               double weight, std::size_t position, Law& tails) {
+               double weight, std::size_t position, Distribution& tails) {
   if (position == tails.size() || weight == 0.0) return;
   for (std::size_t x = 0; x < pairs[state].draft.size(); ++x) {
     const double drafted = pairs[state].draft[x];
@@ -91,8 +93,8 @@ void add_tails(const std::vector<WeightedPair>& pairs, const std::vector<double>
 }  // namespace
 
 TEST_CASE("block by its carry: the known pairs, and every outcome's next state against the walk of the rule", "[theory][block]") {
-  CHECK(std::abs(block_law(block_context(first_pair()), 2).mean_accepted() - 11.0 / 9.0) < 1e-15);
-  CHECK(std::abs(block_law(block_context(second_pair()), 2).mean_accepted() - 71.0 / 64.0) < 1e-15);
+  CHECK(std::abs(block_distribution(block_context(first_pair()), 2).mean_accepted() - 11.0 / 9.0) < 1e-15);
+  CHECK(std::abs(block_distribution(block_context(second_pair()), 2).mean_accepted() - 71.0 / 64.0) < 1e-15);
   Numbers numbers(2403);
   for (int trial = 0; trial < 80; ++trial) {
     const int length = trial % 4;
@@ -102,17 +104,17 @@ TEST_CASE("block by its carry: the known pairs, and every outcome's next state a
     INFO("trial " << trial);
     const auto states = static_cast<std::size_t>(automaton.states);
     for (int s = 0; s < automaton.states; ++s) {
-      std::vector<Law> walked(kernel.size(), Law(states, 0.0));
+      std::vector<Distribution> walked(kernel.size(), Distribution(states, 0.0));
       for (const RoundOutcome& outcome : round_outcomes(automaton, {Rule::block, length, Drafting::sampled}, s))
         walked[outcome.emitted.size() - 1][static_cast<std::size_t>(outcome.end_state)] += outcome.probability;
-      const RoundLaw law = block_law(context, length, s);
+      const RoundDistribution distribution = block_distribution(context, length, s);
       for (std::size_t j = 0; j < kernel.size(); ++j) {
         double share = 0.0;
         for (std::size_t next = 0; next < states; ++next) {
           share += walked[j][next];
           REQUIRE(std::abs(walked[j][next] - kernel[j][static_cast<std::size_t>(s) * states + next]) < 1e-14);
         }
-        REQUIRE(std::abs(law.accepted[j] - share) < 1e-14);
+        REQUIRE(std::abs(distribution.accepted[j] - share) < 1e-14);
       }
     }
   }
@@ -125,30 +127,30 @@ TEST_CASE("block under pools and regimes equals enumeration over the positions' 
     std::vector<WeightedPair> pairs;
     double total = 0.0;
     for (std::size_t i = 0; i < count; ++i) {
-      pairs.push_back({0.2 + numbers.next(), numbers.law(3, trial % 2 == 0), numbers.law(3, trial % 3 == 0)});
+      pairs.push_back({0.2 + numbers.next(), numbers.distribution(3, trial % 2 == 0), numbers.distribution(3, trial % 3 == 0)});
       total += pairs.back().weight;
     }
     std::vector<double> pooled;
     std::vector<double> moving;
     for (std::size_t i = 0; i < count; ++i) {
       for (const WeightedPair& pair : pairs) pooled.push_back(pair.weight / total);
-      for (const double share : numbers.law(static_cast<int>(count), false)) moving.push_back(share);
+      for (const double share : numbers.distribution(static_cast<int>(count), false)) moving.push_back(share);
     }
-    Law tails(3, 0.0);
+    Distribution tails(3, 0.0);
     for (std::size_t s = 0; s < count; ++s) add_tails(pairs, pooled, s, 1.0, pairs[s].weight / total, 0, tails);
-    const RoundLaw pool_law = block_law(block_context(pairs), 3);
-    for (int i = 1; i <= 3; ++i) REQUIRE(std::abs(pool_law.tail(i) - tails[static_cast<std::size_t>(i - 1)]) < 1e-14);
+    const RoundDistribution pool_distribution = block_distribution(block_context(pairs), 3);
+    for (int i = 1; i <= 3; ++i) REQUIRE(std::abs(pool_distribution.tail(i) - tails[static_cast<std::size_t>(i - 1)]) < 1e-14);
     for (std::size_t s = 0; s < count; ++s) {
-      Law from_state(3, 0.0);
+      Distribution from_state(3, 0.0);
       add_tails(pairs, moving, s, 1.0, 1.0, 0, from_state);
-      const RoundLaw law = block_law(block_context(pairs, moving), 3, static_cast<int>(s));
-      for (int i = 1; i <= 3; ++i) REQUIRE(std::abs(law.tail(i) - from_state[static_cast<std::size_t>(i - 1)]) < 1e-14);
+      const RoundDistribution distribution = block_distribution(block_context(pairs, moving), 3, static_cast<int>(s));
+      for (int i = 1; i <= 3; ++i) REQUIRE(std::abs(distribution.tail(i) - from_state[static_cast<std::size_t>(i - 1)]) < 1e-14);
     }
     // Token verification in the same pool has the tails of the mean overlap: never above.
     double alpha = 0.0;
     for (const WeightedPair& pair : pairs) alpha += pair.weight / total * overlap(pair.target, pair.draft);
-    const RoundLaw token = constant_alpha(std::min(1.0, alpha), 3);
-    for (int i = 1; i <= 3; ++i) REQUIRE(pool_law.tail(i) >= token.tail(i) - 1e-14);
+    const RoundDistribution token = constant_alpha(std::min(1.0, alpha), 3);
+    for (int i = 1; i <= 3; ++i) REQUIRE(pool_distribution.tail(i) >= token.tail(i) - 1e-14);
   }
 }
 
@@ -156,10 +158,10 @@ TEST_CASE("long run of block by its kernel equals rounds enumerated one after an
   Numbers numbers(4);
   for (int trial = 0; trial < 10; ++trial) {
     const Automaton automaton = random_automaton(numbers, 3, 3, 1, false);
-    Law here = {1.0, 0.0, 0.0};
+    Distribution here = {1.0, 0.0, 0.0};
     double emitted = 0.0;
     for (int round = 0; round < 150; ++round) {
-      Law after(3, 0.0);
+      Distribution after(3, 0.0);
       emitted = 0.0;
       for (int s = 0; s < 3; ++s) {
         for (const RoundOutcome& outcome : round_outcomes(automaton, {Rule::block, 2, Drafting::sampled}, s)) {
@@ -182,7 +184,7 @@ TEST_CASE("block is the best lossless rule for one path: by recursion and by lin
     const int length = vocab == 2 ? 3 : 2;
     const Automaton automaton = random_automaton(numbers, vocab, 1 + trial % 3, trial % 4 == 0 ? 3 : 1, trial % 3 == 0);
     const std::vector<double> best = optimal_chain_tails(automaton, length);
-    const RoundLaw block = block_law(block_context(automaton), length, automaton.start);
+    const RoundDistribution block = block_distribution(block_context(automaton), length, automaton.start);
     const std::vector<double> joint = joint_overlaps(automaton, length);
     INFO("trial " << trial);
     for (int i = 1; i <= length; ++i) {
@@ -202,9 +204,10 @@ TEST_CASE("orders of the chain rules hold on 10,000 pairs", "[theory][block][ord
   int short_of_ideal = 0;
   for (int trial = 0; trial < 10000; ++trial) {
     const int vocab = 2 + trial % 7;
-    const Automaton automaton = one_state(numbers.law(vocab, trial % 2 == 0), numbers.law(vocab, trial % 3 == 0));
-    const RoundLaw token = constant_alpha(std::min(1.0, overlap(automaton.target[0], automaton.draft[0][0])), 3);
-    const RoundLaw block = block_law(block_context(automaton), 3);
+    const Automaton automaton =
+        one_state(numbers.distribution(vocab, trial % 2 == 0), numbers.distribution(vocab, trial % 3 == 0));
+    const RoundDistribution token = constant_alpha(std::min(1.0, overlap(automaton.target[0], automaton.draft[0][0])), 3);
+    const RoundDistribution block = block_distribution(block_context(automaton), 3);
     const std::vector<double> best = optimal_chain_tails(automaton, 3);
     const std::vector<double> joint = joint_overlaps(automaton, 3);
     INFO("trial " << trial << " vocab " << vocab);
@@ -224,9 +227,10 @@ TEST_CASE("orders of the chain rules hold on 10,000 pairs", "[theory][block][ord
 TEST_CASE("brackets of block's tails hold the exact ones and are narrow at large vocabularies", "[theory][block]") {
   Numbers numbers(5);
   for (int trial = 0; trial < 10; ++trial) {
-    const std::vector<WeightedPair> pool = {{1.0, numbers.law(4, trial % 2 == 0), numbers.law(4, trial % 3 == 0)},
-                                            {2.0, numbers.law(4, false), numbers.law(4, false)}};
-    const RoundLaw exact = block_law(block_context(pool), 4);
+    const std::vector<WeightedPair> pool = {
+        {1.0, numbers.distribution(4, trial % 2 == 0), numbers.distribution(4, trial % 3 == 0)},
+        {2.0, numbers.distribution(4, false), numbers.distribution(4, false)}};
+    const RoundDistribution exact = block_distribution(block_context(pool), 4);
     const std::vector<Bracket> tails = block_tails(pool, 4, 64);
     for (int i = 1; i <= 4; ++i) {
       const Bracket& tail = tails[static_cast<std::size_t>(i - 1)];
@@ -235,9 +239,9 @@ TEST_CASE("brackets of block's tails hold the exact ones and are narrow at large
       REQUIRE(tail.high - tail.low < 0.01);
     }
   }
-  const WeightedPair large = {1.0, numbers.law(32000, false), numbers.law(32000, true)};
+  const WeightedPair large = {1.0, numbers.distribution(32000, false), numbers.distribution(32000, true)};
   const std::vector<Bracket> tails = block_tails({&large, 1}, 5, 512);
-  const RoundLaw token = constant_alpha(overlap(large.target, large.draft), 5);
+  const RoundDistribution token = constant_alpha(overlap(large.target, large.draft), 5);
   for (int i = 1; i <= 5; ++i) {
     const Bracket& tail = tails[static_cast<std::size_t>(i - 1)];
     INFO("tail " << i << " " << tail.low << " " << tail.high);
@@ -247,7 +251,8 @@ TEST_CASE("brackets of block's tails hold the exact ones and are narrow at large
   CHECK(std::abs(tails[0].low - token.tail(1)) < 1e-5);
 }
 
-TEST_CASE("at matched alpha block's gain depends on the shape of the laws, and grows with the draft length", "[theory][block]") {
+TEST_CASE("at matched alpha block's gain depends on the shape of the distributions, and grows with the draft length",
+          "[theory][block]") {
   const double alpha = 0.722;
   // A lean one way or the other: ratios on both sides of 1.
   const std::vector<WeightedPair> two_tokens = {widest_block_pair(alpha)};
@@ -257,7 +262,7 @@ TEST_CASE("at matched alpha block's gain depends on the shape of the laws, and g
   double before = 0.0;
   for (int length = 1; length <= 8; ++length) {
     const double token = tokens_per_round(alpha, length);
-    const double gain = block_law(block_context(two_tokens), length).mean_emitted() - token;
+    const double gain = block_distribution(block_context(two_tokens), length).mean_emitted() - token;
     INFO("draft_length " << length << " gain " << gain);
     if (length == 1) {
       CHECK(std::abs(gain) < 1e-14);
@@ -265,8 +270,8 @@ TEST_CASE("at matched alpha block's gain depends on the shape of the laws, and g
       CHECK(gain > before + 0.01);
     }
     before = gain;
-    CHECK(std::abs(block_law(block_context(wasteful), length).mean_emitted() - token) < 1e-14);
-    CHECK(std::abs(block_law(block_context(narrow), length).mean_emitted() - token) < 1e-14);
+    CHECK(std::abs(block_distribution(block_context(wasteful), length).mean_emitted() - token) < 1e-14);
+    CHECK(std::abs(block_distribution(block_context(narrow), length).mean_emitted() - token) < 1e-14);
   }
 }
 
@@ -274,7 +279,7 @@ TEST_CASE("no pair of the same overlap gains more from block than the widest", "
   Numbers numbers(722);
   for (int trial = 0; trial < 60; ++trial) {
     const int vocab = 2 + trial % 4;
-    const WeightedPair pair = {1.0, numbers.law(vocab, trial % 2 == 0), numbers.law(vocab, trial % 3 == 0)};
+    const WeightedPair pair = {1.0, numbers.distribution(vocab, trial % 2 == 0), numbers.distribution(vocab, trial % 3 == 0)};
     const double alpha = overlap(pair.target, pair.draft);
     if (alpha < 0.05 || alpha > 0.999) continue;
     const int length = 2 + trial % 3;
@@ -301,9 +306,9 @@ TEST_CASE("no pair of the same overlap gains more from block than the widest", "
 TEST_CASE("block refuses malformed contexts", "[theory][block]") {
   BlockContext broken = block_context(first_pair());
   broken.branches[0][0][0].target = 0.5;
-  CHECK_THROWS_AS(block_law(broken, 2), InvariantBroken);
-  CHECK_THROWS_AS(block_law(block_context(first_pair()), 2, 1), InvariantBroken);
-  CHECK_THROWS_AS(block_law(block_context(first_pair()), -1), InvariantBroken);
+  CHECK_THROWS_AS(block_distribution(broken, 2), InvariantBroken);
+  CHECK_THROWS_AS(block_distribution(block_context(first_pair()), 2, 1), InvariantBroken);
+  CHECK_THROWS_AS(block_distribution(block_context(first_pair()), -1), InvariantBroken);
   const std::vector<WeightedPair> pool = {pair_of(first_pair())};
   CHECK_THROWS_AS(block_context(pool, {0.5, 0.5}), InvariantBroken);
   CHECK_THROWS_AS(block_tails(pool, 2, 1), InvariantBroken);

@@ -53,7 +53,7 @@ TEST_CASE("every closed form is named once, described, and predicts what its inp
     REQUIRE(prediction.tokens_per_round.has_value());
     if (uses(form, ClosedFormInput::cost_ratio)) CHECK(prediction.speedup.has_value());
     CHECK(uses(form, ClosedFormInput::seconds) == prediction.tokens_per_second.has_value());
-    if (prediction.law) CHECK(std::abs(prediction.law->mean_emitted() - *prediction.tokens_per_round) < 1e-14);
+    if (prediction.distribution) CHECK(std::abs(prediction.distribution->mean_emitted() - *prediction.tokens_per_round) < 1e-14);
     inputs.alpha = 1.2;
     inputs.alpha_by_position = {1.2, 1.2, 1.2, 1.2, 1.2};
     CHECK_THROWS_AS(form.evaluate(inputs), InvariantBroken);

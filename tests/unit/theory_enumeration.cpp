@@ -12,9 +12,9 @@ using namespace specsim;
 using namespace specsim::theory;
 using namespace specsim::tests;
 
-using Law = std::vector<double>;
+using Distribution = std::vector<double>;
 
-TEST_CASE("known pairs: accepted under the token and block rules, target law restored", "[theory][enumeration]") {
+TEST_CASE("known pairs: accepted under the token and block rules, target distribution restored", "[theory][enumeration]") {
   struct Known {
     Automaton automaton;
     double token;
@@ -29,12 +29,12 @@ TEST_CASE("known pairs: accepted under the token and block rules, target law res
     CHECK(token.largest_difference < 1e-15);
     CHECK(block.largest_difference < 1e-15);
     const double alpha = overlap(known.automaton.target[0], known.automaton.draft[0][0]);
-    const RoundLaw law = constant_alpha(alpha, 2);
-    for (std::size_t j = 0; j < 3; ++j) CHECK(std::abs(law.accepted[j] - token.accepted.accepted[j]) < 1e-15);
+    const RoundDistribution distribution = constant_alpha(alpha, 2);
+    for (std::size_t j = 0; j < 3; ++j) CHECK(std::abs(distribution.accepted[j] - token.accepted.accepted[j]) < 1e-15);
   }
 }
 
-TEST_CASE("resampling from the target breaks the law while accepted stays", "[theory][enumeration]") {
+TEST_CASE("resampling from the target breaks the distribution while accepted stays", "[theory][enumeration]") {
   const RoundRule mutant{Rule::resample_target_mutant, 2, Drafting::sampled};
   const Enumeration first = enumerate(first_pair(), mutant, 1);
   CHECK(std::abs(first.joint[0] - 4.0 / 9.0) < 1e-15);
@@ -43,7 +43,7 @@ TEST_CASE("resampling from the target breaks the law while accepted stays", "[th
   CHECK(std::abs(first.largest_difference - 1.0 / 9.0) < 1e-15);
 }
 
-TEST_CASE("lossless rules restore the joint law over round boundaries on random automata", "[theory][enumeration]") {
+TEST_CASE("lossless rules restore the joint distribution over round boundaries on random automata", "[theory][enumeration]") {
   Numbers numbers(31337);
   for (int trial = 0; trial < 120; ++trial) {
     const int vocab = 2 + trial % 3;
@@ -78,18 +78,18 @@ TEST_CASE("greedy and soft argmax are biased where theory says so", "[theory][en
   CHECK(std::abs(enumerate(first_pair(), {Rule::greedy, 1, Drafting::sampled}, 1).joint[1] - 1.0) < 1e-15);
   Numbers numbers(8);
   for (int trial = 0; trial < 50; ++trial) {
-    const Law target = numbers.law(4, trial % 2 == 0);
-    const Law draft = numbers.law(4, trial % 5 == 0);
+    const Distribution target = numbers.distribution(4, trial % 2 == 0);
+    const Distribution draft = numbers.distribution(4, trial % 5 == 0);
     const Automaton automaton = one_state(target, draft);
     const Enumeration result = enumerate(automaton, {Rule::soft_argmax, 2, Drafting::argmax}, 1);
-    const Law law = soft_argmax_law(target, draft);
+    const Distribution distribution = soft_argmax_distribution(target, draft);
     double distance = 0.0;
     for (std::size_t x = 0; x < 4; ++x) {
-      REQUIRE(std::abs(result.joint[x] - law[x]) < 1e-14);
+      REQUIRE(std::abs(result.joint[x] - distribution[x]) < 1e-14);
       distance += 0.5 * std::abs(result.joint[x] - target[x]);
     }
     REQUIRE(std::abs(distance - soft_argmax_bias(target, draft)) < 1e-14);
-    // A sampled draft judged by the same soft law is exact: the token rule.
+    // A sampled draft judged by the same soft distribution is exact: the token rule.
     REQUIRE(enumerate(automaton, {Rule::token, 2, Drafting::sampled}, 3).largest_difference < 1e-14);
     // An argmax draft judged as the point mass that it is, too, with alpha = target(argmax draft).
     const Enumeration point = enumerate(automaton, {Rule::token, 2, Drafting::argmax}, 3);
@@ -138,21 +138,21 @@ TEST_CASE("enumeration and the modulated context agree in every rule", "[theory]
       for (const Rule rule : {Rule::token, Rule::greedy, Rule::sample_match, Rule::soft_argmax, Rule::resample_target_mutant}) {
         const RoundRule round{rule, length, drafting};
         const Modulation modulation = modulation_of(automaton, round);
-        Law start(static_cast<std::size_t>(states), 0.0);
+        Distribution start(static_cast<std::size_t>(states), 0.0);
         start[static_cast<std::size_t>(automaton.start)] = 1.0;
         INFO("trial " << trial << " rule " << static_cast<int>(rule));
         const Enumeration first = enumerate(automaton, round, 1);
-        const RoundLaw law = round_law(modulation, start, length);
-        for (std::size_t j = 0; j < law.accepted.size(); ++j) {
-          REQUIRE(std::abs(law.accepted[j] - first.accepted.accepted[j]) < 1e-14);
+        const RoundDistribution distribution = round_distribution(modulation, start, length);
+        for (std::size_t j = 0; j < distribution.accepted.size(); ++j) {
+          REQUIRE(std::abs(distribution.accepted[j] - first.accepted.accepted[j]) < 1e-14);
         }
-        const Law next = next_start(modulation, start, length);
+        const Distribution next = next_start(modulation, start, length);
         for (std::size_t s = 0; s < next.size(); ++s) REQUIRE(std::abs(next[s] - first.next_state[s]) < 1e-14);
         // Three rounds by repeated enumeration.
-        Law here = start;
+        Distribution here = start;
         double emitted = 0.0;
         for (int count = 0; count < 3; ++count) {
-          Law after(here.size(), 0.0);
+          Distribution after(here.size(), 0.0);
           for (int s = 0; s < states; ++s) {
             for (const RoundOutcome& outcome : round_outcomes(automaton, round, s)) {
               const double chance = here[static_cast<std::size_t>(s)] * outcome.probability;
@@ -169,7 +169,7 @@ TEST_CASE("enumeration and the modulated context agree in every rule", "[theory]
   CHECK_THROWS_AS(modulation_of(first_pair(), {Rule::block, 2, Drafting::sampled}), InvariantBroken);
 }
 
-TEST_CASE("unequal overlaps by depth give the by-position law", "[theory][enumeration]") {
+TEST_CASE("unequal overlaps by depth give the by-position distribution", "[theory][enumeration]") {
   Automaton automaton = one_state({0.5, 0.5}, {0.5, 0.5});
   automaton.draft = {{{0.6, 0.4}}, {{1.0, 0.0}}};  // overlaps .9 and .5
   const Enumeration result = enumerate(automaton, {Rule::token, 2, Drafting::sampled}, 4);
@@ -179,10 +179,10 @@ TEST_CASE("unequal overlaps by depth give the by-position law", "[theory][enumer
 
 TEST_CASE("draft length 0, one-token vocabularies and malformed automata", "[theory][enumeration]") {
   const Enumeration none = enumerate(first_pair(), {Rule::token, 0, Drafting::sampled}, 3);
-  CHECK(none.accepted.accepted == Law{1.0});
+  CHECK(none.accepted.accepted == Distribution{1.0});
   CHECK(none.largest_difference < 1e-16);
   const Enumeration single = enumerate(one_state({1.0}, {1.0}), {Rule::token, 3, Drafting::sampled}, 5);
-  CHECK(single.joint == Law{1.0});
+  CHECK(single.joint == Distribution{1.0});
   CHECK(single.expected_emitted == 4.0);
   Automaton broken = first_pair();
   broken.next = {0, 1};

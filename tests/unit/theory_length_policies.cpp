@@ -56,17 +56,18 @@ TEST_CASE("goodput's optimum is the ratio model's best draft length", "[theory][
       const PolicyFigures best = goodput_optimum(alpha, ratio_times(cost_ratio, 64));
       const BestDraftLength expected = best_draft_length(alpha, RatioCost{cost_ratio, 1.0, 0.0}, 64);
       INFO("alpha " << alpha << " cost_ratio " << cost_ratio);
-      CHECK(best.length_law[static_cast<std::size_t>(expected.draft_length)] == 1.0);
+      CHECK(best.length_distribution[static_cast<std::size_t>(expected.draft_length)] == 1.0);
       CHECK(std::abs(best.rate() - expected.speedup) < 1e-14);
     }
   }
   // A step in the round time, such as a tile of the matrix product: the longest before it wins.
   std::vector<double> stepped(9, 1.0);
   for (std::size_t k = 5; k < stepped.size(); ++k) stepped[k] = 2.0;
-  CHECK(goodput_optimum(0.8, stepped).length_law[4] == 1.0);
+  CHECK(goodput_optimum(0.8, stepped).length_distribution[4] == 1.0);
 }
 
-TEST_CASE("oracle: its law, its limit, and no choice of lengths beats it on any text", "[theory][length_policies][orders]") {
+TEST_CASE("oracle: its distribution, its limit, and no choice of lengths beats it on any text",
+          "[theory][length_policies][orders]") {
   for (const double alpha : {0.0, 0.5, 0.8}) {
     for (const double cost_ratio : {0.05, 0.3, 0.9}) {
       const PolicyFigures oracle = oracle_length(alpha, ratio_times(cost_ratio, 400));
@@ -75,7 +76,7 @@ TEST_CASE("oracle: its law, its limit, and no choice of lengths beats it on any 
     }
   }
   const PolicyFigures two = oracle_length(0.5, ratio_times(0.1, 2));
-  CHECK(two.length_law == std::vector<double>{0.5, 0.25, 0.25});
+  CHECK(two.length_distribution == std::vector<double>{0.5, 0.25, 0.25});
   CHECK(std::abs(two.tokens_per_round - 1.75) < 1e-15);
   CHECK(std::abs(two.time_per_round - 1.075) < 1e-15);
   // Every text of 12 positions.
@@ -91,39 +92,40 @@ TEST_CASE("oracle: its law, its limit, and no choice of lengths beats it on any 
   CHECK(oracle_time(std::vector<bool>{true, true, false}, 1.5, 3) > least_time({true, true, false}, 1.5, 3) + 0.1);
 }
 
-TEST_CASE("additive lengths: stationary law against the chain run by powers", "[theory][length_policies]") {
+TEST_CASE("additive lengths: stationary distribution against the chain run by powers", "[theory][length_policies]") {
   for (const double alpha : {0.0, 0.4, 0.8, 0.95, 1.0}) {
     const PolicyFigures figures = additive_length(alpha, 2, 1, 1, ratio_times(0.05, 40));
-    std::vector<double> law(41, 0.0);
-    law[5] = 1.0;
+    std::vector<double> distribution(41, 0.0);
+    distribution[5] = 1.0;
     for (int round = 0; round < 20000; ++round) {
       std::vector<double> next(41, 0.0);
       for (int k = 1; k <= 40; ++k) {
         const auto i = static_cast<std::size_t>(k);
         double all = 1.0;
         for (int j = 0; j < k; ++j) all *= alpha;
-        next[i] += 0.5 * law[i];  // lazy: no periods
-        next[static_cast<std::size_t>(std::min(k + 2, 40))] += 0.5 * law[i] * all;
-        next[static_cast<std::size_t>(std::max(k - 1, 1))] += 0.5 * law[i] * (1.0 - all);
+        next[i] += 0.5 * distribution[i];  // lazy: no periods
+        next[static_cast<std::size_t>(std::min(k + 2, 40))] += 0.5 * distribution[i] * all;
+        next[static_cast<std::size_t>(std::max(k - 1, 1))] += 0.5 * distribution[i] * (1.0 - all);
       }
-      law = next;
+      distribution = next;
     }
     double tokens = 0.0;
     for (int k = 1; k <= 40; ++k) {
       INFO("alpha " << alpha << " length " << k);
-      REQUIRE(std::abs(figures.length_law[static_cast<std::size_t>(k)] - law[static_cast<std::size_t>(k)]) < 1e-10);
+      REQUIRE(std::abs(figures.length_distribution[static_cast<std::size_t>(k)] - distribution[static_cast<std::size_t>(k)]) <
+              1e-10);
       double reach = 1.0;
-      for (int j = 0; j <= k; ++j, reach *= alpha) tokens += law[static_cast<std::size_t>(k)] * reach;
+      for (int j = 0; j <= k; ++j, reach *= alpha) tokens += distribution[static_cast<std::size_t>(k)] * reach;
     }
     CHECK(std::abs(figures.tokens_per_round - tokens) < 1e-9);
     CHECK(figures.rate() <= goodput_optimum(alpha, ratio_times(0.05, 40)).rate() + 1e-12);
   }
-  CHECK(additive_length(0.0, 2, 1, 1, ratio_times(0.1, 20)).length_law[1] == 1.0);
-  CHECK(additive_length(1.0, 2, 1, 1, ratio_times(0.1, 20)).length_law[20] == 1.0);
+  CHECK(additive_length(0.0, 2, 1, 1, ratio_times(0.1, 20)).length_distribution[1] == 1.0);
+  CHECK(additive_length(1.0, 2, 1, 1, ratio_times(0.1, 20)).length_distribution[20] == 1.0);
   // Two lengths by hand: from 1 up with alpha, from 2 down with 1 - alpha^2.
   const double alpha = 0.6;
   const PolicyFigures hand = additive_length(alpha, 1, 1, 1, ratio_times(0.1, 2));
-  CHECK(std::abs(hand.length_law[2] - alpha / (alpha + 1.0 - alpha * alpha)) < 1e-15);
+  CHECK(std::abs(hand.length_distribution[2] - alpha / (alpha + 1.0 - alpha * alpha)) < 1e-15);
 }
 
 TEST_CASE("length policies refuse what makes no sense", "[theory][length_policies]") {

@@ -74,7 +74,7 @@ std::vector<Row> rows() {
          "arXiv 2403.10444, averages over tasks by draft length",
          fmt::format("draft length {}", length),
          published,
-         {tokens_per_round(0.722, length), block_law(block_context({&widest, 1}), length).mean_emitted()},
+         {tokens_per_round(0.722, length), block_distribution(block_context({&widest, 1}), length).mean_emitted()},
          "low: the token rule at its alpha of .722 (from the token rows); high: the widest gain that a fixed pair of this "
          "overlap allows"});
   }

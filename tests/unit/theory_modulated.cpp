@@ -27,12 +27,12 @@ class Numbers {
   std::uint64_t state_;
 };
 
-std::vector<double> random_law(Numbers& numbers, std::size_t size) {
-  std::vector<double> law(size);
+std::vector<double> random_distribution(Numbers& numbers, std::size_t size) {
+  std::vector<double> distribution(size);
   double sum = 0.0;
-  for (double& share : law) sum += share = numbers.next();
-  for (double& share : law) share /= sum;
-  return law;
+  for (double& share : distribution) sum += share = numbers.next();
+  for (double& share : distribution) share /= sum;
+  return distribution;
 }
 
 // Every entry drawn freely: acceptance and the move depend on each other.
@@ -44,7 +44,7 @@ Modulation random_modulation(Numbers& numbers, int states, int positions) {
     std::vector<double> accept;
     std::vector<double> reject;
     for (std::size_t s = 0; s < count; ++s) {
-      const std::vector<double> row = random_law(numbers, 2 * count);
+      const std::vector<double> row = random_distribution(numbers, 2 * count);
       accept.insert(accept.end(), row.begin(), row.begin() + states);
       reject.insert(reject.end(), row.begin() + states, row.end());
     }
@@ -52,25 +52,25 @@ Modulation random_modulation(Numbers& numbers, int states, int positions) {
     modulation.reject.push_back(reject);
   }
   for (std::size_t s = 0; s < count; ++s) {
-    const std::vector<double> row = random_law(numbers, count);
+    const std::vector<double> row = random_distribution(numbers, count);
     modulation.bonus.insert(modulation.bonus.end(), row.begin(), row.end());
   }
   return modulation;
 }
 
-// Walks every path of states and outcomes, position by position, and keeps the joint law of (rounds done, figures).
+// Walks every path of states and outcomes, position by position, and keeps the joint distribution of (rounds done, figures).
 struct Walk {
   const Modulation& modulation;
   int draft_length;
   int rounds;
-  std::map<std::vector<int>, double> law_of_accepted;  // accepted of every round, in order -> probability
+  std::map<std::vector<int>, double> distribution_of_accepted;  // accepted of every round, in order -> probability
   std::vector<double> started;
   std::vector<double> last_start;
 
   void go(std::size_t state, std::vector<int>& done, int position, double probability) {
     if (position == 0) {
       if (static_cast<int>(done.size()) == rounds) {
-        law_of_accepted[done] += probability;
+        distribution_of_accepted[done] += probability;
         last_start[state] += probability;
         return;
       }
@@ -106,23 +106,23 @@ Walk walk(const Modulation& modulation, const std::vector<double>& start, int dr
 
 }  // namespace
 
-TEST_CASE("one state is the constant or by-position law", "[theory][modulated]") {
+TEST_CASE("one state is the constant or by-position distribution", "[theory][modulated]") {
   const std::vector<double> start = {1.0};
   const std::vector<double> stay = {1.0};
   const Modulation same = hidden_regimes(std::vector<double>{0.7}, stay);
   const Modulation unequal = hidden_regimes(std::vector<std::vector<double>>{{0.9}, {0.5}}, stay);
-  CHECK(std::abs(round_law(same, start, 5).mean_emitted() - tokens_per_round(0.7, 5)) < 1e-14);
-  CHECK(std::abs(round_law(unequal, start, 2).mean_emitted() - 2.35) < 1e-14);
+  CHECK(std::abs(round_distribution(same, start, 5).mean_emitted() - tokens_per_round(0.7, 5)) < 1e-14);
+  CHECK(std::abs(round_distribution(unequal, start, 2).mean_emitted() - 2.35) < 1e-14);
   CHECK(std::abs(long_run_tokens_per_round(same, 5) - tokens_per_round(0.7, 5)) < 1e-14);
   CHECK(std::abs(long_run(same, 5).alpha() - 0.7) < 1e-14);
   CHECK(std::abs(emitted_variance(same, start, 5, 10) - 10.0 * tokens_per_round_variance(0.7, 5)) < 1e-12);
   CHECK(std::abs(asymptotic_emitted_variance(same, 5) - tokens_per_round_variance(0.7, 5)) < 1e-13);
-  CHECK(round_law(same, start, 0).accepted == std::vector<double>{1.0});
+  CHECK(round_distribution(same, start, 0).accepted == std::vector<double>{1.0});
   CHECK(std::isnan(expected_totals(same, start, 0, 3).alpha()));
   CHECK(emitted_variance(same, start, 0, 3) == 0.0);
 }
 
-TEST_CASE("laws, totals and variances equal a walk over every path", "[theory][modulated]") {
+TEST_CASE("distributions, totals and variances equal a walk over every path", "[theory][modulated]") {
   Numbers numbers(20240611);
   struct Shape {
     int states;
@@ -134,21 +134,21 @@ TEST_CASE("laws, totals and variances equal a walk over every path", "[theory][m
                             Shape{2, 3, 3, 2}, Shape{2, 1, 1, 4}, Shape{4, 1, 2, 2}}) {
     const Modulation modulation = random_modulation(numbers, shape.states, shape.positions);
     const auto states = static_cast<std::size_t>(shape.states);
-    const std::vector<double> start = random_law(numbers, states);
+    const std::vector<double> start = random_distribution(numbers, states);
     const Walk all = walk(modulation, start, shape.draft_length, shape.rounds);
     INFO("states " << shape.states << " draft_length " << shape.draft_length << " rounds " << shape.rounds);
 
     const std::size_t length = static_cast<std::size_t>(shape.draft_length);
     std::vector<double> tries(length, 0.0);
     std::vector<double> accepted(length, 0.0);
-    std::vector<double> first_law(length + 1, 0.0);
+    std::vector<double> first_distribution(length + 1, 0.0);
     std::vector<double> reward(length + 1);
     for (double& value : reward) value = numbers.next();
     double emitted = 0.0;
     double square = 0.0;
     double reward_mean = 0.0;
     double reward_square = 0.0;
-    for (const auto& [path, probability] : all.law_of_accepted) {
+    for (const auto& [path, probability] : all.distribution_of_accepted) {
       int sum = 0;
       double gained = 0.0;
       for (const int count : path) {
@@ -159,7 +159,7 @@ TEST_CASE("laws, totals and variances equal a walk over every path", "[theory][m
           if (count > j) accepted[static_cast<std::size_t>(j)] += probability;
         }
       }
-      first_law[static_cast<std::size_t>(path[0])] += probability;
+      first_distribution[static_cast<std::size_t>(path[0])] += probability;
       emitted += probability * sum;
       square += probability * sum * sum;
       reward_mean += probability * gained;
@@ -168,19 +168,19 @@ TEST_CASE("laws, totals and variances equal a walk over every path", "[theory][m
     const SequenceTotals totals = expected_totals(modulation, start, shape.draft_length, shape.rounds);
     CHECK(std::abs(totals.emitted - emitted) < 1e-12);
     CHECK(totals.rounds == shape.rounds);
-    const RoundLaw first = round_law(modulation, start, shape.draft_length);
-    for (std::size_t j = 0; j <= length; ++j) CHECK(std::abs(first.accepted[j] - first_law[j]) < 1e-13);
+    const RoundDistribution first = round_distribution(modulation, start, shape.draft_length);
+    for (std::size_t j = 0; j <= length; ++j) CHECK(std::abs(first.accepted[j] - first_distribution[j]) < 1e-13);
     for (std::size_t j = 0; j < length; ++j) {
       CHECK(std::abs(totals.tries[j] - tries[j]) < 1e-13);
       CHECK(std::abs(totals.accepted[j] - accepted[j]) < 1e-13);
     }
     for (std::size_t s = 0; s < states; ++s) CHECK(std::abs(totals.rounds_started[s] - all.started[s]) < 1e-13);
-    CHECK(std::abs(totals.law.mean_emitted() - emitted / shape.rounds) < 1e-13);
+    CHECK(std::abs(totals.distribution.mean_emitted() - emitted / shape.rounds) < 1e-13);
     CHECK(std::abs(emitted_variance(modulation, start, shape.draft_length, shape.rounds) - (square - emitted * emitted)) < 1e-11);
     CHECK(std::abs(reward_variance(modulation, start, shape.draft_length, shape.rounds, reward) -
                    (reward_square - reward_mean * reward_mean)) < 1e-11);
 
-    const std::vector<RoundLaw> by_state = round_law_by_state(modulation, shape.draft_length);
+    const std::vector<RoundDistribution> by_state = round_distribution_by_state(modulation, shape.draft_length);
     std::vector<double> after(start);
     for (int round = 0; round < shape.rounds; ++round) after = next_start(modulation, after, shape.draft_length);
     for (std::size_t s = 0; s < states; ++s) CHECK(std::abs(after[s] - all.last_start[s]) < 1e-13);
@@ -206,14 +206,14 @@ TEST_CASE("many rounds: the formed matrix agrees with single steps, and both wit
   std::vector<double> here = start;
   double emitted = 0.0;
   for (int round = 0; round < 40; ++round) {
-    emitted += round_law(modulation, here, 3).mean_emitted();
+    emitted += round_distribution(modulation, here, 3).mean_emitted();
     here = next_start(modulation, here, 3);
   }
   CHECK(std::abs(expected_totals(modulation, start, 3, 40).emitted - emitted) < 1e-12);
   const std::vector<double> stationary = stationary_start(modulation, 3);
   for (std::size_t s = 0; s < 5; ++s) CHECK(std::abs(stationary[s] - here[s]) < 1e-14);
   const SequenceTotals forever = long_run(modulation, 3);
-  CHECK(std::abs(forever.emitted - forever.law.mean_emitted()) < 1e-14);
+  CHECK(std::abs(forever.emitted - forever.distribution.mean_emitted()) < 1e-14);
   const double many = expected_totals(modulation, start, 3, 1000000).tokens_per_round();
   CHECK(std::abs(many - forever.tokens_per_round()) < 1e-5);
   // From the stationary start, finite totals are the long run times the rounds.
@@ -230,7 +230,7 @@ TEST_CASE("the asymptotic variance is the slope of the exact one", "[theory][mod
     CHECK(std::abs(slope / asymptotic_emitted_variance(sticky, 4) - 1.0) < 1e-9);
   }
   const Modulation free = random_modulation(numbers, 4, 1);
-  const std::vector<double> start = random_law(numbers, 4);
+  const std::vector<double> start = random_distribution(numbers, 4);
   const std::vector<double> reward = alpha_residual_reward(2, long_run(free, 2).alpha());
   const double slope = (reward_variance(free, start, 2, 300, reward) - reward_variance(free, start, 2, 200, reward)) / 100.0;
   CHECK(std::abs(slope / asymptotic_reward_variance(free, 2, reward) - 1.0) < 1e-9);
@@ -262,26 +262,26 @@ TEST_CASE("regimes that do not move mix rounds; regimes redrawn at each position
   CHECK(std::abs(long_run(fresh, 4).alpha() - 0.7) < 1e-14);
 }
 
-TEST_CASE("stationary law: transient states get nothing, periodic chains are fine", "[theory][modulated]") {
+TEST_CASE("stationary distribution: transient states get nothing, periodic chains are fine", "[theory][modulated]") {
   // State 0 leads into the cycle 1 -> 2 -> 1. Without drafts a round is one step.
   const Modulation cycle = hidden_regimes(std::vector<double>{0.5, 0.5, 0.5}, {0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0});
-  const std::vector<double> law = stationary_start(cycle, 0);
-  CHECK(law == std::vector<double>{0.0, 0.5, 0.5});
+  const std::vector<double> distribution = stationary_start(cycle, 0);
+  CHECK(distribution == std::vector<double>{0.0, 0.5, 0.5});
 }
 
 TEST_CASE("a malformed modulation is refused", "[theory][modulated]") {
   Modulation modulation = hidden_regimes(std::vector<double>{0.5, 0.6}, {0.5, 0.5, 0.5, 0.5});
   const std::vector<double> start = {1.0, 0.0};
-  CHECK_THROWS_AS(round_law(modulation, std::vector<double>{1.0}, 2), InvariantBroken);
-  CHECK_THROWS_AS(round_law(modulation, std::vector<double>{0.5, 0.4}, 2), InvariantBroken);
-  CHECK_THROWS_AS(round_law(modulation, start, -1), InvariantBroken);
+  CHECK_THROWS_AS(round_distribution(modulation, std::vector<double>{1.0}, 2), InvariantBroken);
+  CHECK_THROWS_AS(round_distribution(modulation, std::vector<double>{0.5, 0.4}, 2), InvariantBroken);
+  CHECK_THROWS_AS(round_distribution(modulation, start, -1), InvariantBroken);
   CHECK_THROWS_AS(expected_totals(modulation, start, 2, 0), InvariantBroken);
   modulation.accept[0][0] += 0.1;
-  CHECK_THROWS_AS(round_law(modulation, start, 2), InvariantBroken);
+  CHECK_THROWS_AS(round_distribution(modulation, start, 2), InvariantBroken);
   CHECK_THROWS_AS(hidden_regimes(std::vector<double>{1.5}, {1.0}), InvariantBroken);
 }
 
-TEST_CASE("512 states: the stationary law is kept by a round, and elimination stays accurate", "[theory][modulated]") {
+TEST_CASE("512 states: the stationary distribution is kept by a round, and elimination stays accurate", "[theory][modulated]") {
   Numbers numbers(5);
   const Modulation modulation = random_modulation(numbers, 512, 3);
   const std::vector<double> stationary = stationary_start(modulation, 3);

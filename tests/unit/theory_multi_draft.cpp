@@ -18,14 +18,14 @@ using namespace specsim::tests;
 
 namespace {
 
-using Law = std::vector<double>;
+using Distribution = std::vector<double>;
 
 // Every ordered draw of `drafts` tokens with its probability; without replacement it ends early where nothing is left.
 struct Draw {
   std::vector<std::size_t> tokens;
   double probability = 1.0;
 };
-std::vector<Draw> all_draws(const Law& draft, int drafts, bool replacement) {
+std::vector<Draw> all_draws(const Distribution& draft, int drafts, bool replacement) {
   std::vector<Draw> draws = {{}};
   for (int k = 0; k < drafts; ++k) {
     std::vector<Draw> longer;
@@ -50,13 +50,13 @@ std::vector<Draw> all_draws(const Law& draft, int drafts, bool replacement) {
 }
 
 // The recursive rule on each draw, written out again: judge, else take (target - draft)+ and go on.
-MultiDraftJudgement recursive_by_draws(const Law& target, const Law& draft, int drafts, bool replacement) {
-  const Law none(target.size(), 0.0);
+MultiDraftJudgement recursive_by_draws(const Distribution& target, const Distribution& draft, int drafts, bool replacement) {
+  const Distribution none(target.size(), 0.0);
   const auto count = static_cast<std::size_t>(drafts);
-  MultiDraftJudgement result{Law(count, 0.0), std::vector<Law>(count, none), {none, none}};
+  MultiDraftJudgement result{Distribution(count, 0.0), std::vector<Distribution>(count, none), {none, none}};
   for (const Draw& draw : all_draws(draft, drafts, replacement)) {
-    Law wanted = target;
-    Law told = draft;
+    Distribution wanted = target;
+    Distribution told = draft;
     double reach = draw.probability;
     for (std::size_t k = 0; k < draw.tokens.size() && reach > 0.0; ++k) {
       const std::size_t x = draw.tokens[k];
@@ -79,9 +79,9 @@ MultiDraftJudgement recursive_by_draws(const Law& target, const Law& draft, int 
 }
 
 // The largest mass that can be moved from draws to tokens that they hold, within the target.
-double transport(const Law& target, const std::vector<Draw>& draws) {
-  std::vector<Law> rows(target.size() + draws.size());
-  Law bounds = target;
+double transport(const Distribution& target, const std::vector<Draw>& draws) {
+  std::vector<Distribution> rows(target.size() + draws.size());
+  Distribution bounds = target;
   std::size_t variables = 0;
   for (const Draw& draw : draws) {
     bounds.push_back(draw.probability);
@@ -90,7 +90,7 @@ double transport(const Law& target, const std::vector<Draw>& draws) {
     held.erase(std::unique(held.begin(), held.end()), held.end());
     variables += held.size();
   }
-  for (Law& row : rows) row.assign(variables, 0.0);
+  for (Distribution& row : rows) row.assign(variables, 0.0);
   std::size_t variable = 0;
   for (std::size_t d = 0; d < draws.size(); ++d) {
     for (std::size_t x = 0; x < target.size(); ++x) {
@@ -99,10 +99,10 @@ double transport(const Law& target, const std::vector<Draw>& draws) {
       ++variable;
     }
   }
-  return maximise(Law(variables, 1.0), rows, bounds);
+  return maximise(Distribution(variables, 1.0), rows, bounds);
 }
 
-double cut_over_subsets(const Law& target, const Law& draft, int drafts) {
+double cut_over_subsets(const Distribution& target, const Distribution& draft, int drafts) {
   double least = 0.0;
   for (std::size_t set = 0; set < std::size_t{1} << target.size(); ++set) {
     double target_mass = 0.0;
@@ -117,13 +117,13 @@ double cut_over_subsets(const Law& target, const Law& draft, int drafts) {
   return 1.0 + least;
 }
 
-double total(const Law& values) {
+double total(const Distribution& values) {
   double sum = 0.0;
   for (const double value : values) sum += value;
   return sum;
 }
 
-void require_lossless(const MultiDraftJudgement& result, const Law& target) {
+void require_lossless(const MultiDraftJudgement& result, const Distribution& target) {
   double accepted = 0.0;
   for (std::size_t x = 0; x < target.size(); ++x) {
     accepted += result.judgement.accepted[x];
@@ -143,8 +143,8 @@ TEST_CASE("recursive rejection, with and without replacement, equals the rule on
   for (int trial = 0; trial < 300; ++trial) {
     const int vocab = 2 + trial % 4;
     const int drafts = 1 + trial % 4;
-    const Law target = numbers.law(vocab, trial % 2 == 0);
-    const Law draft = numbers.law(vocab, trial % 3 == 0);
+    const Distribution target = numbers.distribution(vocab, trial % 2 == 0);
+    const Distribution draft = numbers.distribution(vocab, trial % 3 == 0);
     INFO("trial " << trial);
     for (const bool replacement : {true, false}) {
       const MultiDraftJudgement expected = recursive_by_draws(target, draft, drafts, replacement);
@@ -166,20 +166,20 @@ TEST_CASE("recursive rejection, with and without replacement, equals the rule on
 
 TEST_CASE("multi-draft figures known by hand", "[theory][multi_draft]") {
   // Without replacement the ranks do not multiply: 7/8, not 13/16.
-  const Law target = {0.5, 0.25, 0.25};
-  const Law draft = {0.25, 0.5, 0.25};
+  const Distribution target = {0.5, 0.25, 0.25};
+  const Distribution draft = {0.25, 0.5, 0.25};
   CHECK(std::abs(alpha_of(judge_without_replacement(target, draft, 2)) - 7.0 / 8.0) < 1e-15);
   // Two different drafts of two tokens hold everything: 1 against the iid optimum of .69.
-  const Law even = {0.5, 0.5};
-  const Law leaning = {0.9, 0.1};
+  const Distribution even = {0.5, 0.5};
+  const Distribution leaning = {0.9, 0.1};
   CHECK(std::abs(alpha_of(judge_without_replacement(even, leaning, 2)) - 1.0) < 1e-15);
   CHECK(std::abs(optimal_acceptance_without_replacement(even, leaning, 2) - 1.0) < 1e-15);
   CHECK(std::abs(optimal_acceptance(even, leaning, 2) - 0.69) < 1e-15);
   // Greedy target: a draft counts if it is the argmax.
-  const Law cold = {0.0, 1.0, 0.0};
+  const Distribution cold = {0.0, 1.0, 0.0};
   CHECK(std::abs(alpha_of(judge_recursive(cold, draft, 3)) - 7.0 / 8.0) < 1e-15);
-  CHECK(judge_top_ranked(target, draft, 2).by_rank == Law{0.25, 0.5});
-  CHECK(judge_top_ranked(even, even, 3).by_rank == Law{0.5, 0.5, 0.0});
+  CHECK(judge_top_ranked(target, draft, 2).by_rank == Distribution{0.25, 0.5});
+  CHECK(judge_top_ranked(even, even, 3).by_rank == Distribution{0.5, 0.5, 0.0});
 }
 
 TEST_CASE("K-SEQ: the factor is the least lossless one, acceptance as over every draw", "[theory][multi_draft]") {
@@ -188,15 +188,15 @@ TEST_CASE("K-SEQ: the factor is the least lossless one, acceptance as over every
   for (int trial = 0; trial < 200; ++trial) {
     const int vocab = 2 + trial % 4;
     const int drafts = 1 + trial % 4;
-    const Law target = numbers.law(vocab, trial % 2 == 0);
-    const Law draft = numbers.law(vocab, trial % 3 == 0);
+    const Distribution target = numbers.distribution(vocab, trial % 2 == 0);
+    const Distribution draft = numbers.distribution(vocab, trial % 3 == 0);
     const double factor = kseq_factor(target, draft, drafts);
     REQUIRE(factor >= 1.0);
     REQUIRE(factor <= drafts);
     const MultiDraftJudgement result = judge_kseq(target, draft, drafts);
     require_lossless(result, target);
     const auto accepted_with = [&](double rho) {
-      Law accepted(target.size(), 0.0);
+      Distribution accepted(target.size(), 0.0);
       for (const Draw& draw : all_draws(draft, drafts, true)) {
         double reach = draw.probability;
         for (const std::size_t x : draw.tokens) {
@@ -207,19 +207,19 @@ TEST_CASE("K-SEQ: the factor is the least lossless one, acceptance as over every
       }
       return accepted;
     };
-    const Law accepted = accepted_with(factor);
+    const Distribution accepted = accepted_with(factor);
     for (std::size_t x = 0; x < target.size(); ++x) REQUIRE(std::abs(result.judgement.accepted[x] - accepted[x]) < 1e-12);
     // A larger factor does not accept more; nor does a smaller one, unless it emits some token above the target.
     REQUIRE(total(accepted_with(factor * 1.01)) <= total(accepted) + 1e-14);
     if (factor < 1.02) continue;
-    const Law greedy = accepted_with(factor / 1.01);
+    const Distribution greedy = accepted_with(factor / 1.01);
     double excess = 0.0;
     for (std::size_t x = 0; x < target.size(); ++x) excess = std::max(excess, greedy[x] - target[x]);
     REQUIRE((excess > 1e-14 || total(greedy) <= total(accepted) + 1e-14));
     excesses += excess > 1e-14 ? 1 : 0;
   }
   CHECK(excesses > 50);
-  CHECK(kseq_factor(Law{0.5, 0.5}, Law{0.9, 0.1}, 1) == 1.0);
+  CHECK(kseq_factor(Distribution{0.5, 0.5}, Distribution{0.9, 0.1}, 1) == 1.0);
 }
 
 TEST_CASE("optimal transport: sorted prefixes, all subsets and a linear programme agree", "[theory][multi_draft]") {
@@ -227,8 +227,8 @@ TEST_CASE("optimal transport: sorted prefixes, all subsets and a linear programm
   for (int trial = 0; trial < 3000; ++trial) {
     const int vocab = 1 + trial % 6;
     const int drafts = 1 + trial % 5;
-    const Law target = numbers.law(vocab, trial % 2 == 0);
-    const Law draft = numbers.law(vocab, trial % 3 == 0);
+    const Distribution target = numbers.distribution(vocab, trial % 2 == 0);
+    const Distribution draft = numbers.distribution(vocab, trial % 3 == 0);
     INFO("trial " << trial << " vocab " << vocab << " drafts " << drafts);
     const double optimum = optimal_acceptance(target, draft, drafts);
     REQUIRE(std::abs(optimum - cut_over_subsets(target, draft, drafts)) < 1e-14);
@@ -242,8 +242,8 @@ TEST_CASE("optimal transport: sorted prefixes, all subsets and a linear programm
 
 TEST_CASE("optimal transport at vocabulary 128,000 takes less than 50 ms of processor time", "[theory][multi_draft]") {
   Numbers numbers(128);
-  const Law target = numbers.law(128000, false);
-  const Law draft = numbers.law(128000, true);
+  const Distribution target = numbers.distribution(128000, false);
+  const Distribution draft = numbers.distribution(128000, true);
   double fastest = 1.0;
   double optimum = 0.0;
   for (int run = 0; run < 3; ++run) {
@@ -265,8 +265,8 @@ TEST_CASE("orders of the multi-draft rules hold on 12,000 pairs", "[theory][mult
   int beyond_optimum = 0;
   for (int trial = 0; trial < 12000; ++trial) {
     const int vocab = 2 + trial % 7;
-    const Law target = numbers.law(vocab, trial % 2 == 0);
-    const Law draft = numbers.law(vocab, trial % 3 == 0);
+    const Distribution target = numbers.distribution(vocab, trial % 2 == 0);
+    const Distribution draft = numbers.distribution(vocab, trial % 3 == 0);
     double recursive_before = 0.0;
     double kseq_before = 0.0;
     double without_before = 0.0;
@@ -298,11 +298,12 @@ TEST_CASE("orders of the multi-draft rules hold on 12,000 pairs", "[theory][mult
   CHECK(beyond_optimum > 1000);  // drafts that differ: the iid optimum does not bound them
 }
 
-TEST_CASE("multi-draft functions refuse malformed laws and counts", "[theory][multi_draft]") {
-  const Law even = {0.5, 0.5};
+TEST_CASE("multi-draft functions refuse malformed distributions and counts", "[theory][multi_draft]") {
+  const Distribution even = {0.5, 0.5};
   CHECK_THROWS_AS(judge_recursive(even, even, 0), InvariantBroken);
-  CHECK_THROWS_AS(judge_kseq(even, Law{0.5, 0.4}, 2), InvariantBroken);
-  CHECK_THROWS_AS(optimal_acceptance(even, Law{1.0}, 2), InvariantBroken);
-  CHECK_THROWS_AS(judge_without_replacement(Law(64, 1.0 / 64), Law(64, 1.0 / 64), 8), InvariantBroken);
-  CHECK_THROWS_AS(optimal_acceptance_without_replacement(Law(32, 1.0 / 32), Law(32, 1.0 / 32), 2), InvariantBroken);
+  CHECK_THROWS_AS(judge_kseq(even, Distribution{0.5, 0.4}, 2), InvariantBroken);
+  CHECK_THROWS_AS(optimal_acceptance(even, Distribution{1.0}, 2), InvariantBroken);
+  CHECK_THROWS_AS(judge_without_replacement(Distribution(64, 1.0 / 64), Distribution(64, 1.0 / 64), 8), InvariantBroken);
+  CHECK_THROWS_AS(optimal_acceptance_without_replacement(Distribution(32, 1.0 / 32), Distribution(32, 1.0 / 32), 2),
+                  InvariantBroken);
 }

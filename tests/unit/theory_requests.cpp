@@ -18,7 +18,8 @@ struct Brute {
   double residual_square = 0.0;
 };
 
-void follow(const RoundLaw& law, int left, int tokens, int rounds, double probability, double ratio, Brute& brute) {
+void follow(const RoundDistribution& distribution, int left, int tokens, int rounds, double probability, double ratio,
+            Brute& brute) {
   const double residual = tokens - ratio * rounds;
   const auto finish = [&](double chance, bool cut) {
     brute.totals.whole_rounds += chance * rounds;
@@ -34,12 +35,12 @@ void follow(const RoundLaw& law, int left, int tokens, int rounds, double probab
     finish(probability, false);
     return;
   }
-  for (int emitted = 1; emitted <= static_cast<int>(law.accepted.size()); ++emitted) {
-    const double chance = probability * law.accepted[static_cast<std::size_t>(emitted - 1)];
+  for (int emitted = 1; emitted <= static_cast<int>(distribution.accepted.size()); ++emitted) {
+    const double chance = probability * distribution.accepted[static_cast<std::size_t>(emitted - 1)];
     if (emitted > left) {
       finish(chance, true);
     } else {
-      follow(law, left - emitted, tokens + emitted, rounds + 1, chance, ratio, brute);
+      follow(distribution, left - emitted, tokens + emitted, rounds + 1, chance, ratio, brute);
     }
   }
 }
@@ -47,13 +48,13 @@ void follow(const RoundLaw& law, int left, int tokens, int rounds, double probab
 }  // namespace
 
 TEST_CASE("request totals equal a walk over every sequence of rounds", "[theory][requests]") {
-  for (const RoundLaw& law : {constant_alpha(0.7, 3), by_position(std::vector<double>{0.9, 0.2}), constant_alpha(0.4, 0),
-                              constant_alpha(1.0, 2), constant_alpha(0.0, 2)}) {
+  for (const RoundDistribution& distribution : {constant_alpha(0.7, 3), by_position(std::vector<double>{0.9, 0.2}),
+                                                constant_alpha(0.4, 0), constant_alpha(1.0, 2), constant_alpha(0.0, 2)}) {
     for (const int request_tokens : {1, 2, 3, 4, 7, 12}) {
-      INFO("draft_length " << law.draft_length() << " tokens " << request_tokens);
+      INFO("draft_length " << distribution.draft_length() << " tokens " << request_tokens);
       Brute brute;
-      follow(law, request_tokens, 0, 0, 1.0, 0.0, brute);
-      const RequestTotals totals = request_totals(law, request_tokens);
+      follow(distribution, request_tokens, 0, 0, 1.0, 0.0, brute);
+      const RequestTotals totals = request_totals(distribution, request_tokens);
       CHECK(std::abs(totals.whole_rounds - brute.totals.whole_rounds) < 1e-13);
       CHECK(std::abs(totals.whole_tokens - brute.totals.whole_tokens) < 1e-13);
       CHECK(std::abs(totals.cut_rounds - brute.totals.cut_rounds) < 1e-13);
@@ -68,8 +69,8 @@ TEST_CASE("the standard error uses the exact second moment of the ratio's residu
   const RequestTotals totals = request_totals(types, 9);
   Brute low;
   Brute high;
-  follow(types[0].law, 9, 0, 0, 1.0, totals.tokens_per_round(), low);
-  follow(types[1].law, 9, 0, 0, 1.0, totals.tokens_per_round(), high);
+  follow(types[0].distribution, 9, 0, 0, 1.0, totals.tokens_per_round(), low);
+  follow(types[1].distribution, 9, 0, 0, 1.0, totals.tokens_per_round(), high);
   CHECK(std::abs(0.25 * low.residual + 0.75 * high.residual) < 1e-13);
   const double expected = std::sqrt((0.25 * low.residual_square + 0.75 * high.residual_square) / 40.0) / totals.whole_rounds;
   CHECK(std::abs(tokens_per_round_standard_error(types, 9, 40.0) - expected) < 1e-13);

@@ -95,13 +95,14 @@ RoundKernel lossy_by_draws(const Automaton& automaton, const Tree& tree, TreeSam
         return;
       }
       const int parent = tree.parent[index_of(node)];
-      std::vector<double> law = automaton.draft[0][index_of(state[index_of(parent)])];
+      std::vector<double> distribution = automaton.draft[0][index_of(state[index_of(parent)])];
       double left = parent > 0 && token[index_of(parent)] < 0 ? 0.0 : 1.0;
       if (left > 0.0 && sampling == TreeSampling::without_replacement) {
         for (int elder = 1; elder < node; ++elder)
-          if (tree.parent[index_of(elder)] == parent && token[index_of(elder)] >= 0) law[index_of(token[index_of(elder)])] = 0.0;
+          if (tree.parent[index_of(elder)] == parent && token[index_of(elder)] >= 0)
+            distribution[index_of(token[index_of(elder)])] = 0.0;
         left = 0.0;
-        for (const double share : law) left += share;
+        for (const double share : distribution) left += share;
       }
       if (left == 0.0) {
         token[index_of(node)] = -1;
@@ -109,10 +110,10 @@ RoundKernel lossy_by_draws(const Automaton& automaton, const Tree& tree, TreeSam
         return;
       }
       for (int x = 0; x < automaton.vocab; ++x) {
-        if (law[index_of(x)] == 0.0) continue;
+        if (distribution[index_of(x)] == 0.0) continue;
         token[index_of(node)] = x;
         state[index_of(node)] = automaton.next[index_of(state[index_of(parent)] * automaton.vocab + x)];
-        draw(node + 1, probability * law[index_of(x)] / left);
+        draw(node + 1, probability * distribution[index_of(x)] / left);
       }
     };
     draw(1, 1.0);
@@ -151,10 +152,10 @@ TEST_CASE("a chain that stops where the draft is unsure, by hand", "[theory][rou
   NodeMoves moves;
   moves.accept = {{2.0 / 3.0}};
   moves.stop = {{1.0 / 3.0}};
-  const RoundLaw law = walked_kernel(chain_tree(2), 1, {moves}, {1.0}).law(0);
-  CHECK(std::abs(law.accepted[0] - 1.0 / 3.0) < 1e-15);
-  CHECK(std::abs(law.accepted[1] - (1.0 / 3.0 + 1.0 / 3.0 * 1.0 / 3.0)) < 1e-15);
-  CHECK(std::abs(law.accepted[2] - 1.0 / 3.0 * 2.0 / 3.0) < 1e-15);
+  const RoundDistribution distribution = walked_kernel(chain_tree(2), 1, {moves}, {1.0}).distribution(0);
+  CHECK(std::abs(distribution.accepted[0] - 1.0 / 3.0) < 1e-15);
+  CHECK(std::abs(distribution.accepted[1] - (1.0 / 3.0 + 1.0 / 3.0 * 1.0 / 3.0)) < 1e-15);
+  CHECK(std::abs(distribution.accepted[2] - 1.0 / 3.0 * 2.0 / 3.0) < 1e-15);
 }
 
 TEST_CASE("a run's moments equal a walk over every path, with policies and without", "[theory][round_chain]") {
@@ -166,7 +167,7 @@ TEST_CASE("a run's moments equal a walk over every path, with policies and witho
       kernels.push_back(enumerated_kernel(automaton, {TreeRule::recursive, TreeSampling::with_replacement, chain_tree(length)}));
     const std::vector<LengthRule> rules = {additive_rule(2, 2, 1, 3), ema_tiers_rule({1, 2, 3}, 0.5, 0.7, 0.4),
                                            goodput_rule(0.6, 0.4, {1.0, 1.2, 1.4, 1.6})};
-    const std::vector<double> start = numbers.law(automaton.states, false);
+    const std::vector<double> start = numbers.distribution(automaton.states, false);
     for (std::size_t r = 0; r <= rules.size(); ++r) {
       const LengthRule* rule = r < rules.size() ? &rules[r] : nullptr;
       double mean = 0.0;
@@ -232,19 +233,19 @@ TEST_CASE("lossy rules on trees equal the walk over every drawn tree", "[theory]
 }
 
 TEST_CASE("dynamic trees: the likeliest paths, by hand; ranked ones as enumerated", "[theory][chosen_trees]") {
-  const Automaton laws = one_state({0.2, 0.5, 0.3}, {0.6, 0.3, 0.1});
+  const Automaton distributions = one_state({0.2, 0.5, 0.3}, {0.6, 0.3, 0.1});
   // Width 2, depth 2: paths 0 (.6), 1 (.3), 00 (.36), 01 (.18), 10 (.18), 11 (.09). Of 4 nodes 01 stays, 10 comes later.
-  const ChosenTree tree = dynamic_tree(laws, 0, 2, 2, 4);
+  const ChosenTree tree = dynamic_tree(distributions, 0, 2, 2, 4);
   CHECK(tree.tree.parent == std::vector<int>{-1, 0, 0, 1, 1});
   CHECK(tree.tokens == std::vector<int>{-1, 0, 1, 0, 1});
   // .2 + .5 at depth 1, then .2 (.2 + .5).
-  const RoundLaw law = chosen_kernel(laws, {}, 2, [&](int) { return tree; }).law(0);
-  CHECK(std::abs(law.tail(1) - 0.7) < 1e-15);
-  CHECK(std::abs(law.tail(2) - 0.14) < 1e-15);
+  const RoundDistribution distribution = chosen_kernel(distributions, {}, 2, [&](int) { return tree; }).distribution(0);
+  CHECK(std::abs(distribution.tail(1) - 0.7) < 1e-15);
+  CHECK(std::abs(distribution.tail(2) - 0.14) < 1e-15);
 
   Numbers numbers(74);
   for (int trial = 0; trial < 20; ++trial) {
-    const Automaton one = one_state(numbers.law(4, false), numbers.law(4, false));
+    const Automaton one = one_state(numbers.distribution(4, false), numbers.distribution(4, false));
     const Tree shape = tree_from_paths({{0}, {2}, {0, 1}, {2, 0}});
     const RoundKernel guessed = chosen_kernel(one, {}, 2, [&](int state) { return guessed_tree(shape, one, state); });
     REQUIRE(difference(guessed, enumerated_kernel(one, {TreeRule::recursive, TreeSampling::top, shape})) < 1e-12);
@@ -253,29 +254,29 @@ TEST_CASE("dynamic trees: the likeliest paths, by hand; ranked ones as enumerate
 
 TEST_CASE("windows of contexts: traversal of a chain is block, and dynamic trees look ahead", "[theory][round_chain]") {
   Numbers numbers(75);
-  Automaton laws = random_automaton(numbers, 3, 2, 1, false);
+  Automaton distributions = random_automaton(numbers, 3, 2, 1, false);
   const StateMatrix transition = {0.8, 0.2, 0.4, 0.6};
   const std::vector<double> start = {0.5, 0.5};
   std::vector<WeightedPair> pairs;
-  for (std::size_t s = 0; s < 2; ++s) pairs.push_back({1.0, laws.target[s], laws.draft[0][s]});
+  for (std::size_t s = 0; s < 2; ++s) pairs.push_back({1.0, distributions.target[s], distributions.draft[0][s]});
   RoundKernel block(2, 2);
   block.moves = block_kernel(block_context(pairs, transition), 2);
-  const WindowRounds traversal = window_rounds(laws, transition, start, 2, [&](const Automaton& path) {
-    return enumerated_kernel(path, {TreeRule::traversal, TreeSampling::with_replacement, chain_tree(2)}).law(0);
+  const WindowRounds traversal = window_rounds(distributions, transition, start, 2, [&](const Automaton& path) {
+    return enumerated_kernel(path, {TreeRule::traversal, TreeSampling::with_replacement, chain_tree(2)}).distribution(0);
   });
   REQUIRE(traversal.by_state.has_value());  // what a position decides does not go by the contexts behind it
   for (int s = 0; s < 2; ++s)
     for (std::size_t j = 0; j <= 2; ++j)
-      CHECK(std::abs((*traversal.by_state)[index_of(s)].accepted[j] - block.law(s).accepted[j]) < 1e-12);
+      CHECK(std::abs((*traversal.by_state)[index_of(s)].accepted[j] - block.distribution(s).accepted[j]) < 1e-12);
   const auto by_window = run_moments({traversal.kernel}, nullptr, traversal.start, 5);
   const auto by_state = run_moments({block}, nullptr, start, 5);
   CHECK(std::abs(by_window->emitted - by_state->emitted) < 1e-12);
   CHECK(std::abs(by_window->variance - by_state->variance) < 1e-11);
 
   // Three nodes: a sure second position gets the third one, an unsure one leaves it to the first position.
-  laws.draft[0] = {{0.5, 0.3, 0.2}, {0.9, 0.05, 0.05}};
-  const WindowRounds dynamic = window_rounds(laws, transition, start, 2, [&](const Automaton& path) {
-    return chosen_kernel(path, {}, 2, [&](int state) { return dynamic_tree(path, state, 2, 3, 2); }).law(0);
+  distributions.draft[0] = {{0.5, 0.3, 0.2}, {0.9, 0.05, 0.05}};
+  const WindowRounds dynamic = window_rounds(distributions, transition, start, 2, [&](const Automaton& path) {
+    return chosen_kernel(path, {}, 2, [&](int state) { return dynamic_tree(path, state, 2, 3, 2); }).distribution(0);
   });
   CHECK(!dynamic.by_state.has_value());
   for (int window = 0; window < 4; ++window) {
@@ -354,7 +355,7 @@ TEST_CASE("rounds over every text: a sure text, and the mean by hand", "[theory]
   const std::vector<int> prompt = {0, 1, 0};
   CHECK(std::abs(text_moments(coin, {}, std::vector<double>{1.0}, prompt, prompt_lookup_draft(1, 1, 1), 1)->emitted -
                  (1.0 + (1.0 - p))) < 1e-14);
-  // States that move by themselves, all of the same law, change nothing.
+  // States that move by themselves, all of the same distribution, change nothing.
   Automaton hidden = coin;
   hidden.states = 2;
   hidden.next.assign(4, 0);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/base/check.h"
-#include "sim/theory/round_law.h"
+#include "sim/theory/round_distribution.h"
 #include "sim/theory/speedup.h"
 
 using namespace specsim;
@@ -131,7 +131,7 @@ TEST_CASE("M11: three draft sizes for a 70B target", "[theory][speedup][claims]"
   CHECK(rounds_to(best_draft_length(0.9, by_ratio(2.0)).speedup, 1.38, 0.01));
   CHECK(rounds_to(best_draft_length(0.9, by_ratio(2.5)).speedup, 1.58, 0.01));
   CHECK(rounds_to(best_draft_length(0.9, by_ratio(3.0)).speedup, 1.76, 0.01));
-  const RoundLaw small = constant_alpha(0.4, best_draft_length(0.4, by_ratio(100.0)).draft_length);
+  const RoundDistribution small = constant_alpha(0.4, best_draft_length(0.4, by_ratio(100.0)).draft_length);
   CHECK(std::abs(small.accepted[0] + small.accepted[1] - 0.84) < 1e-14);
 }
 

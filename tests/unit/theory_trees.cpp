@@ -18,9 +18,9 @@ using namespace specsim::tests;
 
 namespace {
 
-// A law over the ranks and "none"; in falling order unless it may rise.
+// A distribution over the ranks and "none"; in falling order unless it may rise.
 std::vector<double> vector_of(Numbers& numbers, int ranks, bool falling) {
-  std::vector<double> shares = numbers.law(ranks + 1, false);
+  std::vector<double> shares = numbers.distribution(ranks + 1, false);
   shares.pop_back();
   if (falling) std::sort(shares.rbegin(), shares.rend());
   return shares;
@@ -58,7 +58,8 @@ TEST_CASE("trees are read from paths in any order, and broken ones refused", "[t
   CHECK_THROWS_AS(check_tree(cyclic), InvariantBroken);
 }
 
-TEST_CASE("law of accepted on any tree equals the walk down, and a chain's the product of its positions", "[theory][trees]") {
+TEST_CASE("distribution of accepted on any tree equals the walk down, and a chain's the product of its positions",
+          "[theory][trees]") {
   Numbers numbers(13);
   for (int trial = 0; trial < 100; ++trial) {
     Tree tree;
@@ -70,11 +71,11 @@ TEST_CASE("law of accepted on any tree equals the walk down, and a chain's the p
     }
     RankAcceptance acceptance;
     for (int depth = 0; depth < 1 + trial % 3; ++depth) acceptance.push_back(vector_of(numbers, 1 + trial % 4, false));
-    const RoundLaw law = tree_law(tree, acceptance);
+    const RoundDistribution distribution = tree_distribution(tree, acceptance);
     std::vector<double> ends(static_cast<std::size_t>(tree.depth()) + 1, 0.0);
     walk(tree, acceptance, 0, 0, 1.0, ends);
-    for (std::size_t j = 0; j < ends.size(); ++j) REQUIRE(std::abs(law.accepted[j] - ends[j]) < 1e-14);
-    REQUIRE(std::abs(law.mean_emitted() - tree_tokens(tree, acceptance)) < 1e-13);
+    for (std::size_t j = 0; j < ends.size(); ++j) REQUIRE(std::abs(distribution.accepted[j] - ends[j]) < 1e-14);
+    REQUIRE(std::abs(distribution.mean_emitted() - tree_tokens(tree, acceptance)) < 1e-13);
   }
   const std::vector<double> alphas = {0.79, 0.74, 0.72, 0.73, 0.67};
   RankAcceptance chain;
@@ -125,8 +126,8 @@ TEST_CASE("the best tree at a budget is never behind the best chain, on 10,000 p
   int better = 0;
   for (int trial = 0; trial < 10000; ++trial) {
     const int vocab = 2 + trial % 7;
-    const std::vector<double> target = numbers.law(vocab, trial % 2 == 0);
-    const std::vector<double> draft = numbers.law(vocab, trial % 3 == 0);
+    const std::vector<double> target = numbers.distribution(vocab, trial % 2 == 0);
+    const std::vector<double> draft = numbers.distribution(vocab, trial % 3 == 0);
     const std::vector<double> vector =
         (trial % 5 == 0 ? judge_top_ranked(target, draft, 3) : judge_recursive(target, draft, 3)).by_rank;
     const double chain = tree_tokens(chain_tree(6), {vector});
@@ -203,7 +204,7 @@ TEST_CASE("Lookahead: b independent candidates, against every outcome of their g
   for (const double alpha : {0.0, 0.4, 0.75, 1.0}) {
     for (const int candidates : {1, 2, 3}) {
       constexpr int length = 3;
-      const RoundLaw law = lookahead_law(alpha, length, candidates);
+      const RoundDistribution distribution = lookahead_distribution(alpha, length, candidates);
       // Each candidate's guesses right or wrong: 2^(3 b) outcomes.
       double mean = 1.0;
       for (int outcome = 0; outcome < 1 << (length * candidates); ++outcome) {
@@ -222,11 +223,11 @@ TEST_CASE("Lookahead: b independent candidates, against every outcome of their g
         }
         mean += probability * longest;
       }
-      CHECK(std::abs(law.mean_emitted() - mean) < 1e-14);
+      CHECK(std::abs(distribution.mean_emitted() - mean) < 1e-14);
       if (candidates == 1) CHECK(std::abs(mean - tokens_per_round(alpha, length)) < 1e-14);
     }
   }
-  CHECK(std::abs(lookahead_law(0.5, 4, 0).mean_emitted() - 1.0) < 1e-15);
-  CHECK_THROWS_AS(lookahead_law(1.5, 4, 1), InvariantBroken);
-  CHECK_THROWS_AS(lookahead_law(0.5, 4, -1), InvariantBroken);
+  CHECK(std::abs(lookahead_distribution(0.5, 4, 0).mean_emitted() - 1.0) < 1e-15);
+  CHECK_THROWS_AS(lookahead_distribution(1.5, 4, 1), InvariantBroken);
+  CHECK_THROWS_AS(lookahead_distribution(0.5, 4, -1), InvariantBroken);
 }

@@ -1,7 +1,7 @@
-// Every transform of the registry: laws that are laws, addressed, as documented, and with the documented overlap. A transform
-// without an example here fails the suite.
+// Every transform of the registry: distributions that are distributions, addressed, as documented, and with the documented
+// overlap. A transform without an example here fails the suite.
 #include "sim/base/check.h"
-#include "sim/families/law.h"
+#include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
 
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@
 #include <vector>
 
 using namespace specsim;
-using families::LawAddress;
+using families::DistributionAddress;
 
 namespace {
 
@@ -41,24 +41,24 @@ struct Lcg {
   }
 };
 
-Probabilities normalised(Probabilities law) {
+Probabilities normalised(Probabilities distribution) {
   long double sum = 0.0L;
-  for (const double mass : law) sum += mass;
-  for (double& mass : law) mass = static_cast<double>(mass / sum);
-  return law;
+  for (const double mass : distribution) sum += mass;
+  for (double& mass : distribution) mass = static_cast<double>(mass / sum);
+  return distribution;
 }
 
 Probabilities random_target(Lcg& lcg, std::size_t vocab, bool zeros) {
-  Probabilities law(vocab);
-  for (double& mass : law) mass = zeros && lcg() < 0.3 ? 0.0 : lcg() * lcg() + 1e-6;
-  if (*std::max_element(law.begin(), law.end()) == 0.0) law[0] = 1.0;
-  return normalised(law);
+  Probabilities distribution(vocab);
+  for (double& mass : distribution) mass = zeros && lcg() < 0.3 ? 0.0 : lcg() * lcg() + 1e-6;
+  if (*std::max_element(distribution.begin(), distribution.end()) == 0.0) distribution[0] = 1.0;
+  return normalised(distribution);
 }
 
 Probabilities zipf(std::size_t vocab, double exponent) {
-  Probabilities law(vocab);
-  for (std::size_t x = 0; x < vocab; ++x) law[x] = std::pow(static_cast<double>(x) + 1.0, -exponent);
-  return normalised(law);
+  Probabilities distribution(vocab);
+  for (std::size_t x = 0; x < vocab; ++x) distribution[x] = std::pow(static_cast<double>(x) + 1.0, -exponent);
+  return normalised(distribution);
 }
 
 double overlap(const Probabilities& a, const Probabilities& b) {
@@ -73,22 +73,22 @@ double largest_difference(const Probabilities& a, const Probabilities& b) {
   return worst;
 }
 
-bool is_law(const Probabilities& law) {
+bool is_distribution(const Probabilities& distribution) {
   long double sum = 0.0L;
-  for (const double mass : law) {
+  for (const double mass : distribution) {
     if (!(mass >= 0.0 && mass <= 1.0 + 1e-12)) return false;
     sum += mass;
   }
   return std::abs(static_cast<double>(sum) - 1.0) < 1e-12;
 }
 
-std::unique_ptr<families::Law> build(const std::string& yaml, std::size_t vocab, bool is_draft = true) {
+std::unique_ptr<families::Distribution> build(const std::string& yaml, std::size_t vocab, bool is_draft = true) {
   Diagnostics diagnostics;
   const config::Value value = config::parse_text(yaml, "test", diagnostics);
-  families::LawBuilder builder(static_cast<int>(vocab), is_draft, diagnostics);
-  auto law = builder.build(value, "law");
+  families::DistributionBuilder builder(static_cast<int>(vocab), is_draft, diagnostics);
+  auto distribution = builder.build(value, "distribution");
   diagnostics.throw_if_any();
-  return law;
+  return distribution;
 }
 
 std::string refusal(const std::string& yaml, std::size_t vocab, bool is_draft) {
@@ -100,15 +100,17 @@ std::string refusal(const std::string& yaml, std::size_t vocab, bool is_draft) {
   return "";
 }
 
-Probabilities draw(const families::Law& law, const Probabilities& target, std::uint64_t context = 0, rng::Key key = kKey) {
+Probabilities draw(const families::Distribution& distribution, const Probabilities& target, std::uint64_t context = 0,
+                   rng::Key key = kKey) {
   Probabilities drawn(target.size(), -1.0);
-  law.draw({key, context}, target, drawn);
+  distribution.draw({key, context}, target, drawn);
   return drawn;
 }
 
 std::string from_target(const std::string& transform) { return "{from: target, transform: " + transform + "}"; }
 
-// ---- examples, with the documented law where it is a formula ------------------------------------------------------------
+// ---- examples, with the documented distribution where it is a formula
+// ------------------------------------------------------------
 
 using Formula = std::function<Probabilities(const Probabilities&)>;
 
@@ -117,16 +119,17 @@ struct Example {
   std::string yaml;  // of a draft
   bool random;
   bool relabels;    // permuted tokens in, permuted tokens out
-  Formula formula;  // of the target; empty where the law is random
+  Formula formula;  // of the target; empty where the distribution is random
 };
 
 // The k tokens that have the fewest tokens ahead of them.
-Probabilities likeliest(const Probabilities& law, std::size_t k) {
-  Probabilities kept(law.size(), 0.0);
-  for (std::size_t x = 0; x < law.size(); ++x) {
+Probabilities likeliest(const Probabilities& distribution, std::size_t k) {
+  Probabilities kept(distribution.size(), 0.0);
+  for (std::size_t x = 0; x < distribution.size(); ++x) {
     std::size_t ahead = 0;
-    for (std::size_t y = 0; y < law.size(); ++y) ahead += law[y] > law[x] || (law[y] == law[x] && y < x) ? 1 : 0;
-    if (ahead < k) kept[x] = law[x];
+    for (std::size_t y = 0; y < distribution.size(); ++y)
+      ahead += distribution[y] > distribution[x] || (distribution[y] == distribution[x] && y < x) ? 1 : 0;
+    if (ahead < k) kept[x] = distribution[x];
   }
   return normalised(kept);
 }
@@ -134,72 +137,74 @@ Probabilities likeliest(const Probabilities& law, std::size_t k) {
 const std::vector<Example>& examples() {
   static const std::vector<Example> list = {
       {"temperature", from_target("temperature, value: 2"), false, true,
-       [](Probabilities law) {
-         for (double& mass : law) mass = std::sqrt(mass);
-         return normalised(law);
+       [](Probabilities distribution) {
+         for (double& mass : distribution) mass = std::sqrt(mass);
+         return normalised(distribution);
        }},
       {"temperature", from_target("temperature, value: .5"), false, true,
-       [](Probabilities law) {
-         for (double& mass : law) mass *= mass;
-         return normalised(law);
+       [](Probabilities distribution) {
+         for (double& mass : distribution) mass *= mass;
+         return normalised(distribution);
        }},
       {"mix_noise", from_target("mix_noise, value: .3"), false, true,
-       [](Probabilities law) {
-         for (double& mass : law) mass = 0.7 * mass + 0.3 / static_cast<double>(law.size());
-         return law;
+       [](Probabilities distribution) {
+         for (double& mass : distribution) mass = 0.7 * mass + 0.3 / static_cast<double>(distribution.size());
+         return distribution;
        }},
       {"mix_noise", from_target("mix_noise, value: .25, noise: {family: one_hot, token: 1}"), false, false,
-       [](Probabilities law) {
-         for (double& mass : law) mass *= 0.75;
-         law[1] += 0.25;
-         return law;
+       [](Probabilities distribution) {
+         for (double& mass : distribution) mass *= 0.75;
+         distribution[1] += 0.25;
+         return distribution;
        }},
       {"mix_noise", from_target("mix_noise, value: .5, noise: {family: dirichlet, concentration: 1}"), true, false, {}},
       {"logit_noise", from_target("logit_noise, value: .8"), true, false, {}},
-      {"top_k", from_target("top_k, value: 2"), false, true, [](const Probabilities& law) { return likeliest(law, 2); }},
-      {"top_k", from_target("top_k, value: 200000"), false, true, [](const Probabilities& law) { return law; }},
+      {"top_k", from_target("top_k, value: 2"), false, true,
+       [](const Probabilities& distribution) { return likeliest(distribution, 2); }},
+      {"top_k", from_target("top_k, value: 200000"), false, true, [](const Probabilities& distribution) { return distribution; }},
       {"top_p", from_target("top_p, value: .6"), false, true,
-       [](const Probabilities& law) {
+       [](const Probabilities& distribution) {
          for (std::size_t k = 1;; ++k) {
-           const Probabilities kept = likeliest(law, k);
+           const Probabilities kept = likeliest(distribution, k);
            double mass = 0.0;
-           for (std::size_t x = 0; x < law.size(); ++x) mass += kept[x] > 0.0 ? law[x] : 0.0;
+           for (std::size_t x = 0; x < distribution.size(); ++x) mass += kept[x] > 0.0 ? distribution[x] : 0.0;
            if (mass >= 0.6) return kept;
          }
        }},
       {"min_p", from_target("min_p, value: .2"), false, true,
-       [](Probabilities law) {
-         const double least = 0.2 * *std::max_element(law.begin(), law.end());
-         for (double& mass : law) mass = mass < least ? 0.0 : mass;
-         return normalised(law);
+       [](Probabilities distribution) {
+         const double least = 0.2 * *std::max_element(distribution.begin(), distribution.end());
+         for (double& mass : distribution) mass = mass < least ? 0.0 : mass;
+         return normalised(distribution);
        }},
       {"permute", from_target("permute, value: .7"), true, false, {}},
       {"interpolate", "{from: {family: uniform}, transform: interpolate, value: .4}", false, true,
-       [](Probabilities law) {
-         for (double& mass : law) mass = 0.4 * mass + 0.6 / static_cast<double>(law.size());
-         return law;
+       [](Probabilities distribution) {
+         for (double& mass : distribution) mass = 0.4 * mass + 0.6 / static_cast<double>(distribution.size());
+         return distribution;
        }},
       {"interpolate", "{from: {family: normal_logits, sigma: 1}, transform: interpolate, value: .5}", true, false, {}},
       {"reduced_vocab", from_target("reduced_vocab, value: 2"), false, false,
-       [](Probabilities law) {
-         std::fill(law.begin() + 2, law.end(), 0.0);
-         return normalised(law);
+       [](Probabilities distribution) {
+         std::fill(distribution.begin() + 2, distribution.end(), 0.0);
+         return normalised(distribution);
        }},
       {"overlap", from_target("overlap, value: .95, shape: temperature"), false, true, {}},
       {"overlap", from_target("overlap, value: .95, shape: uniform_mix"), false, true,
-       [](Probabilities law) {
-         const Probabilities uniform(law.size(), 1.0 / static_cast<double>(law.size()));
-         const double weight = 0.05 / (1.0 - overlap(law, uniform));
-         for (double& mass : law) mass += weight * (uniform[0] - mass);
-         return law;
+       [](Probabilities distribution) {
+         const Probabilities uniform(distribution.size(), 1.0 / static_cast<double>(distribution.size()));
+         const double weight = 0.05 / (1.0 - overlap(distribution, uniform));
+         for (double& mass : distribution) mass += weight * (uniform[0] - mass);
+         return distribution;
        }},
       {"overlap", from_target("overlap, value: .95, shape: disjoint_tail"), false, true,
-       [](Probabilities law) {
-         const auto least = static_cast<std::size_t>(std::min_element(law.begin(), law.end()) - law.begin());
-         const double weight = 0.05 / (1.0 - law[least]);
-         for (double& mass : law) mass *= 1.0 - weight;
-         law[least] += weight;
-         return law;
+       [](Probabilities distribution) {
+         const auto least =
+             static_cast<std::size_t>(std::min_element(distribution.begin(), distribution.end()) - distribution.begin());
+         const double weight = 0.05 / (1.0 - distribution[least]);
+         for (double& mass : distribution) mass *= 1.0 - weight;
+         distribution[least] += weight;
+         return distribution;
        }},
       {"argmax_agreement", from_target("argmax_agreement, value: .6"), true, false, {}},
   };
@@ -220,34 +225,35 @@ TEST_CASE("every registered transform has an example", "[transforms]") {
     CHECK(std::any_of(examples().begin(), examples().end(),
                       [&](const Example& example) { return example.transform == entry.info.name; }));
     CHECK_FALSE(entry.info.summary.empty());
-    CHECK(entry.info.notes.starts_with("Law"));
+    CHECK(entry.info.notes.starts_with("Distribution"));
   }
 }
 
-TEST_CASE("transforms give laws, the same at the same address", "[transforms]") {
+TEST_CASE("transforms give distributions, the same at the same address", "[transforms]") {
   Lcg lcg{20260431};
   for (const Example& example : examples()) {
     for (const std::size_t vocab : {4U, 19U, 1000U}) {
       INFO(example.yaml << " at vocab " << vocab);
       const Probabilities target = random_target(lcg, vocab, false);
-      const auto law = build(example.yaml, vocab);
+      const auto distribution = build(example.yaml, vocab);
       const auto twin = build(example.yaml, vocab);
-      CHECK(law->random() == example.random);
-      CHECK_FALSE(law->is_target());
+      CHECK(distribution->random() == example.random);
+      CHECK_FALSE(distribution->is_target());
       std::vector<Probabilities> forwards;
-      bool laws = true;
+      bool distributions = true;
       for (std::uint64_t context = 0; context < 40; ++context) {
-        forwards.push_back(draw(*law, target, context));
-        laws = laws && is_law(forwards.back());
+        forwards.push_back(draw(*distribution, target, context));
+        distributions = distributions && is_distribution(forwards.back());
       }
-      CHECK(laws);
+      CHECK(distributions);
       bool same = true;
       for (std::uint64_t context = 40; context-- > 0;) same = same && draw(*twin, target, context) == forwards[context];
       CHECK(same);
       bool moved = false;
       for (std::uint64_t context = 1; context < 40; ++context) moved = moved || forwards[context] != forwards[0];
       CHECK(moved == example.random);
-      if (example.random) CHECK(draw(*law, target, 3, rng::make_key(1, 1)) != draw(*law, target, 3, rng::make_key(1, 4)));
+      if (example.random)
+        CHECK(draw(*distribution, target, 3, rng::make_key(1, 1)) != draw(*distribution, target, 3, rng::make_key(1, 4)));
     }
   }
 }
@@ -279,9 +285,9 @@ TEST_CASE("relabelled tokens in, relabelled tokens out", "[transforms]") {
           std::swap(label[i - 1], label[static_cast<std::size_t>(lcg() * static_cast<double>(i))]);
         Probabilities relabelled(vocab);
         for (std::size_t x = 0; x < vocab; ++x) relabelled[label[x]] = target[x];
-        const auto law = build(example.yaml, vocab);
-        const Probabilities plain = draw(*law, target);
-        const Probabilities other = draw(*law, relabelled);
+        const auto distribution = build(example.yaml, vocab);
+        const Probabilities plain = draw(*distribution, target);
+        const Probabilities other = draw(*distribution, relabelled);
         Probabilities back(vocab);
         for (std::size_t x = 0; x < vocab; ++x) back[x] = other[label[x]];
         INFO(example.yaml << " at vocab " << vocab);
@@ -299,7 +305,7 @@ TEST_CASE("zeros of the target: transforms that keep the support keep it", "[tra
                                   "top_p, value: .5", "min_p, value: .3", "overlap, value: .97, shape: temperature"}) {
       const Probabilities drawn = draw(*build(from_target(transform), 25), target);
       INFO(transform);
-      REQUIRE(is_law(drawn));
+      REQUIRE(is_distribution(drawn));
       for (std::size_t x = 0; x < target.size(); ++x)
         if (target[x] == 0.0) REQUIRE(drawn[x] == 0.0);
     }
@@ -354,14 +360,14 @@ TEST_CASE("logit_noise: log-ratios of draft and source are normal", "[transforms
   for (std::size_t x = 0; x < target.size(); ++x)
     if (target[x] > 0.0) support.push_back(x);
   for (const double value : {0.05, 0.8, 6.0}) {
-    const auto law = build(from_target(fmt::format("logit_noise, value: {}", value)), target.size());
+    const auto distribution = build(from_target(fmt::format("logit_noise, value: {}", value)), target.size());
     const boost::math::normal difference(0.0, value * std::sqrt(2.0));
     std::vector<double> bins(50, 0.0);
     double n = 0.0;
     double mean = 0.0;
     double square = 0.0;
     for (std::uint64_t context = 0; context < 6000; ++context) {
-      const Probabilities drawn = draw(*law, target, context);
+      const Probabilities drawn = draw(*distribution, target, context);
       for (std::size_t i = 0; i + 1 < support.size(); i += 2) {
         const std::size_t x = support[i];
         const std::size_t y = support[i + 1];
@@ -389,7 +395,7 @@ TEST_CASE("permute: the share that takes part, and a uniform shuffle of it", "[t
   const std::size_t vocab = target.size();
   Probabilities sorted = target;
   for (const double value : {0.0, 0.3, 0.8, 1.0}) {
-    const auto law = build(from_target(fmt::format("permute, value: {}", value)), vocab);
+    const auto distribution = build(from_target(fmt::format("permute, value: {}", value)), vocab);
     // Of K > 0 shuffled tokens one is fixed on average, so the moved ones are E[K] - P(K > 0).
     const double expected = static_cast<double>(vocab) * value - (1.0 - std::pow(1.0 - value, static_cast<double>(vocab)));
     double sum = 0.0;
@@ -398,7 +404,7 @@ TEST_CASE("permute: the share that takes part, and a uniform shuffle of it", "[t
     std::vector<double> orders(120, 0.0);
     constexpr std::uint64_t n = 60000;
     for (std::uint64_t context = 0; context < n; ++context) {
-      Probabilities drawn = draw(*law, target, context);
+      Probabilities drawn = draw(*distribution, target, context);
       double moved = 0.0;
       std::size_t order = 0;
       for (std::size_t x = 0; x < vocab; ++x) {
@@ -429,11 +435,11 @@ TEST_CASE("argmax_agreement: the rate, and uniform other tokens", "[transforms][
   // one.
   const Probabilities target = {.1, .2, .3, .15, .25};
   for (const double value : {0.0, 0.37, 0.9, 1.0}) {
-    const auto law = build(from_target(fmt::format("argmax_agreement, value: {}", value)), target.size());
+    const auto distribution = build(from_target(fmt::format("argmax_agreement, value: {}", value)), target.size());
     std::vector<double> counts(target.size(), 0.0);
     constexpr double n = 100000.0;
     for (std::uint64_t context = 0; context < static_cast<std::uint64_t>(n); ++context) {
-      const Probabilities drawn = draw(*law, target, context);
+      const Probabilities drawn = draw(*distribution, target, context);
       const std::size_t token = math::argmax(drawn);
       if (drawn[token] != 1.0) FAIL("not a point mass");
       counts[token] += 1.0;
@@ -482,9 +488,9 @@ TEST_CASE("overlap reaches the value to 1e-12 on every shape", "[transforms]") {
           // The range's own ends are rounded: step inside by less than the promised accuracy.
           const double value = std::min(lowest + share * (1.0 - lowest), 1.0);
           INFO("vocab " << vocab << ", target " << t << ", shape " << shape << ", value " << fmt::format("{:.17g}", value));
-          const auto law = build(from_target(fmt::format("overlap, value: {:.17g}, shape: {}", value, shape)), vocab);
-          const Probabilities drawn = draw(*law, target);
-          REQUIRE(is_law(drawn));
+          const auto distribution = build(from_target(fmt::format("overlap, value: {:.17g}, shape: {}", value, shape)), vocab);
+          const Probabilities drawn = draw(*distribution, target);
+          REQUIRE(is_distribution(drawn));
           REQUIRE(std::abs(overlap(target, drawn) - value) < 1.01e-12);
           if (shape == "temperature") {  // on its path: log draft is linear in log target, with a slope in [0, 1]
             const auto top = static_cast<std::size_t>(std::max_element(target.begin(), target.end()) - target.begin());
@@ -508,10 +514,11 @@ TEST_CASE("overlap reaches the value to 1e-12 on every shape", "[transforms]") {
 
 TEST_CASE("overlap refuses what its path cannot reach, with the range", "[transforms]") {
   const Probabilities target = {.5, .3, .15, .05};
-  const auto message = [&](const std::string& shape, double value, const Probabilities& law) -> std::string {
+  const auto message = [&](const std::string& shape, double value, const Probabilities& distribution) -> std::string {
     try {
       static_cast<void>(
-          draw(*build(from_target(fmt::format("overlap, value: {:.17g}, shape: {}", value, shape)), law.size()), law));
+          draw(*build(from_target(fmt::format("overlap, value: {:.17g}, shape: {}", value, shape)), distribution.size()),
+               distribution));
     } catch (const BadInput& bad) {
       return bad.what();
     }
@@ -549,7 +556,8 @@ TEST_CASE("what transforms refuse", "[transforms]") {
             .find("allowed: from: target") != std::string::npos);
   CHECK(refusal("{from: {family: uniform}, transform: interpolate, value: .9}", 4, false).find("allowed: in a draft") !=
         std::string::npos);
-  CHECK(refusal("{from: target, transform: temperature, value: 2}", 4, false).find("allowed: a law") != std::string::npos);
+  CHECK(refusal("{from: target, transform: temperature, value: 2}", 4, false).find("allowed: a distribution") !=
+        std::string::npos);
   CHECK(refusal("{from: target}", 4, true).find("lacks \"transform\"") != std::string::npos);
   CHECK(refusal("{transform: top_k, value: 2}", 4, true).find("lacks \"from\"") != std::string::npos);
   CHECK(refusal("{family: uniform, transform: top_k, value: 2}", 4, true).find("family beside from or transform") !=

@@ -3,6 +3,6 @@
 
 namespace specsim::cuda {
 
-std::unique_ptr<Device> open_gpu(int /*number*/, bool /*early_start*/, bool /*poison*/) { return tests::host_twin(); }
+std::unique_ptr<Device> open_gpu(int /*number*/, bool /*dependent_launch*/, bool /*poison*/) { return tests::host_twin(); }
 
 }  // namespace specsim::cuda

@@ -1,0 +1,28 @@
+// What decoding keeps in the memory of the fullest GPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace specsim::cost {
+
+// Which models lie in the memory that is looked at.
+enum class Kept { both, target, draft };
+
+struct MemoryItem {
+  std::string what;
+  double bytes = 0.0;
+};
+
+struct MemoryBudget {
+  std::vector<MemoryItem> lines;
+  double available_bytes = 0.0;  // of one GPU, after what the runtime keeps for itself
+  double gpus = 1.0;             // that share the work
+
+  [[nodiscard]] double needed_bytes() const;
+  [[nodiscard]] bool fits() const { return needed_bytes() <= available_bytes; }
+  // "target weights 14.96 GiB, ...: 17.2 of 72.0 GiB", "... on the fullest of 4 GPUs"
+  [[nodiscard]] std::string to_text() const;
+};
+
+}  // namespace specsim::cost

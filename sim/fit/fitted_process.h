@@ -1,0 +1,39 @@
+// Context processes with parameters that make recorded acceptance likeliest.
+//
+// All of them are one model: a hidden state at each text position, with a probability of acceptance for each state and depth in
+// the block. `constant` has one state; by_depth one state and a probability for each depth; kept_state a state that a request
+// keeps; regimes states that follow one another as a Markov chain. Positions that no draft was judged at (bonus tokens) show
+// nothing. Likelihoods are maximised by expectation and maximisation (Baum, Petrie, Soules, Weiss 1970).
+#pragma once
+
+#include "sim/fit/recorded_rounds.h"
+#include "sim/rng/address.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace specsim::fit {
+
+enum class Process { constant, by_depth, kept_state, regimes };
+[[nodiscard]] const char* to_text(Process process);
+
+struct FittedProcess {
+  Process process = Process::constant;
+  std::vector<double> start;                    // [state]
+  std::vector<std::vector<double>> transition;  // [state][state]
+  std::vector<std::vector<double>> alpha;       // [state][depth]; one depth: the same at all, else the last holds beyond
+
+  [[nodiscard]] int parameters() const;
+  [[nodiscard]] double acceptance(std::size_t state, int depth) const;
+  [[nodiscard]] double log_likelihood(const RecordedRequest& request) const;
+  // A request of rounds that draft `draft_length` tokens, until it has emitted `tokens`.
+  [[nodiscard]] RecordedRequest simulate(int draft_length, std::uint64_t tokens, rng::Stream& random) const;
+  // An experiment for specsim run: sequences of `rounds` whole rounds, as requests of `tokens` tokens have them on average.
+  [[nodiscard]] std::string yaml(int draft_length, std::uint64_t tokens, std::uint64_t rounds) const;
+};
+
+// `states` of kept_state and regimes.
+FittedProcess fit_process(Process process, std::size_t states, const std::vector<RecordedRequest>& requests);
+
+}  // namespace specsim::fit

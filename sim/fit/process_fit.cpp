@@ -1,0 +1,256 @@
+#include "sim/fit/process_fit.h"
+
+#include "sim/base/parallel.h"
+#include "sim/base/wide.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <optional>
+
+namespace specsim::fit {
+
+namespace {
+
+double likelihood(const FittedProcess& model, const std::vector<RecordedRequest>& requests) {
+  double sum = 0.0;
+  for (const RecordedRequest& request : requests) sum += model.log_likelihood(request);
+  return sum;
+}
+
+// kept_state and regimes with as many states as the data pay for, by Bayes' information criterion.
+FittedProcess fit_best_size(Process process, const std::vector<RecordedRequest>& requests) {
+  if (process == Process::constant || process == Process::by_depth) return fit_process(process, 1, requests);
+  std::optional<FittedProcess> best;
+  double least = std::numeric_limits<double>::infinity();
+  double size = 0.0;
+  for (const RecordedRequest& request : requests) size += static_cast<double>(request.rounds.size());
+  for (const std::size_t states : {2U, 3U}) {
+    FittedProcess model = fit_process(process, states, requests);
+    const double criterion = model.parameters() * std::log(size) - 2.0 * likelihood(model, requests);
+    if (criterion < least) best = std::move(model);
+    least = std::min(least, criterion);
+  }
+  return *best;
+}
+
+// What the bootstrap compares; each a list of counts or figures.
+enum Statistic : std::size_t { kByDepth, kDistribution, kRuns, kSpread, kStatistics };
+using Figures = std::array<std::vector<double>, kStatistics>;
+
+Figures figures(const std::vector<RecordedRequest>& requests, int draft_length) {
+  constexpr std::size_t kRunBins = 12;
+  Figures all;
+  const auto depths = static_cast<std::size_t>(draft_length);
+  std::vector<double> judged(depths, 0.0);
+  all[kByDepth].assign(depths, 0.0);
+  all[kDistribution].assign(depths + 1, 0.0);
+  all[kRuns].assign(kRunBins, 0.0);
+  double rounds = 0.0;
+  double runs = 0.0;
+  double mean = 0.0;
+  double squares = 0.0;
+  for (const RecordedRequest& request : requests) {
+    std::size_t run = 0;
+    double own = 0.0;
+    double own_judged = 0.0;
+    for (const RecordedRound& round : request.rounds) {
+      const auto accepted = static_cast<std::size_t>(round.accepted);
+      for (std::size_t depth = 0; depth < accepted; ++depth) all[kByDepth][depth] += 1.0;
+      for (std::size_t depth = 0; depth <= accepted && depth < static_cast<std::size_t>(round.drafted); ++depth)
+        judged[depth] += 1.0;
+      all[kDistribution][accepted] += 1.0;
+      rounds += 1.0;
+      own += static_cast<double>(accepted);
+      own_judged += static_cast<double>(accepted) + (round.accepted < round.drafted ? 1.0 : 0.0);
+      run += accepted;
+      if (round.accepted < round.drafted) {
+        all[kRuns][std::min(run, kRunBins - 1)] += 1.0;
+        runs += 1.0;
+        run = 0;
+      }
+    }
+    const double rate = own_judged > 0.0 ? own / own_judged : 0.0;
+    mean += rate;
+    squares += rate * rate;
+  }
+  // Shares: how many rounds a request takes is no part of the question.
+  for (std::size_t depth = 0; depth < depths; ++depth) all[kByDepth][depth] /= std::max(judged[depth], 1.0);
+  for (double& x : all[kDistribution]) x /= rounds;
+  for (double& x : all[kRuns]) x /= std::max(runs, 1.0);
+  const auto n = static_cast<double>(requests.size());
+  all[kSpread] = {squares / n - mean * mean / (n * n)};
+  return all;
+}
+
+// How far `x` lies from the mean of the replicates, in their variances.
+double distance(const std::vector<double>& x, const std::vector<double>& mean, const std::vector<double>& variance) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (variance[i] > 0.0)
+      sum += (x[i] - mean[i]) * (x[i] - mean[i]) / variance[i];
+    else if (std::abs(x[i] - mean[i]) > 1e-9)  // what no replicate shows
+      return std::numeric_limits<double>::infinity();
+  return sum;
+}
+
+// How many tokens a request was to emit, as far as its record tells: its last round began before it had them.
+struct Length {
+  std::uint64_t least = 1;
+  std::uint64_t most = 1;
+};
+
+std::vector<Length> lengths_of(const std::vector<RecordedRequest>& requests) {
+  std::vector<Length> lengths;
+  Length common{0, std::numeric_limits<std::uint64_t>::max()};
+  for (const RecordedRequest& request : requests) {
+    const std::uint64_t most = emitted(request);
+    lengths.push_back({most - static_cast<std::uint64_t>(request.rounds.back().accepted), most});
+    common = {std::max(common.least, lengths.back().least), std::min(common.most, most)};
+  }
+  if (common.least <= common.most) lengths.assign(requests.size(), {common.least, common.least});
+  return lengths;
+}
+
+// The parts of a fit, on several threads.
+class Workers {
+ public:
+  Workers(const FitRun& run, double all) : run_(run), all_(all) {}
+
+  // Calls work(i) for every i < count, in any order, unless the run is stopped; each is `share` of all that progress counts.
+  void each(std::size_t count, double share, const std::function<void(std::size_t)>& work) {
+    for_each(count, run_.threads, [&](std::size_t i) {
+      if (stopped()) return;
+      work(i);
+      const std::scoped_lock lock(mutex_);
+      done_ += share;
+      if (run_.progress) run_.progress(done_, all_);
+    });
+  }
+  [[nodiscard]] bool stopped() const { return run_.stop != nullptr && *run_.stop; }
+
+ private:
+  const FitRun& run_;
+  double all_;
+  double done_ = 0.0;
+  std::mutex mutex_;
+};
+
+void bootstrap(ProcessReport& report, const std::vector<RecordedRequest>& requests, const std::vector<Length>& lengths,
+               int draft_length, std::uint64_t seed, Workers& workers) {
+  std::vector<Figures> replicates(kReplicates);
+  std::vector<double> per_round(kReplicates);
+  workers.each(kReplicates, 1.0, [&](std::size_t b) {
+    rng::Stream random(rng::make_key(seed, rng::hash_text(to_text(report.model.process))), rng::Purpose::start, 0, b);
+    std::vector<RecordedRequest> simulated;
+    for (const auto& [least, most] : lengths) {
+      const std::uint64_t tokens = least == most ? least : least + scale_bits(random(), most - least + 1);
+      simulated.push_back(report.model.simulate(draft_length, tokens, random));
+    }
+    replicates[b] = figures(simulated, draft_length);
+    per_round[b] = tokens_per_round(simulated);
+  });
+  if (workers.stopped()) return;
+  report.tokens_per_round = std::accumulate(per_round.begin(), per_round.end(), 0.0) / static_cast<double>(kReplicates);
+  const Figures seen = figures(requests, draft_length);
+  const std::array<double*, kStatistics> p = {&report.p_by_depth, &report.p_accepted, &report.p_runs, &report.p_requests};
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const std::size_t size = seen[k].size();
+    std::vector<double> mean(size, 0.0);
+    std::vector<double> variance(size, 0.0);
+    for (const Figures& one : replicates)
+      for (std::size_t i = 0; i < size; ++i) mean[i] += one[k][i] / static_cast<double>(kReplicates);
+    for (const Figures& one : replicates)
+      for (std::size_t i = 0; i < size; ++i)
+        variance[i] += (one[k][i] - mean[i]) * (one[k][i] - mean[i]) / static_cast<double>(kReplicates);
+    const double own = distance(seen[k], mean, variance);
+    const auto beyond = std::count_if(replicates.begin(), replicates.end(),
+                                      [&](const Figures& one) { return distance(one[k], mean, variance) >= own; });
+    *p[k] = (1.0 + static_cast<double>(beyond)) / (1.0 + static_cast<double>(kReplicates));
+  }
+}
+
+constexpr std::size_t kFolds = 5;
+constexpr double kFitShare = 50.0;  // of what progress counts, a replicate being one
+
+// The requests outside a fold.
+std::vector<RecordedRequest> without_fold(const std::vector<RecordedRequest>& requests, std::size_t fold) {
+  std::vector<RecordedRequest> others;
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (i % kFolds != fold) others.push_back(requests[i]);
+  return others;
+}
+
+}  // namespace
+
+bool ProcessReport::rejected() const {
+  constexpr double kLevel = 0.01 / static_cast<double>(kStatistics);
+  return std::min({p_by_depth, p_accepted, p_runs, p_requests}) < kLevel;
+}
+
+FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitRun& run) {
+  constexpr std::array kProcesses = {Process::regimes, Process::kept_state, Process::by_depth,
+                                     Process::constant};  // the slowest first
+  FitReport report;
+  double judged = 0.0;
+  double rounds = 0.0;
+  for (const RecordedRequest& request : requests) {
+    for (const RecordedRound& round : request.rounds) report.draft_length = std::max(report.draft_length, round.drafted);
+    judged += static_cast<double>(judged_positions(request));
+    rounds += static_cast<double>(request.rounds.size());
+  }
+  const std::vector<Length> lengths = lengths_of(requests);
+  double tokens = 0.0;
+  for (const auto& [least, most] : lengths) tokens += 0.5 * static_cast<double>(least + most);
+  const auto n = static_cast<double>(requests.size());
+  report.tokens = static_cast<std::uint64_t>(std::llround(tokens / n));
+  report.rounds = static_cast<std::uint64_t>(std::llround(rounds / n));
+  report.tokens_per_round = tokens_per_round(requests);
+
+  constexpr std::size_t kFits = kFolds + 1;  // of a process; the last to all requests
+  Workers workers(run, static_cast<double>(kProcesses.size()) * (static_cast<double>(kFits) * kFitShare + kReplicates));
+  std::array<std::array<FittedProcess, kFits>, kProcesses.size()> models;
+  workers.each(kProcesses.size() * kFits, kFitShare, [&](std::size_t i) {
+    models[i / kFits][i % kFits] = fit_best_size(kProcesses[i / kFits], without_fold(requests, i % kFits));
+  });
+  std::vector<std::vector<double>> scores;
+  for (std::size_t f = kProcesses.size(); f-- > 0 && !workers.stopped();) {
+    ProcessReport one;
+    one.model = models[f][kFolds];
+    one.log_likelihood = likelihood(one.model, requests);
+    scores.emplace_back();
+    for (std::size_t i = 0; i < requests.size(); ++i) scores.back().push_back(models[f][i % kFolds].log_likelihood(requests[i]));
+    one.held_out = std::accumulate(scores.back().begin(), scores.back().end(), 0.0) / judged;
+    bootstrap(one, requests, lengths, report.draft_length, run.seed, workers);
+    report.processes.push_back(std::move(one));
+  }
+  if (workers.stopped()) {
+    report.processes.clear();
+    return report;
+  }
+  const bool all_rejected =
+      std::all_of(report.processes.begin(), report.processes.end(), [](const ProcessReport& one) { return one.rejected(); });
+  const auto usable = [&](const ProcessReport& one) { return all_rejected || !one.rejected(); };
+  std::size_t best = report.processes.size();
+  for (std::size_t f = 0; f < report.processes.size(); ++f)
+    if (usable(report.processes[f]) &&
+        (best == report.processes.size() || report.processes[f].held_out > report.processes[best].held_out))
+      best = f;
+  report.best = best;
+  for (std::size_t f = report.processes.size(); f-- > 0;) {
+    ProcessReport& one = report.processes[f];
+    double squares = 0.0;
+    const double mean = (report.processes[best].held_out - one.held_out) * judged / n;  // a request's
+    for (std::size_t i = 0; i < requests.size(); ++i) squares += std::pow(scores[best][i] - scores[f][i] - mean, 2);
+    one.behind_best = report.processes[best].held_out - one.held_out;
+    one.behind_error = std::sqrt(squares * n / (n - 1.0)) / judged;
+    const bool simpler = one.model.parameters() < report.processes[report.best].model.parameters();
+    if (simpler && usable(one) && one.behind_best <= one.behind_error) report.best = f;
+  }
+  return report;
+}
+
+}  // namespace specsim::fit

@@ -1,0 +1,55 @@
+// Which of the simulator's context processes reproduces recorded acceptance.
+#pragma once
+
+#include "sim/fit/fitted_process.h"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace specsim::fit {
+
+constexpr std::size_t kReplicates = 499;  // of the bootstrap
+
+// How a process stands to the data.
+struct ProcessReport {
+  FittedProcess model;
+  double log_likelihood = 0.0;
+  double held_out = 0.0;      // log score of a judged position, each fifth of the requests by a fit of the others
+  double behind_best = 0.0;   // that the best of those that may be used is ahead in held_out
+  double behind_error = 0.0;  // its standard error, over requests
+  double tokens_per_round = 0.0;
+  // Parametric bootstrap: how often data of the fitted model lie as far from its mean as the recorded ones. The parameters are
+  // not fitted again to each of them, as they were to the recorded ones, which lie closer for it: p is too large if anything, and
+  // a wrong process is rejected less often, a right one less often than the level says.
+  double p_by_depth = 1.0;  // accepted by depth
+  double p_accepted = 1.0;  // distribution of accepted in a round
+  double p_runs = 1.0;      // lengths of runs of accepted positions, across rounds
+  double p_requests = 1.0;  // spread of the acceptance rate over requests
+  [[nodiscard]] bool rejected() const;
+};
+
+struct FitReport {
+  int draft_length = 0;
+  std::uint64_t tokens = 0;  // that a request was to emit, mean
+  std::uint64_t rounds = 0;  // of a request, mean
+  double tokens_per_round = 0.0;
+  std::vector<ProcessReport> processes;
+  // To use: of those that the data do not reject (of all, where they reject all) the simplest that is within one standard error
+  // of the best held-out score.
+  std::size_t best = 0;
+};
+
+struct FitRun {
+  std::uint64_t seed = 0;  // of the bootstrap
+  unsigned threads = 1;    // results do not depend on it
+  std::function<void(double done, double all)> progress = {};
+  const std::atomic<bool>* stop = nullptr;  // set: return soon, without processes
+};
+
+// Requests may differ in length. How much one was to emit is known from its record up to the last round: where one length fits
+// all of them it is taken, else each replicate draws a request's length from what its own record allows, all equally likely.
+FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitRun& run);
+
+}  // namespace specsim::fit

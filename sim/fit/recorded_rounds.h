@@ -1,0 +1,27 @@
+// Recorded acceptance: what each round of a request drafted and accepted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace specsim::fit {
+
+struct RecordedRound {
+  int accepted = 0;
+  int drafted = 0;
+};
+struct RecordedRequest {
+  std::vector<RecordedRound> rounds;
+};
+
+// Reads rounds_t*.jsonl of specsim calibrate, or a log of the same form; `kind`: "" or the only one to take. Throws BadInput with
+// the line of what is wrong.
+std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind);
+
+// Positions at which a draft was accepted or rejected, and tokens, the bonus included.
+std::uint64_t judged_positions(const RecordedRequest& request);
+std::uint64_t emitted(const RecordedRequest& request);
+double tokens_per_round(const std::vector<RecordedRequest>& requests);
+
+}  // namespace specsim::fit

@@ -1,0 +1,63 @@
+// Holds counts against theory: p-values, and the verdict that they add up to.
+#pragma once
+
+#include "sim/decode/counts.h"
+#include "sim/judge/prediction.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::judge {
+
+// False alarms of a whole family of cells, if every seed were drawn anew.
+constexpr double kFamilyBudget = 1e-4;
+constexpr int kChecksPerCell =
+    5;  // output distribution; tokens per round and distribution of accepted, by the exact theory and by the named form
+
+// Sidak: the level of one check among `checks` that keeps the family's budget.
+double check_level(std::size_t checks, double budget = kFamilyBudget);
+
+// G-test of observed counts against expected ones of the same total. Cells expected below 100 are pooled, and what is
+// still below that joins its smallest neighbour. An observation where nothing is expected gives p = 0.
+struct GTest {
+  double g = 0.0;
+  int degrees = 0;  // 0: nothing to test
+  void add(const std::vector<double>& observed, const std::vector<double>& expected);
+  [[nodiscard]] double p() const;  // 1 where there is nothing to test
+  bool impossible = false;
+};
+
+// Two-sided p of a normal deviate; infinite z gives 0.
+double normal_p(double z);
+
+struct Agreement {
+  double z_tokens_per_round = 0.0;  // NaN: no theory
+  double p_tokens_per_round = 1.0;  // two-sided; exact or a bound where events are rare; NaN: not tested
+  double p_accepted_law = 1.0;      // NaN: not predicted
+  double p_output_law = 1.0;        // NaN: nothing to test
+  double smallest_leak =
+      0.0;  // smallest leak of the draft distribution that p_output_law rejects with power .99 at `level`; NaN: not stated
+  // A lossy verifier's output distribution is held to the one that theory says it has; where there is none it is reported against
+  // the target's and does not decide.
+  bool output_counts = true;
+};
+
+Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
+                     const decode::Counts& counts, double level);
+
+// True if tokens per round or the distribution of accepted contradict the prediction.
+bool contradicts(const Agreement& agreement, double level);
+
+enum class Verdict { agree, disagree, refuted_as_expected, no_theory };
+const char* to_text(Verdict verdict);
+// `exact`: agreement with the exact theory, `named`: with the form that the config names (the same where it names none). A named
+// form is refuted, or agreed with, only by a simulation that the exact theory does not contradict.
+Verdict decide(const spec::Cell& cell, const Prediction& prediction, const Agreement& exact, const Agreement& named,
+               double level);
+
+// A cell whose distributions differ enough (chi2(draft || target) >= .1) must be able to see a 1 % leak.
+constexpr double kPowerChiSquared = 0.1;
+constexpr double kPowerLeak = 0.01;
+bool could_have_failed(const DistributionFacts& facts, const Agreement& agreement);
+
+}  // namespace specsim::judge

@@ -1,0 +1,491 @@
+#include "sim/judge/rows.h"
+
+#include "sim/run/timed.h"
+
+#include <fmt/format.h>
+#include <boost/math/distributions/students_t.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <sstream>
+
+namespace specsim::judge {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr const char* kCountsHeader = "experiment,cell,name,index,value";
+
+double sum_of(const std::vector<std::uint64_t>& values) {
+  double sum = 0.0;
+  for (const std::uint64_t value : values) sum += static_cast<double>(value);
+  return sum;
+}
+
+// Standard error of sum y / sum x over independent sequences, by the delta method, from integers alone.
+double ratio_error(std::uint64_t sequences, std::uint64_t sum_x, std::uint64_t sum_y, std::uint64_t sum_xx, std::uint64_t sum_xy,
+                   std::uint64_t sum_yy) {
+  if (sequences < 2 || sum_x == 0) return kNaN;
+  const auto n = static_cast<double>(sequences);
+  const double ratio = static_cast<double>(sum_y) / static_cast<double>(sum_x);
+  const double spread =
+      static_cast<double>(sum_yy) - 2.0 * ratio * static_cast<double>(sum_xy) + ratio * ratio * static_cast<double>(sum_xx);
+  return std::sqrt(std::max(spread, 0.0) * n / (n - 1.0)) / static_cast<double>(sum_x);
+}
+
+std::string count_text(double n) { return fmt::format("{:.0f}", n); }
+
+std::vector<std::string> axes_of(const std::vector<Row>& rows) {
+  std::vector<std::string> axes;
+  for (const Row& row : rows)
+    for (const auto& [path, value] : row.cell->axes)
+      if (std::find(axes.begin(), axes.end(), path) == axes.end()) axes.push_back(path);
+  return axes;
+}
+
+std::string axis_value(const Row& row, const std::string& path) {
+  for (const auto& [own, value] : row.cell->axes)
+    if (own == path) return value;
+  return "";
+}
+
+std::string theory_text(const Prediction& prediction, double value) { return prediction.known ? real_text(value) : ""; }
+
+std::string ms_text(const Row& row, double seconds) { return row.cell->cost->in_seconds() ? real_text(1e3 * seconds) : ""; }
+
+// A figure of the placement in seconds, as a column in milliseconds.
+std::function<std::string(const Row&)> timed_ms(double (*seconds)(const placement::Result&)) {
+  return [seconds](const Row& row) { return row.timed ? real_text(1e3 * seconds(row.timed->run)) : ""; };
+}
+
+bool judges_jointly(const spec::Cell& cell) { return verify::verifiers().find(cell.verifier)->demands.joint; }
+
+// The mean over rounds of a figure of their work.
+double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
+  if (row.cell->drafter == nullptr || row.counts.drafted.empty()) {
+    const int length = row.cell->chain.draft_length;
+    return figure({std::vector<double>(static_cast<std::size_t>(length), 1.0), 1.0 + length});
+  }
+  double sum = 0.0;
+  double rounds = 0.0;
+  for (std::size_t nodes = 0; nodes < row.counts.drafted.size(); ++nodes) {
+    if (row.counts.drafted[nodes] == 0) continue;
+    const auto count = static_cast<double>(row.counts.drafted[nodes]);
+    sum += count * figure(row.cell->drafter->work(static_cast<int>(nodes)));
+    rounds += count;
+  }
+  return sum / rounds;
+}
+
+double speedup_theory(const Row& row) {
+  return row.judged_by.speedup ? *row.judged_by.speedup : row.judged_by.tokens_per_round * row.speedup_per_token();
+}
+
+}  // namespace
+
+double Row::drafted() const {
+  if (counts.drafted.empty()) return static_cast<double>(counts.rounds + counts.cut_rounds) * cell->chain.draft_length;
+  double sum = 0.0;
+  for (std::size_t nodes = 0; nodes < counts.drafted.size(); ++nodes)
+    sum += static_cast<double>(nodes) * static_cast<double>(counts.drafted[nodes]);
+  return sum;
+}
+double Row::accepted() const { return sum_of(counts.accepted); }
+double Row::tries() const { return sum_of(counts.reached); }
+double Row::alpha() const { return tries() > 0.0 && !judges_jointly(*cell) ? accepted() / tries() : kNaN; }
+double Row::draft_efficiency() const { return drafted() > 0.0 ? accepted() / drafted() : kNaN; }
+double Row::alpha_error() const {
+  if (judges_jointly(*cell)) return kNaN;
+  return ratio_error(counts.sequences, counts.sum_tries, counts.sum_accepted, counts.sum_tries_squared, counts.sum_tries_accepted,
+                     counts.sum_accepted_squared);
+}
+double Row::tokens_per_round() const { return static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds); }
+
+double Row::tokens_per_round_error() const {
+  return ratio_error(counts.sequences, counts.rounds, counts.emitted, counts.sum_rounds_squared, counts.sum_rounds_emitted,
+                     counts.sum_emitted_squared);
+}
+
+double Row::full_rate() const {
+  const auto rounds = static_cast<double>(counts.rounds + counts.cut_rounds);
+  return counts.accepted.empty() || rounds == 0.0 ? 0.0 : static_cast<double>(counts.accepted.back()) / rounds;
+}
+
+cost::RoundTime Row::round_time() const { return cell->round_time(full_rate(), counts.drafted); }
+
+double Row::speedup_per_token() const { return cost::speedup(round_time(), 1.0); }
+
+double Row::tokens_per_second() const { return cell->workload.batch * tokens_per_round() / round_time().total(); }
+
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string real_text(double x) {
+  if (std::isnan(x)) return "";
+  if (std::isinf(x)) return x > 0.0 ? "inf" : "-inf";
+  return fmt::format("{:.10g}", x);
+}
+
+const std::vector<Column>& columns() {
+  static const std::vector<Column> list = {
+      {"rounds", "1", "whole rounds simulated", [](const Row& r) { return std::to_string(r.counts.rounds); }},
+      {"drafted", "tokens", "draft_length for each round; the nodes of each round's tree",
+       [](const Row& r) { return count_text(r.drafted()); }},
+      {"accepted", "tokens", "sum of accepted_pos_i", [](const Row& r) { return count_text(r.accepted()); }},
+      {"emitted", "tokens", "accepted + 1 for each whole round", [](const Row& r) { return std::to_string(r.counts.emitted); }},
+      {"draft_passes", "1", "sequential passes of the draft model, mean over rounds",
+       [](const Row& r) {
+         return real_text(mean_work(r, [](const draft::Work& w) { return static_cast<double>(w.pass_rows.size()); }));
+       }},
+      {"verified_rows", "tokens", "tokens per sequence in the target's pass, all through the LM head, mean over rounds",
+       [](const Row& r) { return real_text(mean_work(r, [](const draft::Work& w) { return w.verified_rows; })); }},
+      {"cut_rounds", "1", "rounds cut by a request's end, in neither rounds nor emitted",
+       [](const Row& r) { return std::to_string(r.counts.cut_rounds); }},
+      {"accepted_pos_i", "rounds", "rounds that accepted draft position i", nullptr},
+      {"alpha_theory", "1", "try-weighted expected acceptance at a position that is reached",
+       [](const Row& r) { return theory_text(r.exact, r.exact.alpha); }},
+      {"alpha", "1", "accepted / (accepted + rejections); empty where tokens are judged jointly",
+       [](const Row& r) { return real_text(r.alpha()); }},
+      {"alpha_se", "1", "from the spread of independent sequences", [](const Row& r) { return real_text(r.alpha_error()); }},
+      {"draft_efficiency", "1", "accepted / drafted, a server's draft acceptance rate",
+       [](const Row& r) { return real_text(r.draft_efficiency()); }},
+      {"tokens_per_round_theory", "tokens", "by the closed form in column theory",
+       [](const Row& r) { return theory_text(r.judged_by, r.judged_by.tokens_per_round); }},
+      {"tokens_per_round", "tokens", "emitted / rounds", [](const Row& r) { return real_text(r.tokens_per_round()); }},
+      {"tokens_per_round_se", "tokens", "from the spread of independent sequences",
+       [](const Row& r) { return real_text(r.tokens_per_round_error()); }},
+      {"speedup_theory", "1", "tokens_per_round_theory / round time",
+       [](const Row& r) { return theory_text(r.judged_by, speedup_theory(r)); }},
+      {"speedup", "1",
+       "tokens_per_round plain_ms / round_ms; ratio: tokens_per_round / (draft_length cost_ratio + verify_inflation + overhead)",
+       [](const Row& r) { return real_text(r.tokens_per_round() * r.speedup_per_token()); }},
+      {"speedup_se", "1", "tokens_per_round_se / round time",
+       [](const Row& r) { return real_text(r.tokens_per_round_error() * r.speedup_per_token()); }},
+      {"plain_ms", "ms",
+       "a target pass over one token: a token of plain decoding; times are empty where the cost model knows only ratios",
+       [](const Row& r) { return ms_text(r, r.round_time().plain.total()); }},
+      {"round_ms", "ms", "draft_ms + verify_ms + overhead_ms", [](const Row& r) { return ms_text(r, r.round_time().total()); }},
+      {"draft_ms", "ms", "draft_length draft passes, with the token to catch up with after a full acceptance",
+       [](const Row& r) { return ms_text(r, r.round_time().draft.total()); }},
+      {"verify_ms", "ms", "a target pass over draft_length + 1 tokens",
+       [](const Row& r) { return ms_text(r, r.round_time().verify.total()); }},
+      {"overhead_ms", "ms", "of a round, outside its passes", [](const Row& r) { return ms_text(r, r.round_time().overhead); }},
+      {"sampling_ms", "ms", "of it all: logits to tokens",
+       [](const Row& r) { return ms_text(r, r.round_time().draft.sampling + r.round_time().verify.sampling); }},
+      {"host_ms", "ms", "of it all: host and floors of passes",
+       [](const Row& r) { return ms_text(r, r.round_time().draft.host + r.round_time().verify.host + r.round_time().overhead); }},
+      {"wasted_draft_ms", "ms", "draft_ms (1 - draft_efficiency)",
+       [](const Row& r) { return ms_text(r, r.round_time().draft.total() * (1.0 - r.draft_efficiency())); }},
+      {"tokens_per_second", "1/s", "batch tokens_per_round / round_ms",
+       [](const Row& r) { return r.cell->cost->in_seconds() ? real_text(r.tokens_per_second()) : ""; }},
+      {"ttft_ms", "ms", "placement: to the first token; this and the next are empty without one",
+       timed_ms([](const placement::Result& r) { return r.time_to_first_token.seconds(); })},
+      {"tpot_ms", "ms", "(end - ttft_ms) / (output_tokens - 1), mean over sequences",
+       timed_ms([](const placement::Result& r) { return r.time_per_output_token.mean; })},
+      {"itl_p50_ms", "ms", "median time between bursts of tokens, a round's tokens are one",
+       timed_ms([](const placement::Result& r) { return r.inter_token.p50; })},
+      {"itl_p99_ms", "ms", "99th percentile of it", timed_ms([](const placement::Result& r) { return r.inter_token.p99; })},
+      {"e2e_ms", "ms", "to the last token of the batch", timed_ms([](const placement::Result& r) { return r.end.seconds(); })},
+      {"waiting_ms", "ms", "of e2e_ms: the target's GPU idle until pre-drafted blocks are whole",
+       timed_ms([](const placement::Result& r) { return r.parts.waiting.seconds(); })},
+      {"wasted_ms", "ms", "of all drafting, behind verification too: for drafts that nobody got",
+       timed_ms([](const placement::Result& r) { return r.wasted_draft.seconds(); })},
+      {"e2e_speedup", "1", "e2e_ms of plain decoding / e2e_ms",
+       [](const Row& r) { return r.timed ? real_text(r.timed->speedup()) : ""; }},
+      {"e2e_speedup_equal_hardware", "1",
+       "the same with the target alone on twice its GPUs, tensor parallel, where the draft had its own and the cost model prices "
+       "it",
+       [](const Row& r) { return r.timed && r.timed->plain_twice ? real_text(*r.timed->speedup_of_twice()) : ""; }},
+      {"z_tokens_per_round", "1", "(tokens_per_round - theory) / standard deviation by theory",
+       [](const Row& r) { return real_text(r.agreement.z_tokens_per_round); }},
+      {"p_accepted_law", "1", "G-test of the distribution of accepted, by context at the round's start",
+       [](const Row& r) { return real_text(r.agreement.p_accepted_law); }},
+      {"p_output_law", "1",
+       "emitted tokens against the target's distribution: G-tests by class and by neighbours, score test for a leak of the "
+       "draft; Sidak "
+       "over them; of a lossy verifier against its own distribution, where theory has it",
+       [](const Row& r) { return real_text(r.agreement.p_output_law); }},
+      {"smallest_leak", "1", "smallest leak of the draft's distribution into the output that would be rejected with power .99",
+       [](const Row& r) { return real_text(r.agreement.smallest_leak); }},
+      {"kl", "nats", "KL(target || draft), mean over contexts", [](const Row& r) { return real_text(r.kl); }},
+      {"chi_squared", "1", "chi2(draft || target), mean over contexts", [](const Row& r) { return real_text(r.chi_squared); }},
+      {"theory", "", "closed form that judged the cell", [](const Row& r) { return r.cell->theory.name; }},
+      {"verdict", "", "agree, disagree, refuted_as_expected or no_theory",
+       [](const Row& r) { return std::string(to_text(r.verdict)); }}};
+  return list;
+}
+
+void judge_rows(std::vector<Row>& rows, const std::function<const DistributionFacts&(const Row&)>& facts) {
+  const double level = check_level(rows.size() * kChecksPerCell);
+  for (Row& row : rows) {
+    const DistributionFacts& own = facts(row);
+    const std::uint64_t work = row.cell->contexts->process->shape().request_tokens > 0 ? row.counts.sequences : row.counts.rounds;
+    row.exact = predict_exact(*row.cell, own, work);
+    row.judged_by = row.cell->theory.name == "exact"  ? row.exact
+                    : row.cell->theory.name == "none" ? Prediction{}
+                                                      : predict_named(*row.cell, own, row.exact);
+    row.agreement = judge_cell(*row.cell, own, row.judged_by, row.counts, level);
+    const Agreement exact = judge_cell(*row.cell, own, row.exact, row.counts, level);
+    row.verdict = decide(*row.cell, row.judged_by, exact, row.agreement, level);
+    row.could_have_failed = could_have_failed(own, row.agreement);
+    row.chi_squared = own.chi_squared;
+    row.kl = own.kl;
+  }
+  run::time_rows(rows);
+}
+
+std::string data_csv(const std::vector<Row>& rows) {
+  std::vector<std::string> axes = axes_of(rows);
+  std::erase_if(axes, [](const std::string& axis) { return axis == "seed" || axis == "rounds"; });  // columns anyway
+  std::size_t positions = 0;
+  for (const Row& row : rows) positions = std::max(positions, row.counts.accepted.size());
+  std::string text = "experiment,cell,seed";
+  for (const std::string& axis : axes) text += "," + csv_text(axis);
+  for (const Column& column : columns()) {
+    if (column.text) {
+      text += "," + column.name;
+    } else {
+      for (std::size_t i = 1; i <= positions; ++i) text += fmt::format(",accepted_pos_{}", i);
+    }
+  }
+  text += "\n";
+  for (const Row& row : rows) {
+    text += fmt::format("{},{},{}", csv_text(row.cell->experiment), row.cell->index, row.cell->seed);
+    for (const std::string& axis : axes) text += "," + csv_text(axis_value(row, axis));
+    for (const Column& column : columns()) {
+      if (column.text) {
+        text += "," + column.text(row);
+      } else {
+        for (std::size_t i = 0; i < positions; ++i)
+          text += "," + (i < row.counts.accepted.size() ? std::to_string(row.counts.accepted[i]) : "");
+      }
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string waterfall_lines(const std::string& prefix, const cost::RoundTime& time, double tokens_per_round) {
+  std::string text;
+  for (const cost::WaterfallStep& step : cost::waterfall(time, tokens_per_round))
+    text += fmt::format("{},{},{},{}\n", prefix, step.name, real_text(1e3 * step.seconds), real_text(step.after));
+  return text;
+}
+
+std::string waterfall_csv(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows)
+    if (row.cell->cost->in_seconds())
+      text += waterfall_lines(fmt::format("{},{}", csv_text(row.cell->experiment), row.cell->index), row.round_time(),
+                              row.tokens_per_round());
+  return text.empty() ? text : "experiment,cell,step,ms,speedup_after\n" + text;
+}
+
+std::string counts_csv(const std::vector<Row>& rows) {
+  std::string text = std::string(kCountsHeader) + "\n";
+  for (const Row& row : rows) {
+    row.counts.each([&](const char* name, std::size_t index, std::uint64_t value) {
+      if (value != 0)
+        text += fmt::format("{},{},{},{},{}\n", csv_text(row.cell->experiment), row.cell->index, name, index, value);
+    });
+  }
+  return text;
+}
+
+void add_counts_csv(const std::string& path, const std::string& text,
+                    const std::map<std::pair<std::string, std::size_t>, decode::Counts*>& counts) {
+  std::map<decode::Counts*, std::map<std::string, std::uint64_t*>> slots_of;
+  std::set<std::string> seen;
+  std::istringstream lines(text);
+  std::string line;
+  int number = 0;
+  while (std::getline(lines, line)) {
+    const Location where{path, ++number, 0};
+    if (number == 1) {
+      if (line != kCountsHeader)
+        throw BadInput(where, fmt::format("the header is \"{}\", allowed: {}", line.substr(0, 80), kCountsHeader));
+      continue;
+    }
+    if (!seen.insert(line.substr(0, line.rfind(','))).second) throw BadInput(where, "this count is given twice");
+    std::vector<std::string> cells;
+    std::istringstream parts(line);
+    for (std::string part; std::getline(parts, part, ',');) cells.push_back(part);
+    const auto read = [&](const std::string& digits) {
+      std::uint64_t value = 0;
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      if (error != std::errc() || end != digits.data() + digits.size())
+        throw BadInput(where, fmt::format("\"{}\" is no count", digits));
+      return value;
+    };
+    if (cells.size() != 5) throw BadInput(where, fmt::format("{} fields, allowed: {}", cells.size(), kCountsHeader));
+    const auto found = counts.find({cells[0], read(cells[1])});
+    if (found == counts.end())
+      throw BadInput(where, fmt::format("cell {} of {} is not in the manifest's experiments", cells[1], cells[0]));
+    const std::uint64_t index = read(cells[3]);
+    const std::uint64_t value = read(cells[4]);
+    std::map<std::string, std::uint64_t*>& slots = slots_of[found->second];
+    if (slots.empty())
+      found->second->each(
+          [&](const char* name, std::size_t at, std::uint64_t& total) { slots[fmt::format("{} {}", name, at)] = &total; });
+    const auto slot = slots.find(fmt::format("{} {}", cells[2], index));
+    const bool placed = slot != slots.end();
+    if (placed) *slot->second += value;
+    if (!placed) throw BadInput(where, fmt::format("no count {}[{}] in this cell", cells[2], index));
+  }
+}
+
+namespace {
+
+// Column heads of the axes: the last word of the path, as many words as it takes to tell them apart.
+std::vector<std::string> axis_heads(const std::vector<std::string>& axes) {
+  std::vector<std::string> heads;
+  for (const std::string& axis : axes) {
+    std::size_t from = axis.rfind('.');
+    const auto same = [&](const std::string& tail) {
+      return std::count_if(axes.begin(), axes.end(), [&](const std::string& other) { return other.ends_with(tail); }) > 1;
+    };
+    while (from != std::string::npos && from > 0 && same(axis.substr(from))) from = axis.rfind('.', from - 1);
+    heads.push_back(from == std::string::npos ? axis : axis.substr(from + 1));
+  }
+  return heads;
+}
+
+// An axis value in few letters: short ones as they are, long maps by their beginning and by what sets them apart from the value
+// of the axis that is most like them.
+std::string shown_value(const std::string& value, const std::vector<std::string>& others) {
+  constexpr std::size_t kWidth = 36;
+  constexpr std::size_t kHead = 14;
+  constexpr std::size_t kBefore = 6;  // letters in front of the first that differs
+  if (value.size() <= kWidth) return value;
+  std::size_t common = 0;
+  for (const std::string& other : others) {
+    if (other == value) continue;
+    const auto differ = std::mismatch(value.begin(), value.end(), other.begin(), other.end()).first;
+    common = std::max(common, static_cast<std::size_t>(differ - value.begin()));
+  }
+  const std::size_t from = std::min(common, value.size() - 1);
+  std::string text = from > kHead + kBefore ? value.substr(0, kHead) + ".." + value.substr(from - kBefore) : value;
+  return text.size() > kWidth ? text.substr(0, kWidth - 2) + ".." : text;
+}
+
+// Half the width of the 95 % interval of a mean over independent sequences; NaN below five of them.
+double half_width(const Row& row, double error) {
+  if (row.counts.sequences < 5 || std::isnan(error)) return kNaN;
+  const boost::math::students_t distribution(static_cast<double>(row.counts.sequences - 1));
+  return boost::math::quantile(boost::math::complement(distribution, 0.025)) * error;
+}
+
+// Of a round, or of the batch from its first prefill to its last token where a placement was simulated.
+double speedup_of(const Row& row) { return row.timed ? row.timed->speedup() : row.tokens_per_round() * row.speedup_per_token(); }
+
+std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
+  const std::vector<std::string> axes = axes_of(rows);
+  std::vector<std::vector<std::string>> cells;
+  std::vector<std::string> head = {"cell"};
+  for (std::string& name : axis_heads(axes)) head.push_back(std::move(name));
+  for (const char* name : {"alpha", "acc/drafted", "tokens/round", "+-95%", "speedup", "+-95%"}) head.emplace_back(name);
+  const bool timed = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.timed.has_value(); });
+  if (timed)
+    for (const char* name : {"e2e speedup", "TTFT ms", "TPOT p50 ms"}) head.emplace_back(name);
+  if (with_checks)
+    for (const char* name : {"theory", "z", "p accepted", "p output", "leak seen", "verdict"}) head.emplace_back(name);
+  cells.push_back(head);
+  std::map<std::string, std::vector<std::string>> values;
+  for (const Row& row : rows)
+    for (const std::string& axis : axes) values[axis].push_back(axis_value(row, axis));
+  const auto text_of = [](double x, const char* format) {
+    return std::isnan(x) ? std::string("-") : fmt::format(fmt::runtime(format), x);
+  };
+  for (const Row& row : rows) {
+    std::vector<std::string> line = {std::to_string(row.cell->index)};
+    for (const std::string& axis : axes) line.push_back(shown_value(axis_value(row, axis), values[axis]));
+    const double error = row.tokens_per_round_error();
+    line.push_back(text_of(row.alpha(), "{:.4f}"));
+    line.push_back(text_of(row.draft_efficiency(), "{:.4f}"));
+    line.push_back(text_of(row.tokens_per_round(), "{:.4f}"));
+    line.push_back(text_of(half_width(row, error), "{:.4f}"));
+    line.push_back(text_of(row.tokens_per_round() * row.speedup_per_token(), "{:.4f}"));
+    line.push_back(text_of(half_width(row, error * row.speedup_per_token()), "{:.4f}"));
+    if (timed) {
+      line.push_back(row.timed ? fmt::format("{:.4f}", row.timed->speedup()) : "-");
+      line.push_back(row.timed ? fmt::format("{:.2f}", 1e3 * row.timed->run.time_to_first_token.seconds()) : "-");
+      line.push_back(row.timed ? fmt::format("{:.3f}", 1e3 * row.timed->run.time_per_output_token.p50) : "-");
+    }
+    if (with_checks) {
+      const bool known = row.judged_by.known;
+      line.push_back(known ? text_of(row.judged_by.tokens_per_round, "{:.4f}") : "-");
+      line.push_back(known ? text_of(row.agreement.z_tokens_per_round, "{:+.2f}") : "-");
+      line.push_back(text_of(row.agreement.p_accepted_law, "{:.2g}"));
+      line.push_back(text_of(row.agreement.p_output_law, "{:.2g}"));
+      line.push_back(std::isnan(row.agreement.smallest_leak) ? "-" : fmt::format("{:.2g}%", 100.0 * row.agreement.smallest_leak));
+      line.emplace_back(to_text(row.verdict));
+    }
+    cells.push_back(line);
+  }
+  std::vector<std::size_t> width(head.size(), 0);
+  for (const auto& line : cells)
+    for (std::size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
+  std::string text;
+  for (const auto& line : cells) {
+    std::string out;
+    for (std::size_t i = 0; i < line.size(); ++i) out += fmt::format("{:>{}}  ", line[i], width[i]);
+    out.erase(out.find_last_not_of(' ') + 1);
+    text += out + "\n";
+  }
+  // The answer that most sweeps are made for.
+  if (rows.size() > 1) {
+    const auto name = [&](const Row& row) {
+      std::string label;
+      const std::vector<std::string> heads = axis_heads(axes);
+      for (std::size_t i = 0; i < axes.size(); ++i)
+        label += fmt::format("{}{} {}", i > 0 ? ", " : "", heads[i], shown_value(axis_value(row, axes[i]), values[axes[i]]));
+      return label;
+    };
+    // A second GPU would have sped up plain decoding too.
+    const auto beside_two = [](const Row& row) {
+      const auto twice = row.timed ? row.timed->speedup_of_twice() : std::nullopt;
+      return twice ? fmt::format(", {:.4f} against plain decoding on both GPUs", *twice) : "";
+    };
+    std::vector<const Row*> order;
+    for (const Row& row : rows)
+      if (row.counts.rounds > 0) order.push_back(&row);
+    std::stable_sort(order.begin(), order.end(), [](const Row* a, const Row* b) { return speedup_of(*a) > speedup_of(*b); });
+    if (order.size() > 1 && speedup_of(*order[0]) <= 1.0)
+      text += "no cell is faster than plain decoding: do not speculate\n";
+    else if (order.size() > 1 && speedup_of(*order[0]) > speedup_of(*order[1]))
+      text += fmt::format("fastest: {} ({}speedup {:.4f}{}); next: {} ({:.4f})\n", name(*order[0]), timed ? "e2e " : "",
+                          speedup_of(*order[0]), beside_two(*order[0]), name(*order[1]), speedup_of(*order[1]));
+  }
+  const auto& shape = rows.front().cell->contexts->process->shape();
+  if (shape.contexts == 1 &&
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.cell->contexts->pair(0).random(); }))
+    text +=
+        "a distribution here is random and was drawn once (context fixed): intervals hold for that draw; context: {process: iid} "
+        "averages "
+        "over draws\n";
+  return text;
+}
+
+}  // namespace
+
+std::string table(const std::vector<Row>& rows, bool with_checks) {
+  std::string text;
+  for (std::size_t begin = 0; begin < rows.size();) {
+    std::size_t end = begin;
+    while (end < rows.size() && rows[end].cell->experiment == rows[begin].cell->experiment) ++end;
+    if (end - begin < rows.size()) text += fmt::format("{}{}\n", begin > 0 ? "\n" : "", rows[begin].cell->experiment);
+    text += table_of_one({rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.begin() + static_cast<std::ptrdiff_t>(end)},
+                         with_checks);
+    begin = end;
+  }
+  return text;
+}
+
+}  // namespace specsim::judge

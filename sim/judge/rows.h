@@ -1,0 +1,73 @@
+// From counts to what a user reads: rows, data.csv, counts.csv, the table on the terminal.
+#pragma once
+
+#include "sim/judge/agreement.h"
+#include "sim/spec/spec.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::judge {
+
+// One cell with all that is known of it.
+struct Row {
+  const spec::Cell* cell = nullptr;
+  decode::Counts counts;
+  Prediction exact;
+  Prediction judged_by;  // the closed form that `theory:` names; the exact one by default
+  Agreement agreement;   // with judged_by
+  Verdict verdict = Verdict::no_theory;
+  bool could_have_failed = true;
+  double chi_squared = 0.0;
+  double kl = 0.0;
+  std::optional<placement::Comparison> timed;  // where the config has a placement and the cost model knows seconds
+
+  [[nodiscard]] double drafted() const;
+  [[nodiscard]] double accepted() const;
+  [[nodiscard]] double tries() const;
+  [[nodiscard]] double draft_efficiency() const;  // accepted / drafted; NaN without drafts
+  [[nodiscard]] double alpha() const;             // NaN without tries
+  [[nodiscard]] double alpha_error() const;
+  [[nodiscard]] double tokens_per_round() const;
+  [[nodiscard]] double tokens_per_round_error() const;  // from the sequences' own spread
+  [[nodiscard]] double full_rate() const;               // share of rounds that accept every draft
+  [[nodiscard]] cost::RoundTime round_time() const;
+  [[nodiscard]] double speedup_per_token() const;  // speedup / tokens_per_round
+  [[nodiscard]] double tokens_per_second() const;  // of the whole batch; means something where the cost is in seconds
+};
+
+// Every column once: name, unit, formula, and how a row prints it. Axes and accepted_pos_* come in between.
+struct Column {
+  std::string name;
+  std::string unit;
+  std::string formula;
+  std::function<std::string(const Row&)> text;
+};
+const std::vector<Column>& columns();
+
+// Judges every row of a family: levels depend on how many cells there are.
+void judge_rows(std::vector<Row>& rows, const std::function<const DistributionFacts&(const Row&)>& facts);
+
+std::string data_csv(const std::vector<Row>& rows);
+// From tokens per round down to the speedup, step by step, for the cells whose cost model knows seconds; empty without any.
+std::string waterfall_csv(const std::vector<Row>& rows);
+// Its steps "PREFIX,step,ms,speedup_after", a line each.
+std::string waterfall_lines(const std::string& prefix, const cost::RoundTime& time, double tokens_per_round);
+std::string counts_csv(const std::vector<Row>& rows);
+// The terminal's table: axes, measured figures and their intervals, the fastest cell; with checks, theory and p-values as well.
+std::string table(const std::vector<Row>& rows, bool with_checks);
+
+// Counts of the cells from counts.csv, added to `counts` (experiment, cell -> counts already sized). Throws BadInput with the
+// line of what does not fit.
+void add_counts_csv(const std::string& path, const std::string& text,
+                    const std::map<std::pair<std::string, std::size_t>, decode::Counts*>& counts);
+
+// A CSV field, quoted where it must be.
+std::string csv_text(const std::string& text);
+// A real with 10 significant digits; empty for NaN.
+std::string real_text(double x);
+
+}  // namespace specsim::judge

@@ -1,0 +1,302 @@
+#include "sim/plan/acceptance_curve.h"
+
+#include "sim/base/check.h"
+#include "sim/config/json_lines.h"
+#include "sim/judge/prediction.h"
+#include "sim/theory/round_distribution.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+namespace specsim::plan {
+
+namespace {
+
+constexpr std::size_t kParts = 32;
+
+AcceptanceCurve from_rates(std::string source, const std::vector<double>& rates, int longest) {
+  AcceptanceCurve curve;
+  curve.source = std::move(source);
+  curve.measured = static_cast<int>(rates.size());
+  curve.tokens_per_round = {1.0};
+  curve.full_rate = {1.0};
+  for (int k = 1; k <= longest; ++k) {
+    const double rate = rates[std::min<std::size_t>(static_cast<std::size_t>(k), rates.size()) - 1];
+    curve.full_rate.push_back(curve.full_rate.back() * rate);
+    curve.tokens_per_round.push_back(curve.tokens_per_round.back() + curve.full_rate.back());
+  }
+  return curve;
+}
+
+// One request of a trace.
+struct TracedRequest {
+  std::vector<double> values;  // accepted prefix lengths, or overlaps
+  int draft_length = 0;        // 0: overlaps
+};
+
+// Whole rounds of a request that drafts `draft_length` tokens a round, and what they emit; expectations for overlaps.
+struct Walk {
+  double rounds = 0.0;
+  double emitted = 0.0;
+  double full = 0.0;
+};
+
+// The next draft length's figures, from each part's.
+void add_draft_length(AcceptanceCurve& curve, const std::vector<Walk>& parts) {
+  Walk all;
+  for (const Walk& part : parts) {
+    all.rounds += part.rounds;
+    all.emitted += part.emitted;
+    all.full += part.full;
+  }
+  const double ratio = all.rounds > 0.0 ? all.emitted / all.rounds : 1.0;
+  curve.tokens_per_round.push_back(ratio);
+  curve.full_rate.push_back(all.rounds > 0.0 ? all.full / all.rounds : 0.0);
+  const double mean_rounds = std::max(all.rounds, 1.0) / static_cast<double>(parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    curve.parts[p].push_back(ratio + (parts[p].emitted - ratio * parts[p].rounds) / mean_rounds);
+}
+
+void end_parts(AcceptanceCurve& curve) {
+  constexpr std::size_t kFewest = 5;
+  curve.sampled = true;
+  if (curve.parts.size() < kFewest) curve.parts.clear();
+}
+
+Walk walk_accepted(const TracedRequest& request, int draft_length) {
+  Walk walk;
+  const std::size_t size = request.values.size();
+  // No round starts where the end could cut it: leaving out the ones that it does cut would leave out the longest.
+  for (std::size_t at = 0; at + static_cast<std::size_t>(draft_length) < size;) {
+    const int accepted = std::min(static_cast<int>(request.values[at]), draft_length);
+    at += static_cast<std::size_t>(accepted) + 1;
+    walk.rounds += 1.0;
+    walk.emitted += accepted + 1.0;
+    if (accepted == draft_length) walk.full += 1.0;
+  }
+  return walk;
+}
+
+Walk walk_overlaps(const TracedRequest& request, int draft_length) {
+  Walk walk;
+  const std::size_t size = request.values.size();
+  std::vector<double> starts(size + 1, 0.0);  // probability that a round starts here
+  starts[0] = 1.0;
+  for (std::size_t at = 0; at + static_cast<std::size_t>(draft_length) < size; ++at) {
+    double reached = starts[at];
+    for (int j = 0; j <= draft_length && reached > 0.0; ++j) {
+      const std::size_t last = at + static_cast<std::size_t>(j);  // of the final token, if the round stops after j accepted
+      const double goes_on = j < draft_length ? request.values[last] : 0.0;
+      const double stops = reached * (1.0 - goes_on);
+      walk.rounds += stops;
+      walk.emitted += stops * (j + 1.0);
+      if (j == draft_length) walk.full += stops;
+      starts[last + 1] += stops;
+      reached *= goes_on;
+    }
+  }
+  return walk;
+}
+
+// One line of a trace; what is wrong with it, or nothing.
+std::optional<std::string> read_request(const config::Value& line, TracedRequest& request) {
+  const config::Value* accepted = line.find("accepted");
+  const config::Value* overlap = line.find("overlap");
+  const config::Value* length = line.find("draft_length");
+  if ((accepted == nullptr) == (overlap == nullptr) || (accepted != nullptr) != (length != nullptr))
+    return "neither an acceptance nor an overlap trace, allowed: \"draft_length\" with \"accepted\", or \"overlap\" alone";
+  if (length != nullptr) {
+    const auto n = config::as_integer(*length);
+    if (!n || *n < 1 || *n > kMaxDraftLength)
+      return fmt::format("draft_length is {}, allowed: an integer in [1, {}]", config::found_text(*length), kMaxDraftLength);
+    request.draft_length = static_cast<int>(*n);
+  }
+  const config::Value& list = overlap != nullptr ? *overlap : *accepted;
+  const double high = overlap != nullptr ? 1.0 : request.draft_length;
+  for (const config::Value& item : list.items) {
+    const auto x = config::as_number(item);
+    if (!x || *x < 0.0 || *x > high || (accepted != nullptr && *x != std::floor(*x)))
+      return fmt::format("{} holds {}, allowed: {} in [0, {:g}]", overlap != nullptr ? "overlap" : "accepted",
+                         config::found_text(item), overlap != nullptr ? "numbers" : "integers", high);
+    request.values.push_back(*x);
+  }
+  if (list.items.empty()) return "no position in this request, allowed: at least one";
+  return std::nullopt;
+}
+
+std::vector<TracedRequest> read_trace(const std::string& path) {
+  Diagnostics diagnostics;
+  std::vector<TracedRequest> requests;
+  const auto on_line = [&](const config::Value& object, const Location& where) {
+    TracedRequest request;
+    std::optional<std::string> mistake = read_request(object, request);
+    if (!mistake && !requests.empty() && (requests[0].draft_length == 0) != (request.draft_length == 0))
+      mistake = "acceptance and overlap lines in one file, allowed: one kind";
+    if (mistake)
+      diagnostics.add(where, *mistake);
+    else
+      requests.push_back(std::move(request));
+  };
+  config::read_json_lines(path, {}, "{\"request\", \"draft_length\", \"accepted\": [...]} or {\"request\", \"overlap\": [...]}",
+                          diagnostics, on_line);
+  if (requests.empty() && diagnostics.empty()) diagnostics.add({path, 0, 0}, "no request, allowed: one a line");
+  diagnostics.throw_if_any();
+  return requests;
+}
+
+}  // namespace
+
+double equivalent_alpha(double tokens_per_round, int draft_length) {
+  double low = 0.0;
+  double high = 1.0;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (theory::tokens_per_round(middle, draft_length) < tokens_per_round ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+AcceptanceCurve constant_acceptance(double alpha, int longest) {
+  AcceptanceCurve curve = from_rates(fmt::format("alpha {:.4g} at every position", alpha), {alpha}, longest);
+  curve.measured = longest;
+  return curve;
+}
+
+AcceptanceCurve conditional_acceptance(const std::vector<double>& rates, int longest) {
+  return from_rates(fmt::format("conditional rates {:.4g}", fmt::join(rates, ", ")), rates, longest);
+}
+
+std::vector<double> conditional_rates(const std::vector<double>& rates, const Location& where) {
+  std::vector<double> conditional;
+  double before = 1.0;
+  for (const double rate : rates) {
+    if (rate > before)
+      throw BadInput(where, fmt::format("{:g} after {:g}, allowed: rates of all rounds, which cannot rise from one position to "
+                                        "the next (those of rounds that reached the position can, and are given as such)",
+                                        rate, before));
+    conditional.push_back(before > 0.0 ? rate / before : 0.0);
+    before = rate;
+  }
+  return conditional;
+}
+
+AcceptanceCurve unconditional_acceptance(const std::vector<double>& rates, int longest, const Location& where) {
+  return from_rates(fmt::format("rates of all rounds {:.4g}", fmt::join(rates, ", ")), conditional_rates(rates, where), longest);
+}
+
+AcceptanceCurve length_acceptance(double mean_length, int draft_length, int longest, const Location& where) {
+  if (!(mean_length >= 1.0 && mean_length <= draft_length + 1.0))
+    throw BadInput(where, fmt::format("{:g}, allowed at draft length {}: 1 to {} (the target's own token is counted)",
+                                      mean_length, draft_length, draft_length + 1));
+  const double alpha = equivalent_alpha(mean_length, draft_length);
+  AcceptanceCurve curve = constant_acceptance(alpha, longest);
+  curve.source = fmt::format("mean acceptance length {:.4g} at draft length {}, as alpha {:.4f} at every position", mean_length,
+                             draft_length, alpha);
+  curve.measured = draft_length;
+  return curve;
+}
+
+AcceptanceCurve trace_acceptance(const std::string& path, int longest) {
+  const std::vector<TracedRequest> requests = read_trace(path);
+  const bool overlaps = requests[0].draft_length == 0;
+  std::size_t positions = 0;
+  std::size_t most = 0;
+  for (const TracedRequest& request : requests) {
+    positions += request.values.size();
+    most = std::max(most, request.values.size());
+    if (!overlaps) longest = std::min(longest, request.draft_length);
+  }
+  if (most < 2)
+    throw BadInput({path, 0, 0},
+                   "no request has more than one position, allowed: longer ones, a round at draft length 1 needs two");
+  longest = static_cast<int>(std::min(static_cast<std::size_t>(longest), most - 1));
+  AcceptanceCurve curve;
+  curve.source = fmt::format("{} trace of {} requests, {} positions ({}), good for draft lengths to {}",
+                             overlaps ? "overlap" : "acceptance", requests.size(), positions, path, longest);
+  curve.measured = longest;
+  const std::size_t parts = std::min(kParts, requests.size());
+  std::vector<std::vector<Walk>> walks(parts, std::vector<Walk>(static_cast<std::size_t>(longest) + 1));
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    for (int k = 0; k <= longest; ++k) {
+      const Walk one = overlaps ? walk_overlaps(requests[i], k) : walk_accepted(requests[i], k);
+      Walk& sum = walks[i % parts][static_cast<std::size_t>(k)];
+      sum.rounds += one.rounds;
+      sum.emitted += one.emitted;
+      sum.full += one.full;
+    }
+  }
+  curve.parts.assign(parts, {});
+  for (std::size_t k = 0; k <= static_cast<std::size_t>(longest); ++k) {
+    std::vector<Walk> own;
+    for (std::size_t p = 0; p < parts; ++p) own.push_back(walks[p][k]);
+    add_draft_length(curve, own);
+  }
+  end_parts(curve);
+  return curve;
+}
+
+AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::uint64_t rounds) {
+  AcceptanceCurve curve;
+  curve.measured = longest;
+  if (const config::Value* kind = config::find_path(cell.config, "decode.drafter.kind");
+      kind != nullptr && (kind->text != "chain" || cell.policy != nullptr))
+    throw BadInput(kind->where, "a plan over draft lengths for drafter " + kind->text +
+                                    (cell.policy != nullptr ? " with a policy" : "") + ", allowed: drafter chain without one");
+  spec::Cell own = cell;
+  own.rounds = rounds;
+  if (own.block_rule != nullptr) own.drafter = draft::chain_block(longest);
+  decode::Prepared tables;
+  judge::gather_facts(own, spec::plan_of(own), &tables);
+  for (int k = 0; k <= longest; ++k) {
+    own.chain.draft_length = k;
+    if (own.block_rule != nullptr) own.drafter = draft::chain_block(k);
+    const decode::Simulator simulator(spec::plan_of(own), tables, spec::draw_key(own), k, own.sequence_rounds);
+    const std::uint64_t chunks = (own.work() + simulator.chunk_size() - 1) / simulator.chunk_size();
+    if (k == 0) curve.parts.resize(std::min<std::uint64_t>(kParts, chunks));
+    std::vector<decode::Counts> parts(curve.parts.size(), simulator.empty_counts());
+    for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) simulator.run(chunk, own.work(), parts[chunk % parts.size()]);
+    std::vector<Walk> walks;
+    for (const decode::Counts& part : parts) {
+      const auto whole = static_cast<double>(part.rounds);
+      // Of the rounds that a request's end cut short, too.
+      const double full = k == 0 ? whole
+                                 : whole * static_cast<double>(part.accepted.back()) /
+                                       std::max(1.0, static_cast<double>(part.rounds + part.cut_rounds));
+      walks.push_back({whole, static_cast<double>(part.emitted), full});
+    }
+    add_draft_length(curve, walks);
+  }
+  end_parts(curve);
+  curve.source =
+      fmt::format("the config's distributions, simulated: alpha {:.4f} at the first position", curve.tokens_per_round[1] - 1.0);
+  return curve;
+}
+
+AcceptanceCurve predicted_acceptance(const spec::Cell& cell, int longest) {
+  AcceptanceCurve curve;
+  curve.measured = longest;
+  if (cell.block_rule != nullptr) return {};  // its facts are of one draft length
+  spec::Cell own = cell;
+  const judge::DistributionFacts facts = judge::gather_facts(own, spec::plan_of(own), nullptr);
+  curve.tokens_per_round = {1.0};
+  curve.full_rate = {1.0};
+  for (int k = 1; k <= longest; ++k) {
+    own.chain.draft_length = k;
+    const judge::Prediction prediction = judge::predict_exact(own, facts, own.work());
+    if (!prediction.known) return {};
+    curve.tokens_per_round.push_back(prediction.tokens_per_round);
+    // With several strata their shares of rounds are not at hand; the mean rate serves, for the token to catch up with.
+    curve.full_rate.push_back(prediction.accepted_distribution.size() == 1 ? prediction.accepted_distribution[0].accepted.back()
+                                                                           : std::pow(prediction.alpha, k));
+  }
+  curve.source =
+      fmt::format("the config's distributions, by theory: alpha {:.4f} at the first position", curve.tokens_per_round[1] - 1.0);
+  return curve;
+}
+
+}  // namespace specsim::plan

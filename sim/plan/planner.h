@@ -1,0 +1,75 @@
+// Which draft length, and when not to speculate: a cost model and an acceptance curve put together.
+#pragma once
+
+#include "sim/cost/round_time.h"
+#include "sim/plan/acceptance_curve.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::plan {
+
+struct PlanPoint {
+  int draft_length = 0;
+  cost::RoundTime time;
+  double tokens_per_round = 1.0;
+  double speedup = 1.0;
+  double tokens_per_second = 0.0;  // of the batch
+};
+
+// Half the width of the 95 % interval of speedup(a) - speedup(b), paired over the curve's parts; NaN where it is exact.
+struct Margin {
+  int over = 0;  // draft length
+  double margin = 0.0;
+  double half_width = 0.0;
+};
+
+struct Plan {
+  std::vector<PlanPoint> points;  // [draft_length], 0: plain decoding
+  int best = 0;                   // draft length; 0: do not speculate
+  std::vector<Margin> margins;    // of the best over its neighbours and over plain decoding
+  [[nodiscard]] const PlanPoint& best_point() const { return points[static_cast<std::size_t>(best)]; }
+};
+
+Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve);
+
+// Why speculation does not pay, or does; the last two: it cannot be said, for want of memory or of prices (a table's edge).
+enum class Regime { pays, low_acceptance, expensive_draft, compute_bound, does_not_fit, not_covered };
+const char* to_text(Regime regime);
+
+// The least constant alpha at which some draft length in 1 .. longest reaches speedup 1, and that draft length; nothing where
+// even alpha 1 does not. `draft_length` above 0: at that one alone.
+struct BreakEvenAlpha {
+  double alpha = 0.0;
+  int draft_length = 0;
+};
+std::optional<BreakEvenAlpha> break_even(const cost::CostModel& cost, const cost::Workload& workload, int longest,
+                                         int draft_length = 0);
+
+struct MapCell {
+  double batch = 1.0;
+  double context = 0.0;
+  double alpha = 0.0;
+  int best = 0;
+  double speedup = 1.0;
+  double break_even_alpha = 1.0;  // 2 where there is none
+  Regime regime = Regime::pays;
+  [[nodiscard]] bool known() const { return regime != Regime::does_not_fit && regime != Regime::not_covered; }
+};
+
+// Why speculation loses: compute_bound or expensive_draft if even a draft that is right 60 % of the time would lose, by whichever
+// of verification's extra time and drafting (host time of a round included) is the larger part of what a round adds;
+// low_acceptance if such a draft would win. Throws BadInput for what the cost model does not cover.
+Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest);
+// A cell for every batch, context and alpha, the same at all positions; of one that is not known, nothing but batch, context,
+// alpha and regime.
+std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<double>& batches,
+                              const std::vector<double>& contexts, const std::vector<double>& alphas, int longest,
+                              unsigned threads);
+
+// Largest power-of-two batch at which both models and their caches fit; 0: none. 2^20 where memory is not modelled.
+double largest_batch(const cost::CostModel& cost, double context, int look_ahead, cost::Kept kept);
+
+}  // namespace specsim::plan

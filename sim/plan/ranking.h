@@ -1,0 +1,46 @@
+// Methods of decoding side by side on the same workloads and the same distributions, fastest first.
+#pragma once
+
+#include "sim/judge/rows.h"
+#include "sim/run/runner.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::plan {
+
+// A cell's rounds are split over so many replicates: each draws the distributions anew, where they are random, and decodes texts
+// of its own. The spread between replicates is what errors come from, so that intervals hold for the families of distributions,
+// not for one draw of them. The prompt of context process copy is the same in all.
+constexpr int kReplicates = 16;
+// Of all intervals, for one method or one pair, whatever the number of methods; by Student's distribution with kReplicates - 1
+// degrees.
+constexpr double kRankingLevel = 0.99;
+
+struct Contender {
+  judge::Row row;                       // of all replicates together; without the emitted tokens' classes, which differ
+  double tokens_per_round_error = 0.0;  // standard error
+  double speedup = 0.0;                 // over plain decoding
+  double speedup_half_width = 0.0;      // of its interval
+  double behind = 0.0;                  // 1 - speedup / that of the fastest
+  double behind_half_width = 0.0;       // from ratios within each replicate: chance that both methods shared cancels
+};
+
+struct Ranking {
+  std::string workload;               // in words
+  std::vector<Contender> contenders;  // fastest first
+};
+
+// In each replicate all methods meet the same distributions and draw with the same addressed words. Cells that differ in nothing
+// but prices are simulated once. Cells with the same workload and axes beside `decode` and `cost.draft` are ranked together, in
+// the order in which these first appear. Throws BadInput where distributions or seeds differ between cells that are ranked
+// together, and where there are too few rounds for a sequence in each replicate. `options`: threads, stop, progress. Empty if it
+// was stopped.
+std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, const run::RunOptions& options);
+
+// A drafter and verifier in one line, from the cell's config: kinds first, then parameters.
+std::string method_text(const spec::Cell& cell);
+
+std::string ranking_csv(const std::vector<Ranking>& rankings);
+
+}  // namespace specsim::plan

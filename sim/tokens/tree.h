@@ -1,0 +1,34 @@
+// What a round drafts: a tree of tokens. Node 0 is the text so far; a node's children are tokens that may follow it. Parents
+// come before children and siblings are neighbours, in the order in which they were drawn. A chain is a tree.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace specsim::tokens {
+
+// Where siblings come from.
+enum class Siblings {
+  independent,          // drawn from the draft's distribution, with replacement
+  without_replacement,  // drawn from it one after the other, each without its elder siblings
+  point_mass,           // chosen by a rule: the draft's likeliest tokens, a token found in the text
+};
+
+struct Tree {
+  struct Node {
+    int parent = -1;  // of the root
+    int depth = 0;    // of the root
+    int rank = 0;     // among its siblings; of a point mass, its place in the draft's order of likelihood
+    int first_child = 0;
+    int children = 0;
+  };
+  std::vector<Node> nodes = {Node()};  // the root first
+
+  [[nodiscard]] int drafted() const { return static_cast<int>(nodes.size()) - 1; }
+  [[nodiscard]] int height() const { return nodes.back().depth; }  // breadth first: the last node is a deepest one
+  [[nodiscard]] bool is_chain() const { return height() == drafted(); }
+  // Appends a child. Breadth first: children of one node at once, nodes in the order of their parents. Returns its index.
+  int add(int parent, int rank);
+};
+
+}  // namespace specsim::tokens
