@@ -1,18 +1,33 @@
 #!/usr/bin/python3
 """Bad configs and bad command lines: each is refused with exit code 2, exactly the message on record, and nothing written.
 
-    tests/config/bad_test.py            check tests/config/bad/NAME.yaml against NAME.expected, and the command lines below
-    tests/config/bad_test.py --update   write NAME.expected anew, to be read before it is committed
+    tests/config/bad_test.py            check the cases of tests/config/bad/*.cases, and the command lines below
+    tests/config/bad_test.py --update   write the messages of the cases anew, to be read before they are committed
 
-Runs at the root of the repository; SPECSIM names the program.
+Runs at the root of the repository; SPECSIM names the program. A table of cases begins with the config that all of them vary:
+
+    base:
+      KEY: VALUE              of the config, two columns in
+
+    === NAME
+    KEY: VALUE                a section that replaces the base's, or follows it
+    without: KEY              a section of the base that is left out
+    --- refused
+    FILE:9:5: MESSAGE         what standard error says, FILE for the config's path; <names of KIND> for what specsim list prints of it
+
+Instead of sections a case may have "whole:" and a config, or "bytes:" and a file as a Python literal.
 """
 
+import ast
 import os
+import re
 import stat
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
@@ -23,8 +38,7 @@ CONFIG = "tests/config/good/zeros.yaml"
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --help"
 COMMANDS = "run, check, audit, plan, compare, theory, pass, calibrate, validate, fit, list, describe, merge, reference"
-GPUS = ("a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, "
-        "or the path of a .yaml file")
+GPUS = "<names of hardware>, or the path of a .yaml file"
 MODELS = "tests/data/models/"
 PROMPTS = "tests/data/prompts/held_out.jsonl"
 CALIBRATE = ["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "novels-0.2m-distilled", "--out", "nowhere"]
@@ -247,12 +261,88 @@ def check(arguments, expected, out):
     return problems
 
 
-def check_file(path, scratch):
-    expected = path.with_suffix(".expected")
-    if not expected.exists():
-        return [f"{expected} is missing"]
-    out = scratch / path.stem
-    return check(["run", str(path), "--out", str(out)], expected.read_text(encoding="utf-8"), out)
+@cache
+def names_of(kind):
+    """The parts of a kind as messages list them."""
+    lines = run(["list", kind]).stdout.decode().splitlines()
+    return ", ".join(line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("   "))
+
+
+KINDS = ("family", "transform", "context", "drafter", "verifier", "policy", "cost", "hardware", "model", "placement", "closed_form")
+
+
+def with_names(text):
+    return re.sub("<names of ([a-z_]+)>", lambda match: names_of(match.group(1)), text)
+
+
+def without_names(text):
+    """The other way round, longest lists first; a list of fewer than three names may be there by chance."""
+    for kind in sorted(KINDS, key=lambda kind: -len(names_of(kind))):
+        if names_of(kind).count(", ") >= 2:
+            text = text.replace(names_of(kind), f"<names of {kind}>")
+    return text
+
+
+@dataclass
+class Case:
+    name: str
+    recipe: list  # lines between the name and the message
+    refused: str
+    base: list  # (key, lines)
+
+    def config(self):
+        """The bytes of the config."""
+        if self.recipe[0].startswith("bytes: "):
+            return ast.literal_eval("b" + self.recipe[0][len("bytes: "):])
+        if self.recipe[0] == "whole:":
+            return "".join(line + "\n" for line in self.recipe[1:]).encode()
+        sections = dict(self.base)
+        without = [line[len("without: "):] for line in self.recipe if line.startswith("without: ")]
+        for key in without:
+            del sections[key]
+        for key, lines in top_level([line for line in self.recipe if not line.startswith("without: ")]):
+            sections[key] = lines
+        return "".join(line + "\n" for lines in sections.values() for line in lines).encode()
+
+
+def top_level(lines):
+    """Lines of a config by top-level key."""
+    sections = []
+    for line in lines:
+        if not line.startswith(" "):
+            sections.append((line.split(":")[0], []))
+        sections[-1][1].append(line)
+    return sections
+
+
+def read_cases(path):
+    head, *parts = path.read_text(encoding="utf-8").split("\n=== ")
+    base = top_level([line[2:] for line in head.splitlines() if line.startswith("  ")])
+    cases = []
+    for part in parts:
+        recipe, refused = part.rstrip("\n").split("\n--- refused\n")
+        name, *lines = recipe.split("\n")
+        cases.append(Case(name, lines, refused, base))
+    return head, cases
+
+
+def write_cases(path, head, cases):
+    text = head
+    for case in cases:
+        text += "\n=== " + "\n".join([case.name, *case.recipe]) + "\n--- refused\n" + case.refused + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def place(case, scratch):
+    path = scratch / "configs" / f"{case.name}.yaml"
+    path.write_bytes(case.config())
+    return path
+
+
+def check_case(case, scratch):
+    path = place(case, scratch)
+    out = scratch / case.name
+    return check(["run", str(path), "--out", str(out)], with_names(case.refused).replace("FILE", str(path)) + "\n", out)
 
 
 def check_line(number, arguments, expected, scratch):
@@ -261,7 +351,7 @@ def check_line(number, arguments, expected, scratch):
     if arguments[:1] in (["run"], ["check"]) and "--out" not in arguments and not any(
             word in expected for word in ("without --out", "missing")):
         arguments += ["--out", str(out)]
-    return check(arguments, expected + "\n", out)
+    return check(arguments, with_names(expected) + "\n", out)
 
 
 def check_unreadable(scratch):
@@ -315,31 +405,35 @@ def check_warnings(scratch):
     return problems
 
 
-def update(files):
-    for path in files:
-        result = run(["run", str(path)])
-        if result.returncode != 2:
-            print(f"{path}: exit code {result.returncode}, no {path.stem}.expected written", file=sys.stderr)
-            continue
-        path.with_suffix(".expected").write_bytes(result.stderr)
+def update(tables, scratch):
+    for path in tables:
+        head, cases = read_cases(path)
+        for case in cases:
+            config = place(case, scratch)
+            result = run(["run", str(config)])
+            if result.returncode != 2:
+                print(f"{path}: {case.name}: exit code {result.returncode}, its message stays", file=sys.stderr)
+                continue
+            case.refused = without_names(result.stderr.decode().rstrip("\n").replace(str(config), "FILE"))
+        write_cases(path, head, cases)
     return 0
 
 
 def main(arguments):
-    files = sorted(BAD.glob("*.yaml"))
-    if arguments == ["--update"]:
-        return update(files)
-    if arguments:
+    if arguments not in ([], ["--update"]):
         print(__doc__)
         return 2
-    if len(files) < 70:
-        print(f"only {len(files)} bad configs", file=sys.stderr)
-        return 1
-    strays = [p for p in BAD.glob("*.expected") if not p.with_suffix(".yaml").exists()]
-    problems = [f"{stray} belongs to no config" for stray in strays]
+    tables = sorted(BAD.glob("*.cases"))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         scratch = Path(folder)
-        jobs = [pool.submit(check_file, path, scratch) for path in files]
+        (scratch / "configs").mkdir()
+        if arguments:
+            return update(tables, scratch)
+        cases = [case for path in tables for case in read_cases(path)[1]]
+        problems = [f"{case.name} is the name of two cases" for i, case in enumerate(cases) if case.name in {c.name for c in cases[:i]}]
+        if len(cases) < 300:
+            problems.append(f"only {len(cases)} bad configs")
+        jobs = [pool.submit(check_case, case, scratch) for case in cases]
         jobs += [pool.submit(check_line, n, line, text, scratch) for n, (line, text) in enumerate(LINES)]
         jobs += [pool.submit(check_good, path) for path in sorted(GOOD.glob("*.yaml"))]
         jobs += [pool.submit(check_unreadable, scratch), pool.submit(check_no_file, scratch),
@@ -348,7 +442,7 @@ def main(arguments):
             problems += job.result()
     for problem in problems:
         print(problem, file=sys.stderr)
-    print(f"{len(files)} bad configs, {len(LINES)} bad command lines, {len(problems)} problems")
+    print(f"{len(cases)} bad configs, {len(LINES)} bad command lines, {len(problems)} problems")
     return 1 if problems else 0
 
 
