@@ -1,11 +1,12 @@
 // A visible list of parts of one kind (family, context process, drafter, verifier, cost model). No self-registration: a
-// static library would drop it.
+// static library would drop it. A program that uses the library adds parts of its own with Registered.
 #pragma once
 
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/config/arguments.h"
 
+#include <list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,18 +22,20 @@ struct PartInfo {
   std::string notes;  // its distribution, domain, closed forms: one paragraph, "" when the summary says it all
 };
 
-// Entry is a struct with a PartInfo member called `info` and whatever makes the part.
+template <class Entry>
+class Registered;
+
+// Entry is a struct with a PartInfo member called `info` and whatever makes the part. Entries keep their address as long as they
+// are registered.
 template <class Entry>
 class Registry {
  public:
   // `kind` as in `describe KIND/NAME` and in messages. A duplicate name breaks an invariant.
-  Registry(std::string kind, std::vector<Entry> entries) : kind_(std::move(kind)), entries_(std::move(entries)) {
-    for (std::size_t i = 0; i < entries_.size(); ++i)
-      for (std::size_t j = 0; j < i; ++j)
-        SPECSIM_CHECK(entries_[i].info.name != entries_[j].info.name, "{} {} twice", kind_, entries_[i].info.name);
+  Registry(std::string kind, std::vector<Entry> entries) : kind_(std::move(kind)) {
+    for (Entry& entry : entries) add(std::move(entry));
   }
   [[nodiscard]] const std::string& kind() const { return kind_; }
-  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  [[nodiscard]] const std::list<Entry>& entries() const { return entries_; }
   [[nodiscard]] const Entry* find(const std::string& name) const {
     for (const Entry& entry : entries_)
       if (entry.info.name == name) return &entry;
@@ -54,6 +57,12 @@ class Registry {
   }
 
  private:
+  friend class Registered<Entry>;
+  using Place = typename std::list<Entry>::iterator;
+  Place add(Entry entry) {
+    SPECSIM_CHECK(find(entry.info.name) == nullptr, "{} {} twice", kind_, entry.info.name);
+    return entries_.insert(entries_.end(), std::move(entry));
+  }
   static std::string unknown_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names,
                                   const std::string& all) {
     const std::string near = nearest_name(name, names);
@@ -61,7 +70,23 @@ class Registry {
            " allowed: " + all;
   }
   std::string kind_;
-  std::vector<Entry> entries_;
+  std::list<Entry> entries_;
+};
+
+// An entry that is in a registry, behind those of the library, as long as this lives: how a test, or a program that uses the
+// library, adds a part. It must outlive whatever was read while it lived, and no other thread may use the registry while it comes
+// or goes. A name that the registry has already breaks an invariant.
+template <class Entry>
+class Registered {
+ public:
+  Registered(Registry<Entry>& registry, Entry entry) : registry_(&registry), place_(registry.add(std::move(entry))) {}
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+  ~Registered() { registry_->entries_.erase(place_); }
+
+ private:
+  Registry<Entry>* registry_;
+  typename Registry<Entry>::Place place_;
 };
 
 }  // namespace specsim::config

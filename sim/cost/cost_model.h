@@ -47,6 +47,6 @@ struct CostEntry {
   std::function<std::unique_ptr<CostModel>(const config::Arguments&, Diagnostics&)> make;
 };
 
-const config::Registry<CostEntry>& cost_models();
+config::Registry<CostEntry>& cost_models();
 
 }  // namespace specsim::cost

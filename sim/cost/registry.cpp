@@ -9,9 +9,9 @@ namespace specsim::cost {
 SPECSIM_COSTS(SPECSIM_DECLARE)
 #undef SPECSIM_DECLARE
 
-const config::Registry<CostEntry>& cost_models() {
+config::Registry<CostEntry>& cost_models() {
 #define SPECSIM_ENTRY(name) name##_cost(),
-  static const config::Registry<CostEntry> registry("cost model", {SPECSIM_COSTS(SPECSIM_ENTRY)});
+  static config::Registry<CostEntry> registry("cost model", {SPECSIM_COSTS(SPECSIM_ENTRY)});
 #undef SPECSIM_ENTRY
   return registry;
 }

@@ -121,7 +121,7 @@ struct DrafterEntry {
   bool on_models = false;
 };
 
-const config::Registry<DrafterEntry>& drafters();
+config::Registry<DrafterEntry>& drafters();
 
 // The chain as a block, for verifiers that judge blocks. A chain of argmaxes has the point mass as its draft distribution.
 std::shared_ptr<const BlockDrafter> chain_block(int draft_length);

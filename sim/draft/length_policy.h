@@ -47,6 +47,6 @@ struct PolicyEntry {
   std::function<std::unique_ptr<LengthPolicy>(const config::Arguments&, const LengthChoice&, Diagnostics&)> make;
 };
 
-const config::Registry<PolicyEntry>& policies();
+config::Registry<PolicyEntry>& policies();
 
 }  // namespace specsim::draft

@@ -15,9 +15,9 @@ namespace specsim::draft {
 SPECSIM_POLICIES(SPECSIM_DECLARE)
 #undef SPECSIM_DECLARE
 
-const config::Registry<PolicyEntry>& policies() {
+config::Registry<PolicyEntry>& policies() {
 #define SPECSIM_ENTRY(name) name##_policy(),
-  static const config::Registry<PolicyEntry> registry("policy", {SPECSIM_POLICIES(SPECSIM_ENTRY)});
+  static config::Registry<PolicyEntry> registry("policy", {SPECSIM_POLICIES(SPECSIM_ENTRY)});
 #undef SPECSIM_ENTRY
   return registry;
 }

@@ -20,9 +20,9 @@ namespace specsim::draft {
 SPECSIM_DRAFTERS(SPECSIM_DECLARE)
 #undef SPECSIM_DECLARE
 
-const config::Registry<DrafterEntry>& drafters() {
+config::Registry<DrafterEntry>& drafters() {
 #define SPECSIM_ENTRY(name) name##_drafter(),
-  static const config::Registry<DrafterEntry> registry("drafter", {SPECSIM_DRAFTERS(SPECSIM_ENTRY)});
+  static config::Registry<DrafterEntry> registry("drafter", {SPECSIM_DRAFTERS(SPECSIM_ENTRY)});
 #undef SPECSIM_ENTRY
   return registry;
 }

@@ -17,9 +17,9 @@ namespace specsim::families {
 SPECSIM_CONTEXTS(SPECSIM_DECLARE)
 #undef SPECSIM_DECLARE
 
-const config::Registry<ContextEntry>& context_processes() {
+config::Registry<ContextEntry>& context_processes() {
 #define SPECSIM_ENTRY(name) name##_context(),
-  static const config::Registry<ContextEntry> registry("context process", {SPECSIM_CONTEXTS(SPECSIM_ENTRY)});
+  static config::Registry<ContextEntry> registry("context process", {SPECSIM_CONTEXTS(SPECSIM_ENTRY)});
 #undef SPECSIM_ENTRY
   return registry;
 }

@@ -48,7 +48,7 @@ struct ContextEntry {
   // May leave `process` empty after reporting.
   std::function<ContextModel(const config::Arguments&, ContextBuilder&)> make;
 };
-const config::Registry<ContextEntry>& context_processes();
+config::Registry<ContextEntry>& context_processes();
 
 // The parameters of `pair.target_sampling` and `pair.draft_sampling`, for the reference page.
 const std::vector<config::Parameter>& sampling_parameters();

@@ -80,7 +80,7 @@ struct FamilyEntry {
   // May return nullptr after reporting.
   std::function<std::unique_ptr<Distribution>(const config::Arguments&, DistributionBuilder&)> make;
 };
-const config::Registry<FamilyEntry>& families();
+config::Registry<FamilyEntry>& families();
 
 // A transform makes a distribution from another one: {from: target, transform: temperature, value: 0.8}.
 struct TransformEntry {
@@ -89,6 +89,6 @@ struct TransformEntry {
                                               DistributionBuilder&)>
       make;
 };
-const config::Registry<TransformEntry>& transforms();
+config::Registry<TransformEntry>& transforms();
 
 }  // namespace specsim::families

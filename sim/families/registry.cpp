@@ -34,16 +34,16 @@ SPECSIM_FAMILIES(SPECSIM_DECLARE)
 SPECSIM_TRANSFORMS(SPECSIM_DECLARE)
 #undef SPECSIM_DECLARE
 
-const config::Registry<FamilyEntry>& families() {
+config::Registry<FamilyEntry>& families() {
 #define SPECSIM_ENTRY(name) name##_family(),
-  static const config::Registry<FamilyEntry> registry("family", {SPECSIM_FAMILIES(SPECSIM_ENTRY)});
+  static config::Registry<FamilyEntry> registry("family", {SPECSIM_FAMILIES(SPECSIM_ENTRY)});
 #undef SPECSIM_ENTRY
   return registry;
 }
 
-const config::Registry<TransformEntry>& transforms() {
+config::Registry<TransformEntry>& transforms() {
 #define SPECSIM_ENTRY(name) name##_transform(),
-  static const config::Registry<TransformEntry> registry("transform", {SPECSIM_TRANSFORMS(SPECSIM_ENTRY)});
+  static config::Registry<TransformEntry> registry("transform", {SPECSIM_TRANSFORMS(SPECSIM_ENTRY)});
 #undef SPECSIM_ENTRY
   return registry;
 }

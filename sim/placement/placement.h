@@ -102,7 +102,7 @@ struct PlacementEntry {
   config::PartInfo info;
   std::function<std::unique_ptr<Placement>(const config::Arguments&, Diagnostics&)> make;
 };
-const config::Registry<PlacementEntry>& placements();
+config::Registry<PlacementEntry>& placements();
 
 // A placement as an experiment asks for it, and the batch that it serves.
 struct Setting {

@@ -9,9 +9,9 @@ namespace specsim::placement {
 SPECSIM_PLACEMENTS(SPECSIM_DECLARE)
 #undef SPECSIM_DECLARE
 
-const config::Registry<PlacementEntry>& placements() {
+config::Registry<PlacementEntry>& placements() {
 #define SPECSIM_ENTRY(name) name##_placement(),
-  static const config::Registry<PlacementEntry> registry("placement", {SPECSIM_PLACEMENTS(SPECSIM_ENTRY)});
+  static config::Registry<PlacementEntry> registry("placement", {SPECSIM_PLACEMENTS(SPECSIM_ENTRY)});
 #undef SPECSIM_ENTRY
   return registry;
 }

@@ -24,9 +24,9 @@ namespace specsim::verify {
 SPECSIM_VERIFIERS(SPECSIM_DECLARE)
 #undef SPECSIM_DECLARE
 
-const config::Registry<VerifierEntry>& verifiers() {
+config::Registry<VerifierEntry>& verifiers() {
 #define SPECSIM_ENTRY(name) name##_verifier(),
-  static const config::Registry<VerifierEntry> registry("verifier", {SPECSIM_VERIFIERS(SPECSIM_ENTRY)});
+  static config::Registry<VerifierEntry> registry("verifier", {SPECSIM_VERIFIERS(SPECSIM_ENTRY)});
 #undef SPECSIM_ENTRY
   return registry;
 }

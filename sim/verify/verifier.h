@@ -32,6 +32,6 @@ struct VerifierEntry {
   std::function<std::unique_ptr<BlockRule>(const config::Arguments&)> make_block;
 };
 
-const config::Registry<VerifierEntry>& verifiers();
+config::Registry<VerifierEntry>& verifiers();
 
 }  // namespace specsim::verify
