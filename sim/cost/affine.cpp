@@ -39,7 +39,7 @@ class AffineCost final : public CostModel {
   double overhead_;
 };
 
-struct Preset {
+struct AffinePreset {
   const char* name;
   std::array<double, 8> values;  // in the order of kNames
 };
@@ -51,7 +51,7 @@ constexpr std::array<const char*, 8> kNames = {"target_fixed_ms",          "targ
 // Fitted by others to vLLM on an H100 with Llama-3.1-8B and an EAGLE head, batches 1 to 64. Every step pays 5.886 ms and a
 // constant 1.207 ms of host time, plain ones too: 7.093 ms in all. The draft's line is for a whole proposal of 3 passes, 2.135 ms
 // and so much per cached token: a third for each pass here.
-constexpr std::array<Preset, 1> kPresets = {
+constexpr std::array<AffinePreset, 1> kPresets = {
     {{"h100-llama-3.1-8b-eagle",
       {7.09274659, 0.0210103129, 3.92645679e-5, 2.13526175 / 3.0, 8.41429603e-4, 7.92561643e-7, 0.0, 0.0}}}};
 

@@ -26,7 +26,6 @@ constexpr std::array<Tile, 8> kTiles = {
     {{64, 64}, {64, 128}, {64, 256}, {128, 64}, {128, 128}, {128, 256}, {256, 64}, {256, 128}}};
 constexpr std::array<double, 6> kSplits = {1, 2, 3, 4, 6, 8};
 constexpr double kInnerStep = 32.0;
-constexpr double kActivationBytes = 2.0;
 
 struct Plausible {
   const char* key;

@@ -7,6 +7,8 @@
 
 namespace specsim::cost {
 
+constexpr double kActivationBytes = 2.0;  // of an activation, which engines keep in 16 bits
+
 // How a GPU's matrix products depart from the data sheet; fitted to measured ones, see configs/hardware.
 struct Calibration {
   double memory_efficiency = 0.9;     // of the data sheet's bandwidth, for a long stream of weights

@@ -15,7 +15,6 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr double kActivationBytes = 2.0;
 constexpr double kLogitBytes = 4.0;
 constexpr double kLogitPasses = 3.0;  // written by the LM head, read by softmax and by the sampler
 

@@ -11,7 +11,7 @@ namespace specsim::families {
 
 namespace {
 
-constexpr double kSumTolerance = 1e-3;  // recorded figures are rounded
+constexpr double kRecordedSumTolerance = 1e-3;  // recorded figures are rounded
 constexpr std::size_t kMostContexts = 1 << 20;
 
 struct RecordedPair {
@@ -96,7 +96,7 @@ bool read_distributions(const config::Value& target, const config::Value& draft,
   for (const auto& distribution : {*a, *b}) {
     double sum = 0.0;
     for (const double x : distribution) sum += x;
-    if (distribution.size() != a->size() || std::abs(sum - 1.0) > kSumTolerance) {
+    if (distribution.size() != a->size() || std::abs(sum - 1.0) > kRecordedSumTolerance) {
       diagnostics.add(where, fmt::format("a distribution of {} entries with sum {:.6g}, allowed: {} with sum 1",
                                          distribution.size(), sum, a->size()));
       return false;

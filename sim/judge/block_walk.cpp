@@ -21,7 +21,7 @@ namespace {
 using Kind = families::ContextShape::Kind;
 
 constexpr double kMostDraws = 0x1p24;  // tokens looked at, to enumerate draws without replacement
-constexpr double kMostSteps = 0x1p28;  // of a walk
+constexpr double kMostWalkSteps = 0x1p28;  // of a walk
 
 bool is_lossy_on_chains(const std::string& verifier) {
   return verifier == "typical" || verifier == "top_k_match" || verifier == "lenience";
@@ -173,7 +173,7 @@ std::string why_not_walked(const BlockRounds& rounds) {
   if (rounds.shape->kind == Kind::requests && rounds.cell->policy != nullptr && !rounds.cell->policy->foresees())
     return "requests whose rounds a policy cuts to length are not worked out";
   const double steps = static_cast<double>(rounds.tree.size()) * std::pow(rounds.states, 3);
-  if (rounds.states > 1 && steps > kMostSteps)
+  if (rounds.states > 1 && steps > kMostWalkSteps)
     return fmt::format("{} contexts, {} nodes: too many", rounds.states, rounds.tree.size() - 1);
   bool even = true;     // as many children at every node of a depth that has any
   bool uniform = true;  // and every node above the last level has them

@@ -16,7 +16,7 @@ namespace specsim::judge {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kCountsHeader = "experiment,cell,name,index,value";
 
 double sum_of(const std::vector<std::uint64_t>& values) {
@@ -28,7 +28,7 @@ double sum_of(const std::vector<std::uint64_t>& values) {
 // Standard error of sum y / sum x over independent sequences, by the delta method, from integers alone.
 double ratio_error(std::uint64_t sequences, std::uint64_t sum_x, std::uint64_t sum_y, std::uint64_t sum_xx, std::uint64_t sum_xy,
                    std::uint64_t sum_yy) {
-  if (sequences < 2 || sum_x == 0) return kNaN;
+  if (sequences < 2 || sum_x == 0) return kNotKnown;
   const auto n = static_cast<double>(sequences);
   const double ratio = static_cast<double>(sum_y) / static_cast<double>(sum_x);
   const double spread =
@@ -95,10 +95,10 @@ double Row::drafted() const {
 }
 double Row::accepted() const { return sum_of(counts.accepted); }
 double Row::tries() const { return sum_of(counts.reached); }
-double Row::alpha() const { return tries() > 0.0 && !judges_jointly(*cell) ? accepted() / tries() : kNaN; }
-double Row::draft_efficiency() const { return drafted() > 0.0 ? accepted() / drafted() : kNaN; }
+double Row::alpha() const { return tries() > 0.0 && !judges_jointly(*cell) ? accepted() / tries() : kNotKnown; }
+double Row::draft_efficiency() const { return drafted() > 0.0 ? accepted() / drafted() : kNotKnown; }
 double Row::alpha_error() const {
-  if (judges_jointly(*cell)) return kNaN;
+  if (judges_jointly(*cell)) return kNotKnown;
   return ratio_error(counts.sequences, counts.sum_tries, counts.sum_accepted, counts.sum_tries_squared, counts.sum_tries_accepted,
                      counts.sum_accepted_squared);
 }
@@ -377,7 +377,7 @@ std::string shown_value(const std::string& value, const std::vector<std::string>
 
 // Half the width of the 95 % interval of a mean over independent sequences; NaN below five of them.
 double half_width(const Row& row, double error) {
-  if (row.counts.sequences < 5 || std::isnan(error)) return kNaN;
+  if (row.counts.sequences < 5 || std::isnan(error)) return kNotKnown;
   const boost::math::students_t distribution(static_cast<double>(row.counts.sequences - 1));
   return boost::math::quantile(boost::math::complement(distribution, 0.025)) * error;
 }

@@ -67,7 +67,7 @@ Vector times_column(const Matrix& matrix, std::span<const double> column) {
 
 // out += left * right, in blocks of rows of `right` that stay in cache, four at a time; zero blocks are skipped, so that
 // contexts with few successors per state stay cheap.
-void add_product(const Matrix& left, const Matrix& right, std::size_t states, Matrix& out) {
+void add_blocked_product(const Matrix& left, const Matrix& right, std::size_t states, Matrix& out) {
   constexpr std::size_t block = 32;
   for (std::size_t first = 0; first < states; first += block) {
     const std::size_t last = std::min(first + block, states);
@@ -107,7 +107,7 @@ Matrix weighted_kernel(const Modulation& modulation, int draft_length, std::span
   for (int j = draft_length - 1; j >= 0; --j) {
     Matrix previous(at_position(modulation.reject, j));
     for (double& entry : previous) entry *= value[index_of(j)];
-    add_product(at_position(modulation.accept, j), kernel, states, previous);
+    add_blocked_product(at_position(modulation.accept, j), kernel, states, previous);
     kernel = std::move(previous);
   }
   return kernel;
