@@ -131,10 +131,10 @@ TEST_CASE("measured verification passes: H100, and by how much it misses", "[cos
   CHECK(h100.size() == 20);
   const Errors ms = errors(h100, 128, false);
   const Errors ratio = errors(h100, 128, true);
-  CHECK(ms.mean == Approx(4.13).margin(0.01));       // goal 3
-  CHECK(ms.worst == Approx(12.6).margin(0.05));      // goal 10, at 72 tokens
-  CHECK(ratio.mean == Approx(3.41).margin(0.01));    // goal 3
-  CHECK(ratio.worst == Approx(10.25).margin(0.05));  // goal 10, at 72 tokens
+  CHECK(ms.mean <= 4.14);      // goal 3
+  CHECK(ms.worst <= 12.7);     // goal 10, at 72 tokens
+  CHECK(ratio.mean <= 3.42);   // goal 3
+  CHECK(ratio.worst <= 10.3);  // goal 10, at 72 tokens
   holds(h100, 512, 5, 17);
 }
 

@@ -225,8 +225,8 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   for (std::size_t i = 0; i < one.size(); ++i) {
     CHECK(one[i].speedup == three[i].speedup);
     CHECK(one[i].regime == three[i].regime);
-    CHECK((one[i].regime != plan::Regime::does_not_fit) ==
-          cost->memory_budget({one[i].batch, one[i].context}, 2, cost::Kept::both)->fits());
+    // 24 GB, .9 of them, less 17.3 GiB of weights, leave 4.3 GiB: 28,000 tokens at 160 KiB for both models.
+    CHECK((one[i].regime != plan::Regime::does_not_fit) == (one[i].batch * one[i].context < 28000.0));
   }
   CHECK(one.front().known());
   CHECK_FALSE(one.back().known());
