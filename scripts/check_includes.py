@@ -36,7 +36,7 @@ ALLOWED = {
     # An oracle that shares code with the suspect agrees with it.
     "theory": ["base", "math/series.h"],
     # Columns, CSV, tables, intervals, manifests: what every command writes, whatever it is of.
-    "report": ["base", "math", "config"],
+    "report": ["base", "config"],
     # Experiments as values: read once, swept, checked.
     "spec": PARTS + ["theory"],
     # Cells to counts; journal, shards, resumption.

@@ -230,7 +230,7 @@ int compare_command(const std::vector<std::string>& arguments) {
   if (options.has("out")) {
     write_whole_file(out + "/ranking.csv", plan::ranking_csv(rankings));
     write_whole_file(out + "/trees.csv", trees_csv(rankings));
-    write_whole_file(out + "/manifest.yaml", run::manifest_text(new_manifest(experiments, run.threads, started)));
+    write_whole_file(out + "/manifest.yaml", report::manifest_text(new_manifest(experiments, run.threads, started)));
     fmt::print("\nwrote {}/ranking.csv, trees.csv, manifest.yaml; scripts/plot_compare.py {} draws them\n", out, out);
   }
   return 0;

@@ -4,6 +4,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/judge/rows.h"
+#include "sim/run/identity.h"
 
 #include <fmt/format.h>
 
@@ -50,7 +51,7 @@ int merge_command(const std::vector<std::string>& arguments) {
     if (std::filesystem::exists(directory + "/journal.txt", ignored))
       throw BadInput({directory + "/journal.txt", 0, 0},
                      "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
-    const run::Manifest own = run::read_manifest(path);
+    const report::Manifest own = report::read_manifest(path);
     Diagnostics diagnostics;
     std::vector<spec::Experiment> parsed;
     for (std::size_t i = 0; i < own.configs.size(); ++i) {
@@ -61,7 +62,7 @@ int merge_command(const std::vector<std::string>& arguments) {
     diagnostics.throw_if_any();
     const std::string name = run::identity(parsed);
     if (of == 0) {
-      of = own.shard.of;
+      of = own.shards;
       identity = name;
       experiments = std::move(parsed);
       commit = own.commit;
@@ -73,12 +74,12 @@ int merge_command(const std::vector<std::string>& arguments) {
                                                own.commit, directories.front(), commit));
     if (name != identity)
       throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", directories.front()));
-    if (own.shard.of != of)
-      throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard.index, own.shard.of, of));
-    const auto [place, added] = seen.emplace(own.shard.index, directory);
+    if (own.shards != of)
+      throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard, own.shards, of));
+    const auto [place, added] = seen.emplace(own.shard, directory);
     if (!added)
       throw BadInput({path, 0, 0},
-                     fmt::format("is shard {}/{}, and so is {}: shards overlap", own.shard.index, of, place->second));
+                     fmt::format("is shard {}/{}, and so is {}: shards overlap", own.shard, of, place->second));
   }
   for (std::uint64_t i = 1; i <= of; ++i)
     if (seen.count(i) == 0)
@@ -111,14 +112,14 @@ int merge_command(const std::vector<std::string>& arguments) {
     return *facts[static_cast<std::size_t>(&row - rows.data())];
   });
   make_directories(out);
-  run::Manifest manifest = new_manifest(experiments, threads, 0.0);
+  report::Manifest manifest = new_manifest(experiments, threads, 0.0);
   manifest.wall_seconds = seconds;  // of all shards together
   manifest.identity = identity;
   const std::string waterfall = judge::waterfall_csv(rows);
   if (!waterfall.empty()) write_whole_file(out + "/waterfall.csv", waterfall);
   write_whole_file(out + "/data.csv", judge::data_csv(rows));
   write_whole_file(out + "/counts.csv", judge::counts_csv(rows));
-  write_whole_file(out + "/manifest.yaml", run::manifest_text(manifest));
+  write_whole_file(out + "/manifest.yaml", report::manifest_text(manifest));
   fmt::print("{}wrote {}/data.csv, counts.csv, manifest.yaml{}\n", judge::table(rows, true), out,
              waterfall.empty() ? "" : ", waterfall.csv");
   return 0;

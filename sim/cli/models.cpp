@@ -4,8 +4,7 @@
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
-#include "sim/run/manifest.h"
-#include "specsim_version.h"
+#include "sim/report/manifest.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -440,17 +439,13 @@ std::string error_text(double error, int decimals) { return std::isnan(error) ? 
 
 void write_model_manifest(const std::string& directory, const std::string& description, unsigned threads, std::size_t cells,
                           double seconds) {
-  run::Manifest manifest;
-  manifest.command = command_line();
-  manifest.version = build_info::version;
-  manifest.commit = build_info::commit;
+  report::Manifest manifest = report::new_manifest(command_line());
   manifest.threads = threads;
   manifest.cells = cells;
   manifest.wall_seconds = seconds;
-  manifest.shard = {1, 1};
   manifest.files = {"models"};
   manifest.configs = {description};
-  write_whole_file(directory + "/manifest.yaml", run::manifest_text(manifest));
+  write_whole_file(directory + "/manifest.yaml", report::manifest_text(manifest));
 }
 
 }  // namespace specsim::cli

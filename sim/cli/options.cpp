@@ -2,7 +2,6 @@
 
 #include "sim/base/memory.h"
 #include "sim/cli/command.h"
-#include "specsim_version.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -127,11 +126,8 @@ void print_warnings(const std::vector<const spec::Cell*>& cells) {
 
 double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-run::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started) {
-  run::Manifest manifest;
-  manifest.command = command_line();
-  manifest.version = build_info::version;
-  manifest.commit = build_info::commit;
+report::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started) {
+  report::Manifest manifest = report::new_manifest(command_line());
   manifest.threads = threads;
   for (const spec::Experiment& one : experiments) {
     manifest.files.push_back(one.file);

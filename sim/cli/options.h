@@ -1,7 +1,7 @@
 // What the subcommands share: options, help, progress.
 #pragma once
 
-#include "sim/run/manifest.h"
+#include "sim/report/manifest.h"
 #include "sim/run/runner.h"
 #include "sim/spec/spec.h"
 
@@ -55,6 +55,6 @@ class Progress {
 double wall_clock();
 
 // What a command that began at `started` by wall_clock() made of the experiments, with all their cells.
-run::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started);
+report::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started);
 
 }  // namespace specsim::cli

@@ -240,7 +240,7 @@ int plan_command(const std::vector<std::string>& arguments) {
       std::error_code none;
       std::filesystem::remove(out + "/map.csv", none);  // of another plan
     }
-    write_whole_file(out + "/manifest.yaml", run::manifest_text(new_manifest(experiments, threads, started)));
+    write_whole_file(out + "/manifest.yaml", report::manifest_text(new_manifest(experiments, threads, started)));
     fmt::print("wrote {}/{}, manifest.yaml; scripts/plot_plan.py {} draws them\n", out, files_written, out);
   }
   return 0;

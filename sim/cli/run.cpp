@@ -5,6 +5,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
 #include "sim/judge/rows.h"
+#include "sim/run/identity.h"
 #include "sim/run/runner.h"
 #include "sim/run/timed.h"
 
@@ -114,7 +115,7 @@ void guard_finished(const std::string& out, const std::string& identity, bool re
   if (!std::filesystem::is_regular_file(path, ignored)) return;
   std::string other;
   try {
-    other = run::read_manifest(path).identity;
+    other = report::read_manifest(path).identity;
   } catch (const BadInput&) {
     other = "unreadable";
   }
@@ -244,8 +245,9 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     }
   }
   if (!out.empty()) {
-    run::Manifest manifest = new_manifest(experiments, run.threads, started);
-    manifest.shard = run.shard;
+    report::Manifest manifest = new_manifest(experiments, run.threads, started);
+    manifest.shard = run.shard.index;
+    manifest.shards = run.shard.of;
     manifest.identity = run.identity;
     manifest.verdict = verdict;
     const std::string waterfall = whole ? judge::waterfall_csv(rows) : "";
@@ -255,7 +257,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
       remove_file(out + "/waterfall.csv");  // of another run, with --force
     if (whole) write_whole_file(out + "/data.csv", judge::data_csv(rows));
     write_whole_file(out + "/counts.csv", judge::counts_csv(rows));
-    write_whole_file(out + "/manifest.yaml", run::manifest_text(manifest));
+    write_whole_file(out + "/manifest.yaml", report::manifest_text(manifest));
     remove_file(run.journal);
     fmt::print(
         "wrote {}/{}{}\n", out,

@@ -1,0 +1,62 @@
+// Columns that are told in one place: for the file itself, for the reference page, and for whoever looks one up by name.
+#pragma once
+
+#include "sim/base/check.h"
+#include "sim/report/csv.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace specsim::report {
+
+// A column's name, unit ("1" for a plain number, "" for text), meaning or formula, and how a row prints it.
+template <class Row>
+struct Column {
+  std::string name;
+  std::string unit;
+  std::string meaning;
+  std::function<std::string(const Row&)> text;
+};
+
+// A CSV file with a header and a line for each row.
+template <class Row>
+std::string csv(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows) {
+  std::vector<std::string> fields;
+  for (const Column<Row>& column : columns) fields.push_back(column.name);
+  Csv file(fields);
+  for (const Row& row : rows) {
+    fields.clear();
+    for (const Column<Row>& column : columns) fields.push_back(column.text(row));
+    file.add(fields);
+  }
+  return file.text();
+}
+
+// What the column of that name prints of a row; a name that no column has is a failed check.
+template <class Row>
+std::string value_of(const std::vector<Column<Row>>& columns, const std::string& name, const Row& row) {
+  for (const Column<Row>& column : columns)
+    if (column.name == name) return column.text(row);
+  SPECSIM_CHECK(false, "no column {}", name);
+}
+
+// A file and its columns, for the reference page.
+struct ColumnInfo {
+  std::string name;
+  std::string unit;
+  std::string meaning;
+};
+struct FileInfo {
+  std::string name;  // with what writes it
+  std::vector<ColumnInfo> columns;
+};
+
+template <class Row>
+std::vector<ColumnInfo> column_infos(const std::vector<Column<Row>>& columns) {
+  std::vector<ColumnInfo> infos;
+  for (const Column<Row>& column : columns) infos.push_back({column.name, column.unit, column.meaning});
+  return infos;
+}
+
+}  // namespace specsim::report
