@@ -40,7 +40,7 @@ ALLOWED = {
     # Experiments as values: read once, swept, checked.
     "spec": PARTS + ["theory"],
     # Cells to counts; journal, shards, resumption.
-    "run": PARTS + ["spec", "report", "judge"],
+    "run": PARTS + ["spec", "report"],
     # Which theory covers which cell, what it says, and the verdict.
     "judge": PARTS + ["theory", "spec", "run", "report"],
     # Exact enumeration of what production runs.

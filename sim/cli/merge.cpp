@@ -88,12 +88,16 @@ int merge_command(const std::vector<std::string>& arguments) {
   std::vector<const spec::Cell*> cells;
   for (const spec::Experiment& one : experiments)
     for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
-  const auto facts = run::facts_of(cells);
+  judge::FactsOfCells facts;
+  run::RunOptions options_of_run;
+  options_of_run.observe = facts.observe();
+  run::RunResult prepared = run::prepare_cells(cells, options_of_run);
   std::vector<judge::Row> rows(cells.size());
   std::map<std::pair<std::string, std::size_t>, decode::Counts*> counts;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     rows[i].cell = cells[i];
-    rows[i].counts = run::empty_counts(*cells[i], *facts[i]);
+    rows[i].counts = std::move(prepared.counts[i]);
+    rows[i].timed = std::move(prepared.timed[i]);
     counts[{cells[i]->experiment, cells[i]->index}] = &rows[i].counts;
   }
   for (const auto& [index, directory] : seen) {
@@ -108,9 +112,7 @@ int merge_command(const std::vector<std::string>& arguments) {
                      fmt::format("the shards' counts do not add up to the whole: {}", broken.what()));
     }
   }
-  judge::judge_rows(rows, [&](const judge::Row& row) -> const judge::DistributionFacts& {
-    return *facts[static_cast<std::size_t>(&row - rows.data())];
-  });
+  judge::judge_rows(rows, facts);
   make_directories(out);
   report::Manifest manifest = new_manifest(experiments, threads, 0.0);
   manifest.wall_seconds = seconds;  // of all shards together

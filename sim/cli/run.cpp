@@ -201,6 +201,11 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   }
   Progress progress;
   run.progress = [&](double done, double all) { progress.show(done, all); };
+  // Theory is worked out where it is printed: by check, and for data.csv.
+  judge::FactsOfCells facts;
+  const bool whole = run.shard.of == 1;
+  const bool judged = whole && (check || !out.empty());
+  if (judged) run.observe = facts.observe();
   std::optional<StopOnSignal> stop(std::in_place);
   run.stop = stop->flag();
   run::RunResult result;
@@ -224,16 +229,14 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     judge::Row row;
     row.cell = cells[i];
     row.counts = std::move(result.counts[i]);
+    row.timed = std::move(result.timed[i]);
     rows.push_back(std::move(row));
   }
   std::string verdict;
   bool passed = true;
-  const bool whole = run.shard.of == 1;
   std::exception_ptr unread;
+  if (judged) judge::judge_rows(rows, facts);
   if (whole) {
-    judge::judge_rows(rows, [&](const judge::Row& row) -> const judge::DistributionFacts& {
-      return *result.facts[static_cast<std::size_t>(&row - rows.data())];
-    });
     std::string text;
     if (values.count("quiet") == 0) text += judge::table(rows, check);
     if (check) text += verdict_text(rows, verdict, passed);

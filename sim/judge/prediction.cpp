@@ -1,10 +1,7 @@
 #include "sim/judge/prediction.h"
 
 #include "sim/math/series.h"
-#include "sim/theory/bounds.h"
 #include "sim/theory/closed_forms.h"
-#include "sim/theory/judgement.h"
-#include "sim/theory/lossy.h"
 #include "sim/theory/requests.h"
 #include "sim/theory/trace_walk.h"
 
@@ -19,35 +16,6 @@ namespace specsim::judge {
 namespace {
 
 using Kind = families::ContextShape::Kind;
-
-// alpha of truly fresh distributions has no closed form in general: the mean over this many pairs, drawn at addresses that no
-// simulation uses.
-constexpr std::size_t kFreshPairs = 20000;
-constexpr double kFreshBudget = 3e8;  // tokens
-
-void add_fresh_facts(const spec::Cell& cell, const decode::PreparationPlan& plan, DistributionFacts& facts) {
-  const decode::DistributionDrawer drawer(plan);
-  std::vector<double> target;
-  std::vector<double> model;
-  std::vector<double> drafted;
-  const auto pairs = static_cast<std::uint64_t>(std::clamp(kFreshBudget / cell.vocab, 200.0, static_cast<double>(kFreshPairs)));
-  math::CompensatedSum sum;
-  math::CompensatedSum squares;
-  for (std::uint64_t i = 0; i < pairs; ++i) {
-    const std::uint64_t context = (std::uint64_t{1} << 63) + i;
-    drawer.target(0, context, target);
-    drawer.draft(0, context, 0, target, model, drafted);
-    const double alpha = theory::judge(cell.verifier, target, drafted, model).alpha();
-    sum.add(alpha);
-    squares.add(alpha * alpha);
-  }
-  const auto n = static_cast<double>(pairs);
-  const double mean = sum.value() / n;
-  facts.alpha = {{mean}};
-  facts.mean_alpha_error = std::sqrt(std::max(squares.value() / n - mean * mean, 0.0) / (n - 1.0));
-  facts.chi_squared = std::numeric_limits<double>::quiet_NaN();
-  facts.kl = std::numeric_limits<double>::quiet_NaN();
-}
 
 double geometric_slope(double alpha, int draft_length) { return math::geometric_sum_derivative(alpha, draft_length + 1); }
 
@@ -82,75 +50,6 @@ theory::RunMoments modulated_moments(const theory::Modulation& modulation, std::
 }
 
 }  // namespace
-
-DistributionFacts gather_facts(const spec::Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables,
-                               const std::atomic<bool>* stop) {
-  DistributionFacts facts;
-  const families::ContextProcess& process = *cell.contexts->process;
-  const families::ContextShape& shape = process.shape();
-  const auto contexts = static_cast<std::size_t>(shape.contexts);
-  facts.alpha.assign(contexts, std::vector<double>(static_cast<std::size_t>(shape.depths)));
-  const bool markov = shape.kind == Kind::markov && shape.contexts <= kMaxTheoryStates && cell.block_rule == nullptr;
-  if (markov) {
-    theory::Modulation modulation;
-    modulation.states = shape.contexts;
-    modulation.accept.assign(1, std::vector<double>(contexts * contexts, 0.0));
-    modulation.reject = modulation.accept;
-    modulation.bonus.assign(contexts * contexts, 0.0);
-    facts.modulation = std::move(modulation);
-  }
-  const bool judged_apart =
-      shape.kind == Kind::markov || shape.kind == Kind::regimes || shape.kind == Kind::requests || shape.kind == Kind::trace;
-  std::unique_ptr<BlockFacts> block;
-  if (cell.block_rule != nullptr) block = block_facts(cell);
-  const decode::DistributionObserver observer = [&](int context, int depth, const verify::PositionDistributions& distributions,
-                                                    const decode::OutputClasses& classes) {
-    const auto c = static_cast<std::size_t>(context);
-    theory::Judgement judgement;
-    std::vector<double> emitted;
-    if (block) {
-      emitted = block->add(context, depth, distributions);
-    } else {
-      judgement = theory::judge(cell.verifier, distributions.target, distributions.drafted, distributions.draft_model);
-      facts.alpha[c][static_cast<std::size_t>(depth)] = judgement.alpha();
-      if (!cell.lossless && !judged_apart) emitted = theory::emitted_distribution(judgement);
-    }
-    if (!emitted.empty()) {
-      facts.judged_mass.resize(std::max(facts.judged_mass.size(), static_cast<std::size_t>(depth) + 1));
-      std::vector<double>& mass = facts.judged_mass[static_cast<std::size_t>(depth)];
-      mass.resize(static_cast<std::size_t>(classes.count));
-      for (std::size_t x = 0; x < emitted.size(); ++x) mass[classes.of_token[x]] += emitted[x] / static_cast<double>(contexts);
-    }
-    if (cell.one_hot_target && *std::max_element(distributions.target.begin(), distributions.target.end()) < 1.0)
-      throw BadInput(
-          {"", 0, 0},
-          cell.experiment + ": verifier " + cell.verifier +
-              " met a target that is not one-hot, allowed: pair.target_sampling: {temperature: 0}, or a one_hot target");
-    if (depth == 0) {
-      const double share = 1.0 / static_cast<double>(contexts);
-      facts.chi_squared += share * theory::chi_squared(distributions.drafted, distributions.target);
-      facts.kl += share * theory::kl_divergence(distributions.target, distributions.drafted);
-    }
-    if (facts.modulation) {
-      for (std::size_t x = 0; x < distributions.target.size(); ++x) {
-        const std::size_t at = c * contexts + process.next(static_cast<std::uint32_t>(context), static_cast<Token>(x));
-        facts.modulation->accept[0][at] += judgement.accepted[x];
-        facts.modulation->reject[0][at] += judgement.rejected[x];
-        facts.modulation->bonus[at] += distributions.target[x];
-      }
-    }
-  };
-  decode::Prepared prepared = decode::prepare(plan, observer, tables != nullptr, stop);
-  if (block) facts.block = block->answer();
-  if (shape.contexts == 0) add_fresh_facts(cell, plan, facts);
-  facts.classes.classes = prepared.classes;
-  facts.classes.class_count = prepared.class_count;
-  facts.classes.bin_of_class = prepared.bin_of_class;
-  facts.classes.strata = prepared.strata;
-  facts.classes.stratum = prepared.stratum;
-  if (tables != nullptr) *tables = std::move(prepared);
-  return facts;
-}
 
 Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts, std::uint64_t work) {
   const families::ContextShape& shape = cell.contexts->process->shape();

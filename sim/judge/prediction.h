@@ -1,39 +1,15 @@
 // What theory says of a cell, from its distributions and the description of its context process.
 #pragma once
 
-#include "sim/decode/simulator.h"
-#include "sim/judge/block_facts.h"
+#include "sim/judge/facts.h"
 #include "sim/spec/spec.h"
-#include "sim/theory/modulated.h"
 #include "sim/theory/round_distribution.h"
 
-#include <atomic>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace specsim::judge {
-
-// What theory needs to know of the distributions; gathered once per set of contexts.
-struct DistributionFacts {
-  std::vector<std::vector<double>> alpha;  // [context][depth]
-  double mean_alpha_error = 0.0;  // fresh distributions: standard error of alpha[0][0], which is then a mean over sampled pairs
-  double chi_squared = 0.0;  // chi2(draft || target), mean over contexts; infinite where the draft goes where the target cannot
-  double kl = 0.0;           // KL(target || draft), mean over contexts
-  std::optional<theory::Modulation> modulation;  // markov: moves between contexts by token
-  BlockTheory block;                             // rules for blocks
-  // Lossy rules, where there is theory of them and one stratum: the classes' masses of a token that is judged, [depth][class].
-  std::vector<std::vector<double>> judged_mass;
-  decode::Prepared classes;  // without tables
-};
-
-// Markov processes with more states than this get no theory: its matrices would be too large.
-constexpr int kMaxTheoryStates = 512;
-
-// Draws all distributions once; builds the tables into `tables` as well where it is given. `stop`: see decode::prepare().
-DistributionFacts gather_facts(const spec::Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables,
-                               const std::atomic<bool>* stop = nullptr);
 
 struct Prediction {
   bool known = false;

@@ -1,7 +1,5 @@
 #include "sim/judge/rows.h"
 
-#include "sim/run/timed.h"
-
 #include <fmt/format.h>
 #include <boost/math/distributions/students_t.hpp>
 
@@ -222,10 +220,10 @@ const std::vector<Column>& columns() {
   return list;
 }
 
-void judge_rows(std::vector<Row>& rows, const std::function<const DistributionFacts&(const Row&)>& facts) {
+void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts) {
   const double level = check_level(rows.size() * kChecksPerCell);
   for (Row& row : rows) {
-    const DistributionFacts& own = facts(row);
+    const DistributionFacts& own = facts.of(*row.cell);
     const std::uint64_t work = row.cell->contexts->process->shape().request_tokens > 0 ? row.counts.sequences : row.counts.rounds;
     row.exact = predict_exact(*row.cell, own, work);
     row.judged_by = row.cell->theory.name == "exact"  ? row.exact
@@ -238,7 +236,6 @@ void judge_rows(std::vector<Row>& rows, const std::function<const DistributionFa
     row.chi_squared = own.chi_squared;
     row.kl = own.kl;
   }
-  run::time_rows(rows);
 }
 
 std::string data_csv(const std::vector<Row>& rows) {

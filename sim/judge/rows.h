@@ -49,7 +49,7 @@ struct Column {
 const std::vector<Column>& columns();
 
 // Judges every row of a family: levels depend on how many cells there are.
-void judge_rows(std::vector<Row>& rows, const std::function<const DistributionFacts&(const Row&)>& facts);
+void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts);
 
 std::string data_csv(const std::vector<Row>& rows);
 // From tokens per round down to the speedup, step by step, for the cells whose cost model knows seconds; empty without any.

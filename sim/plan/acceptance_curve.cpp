@@ -3,6 +3,7 @@
 #include "sim/base/check.h"
 #include "sim/config/json_lines.h"
 #include "sim/judge/prediction.h"
+#include "sim/run/runner.h"
 #include "sim/theory/round_distribution.h"
 
 #include <fmt/format.h>
@@ -250,8 +251,7 @@ AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::u
   spec::Cell own = cell;
   own.rounds = rounds;
   if (own.block_rule != nullptr) own.drafter = draft::chain_block(longest);
-  decode::Prepared tables;
-  judge::gather_facts(own, spec::plan_of(own), &tables);
+  const decode::Prepared tables = run::prepare_cell(own, nullptr, true);
   for (int k = 0; k <= longest; ++k) {
     own.chain.draft_length = k;
     if (own.block_rule != nullptr) own.drafter = draft::chain_block(k);

@@ -132,9 +132,7 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
     for (int replicate = 0; replicate < kReplicates; ++replicate) replicates.push_back(in_replicate(*leader, replicate));
   std::vector<const spec::Cell*> all;
   for (const spec::Cell& cell : replicates) all.push_back(&cell);
-  run::RunOptions counts_alone = options;
-  counts_alone.facts = false;
-  run::RunResult result = run::run_cells(all, counts_alone);
+  run::RunResult result = run::run_cells(all, options);
   if (!result.finished) return {};
   for (decode::Counts& counts : result.counts) counts.output.clear();
 

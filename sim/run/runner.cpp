@@ -3,6 +3,7 @@
 #include "sim/base/check.h"
 #include "sim/base/parallel.h"
 #include "sim/run/journal.h"
+#include "sim/run/timed.h"
 
 #include <fmt/format.h>
 
@@ -18,25 +19,20 @@ namespace {
 constexpr std::uint64_t kSlabsPerCell = 64;  // work is handed out, and recorded, in at least so many slabs per cell,
 constexpr std::uint64_t kLargestSlab = std::uint64_t{1} << 27;  // and in slabs of at most so many rounds
 
-// Everything that cells with the same distributions share; built by the first that needs it, dropped after the last.
-struct Group {
-  std::mutex mutex;
-  std::size_t cells_left = 0;
-  std::vector<std::size_t> cells;
-  const spec::Cell* owner = nullptr;
-  std::shared_ptr<const judge::DistributionFacts> facts;
-  std::shared_ptr<decode::Prepared> tables;
-};
-
 decode::Simulator simulator_of(const spec::Cell& cell, const decode::Prepared& tables) {
   return {spec::plan_of(cell), tables, spec::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds};
 }
 
-struct Task {
-  std::size_t cell = 0;
-  std::uint64_t slab = 0;
+// Some of the chunks that are a shard's share of a cell.
+struct Slab {
+  std::uint64_t index = 0;
   std::uint64_t first_chunk = 0;
   std::uint64_t end_chunk = 0;
+};
+
+struct Task {
+  std::size_t cell = 0;
+  std::optional<Slab> slab;  // nullopt: the cell's placement in time
 };
 
 // Rounds that a cell will take; for requests a guess, half of what the least acceptance would need.
@@ -54,36 +50,211 @@ std::uint64_t slab_size(std::uint64_t chunks, std::uint64_t chunk_size) {
   return std::clamp<std::uint64_t>((chunks + kSlabsPerCell - 1) / kSlabsPerCell, 1, largest);
 }
 
-std::vector<Task> tasks_of(const spec::Cell& cell, std::size_t index, const Shard& shard) {
+std::vector<Slab> slabs_of(const spec::Cell& cell, const Shard& shard) {
   const decode::Prepared none;
   const std::uint64_t size = simulator_of(cell, none).chunk_size();
   const std::uint64_t chunks = chunks_of(cell, size);
   // A shard takes every n-th chunk, so that each has a share of every cell.
   const std::uint64_t own = chunks / shard.of + (shard.index <= chunks % shard.of ? 1 : 0);
   const std::uint64_t slab = slab_size(own, size);
-  std::vector<Task> tasks;
-  for (std::uint64_t begin = 0; begin < own; begin += slab)
-    tasks.push_back({index, begin / slab, begin, std::min(own, begin + slab)});
-  return tasks;
+  std::vector<Slab> slabs;
+  for (std::uint64_t begin = 0; begin < own; begin += slab) slabs.push_back({begin / slab, begin, std::min(own, begin + slab)});
+  return slabs;
+}
+
+// Everything that cells with the same distributions share; built by the first that needs it. The tables go with the last task.
+struct Group {
+  std::mutex mutex;
+  std::vector<std::size_t> cells;
+  std::size_t tasks_left = 0;
+  bool prepared = false;
+  int strata = 1;
+  int class_count = 0;
+  std::shared_ptr<const decode::Prepared> tables;
+};
+
+// One run of cells, from its tasks to its result.
+class Run {
+ public:
+  Run(const std::vector<const spec::Cell*>& cells, const RunOptions& options, bool simulate);
+  RunResult execute();
+
+ private:
+  [[nodiscard]] bool stopped() const { return options_->stop != nullptr && *options_->stop; }
+  [[nodiscard]] Group& group_of(std::size_t cell) { return *groups_[group_of_[cell]]; }
+  void open_journal();
+  // The group's distributions, shown to its observer; and its tables, if `tables`.
+  void prepare(Group& group, bool tables);
+  std::shared_ptr<const decode::Prepared> tables_of(Group& group);
+  [[nodiscard]] decode::Counts empty_counts(std::size_t cell);
+  void perform(const Task& task);
+  void simulate(std::size_t cell, const Slab& slab);
+  void time(std::size_t cell);
+  void report_progress(std::size_t cell);
+
+  const std::vector<const spec::Cell*>* cells_;
+  const RunOptions* options_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<std::size_t> group_of_;  // [cell]
+  std::vector<Task> tasks_;
+  std::vector<std::vector<bool>> done_;             // [cell][slab]: by the journal
+  std::vector<std::vector<std::string>> replayed_;  // [cell]: packed counts from the journal
+  std::unique_ptr<Journal> journal_;
+  RunResult result_;
+  std::mutex results_mutex_;
+  std::mutex time_mutex_;  // cost models remember passes
+  std::mutex progress_mutex_;
+  double done_rounds_ = 0.0;
+  double all_rounds_ = 0.0;
+};
+
+Run::Run(const std::vector<const spec::Cell*>& cells, const RunOptions& options, bool simulate)
+    : cells_(&cells), options_(&options), group_of_(cells.size()), done_(cells.size()), replayed_(cells.size()) {
+  std::map<std::string, std::size_t> by_key;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto [at, fresh] = by_key.try_emplace(cells[i]->preparation_key, groups_.size());
+    if (fresh) groups_.push_back(std::make_unique<Group>());
+    group_of_[i] = at->second;
+    groups_[at->second]->cells.push_back(i);
+    all_rounds_ += expected_rounds(*cells[i]) / static_cast<double>(options.shard.of);
+  }
+  // Group by group, whatever the order of the grid's axes: few sets of tables are alive at a time.
+  for (const std::unique_ptr<Group>& group : groups_) {
+    const std::size_t before = tasks_.size();
+    for (const std::size_t cell : group->cells) {
+      if (simulate) {
+        const std::vector<Slab> slabs = slabs_of(*cells[cell], options.shard);
+        for (const Slab& slab : slabs) tasks_.push_back({cell, slab});
+        done_[cell].assign(slabs.size(), false);
+      }
+      if (options.shard.of == 1 && is_timed(*cells[cell])) tasks_.push_back({cell, std::nullopt});
+    }
+    group->tasks_left = tasks_.size() - before;
+  }
+  result_.counts.resize(cells.size());
+  result_.timed.resize(cells.size());
+}
+
+void Run::open_journal() {
+  if (options_->journal.empty()) return;
+  journal_ = std::make_unique<Journal>(options_->journal, options_->identity, options_->resume,
+                                       [&](std::uint64_t cell, std::uint64_t slab, const std::string& counts) {
+                                         if (cell >= done_.size() || slab >= done_[cell].size() || done_[cell][slab]) return;
+                                         done_[cell][slab] = true;
+                                         replayed_[cell].push_back(counts);
+                                       });
+}
+
+void Run::prepare(Group& group, bool tables) {
+  if (group.prepared) return;
+  const spec::Cell& cell = *(*cells_)[group.cells.front()];
+  const std::shared_ptr<Observer> observer = options_->observe ? options_->observe(cell) : nullptr;
+  auto prepared = std::make_shared<decode::Prepared>(prepare_cell(cell, observer.get(), tables, options_->stop));
+  group.strata = prepared->strata;
+  group.class_count = prepared->class_count;
+  if (tables) group.tables = std::move(prepared);
+  group.prepared = true;
+}
+
+std::shared_ptr<const decode::Prepared> Run::tables_of(Group& group) {
+  const std::lock_guard lock(group.mutex);
+  prepare(group, true);
+  return group.tables;
+}
+
+decode::Counts Run::empty_counts(std::size_t cell) {
+  const Group& group = group_of(cell);
+  const spec::Cell& own = *(*cells_)[cell];
+  return {own.chain.draft_length, group.strata, group.class_count, own.drafter != nullptr ? own.drafter->shape().nodes : 0};
+}
+
+void Run::simulate(std::size_t cell, const Slab& slab) {
+  const spec::Cell& own = *(*cells_)[cell];
+  const Shard& shard = options_->shard;
+  const std::shared_ptr<const decode::Prepared> tables = tables_of(group_of(cell));
+  const decode::Simulator simulator = simulator_of(own, *tables);
+  decode::Counts counts = simulator.empty_counts();
+  for (std::uint64_t i = slab.first_chunk; i < slab.end_chunk; ++i) {
+    if (stopped()) throw decode::Interrupted{};  // a slab that is not whole is not kept
+    simulator.run(i * shard.of + shard.index - 1, own.work(), counts);
+  }
+  const std::string packed = journal_ ? pack_counts(counts) : "";
+  const std::lock_guard lock(results_mutex_);
+  if (result_.counts[cell] == decode::Counts()) result_.counts[cell] = simulator.empty_counts();
+  result_.counts[cell].add(counts);
+  if (journal_) journal_->append(cell, slab.index, packed);
+}
+
+void Run::time(std::size_t cell) {
+  const std::shared_ptr<const decode::Prepared> tables = tables_of(group_of(cell));
+  const std::lock_guard lock(time_mutex_);
+  result_.timed[cell] = time_cell(*(*cells_)[cell], *tables, nullptr);
+}
+
+void Run::perform(const Task& task) {
+  if (stopped()) return;
+  try {
+    if (!task.slab)
+      time(task.cell);
+    else if (!done_[task.cell][task.slab->index])
+      simulate(task.cell, *task.slab);
+  } catch (const decode::Interrupted&) {
+    return;
+  }
+  {
+    Group& group = group_of(task.cell);
+    const std::lock_guard lock(group.mutex);
+    if (--group.tasks_left == 0) group.tables.reset();
+  }
+  if (task.slab && options_->progress) report_progress(task.cell);
+}
+
+void Run::report_progress(std::size_t cell) {
+  const std::lock_guard lock(progress_mutex_);
+  done_rounds_ +=
+      expected_rounds(*(*cells_)[cell]) / static_cast<double>(options_->shard.of) / static_cast<double>(done_[cell].size());
+  options_->progress(done_rounds_, all_rounds_);
+}
+
+RunResult Run::execute() {
+  open_journal();
+  for_each(tasks_.size(), std::max(options_->threads, 1U), [&](std::size_t at) { perform(tasks_[at]); });
+  for (const std::unique_ptr<Group>& group : groups_)
+    if (group->tasks_left > 0) return std::move(result_);  // stopped
+  try {
+    for (const std::unique_ptr<Group>& group : groups_) prepare(*group, false);  // whose work was all in the journal
+  } catch (const decode::Interrupted&) {
+    return std::move(result_);
+  }
+  for (std::size_t i = 0; i < cells_->size(); ++i) {
+    if (result_.counts[i] == decode::Counts()) result_.counts[i] = empty_counts(i);
+    for (const std::string& counts : replayed_[i]) unpack_counts(counts, result_.counts[i]);
+  }
+  result_.finished = true;
+  return std::move(result_);
+}
+
+// Throws BadInput where a rule for certain targets meets another.
+void check_one_hot(const spec::Cell& cell, const verify::PositionDistributions& distributions) {
+  if (cell.one_hot_target && *std::max_element(distributions.target.begin(), distributions.target.end()) < 1.0)
+    throw BadInput({"", 0, 0},
+                   fmt::format("{}: verifier {} met a target that is not one-hot, allowed: pair.target_sampling: {{temperature: "
+                               "0}}, or a one_hot target",
+                               cell.experiment, cell.verifier));
 }
 
 }  // namespace
 
-decode::Counts empty_counts(const spec::Cell& cell, const judge::DistributionFacts& facts) {
-  return {cell.chain.draft_length, facts.classes.strata, facts.classes.class_count,
-          cell.drafter != nullptr ? cell.drafter->shape().nodes : 0};
-}
-
-std::vector<std::shared_ptr<const judge::DistributionFacts>> facts_of(const std::vector<const spec::Cell*>& cells) {
-  std::map<std::string, std::shared_ptr<const judge::DistributionFacts>> by_key;
-  std::vector<std::shared_ptr<const judge::DistributionFacts>> facts;
-  for (const spec::Cell* cell : cells) {
-    std::shared_ptr<const judge::DistributionFacts>& own = by_key[cell->preparation_key];
-    if (own == nullptr)
-      own = std::make_shared<judge::DistributionFacts>(judge::gather_facts(*cell, spec::plan_of(*cell), nullptr));
-    facts.push_back(own);
-  }
-  return facts;
+decode::Prepared prepare_cell(const spec::Cell& cell, Observer* observer, bool tables, const std::atomic<bool>* stop) {
+  decode::DistributionObserver see;
+  if (observer != nullptr || cell.one_hot_target)
+    see = [&](int context, int depth, const verify::PositionDistributions& distributions, const decode::OutputClasses& classes) {
+      check_one_hot(cell, distributions);
+      if (observer != nullptr) observer->see(context, depth, distributions, classes);
+    };
+  decode::Prepared prepared = decode::prepare(spec::plan_of(cell), see, tables, stop);
+  if (observer != nullptr) observer->finish(prepared);
+  return prepared;
 }
 
 void check_complete(const spec::Cell& cell, const decode::Counts& counts) {
@@ -94,124 +265,18 @@ void check_complete(const spec::Cell& cell, const decode::Counts& counts) {
 }
 
 RunResult run_cells(const std::vector<const spec::Cell*>& cells, const RunOptions& options) {
-  std::map<std::string, std::unique_ptr<Group>> groups;
-  std::vector<Group*> group_of(cells.size());
-  std::vector<Task> tasks;
-  std::vector<std::uint64_t> tasks_left(cells.size(), 0);
-  std::vector<std::vector<bool>> done(cells.size());
-  double all_rounds = 0.0;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    std::unique_ptr<Group>& group = groups[cells[i]->preparation_key];
-    if (group == nullptr) group = std::make_unique<Group>();
-    if (group->owner == nullptr) group->owner = cells[i];
-    ++group->cells_left;
-    group_of[i] = group.get();
-    group->cells.push_back(i);
-    all_rounds += expected_rounds(*cells[i]) / static_cast<double>(options.shard.of);
-  }
-  // Group by group, whatever the order of the grid's axes: few sets of tables are alive at a time.
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (group_of[i]->cells.front() != i) continue;
-    for (const std::size_t member : group_of[i]->cells) {
-      const std::vector<Task> own = tasks_of(*cells[member], member, options.shard);
-      tasks.insert(tasks.end(), own.begin(), own.end());
-      tasks_left[member] = own.size();
-      done[member].assign(own.size(), false);
-    }
-  }
-
-  SPECSIM_CHECK(options.facts || options.journal.empty(), "a journal of counts whose facts are not gathered");
-  RunResult result;
-  result.counts.resize(cells.size());
-  result.facts.resize(cells.size());
-  std::vector<std::vector<std::string>> replayed(cells.size());
-  std::unique_ptr<Journal> journal;
-  if (!options.journal.empty()) {
-    journal = std::make_unique<Journal>(options.journal, options.identity, options.resume,
-                                        [&](std::uint64_t cell, std::uint64_t slab, const std::string& counts) {
-                                          if (cell >= cells.size() || slab >= done[cell].size() || done[cell][slab]) return;
-                                          done[cell][slab] = true;
-                                          replayed[cell].push_back(counts);
-                                        });
-  }
-
-  std::mutex results_mutex;
-  std::mutex progress_mutex;
-  double done_rounds = 0.0;
-
-  // Tables and facts of a cell's group; facts alone once all its work is done.
-  const auto acquire = [&](std::size_t cell) {
-    Group& group = *group_of[cell];
-    const std::lock_guard lock(group.mutex);
-    if (group.tables == nullptr) {
-      auto tables = std::make_shared<decode::Prepared>();
-      if (options.facts) {
-        auto facts = std::make_shared<judge::DistributionFacts>(
-            judge::gather_facts(*group.owner, spec::plan_of(*group.owner), tables.get(), options.stop));
-        if (group.facts == nullptr) group.facts = std::move(facts);
-      } else {
-        *tables = decode::prepare(spec::plan_of(*group.owner), {}, true, options.stop);
-      }
-      group.tables = std::move(tables);
-    }
-    return group.tables;
-  };
-  const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
-  for_each(tasks.size(), std::max(options.threads, 1U), [&](std::size_t at) {
-    if (stopped()) return;
-    const Task& task = tasks[at];
-    const spec::Cell& cell = *cells[task.cell];
-    Group& group = *group_of[task.cell];
-    if (!done[task.cell][task.slab]) {
-      std::shared_ptr<decode::Prepared> tables;
-      try {
-        tables = acquire(task.cell);
-      } catch (const decode::Interrupted&) {
-        return;
-      }
-      const decode::Simulator simulator = simulator_of(cell, *tables);
-      decode::Counts counts = simulator.empty_counts();
-      for (std::uint64_t i = task.first_chunk; i < task.end_chunk; ++i) {
-        if (stopped()) return;  // a slab that is not whole is not kept
-        simulator.run(i * options.shard.of + options.shard.index - 1, cell.work(), counts);
-      }
-      const std::string packed = journal ? pack_counts(counts) : "";
-      const std::lock_guard lock(results_mutex);
-      if (result.counts[task.cell] == decode::Counts()) result.counts[task.cell] = simulator.empty_counts();
-      result.counts[task.cell].add(counts);
-      if (journal) journal->append(task.cell, task.slab, packed);
-    }
-    {
-      const std::lock_guard lock(results_mutex);
-      if (--tasks_left[task.cell] == 0) {
-        const std::lock_guard group_lock(group.mutex);
-        if (--group.cells_left == 0) group.tables.reset();
-      }
-    }
-    if (options.progress) {
-      const std::lock_guard lock(progress_mutex);
-      done_rounds += expected_rounds(cell) / static_cast<double>(options.shard.of) / static_cast<double>(done[task.cell].size());
-      options.progress(done_rounds, all_rounds);
-    }
-  });
-  if (std::any_of(tasks_left.begin(), tasks_left.end(), [](std::uint64_t left) { return left > 0; })) return result;  // stopped
-
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    Group& group = *group_of[i];
-    try {
-      if (group.facts == nullptr && options.facts)
-        group.facts = std::make_shared<judge::DistributionFacts>(
-            judge::gather_facts(*group.owner, spec::plan_of(*group.owner), nullptr, options.stop));
-    } catch (const decode::Interrupted&) {
-      return result;
-    }
-    result.facts[i] = group.facts;
-    if (result.counts[i] == decode::Counts()) result.counts[i] = empty_counts(*cells[i], *group.facts);
-    for (const std::string& counts : replayed[i]) unpack_counts(counts, result.counts[i]);
-    if (options.shard.of == 1) check_complete(*cells[i], result.counts[i]);
-  }
-  result.finished = true;
+  RunResult result = Run(cells, options, true).execute();
+  if (result.finished && options.shard.of == 1)
+    for (std::size_t i = 0; i < cells.size(); ++i) check_complete(*cells[i], result.counts[i]);
   return result;
+}
+
+RunResult prepare_cells(const std::vector<const spec::Cell*>& cells, const RunOptions& options) {
+  RunOptions own;
+  own.threads = options.threads;
+  own.observe = options.observe;
+  own.stop = options.stop;
+  return Run(cells, own, false).execute();
 }
 
 RunEstimate estimate(const std::vector<const spec::Cell*>& cells, unsigned threads) {

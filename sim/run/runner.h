@@ -1,13 +1,14 @@
 // Runs every cell of a family of experiments on threads, chunk by chunk, and can stop and go on at any moment.
 #pragma once
 
-#include "sim/judge/prediction.h"
-#include "sim/judge/rows.h"
+#include "sim/placement/placement.h"
+#include "sim/spec/spec.h"
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,31 +19,50 @@ struct Shard {
   std::uint64_t of = 1;
 };
 
+// Sees the distributions that cells decode by, while their tables are built.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+  // Every context at every depth of the block, each once and in order. `classes`: by which the context's tokens are counted.
+  virtual void see(int context, int depth, const verify::PositionDistributions& distributions,
+                   const decode::OutputClasses& classes) = 0;
+  // Behind the last of them; `prepared` may have no tables.
+  virtual void finish(const decode::Prepared& prepared) = 0;
+};
+// The observer of all cells that have `cell`'s preparation_key, or nullptr. Called from worker threads, one at a time for each
+// key; `cell` outlives the run.
+using Observe = std::function<std::shared_ptr<Observer>(const spec::Cell& cell)>;
+
+// Draws a cell's distributions, shows them to `observer` where there is one, and builds their tables if `tables`. Throws BadInput
+// for distributions that the cell's verifier cannot judge, decode::Interrupted once `stop` is set.
+decode::Prepared prepare_cell(const spec::Cell& cell, Observer* observer, bool tables, const std::atomic<bool>* stop = nullptr);
+
 struct RunOptions {
   unsigned threads = 1;
   Shard shard;
   std::string journal;  // file of finished work; "": none
   bool resume = false;
-  bool facts = true;     // false: counts alone, without what theory needs to judge them; not with a journal or shards
-  std::string identity;  // names configs, seed and shard; a journal of another run is refused
+  Observe observe;                                        // empty: nobody looks
+  std::string identity;                                   // names configs, seed and shard; a journal of another run is refused
   const std::atomic<bool>* stop = nullptr;                // set: finish the work in hand and return
   std::function<void(double done, double all)> progress;  // rounds; called from worker threads, one at a time
 };
 
 struct RunResult {
   bool finished = false;
-  std::vector<decode::Counts> counts;                                  // [cell]
-  std::vector<std::shared_ptr<const judge::DistributionFacts>> facts;  // [cell]; empty pointers where none were asked for
+  std::vector<decode::Counts> counts;                       // [cell]
+  std::vector<std::optional<placement::Comparison>> timed;  // [cell]: its placement in time; none without one, and of a shard
 };
 
 // Everything simulated here is a function of the cells alone: threads, resumption and shards (whose counts add up) change
-// nothing. Throws IoError, BadInput.
+// nothing. Each set of tables is built once. Throws IoError, BadInput.
 RunResult run_cells(const std::vector<const spec::Cell*>& cells, const RunOptions& options);
+// The same without a round: empty counts, for what merges counts that exist. Of the options `threads`, `observe` and `stop`.
+RunResult prepare_cells(const std::vector<const spec::Cell*>& cells, const RunOptions& options);
 
-// The facts alone, for merging counts that exist.
-std::vector<std::shared_ptr<const judge::DistributionFacts>> facts_of(const std::vector<const spec::Cell*>& cells);
-
-decode::Counts empty_counts(const spec::Cell& cell, const judge::DistributionFacts& facts);
 // SPECSIM_CHECKs that all of a cell's work is in its counts.
 void check_complete(const spec::Cell& cell, const decode::Counts& counts);
 

@@ -1,15 +1,18 @@
 // The placements of an experiment's cells, simulated in time.
 #pragma once
 
-#include "sim/judge/rows.h"
+#include "sim/engine/timeline.h"
+#include "sim/placement/placement.h"
+#include "sim/spec/spec.h"
 
 #include <string>
-#include <vector>
 
 namespace specsim::run {
 
-// Fills Row::timed of every cell that has a placement and a cost model in seconds: a function of the cells alone.
-void time_rows(std::vector<judge::Row>& rows);
+// Whether a cell has a placement to simulate, and a cost model in seconds.
+bool is_timed(const spec::Cell& cell);
+// The placement of such a cell beside plain decoding, written to `timeline` if given: a function of the cell alone.
+placement::Comparison time_cell(const spec::Cell& cell, const decode::Prepared& tables, engine::Timeline* timeline);
 
 // Throws BadInput, at `where`, for a cell without a timeline.
 void check_traceable(const spec::Cell& cell, const Location& where);

@@ -82,7 +82,7 @@ double chi_square_p(const std::vector<double>& observed, const std::vector<doubl
 
 // Runs every chunk of a cell.
 template <class Sink>
-decode::Counts run(const tests::ReadyCell& ready, std::uint64_t total, Sink* sink) {
+decode::Counts simulate(const tests::ReadyCell& ready, std::uint64_t total, Sink* sink) {
   const decode::Simulator simulator = ready.simulator();
   decode::Counts counts = simulator.empty_counts();
   for (std::uint64_t i = 0; i * simulator.chunk_size() < total; ++i) {
@@ -270,7 +270,7 @@ TEST_CASE("iid and regimes: the context is a function of sequence and text posit
       const tests::ReadyCell ready(yaml_of(context, draft_length));
       REQUIRE(ready.cell().pairing_group == cell.pairing_group);
       Positions drafted;
-      const decode::Counts own = run(ready, kSequences * 40, &drafted);
+      const decode::Counts own = simulate(ready, kSequences * 40, &drafted);
       CHECK(own.accepted.at(0) > 0);
       CHECK(own.emitted < own.rounds * static_cast<std::uint64_t>(draft_length + 1));  // there were rejections
       std::uint64_t wrong = 0;
@@ -358,7 +358,7 @@ TEST_CASE("markov: contexts follow the emitted tokens", "[contexts]") {
       wrong += expected != context ? 1 : 0;
       ++seen;
     });
-    run(ready, 5000, &sink);
+    simulate(ready, 5000, &sink);
     CHECK(seen == 5000);
     CHECK(wrong == 0);
     for (std::uint32_t context = 0; context < static_cast<std::uint32_t>(shape.contexts); ++context)
@@ -393,7 +393,7 @@ TEST_CASE("markov, hashed: a fixed map of state and token onto all states", "[co
     for (const Token token : text) expected = process.next(expected, token);
     wrong += expected != context ? 1 : 0;
   });
-  run(ready, 5000, &sink);
+  simulate(ready, 5000, &sink);
   CHECK(wrong == 0);
 }
 
@@ -480,7 +480,7 @@ TEST_CASE("requests: every request emits exactly request_tokens", "[contexts]") 
                                              draft_length));
         RequestTexts sink;
         sink.limit = tokens;
-        const decode::Counts counts = run(ready, requests, &sink);
+        const decode::Counts counts = simulate(ready, requests, &sink);
         sink.close();
         INFO("tokens " << tokens << ", draft_length " << draft_length << ", requests " << requests);
         CHECK(counts.sequences == requests);

@@ -1,0 +1,72 @@
+// What theory needs to know of a cell's distributions, gathered while they pass by.
+#pragma once
+
+#include "sim/decode/simulator.h"
+#include "sim/judge/block_facts.h"
+#include "sim/run/runner.h"
+#include "sim/spec/spec.h"
+#include "sim/theory/modulated.h"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::judge {
+
+// What theory needs to know of the distributions; gathered once per set of contexts.
+struct DistributionFacts {
+  std::vector<std::vector<double>> alpha;  // [context][depth]
+  double mean_alpha_error = 0.0;  // fresh distributions: standard error of alpha[0][0], which is then a mean over sampled pairs
+  double chi_squared = 0.0;  // chi2(draft || target), mean over contexts; infinite where the draft goes where the target cannot
+  double kl = 0.0;           // KL(target || draft), mean over contexts
+  std::optional<theory::Modulation> modulation;  // markov: moves between contexts by token
+  BlockTheory block;                             // rules for blocks
+  // Lossy rules, where there is theory of them and one stratum: the classes' masses of a token that is judged, [depth][class].
+  std::vector<std::vector<double>> judged_mass;
+  decode::Prepared classes;  // without tables
+};
+
+// Markov processes with more states than this get no theory: its matrices would be too large.
+constexpr int kMaxTheoryStates = 512;
+
+// Gathers them for a cell, which it refers to.
+class FactsObserver final : public run::Observer {
+ public:
+  explicit FactsObserver(const spec::Cell& cell);
+  void see(int context, int depth, const verify::PositionDistributions& distributions,
+           const decode::OutputClasses& classes) override;
+  void finish(const decode::Prepared& prepared) override;
+  // Once finished.
+  [[nodiscard]] const DistributionFacts& facts() const { return facts_; }
+  [[nodiscard]] DistributionFacts take() && { return std::move(facts_); }
+
+ private:
+  const spec::Cell* cell_;
+  std::unique_ptr<BlockFacts> block_;
+  DistributionFacts facts_;
+};
+
+// The facts of all cells of a run.
+class FactsOfCells {
+ public:
+  // For RunOptions::observe; refers to this.
+  [[nodiscard]] run::Observe observe();
+  // Of a cell whose run is finished.
+  [[nodiscard]] const DistributionFacts& of(const spec::Cell& cell) const;
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const FactsObserver>> by_key_;
+};
+
+// Draws all distributions of `plan`, which is the cell's but for its rule, once; builds the tables into `tables` as well where it
+// is given. `stop`: see decode::prepare().
+DistributionFacts gather_facts(const spec::Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables,
+                               const std::atomic<bool>* stop = nullptr);
+
+}  // namespace specsim::judge
