@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 import yaml
-from plot_style import COLOURS, plt, save
+import plot_methods
 
 CONFIGS = Path("configs/examples/methods")
 ROUNDS = 200000
@@ -107,24 +107,6 @@ def published(specsim, out):
     return rows
 
 
-def draw(table, out):
-    rows = [row for row in table if "speedup_batch_1" in row]
-    figure, axes = plt.subplots(figsize=(9.2, 0.24 * len(rows) + 1.2))
-    for at, row in enumerate(rows):
-        for batch, colour in zip(BATCHES, COLOURS):
-            axes.plot(float(row[f"speedup_batch_{batch}"]), at, "o", markersize=4.2, color=colour, label=f"batch {batch}" if at == 0 else None)
-    axes.axvline(1, color="#888888", linewidth=0.8)
-    names = [f"{row['config']}: {row['policy'] or row['verifier']}, {row['drafter']}" for row in rows]
-    names = [f"{name}, cell {row['cell']}" if names.count(name) > 1 else name for name, row in zip(names, rows)]
-    axes.set_yticks(range(len(rows)), [name if len(name) < 88 else name[:86] + ".." for name in names], fontsize=7)
-    axes.invert_yaxis()
-    axes.margins(y=0.02)
-    axes.set(xlabel="speedup over plain decoding")
-    figure.suptitle("llama-3.1-8b on an H100, context 1,024; distributions are the same within a config, not between", fontsize=10.5)
-    axes.legend(loc="lower right")
-    save(figure, out / "methods.png")
-
-
 def write(path, rows):
     with open(path, "w", newline="") as file:
         writer = csv.DictWriter(file, max(rows, key=len).keys(), lineterminator="\n")
@@ -141,7 +123,7 @@ def main():
     table = simulate(specsim, out)
     write(out / "methods.csv", table)
     write(out / "published.csv", published(specsim, out))
-    draw(table, out)
+    plot_methods.draw(out)
 
 
 main()

@@ -40,14 +40,23 @@ def mass_decomposition(folder):
     save(figure, folder / "mass_decomposition.png")
 
 
+def geometric(alpha, length):
+    """Tokens per round where every position accepts with alpha, independently (Leviathan et al., equation 1)."""
+    return sum(alpha ** i for i in range(int(length) + 1))
+
+
+FINE = np.linspace(0, 0.99, 400)
+
+
 def tokens_per_round(folder):
     rows = read(folder / "data_tokens_per_round.csv")
     figure, axes = plt.subplots()
     for length, colour in zip(steps(rows, LENGTH)[::-1], COLOURS):
         own = [row for row in rows if row[LENGTH] == length]
-        axes.plot(column(own, ALPHA), column(own, "tokens_per_round_theory"), color=colour)
+        axes.plot(FINE, geometric(FINE, length), color=colour)
         points(axes, column(own, ALPHA), column(own, "tokens_per_round"), column(own, "tokens_per_round_se"), colour, f"draft length {length:.0f}")
-    axes.set(xlabel="alpha", ylabel="tokens per round", title="tokens per round (line: theory, points: simulated, 95 %)", xlim=(0, 1), ylim=(0.8, None))
+    top = max(row["tokens_per_round"] for row in rows)
+    axes.set(xlabel="alpha", ylabel="tokens per round", title="tokens per round (line: theory, points: simulated, 95 %)", xlim=(0, 1), ylim=(0.8, 1.25 * top))
     axes.legend(loc="upper left")
     save(figure, folder / "tokens_per_round.png")
 
@@ -58,15 +67,15 @@ def speedup_by_cost(folder):
     axes.axhline(1, color="#888888", linewidth=0.9)
     for ratio, colour in zip(steps(rows, RATIO)[::-1], COLOURS):
         own = [row for row in rows if row[RATIO] == ratio]
-        alpha, theory = column(own, ALPHA), column(own, "speedup_theory")
-        axes.plot(alpha, theory, color=colour)
-        even = np.interp(1.0, theory, alpha)
+        theory = geometric(FINE, 5) / (1 + 5 / ratio)
+        axes.plot(FINE, theory, color=colour)
+        even = np.interp(1.0, theory, FINE)
         marked = theory.min() < 1 < theory.max()
-        points(axes, alpha, column(own, "speedup"), column(own, "speedup_se"), colour,
+        points(axes, column(own, ALPHA), column(own, "speedup"), column(own, "speedup_se"), colour,
                f"target = {ratio:.0f} draft passes" + (f", break-even {even:.2f}" if marked else ""))
         if marked:
             axes.plot([even], [1], marker="D", color="white", markeredgecolor=colour, markersize=7, markeredgewidth=1.5, zorder=5)
-    axes.set(xlabel="alpha", ylabel="speedup", title="speedup, draft length 5 (diamonds: break-even)", xlim=(0, 1), ylim=(0, None))
+    axes.set(xlabel="alpha", ylabel="speedup", title="speedup at draft length 5 (diamonds: break-even)", xlim=(0, 1), ylim=(0, None))
     axes.legend(loc="upper left")
     save(figure, folder / "speedup_by_cost.png")
 
@@ -90,15 +99,16 @@ def alpha_over_kl(folder):
     rows = read(folder / "data_kl_and_alpha.csv")
     kl = column(rows, "kl")
     figure, axes = plt.subplots()
-    line = np.geomspace(kl.min() / 1.5, kl.max() * 1.3, 300)
+    line = np.linspace(1e-9, 1.08 * kl.max(), 400)
     pinsker, bretagnolle = 1 - np.sqrt(line / 2), 1 - np.sqrt(1 - np.exp(-line))
-    axes.fill_between(line, 0, np.maximum(np.maximum(pinsker, bretagnolle), 0), color="#eeeeee", linewidth=0)
-    axes.text(3e-4, 0.6, "no pair can lie here", color="#777777")
-    axes.plot(line, np.maximum(pinsker, 0), color=COLOURS[1], label="Pinsker: 1 - sqrt(KL / 2)")
+    bottom = 0.05 * math.floor(20 * min(pinsker[-1], column(rows, "alpha").min()))
+    axes.fill_between(line, 0, np.maximum(pinsker, bretagnolle), color="#eeeeee", linewidth=0)
+    axes.text(0.1 * kl.max(), bottom + 0.1 * (1 - bottom), "no pair can lie here", color="#777777")
+    axes.plot(line, pinsker, color=COLOURS[1], label="Pinsker: 1 - sqrt(KL / 2)")
     axes.plot(line, bretagnolle, color=COLOURS[2], linestyle="--", label="Bretagnolle-Huber: 1 - sqrt(1 - exp(-KL))")
-    points(axes, kl, column(rows, "alpha"), column(rows, "alpha_se"), COLOURS[0], f"{len(rows)} random pairs, simulated")
-    axes.set(xlabel="KL(target || draft), nats", ylabel="alpha", xscale="log", xlim=(line[0], line[-1]), ylim=(0, 1.02), title="acceptance against divergence, 20 tokens")
-    axes.legend(loc="lower left")
+    points(axes, kl, column(rows, "alpha"), column(rows, "alpha_se"), COLOURS[0], f"{len(rows)} random pairs over 20 tokens, simulated", size=2.8)
+    axes.set(xlabel="KL(target || draft), nats", ylabel="alpha", xlim=(0, line[-1]), ylim=(bottom, 1.01), title="acceptance against divergence")
+    axes.legend(loc="upper right")
     save(figure, folder / "alpha_over_kl.png")
 
 
@@ -116,7 +126,8 @@ def landscape(folder):
     titles = ("simulated speedup, cost ratio 0.1", "what the text's formula adds to it")
     for axes, z, title, norm, colours in zip(panels, (simulated, text - simulated), titles, (TwoSlopeNorm(1.0, 0.3, simulated.max()), None), ("RdBu", "OrRd")):
         image = axes.imshow(z, origin="lower", aspect="auto", extent=extent, norm=norm, cmap=colours)
-        bar = figure.colorbar(image, ax=axes, label="speedup" if axes is panels[0] else "excess speedup")
+        bar = figure.colorbar(image, ax=axes, pad=0.02)
+        bar.ax.set_title("speedup" if axes is panels[0] else "excess", fontsize=8.5, loc="left")
         if axes is panels[0]:
             bar.set_ticks([0.4, 0.6, 0.8, 1, 2, 3, 4])
         axes.set(xlabel="alpha", title=title)
@@ -148,13 +159,12 @@ def l1_to_target(folder):
     save(figure, folder / "l1_to_target.png")
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    folder = Path(sys.argv[1])
-    for draw in (mass_decomposition, tokens_per_round, speedup_by_cost, speedup_by_length, alpha_over_kl, landscape, l1_to_target):
-        draw(folder)
+def draw(folder):
+    for picture in (mass_decomposition, tokens_per_round, speedup_by_cost, speedup_by_length, alpha_over_kl, landscape, l1_to_target):
+        picture(Path(folder))
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    draw(sys.argv[1])

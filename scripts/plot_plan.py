@@ -4,31 +4,50 @@ speculation pays, over batch, context and alpha).
 
 usage: scripts/plot_plan.py DIR
 """
+import shlex
 import sys
 from pathlib import Path
 
+import yaml
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
-from plot_style import COLOURS, plt, read, save
+from plot_style import COLOURS, config_of, cost_in_words, plt, read, save
 
 REGIMES = {"low_acceptance": ("draft is wrong too often", "#cc79a7"), "expensive_draft": ("drafting costs too much", "#8c6d00"),
            "compute_bound": ("verification is compute-bound", "#d55e00")}
 UNKNOWN = {"does_not_fit": ("does not fit", "#eeeeee"), "not_covered": ("not covered by the table", "#cccccc")}
 
 
+RATES = {"--alpha": "alpha", "--position-rates": "rates of all rounds by position", "--conditional-rates": "rates by position given that it is reached",
+         "--mean-acceptance-length": "mean acceptance length", "--acceptance-rate": "accepted / drafted", "--trace": "trace"}
+
+
+def setting(folder):
+    """What was planned for, and the acceptance that it was planned with."""
+    config = config_of(folder)
+    words = shlex.split(yaml.safe_load((folder / "manifest.yaml").read_text())["command"])
+    given = [f"{RATES[word]} {value.replace(',', ', ')}" for word, value in zip(words, words[1:]) if word in RATES]
+    workload = config.get("workload", {})
+    load = f"batch {workload.get('batch', 1)}, context {workload.get('context_length', workload.get('context', 512)):,}"
+    return cost_in_words(config["cost"]), load, "; ".join(given) or "acceptance simulated from the config's distributions"
+
+
 def draw_plan(folder):
     rows = [row for row in read(folder / "plan.csv") if row["cell"] == 0]
     lengths = [row["draft_length"] for row in rows]
-    figure, panels = plt.subplots(1, 3, figsize=(11.4, 3.6))
+    figure, panels = plt.subplots(1, 3, figsize=(11.4, 4.1))
     panels[0].plot(lengths, [row["speedup"] for row in rows], "o-", markersize=3.5, color=COLOURS[0], label="speedup")
     panels[0].plot(lengths, [row["tokens_per_round"] for row in rows], "--", color=COLOURS[1], label="tokens per round (ideal)")
     panels[0].axhline(1, color="#888888", linewidth=0.8)
     best = next(row for row in rows if row["best"] == 1)
+    ideal = max(row["tokens_per_round"] for row in rows)
+    if best["draft_length"] > 0:
+        panels[0].plot([best["draft_length"]], [best["speedup"]], "o", markersize=9, markerfacecolor="none", color=COLOURS[0], markeredgewidth=1.3)
     note = f"best: {best['speedup']:.2f}x at {best['draft_length']:.0f}" if best["draft_length"] > 0 else "do not speculate"
-    panels[0].annotate(note, (best["draft_length"], best["speedup"]), xytext=(6, -34), textcoords="offset points",
-                       arrowprops={"arrowstyle": "-", "color": "#888888", "shrinkB": 4})
+    # The legend stands above the curves, the note in it: neither can lie on a point.
+    panels[0].set_ylim(min(0.95, 0.97 * min(row["speedup"] for row in rows)), 1 + 1.45 * (ideal - 1))
     panels[0].set(xlabel="draft length", title="speedup over plain decoding")
-    panels[0].legend()
+    panels[0].legend(loc="upper left", title=note, title_fontsize=9, alignment="left")
     bottom = [0.0] * len(rows)
     for name, label, colour in (("verify_ms", "verification", COLOURS[0]), ("draft_ms", "draft passes", COLOURS[3]),
                                 ("overhead_ms", "outside passes", COLOURS[4])):
@@ -55,6 +74,7 @@ def draw_plan(folder):
     panels[2].set(yticks=range(len(labels)), yticklabels=labels, title="from ideal to achieved", xlim=(0, 1.2 * steps[0]["speedup_after"]))
     panels[2].invert_yaxis()
     panels[2].grid(axis="y", visible=False)
+    figure.suptitle("{}, {}\n{}".format(*setting(folder)), x=0.005, ha="left", fontsize=9.5)
     save(figure, folder / "plan.png")
 
 
@@ -69,7 +89,7 @@ def draw_map(folder):
     edges = [1 + (top - 1) * i / 9 for i in range(10)]
     greens = plt.get_cmap("YlGnBu")(([0.1 + 0.08 * i for i in range(9)]))
     colours, norm = ListedColormap(greens), BoundaryNorm(edges, 9)
-    figure, panels = plt.subplots(1, 4, figsize=(12.6, 3.9), sharey=True)
+    figure, panels = plt.subplots(1, 4, figsize=(12.6, 4.4), sharey=True)
     used = set()
     for axes, alpha in zip(panels, shown):
         axes.grid(visible=False)
@@ -94,22 +114,24 @@ def draw_map(folder):
         axes.tick_params(axis="x", labelsize=7)
     panels[0].set_ylabel("context")
     bar = figure.colorbar(plt.cm.ScalarMappable(norm=norm, cmap=colours), ax=panels, pad=0.01, format="%.2f")
-    bar.set_label("speedup at the best draft length (the number)")
+    bar.ax.set_title("speedup", fontsize=8.5, loc="left")
     handles = [Patch(color=colour, label=f"x: {label}") for name, (label, colour) in REGIMES.items() if name in used]
     handles += [Patch(color=colour, label=label) for name, (label, colour) in UNKNOWN.items() if name in used]
     if handles:
         figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.45, 0.0), ncol=4)
+    figure.suptitle(f"{setting(folder)[0]}; the same alpha at every position\nnumber: the best draft length; colour: its speedup over plain decoding", x=0.005, ha="left",
+                    fontsize=9.5)
     save(figure, folder / "map.png", bbox_inches="tight")
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    folder = Path(sys.argv[1])
+def draw(folder):
+    folder = Path(folder)
     draw_plan(folder)
     if (folder / "map.csv").exists():
         draw_map(folder)
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    draw(sys.argv[1])

@@ -11,10 +11,8 @@ from plot_style import COLOURS, plt, points, read, save
 LENGTH = "decode.drafter.draft_length"
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    folder = Path(sys.argv[1])
+def draw(folder):
+    folder = Path(folder)
     rows = sorted(read(folder / "data.csv"), key=lambda row: row[LENGTH])
     lengths = [row[LENGTH] for row in rows]
     figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.6))
@@ -32,4 +30,6 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    draw(sys.argv[1])

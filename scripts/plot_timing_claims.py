@@ -8,8 +8,10 @@ from pathlib import Path
 
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
+import yaml
 from plot_plan import REGIMES, UNKNOWN
-from plot_style import COLOURS, plt, read, save
+from plot_style import COLOURS, cost_in_words, model_in_words, plt, read, save
+from timing_claims import PAIRS
 
 MARKERS = "osD^vP"
 
@@ -18,29 +20,35 @@ def thousands(x):
     return f"{x / 1024:g}k" if x >= 1024 else f"{x:g}"
 
 
+KINKS = """Where a curve rises: a matrix product costs a step more when its rows fill a tile (16 rows on L40S and RTX 4090, 64 on the others). A batch just below
+the step pays it for the next token; a batch beyond it pays it already for one token, and has room again. A mixture of experts reads more experts with
+every token until, at a batch of about 32, all of them are read."""
+
+
 def draw_knees(folder):
     rows = read(folder / "knees.csv")
     models = list(dict.fromkeys((row["model"], row["gpus"]) for row in rows))
     gpus = list(dict.fromkeys(row["hardware"] for row in rows))
-    contexts = sorted({row["context"] for row in rows})
+    contexts = sorted({row["context"] for row in rows})[:2]  # the longest fits few batches: it is in the table
     batches = sorted({row["batch"] for row in rows})
-    figure, panels = plt.subplots(len(models), len(contexts), figsize=(10.4, 10.6), sharex=True, sharey=True)
-    for (model, shards), line in zip(models, panels):
-        for context, axes in zip(contexts, line):
+    figure, panels = plt.subplots(len(contexts), len(models), figsize=(14.4, 6.8), sharex=True, sharey=True)
+    for context, line in zip(contexts, panels):
+        for (model, shards), axes in zip(models, line):
             axes.axhspan(1, 6, color="#f2e6d9", linewidth=0)
             for gpu, colour, marker in zip(gpus, COLOURS, MARKERS):
                 own = [row for row in rows if (row["model"], row["context"], row["hardware"], row["fits"]) == (model, context, gpu, 1) and row["knee_tokens"]]
-                axes.plot([row["batch"] for row in own], [row["knee_tokens"] for row in own], marker + "-", color=colour, markersize=3.6, label=gpu)
-            axes.set(xscale="log", yscale="log", ylim=(1, 400), xlim=(0.85, 300))
+                axes.plot([row["batch"] for row in own], [row["knee_tokens"] for row in own], marker + "-", color=colour, markersize=3.8, label=gpu)
+            axes.set(xscale="log", yscale="log", ylim=(1, 160), xlim=(0.85, 300))
             axes.set_title(f"{model}{f' on {shards:g} GPUs' if shards > 1 else ''}, {thousands(context)} cached tokens", fontsize=9.5)
             axes.set_xticks(batches, [f"{batch:g}" for batch in batches])
-            axes.set_yticks([1, 2, 6, 16, 64, 256], ["1", "2", "6", "16", "64", "256"])
+            axes.set_yticks([1, 2, 6, 16, 64], ["1", "2", "6", "16", "64"])
             axes.minorticks_off()
         line[0].set_ylabel("tokens a sequence")
     for axes in panels[-1]:
         axes.set_xlabel("batch, sequences")
-    handles, labels = panels[1][0].get_legend_handles_labels()
-    figure.legend(handles + [Patch(color="#f2e6d9")], labels + ["too few for 5 drafts"], loc="upper center", bbox_to_anchor=(0.5, 0.0), ncol=7)
+    handles, labels = panels[0][1].get_legend_handles_labels()
+    figure.legend(handles + [Patch(color="#f2e6d9")], labels + ["too few for 5 drafts"], loc="upper left", bbox_to_anchor=(0.0, 0.0), ncol=7)
+    figure.text(0.008, -0.075, KINKS, fontsize=8.5, va="top", color="#444444")
     figure.suptitle("Verified tokens per sequence at which a pass costs 1.1 times a one-token pass: a batch uses the room up", x=0.01, ha="left", fontsize=11.5)
     save(figure, folder / "knees.png", bbox_inches="tight")
 
@@ -55,7 +63,8 @@ def draw_regimes(folder):
     edges = [1, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 6]
     colours = ListedColormap(plt.get_cmap("YlGnBu")([0.08 + 0.085 * i for i in range(9)]))
     norm = BoundaryNorm(edges, 9)
-    figure, panels = plt.subplots(len(pairs), len(alphas), figsize=(11.4, 10.6), sharex=True, sharey=True)
+    figure, panels = plt.subplots(len(pairs), len(alphas), figsize=(11.8, 11.2), sharex=True, sharey=True)
+    models = {name: f"{model_in_words(yaml.safe_load(target))}\n+ {model_in_words(yaml.safe_load(draft))}\n{gpu}" for name, gpu, target, draft in PAIRS}
     used = set()
     for pair, line in zip(pairs, panels):
         for alpha, axes in zip(alphas, line):
@@ -72,11 +81,11 @@ def draw_regimes(folder):
             axes.set(xlim=(-0.5, len(batches) - 0.5), ylim=(-0.5, len(contexts) - 0.5), title=f"alpha {alpha:g}" if pair == pairs[0] else "", xticks=range(0, len(batches), 3),
                      xticklabels=[f"{batches[i]:.0f}" for i in range(0, len(batches), 3)], yticks=range(0, len(contexts), 2),
                      yticklabels=[thousands(contexts[i]) for i in range(0, len(contexts), 2)])
-        line[0].set_ylabel(f"{pair}\n\ncontext, tokens")
+        line[0].set_ylabel(f"{pair}\n{models[pair]}\n\ncontext, tokens", fontsize=8.5)
     for axes in panels[-1]:
         axes.set_xlabel("batch, sequences")
     bar = figure.colorbar(plt.cm.ScalarMappable(norm=norm, cmap=colours), ax=panels, pad=0.01, shrink=0.6, format="%.2f")
-    bar.set_label("speedup at the best draft length")
+    bar.ax.set_title("speedup at the\nbest draft length", fontsize=8.5, loc="left")
     letters = {"low_acceptance": "a", "expensive_draft": "d", "compute_bound": "c"}
     handles = [Patch(color=colour, label=f"{letters[name]}: {label}") for name, (label, colour) in REGIMES.items() if name in used]
     handles += [Patch(color=colour, label=label) for name, (label, colour) in UNKNOWN.items() if name in used]
@@ -93,8 +102,13 @@ def short_name(row):
     return name + (", target on both" if row["tensor_parallel"] == 2 else "")
 
 
+def setting(name):
+    """The machine and the models of a config."""
+    return cost_in_words(yaml.safe_load((Path(__file__).parent.parent / "configs" / "timing_claims" / f"{name}.yaml").read_text())["cost"])
+
+
 def draw_rest(folder):
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13.2, 4.5), width_ratios=[1, 1.25, 1])
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14.2, 4.9), width_ratios=[1, 1.15, 1])
     rows = read(folder / "varying_context.csv")
     for stretch, colour, marker in zip(sorted({row["stretch_tokens"] for row in rows}), COLOURS, MARKERS):
         own = [row for row in rows if row["stretch_tokens"] == stretch]
@@ -102,8 +116,11 @@ def draw_rest(folder):
                       markersize=4, linestyle="-", linewidth=0.8, label="drawn anew each position" if stretch == 2 else f"stretches of {stretch:.0f}")
     own = [row for row in rows if row["stretch_tokens"] == 2]
     left.plot([row["draft_length"] for row in own], [row["formula_at_text_alpha"] for row in own], "k--", linewidth=1, label="formula, alpha .65")
-    left.set(xlabel="draft length, tokens", ylabel="speedup (95 % intervals)", title="Same mean alpha in stretches: the formula\npromises too much", ylim=(1.45, 2.05))
-    left.legend(fontsize=7.5, loc="upper left", ncols=2)
+    values = [row["speedup"] for row in rows]
+    lengths = sorted({row["draft_length"] for row in rows})
+    left.set(xlabel=f"draft length, tokens\n{setting('varying_context')}", ylabel="speedup (95 %)", title="The same mean alpha in stretches:\nthe formula promises too much",
+             xticks=lengths, ylim=(min(values) - 0.04, max(values) + 0.17))
+    left.legend(fontsize=8, loc="upper right")
 
     rows = [row for row in read(folder / "placements.csv")]
     names = []
@@ -120,7 +137,7 @@ def draw_rest(folder):
                         error_kw={"elinewidth": 0.9, "ecolor": "#222222"})
     middle.axvline(1, color="#888888", linewidth=0.8)
     middle.set(yticks=range(len(names)), yticklabels=[f"{name} ({gpus} GPU{'s' if gpus > 1 else ''})" for gpus, name in names],
-               xlabel="speedup over plain decoding on one GPU (95 %)", title="A second GPU serves the target better\nthan the draft")
+               xlabel=f"speedup over plain decoding on one GPU (95 %)\n{setting('placements')}", title="A second GPU serves the target better\nthan the draft")
     middle.invert_yaxis()
     middle.grid(axis="y", visible=False)
     middle.legend(loc="lower right")
@@ -136,21 +153,19 @@ def draw_rest(folder):
                            color=COLOURS[index], markersize=4, label=f"{name}; context {thousands(context)}")
             index += 1
     right.axhline(1, color="#888888", linewidth=0.8)
-    right.set(xscale="log", xlabel="batch, sequences", ylabel="speedup at the best draft length (95 %)", title="A batch eats the gain, but for a draft\nthat reads little of a long cache", ylim=(0.9, 2.9))
+    right.set(xscale="log", xlabel=f"batch, sequences\n{setting('batch').split(',')[0]}, {setting('batch').split(', ')[-1]}", ylabel="speedup at the best draft length (95 %)", title="A batch eats the gain, but for a draft\nthat reads little of a long cache", ylim=(0.9, 2.75))
     right.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
     right.minorticks_off()
-    right.legend(fontsize=7.5, loc="upper left")
+    right.legend(fontsize=8, loc="upper left")
     save(figure, folder / "context_placement_batch.png")
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    folder = Path(sys.argv[1])
-    draw_knees(folder)
-    draw_regimes(folder)
-    draw_rest(folder)
+def draw(folder):
+    for picture in (draw_knees, draw_regimes, draw_rest):
+        picture(Path(folder))
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    draw(sys.argv[1])

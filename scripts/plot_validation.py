@@ -8,33 +8,48 @@ import sys
 from pathlib import Path
 
 import plot_style as style
+from matplotlib.lines import Line2D
 from plot_style import plt
 
 
-def main():
-    directory = Path(sys.argv[1])
+MARKERS = "os^v"
+
+
+def draw(directory):
+    directory = Path(directory)
     rows = [{name: math.nan if value is None else value for name, value in row.items()} for row in style.read(directory / "validation.csv")]
-    figure, (speed, length, timing) = plt.subplots(1, 3, figsize=(11.5, 3.9))
+    figure, (speed, length, timing) = plt.subplots(1, 3, figsize=(11.8, 4.4))
+    figure.set_constrained_layout_pads(wspace=0.05)
     temperatures = sorted({row["temperature"] for row in rows})
+    batches = sorted({row["batch"] for row in rows})
     for colour, temperature in zip(style.COLOURS, temperatures):
-        for batch, marker in zip(sorted({row["batch"] for row in rows}), "os^v"):
+        for batch, marker in zip(batches, MARKERS):
             own = [row for row in rows if row["temperature"] == temperature and row["batch"] == batch]
-            label = f"temperature {temperature:g}, batch {batch:g}"
-            speed.plot([row["draft_length"] for row in own], [row["speedup"] for row in own], marker, color=colour, markersize=4, label=label)
-            speed.plot([row["draft_length"] for row in own], [row["predicted_speedup"] for row in own], "-" if marker == "o" else "--", color=colour)
-            timing.plot([row["draft_length"] for row in own], [100 * row["timing_error"] for row in own], marker, color=colour, markersize=4)
-        own = [row for row in rows if row["temperature"] == temperature and row["batch"] == rows[0]["batch"]]
+            x = [row["draft_length"] for row in own]
+            speed.plot(x, [row["speedup"] for row in own], marker, color=colour, markersize=4)
+            speed.plot(x, [row["predicted_speedup"] for row in own], "-" if batch == batches[0] else "--", color=colour)
+            timing.plot(x, [100 * row["timing_error"] for row in own], marker, color=colour, markersize=4)
+        own = [row for row in rows if row["temperature"] == temperature and row["batch"] == batches[0]]
         x = [row["draft_length"] for row in own]
-        style.points(length, x, [row["tokens_per_round"] for row in own], [row["tokens_per_round_se"] for row in own], colour, f"temperature {temperature:g}")
+        style.points(length, x, [row["tokens_per_round"] for row in own], [row["tokens_per_round_se"] for row in own], colour)
         length.plot(x, [row["predicted_tokens_per_round"] for row in own], color=colour)
         length.plot(x, [row["iid_tokens_per_round"] for row in own], color=colour, linestyle=":")
-    speed.set(title="speedup: measured (marks), predicted (lines)", xlabel="draft length", ylabel="speedup")
-    speed.legend(fontsize=7)
-    length.set(title="tokens per round of held-out prompts\nlines: other prompts' trace; dotted: one alpha", xlabel="draft length", ylabel="tokens per round")
-    length.legend()
-    timing.axhline(0, color="#444444", linewidth=0.8)
-    timing.set(title="time of a run given its accepted counts", xlabel="draft length", ylabel="predicted / measured - 1, %")
-    style.save(figure, directory / "validation.png")
+    speed.set(title="speedup", xlabel="draft length", ylabel="marks: measured; lines: predicted")
+    length.set(title="tokens per round of held-out prompts (95 %)", xlabel="draft length", ylabel="tokens per round")
+    length.legend([Line2D([], [], color="#444444"), Line2D([], [], color="#444444", linestyle=":")], ["by the trace of other prompts", "by one alpha of that trace"], loc="upper left")
+    errors = [100 * row["timing_error"] for row in rows]
+    mean = sum(errors) / len(errors)
+    timing.axhline(0, color="#444444", linewidth=0.9)
+    timing.axhline(mean, color="#444444", linewidth=0.9, linestyle="--")
+    timing.set(title=f"time of a run, given its accepted counts\n(dashed: the mean, {mean:+.1f} %)", xlabel="draft length", ylabel="predicted over measured, %")
+    handles = [Line2D([], [], marker="o", linestyle="none", color=colour) for colour, _ in zip(style.COLOURS, temperatures)]
+    handles += [Line2D([], [], marker=marker, linestyle="-" if batch == batches[0] else "--", color="#444444") for batch, marker in zip(batches, MARKERS)]
+    figure.legend(handles, [f"temperature {temperature:g}" for temperature in temperatures] + [f"batch {batch:g}" for batch in batches], loc="upper center",
+                  bbox_to_anchor=(0.5, 0.0), ncol=len(handles))
+    style.save(figure, directory / "validation.png", bbox_inches="tight")
 
 
-main()
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    draw(sys.argv[1])

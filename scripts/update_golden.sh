@@ -1,15 +1,13 @@
 #!/bin/bash
 # Writes anew what tests compare the program's output with. Read the difference (git diff) before committing it.
-#   scripts/update_golden.sh             configs/REFERENCE.md, tests/config/bad/*.expected and README.md's tables, by build/specsim
+#   scripts/update_golden.sh             docs/, README.md's figures and tests/config/bad/*, by build/specsim
 #   SPECSIM=path scripts/update_golden.sh  by another program
 set -euo pipefail
 if [[ ${1-} == -h || ${1-} == --help ]]; then sed -n '2,4s/^# \{0,1\}//p' "$0"; exit 0; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 export SPECSIM=${SPECSIM:-build/specsim}
-"$SPECSIM" reference >configs/REFERENCE.md.part
-mv configs/REFERENCE.md.part configs/REFERENCE.md
 python=/usr/bin/python3
 [[ -x $python ]] || python=python3
 "$python" tests/config/bad_test.py --update
-"$python" tests/golden/readme_test.py --update
+"$python" scripts/docs_pages.py

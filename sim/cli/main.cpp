@@ -43,7 +43,7 @@ const std::vector<Command>& commands() {
       {"list", "families, context processes, verifiers, cost models, GPUs, models, closed forms", list_command},
       {"describe", "one of them: its parameters, its distribution, its source (KIND/NAME)", describe_command},
       {"merge", "join the results of shards", merge_command},
-      {"reference", "all of them as one page (configs/REFERENCE.md)", reference_command}};
+      {"reference", "all of them as one page (docs/reference.md)", reference_command}};
   return list;
 }
 

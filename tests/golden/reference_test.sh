@@ -1,5 +1,5 @@
 #!/bin/bash
-# configs/REFERENCE.md is what the program prints, every command explains itself, and everything that is listed is described.
+# docs/reference.md is what the program prints, every command explains itself, and everything that is listed is described.
 # Runs at the root of the repository; SPECSIM names the program.
 set -uo pipefail
 specsim=${SPECSIM:-build/specsim}
@@ -28,7 +28,7 @@ says() {
 
 # ---- the reference page
 if runs reference; then
-  diff -u configs/REFERENCE.md "$scratch/out" >&2 || problem "configs/REFERENCE.md is out of date: scripts/update_golden.sh writes it anew"
+  diff -u docs/reference.md "$scratch/out" >&2 || problem "docs/reference.md is out of date: scripts/update_golden.sh writes it anew"
   cp "$scratch/out" "$scratch/reference"
 fi
 

@@ -1,0 +1,50 @@
+#!/usr/bin/python3
+"""README.md and docs/ show what the program and results/ give; their links lead somewhere; the map of rooms is of the rooms as they are;
+and, where mkdocs is installed, the site builds without a warning.
+
+Runs at the root of the repository; SPECSIM names the program. scripts/update_golden.sh writes the pages anew.
+"""
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, "scripts")
+import check_includes  # noqa: E402
+import plot_rooms  # noqa: E402
+
+
+def passes(*command):
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"{' '.join(command)}:\n{done.stdout}{done.stderr}", file=sys.stderr)
+    return done.returncode == 0
+
+
+def rooms_are_named():
+    """Each room has its line in the table of the architecture page, and the map has its arrows."""
+    page = Path("docs/development/architecture.md").read_text()
+    named = re.findall(r"^\| `(\w+)` \|", page, re.M)
+    problems = [f"architecture.md: the table of rooms lacks {room}" for room in check_includes.ALLOWED if room not in named]
+    problems += [f"architecture.md: {room} is no room" for room in named if room not in check_includes.ALLOWED]
+    if plot_rooms.drawn(Path("docs/development/rooms.svg").read_text()) != set(plot_rooms.arrows()):
+        problems.append("docs/development/rooms.svg is of other rooms: scripts/plot_rooms.py docs/development draws it anew")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return not problems
+
+
+def main():
+    results = [passes("scripts/docs_pages.py", "--check"), passes("scripts/check_links.py", "--self-test"), passes("scripts/check_links.py"), rooms_are_named()]
+    if shutil.which("mkdocs"):
+        with tempfile.TemporaryDirectory() as scratch:
+            results.append(passes("scripts/docs", "--no-setup", "--out", f"{scratch}/site"))
+    else:
+        print("mkdocs is not installed: the site was not built (scripts/docs installs it)")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
