@@ -2,7 +2,7 @@
 
 #include "sim/base/error.h"
 #include "sim/cli/numbers.h"
-#include "sim/run/manifest.h"
+#include "sim/report/manifest.h"
 
 #include <fmt/format.h>
 
