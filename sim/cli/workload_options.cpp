@@ -68,7 +68,7 @@ void guard_results(const std::string& out) {
   const std::string path = out + "/manifest.yaml";
   std::error_code ignored;
   if (out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
-  if (std::filesystem::is_regular_file(path, ignored) && !run::read_manifest(path).identity.empty())
+  if (std::filesystem::is_regular_file(path, ignored) && !report::read_manifest(path).identity.empty())
     throw BadInput({out, 0, 0}, "holds the results of a run, allowed: another --out");
 }
 
