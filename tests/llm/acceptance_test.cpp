@@ -88,10 +88,14 @@ TEST_CASE("a trace and the expected counts are the rule's own, by distributions 
   llm::ModelDistributions draft_distributions(*pair.draft_model, sampling, 1);
   tests::Remembered target(target_distributions);
   tests::Remembered draft(draft_distributions);
-  for (const auto& [name, drafts] : {std::pair{"token", llm::Method::Draft::sampled},
-                                     {"token", llm::Method::Draft::argmax},
-                                     {"sample_match", llm::Method::Draft::sampled},
-                                     {"soft_argmax", llm::Method::Draft::argmax}}) {
+  struct Case {
+    const char* name;
+    llm::Method::Draft drafts;
+  };
+  for (const Case& of : {Case{"token", llm::Method::Draft::sampled}, Case{"token", llm::Method::Draft::argmax},
+                         Case{"sample_match", llm::Method::Draft::sampled}, Case{"soft_argmax", llm::Method::Draft::argmax}}) {
+    const char* name = of.name;
+    const llm::Method::Draft drafts = of.drafts;
     const Rule rule(name);
     CAPTURE(name, drafts == llm::Method::Draft::argmax);
     const llm::Method method{drafts, *rule.rule, nullptr, {}, rule.entry.lossless};
