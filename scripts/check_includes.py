@@ -55,6 +55,8 @@ ALLOWED = {
     "cuda": ["base", "rng", "math", "verify", "cost", "llm"],
     # Passes, acceptance and validation of real models.
     "calibrate": BASIS + ["tokens", "draft", "verify", "cost", "llm", "cuda", "plan", "report"],
+    # The library for programs of others: one header.
+    "api": PARTS + ["theory", "spec", "run", "judge", "report"],
     # Options in, one call, print.
     "cli": PARTS + ["theory", "spec", "run", "judge", "audit", "plan", "fit", "llm", "cuda", "calibrate", "report"],
 }

@@ -25,6 +25,8 @@ int validate_command(const std::vector<std::string>& arguments);
 int fit_command(const std::vector<std::string>& arguments);
 int list_command(const std::vector<std::string>& arguments);
 int describe_command(const std::vector<std::string>& arguments);
+int init_command(const std::vector<std::string>& arguments);
+int plot_command(const std::vector<std::string>& arguments);
 int merge_command(const std::vector<std::string>& arguments);
 int reference_command(const std::vector<std::string>& arguments);
 

@@ -41,7 +41,9 @@ const std::vector<Command>& commands() {
       {"validate", "predict runs of other prompts from a calibration, and measure them", validate_command},
       {"fit", "which context process reproduces recorded acceptance, and with which parameters", fit_command},
       {"list", "families, context processes, verifiers, cost models, GPUs, models, closed forms", list_command},
-      {"describe", "one of them: its parameters, its distribution, its source (KIND/NAME)", describe_command},
+      {"describe", "one of them: its parameters, its distribution, its source (NAME or KIND/NAME)", describe_command},
+      {"init", "the configs that come with the program, copied here to start from", init_command},
+      {"plot", "pictures of what run, check, plan, compare or validate wrote", plot_command},
       {"merge", "join the results of shards", merge_command},
       {"reference", "all of them as one page (docs/reference.md)", reference_command}};
   return list;
@@ -54,7 +56,7 @@ void print_usage(std::FILE* out) {
              build_info::version);
   for (const Command& command : commands()) fmt::print(out, "  {:<10} {}\n", command.name, command.summary);
   fmt::print(out,
-             "\nspecsim COMMAND --help explains a command, with examples. Start with:\n"
+             "\nspecsim help COMMAND explains a command, with examples. Start with:\n"
              "  specsim check configs/quickstart.yaml\n");
 }
 
@@ -64,6 +66,7 @@ int dispatch(const std::vector<std::string>& arguments) {
     return 2;
   }
   const std::string& name = arguments.front();
+  if (name == "help" && arguments.size() > 1) return dispatch({arguments[1], "--help"});
   if (name == "--help" || name == "-h" || name == "help") {
     print_usage(stdout);
     return 0;

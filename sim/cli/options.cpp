@@ -1,4 +1,5 @@
 #include "sim/cli/options.h"
+#include "sim/cli/resources.h"
 
 #include "sim/base/memory.h"
 #include "sim/cli/command.h"
@@ -90,7 +91,7 @@ std::vector<spec::Experiment> read_experiments(const std::vector<std::string>& f
   const std::vector<spec::Override> overrides = read_overrides(sets, seed, diagnostics);
   std::vector<spec::Experiment> experiments;
   for (const std::string& file : files) {
-    experiments.push_back(spec::read_experiment(file, overrides, diagnostics, misfits));
+    experiments.push_back(spec::read_experiment(shipped_or_own(file), overrides, diagnostics, misfits));
     for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
       if (experiments[i].name == experiments.back().name)
         diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is in {} as well, allowed: one name each",

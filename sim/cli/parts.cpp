@@ -193,23 +193,37 @@ int list_command(const std::vector<std::string>& arguments) {
   return 0;
 }
 
+namespace {
+
+// Parts called so, as KIND/NAME or, over all kinds, as NAME. Throws BadInput where there is none.
+std::vector<const Part*> parts_named(const std::vector<Part>& parts, const std::string& wanted) {
+  std::vector<const Part*> found;
+  std::vector<std::string> names;
+  for (const Part& part : parts) {
+    const std::string full = part.kind + "/" + part.info.name;
+    if (wanted == full || wanted == part.info.name) found.push_back(&part);
+    names.push_back(full);
+    names.push_back(part.info.name);
+  }
+  if (!found.empty()) return found;
+  const std::string near = nearest_name(wanted, names);
+  throw BadInput({"", 0, 0}, fmt::format("unknown part \"{}\"{} allowed: what specsim list prints, as NAME or KIND/NAME", wanted,
+                                         near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near)));
+}
+
+}  // namespace
+
 int describe_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
-  if (!parse(arguments, po::options_description(), "part", "specsim describe KIND/NAME...",
-             "  specsim describe verifier/token\n  specsim describe model/llama-3.1-8b hardware/h100-sxm\n", values))
+  if (!parse(arguments, po::options_description(), "part", "specsim describe NAME|KIND/NAME...",
+             "  specsim describe eagle\n  specsim describe verifier/token\n  specsim describe model/llama-3.1-8b hardware/h100-sxm\n", values))
     return 0;
-  if (values.count("part") == 0) throw BadInput({"", 0, 0}, "specsim describe needs KIND/NAME, as specsim list prints them");
+  if (values.count("part") == 0)
+    throw BadInput({"", 0, 0}, "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them");
   const std::vector<Part> parts = all_parts();
-  std::vector<std::string> names;
-  for (const Part& part : parts) names.push_back(part.kind + "/" + part.info.name);
   for (const std::string& wanted : values["part"].as<std::vector<std::string>>()) {
-    const auto found = std::find(names.begin(), names.end(), wanted);
-    if (found == names.end()) {
-      const std::string near = nearest_name(wanted, names);
-      throw BadInput({"", 0, 0}, fmt::format("unknown part \"{}\"{} allowed: what specsim list prints, as KIND/NAME", wanted,
-                                             near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near)));
-    }
-    describe(parts[static_cast<std::size_t>(found - names.begin())]);
+    const std::vector<const Part*> found = parts_named(parts, wanted);
+    for (const Part* part : found) describe(*part);
   }
   return 0;
 }

@@ -112,9 +112,9 @@ LINES = [
     (["simulate"], f'specsim: unknown command "simulate", allowed: {COMMANDS}'),
     (["list", "familys"], 'unknown kind "familys", did you mean "family"? '
                           "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, placement, closed_form"),
-    (["describe"], "specsim describe needs KIND/NAME, as specsim list prints them"),
+    (["describe"], "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
-                                    "allowed: what specsim list prints, as KIND/NAME"),
+                                    "allowed: what specsim list prints, as NAME or KIND/NAME"),
     (["reference", "now"], "specsim reference: too many positional options have been specified on the command line"),
     # theory
     (["theory"], "specsim theory: 0 ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, "

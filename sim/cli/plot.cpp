@@ -1,0 +1,82 @@
+// specsim plot: pictures of what another command wrote, by the script that knows its files.
+#include "sim/base/error.h"
+#include "sim/cli/command.h"
+#include "sim/cli/options.h"
+#include "sim/cli/resources.h"
+
+#include <fmt/format.h>
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+extern char** environ;
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Script {
+  const char* file;    // by which a folder is recognised
+  const char* script;  // what draws it
+};
+// The first that fits draws the folder.
+constexpr std::array<Script, 4> kScripts = {{{"plan.csv", "plot_plan.py"},
+                                             {"compare.csv", "plot_compare.py"},
+                                             {"validation.csv", "plot_validation.py"},
+                                             {"data.csv", "plot_data.py"}}};
+
+// Runs the system's Python on a script and waits for its end. Throws IoError where it cannot be started.
+int run_python(const std::string& script, const std::string& folder) {
+  std::array<std::string, 3> words = {"python3", script, folder};
+  std::array<char*, 4> arguments = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  pid_t child = 0;
+  // Debian's own Python first: matplotlib is its package, and another python3 may come first on PATH.
+  int error = posix_spawn(&child, "/usr/bin/python3", nullptr, nullptr, arguments.data(), environ);
+  if (error == ENOENT) error = posix_spawnp(&child, "python3", nullptr, nullptr, arguments.data(), environ);
+  if (error != 0) throw IoError(std::string("python3 cannot be started: ") + std::strerror(error));
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) throw IoError(std::string("python3 cannot be waited for: ") + std::strerror(errno));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+}  // namespace
+
+int plot_command(const std::vector<std::string>& arguments) {
+  po::variables_map values;
+  if (!parse(arguments, po::options_description(), "directory", "specsim plot DIRECTORY...",
+             "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b --alpha 0.7 --out out/plan\n"
+             "  specsim plot out/plan\n",
+             values))
+    return 0;
+  if (values.count("directory") == 0)
+    throw BadInput({"", 0, 0},
+                   "specsim plot needs a directory, allowed: what run, check, plan, compare or validate wrote with --out");
+  const std::string resources = resources_folder();
+  if (resources.empty()) throw IoError("the plot scripts that come with specsim are neither installed nor beside the program");
+  for (const std::string& folder : values["directory"].as<std::vector<std::string>>()) {
+    const Script* script = nullptr;
+    std::string known;
+    std::error_code ignored;
+    for (const Script& one : kScripts) {
+      if (script == nullptr && fs::is_regular_file(fs::path(folder) / one.file, ignored)) script = &one;
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", one.file);
+    }
+    if (script == nullptr)
+      throw BadInput({folder, 0, 0}, fmt::format("holds nothing to draw, allowed: a directory with {}", known));
+    flush_output();
+    const int status = run_python((fs::path(resources) / "scripts" / script->script).string(), folder);
+    if (status != 0) throw IoError(fmt::format("{} ended with status {}", script->script, status));
+  }
+  return 0;
+}
+
+}  // namespace specsim::cli
