@@ -2,8 +2,12 @@
 // order.
 #pragma once
 
-#include "sim/cuda/distributions.h"
-#include "sim/cuda/layers.h"
+#include "sim/cuda/acceptance.h"
+#include "sim/cuda/attention.h"
+#include "sim/cuda/cache.h"
+#include "sim/cuda/embedding.h"
+#include "sim/cuda/probe.h"
+#include "sim/cuda/product.h"
 
 #include <cstddef>
 #include <functional>

@@ -17,8 +17,8 @@ constexpr double kRounding = 4e-3;  // of bf16: half a unit in the last of 8 bit
 
 template <class K>
 std::vector<float> product(Device& device, unsigned outputs, unsigned columns, unsigned rows, Finish finish) {
-  const Buffer<Bf16> weights(device,
-                             rounded(numbers((outputs + std::size_t{1}) * columns, 1)));  // whoever reads on finds numbers
+  constexpr std::size_t kRowsBeyond = 8;  // mutants read on, and find numbers there
+  const Buffer<Bf16> weights(device, rounded(numbers((outputs + kRowsBeyond) * columns, 1)));
   const Buffer<Bf16> x(device, rounded(numbers(std::size_t{rows} * columns, 2)));
   const std::size_t stride = outputs + 3;
   Buffer<float> out(device, rows * stride);
@@ -326,8 +326,9 @@ constexpr unsigned kBeyondRegisters = RmsNorm::kOwn * RmsNorm::kThreads + 700;  
 
 bool norm_is_right(Device& device, unsigned columns) {
   const std::size_t stride = columns + 20;
-  const std::vector<float> x = numbers(3 * std::size_t{columns}, 8);
-  const std::vector<float> weight = numbers(columns, 9);
+  constexpr std::size_t kBeyond = 2;  // mutants read on, and find numbers there
+  const std::vector<float> x = numbers(3 * std::size_t{columns} + kBeyond, 8);
+  const std::vector<float> weight = numbers(columns + kBeyond, 9);
   const std::vector<std::uint32_t> source = {2, 0};
   const Buffer<float> d_x(device, x);
   const Buffer<float> d_weight(device, weight);
@@ -361,7 +362,7 @@ bool norm_is_right(Device& device, unsigned columns) {
 
 bool activation_is_right(Device& device) {
   const unsigned width = 264;
-  const std::vector<float> y = numbers(4 * width, 10);
+  const std::vector<float> y = numbers(4 * width + 8, 10);  // a mutant reads on, and finds numbers there
   const Buffer<float> d_y(device, y);
   const Buffer<Bf16> gated(device, 2 * width);
   device.launch(Swiglu{.y = d_y.data(), .gated = gated.data(), .width = width, .count = 2});
