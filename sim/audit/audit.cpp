@@ -517,10 +517,10 @@ class Tallies {
 AuditReport report_on(const spec::Cell& cell, const std::vector<Node>& nodes, const std::vector<std::size_t>& roots,
                       const std::vector<std::vector<double>>& targets, const AuditOptions& options) {
   AuditReport report;
-  report.verifier = cell.verifier;
+  report.verifier = cell.verifier().info.name;
   report.vocab = cell.vocab;
-  report.draft_length = cell.chain.draft_length;
-  const int tokens = cell.chain.draft_length + 1;
+  report.draft_length = cell.draft_length();
+  const int tokens = cell.draft_length() + 1;
   Texts texts(nodes, roots, static_cast<std::size_t>(cell.vocab));
   for (int i = 0; i < tokens; ++i) texts.extend();
   for (std::size_t context = 0; context < targets.size(); ++context) {
@@ -528,7 +528,7 @@ AuditReport report_on(const spec::Cell& cell, const std::vector<Node>& nodes, co
     start.context = static_cast<std::uint32_t>(context);
     Tallies tallies(nodes, start, options.keep_rounds);
     tallies.add(roots[context], 1.0L);
-    tallies.finish(cell.chain.draft_length);
+    tallies.finish(cell.draft_length());
     start.first_token = texts.distribution(1, context);
     start.target = targets[context];
     start.joint = texts.distribution(static_cast<std::size_t>(tokens), context);
@@ -548,28 +548,24 @@ AuditReport report_on(const spec::Cell& cell, const std::vector<Node>& nodes, co
   return report;
 }
 
-void refuse(const spec::Cell& cell, const std::string& path, std::string message) {
-  const config::Value* value = config::find_path(cell.config, path);
-  throw BadInput(value != nullptr ? value->where : cell.config.where, std::move(message));
-}
-
 void check_size(const spec::Cell& cell) {
   const families::ContextShape& shape = cell.contexts->process->shape();
   if (shape.kind != Kind::fixed && shape.kind != Kind::markov && shape.kind != Kind::by_depth)
-    refuse(cell, "context.process",
-           "the audit enumerates contexts that only tokens move through, allowed: fixed, by_depth, markov");
+    throw BadInput(cell.places.process,
+                   "the audit enumerates contexts that only tokens move through, allowed: fixed, by_depth, markov");
   if (cell.vocab > kAuditMaxVocab)
-    refuse(cell, "pair.vocab", fmt::format("vocab is {}, allowed in an audit: at most {}", cell.vocab, kAuditMaxVocab));
-  if (cell.chain.draft_length > kAuditMaxDraftLength)
-    refuse(cell, "decode.drafter.draft_length",
-           fmt::format("draft_length is {}, allowed in an audit: at most {}", cell.chain.draft_length, kAuditMaxDraftLength));
+    throw BadInput(cell.places.vocab, fmt::format("vocab is {}, allowed in an audit: at most {}", cell.vocab, kAuditMaxVocab));
+  if (cell.draft_length() > kAuditMaxDraftLength)
+    throw BadInput(cell.places.draft_length,
+                   fmt::format("draft_length is {}, allowed in an audit: at most {}", cell.draft_length(), kAuditMaxDraftLength));
   if (shape.contexts > kAuditMaxContexts)
-    refuse(cell, "context", fmt::format("{} contexts, allowed in an audit: at most {}", shape.contexts, kAuditMaxContexts));
+    throw BadInput(cell.places.context,
+                   fmt::format("{} contexts, allowed in an audit: at most {}", shape.contexts, kAuditMaxContexts));
   auto branches = static_cast<std::uint64_t>(shape.contexts);
-  for (int i = 0; i <= cell.chain.draft_length; ++i) branches *= static_cast<std::uint64_t>(cell.vocab);
+  for (int i = 0; i <= cell.draft_length(); ++i) branches *= static_cast<std::uint64_t>(cell.vocab);
   if (branches > kAuditMaxBranches)
-    refuse(
-        cell, "decode.drafter.draft_length",
+    throw BadInput(
+        cell.places.draft_length,
         fmt::format("contexts * vocab^(draft_length + 1) is {}, allowed in an audit: at most {}", branches, kAuditMaxBranches));
 }
 
@@ -591,22 +587,22 @@ AuditReport audit_positions(const spec::Cell& cell, const verify::PositionRule& 
   started.process = std::move(process);
   decode::PreparationPlan run_plan = plan;
   run_plan.contexts = &started;
-  const decode::Simulator simulator(run_plan, prepared, key, cell.chain.draft_length, 1);
+  const decode::Simulator simulator(run_plan, prepared, key, cell.draft_length(), 1);
   const decode::Counts empty = simulator.empty_counts();
   const decode::RoundSetup setup{.tables = &*prepared.tables,
                                  .process = started.process.get(),
                                  .key = key,
-                                 .draft_length = static_cast<std::uint32_t>(cell.chain.draft_length),
+                                 .draft_length = static_cast<std::uint32_t>(cell.draft_length()),
                                  .matches = rule.matches(),
                                  .classes = prepared.class_count,
                                  .bin_of_class = prepared.bin_of_class.data(),
                                  .stratum = prepared.stratum.empty() ? nullptr : prepared.stratum.data()};
-  const auto distribution_size = static_cast<std::size_t>(cell.chain.draft_length) + 1;
+  const auto distribution_size = static_cast<std::size_t>(cell.draft_length()) + 1;
   decode::Counts counts = empty;
 
   Subject subject;
   subject.vocab = cell.vocab;
-  subject.draft_length = cell.chain.draft_length;
+  subject.draft_length = cell.draft_length();
   subject.process = cell.contexts->process.get();
   subject.run = [&](std::uint32_t context, const Script& script) {
     starts_at.set(context);
@@ -740,9 +736,9 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
         if (depth == 0) targets.emplace_back(distributions.target.begin(), distributions.target.end());
       });
   const families::ContextProcess& process = *cell.contexts->process;
-  const bool reads_text = cell.drafter->shape().reads_text;
-  const bool joint = verify::verifiers().find(cell.verifier)->demands.joint;
-  const std::size_t tokens = static_cast<std::size_t>(cell.chain.draft_length) + 1;
+  const bool reads_text = cell.block()->drafter->shape().reads_text;
+  const bool joint = cell.verifier().demands.joint;
+  const std::size_t tokens = static_cast<std::size_t>(cell.draft_length()) + 1;
 
   std::map<BlockStart, std::uint32_t> known;
   std::vector<BlockStart> starts;
@@ -754,10 +750,10 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
   std::vector<std::shared_ptr<const draft::BlockDrafter::Memory>> memories;  // [start]
   for (std::uint32_t context = 0; context < targets.size(); ++context) {
     index_of({context, {}, {}});
-    memories.push_back(cell.drafter->start());
+    memories.push_back(cell.block()->drafter->start());
   }
 
-  decode::BlockRound round(*prepared.blocks, process, spec::draw_key(cell), *cell.drafter, cell.policy.get());
+  decode::BlockRound round(*prepared.blocks, process, spec::draw_key(cell), *cell.block()->drafter, plan.policy);
   std::vector<Node> nodes;
   std::vector<std::size_t> roots;
   std::uint64_t runs = 0;
@@ -768,7 +764,7 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
     if (start.text.size() >= tokens) continue;  // beyond the joint distribution
     std::vector<Token> text(process.prompt().begin(), process.prompt().end());
     text.insert(text.end(), start.text.begin(), start.text.end());
-    const int longest = cell.policy != nullptr ? cell.policy->start().length : cell.chain.draft_length;
+    const int longest = cell.policy() != nullptr ? cell.policy()->part->start().length : cell.draft_length();
     std::map<std::tuple<std::vector<Token>, std::uint32_t, bool>, long double> ends;
     EveryChoice choices(cell.vocab);
     std::shared_ptr<draft::BlockDrafter::Memory> memory;
@@ -777,9 +773,9 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
       const decode::BlockRound::Outcome& outcome = round.play(rule, {0, start.context, 0, text, longest, memory.get()}, choices);
       ends[{outcome.emitted, outcome.next_context, outcome.whole}] += choices.probability();
       if (++runs > kAuditMaxBlockRounds)
-        refuse(cell, "decode.drafter",
-               fmt::format("a block has more than {} outcomes, allowed in an audit: fewer nodes or a smaller vocabulary",
-                           kAuditMaxBlockRounds));
+        throw BadInput(cell.places.drafter,
+                       fmt::format("a block has more than {} outcomes, allowed in an audit: fewer nodes or a smaller vocabulary",
+                                   kAuditMaxBlockRounds));
     } while (choices.advance());
     for (const auto& [end, probability] : ends) {
       const auto& [emitted, context, whole] = end;
@@ -807,8 +803,8 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
 }  // namespace
 
 AuditReport audit_cell(const spec::Cell& cell, const AuditOptions& options) {
-  return cell.block_rule != nullptr ? audit_block(cell, *cell.block_rule, options)
-                                    : audit_positions(cell, *cell.rule, {}, options);
+  return cell.block() != nullptr ? audit_block(cell, *cell.block()->verifier, options)
+                                 : audit_positions(cell, *cell.chain()->verifier, {}, options);
 }
 
 AuditReport audit_cell(const spec::Cell& cell, const verify::BlockRule& rule, const AuditOptions& options) {

@@ -34,7 +34,7 @@ int audit_command(const std::vector<std::string>& arguments) {
       for (const auto& [path, value] : cell.axes) fmt::print("  {} = {}", path, value);
       const audit::AuditReport report = audit::audit_cell(cell);
       fmt::print("\n{}\n", to_text(report));
-      broken = broken || (cell.lossless && !report.lossless());
+      broken = broken || (cell.lossless() && !report.lossless());
     }
   }
   return broken ? 1 : 0;

@@ -56,7 +56,7 @@ std::string built_in_methods(double alpha) {
 }
 
 const tokens::Tree* tree_of(const spec::Cell& cell) {
-  const tokens::Tree* tree = cell.drafter != nullptr ? cell.drafter->tree() : nullptr;
+  const tokens::Tree* tree = cell.block() != nullptr ? cell.block()->drafter->tree() : nullptr;
   return tree != nullptr && tree->drafted() > tree->height() ? tree : nullptr;  // a chain needs no drawing
 }
 
@@ -118,8 +118,8 @@ void print_ranking(const Ranking& ranking) {
     if (!plain_shown && one.speedup < 1.0) plain();
     const std::string behind = i == 0 ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind, 100.0 * one.behind_half_width);
     fmt::print("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}{}\n", i + 1, one.row.tokens_per_round(),
-               fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width), behind,
-               shown(plan::method_text(*one.row.cell)), one.row.cell->lossless ? "" : " (not lossless)");
+               fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width), behind, shown(one.row.cell->method_text),
+               one.row.cell->lossless() ? "" : " (not lossless)");
   }
   if (!plain_shown) plain();
 }
@@ -130,8 +130,8 @@ std::string trees_csv(const std::vector<Ranking>& rankings) {
     if (const tokens::Tree* tree = tree_of(*ranking.contenders.front().row.cell))
       for (std::size_t node = 0; node < tree->nodes.size(); ++node)
         text += fmt::format("{},{},{},{},{},{}\n", judge::csv_text(ranking.workload),
-                            judge::csv_text(plan::method_text(*ranking.contenders.front().row.cell)), node,
-                            tree->nodes[node].parent, tree->nodes[node].depth, tree->nodes[node].rank);
+                            judge::csv_text(ranking.contenders.front().row.cell->method_text), node, tree->nodes[node].parent,
+                            tree->nodes[node].depth, tree->nodes[node].rank);
   return text;
 }
 

@@ -78,8 +78,7 @@ int merge_command(const std::vector<std::string>& arguments) {
       throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard, own.shards, of));
     const auto [place, added] = seen.emplace(own.shard, directory);
     if (!added)
-      throw BadInput({path, 0, 0},
-                     fmt::format("is shard {}/{}, and so is {}: shards overlap", own.shard, of, place->second));
+      throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, and so is {}: shards overlap", own.shard, of, place->second));
   }
   for (std::uint64_t i = 1; i <= of; ++i)
     if (seen.count(i) == 0)

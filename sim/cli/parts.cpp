@@ -11,6 +11,7 @@
 #include "sim/families/context.h"
 #include "sim/judge/rows.h"
 #include "sim/placement/placement.h"
+#include "sim/spec/sections.h"
 #include "sim/theory/closed_forms.h"
 #include "sim/verify/verifier.h"
 

@@ -106,14 +106,6 @@ std::string map_csv(const std::vector<MapCell>& cells) {
   return text;
 }
 
-// The part of a config that says what is accepted.
-std::string distributions_text(const config::Value& config) {
-  std::string text;
-  for (const config::Field& field : config.fields)
-    if (field.key != "cost" && field.key != "workload") text += field.key + config::to_flow_text(field.value) + "\n";
-  return text;
-}
-
 }  // namespace
 
 int plan_command(const std::vector<std::string>& arguments) {
@@ -175,11 +167,11 @@ int plan_command(const std::vector<std::string>& arguments) {
     for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
 
   for (const spec::Cell* cell : cells) {
-    const config::Value* kind = config::find_path(cell->config, "placement.kind");
-    if (kind != nullptr && kind->text != "serial")
-      throw BadInput(kind->where, fmt::format("placement {}, allowed: serial or none, which is what a plan prices; specsim run "
-                                              "compares placements",
-                                              config::quote_for_message(kind->text)));
+    if (cell->placement && !cell->placement->setting.placement->passes_one_after_the_other())
+      throw BadInput(cell->places.placement_kind,
+                     fmt::format("placement {}, allowed: serial or none, which is what a plan prices; specsim run "
+                                 "compares placements",
+                                 config::quote_for_message(cell->placement->entry->info.name)));
   }
   const std::string out = options.has("out") ? options.text("out") : "";
   if (options.has("out")) guard_results(out);
@@ -193,12 +185,12 @@ int plan_command(const std::vector<std::string>& arguments) {
     AcceptanceCurve curve = stated;
     if (!is_stated) {
       const std::uint64_t rounds = rounds_asked > 0 ? rounds_asked : std::min(cell->rounds, kDefaultRounds);
-      AcceptanceCurve& of_distributions = kept[distributions_text(cell->config)];
+      AcceptanceCurve& of_distributions = kept[cell->simulation_key];
       if (of_distributions.tokens_per_round.empty() && !single) of_distributions = plan::predicted_acceptance(*cell, longest);
       if (of_distributions.tokens_per_round.empty()) of_distributions = plan::simulated_acceptance(*cell, longest, rounds);
       curve = of_distributions;
     }
-    plans.push_back(plan::make_plan(*cell->cost, cell->workload, curve));
+    plans.push_back(plan::make_plan(cell->cost(), cell->workload, curve));
     curves.push_back(std::move(curve));
     if (!single) progress.show(static_cast<double>(plans.size()), static_cast<double>(cells.size()));
   }
@@ -230,10 +222,10 @@ int plan_command(const std::vector<std::string>& arguments) {
     write_whole_file(out + "/plan.csv", plan_csv(prefix, axes, plans));
     write_whole_file(out + "/waterfall.csv", waterfall_csv(plans));
     std::string files_written = "plan.csv, waterfall.csv";
-    if (single && cells[0]->cost->in_seconds()) {
+    if (single && cells[0]->cost().in_seconds()) {
       std::vector<double> alphas;
       for (int i = 6; i <= 19; ++i) alphas.push_back(0.05 * i);
-      write_whole_file(out + "/map.csv", map_csv(plan::make_map(*cells[0]->cost, doubling(1, 512), doubling(512, 131072), alphas,
+      write_whole_file(out + "/map.csv", map_csv(plan::make_map(cells[0]->cost(), doubling(1, 512), doubling(512, 131072), alphas,
                                                                 longest, threads)));
       files_written += ", map.csv";
     } else {

@@ -1,7 +1,5 @@
 #include "sim/cli/plan_report.h"
 
-#include "sim/cost/model_shape.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,15 +15,6 @@ namespace {
 using plan::AcceptanceCurve;
 using plan::Plan;
 using plan::PlanPoint;
-
-std::string spec_name(const config::Value& config, const char* path) {
-  const config::Value* value = config::find_path(config, path);
-  if (value == nullptr) return "";
-  if (value->is_scalar()) return value->text;
-  for (const char* key : {"preset", "name"})
-    if (const config::Value* name = value->find(key)) return name->text;
-  return "custom";
-}
 
 std::string gain(double speedup) { return speedup > 0.0 ? fmt::format("{:.2f}x", speedup) : "-"; }
 
@@ -111,20 +100,17 @@ void print_cliff(const cost::CostModel& cost, const cost::Workload& workload, co
 }
 
 // `head`: of a target's own features; llama.cpp's drafts are whole models.
-void print_flags(const Plan& plan, const config::Value& config, const std::string& draft, bool head) {
+void print_flags(const Plan& plan, const spec::PricedServer& server) {
   if (plan.best == 0) return;
-  const auto shards = [&](const char* path) {
-    const config::Value* value = config::find_path(config, path);
-    return value != nullptr ? value->text : "1";
-  };
-  const std::string target_shards = shards("cost.target.tensor_parallel");
-  const std::string path = fmt::format("<path of {}>", draft);
+  const bool head = server.draft.shape.fused_inputs > 0.0;
+  const auto shards = [](const spec::NamedModel& model) { return fmt::format("{:g}", model.shape.tensor_parallel); };
+  const std::string target_shards = shards(server.target);
+  const std::string path = fmt::format("<path of {}>", server.draft.name);
   fmt::print("start a server with\n");
-  fmt::print(
-      "  vLLM       {}--speculative-config '{{{}\"model\": \"{}\", \"num_speculative_tokens\": {}{}}}'\n",
-      target_shards == "1" ? "" : fmt::format("--tensor-parallel-size {} ", target_shards), head ? "\"method\": \"eagle\", " : "",
-      path, plan.best,
-      target_shards == "1" ? "" : fmt::format(", \"draft_tensor_parallel_size\": {}", shards("cost.draft.tensor_parallel")));
+  fmt::print("  vLLM       {}--speculative-config '{{{}\"model\": \"{}\", \"num_speculative_tokens\": {}{}}}'\n",
+             target_shards == "1" ? "" : fmt::format("--tensor-parallel-size {} ", target_shards),
+             head ? "\"method\": \"eagle\", " : "", path, plan.best,
+             target_shards == "1" ? "" : fmt::format(", \"draft_tensor_parallel_size\": {}", shards(server.draft)));
   fmt::print(
       "  SGLang     {}--speculative-algorithm {} --speculative-draft-model-path {} --speculative-num-steps {} "
       "--speculative-eagle-topk 1 --speculative-num-draft-tokens {}\n",
@@ -132,15 +118,6 @@ void print_flags(const Plan& plan, const config::Value& config, const std::strin
       plan.best + 1);
   // Unsure drafts are not held back: the plan counts on every one.
   if (!head) fmt::print("  llama.cpp  --model-draft {} --draft-max {} --draft-p-min 0\n", path, plan.best);
-}
-
-// "llama-3.1-70b (8 bits, 4 GPUs)"
-std::string described(const config::Value& config, const std::string& path) {
-  std::vector<std::string> how;
-  for (const auto& [key, unit] : {std::pair{"weight_bits", "bits"}, {"kv_bits", "bits of KV"}, {"tensor_parallel", "GPUs"}})
-    if (const config::Value* value = config::find_path(config, path + "." + key); value != nullptr && value->text != "1")
-      how.push_back(fmt::format("{} {}", value->text, unit));
-  return spec_name(config, path.c_str()) + (how.empty() ? "" : fmt::format(" ({})", fmt::join(how, ", ")));
 }
 
 }  // namespace
@@ -152,17 +129,15 @@ std::vector<double> doubling(double from, double to) {
 }
 
 void print_plan(const spec::Cell& cell, const Plan& plan, const AcceptanceCurve& curve) {
-  const cost::CostModel& cost = *cell.cost;
+  const cost::CostModel& cost = cell.cost();
   const cost::Workload& workload = cell.workload;
   const bool in_seconds = cost.in_seconds();
-  const std::string hardware = spec_name(cell.config, "cost.hardware");
-  const std::string draft = spec_name(cell.config, "cost.draft");
-  if (!hardware.empty())
-    fmt::print("{} drafted by {} on {}, batch {:g}, context {:g}\n", described(cell.config, "cost.target"),
-               described(cell.config, "cost.draft"), hardware, workload.batch, workload.context);
+  const std::optional<spec::PricedServer>& server = cell.pricing->server;
+  if (server)
+    fmt::print("{} drafted by {} on {}, batch {:g}, context {:g}\n", server->target.description, server->draft.description,
+               server->hardware, workload.batch, workload.context);
   else
-    fmt::print("cost model {}, batch {:g}, context {:g}\n", spec_name(cell.config, "cost.model"), workload.batch,
-               workload.context);
+    fmt::print("cost model {}, batch {:g}, context {:g}\n", cell.pricing->name(), workload.batch, workload.context);
   fmt::print("acceptance: {}\n", curve.source);
   print_points(plan, in_seconds);
   if (curve.measured < curve.longest())
@@ -231,10 +206,7 @@ void print_plan(const spec::Cell& cell, const Plan& plan, const AcceptanceCurve&
                plan::largest_batch(cost, workload.context, std::max(plan.best, 1) + 1, cost::Kept::both),
                plan::largest_batch(cost, workload.context, 1, cost::Kept::target));
   }
-  if (const config::Value* model = config::find_path(cell.config, "cost.draft")) {
-    Diagnostics read_before;
-    print_flags(plan, cell.config, draft, cost::read_model(*model, "draft", read_before).fused_inputs > 0.0);
-  }
+  if (server) print_flags(plan, *server);
 }
 
 }  // namespace specsim::cli

@@ -58,7 +58,8 @@ std::string verdict_text(const std::vector<judge::Row>& rows, std::string& verdi
     refuted += row.verdict == judge::Verdict::refuted_as_expected ? 1 : 0;
     none += row.verdict == judge::Verdict::no_theory ? 1 : 0;
     if (row.verdict == judge::Verdict::disagree) disagree.push_back(&row);
-    if (row.verdict == judge::Verdict::no_theory && row.cell->theory.name != "none") untold.push_back(&row);
+    if (row.verdict == judge::Verdict::no_theory && !std::holds_alternative<spec::NoTheory>(row.cell->theory))
+      untold.push_back(&row);
     if (!row.could_have_failed) blind.push_back(&row);
   }
   const double level = judge::check_level(rows.size() * judge::kChecksPerCell);
@@ -80,12 +81,12 @@ std::string verdict_text(const std::vector<judge::Row>& rows, std::string& verdi
   };
   list(disagree, "disagree", [](const judge::Row& row) {
     return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
-                       row.tokens_per_round(), row.cell->theory.name,
+                       row.tokens_per_round(), spec::theory_name(row.cell->theory),
                        row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
                        row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing",
                        p_text(row.agreement.z_tokens_per_round), p_text(row.agreement.p_accepted_law),
                        p_text(row.agreement.p_output_law),
-                       row.cell->theory.expect_refuted ? " (this closed form was expected to be refuted)" : "");
+                       spec::expects_refuted(row.cell->theory) ? " (this closed form was expected to be refuted)" : "");
   });
   list(untold, "no theory", [](const judge::Row& row) {
     return fmt::format("{}; allowed: theory: {{name: none}} to say so",

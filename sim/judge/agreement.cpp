@@ -178,7 +178,7 @@ double judged_p(const spec::Cell& cell, const DistributionFacts& facts, const de
   for (std::size_t j = 0; j < counts.reached.size(); ++j)
     add(counts.reached[j], facts.judged_mass[std::min(j, facts.judged_mass.size() - 1)], 1.0);
   for (const decode::OutputClasses& context : facts.classes.classes)
-    add(counts.accepted_distribution[static_cast<std::size_t>(cell.chain.draft_length)], context.target_mass,
+    add(counts.accepted_distribution[static_cast<std::size_t>(cell.draft_length())], context.target_mass,
         1.0 / static_cast<double>(facts.classes.classes.size()));
   GTest test;
   test.add({counts.output.begin(), counts.output.end()}, expected);
@@ -246,7 +246,7 @@ double largest_p(double z, double deviation, double range) {
 Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
                      const decode::Counts& counts, double level) {
   Agreement agreement;
-  agreement.output_counts = cell.lossless;
+  agreement.output_counts = cell.lossless();
   judge_output(facts, counts, level, agreement);
   if (!facts.judged_mass.empty()) {
     agreement.p_output_law = judged_p(cell, facts, counts);
@@ -267,7 +267,7 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
           ? (std::abs(difference) < 1e-6 * measured ? 0.0 : std::copysign(std::numeric_limits<double>::infinity(), difference))
           : difference / prediction.tokens_per_round_error;
   agreement.p_tokens_per_round = normal_p(agreement.z_tokens_per_round);
-  if (!certain && cell.chain.draft_length > 0) {
+  if (!certain && cell.draft_length() > 0) {
     // A mean of rare events is not normal: where rejections or acceptances are few, the first position's are counted
     // exactly, or, where rounds are not alike or no distribution is claimed, only what holds for any distribution of that mean,
     // spread and range is used.
@@ -282,7 +282,7 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
                 : largest_p(agreement.z_tokens_per_round, prediction.tokens_per_round_error * static_cast<double>(counts.rounds),
                             cell.contexts->process->shape().request_tokens > 0
                                 ? std::numeric_limits<double>::infinity()
-                                : static_cast<double>(cell.sequence_rounds) * cell.chain.draft_length);
+                                : static_cast<double>(cell.sequence_rounds) * cell.draft_length());
     }
   }
 
@@ -291,7 +291,7 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
     return agreement;
   }
   GTest test;
-  const auto size = static_cast<std::size_t>(cell.chain.draft_length) + 1;
+  const auto size = static_cast<std::size_t>(cell.draft_length()) + 1;
   for (std::size_t s = 0; s < prediction.accepted_distribution.size(); ++s) {
     std::vector<double> observed(size);
     double n = 0.0;
@@ -329,7 +329,7 @@ Verdict decide(const spec::Cell& cell, const Prediction& prediction, const Agree
   if (contradicts(exact, level)) return Verdict::disagree;
   if (!prediction.known) return Verdict::no_theory;
   const bool rejected = contradicts(named, level);
-  if (cell.theory.expect_refuted) return rejected ? Verdict::refuted_as_expected : Verdict::disagree;
+  if (spec::expects_refuted(cell.theory)) return rejected ? Verdict::refuted_as_expected : Verdict::disagree;
   return rejected ? Verdict::disagree : Verdict::agree;
 }
 

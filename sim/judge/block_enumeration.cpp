@@ -56,7 +56,7 @@ theory::Automaton EnumeratedFacts::automaton(int context) const {
   distributions.states = static_cast<int>(count);
   distributions.target.assign(targets_.begin() + static_cast<std::ptrdiff_t>(first),
                               targets_.begin() + static_cast<std::ptrdiff_t>(first + count));
-  const std::size_t deep = drafts_.size() == 1 ? 1 : std::max(index_of(rounds_.cell->chain.draft_length), drafts_.size());
+  const std::size_t deep = drafts_.size() == 1 ? 1 : std::max(index_of(rounds_.cell->draft_length()), drafts_.size());
   for (std::size_t d = 0; d < deep; ++d) {
     const auto& of_depth = drafts_[std::min(d, drafts_.size() - 1)];
     distributions.draft.emplace_back(of_depth.begin() + static_cast<std::ptrdiff_t>(first),
@@ -127,16 +127,17 @@ theory::RoundKernel EnumeratedFacts::block_kernel(int draft_length, int context,
 
 // A round of `own` distributions, whose states go by the tokens.
 theory::RoundKernel EnumeratedFacts::tree_kernel(const theory::Automaton& own) const {
-  const int draft_length = rounds_.cell->chain.draft_length;
+  const int draft_length = rounds_.cell->draft_length();
   const theory::TreeSampling sampling = sampling_of(rounds_.drafter->siblings);
-  if (rounds_.cell->drafter->tree() == nullptr)
+  if (rounds_.cell->block()->drafter->tree() == nullptr)
     return theory::chosen_kernel(own, {}, draft_length, [&](int state) {
-      return theory::dynamic_tree(own, state, draft_length, static_cast<int>(rounds_.cell->drafter_arguments.integer("width")),
-                                  static_cast<int>(rounds_.cell->drafter_arguments.integer("nodes")));
+      return theory::dynamic_tree(own, state, draft_length,
+                                  static_cast<int>(rounds_.cell->block()->drafter.arguments.integer("width")),
+                                  static_cast<int>(rounds_.cell->block()->drafter.arguments.integer("nodes")));
     });
-  if (rounds_.cell->verifier == "typical")
-    return theory::typical_kernel(own, rounds_.tree, sampling, rounds_.cell->verifier_arguments.number("epsilon"),
-                                  rounds_.cell->verifier_arguments.number("delta"));
+  if (rounds_.cell->verifier().info.name == "typical")
+    return theory::typical_kernel(own, rounds_.tree, sampling, rounds_.cell->verifier_arguments().number("epsilon"),
+                                  rounds_.cell->verifier_arguments().number("delta"));
   theory::RoundKernel kernel(own.states, draft_length);
   for (int s = 0; s < own.states; ++s)
     for (const theory::RoundOutcome& outcome :
@@ -149,23 +150,23 @@ theory::RoundKernel EnumeratedFacts::tree_kernel(const theory::Automaton& own) c
 theory::RoundKernel EnumeratedFacts::enumerated(int draft_length, int context, double& error) const {
   if (rounds_.is_block()) return block_kernel(draft_length, context, error);
   const theory::Automaton distributions = automaton(context);
-  if (rounds_.cell->verifier == "typical" && rounds_.drafter->from_root && context < 0 && !transition().empty())
+  if (rounds_.cell->verifier().info.name == "typical" && rounds_.drafter->from_root && context < 0 && !transition().empty())
     return theory::typical_guess_kernel(distributions, transition(), rounds_.tree,
-                                        rounds_.cell->verifier_arguments.number("epsilon"),
-                                        rounds_.cell->verifier_arguments.number("delta"));
-  if (!rounds_.drafter->from_root || rounds_.cell->verifier == "typical") return tree_kernel(distributions);
+                                        rounds_.cell->verifier_arguments().number("epsilon"),
+                                        rounds_.cell->verifier_arguments().number("delta"));
+  if (!rounds_.drafter->from_root || rounds_.cell->verifier().info.name == "typical") return tree_kernel(distributions);
   return theory::chosen_kernel(distributions, context < 0 ? transition() : theory::StateMatrix(), draft_length,
                                [&](int state) { return theory::guessed_tree(rounds_.tree, distributions, state); });
 }
 
 BlockTheory EnumeratedFacts::answer() const {
   BlockTheory result;
-  const int longest = rounds_.cell->chain.draft_length;
+  const int longest = rounds_.cell->draft_length();
   if (rounds_.drafter->reads_text) {
-    const config::Arguments& own = rounds_.cell->drafter_arguments;
+    const config::Arguments& own = rounds_.cell->block()->drafter.arguments;
     const std::span<const Token> prompt = rounds_.cell->contexts->process->prompt();
     const std::vector<int> text(prompt.begin(), prompt.end());
-    if (rounds_.cell->drafter_kind == "lookahead") {
+    if (rounds_.cell->block()->drafter.name() == "lookahead") {
       const theory::Lookahead lookahead = {static_cast<int>(own.integer("window")), static_cast<int>(own.integer("ngram")),
                                            static_cast<int>(own.integer("guesses")), own.boolean("pool_from_text")};
       result.sequence = [distributions = automaton(-1), start = rounds_.start(), text, lookahead](int rounds) {
@@ -174,7 +175,7 @@ BlockTheory EnumeratedFacts::answer() const {
       return result;
     }
     const theory::TextDraft draft =
-        rounds_.cell->drafter_kind == "suffix"
+        rounds_.cell->block()->drafter.name() == "suffix"
             ? theory::suffix_draft(longest, static_cast<int>(own.integer("max_match")), own.number("factor"), own.number("least"))
             : theory::prompt_lookup_draft(longest, static_cast<int>(own.integer("max_ngram")),
                                           static_cast<int>(own.integer("min_ngram")));
@@ -211,19 +212,19 @@ BlockTheory EnumeratedFacts::answer() const {
 }  // namespace
 
 std::string why_not_enumerated(const BlockRounds& rounds) {
-  const std::string& rule = rounds.cell->verifier;
-  const bool looks = rounds.cell->policy != nullptr && rounds.cell->policy->looks();
+  const std::string& rule = rounds.cell->verifier().info.name;
+  const bool looks = rounds.cell->policy() != nullptr && rounds.cell->policy()->part->looks();
   const bool hidden = rounds.shape->contexts > 1 && (rounds.shape->kind == Kind::iid_pool || rounds.shape->kind == Kind::regimes);
   const int contexts = rounds.shape->contexts;
-  const int length = rounds.cell->chain.draft_length;
+  const int length = rounds.cell->draft_length();
   const double vocab = rounds.cell->vocab;
   if (looks) return "block verification of chains that end by what was drafted is not worked out";
-  if (rounds.shape->kind == Kind::requests && rounds.cell->policy != nullptr && !rounds.cell->policy->foresees())
+  if (rounds.shape->kind == Kind::requests && rounds.cell->policy() != nullptr && !rounds.cell->policy()->part->foresees())
     return "requests whose rounds a policy cuts to length are not worked out";
   if (vocab * contexts * spec::plan_of(*rounds.cell).depths() > kMostTokens)
     return fmt::format("vocabulary {}, {} contexts: too many", vocab, contexts);
   if (rounds.drafter->reads_text) {
-    if (rounds.cell->drafter_kind == "lookahead" && hidden)
+    if (rounds.cell->block()->drafter.name() == "lookahead" && hidden)
       return "a window that looks at contexts that move by themselves is not worked out";
     if (hidden && static_cast<double>(contexts) * contexts > kMostTokens) return fmt::format("{} contexts: too many", contexts);
     return rounds.shape->kind == Kind::requests ? "requests that read their text are not worked out" : "";
@@ -249,7 +250,7 @@ std::string why_not_enumerated(const BlockRounds& rounds) {
     for (const int children : rounds.ranks) steps = std::max(steps, paths * std::pow(vocab, children) * rounds.tree.size());
   if (rule == "typical" && rounds.drafter->from_root && hidden) steps = std::pow(contexts, length + 1) * rounds.drafter->nodes;
   const bool own_guesses = !rounds.drafter->from_root || hidden || contexts == 1 || rounds.shape->kind == Kind::requests;
-  if ((rule == "typical" && own_guesses) || rounds.cell->drafter->tree() == nullptr || rule == "tree_point_mass" ||
+  if ((rule == "typical" && own_guesses) || rounds.cell->block()->drafter->tree() == nullptr || rule == "tree_point_mass" ||
       rule == "greedy_tree")
     return steps <= kMostSteps
                ? ""

@@ -28,17 +28,18 @@ class MissingFacts final : public BlockFacts {
 };
 
 std::optional<theory::LengthRule> length_rule(const spec::Cell& cell) {
-  const config::Arguments& own = cell.policy_arguments;
-  if (cell.policy_kind == "additive")
+  if (cell.policy() == nullptr) return std::nullopt;
+  const config::Arguments& own = cell.policy()->arguments;
+  if (cell.policy()->name() == "additive")
     return theory::additive_rule(static_cast<int>(own.integer("first")), static_cast<int>(own.integer("up")),
-                                 static_cast<int>(own.integer("down")), cell.chain.draft_length);
-  if (cell.policy_kind == "ema_tiers") {
+                                 static_cast<int>(own.integer("down")), cell.draft_length());
+  if (cell.policy()->name() == "ema_tiers") {
     std::vector<int> tiers;
     for (const double tier : own.numbers("tiers")) tiers.push_back(static_cast<int>(tier));
     return theory::ema_tiers_rule(std::move(tiers), own.number("weight"), own.number("up"), own.number("down"));
   }
-  if (cell.policy_kind == "goodput")
-    return theory::goodput_rule(own.number("first_alpha"), own.number("weight"), cell.policy_times);
+  if (cell.policy()->name() == "goodput")
+    return theory::goodput_rule(own.number("first_alpha"), own.number("weight"), cell.policy()->round_times);
   return std::nullopt;  // the oracle drafts what is accepted: its rounds go as without a policy
 }
 
@@ -67,10 +68,10 @@ theory::RoundDistribution mean_of(const std::vector<theory::RoundDistribution>& 
 BlockRounds::BlockRounds(const spec::Cell& of_cell)
     : cell(&of_cell),
       shape(&of_cell.contexts->process->shape()),
-      drafter(&of_cell.drafter->shape()),
+      drafter(&of_cell.block()->drafter->shape()),
       by_context(sure_next() || shape->kind == Kind::regimes || shape->kind == Kind::requests),
       states(by_context ? shape->contexts : 1) {
-  if (const tokens::Tree* drafted = cell->drafter->tree()) {
+  if (const tokens::Tree* drafted = cell->block()->drafter->tree()) {
     for (auto node = drafted->nodes.begin() + 1; node != drafted->nodes.end(); ++node) tree.add(node->parent, node->rank);
     ranks.resize(index_of(drafted->height()));
     for (const tokens::Tree::Node& node : drafted->nodes)
@@ -87,7 +88,7 @@ int BlockRounds::next(int context, int token) const {
 }
 
 bool BlockRounds::is_block() const {
-  return cell->verifier == "block" || (cell->verifier == "traversal" && tree.size() == tree.depth() + 1);
+  return cell->verifier().info.name == "block" || (cell->verifier().info.name == "traversal" && tree.size() == tree.depth() + 1);
 }
 
 std::vector<double> BlockRounds::start() const {
@@ -105,7 +106,7 @@ std::vector<double> BlockRounds::start() const {
 
 BlockTheory BlockRounds::theory_of(const std::function<theory::RoundKernel(int draft_length)>& kernel_of_length) const {
   BlockTheory result;
-  const int longest = cell->chain.draft_length;
+  const int longest = cell->draft_length();
   const std::optional<theory::LengthRule> lengths = length_rule(*cell);
   std::vector<theory::RoundKernel> kernels;
   for (int length = lengths ? 0 : longest; length <= longest; ++length) {
@@ -127,9 +128,9 @@ BlockTheory BlockRounds::theory_of(const std::function<theory::RoundKernel(int d
 
 std::unique_ptr<BlockFacts> block_facts(const spec::Cell& cell) {
   BlockRounds rounds(cell);
-  const bool enumerates = rounds.tree.size() != rounds.drafter->nodes + 1 || cell.verifier == "block" ||
-                          cell.verifier == "traversal" || (rounds.drafter->from_root && rounds.shape->contexts > 1) ||
-                          (cell.verifier == "typical" && rounds.tree.size() > rounds.tree.depth() + 1);
+  const bool enumerates = rounds.tree.size() != rounds.drafter->nodes + 1 || cell.verifier().info.name == "block" ||
+                          cell.verifier().info.name == "traversal" || (rounds.drafter->from_root && rounds.shape->contexts > 1) ||
+                          (cell.verifier().info.name == "typical" && rounds.tree.size() > rounds.tree.depth() + 1);
   std::string missing = enumerates ? why_not_enumerated(rounds) : why_not_walked(rounds);
   if (!missing.empty()) return std::make_unique<MissingFacts>(std::move(missing));
   return enumerates ? enumerated_facts(std::move(rounds)) : walked_facts(std::move(rounds));

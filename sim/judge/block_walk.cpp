@@ -20,7 +20,7 @@ namespace {
 
 using Kind = families::ContextShape::Kind;
 
-constexpr double kMostDraws = 0x1p24;  // tokens looked at, to enumerate draws without replacement
+constexpr double kMostDraws = 0x1p24;      // tokens looked at, to enumerate draws without replacement
 constexpr double kMostWalkSteps = 0x1p28;  // of a walk
 
 bool is_lossy_on_chains(const std::string& verifier) {
@@ -29,16 +29,17 @@ bool is_lossy_on_chains(const std::string& verifier) {
 
 // The rule's acceptance of each drafted token, of a lossy one.
 std::vector<double> admits(const spec::Cell& cell, const verify::PositionDistributions& distributions) {
-  const config::Arguments& own = cell.verifier_arguments;
-  if (cell.verifier == "typical")
+  const config::Arguments& own = cell.verifier_arguments();
+  if (cell.verifier().info.name == "typical")
     return theory::typical_acceptance(distributions.target, own.number("epsilon"), own.number("delta"));
-  if (cell.verifier == "top_k_match") return theory::top_k_acceptance(distributions.target, static_cast<int>(own.integer("k")));
+  if (cell.verifier().info.name == "top_k_match")
+    return theory::top_k_acceptance(distributions.target, static_cast<int>(own.integer("k")));
   return theory::lenience_acceptance(distributions.target, distributions.drafted, own.number("lenience"));
 }
 
 // What it emits where nothing was accepted.
 std::vector<double> final_distribution(const spec::Cell& cell, const verify::PositionDistributions& distributions) {
-  if (cell.verifier == "lenience") return theory::residual_distribution(distributions.target, distributions.drafted);
+  if (cell.verifier().info.name == "lenience") return theory::residual_distribution(distributions.target, distributions.drafted);
   return {distributions.target.begin(), distributions.target.end()};
 }
 
@@ -77,13 +78,13 @@ WalkedFacts::WalkedFacts(BlockRounds rounds) : rounds_(std::move(rounds)), level
     level.children = rounds_.ranks[d];
     level.distributions = std::min(static_cast<int>(d), spec::plan_of(cell).depths() - 1);
     level.moves.accept.assign(index_of(level.children), theory::StateMatrix(size, 0.0));
-    if (cell.policy != nullptr && cell.policy->looks()) level.moves.stop = level.moves.accept;
-    if (!cell.lossless) level.moves.final_token.assign(size, 0.0);
+    if (cell.policy() != nullptr && cell.policy()->part->looks()) level.moves.stop = level.moves.accept;
+    if (!cell.lossless()) level.moves.final_token.assign(size, 0.0);
   }
 }
 
 std::vector<std::vector<double>> WalkedFacts::accepted(int children, const verify::PositionDistributions& distributions) const {
-  const std::string& rule = rounds_.cell->verifier;
+  const std::string& rule = rounds_.cell->verifier().info.name;
   if (is_lossy_on_chains(rule)) {
     if (rule == "lenience")
       return {
@@ -128,7 +129,7 @@ void WalkedFacts::spread(int context, const std::vector<double>& mass, theory::S
 std::vector<double> WalkedFacts::add(int context, int depth, const verify::PositionDistributions& distributions) {
   if (depth == 0) spread(context, {distributions.target.begin(), distributions.target.end()}, target_);
   const draft::LengthPolicy* policy =
-      rounds_.cell->policy != nullptr && rounds_.cell->policy->looks() ? rounds_.cell->policy.get() : nullptr;
+      rounds_.cell->policy() != nullptr && rounds_.cell->policy()->part->looks() ? rounds_.cell->policy()->part.get() : nullptr;
   double entropy = 0.0;
   for (const double share : distributions.drafted) entropy -= share > 0.0 ? share * std::log(share) : 0.0;
   int known = -1;  // children that by_token is of
@@ -141,16 +142,17 @@ std::vector<double> WalkedFacts::add(int context, int depth, const verify::Posit
       if (policy == nullptr) continue;
       std::vector<double> stopped = by_token[rank];
       for (std::size_t x = 0; x < stopped.size(); ++x)
-        if (rounds_.cell->policy_kind == "confidence" ? distributions.drafted[x] >= rounds_.cell->policy_arguments.number("least")
-                                                      : entropy <= rounds_.cell->policy_arguments.number("most"))
+        if (rounds_.cell->policy()->name() == "confidence"
+                ? distributions.drafted[x] >= rounds_.cell->policy()->arguments.number("least")
+                : entropy <= rounds_.cell->policy()->arguments.number("most"))
           stopped[x] = 0.0;
       spread(context, stopped, level.moves.stop[rank]);
     }
-    if (!rounds_.cell->lossless) spread(context, final_distribution(*rounds_.cell, distributions), level.moves.final_token);
+    if (!rounds_.cell->lossless()) spread(context, final_distribution(*rounds_.cell, distributions), level.moves.final_token);
   }
   const bool chain =
       rounds_.tree.size() == rounds_.tree.depth() + 1 && rounds_.drafter->siblings == tokens::Siblings::independent;
-  if (rounds_.cell->lossless || !chain || rounds_.by_context) return {};
+  if (rounds_.cell->lossless() || !chain || rounds_.by_context) return {};
   return theory::emitted_distribution(theory::judge_accepting(admits(*rounds_.cell, distributions), distributions.drafted,
                                                               final_distribution(*rounds_.cell, distributions)));
 }
@@ -158,7 +160,7 @@ std::vector<double> WalkedFacts::add(int context, int depth, const verify::Posit
 theory::RoundKernel WalkedFacts::walked(int draft_length) const {
   std::vector<theory::NodeMoves> by_depth;
   for (const Level& level : levels_) by_depth.push_back(level.moves);
-  const bool whole = draft_length == rounds_.tree.depth() && rounds_.cell->verifier != "optimal_transport";
+  const bool whole = draft_length == rounds_.tree.depth() && rounds_.cell->verifier().info.name != "optimal_transport";
   return theory::walked_kernel(whole ? rounds_.tree : theory::chain_tree(draft_length), rounds_.states, by_depth, target_);
 }
 
@@ -168,9 +170,9 @@ std::string why_not_walked(const BlockRounds& rounds) {
   static const std::set<std::string> judged = {
       "token",    "multi_draft_recursive", "without_replacement", "kseq", "typical", "optimal_transport", "tree_point_mass",
       "lenience", "greedy_tree",           "top_k_match"};
-  const std::string& rule = rounds.cell->verifier;
+  const std::string& rule = rounds.cell->verifier().info.name;
   if (judged.count(rule) == 0) return fmt::format("verifier {} has no theory of its own", rule);
-  if (rounds.shape->kind == Kind::requests && rounds.cell->policy != nullptr && !rounds.cell->policy->foresees())
+  if (rounds.shape->kind == Kind::requests && rounds.cell->policy() != nullptr && !rounds.cell->policy()->part->foresees())
     return "requests whose rounds a policy cuts to length are not worked out";
   const double steps = static_cast<double>(rounds.tree.size()) * std::pow(rounds.states, 3);
   if (rounds.states > 1 && steps > kMostWalkSteps)
@@ -178,7 +180,7 @@ std::string why_not_walked(const BlockRounds& rounds) {
   bool even = true;     // as many children at every node of a depth that has any
   bool uniform = true;  // and every node above the last level has them
   bool gap = false;     // a rank is left out
-  const std::vector<tokens::Tree::Node>& nodes = rounds.cell->drafter->tree()->nodes;
+  const std::vector<tokens::Tree::Node>& nodes = rounds.cell->block()->drafter->tree()->nodes;
   for (const tokens::Tree::Node& node : nodes) {
     const int ranks = node.depth < rounds.tree.depth() ? rounds.ranks[index_of(node.depth)] : 0;
     even = even && (node.children == 0 || node.children == ranks);

@@ -33,7 +33,7 @@ void add_fresh_facts(const spec::Cell& cell, const decode::PreparationPlan& plan
     const std::uint64_t context = (std::uint64_t{1} << 63) + i;
     drawer.target(0, context, target);
     drawer.draft(0, context, 0, target, model, drafted);
-    const double alpha = theory::judge(cell.verifier, target, drafted, model).alpha();
+    const double alpha = theory::judge(cell.verifier().info.name, target, drafted, model).alpha();
     sum.add(alpha);
     squares.add(alpha * alpha);
   }
@@ -51,7 +51,7 @@ FactsObserver::FactsObserver(const spec::Cell& cell) : cell_(&cell) {
   const families::ContextShape& shape = cell.contexts->process->shape();
   const auto contexts = static_cast<std::size_t>(shape.contexts);
   facts_.alpha.assign(contexts, std::vector<double>(static_cast<std::size_t>(shape.depths)));
-  if (cell.block_rule != nullptr) {
+  if (cell.block() != nullptr) {
     block_ = block_facts(cell);
   } else if (shape.kind == Kind::markov && shape.contexts <= kMaxTheoryStates) {
     theory::Modulation modulation;
@@ -74,11 +74,12 @@ void FactsObserver::see(int context, int depth, const verify::PositionDistributi
   if (block_) {
     emitted = block_->add(context, depth, distributions);
   } else {
-    judgement = theory::judge(cell_->verifier, distributions.target, distributions.drafted, distributions.draft_model);
+    judgement =
+        theory::judge(cell_->verifier().info.name, distributions.target, distributions.drafted, distributions.draft_model);
     facts_.alpha[c][static_cast<std::size_t>(depth)] = judgement.alpha();
     const bool judged_apart =
         shape.kind == Kind::markov || shape.kind == Kind::regimes || shape.kind == Kind::requests || shape.kind == Kind::trace;
-    if (!cell_->lossless && !judged_apart) emitted = theory::emitted_distribution(judgement);
+    if (!cell_->lossless() && !judged_apart) emitted = theory::emitted_distribution(judgement);
   }
   if (!emitted.empty()) {
     facts_.judged_mass.resize(std::max(facts_.judged_mass.size(), static_cast<std::size_t>(depth) + 1));

@@ -53,7 +53,7 @@ theory::RunMoments modulated_moments(const theory::Modulation& modulation, std::
 
 Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts, std::uint64_t work) {
   const families::ContextShape& shape = cell.contexts->process->shape();
-  const int draft_length = cell.chain.draft_length;
+  const int draft_length = cell.draft_length();
   const auto rounds = static_cast<double>(work);
   Prediction prediction;
   prediction.missing = facts.block.missing;
@@ -95,7 +95,7 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
     prediction.alpha = tries > 0.0 ? accepted / tries : 0.0;
     prediction.accepted_distribution = distributions;  // of every round, cut ones too
   };
-  if (cell.block_rule != nullptr) {
+  if (cell.block() != nullptr) {
     if (shape.kind == Kind::requests) {
       from_requests(facts.block.distributions);
     } else if (!facts.block.sequence) {
@@ -181,12 +181,13 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
 }
 
 Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& exact) {
-  const theory::ClosedForm* form = theory::find_closed_form(cell.theory.name);
+  const auto* named = std::get_if<spec::NamedTheory>(&cell.theory);
+  const theory::ClosedForm* form = named != nullptr ? named->form : nullptr;
   Prediction prediction;
-  if (form == nullptr || !exact.known || cell.block_rule != nullptr) return prediction;
+  if (form == nullptr || !exact.known || cell.block() != nullptr) return prediction;
   theory::ClosedFormInputs inputs;
   inputs.alpha = exact.alpha;
-  inputs.draft_length = cell.chain.draft_length;
+  inputs.draft_length = cell.draft_length();
   // The mean over contexts by their share of text or requests, where `alpha` above is the one that a log of tries shows.
   const families::ContextShape& shape = cell.contexts->process->shape();
   double mean_alpha = exact.alpha;
@@ -195,13 +196,13 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
     for (std::size_t i = 0; i < shape.start.size(); ++i) mean_alpha += shape.start[i] * facts.alpha[i][0];
     mean_alpha = std::min(mean_alpha, 1.0);
   }
-  for (int j = 0; j < cell.chain.draft_length; ++j) {
+  for (int j = 0; j < cell.draft_length(); ++j) {
     const std::vector<double>& by_depth = facts.alpha[0];
     inputs.alpha_by_position.push_back(by_depth.size() > 1 ? by_depth[std::min(static_cast<std::size_t>(j), by_depth.size() - 1)]
                                                            : mean_alpha);
   }
-  inputs.target_seconds = cell.cost->pass(cost::Role::target, {cell.workload.batch, 1.0, cell.workload.context, 1.0}).total();
-  inputs.draft_seconds = cell.cost->draft_pass(cell.workload, 0, 0.0).total();
+  inputs.target_seconds = cell.cost().pass(cost::Role::target, {cell.workload.batch, 1.0, cell.workload.context, 1.0}).total();
+  inputs.draft_seconds = cell.cost().draft_pass(cell.workload, 0, 0.0).total();
   inputs.cost_ratio = inputs.draft_seconds / inputs.target_seconds;
   const theory::ClosedFormPrediction answer = form->evaluate(inputs);
   prediction.alpha = exact.alpha;

@@ -52,19 +52,19 @@ std::string axis_value(const Row& row, const std::string& path) {
 
 std::string theory_text(const Prediction& prediction, double value) { return prediction.known ? real_text(value) : ""; }
 
-std::string ms_text(const Row& row, double seconds) { return row.cell->cost->in_seconds() ? real_text(1e3 * seconds) : ""; }
+std::string ms_text(const Row& row, double seconds) { return row.cell->cost().in_seconds() ? real_text(1e3 * seconds) : ""; }
 
 // A figure of the placement in seconds, as a column in milliseconds.
 std::function<std::string(const Row&)> timed_ms(double (*seconds)(const placement::Result&)) {
   return [seconds](const Row& row) { return row.timed ? real_text(1e3 * seconds(row.timed->run)) : ""; };
 }
 
-bool judges_jointly(const spec::Cell& cell) { return verify::verifiers().find(cell.verifier)->demands.joint; }
+bool judges_jointly(const spec::Cell& cell) { return cell.verifier().demands.joint; }
 
 // The mean over rounds of a figure of their work.
 double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
-  if (row.cell->drafter == nullptr || row.counts.drafted.empty()) {
-    const int length = row.cell->chain.draft_length;
+  if (row.cell->block() == nullptr || row.counts.drafted.empty()) {
+    const int length = row.cell->draft_length();
     return figure({std::vector<double>(static_cast<std::size_t>(length), 1.0), 1.0 + length});
   }
   double sum = 0.0;
@@ -72,7 +72,7 @@ double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
   for (std::size_t nodes = 0; nodes < row.counts.drafted.size(); ++nodes) {
     if (row.counts.drafted[nodes] == 0) continue;
     const auto count = static_cast<double>(row.counts.drafted[nodes]);
-    sum += count * figure(row.cell->drafter->work(static_cast<int>(nodes)));
+    sum += count * figure(row.cell->block()->drafter->work(static_cast<int>(nodes)));
     rounds += count;
   }
   return sum / rounds;
@@ -85,7 +85,7 @@ double speedup_theory(const Row& row) {
 }  // namespace
 
 double Row::drafted() const {
-  if (counts.drafted.empty()) return static_cast<double>(counts.rounds + counts.cut_rounds) * cell->chain.draft_length;
+  if (counts.drafted.empty()) return static_cast<double>(counts.rounds + counts.cut_rounds) * cell->draft_length();
   double sum = 0.0;
   for (std::size_t nodes = 0; nodes < counts.drafted.size(); ++nodes)
     sum += static_cast<double>(nodes) * static_cast<double>(counts.drafted[nodes]);
@@ -182,7 +182,7 @@ const std::vector<Column>& columns() {
       {"wasted_draft_ms", "ms", "draft_ms (1 - draft_efficiency)",
        [](const Row& r) { return ms_text(r, r.round_time().draft.total() * (1.0 - r.draft_efficiency())); }},
       {"tokens_per_second", "1/s", "batch tokens_per_round / round_ms",
-       [](const Row& r) { return r.cell->cost->in_seconds() ? real_text(r.tokens_per_second()) : ""; }},
+       [](const Row& r) { return r.cell->cost().in_seconds() ? real_text(r.tokens_per_second()) : ""; }},
       {"ttft_ms", "ms", "placement: to the first token; this and the next are empty without one",
        timed_ms([](const placement::Result& r) { return r.time_to_first_token.seconds(); })},
       {"tpot_ms", "ms", "(end - ttft_ms) / (output_tokens - 1), mean over sequences",
@@ -214,7 +214,7 @@ const std::vector<Column>& columns() {
        [](const Row& r) { return real_text(r.agreement.smallest_leak); }},
       {"kl", "nats", "KL(target || draft), mean over contexts", [](const Row& r) { return real_text(r.kl); }},
       {"chi_squared", "1", "chi2(draft || target), mean over contexts", [](const Row& r) { return real_text(r.chi_squared); }},
-      {"theory", "", "closed form that judged the cell", [](const Row& r) { return r.cell->theory.name; }},
+      {"theory", "", "closed form that judged the cell", [](const Row& r) { return spec::theory_name(r.cell->theory); }},
       {"verdict", "", "agree, disagree, refuted_as_expected or no_theory",
        [](const Row& r) { return std::string(to_text(r.verdict)); }}};
   return list;
@@ -226,9 +226,9 @@ void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts) {
     const DistributionFacts& own = facts.of(*row.cell);
     const std::uint64_t work = row.cell->contexts->process->shape().request_tokens > 0 ? row.counts.sequences : row.counts.rounds;
     row.exact = predict_exact(*row.cell, own, work);
-    row.judged_by = row.cell->theory.name == "exact"  ? row.exact
-                    : row.cell->theory.name == "none" ? Prediction{}
-                                                      : predict_named(*row.cell, own, row.exact);
+    row.judged_by = std::holds_alternative<spec::ExactTheory>(row.cell->theory) ? row.exact
+                    : std::holds_alternative<spec::NoTheory>(row.cell->theory)  ? Prediction{}
+                                                                                : predict_named(*row.cell, own, row.exact);
     row.agreement = judge_cell(*row.cell, own, row.judged_by, row.counts, level);
     const Agreement exact = judge_cell(*row.cell, own, row.exact, row.counts, level);
     row.verdict = decide(*row.cell, row.judged_by, exact, row.agreement, level);
@@ -279,7 +279,7 @@ std::string waterfall_lines(const std::string& prefix, const cost::RoundTime& ti
 std::string waterfall_csv(const std::vector<Row>& rows) {
   std::string text;
   for (const Row& row : rows)
-    if (row.cell->cost->in_seconds())
+    if (row.cell->cost().in_seconds())
       text += waterfall_lines(fmt::format("{},{}", csv_text(row.cell->experiment), row.cell->index), row.round_time(),
                               row.tokens_per_round());
   return text.empty() ? text : "experiment,cell,step,ms,speedup_after\n" + text;

@@ -86,6 +86,8 @@ class Placement {
   [[nodiscard]] virtual decode::Bonus bonus() const { return decode::Bonus::emitted; }
   // False: nothing is ever drafted.
   [[nodiscard]] virtual bool speculates() const { return true; }
+  // A round is the draft's passes and then the target's, with nothing beside them, as a cost model prices it.
+  [[nodiscard]] virtual bool passes_one_after_the_other() const { return false; }
   // The draft has a GPU of its own, which plain decoding could have for its target.
   [[nodiscard]] virtual bool second_gpu() const { return false; }
   // Of a round whose passes take so many seconds one after the other: at most.

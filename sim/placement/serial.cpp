@@ -58,6 +58,7 @@ class SerialRun final : public Lockstep {
 
 class Serial final : public Placement {
  public:
+  [[nodiscard]] bool passes_one_after_the_other() const override { return true; }
   [[nodiscard]] Result simulate(const Job& job, engine::Timeline* timeline) const override {
     return SerialRun(job, timeline).simulate();
   }

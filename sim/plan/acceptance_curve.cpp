@@ -244,17 +244,15 @@ AcceptanceCurve trace_acceptance(const std::string& path, int longest) {
 AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::uint64_t rounds) {
   AcceptanceCurve curve;
   curve.measured = longest;
-  if (const config::Value* kind = config::find_path(cell.config, "decode.drafter.kind");
-      kind != nullptr && (kind->text != "chain" || cell.policy != nullptr))
-    throw BadInput(kind->where, "a plan over draft lengths for drafter " + kind->text +
-                                    (cell.policy != nullptr ? " with a policy" : "") + ", allowed: drafter chain without one");
-  spec::Cell own = cell;
+  if (!cell.drafts_chains() || cell.policy() != nullptr)
+    throw BadInput(cell.places.drafter_kind, "a plan over draft lengths for drafter " + cell.block()->drafter.name() +
+                                                 (cell.policy() != nullptr ? " with a policy" : "") +
+                                                 ", allowed: drafter chain without one");
+  spec::Cell own = spec::with_draft_length(cell, longest);
   own.rounds = rounds;
-  if (own.block_rule != nullptr) own.drafter = draft::chain_block(longest);
   const decode::Prepared tables = run::prepare_cell(own, nullptr, true);
   for (int k = 0; k <= longest; ++k) {
-    own.chain.draft_length = k;
-    if (own.block_rule != nullptr) own.drafter = draft::chain_block(k);
+    own = spec::with_draft_length(std::move(own), k);
     const decode::Simulator simulator(spec::plan_of(own), tables, spec::draw_key(own), k, own.sequence_rounds);
     const std::uint64_t chunks = (own.work() + simulator.chunk_size() - 1) / simulator.chunk_size();
     if (k == 0) curve.parts.resize(std::min<std::uint64_t>(kParts, chunks));
@@ -280,13 +278,13 @@ AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::u
 AcceptanceCurve predicted_acceptance(const spec::Cell& cell, int longest) {
   AcceptanceCurve curve;
   curve.measured = longest;
-  if (cell.block_rule != nullptr) return {};  // its facts are of one draft length
+  if (cell.block() != nullptr) return {};  // its facts are of one draft length
   spec::Cell own = cell;
   const judge::DistributionFacts facts = judge::gather_facts(own, spec::plan_of(own), nullptr);
   curve.tokens_per_round = {1.0};
   curve.full_rate = {1.0};
   for (int k = 1; k <= longest; ++k) {
-    own.chain.draft_length = k;
+    own = spec::with_draft_length(std::move(own), k);
     const judge::Prediction prediction = judge::predict_exact(own, facts, own.work());
     if (!prediction.known) return {};
     curve.tokens_per_round.push_back(prediction.tokens_per_round);

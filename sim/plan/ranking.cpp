@@ -22,17 +22,6 @@ std::string workload_of(const spec::Cell& cell) {
   return text;
 }
 
-// What decides on the counts. A policy may go by prices.
-std::string simulation_of(const spec::Cell& cell) {
-  std::string text = std::to_string(cell.seed);
-  for (const config::Field& field : cell.config.fields) {
-    const bool price = field.key == "cost" || field.key == "workload" || field.key == "placement";
-    if (field.key != "experiment" && field.key != "description" && (!price || cell.policy != nullptr))
-      text += "|" + field.key + config::to_canonical_text(field.value);
-  }
-  return text;
-}
-
 using ByReplicate = std::array<double, kReplicates>;
 
 double standard_error(const ByReplicate& samples) {
@@ -56,27 +45,7 @@ double plain_time(const spec::Cell& cell) { return cell.round_time(0.0).plain.to
 
 double speedup_of(const judge::Row& row) { return row.tokens_per_round() * row.speedup_per_token(); }
 
-std::string part_text(const config::Value& part) {
-  if (!part.is_map()) return part.text;
-  std::string text;
-  if (const config::Value* kind = part.find("kind")) text = kind->text;
-  for (const config::Field& field : part.fields) {
-    if (field.key == "kind") continue;
-    text += " " + field.key + " " + config::to_flow_text(field.value);
-  }
-  return text;
-}
-
 }  // namespace
-
-std::string method_text(const spec::Cell& cell) {
-  std::string text;
-  for (const char* section : {"drafter", "policy", "verifier"}) {
-    const config::Value* part = config::find_path(cell.config, std::string("decode.") + section);
-    if (part != nullptr) text += (text.empty() ? "" : " | ") + part_text(*part);
-  }
-  return text;
-}
 
 std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, const run::RunOptions& options) {
   std::vector<Ranking> rankings;
@@ -92,26 +61,25 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
     const spec::Cell& first = members[at].empty() ? *cells[i] : *cells[members[at].front()];
     if (cells[i]->pairing_group != first.pairing_group || cells[i]->seed != first.seed || cells[i]->work() != first.work())
       throw BadInput(
-          cells[i]->config.where,
+          cells[i]->places.config,
           fmt::format("distributions, seed or rounds of {} are not those of {}, allowed among methods that are compared: one "
                       "pair, context, seed and number of rounds",
                       cells[i]->experiment, first.experiment));
-    if (cells[i]->placement != nullptr)
-      throw BadInput(cells[i]->config.where,
+    if (cells[i]->placement)
+      throw BadInput(cells[i]->places.config,
                      fmt::format("{} has a placement, allowed: none, since rounds are priced one after the "
                                  "other; specsim run times placements",
                                  cells[i]->experiment));
     const double plain = plain_time(*cells[i]);
     if (std::abs(plain - plain_time(first)) > 1e-9 * plain)
-      throw BadInput(cells[i]->config.where,
+      throw BadInput(cells[i]->places.config,
                      fmt::format("plain decoding of {} takes another time than that of {}, allowed among methods that are "
                                  "compared: one target and one GPU",
                                  cells[i]->experiment, first.experiment));
     const std::uint64_t least = std::uint64_t{kReplicates} * cells[i]->sequence_rounds;
     if (cells[i]->rounds < least && cells[i]->contexts->process->shape().request_tokens == 0) {
-      const config::Value* rounds = cells[i]->config.find("rounds");
       throw BadInput(
-          rounds != nullptr ? rounds->where : cells[i]->config.where,
+          cells[i]->places.rounds,
           fmt::format("rounds is {}, allowed: at least {}, a sequence of {} in each of the {} draws of distributions that "
                       "errors come from",
                       cells[i]->rounds, least, cells[i]->sequence_rounds, kReplicates));
@@ -123,7 +91,7 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
   std::vector<const spec::Cell*> leaders;
   std::vector<std::size_t> leader_of;  // [cell]
   for (const spec::Cell* cell : cells) {
-    const auto [at, fresh] = simulated.try_emplace(simulation_of(*cell), leaders.size());
+    const auto [at, fresh] = simulated.try_emplace(cell->simulation_key, leaders.size());
     if (fresh) leaders.push_back(cell);
     leader_of.push_back(at->second);
   }
@@ -197,12 +165,12 @@ std::string ranking_csv(const std::vector<Ranking>& rankings) {
     for (std::size_t i = 0; i < ranking.contenders.size(); ++i) {
       const Contender& one = ranking.contenders[i];
       const spec::Cell& cell = *one.row.cell;
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", judge::csv_text(ranking.workload), i + 1,
-                          judge::csv_text(cell.experiment), cell.index, judge::csv_text(method_text(cell)), cell.lossless ? 1 : 0,
-                          column("tokens_per_round", one.row), judge::real_text(one.tokens_per_round_error),
-                          column("draft_passes", one.row), column("verified_rows", one.row), judge::real_text(one.speedup),
-                          judge::real_text(one.speedup_half_width), judge::real_text(one.behind),
-                          judge::real_text(one.behind_half_width));
+      text += fmt::format(
+          "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", judge::csv_text(ranking.workload), i + 1,
+          judge::csv_text(cell.experiment), cell.index, judge::csv_text(cell.method_text), cell.lossless() ? 1 : 0,
+          column("tokens_per_round", one.row), judge::real_text(one.tokens_per_round_error), column("draft_passes", one.row),
+          column("verified_rows", one.row), judge::real_text(one.speedup), judge::real_text(one.speedup_half_width),
+          judge::real_text(one.behind), judge::real_text(one.behind_half_width));
     }
   return text;
 }

@@ -38,9 +38,6 @@ struct Ranking {
 // was stopped.
 std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, const run::RunOptions& options);
 
-// A drafter and verifier in one line, from the cell's config: kinds first, then parameters.
-std::string method_text(const spec::Cell& cell);
-
 std::string ranking_csv(const std::vector<Ranking>& rankings);
 
 }  // namespace specsim::plan

@@ -133,7 +133,8 @@ Manifest read_manifest(const std::string& path) {
     manifest.configs.push_back(config);
   }
   if (!is_sealed(read_whole_file(path)))
-    throw BadInput({path, 0, 0}, "its last line is not the checksum of the lines before it, allowed: a manifest as it was written");
+    throw BadInput({path, 0, 0},
+                   "its last line is not the checksum of the lines before it, allowed: a manifest as it was written");
   manifest.command = text_of(root, "command");
   manifest.identity = text_of(root, "identity");
   manifest.version = text_of(root, "specsim");

@@ -20,7 +20,7 @@ constexpr std::uint64_t kSlabsPerCell = 64;  // work is handed out, and recorded
 constexpr std::uint64_t kLargestSlab = std::uint64_t{1} << 27;  // and in slabs of at most so many rounds
 
 decode::Simulator simulator_of(const spec::Cell& cell, const decode::Prepared& tables) {
-  return {spec::plan_of(cell), tables, spec::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds};
+  return {spec::plan_of(cell), tables, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds};
 }
 
 // Some of the chunks that are a shard's share of a cell.
@@ -165,7 +165,7 @@ std::shared_ptr<const decode::Prepared> Run::tables_of(Group& group) {
 decode::Counts Run::empty_counts(std::size_t cell) {
   const Group& group = group_of(cell);
   const spec::Cell& own = *(*cells_)[cell];
-  return {own.chain.draft_length, group.strata, group.class_count, own.drafter != nullptr ? own.drafter->shape().nodes : 0};
+  return {own.draft_length(), group.strata, group.class_count, own.block() != nullptr ? own.drafted_nodes() : 0};
 }
 
 void Run::simulate(std::size_t cell, const Slab& slab) {
@@ -236,18 +236,18 @@ RunResult Run::execute() {
 
 // Throws BadInput where a rule for certain targets meets another.
 void check_one_hot(const spec::Cell& cell, const verify::PositionDistributions& distributions) {
-  if (cell.one_hot_target && *std::max_element(distributions.target.begin(), distributions.target.end()) < 1.0)
+  if (cell.verifier().demands.one_hot_target && *std::max_element(distributions.target.begin(), distributions.target.end()) < 1.0)
     throw BadInput({"", 0, 0},
                    fmt::format("{}: verifier {} met a target that is not one-hot, allowed: pair.target_sampling: {{temperature: "
                                "0}}, or a one_hot target",
-                               cell.experiment, cell.verifier));
+                               cell.experiment, cell.verifier().info.name));
 }
 
 }  // namespace
 
 decode::Prepared prepare_cell(const spec::Cell& cell, Observer* observer, bool tables, const std::atomic<bool>* stop) {
   decode::DistributionObserver see;
-  if (observer != nullptr || cell.one_hot_target)
+  if (observer != nullptr || cell.verifier().demands.one_hot_target)
     see = [&](int context, int depth, const verify::PositionDistributions& distributions, const decode::OutputClasses& classes) {
       check_one_hot(cell, distributions);
       if (observer != nullptr) observer->see(context, depth, distributions, classes);
@@ -294,7 +294,7 @@ RunEstimate estimate(const std::vector<const spec::Cell*>& cells, unsigned threa
     const std::size_t bytes = decode::prepared_bytes(spec::plan_of(*cell));
     result.largest_tables_bytes = std::max(result.largest_tables_bytes, bytes);
     if (shape.contexts == 0)
-      result.seconds += rounds * cell->vocab * (1 + cell->chain.draft_length) * kNsPerFreshToken * 1e-9;
+      result.seconds += rounds * cell->vocab * (1 + cell->draft_length()) * kNsPerFreshToken * 1e-9;
     else
       result.seconds += rounds * kNsPerRound * 1e-9;
     if (groups.insert(cell->preparation_key).second)

@@ -4,17 +4,17 @@
 
 namespace specsim::run {
 
-bool is_timed(const spec::Cell& cell) { return cell.placement != nullptr && cell.cost->in_seconds(); }
+bool is_timed(const spec::Cell& cell) { return cell.placement && cell.pricing && cell.cost().in_seconds(); }
 
 placement::Comparison time_cell(const spec::Cell& cell, const decode::Prepared& tables, engine::Timeline* timeline) {
-  return placement::compare(*cell.placement, *cell.cost,
-                            {spec::plan_of(cell), &tables, spec::draw_key(cell), cell.chain.draft_length}, timeline);
+  return placement::compare(cell.placement->setting, cell.cost(),
+                            {spec::plan_of(cell), &tables, spec::draw_key(cell), cell.draft_length()}, timeline);
 }
 
 void check_traceable(const spec::Cell& cell, const Location& where) {
-  if (cell.placement == nullptr)
+  if (!cell.placement)
     throw BadInput(where, "given with a config that has no placement, allowed: with placement: {kind: NAME, ...}");
-  if (!cell.cost->in_seconds()) throw BadInput(where, "given with a cost model that knows only ratios, allowed: one in seconds");
+  if (!cell.cost().in_seconds()) throw BadInput(where, "given with a cost model that knows only ratios, allowed: one in seconds");
 }
 
 void write_trace(const spec::Cell& cell, const std::string& path) {

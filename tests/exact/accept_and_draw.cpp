@@ -30,9 +30,9 @@ class OneRound final : public decode::BitSource {
 
 // One shipped round of draft length 1 with these words.
 std::vector<Token> scripted(const spec::Cell& cell, std::uint64_t draft, std::uint64_t accept) {
-  const decode::PreparationPlan plan{cell.vocab, cell.chain.argmax, {}, cell.contexts.get(), cell.rule.get()};
+  const decode::PreparationPlan plan{cell.vocab, cell.argmax_draft(), {}, cell.contexts.get(), cell.chain()->verifier.part.get()};
   const decode::Prepared prepared = decode::prepare(plan, {});
-  const decode::Simulator simulator(plan, prepared, {}, cell.chain.draft_length, 1);
+  const decode::Simulator simulator(plan, prepared, {}, cell.draft_length(), 1);
   decode::Counts counts = simulator.empty_counts();
   OneRound random_bits(draft, accept, 0);
   Recorder recorder;

@@ -301,8 +301,8 @@ TEST_CASE("every drafter of blocks leaves the target's distribution alone, whate
       // no match.)
       double most = 0.0;
       for (const audit::AuditStart& start : report.starts) most = std::max(most, start.expected_accepted);
-      const bool nothing_to_find = cell.drafter->shape().reads_text && cell.contexts->process->prompt().empty();
-      if (cell.drafter_kind == "lookahead" && cell.drafter_arguments.integer("window") > 0) {
+      const bool nothing_to_find = cell.block()->drafter->shape().reads_text && cell.contexts->process->prompt().empty();
+      if (cell.block()->drafter.name() == "lookahead" && cell.block()->drafter.arguments.integer("window") > 0) {
         // Starts are first rounds, whose window is not full: what later rounds accept shows where every child is.
         const tests::StepRule every_child(
             [](verify::Block&, int, const std::vector<int>& children, Token&) { return children[0]; });

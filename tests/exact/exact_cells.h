@@ -107,17 +107,17 @@ inline spec::Cell listed_cell(const std::vector<Distribution>& targets, const st
   cell.experiment = "listed";
   cell.seed = 7;
   cell.vocab = static_cast<int>(targets.front().size());
-  cell.verifier = verifier;
-  cell.chain = {draft_length, argmax};
   const verify::VerifierEntry* entry = verify::verifiers().find(verifier);
   SPECSIM_CHECK(entry != nullptr, "verifier {}", verifier);
-  cell.lossless = entry->lossless;
-  if (entry->make) {
-    cell.rule = entry->make({});
-  } else {
-    cell.block_rule = entry->make_block({});
-    cell.drafter = draft::chain_block(draft_length);
-  }
+  const draft::Chain chain{draft_length, argmax};
+  if (entry->make)
+    cell.method = spec::ChainMethod{chain, {entry, {}, entry->make({})}};
+  else
+    cell.method = spec::BlockMethod{chain,
+                                    {draft::drafters().find("chain"), {}, draft::chain_block(draft_length)},
+                                    {entry, {}, entry->make_block({})},
+                                    {},
+                                    true};
   auto model = std::make_shared<families::ContextModel>();
   for (std::size_t c = 0; c < targets.size(); ++c) {
     std::vector<std::unique_ptr<families::Distribution>> draft;
@@ -159,7 +159,7 @@ inline theory::Automaton automaton_of(const spec::Cell& cell) {
   if (by_depth.size() == 1) {
     automaton.draft = by_depth;
   } else {
-    for (int i = 0; i < std::max(cell.chain.draft_length, 1); ++i)
+    for (int i = 0; i < std::max(cell.draft_length(), 1); ++i)
       automaton.draft.push_back(by_depth[std::min(static_cast<std::size_t>(i), by_depth.size() - 1)]);
   }
   return automaton;
@@ -186,14 +186,14 @@ inline double largest_difference(const Distribution& a, const Distribution& b) {
 // expectations.
 inline double witness_difference(const spec::Cell& cell, const audit::AuditReport& report) {
   theory::Automaton automaton = automaton_of(cell);
-  const std::optional<theory::Rule> rule = witness_rule(cell.verifier);
-  SPECSIM_CHECK(rule.has_value(), "no witness for {}", cell.verifier);
+  const std::optional<theory::Rule> rule = witness_rule(cell.verifier().info.name);
+  SPECSIM_CHECK(rule.has_value(), "no witness for {}", cell.verifier().info.name);
   double largest = 0.0;
   for (const audit::AuditStart& start : report.starts) {
     automaton.start = static_cast<int>(start.context);
     const theory::Enumeration witness = theory::enumerate(
-        automaton, {*rule, cell.chain.draft_length, cell.chain.argmax ? theory::Drafting::argmax : theory::Drafting::sampled},
-        cell.chain.draft_length + 1);
+        automaton, {*rule, cell.draft_length(), cell.argmax_draft() ? theory::Drafting::argmax : theory::Drafting::sampled},
+        cell.draft_length() + 1);
     largest = std::max({largest, largest_difference(start.joint, witness.joint),
                         largest_difference(start.target_joint, witness.target_joint),
                         largest_difference(start.accepted_distribution, witness.accepted.accepted),
@@ -231,7 +231,7 @@ struct Run {
 inline void run_chunk(const spec::Cell& cell, std::uint64_t rounds, Run& run) {
   const decode::PreparationPlan plan = spec::plan_of(cell);
   const decode::Prepared prepared = decode::prepare(plan, {});
-  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
+  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds);
   run.counts = simulator.empty_counts();
   simulator.run(0, rounds, run.counts, &run.rounds);
 }

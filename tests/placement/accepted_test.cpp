@@ -26,7 +26,7 @@ const char* const kHead =
     "{experiment: accepted, seed: 20260420, rounds: 8000, pair: {vocab: 40, target: {family: zipf, exponent: 1}, ";
 
 AcceptanceSource source_of(const ReadyCell& cell) {
-  return {cell.preparation(), &cell.prepared(), cell.draw_key(), cell.cell().chain.draft_length};
+  return {cell.preparation(), &cell.prepared(), cell.draw_key(), cell.cell().draft_length()};
 }
 
 }  // namespace

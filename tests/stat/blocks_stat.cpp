@@ -24,7 +24,7 @@ Judged judge_block(const spec::Cell& cell, const verify::BlockRule& simulated, c
   decode::PreparationPlan plan = spec::plan_of(cell);
   plan.block_rule = &simulated;
   const decode::Prepared prepared = decode::prepare(plan, {});
-  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
+  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
   REQUIRE(counts.rounds == kRounds);
@@ -63,7 +63,7 @@ TEST_CASE("simulated blocks agree with their exact distribution, and mutants do 
     if (entry.make) continue;
     const spec::Cell cell = cell_for(entry);
     const audit::AuditReport exact = audit::audit_cell(cell);
-    const Judged own = judge_block(cell, *cell.block_rule, exact);
+    const Judged own = judge_block(cell, *cell.block()->verifier, exact);
     INFO(entry.info.name << ": p accepted " << own.p_accepted << ", p output " << own.p_output);
     CHECK(own.p_accepted > kLevel);
     if (entry.lossless) CHECK(own.p_output > kLevel);

@@ -49,7 +49,7 @@ def main():
     # A gate that cannot close is none: a right form that is expected to be refuted, a wrong one expected to agree, and a
     # run too short to see a leak must each fail.
     cases = {
-        "a right form expected to be refuted": ["--set", "theory.expect=refuted"],
+        "a right form expected to be refuted": ["--set", "theory={name: geometric, expect: refuted}"],
         "a wrong form expected to agree": ["--set", "theory.name=geometric_plus_one"],
         "too few rounds to see a leak": ["--set", "rounds=1000"],
     }

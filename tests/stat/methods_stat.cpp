@@ -58,7 +58,7 @@ Judged judged(const spec::Cell& cell, const verify::BlockRule& rule, const draft
   plan.block_rule = &rule;
   if (drafter != nullptr) plan.drafter = drafter;
   const decode::Prepared prepared = decode::prepare(plan, {});
-  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
+  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
   Judged result;
@@ -172,7 +172,7 @@ TEST_CASE("check holds Lookahead to its theory and rejects windows that are wron
                       "guesses: 1, pool_from_text: false}}, verifier: tree_point_mass}}}}",
                       kRounds))
           .cells.at(0);
-  const Judged own = judged(cell, *cell.block_rule);
+  const Judged own = judged(cell, *cell.block()->verifier);
   INFO(shown(own.agreement));
   CHECK(own.prediction.known);
   CHECK(own.agreement.p_tokens_per_round > 1e-3);
@@ -181,8 +181,8 @@ TEST_CASE("check holds Lookahead to its theory and rejects windows that are wron
   for (const auto& [name, mistake] : {std::pair{"the window repeats a token", Mistake::repeats_a_token},
                                       {"guesses do not see the guesses before them", Mistake::blind_to_guesses},
                                       {"the window starts anew in each round", Mistake::forgets}}) {
-    const WrongWindow drafter(cell.drafter, mistake);
-    const Judged wrong = judged(cell, *cell.block_rule, &drafter);
+    const WrongWindow drafter(cell.block()->drafter.part, mistake);
+    const Judged wrong = judged(cell, *cell.block()->verifier, &drafter);
     INFO(name << ": " << shown(wrong.agreement));
     CHECK(wrong.verdict == judge::Verdict::disagree);
   }
@@ -193,7 +193,7 @@ TEST_CASE("check holds every rule for blocks that theory covers to it") {
                                "optimal_transport", "traversal", "lenience", "typical", "top_k_match"}) {
     DYNAMIC_SECTION(verifier) {
       const spec::Cell cell = cell_of(verifier);
-      const Judged own = judged(cell, *cell.block_rule);
+      const Judged own = judged(cell, *cell.block()->verifier);
       INFO(shown(own.agreement));
       CHECK(own.prediction.known);
       CHECK(own.agreement.p_tokens_per_round > 1e-3);

@@ -60,7 +60,7 @@ theory::Tree tree_of(const Published& published, spec::Cell& cell, std::size_t r
   const Distribution even(ranks + 1, 1.0 / static_cast<double>(ranks + 1));
   cell = cell_of(explicit_pair(even, even), "{process: fixed}", published.drafter, "tree_point_mass");
   theory::Tree tree;
-  const std::vector<tokens::Tree::Node>& nodes = cell.drafter->tree()->nodes;
+  const std::vector<tokens::Tree::Node>& nodes = cell.block()->drafter->tree()->nodes;
   for (auto node = nodes.begin() + 1; node != nodes.end(); ++node) tree.add(node->parent, node->rank);
   return tree;
 }
@@ -101,15 +101,15 @@ Simulated simulate(const Published& published, bool wrong = false) {
   cell.contexts = listed_cell(targets, std::vector<Distribution>(targets.size(), draft), next, 1, "token").contexts;
   const decode::PreparationPlan plan = spec::plan_of(cell);
   const decode::Prepared prepared = decode::prepare(plan, {});
-  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.chain.draft_length, cell.sequence_rounds);
+  const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
   double square = 0.0;
   const double mean = static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds);
-  for (int j = 0; j <= cell.chain.draft_length; ++j) {
+  for (int j = 0; j <= cell.draft_length(); ++j) {
     std::uint64_t of_length = 0;
     for (int s = 0; s < prepared.strata; ++s)
-      of_length += counts.accepted_distribution[static_cast<std::size_t>(s * (cell.chain.draft_length + 1) + j)];
+      of_length += counts.accepted_distribution[static_cast<std::size_t>(s * (cell.draft_length() + 1) + j)];
     square += static_cast<double>(of_length) / static_cast<double>(counts.rounds) * (j + 1 - mean) * (j + 1 - mean);
   }
   return {theory::tree_tokens(tree, acceptance), mean, std::sqrt(square / static_cast<double>(counts.rounds))};

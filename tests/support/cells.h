@@ -39,7 +39,7 @@ class ReadyCell {
   [[nodiscard]] const decode::PreparationPlan& preparation() const { return plan_; }
   [[nodiscard]] rng::Key draw_key() const { return spec::draw_key(cell_); }
   [[nodiscard]] decode::Simulator simulator() const {
-    return {plan_, prepared_, draw_key(), cell_.chain.draft_length, cell_.sequence_rounds};
+    return {plan_, prepared_, draw_key(), cell_.draft_length(), cell_.sequence_rounds};
   }
 
  private:

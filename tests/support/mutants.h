@@ -207,13 +207,13 @@ inline decode::Counts run_mutant(const spec::Cell& cell, const Mutant& mutant, s
   const decode::Prepared prepared = decode::prepare(plan, {});
   SPECSIM_CHECK(prepared.tables.has_value(), "cell {} has no tables", cell.index);
   const rng::Key key = spec::draw_key(cell);
-  const decode::Simulator simulator(plan, prepared, key, cell.chain.draft_length, cell.sequence_rounds);
+  const decode::Simulator simulator(plan, prepared, key, cell.draft_length(), cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   const std::uint64_t size = simulator.chunk_size();
   const decode::RoundSetup setup{.tables = &*prepared.tables,
                                  .process = cell.contexts->process.get(),
                                  .key = key,
-                                 .draft_length = static_cast<std::uint32_t>(cell.chain.draft_length),
+                                 .draft_length = static_cast<std::uint32_t>(cell.draft_length()),
                                  .matches = rule->matches(),
                                  .classes = prepared.class_count,
                                  .bin_of_class = prepared.bin_of_class.data(),

@@ -64,7 +64,7 @@ class Plain {
   Plain(const tests::ReadyCell& ready, std::uint32_t sequence_rounds)
       : ready_(ready),
         shape_(ready.cell().contexts->process->shape()),
-        rule_(*ready.cell().rule),
+        rule_(*ready.cell().chain()->verifier),
         random_bits_(ready.draw_key()),
         sequence_rounds_(sequence_rounds) {
     const decode::DistributionDrawer drawer(ready.preparation());
@@ -135,7 +135,7 @@ class Plain {
   }
 
   void run_sequence(std::uint64_t sequence, std::uint64_t share, Rounds& rounds, decode::Counts& counts) {
-    const auto draft_length = static_cast<std::size_t>(ready_.cell().chain.draft_length);
+    const auto draft_length = static_cast<std::size_t>(ready_.cell().draft_length());
     const std::uint64_t limit = shape_.request_tokens;
     const bool apart = shape_.contexts > 1 && shape_.kind != Kind::iid_pool;
     const auto class_count = static_cast<std::size_t>(classes_[0].count);
@@ -331,7 +331,7 @@ void check_invariants(const decode::Counts& counts, std::uint64_t cut_whole, boo
 
 // Shipped against plain: true where something was rejected and something accepted.
 bool compare(const tests::ReadyCell& ready, std::uint32_t sequence_rounds, std::uint64_t total) {
-  const decode::Simulator simulator(ready.preparation(), ready.prepared(), ready.draw_key(), ready.cell().chain.draft_length,
+  const decode::Simulator simulator(ready.preparation(), ready.prepared(), ready.draw_key(), ready.cell().draft_length(),
                                     sequence_rounds);
   decode::Counts counts = simulator.empty_counts();
   decode::Counts without_sink = counts;
@@ -543,7 +543,7 @@ TEST_CASE("fresh distributions: the loop equals a plain loop that inverts the di
 
       decode::Counts expected = simulator.empty_counts();
       Rounds rounds;
-      const verify::PositionRule& rule = *ready.cell().rule;
+      const verify::PositionRule& rule = *ready.cell().chain()->verifier;
       const families::PairSource& pair = ready.cell().contexts->pairs.at(0);
       const rng::Key distribution_key = ready.preparation().distribution_key;
       const std::size_t vocab = 13;

@@ -50,7 +50,7 @@ TEST_CASE("methods are ranked workload by workload, fastest first, on any number
     CHECK(ranking.contenders[0].behind == 0.0);
     CHECK(ranking.contenders[0].behind_half_width < 1e-12);
   }
-  CHECK(plan::method_text(*rankings[0].contenders[0].row.cell) == "chain draft_length 5 | block");
+  CHECK(rankings[0].contenders[0].row.cell->method_text == "chain draft_length 5 | block");
   CHECK(plan::ranking_csv(rankings) == plan::ranking_csv(ranked({&all}, 3)));
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("replicates are as many as the seed's, whatever is ranked beside, and 
     const spec::Experiment all = tests::experiment_of(yaml_of(methods, "", seed));
     const std::vector<Ranking> rankings = ranked({&all});
     for (const Contender& one : rankings.at(0).contenders)
-      if (one.row.cell->chain.draft_length == 2) return one.row.counts;
+      if (one.row.cell->draft_length() == 2) return one.row.counts;
     return decode::Counts();
   };
   CHECK(first(1, chain(2, "token")) == first(1, chain(2, "token") + ", " + chain(4, "token")));

@@ -1,6 +1,6 @@
 // What every command writes: CSV, tables, intervals, manifests, and the text that reaches a terminal.
-#include "sim/base/checksum.h"
 #include "sim/base/check.h"
+#include "sim/base/checksum.h"
 #include "sim/base/error.h"
 #include "sim/base/output.h"
 #include "sim/base/whole_file.h"
@@ -29,8 +29,9 @@ TEST_CASE("nothing that a terminal acts upon gets through", "[report]") {
   CHECK(printable("plain \u00b1 text\n\tof lines") == "plain \u00b1 text\n\tof lines");
   CHECK(printable("\x1b[31mred\x1b[0m") == "\\x1b[31mred\\x1b[0m");
   CHECK(printable("a\rb\bc\x7f") == "a\\x0db\\x08c\\x7f");
-  CHECK(printable("\u009b31m") == "\\u{009b}31m");                  // the one-character form of ESC [
-  CHECK(printable("\x9b" "31m \xff") == "\\x9b31m \\xff");          // and its byte, which is no UTF-8
+  CHECK(printable("\u009b31m") == "\\u{009b}31m");  // the one-character form of ESC [
+  CHECK(printable("\x9b"
+                  "31m \xff") == "\\x9b31m \\xff");                           // and its byte, which is no UTF-8
   CHECK(printable("\xc0\x9b \xe0\x80\x9b") == "\\xc0\\x9b \\xe0\\x80\\x9b");  // overlong forms of it
   CHECK(printable("\u202egnp.exe") == "\\u{202e}gnp.exe");
   CHECK(printable("\xe2\x82") == "\\xe2\\x82");  // cut short
@@ -61,9 +62,8 @@ TEST_CASE("columns make a file, and a column is found by its name", "[report]") 
     int x;
     std::string name;
   };
-  const std::vector<report::Column<Point>> columns = {
-      {"x", "1", "a number", [](const Point& p) { return std::to_string(p.x); }},
-      {"name", "", "a text", [](const Point& p) { return p.name; }}};
+  const std::vector<report::Column<Point>> columns = {{"x", "1", "a number", [](const Point& p) { return std::to_string(p.x); }},
+                                                      {"name", "", "a text", [](const Point& p) { return p.name; }}};
   const std::vector<Point> points = {{1, "a"}, {2, "b,c"}};
   CHECK(report::csv(columns, points) == "x,name\n1,a\n2,\"b,c\"\n");
   CHECK(report::value_of(columns, "name", points[1]) == "b,c");
@@ -111,7 +111,8 @@ TEST_CASE("tables wrap to the width that they are given", "[report]") {
         "cell  speedup\n"
         "   0   1.9000\n"
         "   1   2.1000\n");
-  for (const std::size_t width : {14, 18, 20, 27, 30, 34}) CHECK(longest_line(numbers.text(width)) <= std::max<std::size_t>(width, 18));
+  for (const std::size_t width : {14, 18, 20, 27, 30, 34})
+    CHECK(longest_line(numbers.text(width)) <= std::max<std::size_t>(width, 18));
   CHECK(numbers.text(35) == numbers.text());
   CHECK(longest_line(numbers.text(1)) == 18);  // a column beside its key stays whole
 }

@@ -185,10 +185,9 @@ TEST_CASE("the grid: the last axis is the fastest", "[sweep]") {
   for (std::size_t i = 0; i < cells.size(); ++i) CHECK(cells[i].index == i);
   // The values have arrived.
   CHECK(cells[7].vocab == 16);
-  CHECK(cells[7].chain.draft_length == 1);
+  CHECK(cells[7].draft_length() == 1);
   CHECK(cells[7].seed == 6);
   CHECK(cells[7].rounds == 200);
-  CHECK(cells[7].config.find("sweep") == nullptr);
   const Texts paths = {"pair.vocab", "decode.drafter.draft_length", "seed", "rounds"};
   CHECK(tests::experiment_of(
             yaml_of("{pair.vocab: [8, 16], decode.drafter.draft_length: [1, 2, 3], zip: {seed: [5, 6], rounds: [100, 200]}}"))

@@ -1,0 +1,140 @@
+#include "sim/spec/cell.h"
+
+#include "sim/base/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::spec {
+
+namespace {
+
+// A batch in lockstep drafts until its longest chain ends: the mean over that chain's length, which is the largest of as many
+// independent lengths as there are sequences. A pass takes the sequences that still draft.
+cost::RoundTime longest_of_batch(const cost::CostModel& model, const cost::Workload& workload,
+                                 const std::vector<std::uint64_t>& drafted, double rounds, double full_rate) {
+  std::vector<double> below = {0.0};  // [n]: P(a sequence drafts fewer than n)
+  for (const std::uint64_t count : drafted) below.push_back(below.back() + static_cast<double>(count) / rounds);
+  cost::RoundTime mean;
+  for (std::size_t longest = 0; longest < drafted.size(); ++longest) {
+    if (drafted[longest] == 0) continue;
+    const double others = std::pow(below[longest + 1], workload.batch - 1.0);  // draft no more than that
+    const double fewer = std::pow(below[longest], workload.batch - 1.0);       // less than that
+    const double share = below[longest + 1] * others - below[longest] * fewer;
+    if (!(share > 0.0)) continue;
+    std::vector<double> pass_rows;
+    double rows = 1.0;
+    for (std::size_t n = 1; n <= longest; ++n) {
+      pass_rows.push_back(((below[longest + 1] - below[n]) * others - (below[longest] - below[n]) * fewer) / share);
+      rows += pass_rows.back();
+    }
+    mean.add(share, cost::block_time(model, workload, pass_rows, rows, full_rate));
+  }
+  return mean;
+}
+
+}  // namespace
+
+const std::string& theory_name(const TheoryChoice& choice) {
+  static const std::string exact = "exact";
+  static const std::string none = "none";
+  if (const auto* named = std::get_if<NamedTheory>(&choice)) return named->form->name;
+  return std::holds_alternative<NoTheory>(choice) ? none : exact;
+}
+
+bool expects_refuted(const TheoryChoice& choice) {
+  const auto* named = std::get_if<NamedTheory>(&choice);
+  return named != nullptr && named->expect_refuted;
+}
+
+const draft::Chain& Cell::drafted_path() const { return block() != nullptr ? block()->longest_path : chain()->chain; }
+
+const PolicyChoice* Cell::policy() const { return block() != nullptr && block()->policy ? &*block()->policy : nullptr; }
+
+int Cell::drafted_nodes() const { return block() != nullptr ? block()->drafter->shape().nodes : draft_length(); }
+
+const verify::VerifierEntry& Cell::verifier() const {
+  const verify::VerifierEntry* entry = block() != nullptr ? block()->verifier.entry : chain()->verifier.entry;
+  SPECSIM_CHECK(entry != nullptr, "{} cell {} has no verifier", experiment, index);
+  return *entry;
+}
+
+const config::Arguments& Cell::verifier_arguments() const {
+  return block() != nullptr ? block()->verifier.arguments : chain()->verifier.arguments;
+}
+
+const cost::CostModel& Cell::cost() const {
+  SPECSIM_CHECK(pricing.has_value(), "{} cell {} has no cost", experiment, index);
+  return *pricing->part;
+}
+
+cost::RoundTime Cell::round_time(double full_rate) const { return round_time(full_rate, {}); }
+
+cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64_t>& drafted) const {
+  if (block() == nullptr) return cost::round_time(cost(), workload, draft_length(), full_rate);
+  const draft::BlockDrafter& drafter = *block()->drafter;
+  const auto of = [&](int nodes) {
+    const draft::Work work = drafter.work(nodes);
+    return cost::block_time(cost(), workload, work.pass_rows, work.verified_rows, full_rate);
+  };
+  double all = 0.0;
+  for (const std::uint64_t count : drafted) all += static_cast<double>(count);
+  if (all == 0.0) return of(drafter.shape().nodes);
+  if (policy() != nullptr) return longest_of_batch(cost(), workload, drafted, all, full_rate);
+  cost::RoundTime mean;
+  for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
+    if (drafted[nodes] > 0) mean.add(static_cast<double>(drafted[nodes]) / all, of(static_cast<int>(nodes)));
+  return mean;
+}
+
+std::uint64_t Cell::work() const {
+  const std::uint64_t request_tokens = contexts->process->shape().request_tokens;
+  if (request_tokens == 0) return rounds;
+  constexpr std::uint64_t kFewestRequests = 256;
+  return std::max(kFewestRequests, (2 * rounds + request_tokens - 1) / request_tokens);
+}
+
+Cell reseeded(Cell cell, std::uint64_t seed, std::uint64_t rounds) {
+  cell.seed = seed;
+  cell.rounds = rounds;
+  cell.preparation_key += fmt::format("|{}", seed);
+  return cell;
+}
+
+Cell with_draft_length(Cell cell, int draft_length) {
+  SPECSIM_CHECK(cell.drafts_chains(), "{} cell {} drafts no chains", cell.experiment, cell.index);
+  if (auto* block = std::get_if<BlockMethod>(&cell.method)) {
+    block->longest_path.draft_length = draft_length;
+    block->drafter.part = draft::chain_block(draft_length);
+  } else {
+    std::get<ChainMethod>(cell.method).chain.draft_length = draft_length;
+  }
+  return cell;
+}
+
+rng::Key distribution_key(const Cell& cell) { return rng::make_key(cell.seed, rng::hash_text("law")); }
+
+rng::Key draw_key(const Cell& cell) { return rng::make_key(cell.seed, cell.pairing_group); }
+
+decode::PreparationPlan plan_of(const Cell& cell, const verify::PositionRule* rule) {
+  decode::PreparationPlan plan;
+  plan.vocab = cell.vocab;
+  plan.argmax_draft = cell.argmax_draft();
+  plan.distribution_key = distribution_key(cell);
+  plan.contexts = cell.contexts.get();
+  const BlockMethod* block = cell.block();
+  if (rule != nullptr) {
+    plan.rule = rule;
+  } else if (block == nullptr) {
+    plan.rule = cell.chain()->verifier.part.get();
+  } else {
+    plan.block_rule = block->verifier.part.get();
+    plan.drafter = block->drafter.part.get();
+    plan.policy = block->policy ? block->policy->part.get() : nullptr;
+  }
+  return plan;
+}
+
+}  // namespace specsim::spec

@@ -1,0 +1,314 @@
+#include "sim/spec/read_cell.h"
+#include "sim/base/check.h"
+#include "sim/rng/address.h"
+#include "sim/spec/choose.h"
+#include "sim/spec/sections.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::spec {
+
+namespace {
+
+using config::Value;
+
+void read_context(const Value& context, const Value& pair, Cell& cell, Diagnostics& diagnostics) {
+  config::Arguments arguments;
+  Value with_default = context;
+  if (with_default.is_map() && with_default.find("process") == nullptr)
+    with_default.fields.push_back({"process", context.where, config::scalar("fixed", context.where)});
+  const families::ContextEntry* entry =
+      choose(families::context_processes(), with_default, "process", "context", {"sequence_rounds"}, arguments, diagnostics);
+  if (const Value* rounds = context.find("sequence_rounds"))
+    if (const auto n = config::read_integer(*rounds, sequence_rounds_interval(), "sequence_rounds", diagnostics))
+      cell.sequence_rounds = static_cast<std::uint32_t>(*n);
+  if (cell.vocab == 0) return;
+  families::ContextBuilder builder(cell.vocab, pair, diagnostics);
+  if (entry == nullptr) {  // the distributions' own mistakes show all the same
+    families::ContextModel unused;
+    if (pair.find("draft") != nullptr) builder.add_pair(unused);
+    return;
+  }
+  auto model = std::make_shared<families::ContextModel>(entry->make(arguments, builder));
+  if (context.find("sequence_rounds") != nullptr && model->process != nullptr && model->process->shape().request_tokens > 0)
+    diagnostics.add(
+        context.find("sequence_rounds")->where,
+        fmt::format("sequence_rounds is given with context process {}, allowed: request_tokens alone, which ends its sequences",
+                    entry->info.name));
+  if (diagnostics.empty()) {
+    SPECSIM_CHECK(model->process != nullptr && !model->pairs.empty(), "context {}", entry->info.name);
+    cell.contexts = std::move(model);
+  }
+}
+
+// What sums of squares and addresses can hold.
+void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  const double tokens = cell.draft_length() + 1.0;
+  const double rounds_of_one = shape.request_tokens > 0 ? static_cast<double>(shape.request_tokens) : cell.sequence_rounds;
+  const double sequences = shape.request_tokens > 0 ? static_cast<double>(cell.work())
+                                                    : std::ceil(static_cast<double>(cell.rounds) / cell.sequence_rounds);
+  const double tokens_of_one = shape.request_tokens > 0 ? rounds_of_one : rounds_of_one * tokens;
+  if (sequences * tokens_of_one * tokens_of_one > 1.8e19)
+    diagnostics.add(where, fmt::format("rounds is {}, allowed here: fewer, or shorter sequences: sums of squares over {:.3g} "
+                                       "sequences of {:.3g} tokens exceed 64 bits",
+                                       cell.rounds, sequences, tokens_of_one));
+  if (shape.contexts == 0 && sequences > static_cast<double>(decode::kMaxFreshSequences))
+    diagnostics.add(where, fmt::format("rounds is {}, allowed with fresh distributions: at most {} sequences of sequence_rounds",
+                                       cell.rounds, decode::kMaxFreshSequences));
+}
+
+// Prices the cell's rounds once, so that what a cost model does not cover is told before the start.
+void check_cost(const Cell& cell, Diagnostics& diagnostics) {
+  try {
+    for (const double full_rate : {0.0, 1.0}) {
+      const double total = cell.round_time(full_rate).total();
+      SPECSIM_CHECK(total > 0.0 && std::isfinite(total), "a round takes {}", total);
+    }
+  } catch (const BadInput& bad) {
+    for (const Diagnostic& diagnostic : bad.list()) diagnostics.add(diagnostic.where, diagnostic.message);
+  }
+}
+
+// Sizes of one batch: every sequence's rounds are kept in memory.
+constexpr double kMaxBatchTokens = 1e8;
+
+void read_placement(const Value& section, const config::Arguments& workload, Cell& cell, Diagnostics& diagnostics) {
+  placement::Setting setting;
+  config::Arguments own;
+  const placement::PlacementEntry* entry =
+      choose(placement::placements(), section, "kind", "placement", {"shrink"}, own, diagnostics);
+  if (const Value* shrink = section.find("shrink")) {
+    const Value alone = config::map({{"shrink", *shrink}}, section.where);
+    setting.shrink = config::read_arguments(alone, {shrink_parameter()}, {}, "placement", diagnostics).boolean("shrink");
+  }
+  if (entry == nullptr || !diagnostics.empty()) return;
+  setting.placement = entry->make(own, diagnostics);
+  setting.batch = static_cast<std::uint64_t>(workload.integer("batch"));
+  setting.prompt_tokens = static_cast<std::uint64_t>(
+      workload.has("prompt_tokens") ? workload.integer("prompt_tokens") : std::max<std::int64_t>(workload.integer("context"), 1));
+  const std::uint64_t request_tokens = cell.contexts != nullptr ? cell.contexts->process->shape().request_tokens : 0;
+  constexpr std::uint64_t kOutputTokens = 128;
+  setting.output_tokens = workload.has("output_tokens") ? static_cast<std::uint64_t>(workload.integer("output_tokens"))
+                          : request_tokens > 0          ? std::min(kOutputTokens, request_tokens)
+                                                        : kOutputTokens;
+  setting.end_token_rate = workload.number("end_token_rate");
+  setting.vocab = cell.vocab;
+  if (request_tokens > 0 && setting.output_tokens > request_tokens)
+    diagnostics.add(workload.where("output_tokens"),
+                    fmt::format("output_tokens is {} with requests of {} tokens, allowed: at most their request_tokens",
+                                setting.output_tokens, request_tokens));
+  if (cell.workload.batch * static_cast<double>(setting.output_tokens) > kMaxBatchTokens)
+    diagnostics.add(workload.where("output_tokens"),
+                    fmt::format("batch {:g} times output_tokens {} exceed {:g}, allowed: fewer tokens for a placement to follow",
+                                cell.workload.batch, setting.output_tokens, kMaxBatchTokens));
+  if (!diagnostics.empty()) return;
+  if (cell.pricing && cell.cost().in_seconds()) {
+    try {
+      // Times are whole picoseconds in 64 bits, sums of them too.
+      constexpr double kLongest = 4e6;
+      constexpr double kShortest = 1e-9;
+      const double seconds = placement::check_prices(setting, cell.cost(), cell.draft_length());
+      if (!(seconds >= kShortest && seconds <= kLongest))
+        diagnostics.add(
+            section.where,
+            fmt::format("placement {} could take {:.3g} s, allowed: {:g} to {:g} s of simulated time; {} output_tokens, "
+                        "or passes and messages of other times",
+                        entry->info.name, seconds, kShortest, kLongest, seconds > kLongest ? "fewer" : "more"));
+    } catch (const BadInput& bad) {
+      for (const Diagnostic& diagnostic : bad.list())
+        diagnostics.add(section.where, fmt::format("placement {} needs a pass that the cost model does not cover: {}: {}",
+                                                   entry->info.name, to_string(diagnostic.where), diagnostic.message));
+      return;
+    }
+  }
+  cell.placement = PlacementChoice{entry, std::move(setting)};
+}
+
+TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& diagnostics) {
+  const config::Arguments theory = config::read_arguments(section, theory_parameters(), {}, "theory", diagnostics);
+  const std::string& name = theory.text("name");
+  const bool expect_refuted = theory.text("expect") == "refuted";
+  const theory::ClosedForm* form = theory::find_closed_form(name);
+  if (form == nullptr && expect_refuted)
+    diagnostics.add(theory.where("expect"),
+                    fmt::format("expect is \"refuted\" with name: {}, allowed: refuted with a closed form's name", name));
+  if (name == "exact") return ExactTheory{};
+  if (name == "none") return NoTheory{};
+  if (form == nullptr) {
+    std::vector<std::string> names = {"exact", "none"};
+    for (const theory::ClosedForm& one : theory::closed_forms()) names.push_back(one.name);
+    const std::string near = nearest_name(name, names);
+    diagnostics.add(theory.where("name"),
+                    fmt::format("unknown closed form {}{} allowed: {}", config::quote_for_message(name),
+                                near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+    return ExactTheory{};
+  }
+  if (cell != nullptr) {
+    const int length = cell->draft_length();
+    try {
+      form->evaluate({0.5, std::vector<double>(static_cast<std::size_t>(length), 0.5), length, 0.1, 0.1, 1.0});
+    } catch (const InvariantBroken&) {
+      diagnostics.add(
+          theory.where("name"),
+          fmt::format("closed form {} at draft_length {}, allowed: a draft_length that it is defined for", name, length));
+    }
+  }
+  return NamedTheory{form, expect_refuted};
+}
+
+Places places_of(const Value& config) {
+  const auto at = [&](const char* path) {
+    const Value* value = config::find_path(config, path);
+    return value != nullptr ? value->where : config.where;
+  };
+  return {config.where,
+          at("rounds"),
+          at("pair"),
+          at("pair.vocab"),
+          at("context"),
+          at("context.process"),
+          at("decode.drafter"),
+          at("decode.drafter.kind"),
+          at("decode.drafter.draft_length"),
+          at("decode.verifier"),
+          at("cost"),
+          at("placement.kind")};
+}
+
+// The name that a preset, a file or a description of its own goes by.
+std::string named(const Value& description) {
+  if (description.is_scalar()) return description.text;
+  for (const char* key : {"preset", "name"})
+    if (const Value* name = description.find(key)) return name->text;
+  return "custom";
+}
+
+NamedModel named_model(const Value& description, const std::string& what, Diagnostics& diagnostics) {
+  std::vector<std::string> how;
+  for (const auto& [key, unit] : {std::pair{"weight_bits", "bits"}, {"kv_bits", "bits of KV"}, {"tensor_parallel", "GPUs"}})
+    if (const Value* value = description.find(key); value != nullptr && value->text != "1")
+      how.push_back(fmt::format("{} {}", value->text, unit));
+  const std::string name = named(description);
+  return {name, name + (how.empty() ? "" : fmt::format(" ({})", fmt::join(how, ", "))),
+          cost::read_model(description, what, diagnostics)};
+}
+
+Pricing make_pricing(const cost::CostEntry& entry, config::Arguments arguments, Diagnostics& diagnostics) {
+  Pricing pricing;
+  pricing.entry = &entry;
+  pricing.part = entry.make(arguments, diagnostics);
+  const auto takes = [&](const char* name) {
+    return std::any_of(entry.info.parameters.begin(), entry.info.parameters.end(),
+                       [&](const config::Parameter& parameter) { return parameter.name == name; });
+  };
+  if (pricing.part != nullptr && takes("hardware") && takes("target") && takes("draft"))
+    pricing.server =
+        PricedServer{named(arguments.value("hardware")), named_model(arguments.value("target"), "target", diagnostics),
+                     named_model(arguments.value("draft"), "draft", diagnostics)};
+  pricing.arguments = std::move(arguments);
+  return pricing;
+}
+
+// "chain draft_length 4": a part's name, and its parameters as they are written.
+std::string part_text(const Value& part) {
+  if (!part.is_map()) return part.text;
+  std::string text;
+  if (const Value* kind = part.find("kind")) text = kind->text;
+  for (const config::Field& field : part.fields)
+    if (field.key != "kind") text += " " + field.key + " " + config::to_flow_text(field.value);
+  return text;
+}
+
+std::string method_text(const Value& config) {
+  std::string text;
+  for (const char* section : {"drafter", "policy", "verifier"}) {
+    const Value* part = config::find_path(config, std::string("decode.") + section);
+    if (part != nullptr) text += (text.empty() ? "" : " | ") + part_text(*part);
+  }
+  return text;
+}
+
+// What decides on the counts. A policy may go by prices.
+std::string simulation_key(const Value& config, const Cell& cell) {
+  std::string text = std::to_string(cell.seed);
+  for (const config::Field& field : config.fields) {
+    const bool price = field.key == "cost" || field.key == "workload" || field.key == "placement";
+    if (field.key != "experiment" && field.key != "description" && (!price || cell.policy() != nullptr))
+      text += "|" + field.key + config::to_canonical_text(field.value);
+  }
+  return text;
+}
+
+void read_name(const config::Arguments& top, Cell& cell, Diagnostics& diagnostics) {
+  if (!top.has("experiment")) return;
+  cell.experiment = top.text("experiment");
+  if (cell.experiment.find_first_of(",\"\n\r") != std::string::npos)
+    diagnostics.add(top.where("experiment"),
+                    fmt::format("experiment is {}, allowed: a name without commas, quotes and line breaks",
+                                config::quote_for_message(cell.experiment)));
+  if (cell.experiment.empty()) diagnostics.add(top.where("experiment"), "experiment is \"\", allowed: a name");
+}
+
+}  // namespace
+
+Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) {
+  Cell cell;
+  const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "the config", diagnostics);
+  read_name(top, cell, diagnostics);
+  cell.places = places_of(config);
+  cell.seed = static_cast<std::uint64_t>(top.integer("seed"));
+  cell.rounds = static_cast<std::uint64_t>(top.integer("rounds"));
+
+  static const Value nothing;
+  const Value* pair = config.find("pair");
+  if (pair != nullptr) {
+    const config::Arguments arguments = config::read_arguments(*pair, pair_parameters(), {}, "pair", diagnostics);
+    if (arguments.has("vocab")) cell.vocab = static_cast<int>(arguments.integer("vocab"));
+  }
+  read_context(top.value("context"), pair != nullptr ? *pair : nothing, cell, diagnostics);
+
+  MethodParts parts;
+  std::optional<Method> method;
+  if (const Value* decode = config.find("decode")) {
+    parts = read_method(*decode, diagnostics);
+    method = make_method(parts, cell.vocab, diagnostics);
+  }
+  if (method)
+    cell.method = *method;
+  else
+    std::get<ChainMethod>(cell.method).chain = parts.chain;
+
+  const config::Arguments workload =
+      config::read_arguments(top.value("workload"), workload_parameters(), {}, "workload", diagnostics);
+  cell.workload = {static_cast<double>(workload.integer("batch")), static_cast<double>(workload.integer("context"))};
+  Pricing& pricing = cache.pricings[config::to_canonical_text(top.value("cost"))];
+  if (pricing.part == nullptr) {
+    config::Arguments cost;
+    if (const cost::CostEntry* entry = choose(cost::cost_models(), top.value("cost"), "model", "cost", {}, cost, diagnostics))
+      pricing = make_pricing(*entry, std::move(cost), diagnostics);
+  }
+  if (pricing.part != nullptr) cell.pricing = pricing;
+
+  if (diagnostics.empty() && cell.pricing) check_cost(cell, diagnostics);
+  if (diagnostics.empty()) add_policy(parts, cell, diagnostics);
+  if (diagnostics.empty() && cell.block() != nullptr) check_block(config, cell, *cell.block(), diagnostics);
+  if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
+  cell.theory = read_theory(top.value("theory"), method ? &cell : nullptr, diagnostics);
+  if (cell.contexts != nullptr) check_sizes(cell, top.where("rounds"), diagnostics);
+
+  const std::string distributions =
+      (pair != nullptr ? config::to_canonical_text(*pair) : "") + "|" + config::to_canonical_text(top.value("context"));
+  cell.pairing_group = rng::hash_text(distributions);
+  cell.preparation_key =
+      fmt::format("{}|{}|{}|{}", distributions, method ? rule_text(parts, *method) : "", cell.argmax_draft(), cell.seed);
+  cell.simulation_key = simulation_key(config, cell);
+  cell.method_text = method_text(config);
+  return cell;
+}
+
+}  // namespace specsim::spec

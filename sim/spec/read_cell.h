@@ -1,0 +1,58 @@
+// From the YAML of one cell, its axes set, to the cell.
+#pragma once
+
+#include "sim/config/value.h"
+#include "sim/spec/cell.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::spec {
+
+// What cells of a sweep share instead of reading it again: cost models by their section, and what those keep of earlier passes.
+struct ReadCache {
+  std::map<std::string, Pricing> pricings;
+};
+
+// Reads and checks a cell. Every mistake goes to `diagnostics`, which comes in empty; where it does not stay so the cell is not
+// to be used.
+Cell read_cell(const config::Value& config, ReadCache& cache, Diagnostics& diagnostics);
+
+// Drafter, verifier and policy as `decode` names them. What could not be read stays empty.
+struct MethodParts {
+  Chosen<draft::DrafterEntry, draft::BlockDrafter> drafter;  // its part is null for a chain that is nothing but a chain
+  draft::Chain chain;
+  const verify::VerifierEntry* verifier = nullptr;
+  config::Arguments verifier_arguments;
+  Location verifier_where;
+  const draft::PolicyEntry* policy = nullptr;
+  config::Arguments policy_arguments;
+  bool with_policy = false;  // the config names one, be it right or wrong
+  Location policy_where;
+  // As the config writes them, equal where they mean the same.
+  std::string drafter_text;
+  std::string verifier_text;
+  std::string policy_text;
+};
+MethodParts read_method(const config::Value& decode, Diagnostics& diagnostics);
+// Puts them together, without the policy; nullopt after reporting that they do not go together.
+std::optional<Method> make_method(const MethodParts& parts, int vocab, Diagnostics& diagnostics);
+// What of the method the prepared tables depend on.
+std::string rule_text(const MethodParts& parts, const Method& method);
+// The policy of a cell that is whole but for it: a policy may go by the times of rounds.
+void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics);
+// Reports what a method of blocks cannot do with the cell's distributions and placement.
+void check_block(const config::Value& config, const Cell& cell, const BlockMethod& block, Diagnostics& diagnostics);
+
+// Draws a pair of distributions of each kind that the cells have, to find before the start what cannot be drawn at all.
+void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics);
+
+// What must lie in the GPUs' memory for the cell's models and caches, where that is too much; nullopt where it fits or is not
+// known.
+std::optional<cost::MemoryBudget> misfit(const Cell& cell);
+// The most tokens that a sequence of the cell has in the cache.
+double most_context(const Cell& cell);
+
+}  // namespace specsim::spec

@@ -1,0 +1,165 @@
+#include "sim/spec/choose.h"
+#include "sim/spec/read_cell.h"
+#include "sim/spec/sections.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::spec {
+
+namespace {
+
+using config::Value;
+
+const char* siblings_text(tokens::Siblings siblings) {
+  switch (siblings) {
+    case tokens::Siblings::independent:
+      return "siblings drawn with replacement";
+    case tokens::Siblings::without_replacement:
+      return "siblings drawn without replacement";
+    case tokens::Siblings::point_mass:
+      break;
+  }
+  return "chosen tokens (point masses)";
+}
+
+// Why a verifier cannot judge what a drafter drafts, and what it can; "" where it can.
+std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDrafter* drafter, int vocab) {
+  const verify::Demands& demands = verifier.demands;
+  if (vocab > demands.vocab) return fmt::format("at vocab {}, allowed: at most {}", vocab, demands.vocab);
+  if (drafter == nullptr) return "";
+  const draft::BlockDrafter::Shape& shape = drafter->shape();
+  if (std::find(demands.trees.begin(), demands.trees.end(), shape.siblings) == demands.trees.end()) {
+    std::string allowed;
+    for (const tokens::Siblings siblings : demands.trees)
+      allowed += (allowed.empty() ? "" : ", ") + std::string(siblings_text(siblings));
+    return fmt::format("with {}, allowed: {}", siblings_text(shape.siblings), allowed.empty() ? "drafter chain" : allowed);
+  }
+  if (const tokens::Tree* tree = drafter->tree())
+    for (const tokens::Tree::Node& node : tree->nodes)
+      if (node.children > demands.children)
+        return fmt::format("with {} children of a node, allowed: at most {}", node.children, demands.children);
+  return "";
+}
+
+}  // namespace
+
+MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
+  MethodParts parts;
+  const config::Arguments arguments = config::read_arguments(decode, decode_parameters(), {}, "decode", diagnostics);
+  if (arguments.has("drafter")) {
+    config::Arguments own;
+    if (const draft::DrafterEntry* entry =
+            choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", {}, own, diagnostics)) {
+      draft::Draft made = entry->make(own, diagnostics);
+      parts.drafter = {entry, std::move(own), std::move(made.block)};
+      parts.chain = made.chain;
+    }
+  }
+  Value verifier = arguments.value("verifier");
+  if (verifier.is_scalar())  // verifier: token is short for verifier: {kind: token}
+    verifier = config::map({{"kind", verifier}}, verifier.where);
+  parts.verifier_where = verifier.where;
+  parts.verifier = choose(verify::verifiers(), verifier, "kind", "decode.verifier", {}, parts.verifier_arguments, diagnostics);
+  parts.verifier_text = config::to_canonical_text(verifier);
+  parts.drafter_text = config::to_canonical_text(arguments.value("drafter"));
+  if (arguments.has("policy")) {
+    const Value& policy = arguments.value("policy");
+    parts.policy_where = policy.where;
+    parts.with_policy = true;
+    parts.policy = choose(draft::policies(), policy, "kind", "decode.policy", {}, parts.policy_arguments, diagnostics);
+    parts.policy_text = config::to_canonical_text(policy);
+  }
+  return parts;
+}
+
+std::optional<Method> make_method(const MethodParts& parts, int vocab, Diagnostics& diagnostics) {
+  if (parts.verifier == nullptr) return std::nullopt;
+  const verify::VerifierEntry& entry = *parts.verifier;
+  const bool is_chain = parts.drafter.part == nullptr;
+  std::optional<Method> method;
+  const std::string why = why_not(entry, parts.drafter.part.get(), vocab);
+  if (!why.empty()) {
+    diagnostics.add(parts.verifier_where, fmt::format("verifier {} {}", entry.info.name, why));
+  } else if (parts.with_policy && !is_chain) {
+    diagnostics.add(parts.policy_where, "policy is given with a drafter of trees, allowed: with drafter chain");
+  } else if (parts.with_policy && !entry.make_block) {
+    diagnostics.add(parts.policy_where,
+                    fmt::format("policy is given with verifier {}, allowed: another verifier", entry.info.name));
+  } else if (is_chain && !parts.with_policy && entry.make) {
+    method = ChainMethod{parts.chain, {&entry, parts.verifier_arguments, entry.make(parts.verifier_arguments)}};
+  } else {
+    BlockMethod block{
+        parts.chain, parts.drafter, {&entry, parts.verifier_arguments, entry.make_block(parts.verifier_arguments)}, {}, is_chain};
+    if (is_chain) block.drafter.part = draft::chain_block(parts.chain.draft_length);
+    method = std::move(block);
+  }
+  if (entry.demands.argmax_draft && !parts.chain.argmax)
+    diagnostics.add(parts.verifier_where,
+                    fmt::format("verifier {} with a sampled draft, allowed: drafter.selection: argmax", entry.info.name));
+  return method;
+}
+
+void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) {
+  auto* block = std::get_if<BlockMethod>(&cell.method);
+  if (parts.policy == nullptr || block == nullptr) return;
+  draft::LengthChoice choice{cell.draft_length(), {}};
+  for (int length = 0; length <= cell.draft_length(); ++length) {
+    std::vector<std::uint64_t> drafted(static_cast<std::size_t>(length) + 1, 0);
+    drafted.back() = 1;
+    choice.round_times.push_back(cell.round_time(0.0, drafted).total());
+  }
+  PolicyChoice policy;
+  policy.entry = parts.policy;
+  policy.arguments = parts.policy_arguments;
+  policy.part = parts.policy->make(parts.policy_arguments, choice, diagnostics);
+  policy.round_times = choice.round_times;
+  block->policy = std::move(policy);
+}
+
+std::string rule_text(const MethodParts& parts, const Method& method) {
+  std::string text = parts.verifier_text;
+  if (std::holds_alternative<BlockMethod>(method)) text += "|" + parts.drafter_text;
+  if (parts.with_policy) text += "|" + parts.policy_text;
+  return text;
+}
+
+void check_block(const Value& config, const Cell& cell, const BlockMethod& block, Diagnostics& diagnostics) {
+  const auto where = [&](const char* path) {
+    const Value* value = config::find_path(config, path);
+    return value != nullptr ? value->where : config.where;
+  };
+  const draft::BlockDrafter::Shape& shape = block.drafter->shape();
+  if (cell.contexts != nullptr && cell.contexts->process->shape().contexts == 0)
+    diagnostics.add(where("context.fresh"),
+                    fmt::format("fresh distributions with verifier {}, allowed: a pool, whose distributions are prepared",
+                                block.verifier.name()));
+  if (cell.contexts != nullptr && cell.contexts->process->shape().acceptance_only)
+    diagnostics.add(
+        where("context.file"),
+        fmt::format("recorded overlaps with verifier {} and drafted blocks, allowed: a verifier of chains that judges "
+                    "position by position (token, greedy, sample_match), or recorded distributions",
+                    block.verifier.name()));
+  if (shape.ranks > cell.vocab)
+    diagnostics.add(
+        where("decode.drafter"),
+        fmt::format("the drafter ranks {} tokens of a vocabulary of {}, allowed: at most as many", shape.ranks, cell.vocab));
+  if (const tokens::Tree* tree = block.drafter->tree();
+      tree != nullptr && shape.siblings == tokens::Siblings::without_replacement) {
+    int widest = 0;
+    for (const tokens::Tree::Node& node : tree->nodes) widest = std::max(widest, node.children);
+    if (widest > cell.vocab)
+      diagnostics.add(
+          where("decode.drafter"),
+          fmt::format("the drafter draws {} siblings without replacement of a vocabulary of {}, allowed: at most as many", widest,
+                      cell.vocab));
+  }
+  if (config.find("placement") != nullptr)
+    diagnostics.add(where("placement"),
+                    fmt::format("placement with verifier {} and drafted blocks, allowed: a verifier of chains that "
+                                "judges position by position ({})",
+                                block.verifier.name(), "token, greedy, sample_match"));
+}
+
+}  // namespace specsim::spec

@@ -1,0 +1,135 @@
+#include "sim/spec/sections.h"
+
+#include "sim/base/token.h"
+#include "sim/families/context.h"
+
+namespace specsim::spec {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+
+constexpr double kMaxRounds = 1e13;
+
+}  // namespace
+
+config::Interval sequence_rounds_interval() { return config::between(1, 1e6); }
+
+const Parameter& shrink_parameter() { return placement_parameters()[1]; }
+
+const std::vector<Parameter>& top_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"experiment", Type::text, {}, "name of the experiment, first column of every row", {}, {}},
+      {"description", Type::text, "", "what it is for", {}, {}},
+      {"seed", Type::integer, "20260117", "all randomness follows from it", config::between(0, 9.2e18), {}},
+      {"rounds", Type::integer, "1000000", "simulated per cell", config::between(1, kMaxRounds), {}},
+      {"pair", Type::value, {}, "the distributions of target and draft", {}, {}},
+      {"context", Type::value, "{process: fixed}", "how the distributions change along the text", {}, {}},
+      {"decode", Type::value, {}, "drafter and verifier", {}, {}},
+      {"cost", Type::value, "{model: ratio, cost_ratio: 0}", "how long passes take", {}, {}},
+      {"workload", Type::value, "{}", "the batch that is decoded; cost models in seconds read it", {}, {}},
+      {"placement", Type::value, "", "who runs where, to simulate a batch in time: {kind: NAME, ...}; costs in seconds", {}, {}},
+      {"sweep",
+       Type::value,
+       "",
+       "the grid: path: list, or range {from, to, step | count, scale}; zip: {path: list, path: list}",
+       {},
+       {}},
+      {"theory", Type::value, "{}", "which closed form to hold the run to", {}, {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& pair_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"vocab", Type::integer, {}, "tokens in the vocabulary", config::between(kMinVocab, kMaxVocab), {}},
+      {"target", Type::value, {}, "the target's distribution: {family: NAME, ...}", {}, {}},
+      {"draft", Type::value, "", "the draft's distribution: {family: NAME, ...} or {from: target, transform: NAME, ...}", {}, {}},
+      {"target_sampling",
+       Type::value,
+       "{}",
+       "{temperature, top_k, top_p, min_p}, applied in that order; the distribution that is verified is the one after them",
+       {},
+       {}},
+      {"draft_sampling", Type::value, "{}", "the same for the draft", {}, {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& decode_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"drafter", Type::value, {}, "{kind: chain, draft_length: N}", {}, {}},
+      {"verifier", Type::value, "token", "a verifier's name, or {kind: NAME, ...}", {}, {}},
+      {"policy",
+       Type::value,
+       "",
+       "how long a chain to draft each round: {kind: NAME, ...}; its draft_length is then the most",
+       {},
+       {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& workload_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"batch", Type::integer, "1", "sequences decoded together, in lockstep", config::between(1, 1e6), {}},
+      {"context", Type::integer, "512", "tokens cached by each of them, in the middle of its work", config::between(0, 1e8), {}},
+      {"prompt_tokens",
+       Type::integer,
+       "",
+       "of each sequence, for a placement; context where not given",
+       config::between(1, 1e8),
+       {}},
+      {"output_tokens",
+       Type::integer,
+       "",
+       "of each sequence at most, for a placement; 128 where not given",
+       config::between(1, 1e7),
+       {}},
+      {"end_token_rate",
+       Type::number,
+       "0",
+       "chance that an emitted token ends its sequence, for a placement",
+       config::between(0, 1),
+       {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& placement_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"kind", Type::text, {}, "a placement's name; its parameters stand beside it", {}, {}},
+      {"shrink", Type::boolean, "true", "false: a finished sequence keeps its place in the batch to the end", {}, {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& theory_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"name",
+       Type::text,
+       "exact",
+       "exact: what the context process calls for; none; or a closed form (specsim list closed_form)",
+       {},
+       {}},
+      {"expect", Type::text, "agree", "refuted: the run must contradict this closed form", {}, {"agree", "refuted"}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& context_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"process", Type::text, "fixed", "a context process's name; its parameters stand beside it", {}, {}},
+      {"sequence_rounds", Type::integer, "64", "rounds of each independent sequence", sequence_rounds_interval(), {}}};
+  return parameters;
+}
+
+const std::vector<SectionInfo>& config_sections() {
+  static const std::vector<SectionInfo> sections = {
+      {"", "top level", top_parameters()},
+      {"pair", "the distributions of target and draft", pair_parameters()},
+      {"pair.target_sampling, pair.draft_sampling", "sampling settings as servers have them", families::sampling_parameters()},
+      {"context", "how the distributions change along the text", context_parameters()},
+      {"decode", "drafter and verifier", decode_parameters()},
+      {"workload", "the batch that is decoded", workload_parameters()},
+      {"placement", "who runs where", placement_parameters()},
+      {"theory", "the closed form that judges the run", theory_parameters()}};
+  return sections;
+}
+
+}  // namespace specsim::spec
