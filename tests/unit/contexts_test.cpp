@@ -133,9 +133,8 @@ void walk(const families::ContextProcess& process, rng::Key key, std::uint64_t f
   }
 }
 
-families::ContextModel model(const std::string& context) {
-  spec::Experiment read = tests::experiment_of(yaml_of(context, 1));
-  return std::move(*read.cells.at(0).contexts);
+std::shared_ptr<const families::ContextModel> model(const std::string& context) {
+  return tests::experiment_of(yaml_of(context, 1)).cells.at(0).contexts;
 }
 
 const rng::Key kKey = rng::make_key(20260441, 5);
@@ -151,7 +150,8 @@ TEST_CASE("every registered context process has an example, of the shape that it
   }
   for (const auto& [yaml, kind] : examples()) {
     INFO(yaml);
-    const families::ContextModel made = model(yaml);
+    const std::shared_ptr<const families::ContextModel> owner = model(yaml);
+    const families::ContextModel& made = *owner;
     const families::ContextShape& shape = made.process->shape();
     CHECK(shape.kind == kind);
     CHECK((made.pairs.size() == 1 || made.pairs.size() == static_cast<std::size_t>(shape.contexts)));
@@ -172,7 +172,8 @@ TEST_CASE("where a process starts and steps does not depend on which lanes are a
   for (const auto& [yaml, kind] : examples()) {
     if (kind == Kind::iid_fresh) continue;
     INFO(yaml);
-    const families::ContextModel made = model(yaml);
+    const std::shared_ptr<const families::ContextModel> owner = model(yaml);
+    const families::ContextModel& made = *owner;
     const families::ContextProcess& process = *made.process;
     const auto contexts = static_cast<std::uint32_t>(process.shape().contexts);
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{512}, std::uint64_t{1} << 32}) {
@@ -215,7 +216,8 @@ TEST_CASE("where a process starts and steps does not depend on which lanes are a
 TEST_CASE("iid: the pool is used evenly and neighbours are independent", "[contexts][stat]") {
   // Would catch a pool index off by one, a context that stays for two positions, and lanes that walk together.
   constexpr std::uint32_t pool = 12;
-  const families::ContextModel made = model("{process: iid, pool: 12}");
+  const std::shared_ptr<const families::ContextModel> owner = model("{process: iid, pool: 12}");
+  const families::ContextModel& made = *owner;
   std::vector<double> use(pool, 0.0);
   std::vector<double> at_start(pool, 0.0);
   std::vector<double> along(pool * pool, 0.0);
@@ -293,7 +295,9 @@ TEST_CASE("regimes: start distribution and transition frequencies", "[contexts][
   for (double& p : stationary) p /= sum;
   for (const bool given : {false, true}) {
     const std::vector<double> start = given ? std::vector<double>{.2, .7, .1} : stationary;
-    const families::ContextModel made = model(std::string(kRegimes) + (given ? ", start: [.2, .7, .1]}" : "}"));
+    const std::shared_ptr<const families::ContextModel> owner =
+        model(std::string(kRegimes) + (given ? ", start: [.2, .7, .1]}" : "}"));
+    const families::ContextModel& made = *owner;
     const families::ContextShape& shape = made.process->shape();
     for (std::size_t i = 0; i < states; ++i) CHECK(std::abs(shape.start[i] - start[i]) < 1e-12);
     CHECK(shape.transition == rows);
@@ -325,7 +329,8 @@ TEST_CASE("regimes: start distribution and transition frequencies", "[contexts][
 }
 
 TEST_CASE("regimes: the overrides of a state replace pair's distributions there and nowhere else", "[contexts]") {
-  const families::ContextModel made = model(std::string(kRegimes) + "}");
+  const std::shared_ptr<const families::ContextModel> owner = model(std::string(kRegimes) + "}");
+  const families::ContextModel& made = *owner;
   REQUIRE(made.pairs.size() == 3);
   const families::DistributionAddress address{kKey, 0};
   std::vector<std::vector<double>> target(3, std::vector<double>(9));
@@ -399,7 +404,9 @@ TEST_CASE("markov, hashed: a fixed map of state and token onto all states", "[co
 
 TEST_CASE("requests: type frequencies by weight, the same type for the whole text", "[contexts][stat]") {
   // Would catch weights that are not normalised, a type drawn per chunk, and a type that changes along the request.
-  const families::ContextModel made = model("{process: requests, request_tokens: 30, types: [{weight: 2}, {weight: .5}, {}]}");
+  const std::shared_ptr<const families::ContextModel> owner =
+      model("{process: requests, request_tokens: 30, types: [{weight: 2}, {weight: .5}, {}]}");
+  const families::ContextModel& made = *owner;
   const families::ContextProcess& process = *made.process;
   const std::vector<double> share = {2.0 / 3.5, 0.5 / 3.5, 1.0 / 3.5};
   for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(process.shape().start[i] - share[i]) < 1e-15);
