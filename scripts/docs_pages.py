@@ -92,10 +92,6 @@ def kind_of(cell, kind):
     return cell[kind].split()[0] if cell[kind] else ""
 
 
-def speedups(cell):
-    return " / ".join(f"{float(cell[f'speedup_batch_{batch}']):.2f}" if cell.get(f"speedup_batch_{batch}") else "-" for batch in (1, 8, 32))
-
-
 def methods_table(_):
     """Verifiers and drafters as the program lists them, each with the first cell of results/methods that uses it."""
     cells = rows_of("results/methods/methods.csv")
@@ -159,11 +155,11 @@ def method_page(part):
     if cells:
         other = {"drafter": "verifier", "verifier": "drafter", "policy": "drafter"}[part.kind]
         lines += ["## Figures", "",
-                  f"Simulated; speedups are of llama-3.1-8b on an H100 at batch 1, 8 and 32. Rows of one config share their distributions and compare; rows of"
-                  " two configs do not. All of them: [methods side by side](../results/methods.md).", "",
-                  f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows | speedup at batch 1 / 8 / 32 |", "|---|---|---|---|---|---|---|"]
+                  "Simulated. Rows of one config share their distributions and compare; rows of two configs do not. On one workload, priced on a GPU:"
+                  " [methods side by side](../results/methods.md).", "",
+                  f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|---|"]
         lines += [f"| {cell['config']} | {cell[part.kind]} | {cell[other]}{', policy ' + cell['policy'] if cell['policy'] and part.kind != 'policy' else ''} | "
-                  f"{float(cell['tokens_per_round']):.3f} | {float(cell['draft_passes']):.3g} | {float(cell['verified_rows']):.3g} | {speedups(cell)} |" for cell in cells]
+                  f"{float(cell['tokens_per_round']):.3f} | {float(cell['draft_passes']):.3g} | {float(cell['verified_rows']):.3g} |" for cell in cells]
         lines.append("")
     lines += [f"`specsim describe {part.kind}/{part.name}` prints the above on the command line. Back to [all methods](index.md).", ""]
     return "\n".join(lines)

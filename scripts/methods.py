@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""Every method of configs/examples/methods on one machine: what it emits a round, what that costs, how fast it is by batch.
+"""Every method of configs/examples/methods as its page shows it, and all kinds of them on one workload, by batch.
 
 usage: scripts/methods.py SPECSIM OUT     (from the repository's root: scripts/methods.py build/specsim results/methods)
 
-Runs the configs twice, with the cost model that they name and with llama-3.1-8b on an h100-sxm (roofline) at batches 1, 8 and 32,
-and writes to OUT
-  methods.csv     cell by cell: tokens per round with its standard error, draft passes and verified rows a round, speedups
+Runs the configs with the cost model that they name, and configs/methods/side_by_side.yaml at batches 1, 8 and 32, and writes to OUT
+  methods.csv     cell by cell: tokens per round with its standard error, draft passes and verified rows a round, speedup
+  side_by_side.csv  the methods that share a workload: tokens per round, and the speedup with its standard error by batch
   published.csv   published, by theory, simulated from the same acceptance: EAGLE's chains (theory.csv of OUT), Medusa's and Sequoia's
                   trees (trees.csv of OUT), Lookahead's formula
-  methods.png     speedup by method and batch
+  methods.png     the methods that share a workload: speedup by batch
   manifest_*.yaml what the figures come from
 """
 import csv
@@ -21,11 +21,9 @@ import yaml
 import plot_methods
 
 CONFIGS = Path("configs/examples/methods")
+SIDE_BY_SIDE = Path("configs/methods/side_by_side.yaml")
 ROUNDS = 200000
 BATCHES = [1, 8, 32]
-# Heads of EAGLE's and Medusa's size are priced as EAGLE's; what costs a share of the target has no model to be priced by.
-HEADS = {"eagle", "medusa"}
-NOT_PRICED = {"self_speculation"}
 
 
 def run(specsim, out, config, name, *settings):
@@ -71,15 +69,21 @@ def simulate(specsim, out):
             table.append({"config": path.stem, "cell": int(row["cell"]), "verifier": verifier, "drafter": drafter, "policy": policy,
                           "tokens_per_round": row["tokens_per_round"], "tokens_per_round_se": row["tokens_per_round_se"],
                           "draft_passes": row["draft_passes"], "verified_rows": row["verified_rows"], "speedup": row["speedup"]})
-        if path.stem in NOT_PRICED:
-            continue
-        draft = "eagle-head-8b" if path.stem in HEADS else "llama-3.2-1b"
-        cost = f"cost={{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: {draft}}}"
-        priced = run(specsim, out, path, f"{path.stem}_roofline", f"rounds={ROUNDS}", cost, "workload={batch: 1, context: 1024}",
-                     f"sweep.workload.batch={BATCHES}")
-        own = [row for row in table if row["config"] == path.stem]
-        for cell in priced:  # the batch is the last axis
-            own[int(cell["cell"]) // len(BATCHES)][f"speedup_batch_{cell['workload.batch']}"] = cell["speedup"]
+    return table
+
+
+def side_by_side(specsim, out):
+    """Methods in the order of the config, each with its speedup at every batch."""
+    config = yaml.safe_load(SIDE_BY_SIDE.read_text())
+    table = []
+    for row in run(specsim, out, SIDE_BY_SIDE, "side_by_side", f"sweep.workload.batch={BATCHES}"):
+        if int(row["cell"]) % len(BATCHES) == 0:  # the batch is the last axis
+            verifier, drafter, _ = method_of(config, row)
+            table.append({"verifier": verifier, "drafter": drafter, "draft": row["cost.draft"], "alpha": row["alpha"],
+                          "tokens_per_round": row["tokens_per_round"], "tokens_per_round_se": row["tokens_per_round_se"],
+                          "draft_passes": row["draft_passes"], "verified_rows": row["verified_rows"]})
+        for figure in ("speedup", "speedup_se"):
+            table[-1][f"{figure}_batch_{row['workload.batch']}"] = row[figure]
     return table
 
 
@@ -122,6 +126,7 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     table = simulate(specsim, out)
     write(out / "methods.csv", table)
+    write(out / "side_by_side.csv", side_by_side(specsim, out))
     write(out / "published.csv", published(specsim, out))
     plot_methods.draw(out)
 
