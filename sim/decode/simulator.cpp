@@ -42,7 +42,10 @@ void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::siz
   draft_model.resize(target.size());
   plan_->contexts->pair(pair).draw_draft({plan_->distribution_key, context}, depth, target, draft_model);
   drafted = draft_model;
-  if (plan_->drafter != nullptr) plan_->drafter->alter_distribution(static_cast<int>(depth), target, drafted);
+  if (plan_->drafter != nullptr) {
+    plan_->drafter->alter_distribution(static_cast<int>(depth), target, drafted);
+    math::drop_subnormal(drafted);
+  }
   if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(draft_model));
 }
 

@@ -15,6 +15,7 @@ PairSource::PairSource(std::unique_ptr<Distribution> target, std::vector<std::un
 void PairSource::draw_target(const DistributionAddress& address, std::span<double> target) const {
   target_->draw(address, {}, target);
   math::apply_sampling(target, target_sampling_);
+  math::drop_subnormal(target);
 }
 
 void PairSource::draw_draft(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
@@ -28,6 +29,7 @@ void PairSource::draw_draft(const DistributionAddress& address, std::size_t dept
     distribution.draw(address, TargetDistributions(model, target), draft);
   }
   math::apply_sampling(draft, draft_sampling_);
+  math::drop_subnormal(draft);
 }
 
 bool PairSource::random() const {

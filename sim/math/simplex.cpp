@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 
 namespace specsim::math {
@@ -20,11 +21,16 @@ void keep_tokens(std::span<double> distribution, std::span<const Token> tokens) 
 
 }  // namespace
 
+void drop_subnormal(std::span<double> distribution) {
+  for (double& mass : distribution) mass = mass < std::numeric_limits<double>::min() ? 0.0 : mass;
+}
+
 void normalise(std::span<double> weights) {
   double total = 0.0;
   for (const double w : weights) total += w;
   SPECSIM_CHECK(total > 0.0 && std::isfinite(total), "sum = {}", total);
   for (double& w : weights) w /= total;
+  drop_subnormal(weights);
 }
 
 void softmax(std::span<double> logits) {

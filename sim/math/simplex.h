@@ -8,7 +8,12 @@
 
 namespace specsim::math {
 
-// Divides by the sum; SPECSIM_CHECKs that the sum is positive and finite.
+// Sets probabilities below 2^-1022 to zero. Such subnormal numbers have few digits left, down to none: quotients of two of them,
+// which decisions, residuals and divergences rest on, would be anything. No sample of any size tells them from zero. Whatever
+// makes a distribution does this last; normalise() does it too.
+void drop_subnormal(std::span<double> distribution);
+
+// Divides by the sum and drops what is subnormal then; SPECSIM_CHECKs that the sum is positive and finite.
 void normalise(std::span<double> weights);
 
 // Turns logits into probabilities in place (largest logit subtracted first, so nothing overflows).

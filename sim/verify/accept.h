@@ -1,6 +1,7 @@
 // The one comparison that decides on a draft token, and its prepared form.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -12,23 +13,34 @@ struct Odds {
   double draft = 1.0;
 };
 
-// u in [0, 1). Strict and multiplied: equal odds always accept, target 0 never does (not even at u = 0), and nothing is
-// divided by zero.
+// u in [0, 1). Strict and multiplied: equal odds always accept (unless they are subnormal numbers, whose products with u are
+// rounded up), target 0 never does (not even at u = 0), and nothing is divided by zero.
 inline bool accepts(double u, Odds odds) { return u * odds.draft < odds.target; }
 
 constexpr std::uint64_t kAcceptAlways = std::uint64_t{1} << 53;
+constexpr std::uint64_t kNearby = 2;  // how far the rounded quotient of two odds can be from the threshold that they make
 
-// The number of u = 0, 2^-53, 2 2^-53, ... below 1 that accepts() lets pass: comparing the high 53 bits of a word with it
-// decides exactly as accepts() does.
+// The number of u = 0, 2^-53, 2 2^-53, ... below 1 that accepts() lets pass: comparing the high 53 bits of a random number with
+// it decides exactly as accepts() does. As u grows, accepts() changes once at most, from yes to no.
 inline std::uint64_t accept_threshold(Odds odds) {
   if (!(odds.target > 0.0)) return 0;
-  if (odds.target >= odds.draft) return kAcceptAlways;
+  if (odds.target > odds.draft) return kAcceptAlways;
   const auto passes = [&](std::uint64_t m) { return accepts(static_cast<double>(m) * 0x1.0p-53, odds); };
-  auto threshold = static_cast<std::uint64_t>(std::ceil(odds.target / odds.draft * 0x1.0p53));
-  if (threshold > kAcceptAlways) threshold = kAcceptAlways;
-  while (threshold > 0 && !passes(threshold - 1)) --threshold;  // the quotient's rounding is off by one or two at most
-  while (threshold < kAcceptAlways && passes(threshold)) ++threshold;
-  return threshold;
+  // The quotient's rounding is off by one or two, unless the products of accepts() are subnormal numbers with few digits: there
+  // the change is looked for by halves.
+  const auto guess = std::min(static_cast<std::uint64_t>(std::ceil(odds.target / odds.draft * 0x1.0p53)), kAcceptAlways);
+  std::uint64_t low = guess > kNearby ? guess - kNearby : 0;
+  std::uint64_t high = std::min(guess + kNearby, kAcceptAlways);
+  if (low > 0 && !passes(low - 1)) low = 0;
+  if (high < kAcceptAlways && passes(high)) high = kAcceptAlways;
+  while (low < high) {  // all below `low` pass, none from `high` on does
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (passes(middle))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
 }
 
 }  // namespace specsim::verify

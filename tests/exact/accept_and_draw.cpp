@@ -54,6 +54,8 @@ TEST_CASE("accept: strict and multiplied") {
   CHECK(verify::accept_threshold({0.25, 0.5}) == std::uint64_t{1} << 52);
   CHECK(verify::accept_threshold({0.3, 0.3}) == verify::kAcceptAlways);
   CHECK(verify::accept_threshold({0.4, 0.3}) == verify::kAcceptAlways);
+  // u * 1e-323 is 0 up to u = 1/4, where it is rounded to even.
+  CHECK(verify::accept_threshold({5e-324, 1e-323}) == (std::uint64_t{1} << 51) + 1);
 }
 
 TEST_CASE("accept, scripted through the hot loop: (t 1/4, d 1/2, u 1/2) and (t 0, u 0) both reject") {
@@ -75,7 +77,7 @@ TEST_CASE("accept_threshold decides as accepts() does, at its boundary and every
   std::size_t wrong = 0;
   for (int i = 0; i < 20000; ++i) {
     verify::Odds odds{numbers.next(), numbers.next()};
-    switch (i % 6) {
+    switch (i % 7) {
       case 1:
         odds.target *= std::pow(2.0, -60.0 * numbers.next());
         break;
@@ -90,6 +92,10 @@ TEST_CASE("accept_threshold decides as accepts() does, at its boundary and every
         break;
       case 5:
         odds = {std::ldexp(std::floor(odds.target * 16), -4), std::ldexp(std::floor(odds.draft * 16), -4)};
+        break;
+      case 6:  // subnormal, down to one digit: what stepping down from the quotient would take 2^50 steps for
+        odds = {std::ldexp(odds.target, -1022 - static_cast<int>(numbers.below(53))),
+                std::ldexp(odds.draft, -1022 - static_cast<int>(numbers.below(53)))};
         break;
       default:
         break;

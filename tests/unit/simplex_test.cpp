@@ -321,6 +321,9 @@ TEST_CASE("normalising, overlap and point masses", "[math]") {
   distribution = {1e-310, 3e-310};
   math::normalise(distribution);
   CHECK(std::abs(distribution[0] - 0.25) < 1e-12);
+  distribution = {5e-324, 1.0, std::numeric_limits<double>::min()};
+  math::normalise(distribution);
+  CHECK(distribution == Distribution{0.0, 1.0, std::numeric_limits<double>::min()});
   for (Distribution bad : {Distribution{0.0, 0.0}, Distribution{kInfinity, 1.0},
                            Distribution{std::numeric_limits<double>::quiet_NaN(), 1.0}, Distribution{-1.0, 0.5}})
     CHECK_THROWS_AS(math::normalise(bad), InvariantBroken);
