@@ -1,4 +1,4 @@
-// What the user did wrong (BadInput, exit 2) and what the machine refused (IoError, exit 1).
+// What the user did wrong (BadInput) and what the machine refused (IoError).
 #pragma once
 
 #include <stdexcept>

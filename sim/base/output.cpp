@@ -90,12 +90,18 @@ void write_raw_error(std::string_view text) {
   std::fflush(stderr);
 }
 
-void check_output() {
-  if (std::fflush(stdout) != 0) {
-    int none = 0;
-    output_error.compare_exchange_strong(none, errno);
-  }
+void flush_output() {
+  if (std::fflush(stdout) == 0) return;
+  int none = 0;
+  output_error.compare_exchange_strong(none, errno);
+  std::clearerr(stdout);
+}
+
+bool check_output() {
+  flush_output();
+  if (output_error == EPIPE) return false;
   if (output_error != 0) throw IoError(std::string("standard output cannot be written: ") + std::strerror(output_error));
+  return true;
 }
 
 void guard_standard_streams() {

@@ -27,7 +27,7 @@ void write_error(std::string_view text);
 void write_raw_error(std::string_view text);
 
 template <class... Values>
-void print(fmt::format_string<Values...> format, Values&&... values) {
+void print_output(fmt::format_string<Values...> format, Values&&... values) {
   write_output(fmt::format(format, std::forward<Values>(values)...));
 }
 template <class... Values>
@@ -35,8 +35,11 @@ void print_error(fmt::format_string<Values...> format, Values&&... values) {
   write_error(fmt::format(format, std::forward<Values>(values)...));
 }
 
-// Sends on what standard output holds back. Throws IoError where anything printed so far could not be written.
-void check_output();
+// Sends on what standard output holds back. What it refuses is left to check_output().
+void flush_output();
+// Sends on what standard output holds back. False where its reader went away before the end, as `head` does: nobody is left to be
+// told. Throws IoError where anything printed so far could not be written for another reason.
+bool check_output();
 
 // Keeps files that are opened later from taking the numbers of standard streams that the program was started without: what is
 // printed would end up in them. Called once, before anything is opened.

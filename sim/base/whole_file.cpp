@@ -1,33 +1,119 @@
 #include "sim/base/whole_file.h"
 
 #include "sim/base/error.h"
+#include "sim/base/files_read.h"
+#include "sim/base/output.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 namespace specsim {
 
 namespace {
 
+std::atomic<std::size_t> files_written{0};
+
 [[noreturn]] void fail(const std::string& path, const std::string& what, int error) {
   throw IoError(path + ": " + what + ": " + std::strerror(error));
 }
 
+// The standard stream that a path names, or -1.
+int standard_stream(const std::string& path) {
+  for (const int file : {STDOUT_FILENO, STDERR_FILENO})
+    for (const char* const folder : {"/dev/fd/", "/proc/self/fd/"})
+      if (path == folder + std::to_string(file)) return file;
+  return path == "/dev/stdout" ? STDOUT_FILENO : path == "/dev/stderr" ? STDERR_FILENO : -1;
+}
+
+bool below(const std::string& path, std::string_view folder) { return path.compare(0, folder.size(), folder) == 0; }
+
+// Whether a path leads to something that is no place for a file to be replaced at.
+bool is_stream(const std::string& path) {
+  if (below(path, "/dev/fd/") || below(path, "/proc/") || standard_stream(path) >= 0) return true;
+  struct stat found {};
+  return stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
+// Where the file itself lies, symbolic links followed; the path where nothing is there.
+std::string behind_links(const std::string& path) {
+  struct stat found {};
+  if (lstat(path.c_str(), &found) != 0 || !S_ISLNK(found.st_mode)) return path;
+  std::array<char, PATH_MAX> real{};
+  if (realpath(path.c_str(), real.data()) == nullptr) fail(path, "is a symbolic link that leads nowhere", errno);
+  return real.data();
+}
+
+int open_new(const std::string& path) { return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644); }
+
+// Removes the pieces that a sudden end left behind; those of a writer that is alive are left to it.
+void remove_stale(const std::string& path) {
+  struct stat found {};
+  if (lstat(path.c_str(), &found) != 0) return;
+  if (!S_ISREG(found.st_mode)) fail(path, "cannot be written", S_ISDIR(found.st_mode) ? EISDIR : EEXIST);
+  const int file = open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) fail(path, "cannot be written", errno);
+  const bool alive = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(file);
+  if (alive) throw IoError(path + ": cannot be written: another process is writing it");
+  unlink(path.c_str());
+}
+
+// A new name is on disk once its directory is; a file system that cannot do this is none to worry about.
+void sync_directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const int directory = open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return;
+  static_cast<void>(fsync(directory));
+  close(directory);
+}
+
 }  // namespace
 
-WholeFileWriter::WholeFileWriter(std::string path)
-    : path_(std::move(path)),
-      temporary_(path_ + ".part"),
-      file_(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+WholeFileWriter::WholeFileWriter(std::string path) : path_(std::move(path)) {
+  if (is_stream(path_))
+    open_through();
+  else
+    open_beside();
+}
+
+void WholeFileWriter::open_through() {
+  const int standard = standard_stream(path_);
+  if (standard >= 0) {
+    flush_output();  // what was printed before comes first
+    file_ = fcntl(standard, F_DUPFD_CLOEXEC, 0);
+  } else {
+    struct stat found {};
+    if (stat(path_.c_str(), &found) == 0 && S_ISBLK(found.st_mode))
+      throw IoError(path_ + ": is a disk, allowed: a file or a pipe");
+    file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+  }
+  if (file_ < 0) fail(path_, "cannot be written", errno);
+}
+
+void WholeFileWriter::open_beside() {
+  target_ = behind_links(path_);
+  temporary_ = target_ + ".part";
+  file_ = open_new(temporary_);
+  if (file_ < 0 && errno == EEXIST) {
+    remove_stale(temporary_);
+    file_ = open_new(temporary_);
+  }
   if (file_ < 0) fail(temporary_, "cannot be written", errno);
   remains_ = true;
+  static_cast<void>(flock(file_, LOCK_EX | LOCK_NB));  // a file system without locks only lacks the word to a second writer
 }
 
 WholeFileWriter::~WholeFileWriter() {
@@ -45,24 +131,48 @@ void WholeFileWriter::append(std::string_view text) {
 }
 
 void WholeFileWriter::commit() {
-  if (fsync(file_) != 0 || close(std::exchange(file_, -1)) != 0) fail(path_, "cannot be written", errno);
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be replaced", errno);
+  if (temporary_.empty()) {
+    if (close(std::exchange(file_, -1)) != 0) fail(path_, "cannot be written", errno);
+    return;
+  }
+  if (fsync(file_) != 0) fail(path_, "cannot be written", errno);
+  if (rename(temporary_.c_str(), target_.c_str()) != 0) fail(path_, "cannot be replaced", errno);
   remains_ = false;
+  if (close(std::exchange(file_, -1)) != 0) fail(path_, "cannot be written", errno);
+  sync_directory_of(target_);
+  ++files_written;
 }
 
-void write_whole_file(const std::string& path, const std::string& text) {
+void write_whole_file(const std::string& path, std::string_view text) {
   WholeFileWriter file(path);
   file.append(text);
   file.commit();
 }
 
-std::string read_whole_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(path, "cannot be read", errno);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad()) fail(path, "cannot be read", errno);
-  return std::move(text).str();
+std::size_t whole_files_written() { return files_written; }
+
+std::string read_whole_file(const std::string& path, std::size_t most) {
+  const int file = open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC);
+  if (file < 0) fail(path, "cannot be read", errno);
+  struct Closer {
+    int file;
+    ~Closer() { close(file); }
+  } const closer{file};
+  std::string text;
+  struct stat found {};
+  if (fstat(file, &found) == 0 && S_ISREG(found.st_mode) && static_cast<std::size_t>(found.st_size) <= most)
+    text.reserve(static_cast<std::size_t>(found.st_size));
+  std::array<char, 1U << 16U> buffer{};
+  for (;;) {
+    const ssize_t n = read(file, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path, "cannot be read", errno);
+    if (n == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > most) throw IoError(fmt::format("{}: cannot be read: it is longer than {} MiB", path, most >> 20U));
+  }
+  note_file_read(path, text);
+  return text;
 }
 
 void make_directories(const std::string& path) {

@@ -1,6 +1,6 @@
 // specsim audit: exact enumeration of the shipped verifier.
 #include "sim/audit/audit.h"
-
+#include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 
@@ -10,7 +10,7 @@ namespace specsim::cli {
 
 namespace po = boost::program_options;
 
-int audit_command(const std::vector<std::string>& arguments) {
+ExitCode audit_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("set", po::value<std::vector<std::string>>()->composing(), "path=value: override the config")(
       "seed", po::value<std::string>()->default_value(""), "instead of the config's seed; it draws random distributions");
@@ -20,7 +20,7 @@ int audit_command(const std::vector<std::string>& arguments) {
              "  specsim audit configs/audit/known_pair.yaml --set decode.verifier=sample_match --set "
              "decode.drafter.draft_length=3\n",
              values))
-    return 0;
+    return ExitCode::fine;
   if (values.count("config") == 0)
     throw BadInput({"", 0, 0}, "specsim audit needs a config; specsim audit --help shows examples");
   const std::vector<spec::Experiment> experiments =
@@ -30,14 +30,14 @@ int audit_command(const std::vector<std::string>& arguments) {
   bool broken = false;
   for (const spec::Experiment& one : experiments) {
     for (const spec::Cell& cell : one.cells) {
-      fmt::print("{} cell {}", cell.experiment, cell.index);
-      for (const auto& [path, value] : cell.axes) fmt::print("  {} = {}", path, value);
+      print_output("{} cell {}", cell.experiment, cell.index);
+      for (const auto& [path, value] : cell.axes) print_output("  {} = {}", path, value);
       const audit::AuditReport report = audit::audit_cell(cell);
-      fmt::print("\n{}\n", to_text(report));
+      print_output("\n{}\n", to_text(report));
       broken = broken || (cell.lossless() && !report.lossless());
     }
   }
-  return broken ? 1 : 0;
+  return broken ? ExitCode::disagree : ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -1,4 +1,5 @@
 // specsim calibrate: what two real models' passes cost here, how often the target accepts the draft, and what speculation gives.
+#include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/calibrate_gpu.h"
 #include "sim/cli/command.h"
@@ -95,7 +96,7 @@ std::string passes_csv(const Passes& passes, const LoadedModels& models) {
 }
 
 void print_passes(const Passes& passes, const LoadedModels& models) {
-  fmt::print(
+  print_output(
       "memory reads at {:.2f} GB/s (quartiles {:.2f} to {:.2f}); weights of a pass: target {:.1f} MB, draft {:.1f} "
       "MB\n\n{:<12}{:>7}{:>6}{:>9}{:>10}{:>18}{:>9}{:>7}{:>10}\n",
       1e-9 * passes.bandwidth.median, 1e-9 * passes.bandwidth.low, 1e-9 * passes.bandwidth.high,
@@ -105,9 +106,9 @@ void print_passes(const Passes& passes, const LoadedModels& models) {
   for (const llm::PassRow& row : passes.rows) {
     const llm::Spread s = llm::spread(row.samples);
     if (row.tokens == 1) one = s.median;
-    fmt::print("{:<12}{:>7}{:>6}{:>9}{:>10.4f}{:>18}{:>9.3f}{:>7.2f}{:>10}\n", row.model, row.tokens, row.batch, row.context,
-               1e3 * s.median, fmt::format("{:.4f}-{:.4f}", 1e3 * s.low, 1e3 * s.high), s.median / one,
-               1e-9 * bytes_per_second(row, models), s.outliers);
+    print_output("{:<12}{:>7}{:>6}{:>9}{:>10.4f}{:>18}{:>9.3f}{:>7.2f}{:>10}\n", row.model, row.tokens, row.batch, row.context,
+                 1e3 * s.median, fmt::format("{:.4f}-{:.4f}", 1e3 * s.low, 1e3 * s.high), s.median / one,
+                 1e-9 * bytes_per_second(row, models), s.outliers);
   }
 }
 
@@ -161,9 +162,9 @@ void add_tally(std::string& csv, const Condition& condition) {
 void print_tally(const std::string& condition, const llm::Tally& tally) {
   if (tally.judged == 0) return;
   const auto n = static_cast<double>(tally.judged);
-  fmt::print("  {:<16}{:>8}{:>10.4f}{:>10.4f}{:>7.2f}{:>9}{:>9.3f}\n", condition, tally.judged, tally.alpha(),
-             tally.alpha_of_distributions(), tally.z(), tally.kl_infinite > 0 ? "inf" : fmt::format("{:.3f}", tally.kl / n),
-             tally.target_entropy / n);
+  print_output("  {:<16}{:>8}{:>10.4f}{:>10.4f}{:>7.2f}{:>9}{:>9.3f}\n", condition, tally.judged, tally.alpha(),
+               tally.alpha_of_distributions(), tally.z(), tally.kl_infinite > 0 ? "inf" : fmt::format("{:.3f}", tally.kl / n),
+               tally.target_entropy / n);
 }
 
 // Tokens per round of all prompts, [temperature][draft length], NaN where it was not measured.
@@ -179,11 +180,12 @@ PerRound measure_and_write_acceptance(LoadedModels& models, const ModelOptions& 
     const llm::Acceptance acceptance =
         measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(options), options, prompts,
                            temperature, longest, options.seed);
-    fmt::print("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {}, 95 %)\n",
-               temperature, prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
-               error_text(half_of_95(tokens_per_round(acceptance)), 4));
+    print_output("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {}, 95 %)\n",
+                 temperature, prompts.size(), options.draft_lengths.back(), acceptance.tokens_per_round(),
+                 error_text(half_of_95(tokens_per_round(acceptance)), 4));
     if (acceptance.by_depth[0].judged > 0)  // else blocks were judged, and no position by itself
-      fmt::print("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL nats", "entropy");
+      print_output("  {:<16}{:>8}{:>10}{:>10}{:>7}{:>9}{:>9}\n", "given", "judged", "outcomes", "laws", "z", "KL nats",
+                   "entropy");
     for (std::size_t depth = 0; depth < acceptance.by_depth.size(); ++depth) {
       const std::string condition = fmt::format("depth {}", depth + 1);
       print_tally(condition, acceptance.by_depth[depth]);
@@ -252,14 +254,14 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
   llm::interleave(jobs, options.repetitions, [&](double done, double all) { progress.show(done, all); });
   progress.finish();
   std::string csv = csv_header(speed_columns()) + "\n";
-  fmt::print(
+  print_output(
       "\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing; all prompts: "
       "the "
       "same at their tokens per round\n");
   if (options.block != nullptr && options.block->shape().reads_text && options.block->work(0).verified_rows > 1.0)
-    fmt::print("Lookahead's window is a target pass of its own here: a server puts it into the one that verifies\n");
-  fmt::print("{:>11}{:>7}{:>14}{:>14}{:>11}{:>10}{:>9}{:>13}\n", "temperature", "batch", "draft_length", "tokens/round",
-             "tokens/s", "speedup", "+-", "all prompts");
+    print_output("Lookahead's window is a target pass of its own here: a server puts it into the one that verifies\n");
+  print_output("{:>11}{:>7}{:>14}{:>14}{:>11}{:>10}{:>9}{:>13}\n", "temperature", "batch", "draft_length", "tokens/round",
+               "tokens/s", "speedup", "+-", "all prompts");
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const llm::RunGroup& group = groups[g];
     const llm::TimedRun plain = llm::timed_run(group, jobs[g], 0);
@@ -275,9 +277,9 @@ void measure_and_write_speed(LoadedModels& models, const ModelOptions& options, 
       speed.speedup = llm::speedup_of(group, plain, timed, i);
       speed.of_all_prompts = speed.speedup.value / speed.tokens_per_round *
                              per_round_of_all[g / options.batches.size()].at(static_cast<std::size_t>(run.draft_length));
-      fmt::print("{:>11g}{:>7}{:>14}{:>14.4f}{:>11.1f}{:>10.4f}{:>9}{:>13}\n", group.temperature, group.batch, run.draft_length,
-                 speed.tokens_per_round, speed.tokens_per_second, speed.speedup.value, error_text(speed.speedup.error, 4),
-                 error_text(speed.of_all_prompts, 4));
+      print_output("{:>11g}{:>7}{:>14}{:>14.4f}{:>11.1f}{:>10.4f}{:>9}{:>13}\n", group.temperature, group.batch, run.draft_length,
+                   speed.tokens_per_round, speed.tokens_per_second, speed.speedup.value, error_text(speed.speedup.error, 4),
+                   error_text(speed.of_all_prompts, 4));
       csv += csv_line(speed_columns(), speed) + "\n";
     }
   }
@@ -291,7 +293,7 @@ std::vector<CsvFile> calibrate_files() {
           csv_file("speed.csv of calibrate", speed_columns())};
 }
 
-int calibrate_command(const std::vector<std::string>& arguments) {
+ExitCode calibrate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_model_options(options);
   add_gpu_options(options);
@@ -307,7 +309,7 @@ int calibrate_command(const std::vector<std::string>& arguments) {
           "alone)\n"
           "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n",
           values))
-    return 0;
+    return ExitCode::fine;
   const bool on_gpu = values["device"].as<std::string>() == "cuda";
   const std::vector<std::string> of_the_other =
       on_gpu ? std::vector<std::string>{"precision", "widen", "longest-context", "clock", "laws"}
@@ -345,13 +347,13 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   }
   write_model_manifest(read.out, models.description, models.pair.team->size(),
                        read.temperatures.size() * read.batches.size() * (read.draft_lengths.size() + 1), wall_clock() - begin);
-  fmt::print("\nwrote {}:", read.out);
-  if (!passes_vary) fmt::print(" cost_table.csv for cost: {{model: table}};");
-  if (!models.random) fmt::print(" acceptance.csv; speed.csv; rounds_t*.jsonl{}", passes_vary ? "" : " for specsim fit");
+  print_output("\nwrote {}:", read.out);
+  if (!passes_vary) print_output(" cost_table.csv for cost: {{model: table}};");
+  if (!models.random) print_output(" acceptance.csv; speed.csv; rounds_t*.jsonl{}", passes_vary ? "" : " for specsim fit");
   if (!models.random && models.rule->get().position != nullptr && models.rule->entry().lossless)
-    fmt::print("; trace_t*.jsonl, for specsim plan --trace and context process trace");
-  fmt::print("\n");
-  return 0;
+    print_output("; trace_t*.jsonl, for specsim plan --trace and context process trace");
+  print_output("\n");
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -26,7 +26,7 @@ void add_gpu_options(po::options_description& options) {
       "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu_baselines.py, and nothing else");
 }
 
-int calibrate_on_gpu(const po::variables_map& values) {
+ExitCode calibrate_on_gpu(const po::variables_map& values) {
   for (const auto& [option, allowed] : {std::pair{"drafter", "model"}, {"verifier", "token"}})
     if (values.count(option) > 0 && values[option].as<std::string>() != allowed)
       throw BadInput({fmt::format("--{}", option), 0, 0},
@@ -38,7 +38,7 @@ int calibrate_on_gpu(const po::variables_map& values) {
   if (values.count("only-device") > 0) {
     make_directories(out);
     setup.describe_device();
-    return 0;
+    return ExitCode::fine;
   }
   setup.load(values);
   make_directories(out);
@@ -62,7 +62,7 @@ int calibrate_on_gpu(const po::variables_map& values) {
     timed = passes.timed();
   }
   write_model_manifest(out, setup.description(), setup.threads, timed, wall_clock() - begin);
-  return 0;
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -1,6 +1,7 @@
-// The subcommands. Each reads its own options, prints, and returns the exit code: 0 fine, 1 disagreement or I/O failure,
-// 2 bad input.
+// The subcommands. Each reads its own options, prints, and says how it ended.
 #pragma once
+
+#include "sim/base/exit_code.h"
 
 #include <string>
 #include <vector>
@@ -10,28 +11,25 @@ namespace specsim::cli {
 struct Command {
   std::string name;
   std::string summary;
-  int (*run)(const std::vector<std::string>& arguments);
+  ExitCode (*run)(const std::vector<std::string>& arguments);
 };
 
-int run_command(const std::vector<std::string>& arguments);
-int check_command(const std::vector<std::string>& arguments);
-int audit_command(const std::vector<std::string>& arguments);
-int plan_command(const std::vector<std::string>& arguments);
-int compare_command(const std::vector<std::string>& arguments);
-int theory_command(const std::vector<std::string>& arguments);
-int pass_command(const std::vector<std::string>& arguments);
-int calibrate_command(const std::vector<std::string>& arguments);
-int validate_command(const std::vector<std::string>& arguments);
-int fit_command(const std::vector<std::string>& arguments);
-int list_command(const std::vector<std::string>& arguments);
-int describe_command(const std::vector<std::string>& arguments);
-int init_command(const std::vector<std::string>& arguments);
-int plot_command(const std::vector<std::string>& arguments);
-int merge_command(const std::vector<std::string>& arguments);
-int reference_command(const std::vector<std::string>& arguments);
-
-// Throws IoError where standard output does not take what was printed.
-void flush_output();
+ExitCode run_command(const std::vector<std::string>& arguments);
+ExitCode check_command(const std::vector<std::string>& arguments);
+ExitCode audit_command(const std::vector<std::string>& arguments);
+ExitCode plan_command(const std::vector<std::string>& arguments);
+ExitCode compare_command(const std::vector<std::string>& arguments);
+ExitCode theory_command(const std::vector<std::string>& arguments);
+ExitCode pass_command(const std::vector<std::string>& arguments);
+ExitCode calibrate_command(const std::vector<std::string>& arguments);
+ExitCode validate_command(const std::vector<std::string>& arguments);
+ExitCode fit_command(const std::vector<std::string>& arguments);
+ExitCode list_command(const std::vector<std::string>& arguments);
+ExitCode describe_command(const std::vector<std::string>& arguments);
+ExitCode init_command(const std::vector<std::string>& arguments);
+ExitCode plot_command(const std::vector<std::string>& arguments);
+ExitCode merge_command(const std::vector<std::string>& arguments);
+ExitCode reference_command(const std::vector<std::string>& arguments);
 
 // The line that was typed, for manifests.
 const std::string& command_line();

@@ -1,4 +1,5 @@
 // specsim compare: which method of drafting and verifying is fastest on a workload, and by how much for sure.
+#include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
@@ -75,10 +76,10 @@ void print_tree(const tokens::Tree& tree) {
   constexpr std::size_t kShown = 24;
   std::vector<std::string> lines;
   draw_node(tree, 0, "    ", lines);
-  fmt::print("    its tree, {} tokens and {} deep; children by the order in which they are drafted:\n", tree.drafted(),
-             tree.height());
-  for (std::size_t i = 0; i < std::min(lines.size(), kShown); ++i) fmt::print("{}\n", lines[i]);
-  if (lines.size() > kShown) fmt::print("    ... and {} more\n", lines.size() - kShown);
+  print_output("    its tree, {} tokens and {} deep; children by the order in which they are drafted:\n", tree.drafted(),
+               tree.height());
+  for (std::size_t i = 0; i < std::min(lines.size(), kShown); ++i) print_output("{}\n", lines[i]);
+  if (lines.size() > kShown) print_output("    ... and {} more\n", lines.size() - kShown);
 }
 
 std::string shown(const std::string& method) {
@@ -105,19 +106,19 @@ std::string config_text(const config::Value& config) {
 }
 
 void print_ranking(const Ranking& ranking) {
-  fmt::print("\n{}\n", ranking.workload);
-  fmt::print("  {:>4}  {:>12}  {:>18}  {:>20}  {}\n", "rank", "tokens/round", "speedup", "behind the first", "method");
+  print_output("\n{}\n", ranking.workload);
+  print_output("  {:>4}  {:>12}  {:>18}  {:>20}  {}\n", "rank", "tokens/round", "speedup", "behind the first", "method");
   bool plain_shown = false;
   const auto plain = [&] {
-    fmt::print("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}\n", "", 1.0, "1.0000", "",
-               "plain decoding: below this line, do not speculate");
+    print_output("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}\n", "", 1.0, "1.0000", "",
+                 "plain decoding: below this line, do not speculate");
     plain_shown = true;
   };
   for (std::size_t i = 0; i < ranking.contenders.size(); ++i) {
     const Contender& one = ranking.contenders[i];
     if (!plain_shown && one.speedup < 1.0) plain();
     const std::string behind = i == 0 ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind, 100.0 * one.behind_half_width);
-    fmt::print("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}{}\n", i + 1, one.row.tokens_per_round(),
+    print_output("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}{}\n", i + 1, one.row.tokens_per_round(),
                fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width), behind, shown(one.row.cell->method_text),
                one.row.cell->lossless() ? "" : " (not lossless)");
   }
@@ -137,7 +138,7 @@ std::string trees_csv(const std::vector<Ranking>& rankings) {
 
 }  // namespace
 
-int compare_command(const std::vector<std::string>& arguments) {
+ExitCode compare_command(const std::vector<std::string>& arguments) {
   po::options_description description;
   const auto text = [] { return po::value<std::string>(); };
   add_workload_options(description);
@@ -156,7 +157,7 @@ int compare_command(const std::vector<std::string>& arguments) {
           "  specsim compare --alpha 0.8 --target llama-3.1-70b --tensor-parallel 4 --print-config > methods.yaml\n"
           "  scripts/plot_compare.py build/compare\n",
           values))
-    return 0;
+    return ExitCode::fine;
   const Options options(values);
   const double alpha =
       options.has("alpha") ? read_number(options.text("alpha"), "--alpha", config::between(0.01, 0.99)) : kDefaultAlpha;
@@ -187,8 +188,8 @@ int compare_command(const std::vector<std::string>& arguments) {
     experiments = read_experiments(files, sets, seed, spec::Misfits::left_out);
   }
   if (options.has("print-config")) {
-    fmt::print("{}", config_text(experiments.front().config));
-    return 0;
+    print_output("{}", config_text(experiments.front().config));
+    return ExitCode::fine;
   }
   const std::string out = options.has("out") ? options.text("out") : "";
   if (options.has("out")) {
@@ -208,19 +209,19 @@ int compare_command(const std::vector<std::string>& arguments) {
   const std::vector<Ranking> rankings = plan::rank_methods(cells, run);
   progress.finish();
   if (rankings.empty()) {
-    fmt::print(stderr, "stopped before the end; nothing was kept\n");
-    return 1;
+    print_error("stopped before the end; nothing was kept\n");
+    return ExitCode::interrupted;
   }
   if (files.empty())
-    fmt::print("built-in methods at alpha {:g} (assumed) on synthetic distributions, cost {}; --print-config shows all of it\n",
-               alpha, config::to_flow_text(*experiments.front().config.find("cost")));
-  fmt::print(
+    print_output("built-in methods at alpha {:g} (assumed) on synthetic distributions, cost {}; --print-config shows all of it\n",
+                 alpha, config::to_flow_text(*experiments.front().config.find("cost")));
+  print_output(
       "± leaves out what prices and alpha are off by. It is half of a {:g} % interval of one method, or of one pair, from {} "
       "runs, each with its own draw of distributions that are random; \"behind\" from paired "
       "runs, in which all methods meet the same distributions and chance; the first is the best of noisy figures\n",
       100.0 * plan::kRankingLevel, plan::kReplicates);
   for (const spec::Experiment& one : experiments)
-    for (const std::string& line : one.left_out) fmt::print("left out: {}\n", line);
+    for (const std::string& line : one.left_out) print_output("left out: {}\n", line);
   std::set<const tokens::Tree*> drawn;
   for (const Ranking& ranking : rankings) {
     print_ranking(ranking);
@@ -231,9 +232,9 @@ int compare_command(const std::vector<std::string>& arguments) {
     write_whole_file(out + "/ranking.csv", plan::ranking_csv(rankings));
     write_whole_file(out + "/trees.csv", trees_csv(rankings));
     write_whole_file(out + "/manifest.yaml", report::manifest_text(new_manifest(experiments, run.threads, started)));
-    fmt::print("\nwrote {}/ranking.csv, trees.csv, manifest.yaml; scripts/plot_compare.py {} draws them\n", out, out);
+    print_output("\nwrote {}/ranking.csv, trees.csv, manifest.yaml; scripts/plot_compare.py {} draws them\n", out, out);
   }
-  return 0;
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -1,4 +1,5 @@
 // specsim fit: which of the simulator's context processes reproduces recorded acceptance.
+#include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
@@ -30,7 +31,7 @@ std::string parameters_text(const fit::FittedProcess& model) {
 
 }  // namespace
 
-int fit_command(const std::vector<std::string>& arguments) {
+ExitCode fit_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
   options.add_options()("kind", text(""), "only requests of this kind")("seed", text("0"), "of the bootstrap")(
@@ -40,7 +41,7 @@ int fit_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
   if (!parse(arguments, options, "file", "specsim fit FILE [--kind NAME] [--out DIR] [options]",
              "  specsim fit results/calibration/novels/rounds_t1.jsonl --out results/mine\n", values))
-    return 0;
+    return ExitCode::fine;
   const auto files = values.count("file") > 0 ? values["file"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (files.size() != 1)
     throw BadInput(
@@ -66,10 +67,10 @@ int fit_command(const std::vector<std::string>& arguments) {
        .stop = stop.flag()});
   progress.finish();
   if (report.processes.empty()) {
-    fmt::print(stderr, "stopped before the end; nothing was kept\n");
-    return 1;
+    print_error("stopped before the end; nothing was kept\n");
+    return ExitCode::interrupted;
   }
-  fmt::print(
+  print_output(
       "{} requests, draft length {}: {:.4f} tokens per round\n\n{:<12}{:>11}{:>11}{:>9}{:>9}{:>11}  {:>7}{:>7}{:>7}{:>9}\n",
       requests.size(), report.draft_length, report.tokens_per_round, "process", "parameters", "held out", "behind", "+-",
       "tok/round", "depth", "distribution", "runs", "requests");
@@ -79,40 +80,40 @@ int fit_command(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < report.processes.size(); ++i) {
     const fit::ProcessReport& one = report.processes[i];
     const char* const name = to_text(one.model.process);
-    fmt::print("{:<12}{:>11}{:>11.5f}{:>9.5f}{:>9.5f}{:>11.4f}  {:>7.3f}{:>7.3f}{:>7.3f}{:>9.3f}  {}\n", name,
-               one.model.parameters(), one.held_out, one.behind_best, one.behind_error, one.tokens_per_round, one.p_by_depth,
-               one.p_accepted, one.p_runs, one.p_requests, one.rejected() ? "rejected" : "");
+    print_output("{:<12}{:>11}{:>11.5f}{:>9.5f}{:>9.5f}{:>11.4f}  {:>7.3f}{:>7.3f}{:>7.3f}{:>9.3f}  {}\n", name,
+                 one.model.parameters(), one.held_out, one.behind_best, one.behind_error, one.tokens_per_round, one.p_by_depth,
+                 one.p_accepted, one.p_runs, one.p_requests, one.rejected() ? "rejected" : "");
     fmt::format_to(std::back_inserter(csv), "{},{},{:.6g},{:.6g},{:.4g},{:.4g},{:.6g},{:.3g},{:.3g},{:.3g},{:.3g},{},{}\n", name,
                    one.model.parameters(), one.log_likelihood, one.held_out, one.behind_best, one.behind_error,
                    one.tokens_per_round, one.p_by_depth, one.p_accepted, one.p_runs, one.p_requests, one.rejected() ? 1 : 0,
                    i == report.best ? 1 : 0);
   }
-  fmt::print(
+  print_output(
       "\ndepth, distribution, runs, requests: p-values from {} data sets of the fitted model; its parameters are not fitted "
       "again to "
       "each, so p is\ntoo large if anything\n\n",
       fit::kReplicates);
   for (const fit::ProcessReport& one : report.processes)
-    fmt::print("{:<12}{}\n", to_text(one.model.process), parameters_text(one.model));
+    print_output("{:<12}{}\n", to_text(one.model.process), parameters_text(one.model));
   const fit::ProcessReport& best = report.processes[report.best];
   if (best.rejected())
-    fmt::print(
+    print_output(
         "\nnone fits: the data reject every process. {} comes closest; the distributions themselves, where they were kept, can "
         "be "
         "replayed (context process trace)\n",
         to_text(best.model.process));
   else
-    fmt::print("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score\n",
-               to_text(best.model.process));
-  if (values.count("out") == 0) return 0;
+    print_output("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score\n",
+                 to_text(best.model.process));
+  if (values.count("out") == 0) return ExitCode::fine;
   const auto& out = values["out"].as<std::string>();
   make_directories(out);
   write_whole_file(out + "/fit.csv", csv);
   for (const fit::ProcessReport& one : report.processes)
     write_whole_file(fmt::format("{}/{}.yaml", out, to_text(one.model.process)),
                      one.model.yaml(report.draft_length, report.tokens, report.rounds));
-  fmt::print("wrote {}: fit.csv, and {}.yaml for specsim run, like the others\n", out, to_text(best.model.process));
-  return 0;
+  print_output("wrote {}: fit.csv, and {}.yaml for specsim run, like the others\n", out, to_text(best.model.process));
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -1,5 +1,6 @@
 #include "sim/cli/gpu_passes.h"
 
+#include "sim/base/output.h"
 #include "sim/cli/command.h"
 
 #include <fmt/format.h>
@@ -16,8 +17,8 @@ void GpuPasses::measure_bandwidth() {
   table.add(fmt::format("read,{},{},{:.6g}", bandwidth.bytes, spread_text(bandwidth.read), 1e-9 * bandwidth.read_rate()));
   table.add(fmt::format("copy,{},{},{:.6g}", 2 * bandwidth.bytes, spread_text(bandwidth.copy), 1e-9 * bandwidth.copy_rate()));
   table.write();
-  fmt::print("reads {:.1f} GB/s, copies {:.1f} GB/s (read and written)\n", 1e-9 * bandwidth.read_rate(),
-             1e-9 * bandwidth.copy_rate());
+  print_output("reads {:.1f} GB/s, copies {:.1f} GB/s (read and written)\n", 1e-9 * bandwidth.read_rate(),
+               1e-9 * bandwidth.copy_rate());
   flush_output();
 }
 
@@ -35,7 +36,7 @@ void GpuPasses::time_passes() {
       if (more == 8 || !setup_.options.quick) target_tokens.push_back(more);
   std::sort(target_tokens.begin(), target_tokens.end());
   target_tokens.erase(std::unique(target_tokens.begin(), target_tokens.end()), target_tokens.end());
-  fmt::print("{:<7}{:>7}{:>6}{:>9}{:>11}{:>10}{:>8}\n", "model", "tokens", "batch", "context", "ms", "GB/s", "share");
+  print_output("{:<7}{:>7}{:>6}{:>9}{:>11}{:>10}{:>8}\n", "model", "tokens", "batch", "context", "ms", "GB/s", "share");
   // Only contexts that every batch fits make a table without holes.
   const auto holds = [&](const OnDevice& m, std::size_t batch, std::size_t context) {
     const std::size_t logits = kMostRows * m.config.vocab * sizeof(float);
@@ -47,8 +48,8 @@ void GpuPasses::time_passes() {
       const bool every_batch = holds(setup_.target, setup_.options.batches.back(), context);
       for (OnDevice* const m : {&setup_.target, &setup_.draft}) {
         if (!holds(*m, batch, context)) {
-          fmt::print("{:<7}{:>7}{:>6}{:>9}  left out: its cache does not fit\n", m == &setup_.target ? "target" : "draft", "all",
-                     batch, context);
+          print_output("{:<7}{:>7}{:>6}{:>9}  left out: its cache does not fit\n", m == &setup_.target ? "target" : "draft",
+                       "all", batch, context);
           continue;
         }
         cuda::PassTimer timer(*m->model, batch, std::min(context + kMargin, setup_.limits.context));
@@ -63,8 +64,8 @@ void GpuPasses::time_passes() {
           passes.add(fmt::format("{},{},{},{},{},{},{},{:.6g},{:.4f},{:016x}", name, to_text(m->weights->origin), tokens, batch,
                                  context, spread_text(result.seconds), result.bytes, 1e-9 * rate, rate / read_rate_,
                                  result.logits_hash));
-          fmt::print("{:<7}{:>7}{:>6}{:>9}{:>11.4f}{:>10.1f}{:>8.3f}\n", name, tokens, batch, context,
-                     1e3 * result.seconds.median, 1e-9 * rate, rate / read_rate_);
+          print_output("{:<7}{:>7}{:>6}{:>9}{:>11.4f}{:>10.1f}{:>8.3f}\n", name, tokens, batch, context,
+                       1e3 * result.seconds.median, 1e-9 * rate, rate / read_rate_);
           ++timed_;
           const bool in_table = m == &setup_.draft || std::count(table_tokens.begin(), table_tokens.end(), tokens) > 0;
           if (in_table && every_batch)
@@ -140,7 +141,7 @@ void GpuPasses::time_terms() {
         table.add(
             fmt::format("host_and_launches,{},{},{:.6g},,,,{},{:.4f}", batch, k, 1e3 * launching, launches, launching / all));
         table.add(fmt::format("draws_and_acceptance,{},{},{:.6g},,,,,{:.4f}", batch, k, 1e3 * sampling, sampling / all));
-        fmt::print(
+        print_output(
             "batch {}, draft length {}: the host, {} launches and the gaps between them are {:.2f} % of a round (goal: "
             "at most 3 %), draws and acceptance {:.2f} % (goal: at most 2 %)\n",
             batch, k, launches, 100.0 * launching / all, 100.0 * sampling / all);
@@ -188,8 +189,8 @@ void GpuPasses::time_streams() {
   table.add(fmt::format("draft,0,{},{}", guesses, spread_text(guesses_alone)));
   table.add(fmt::format("both at once,{},{},{}", kVerifies, guesses, spread_text(both)));
   table.write();
-  fmt::print("two streams: target {:.3f} ms, draft {:.3f} ms, both {:.3f} ms\n", 1e3 * alone.median, 1e3 * guesses_alone.median,
-             1e3 * both.median);
+  print_output("two streams: target {:.3f} ms, draft {:.3f} ms, both {:.3f} ms\n", 1e3 * alone.median, 1e3 * guesses_alone.median,
+               1e3 * both.median);
   flush_output();
 }
 

@@ -1,5 +1,6 @@
 #include "sim/cli/gpu_runs.h"
 
+#include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cost/round_time.h"
 
@@ -17,7 +18,7 @@ namespace {
 std::unique_ptr<cost::CostModel> own_table_cost(const std::string& out) try {
   return table_cost(out + "/cost_table.csv");
 } catch (const BadInput& bad) {
-  fmt::print(stderr, "no predictions: {}\n", bad.what());
+  print_error("no predictions: {}\n", bad.what());
   return nullptr;
 }
 
@@ -87,7 +88,7 @@ void GpuRuns::time_rounds() {
       }
       table.write();
     }
-  if (!errors.empty()) fmt::print("rounds against their parts, {} points: {}\n", errors.size(), errors_text(errors));
+  if (!errors.empty()) print_output("rounds against their parts, {} points: {}\n", errors.size(), errors_text(errors));
 }
 
 // What other prompts' distributions say, from the small models on the CPU.
@@ -165,8 +166,8 @@ void GpuRuns::decode() {
   const Rule rule("token", nullptr);
   const llm::Method method{llm::Method::Draft::sampled, rule.get(), nullptr, setup_.options.cuts};
   GrowingTable table(setup_.options.out + "/validation.csv", csv_header(columns()));
-  fmt::print("{:>5}{:>6}{:>6}{:>9}{:>11}{:>9}{:>11}{:>11}{:>7}{:>10}{:>9}{:>9}\n", "temp", "batch", "draft", "rounds",
-             "measured s", "error", "tok/round", "predicted", "t", "tokens/s", "speedup", "bound");
+  print_output("{:>5}{:>6}{:>6}{:>9}{:>11}{:>9}{:>11}{:>11}{:>7}{:>10}{:>9}{:>9}\n", "temp", "batch", "draft", "rounds",
+               "measured s", "error", "tok/round", "predicted", "t", "tokens/s", "speedup", "bound");
   ValidationSummary summary;
   std::string text;
   // From the highest, which says the most: a run that is cut short has it.
@@ -191,10 +192,10 @@ void GpuRuns::decode() {
         summary.add(run, batch == setup_.options.batches.front());  // others decode the same prompts by the same uniforms
         table.add(csv_line(columns(), run));
         table.write();
-        fmt::print("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7}{:>10.1f}{:>9.4f}{:>9.4f}\n", *at, batch, k,
-                   run.rounds, run.measured, 100.0 * run.timing_error(), run.tokens_per_round.value,
-                   run.predicted_tokens_per_round.value, error_text(run.acceptance().t, 2), run.tokens_per_second(), run.speedup,
-                   run.bound / run.measured);
+        print_output("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7}{:>10.1f}{:>9.4f}{:>9.4f}\n", *at, batch, k,
+                     run.rounds, run.measured, 100.0 * run.timing_error(), run.tokens_per_round.value,
+                     run.predicted_tokens_per_round.value, error_text(run.acceptance().t, 2), run.tokens_per_second(),
+                     run.speedup, run.bound / run.measured);
         flush_output();
       }
     }
@@ -203,7 +204,7 @@ void GpuRuns::decode() {
                        to_text(setup_.draft.weights->origin), *at, setup_.options.temperatures.back(), summary.text());
     write_whole_file(setup_.options.out + "/summary.txt", text);
   }
-  fmt::print("{}", text);
+  print_output("{}", text);
 }
 
 std::size_t write_for_baselines(GpuSetup& setup) {
@@ -247,7 +248,7 @@ std::size_t write_for_baselines(GpuSetup& setup) {
     ++timed;
     table.write();
   }
-  fmt::print("{} rows of logits, decoding at draft lengths 0 to {}\n", prompt.size(), setup.options.draft_lengths.back());
+  print_output("{} rows of logits, decoding at draft lengths 0 to {}\n", prompt.size(), setup.options.draft_lengths.back());
   return timed;
 }
 

@@ -1,5 +1,6 @@
 #include "sim/cli/gpu_setup.h"
 
+#include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 
@@ -155,9 +156,9 @@ void GpuSetup::place() {
   put(*device, target, limits, options.seed);
   put(*device, draft, limits, options.seed + 1);
   device->finish();
-  fmt::print("target {} ({} weights, {:.2f} GB a pass), draft {} ({}, {:.2f} GB), there after {:.1f} s\n", target.name,
-             to_text(target.weights->origin), 1e-9 * static_cast<double>(target.weights->pass_bytes()), draft.name,
-             to_text(draft.weights->origin), 1e-9 * static_cast<double>(draft.weights->pass_bytes()), wall_clock() - begin);
+  print_output("target {} ({} weights, {:.2f} GB a pass), draft {} ({}, {:.2f} GB), there after {:.1f} s\n", target.name,
+               to_text(target.weights->origin), 1e-9 * static_cast<double>(target.weights->pass_bytes()), draft.name,
+               to_text(draft.weights->origin), 1e-9 * static_cast<double>(draft.weights->pass_bytes()), wall_clock() - begin);
   flush_output();
 }
 
@@ -189,8 +190,8 @@ void GpuSetup::describe_device() const {
                   config::quote_for_message(info.name), config::quote_for_message(info.driver), info.compute_capability / 10,
                   info.compute_capability % 10, info.multiprocessors, info.memory, info.l2,
                   config::quote_for_message(info.library), info.dependent_launch));
-  fmt::print("{}, {}, {:.1f} GiB, products of many rows: {}\n", info.name, info.driver, static_cast<double>(info.memory) / kGiB,
-             info.library.empty() ? "own kernels (no cuBLASLt was found)" : info.library);
+  print_output("{}, {}, {:.1f} GiB, products of many rows: {}\n", info.name, info.driver, static_cast<double>(info.memory) / kGiB,
+               info.library.empty() ? "own kernels (no cuBLASLt was found)" : info.library);
   flush_output();
 }
 

@@ -1,5 +1,6 @@
 // specsim init: the configs that come with the program, to start one's own from.
 #include "sim/base/error.h"
+#include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
@@ -15,7 +16,7 @@ namespace specsim::cli {
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-int init_command(const std::vector<std::string>& arguments) {
+ExitCode init_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("force", "replace configs of the same name that are there");
   po::variables_map values;
@@ -23,7 +24,7 @@ int init_command(const std::vector<std::string>& arguments) {
              "  specsim init                   # configs/ in this directory\n"
              "  specsim init mine && specsim check mine/configs/quickstart.yaml\n",
              values))
-    return 0;
+    return ExitCode::fine;
   std::vector<std::string> wanted = {"."};
   if (values.count("directory") > 0) wanted = values["directory"].as<std::vector<std::string>>();
   if (wanted.size() != 1) throw BadInput({"", 0, 0}, fmt::format("{} directories, allowed: one", wanted.size()));
@@ -44,8 +45,8 @@ int init_command(const std::vector<std::string>& arguments) {
     make_directories((to / file).parent_path().string());
     write_whole_file((to / file).string(), read_whole_file((from / file).string()));
   }
-  fmt::print("wrote {} files to {}; try: specsim check {}\n", files.size(), to.string(), (to / "quickstart.yaml").string());
-  return 0;
+  print_output("wrote {} files to {}; try: specsim check {}\n", files.size(), to.string(), (to / "quickstart.yaml").string());
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -1,5 +1,7 @@
 #include "sim/base/check.h"
 #include "sim/base/error.h"
+#include "sim/base/output.h"
+#include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "specsim_version.h"
 
@@ -7,10 +9,8 @@
 
 #include <boost/program_options/errors.hpp>
 
-#include <cerrno>
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <new>
 #include <system_error>
 
@@ -49,80 +49,96 @@ const std::vector<Command>& commands() {
   return list;
 }
 
-void print_usage(std::FILE* out) {
-  fmt::print(out,
-             "specsim {}: speculative decoding, simulated with the exact algorithm and held against theory\n\nusage: specsim "
-             "COMMAND [options]\n\n",
-             build_info::version);
-  for (const Command& command : commands()) fmt::print(out, "  {:<10} {}\n", command.name, command.summary);
-  fmt::print(out,
-             "\nspecsim help COMMAND explains a command, with examples. Start with:\n"
-             "  specsim check configs/quickstart.yaml\n");
+std::string usage() {
+  std::string text = fmt::format(
+      "specsim {}: speculative decoding, simulated with the exact algorithm and held against theory\n\nusage: specsim "
+      "COMMAND [options]\n\n",
+      build_info::version);
+  for (const Command& command : commands()) text += fmt::format("  {:<10} {}\n", command.name, command.summary);
+  return text +
+         "\nspecsim help COMMAND explains a command, with examples. Start with:\n"
+         "  specsim check configs/quickstart.yaml\n\n"
+         "exit status: 0 fine; 1 simulation and theory disagree, or a claim does not hold; 2 bad input; 3 nothing disagrees, "
+         "but\n"
+         "  not every cell was tested as it should be (too few rounds, no theory); 4 the machine refused (full disk, unwritable\n"
+         "  output, no memory); 5 a defect of this program; 6 interrupted, what was finished is kept in --out\n";
 }
 
-int dispatch(const std::vector<std::string>& arguments) {
+ExitCode dispatch(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
-    print_usage(stderr);
-    return 2;
+    write_error(usage());
+    return ExitCode::bad_input;
   }
   const std::string& name = arguments.front();
-  if (name == "help" && arguments.size() > 1) return dispatch({arguments[1], "--help"});
-  if (name == "--help" || name == "-h" || name == "help") {
-    print_usage(stdout);
-    return 0;
+  const bool help = name == "--help" || name == "-h" || name == "help";
+  if (help && arguments.size() == 1) {
+    write_output(usage());
+    return ExitCode::fine;
   }
   if (name == "--version") {
-    fmt::print("specsim {} ({})\n", build_info::version, build_info::commit);
-    return 0;
+    print_output("specsim {} ({})\n", build_info::version, build_info::commit);
+    return ExitCode::fine;
   }
+  const std::string& wanted = help ? arguments[1] : name;
   std::vector<std::string> names;
   for (const Command& command : commands()) {
-    if (command.name == name) return command.run({arguments.begin() + 1, arguments.end()});
+    if (command.name == wanted)
+      return command.run(help ? std::vector<std::string>{"--help"} : std::vector(arguments.begin() + 1, arguments.end()));
     names.push_back(command.name);
   }
-  const std::string near = nearest_name(name, names);
-  fmt::print(stderr, "specsim: unknown command \"{}\"{} allowed: {}\n", name,
-             near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", "));
-  return 2;
+  const std::string near = nearest_name(wanted, names);
+  print_error("specsim: unknown command \"{}\"{} allowed: {}\n", wanted,
+              near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", "));
+  return ExitCode::bad_input;
+}
+
+// The command's own answer, unless nobody got it.
+ExitCode run(const std::vector<std::string>& arguments) {
+  const ExitCode status = dispatch(arguments);
+  const bool read = check_output();
+  return !read && status == ExitCode::fine && whole_files_written() == 0 ? ExitCode::io_failed : status;
+}
+
+ExitCode run_and_tell(const std::vector<std::string>& arguments) {
+  try {
+    return run(arguments);
+  } catch (const BadInput& bad) {
+    flush_output();
+    print_error("{}\n", bad.what());
+    return ExitCode::bad_input;
+  } catch (const boost::program_options::error& bad) {
+    print_error("specsim {}: {}\n", arguments.front(), bad.what());
+    return ExitCode::bad_input;
+  } catch (const InvariantBroken& broken) {
+    print_error("specsim: this should not happen, please report it: {}\n", broken.what());
+    return ExitCode::internal_error;
+  } catch (const IoError& failure) {
+    print_error("specsim: {}\n", failure.what());
+    return ExitCode::io_failed;
+  } catch (const std::system_error& failure) {  // no more threads: the system's, not ours
+    print_error("specsim: {}\n", failure.what());
+    return ExitCode::io_failed;
+  } catch (const std::bad_alloc&) {
+    write_error("specsim: out of memory\n");
+    return ExitCode::io_failed;
+  } catch (const std::exception& broken) {
+    print_error("specsim: this should not happen, please report it: {}\n", broken.what());
+    return ExitCode::internal_error;
+  }
 }
 
 }  // namespace
-
-void flush_output() {
-  if (std::fflush(stdout) != 0) throw IoError(std::string("standard output cannot be written: ") + std::strerror(errno));
-}
 
 const std::string& command_line() { return typed_line; }
 
 }  // namespace specsim::cli
 
 int main(int argc, char** argv) {
+  specsim::guard_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a write error like any other
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   specsim::cli::typed_line = "specsim";
   for (const std::string& argument : arguments) specsim::cli::typed_line += " " + specsim::cli::shell_word(argument);
-  try {
-    const int status = specsim::cli::dispatch(arguments);
-    specsim::cli::flush_output();
-    return status;
-  } catch (const specsim::BadInput& bad) {
-    fmt::print(stderr, "{}\n", bad.what());
-    return 2;
-  } catch (const boost::program_options::error& bad) {
-    fmt::print(stderr, "specsim {}: {}\n", arguments.front(), bad.what());
-    return 2;
-  } catch (const specsim::IoError& failure) {
-    fmt::print(stderr, "specsim: {}\n", failure.what());
-    return 1;
-  } catch (const std::system_error& failure) {  // the output is closed, no more threads: the system's, not ours
-    fmt::print(stderr, "specsim: {}\n", failure.what());
-    return 1;
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "specsim: out of memory\n");
-    return 1;
-  } catch (const std::exception& broken) {
-    fmt::print(stderr, "specsim: this should not happen, please report it: {}\n", broken.what());
-    return 1;
-  }
+  return static_cast<int>(specsim::cli::run_and_tell(arguments));
 }

@@ -1,5 +1,6 @@
 // specsim merge: counts of shards add up; everything else is computed anew.
 #include "sim/base/check.h"
+#include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
@@ -17,7 +18,7 @@ namespace specsim::cli {
 
 namespace po = boost::program_options;
 
-int merge_command(const std::vector<std::string>& arguments) {
+ExitCode merge_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("out", po::value<std::string>()->required(),
                         "directory for the joined data.csv, counts.csv and manifest.yaml");
@@ -27,7 +28,7 @@ int merge_command(const std::vector<std::string>& arguments) {
              "--out out/b\n"
              "  specsim merge out/a out/b --out out/all\n",
              values))
-    return 0;
+    return ExitCode::fine;
   if (values.count("shard-dir") == 0) throw BadInput({"", 0, 0}, "specsim merge needs the directories of the shards");
   const std::vector<std::string> directories = values["shard-dir"].as<std::vector<std::string>>();
 
@@ -121,9 +122,9 @@ int merge_command(const std::vector<std::string>& arguments) {
   write_whole_file(out + "/data.csv", judge::data_csv(rows));
   write_whole_file(out + "/counts.csv", judge::counts_csv(rows));
   write_whole_file(out + "/manifest.yaml", report::manifest_text(manifest));
-  fmt::print("{}wrote {}/data.csv, counts.csv, manifest.yaml{}\n", judge::table(rows, true), out,
-             waterfall.empty() ? "" : ", waterfall.csv");
-  return 0;
+  print_output("{}wrote {}/data.csv, counts.csv, manifest.yaml{}\n", judge::table(rows, true), out,
+               waterfall.empty() ? "" : ", waterfall.csv");
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -2,10 +2,10 @@
 #include "sim/cli/resources.h"
 
 #include "sim/base/memory.h"
+#include "sim/base/output.h"
 #include "sim/cli/command.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -45,7 +45,7 @@ bool parse(const std::vector<std::string>& arguments, const po::options_descript
   if (values.count("help") > 0) {
     std::ostringstream text;
     text << shown;
-    fmt::print("usage: {}\n\n{}\nexamples:\n{}", usage, text.str(), examples);
+    print_output("usage: {}\n\n{}\nexamples:\n{}", usage, text.str(), examples);
     return false;
   }
   po::notify(values);
@@ -122,7 +122,7 @@ void print_warnings(const std::vector<const spec::Cell*>& cells) {
   std::set<std::string> seen;
   for (const spec::Cell* cell : cells)
     for (const std::string& warning : cell->cost().warnings())
-      if (seen.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
+      if (seen.insert(warning).second) print_error("warning: {}\n", warning);
 }
 
 double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -148,13 +148,30 @@ std::string duration_text(double seconds) {
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
+// One line for a terminal of so many columns, the last of them left free: where it is narrow, first the bar shrinks and goes,
+// then the rate.
+std::string progress_line(double share, const std::string& rate, const std::string& left, std::size_t columns) {
+  constexpr std::size_t kWidest = 30;
+  constexpr std::size_t kNarrowest = 5;
+  constexpr std::size_t kFrame = 3;  // brackets and a space
+  const std::string percent = fmt::format("{:5.1f}%", 100.0 * share);
+  const std::string rest = fmt::format("  {} left", left);
+  std::string text = percent + rate + rest;
+  if (text.size() >= columns) text = percent + rest;
+  if (text.size() >= columns) text = percent;
+  if (text.size() + kFrame + kNarrowest >= columns) return text;
+  const std::size_t width = std::min(kWidest, columns - 1 - kFrame - text.size());
+  const std::size_t filled = std::min(width, static_cast<std::size_t>(share * static_cast<double>(width)));
+  return fmt::format("[{}{}] {}", std::string(filled, '#'), std::string(width - filled, '.'), text);
+}
+
 }  // namespace
 
-Progress::Progress(std::string unit) : unit_(std::move(unit)), started_(wall_clock()), terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::string unit) : unit_(std::move(unit)), started_(wall_clock()), draws_(error_draws()) {}
 
 void Progress::show(double done, double all) {
   const double now = wall_clock();
-  const double pause = terminal_ ? 0.1 : 10.0;
+  const double pause = draws_ ? 0.1 : 10.0;
   if (now - (shown_ ? last_shown_ : started_) < pause) return;
   last_shown_ = now;
   shown_ = true;
@@ -162,19 +179,14 @@ void Progress::show(double done, double all) {
   const double spent = now - started_;
   const double rate = done / spent;
   const std::string left = share > 0.0 ? duration_text(spent * (1.0 - share) / share) : "?";
-  if (terminal_) {
-    constexpr int kWidth = 30;
-    const auto filled = static_cast<std::size_t>(share * kWidth);
-    fmt::print(stderr, "\r[{}{}] {:5.1f}%  {:.3g} {}/s  {} left\033[K", std::string(filled, '#'),
-               std::string(kWidth - filled, '.'), 100.0 * share, rate, unit_, left);
-    std::fflush(stderr);
-  } else {
-    fmt::print(stderr, "{:.1f}% of {:.3g} {}, {:.3g} {}/s, {} left\n", 100.0 * share, all, unit_, rate, unit_, left);
-  }
+  if (draws_)
+    write_raw_error("\r" + progress_line(share, fmt::format("  {:.3g} {}/s", rate, unit_), left, error_width()) + "\033[K");
+  else
+    print_error("{:.1f}% of {:.3g} {}, {:.3g} {}/s, {} left\n", 100.0 * share, all, unit_, rate, unit_, left);
 }
 
 void Progress::finish() {
-  if (terminal_ && shown_) std::fputs("\r\033[K", stderr);
+  if (draws_ && shown_) write_raw_error("\r\033[K");
   shown_ = false;
 }
 

@@ -34,7 +34,7 @@ std::string bytes_text(std::size_t bytes);
 // What the cells' cost models warn of, each once, on standard error.
 void print_warnings(const std::vector<const spec::Cell*>& cells);
 
-// A bar with rate and time left on a terminal, a line every ten seconds elsewhere.
+// A bar with rate and time left on a terminal that can draw one, a line every ten seconds elsewhere.
 class Progress {
  public:
   explicit Progress(std::string unit = "rounds");
@@ -48,7 +48,7 @@ class Progress {
   std::string unit_;
   double started_;
   double last_shown_ = 0.0;
-  bool terminal_;
+  bool draws_;
   bool shown_ = false;
 };
 

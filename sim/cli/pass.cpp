@@ -1,4 +1,5 @@
 // specsim pass: what one forward pass takes on a GPU, part by part.
+#include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
@@ -124,7 +125,7 @@ std::string table_text(const std::vector<Line>& lines, const std::string& first_
 
 }  // namespace
 
-int pass_command(const std::vector<std::string>& arguments) {
+ExitCode pass_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
   options.add_options()("hardware", po::value<std::string>(), "GPUs: names or .yaml files, commas between")(
@@ -146,7 +147,7 @@ int pass_command(const std::vector<std::string>& arguments) {
              "  specsim pass --hardware h100-sxm --model llama-2-70b --tensor-parallel 2,4,8 --products-only --csv\n"
              "  specsim pass --hardware rtx-4090 --model eagle-head-7b --role draft --tokens 1\n",
              values))
-    return 0;
+    return ExitCode::fine;
   for (const char* option : {"hardware", "model"})
     if (values.count(option) == 0)
       throw BadInput({"", 0, 0}, fmt::format("specsim pass needs --{}; specsim pass --help shows examples", option));
@@ -187,7 +188,7 @@ int pass_command(const std::vector<std::string>& arguments) {
   for (const Setting& setting : settings) {
     const std::unique_ptr<cost::CostModel> model = make_model(setting, values, role);
     for (const std::string& warning : model->warnings())
-      if (warned.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
+      if (warned.insert(warning).second) print_error("warning: {}\n", warning);
     for (const double batch : batches) {
       for (const double context : contexts) {
         for (const double count : tokens) {
@@ -208,8 +209,8 @@ int pass_command(const std::vector<std::string>& arguments) {
       }
     }
   }
-  fmt::print("{}", values.count("csv") > 0 ? csv_text(lines) : table_text(lines, fmt::format("{:g}", tokens.front())));
-  return 0;
+  print_output("{}", values.count("csv") > 0 ? csv_text(lines) : table_text(lines, fmt::format("{:g}", tokens.front())));
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

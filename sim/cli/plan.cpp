@@ -1,4 +1,5 @@
 // specsim plan: which draft length, when not to speculate, and the flags to start a server with.
+#include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
@@ -108,7 +109,7 @@ std::string map_csv(const std::vector<MapCell>& cells) {
 
 }  // namespace
 
-int plan_command(const std::vector<std::string>& arguments) {
+ExitCode plan_command(const std::vector<std::string>& arguments) {
   po::options_description description;
   const auto text = [] { return po::value<std::string>(); };
   add_workload_options(description);
@@ -132,7 +133,7 @@ int plan_command(const std::vector<std::string>& arguments) {
              "  specsim plan --trace accepted.jsonl --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b\n"
              "  scripts/plot_plan.py build/plan\n",
              values))
-    return 0;
+    return ExitCode::fine;
   const double started = wall_clock();
   const Options options(values);
   const auto longest = static_cast<int>(read_integer(options.text("longest"), "--longest", config::between(1, kMaxDraftLength)));
@@ -211,11 +212,11 @@ int plan_command(const std::vector<std::string>& arguments) {
     print_plan(*cells[0], plans[0], curves[0]);
   } else {
     constexpr std::size_t kShown = 60;
-    fmt::print("{:>5}  {:>12}  {:>12}  {:>8}  {}\n", "cell", "draft_length", "tokens/round", "speedup", fmt::join(axes, ", "));
+    print_output("{:>5}  {:>12}  {:>12}  {:>8}  {}\n", "cell", "draft_length", "tokens/round", "speedup", fmt::join(axes, ", "));
     for (std::size_t i = 0; i < std::min(plans.size(), kShown); ++i)
-      fmt::print("{:>5}  {:>12}  {:>12.4f}  {:>8.4f}  {}\n", i, plans[i].best > 0 ? std::to_string(plans[i].best) : "none",
-                 plans[i].best_point().tokens_per_round, plans[i].best_point().speedup, fmt::join(prefix[i], ", "));
-    if (plans.size() > kShown) fmt::print("  ... and {} more, in plan.csv with --out\n", plans.size() - kShown);
+      print_output("{:>5}  {:>12}  {:>12.4f}  {:>8.4f}  {}\n", i, plans[i].best > 0 ? std::to_string(plans[i].best) : "none",
+                   plans[i].best_point().tokens_per_round, plans[i].best_point().speedup, fmt::join(prefix[i], ", "));
+    if (plans.size() > kShown) print_output("  ... and {} more, in plan.csv with --out\n", plans.size() - kShown);
   }
   if (options.has("out")) {
     make_directories(out);
@@ -233,9 +234,9 @@ int plan_command(const std::vector<std::string>& arguments) {
       std::filesystem::remove(out + "/map.csv", none);  // of another plan
     }
     write_whole_file(out + "/manifest.yaml", report::manifest_text(new_manifest(experiments, threads, started)));
-    fmt::print("wrote {}/{}, manifest.yaml; scripts/plot_plan.py {} draws them\n", out, files_written, out);
+    print_output("wrote {}/{}, manifest.yaml; scripts/plot_plan.py {} draws them\n", out, files_written, out);
   }
-  return 0;
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -1,5 +1,6 @@
 // specsim plot: pictures of what another command wrote, by the script that knows its files.
 #include "sim/base/error.h"
+#include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/cli/resources.h"
@@ -50,13 +51,13 @@ int run_python(const std::string& script, const std::string& folder) {
 
 }  // namespace
 
-int plot_command(const std::vector<std::string>& arguments) {
+ExitCode plot_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
   if (!parse(arguments, po::options_description(), "directory", "specsim plot DIRECTORY...",
              "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b --alpha 0.7 --out out/plan\n"
              "  specsim plot out/plan\n",
              values))
-    return 0;
+    return ExitCode::fine;
   if (values.count("directory") == 0)
     throw BadInput({"", 0, 0},
                    "specsim plot needs a directory, allowed: what run, check, plan, compare or validate wrote with --out");
@@ -76,7 +77,7 @@ int plot_command(const std::vector<std::string>& arguments) {
     const int status = run_python((fs::path(resources) / "scripts" / script->script).string(), folder);
     if (status != 0) throw IoError(fmt::format("{} ended with status {}", script->script, status));
   }
-  return 0;
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

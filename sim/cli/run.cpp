@@ -1,5 +1,7 @@
 // specsim run and specsim check: the same simulation; check ends in a verdict.
+#include "sim/base/output.h"
 #include "sim/base/whole_file.h"
+#include "sim/cli/check_summary.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
@@ -14,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -41,74 +42,6 @@ void remove_file(const std::string& path) {
   if (error) throw IoError(path + ": cannot be removed: " + error.message());
 }
 
-// Figures that were not tested print as a dash.
-std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.2g}", p); }
-
-std::string verdict_text(const std::vector<judge::Row>& rows, std::string& verdict, bool& passed) {
-  std::string text;
-  const auto out = std::back_inserter(text);
-  std::size_t agree = 0;
-  std::size_t refuted = 0;
-  std::vector<const judge::Row*> disagree;
-  std::vector<const judge::Row*> untold;  // no theory, though the config did not say so
-  std::vector<const judge::Row*> blind;
-  std::size_t none = 0;
-  for (const judge::Row& row : rows) {
-    agree += row.verdict == judge::Verdict::agree ? 1 : 0;
-    refuted += row.verdict == judge::Verdict::refuted_as_expected ? 1 : 0;
-    none += row.verdict == judge::Verdict::no_theory ? 1 : 0;
-    if (row.verdict == judge::Verdict::disagree) disagree.push_back(&row);
-    if (row.verdict == judge::Verdict::no_theory && !std::holds_alternative<spec::NoTheory>(row.cell->theory))
-      untold.push_back(&row);
-    if (!row.could_have_failed) blind.push_back(&row);
-  }
-  const double level = judge::check_level(rows.size() * judge::kChecksPerCell);
-  fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree,
-                 disagree.size(), refuted, none);
-  fmt::format_to(out,
-                 "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
-                 "= {:.2g} ({:.0e} "
-                 "false alarms over {} checks).\n"
-                 "Cells with the same distributions share random numbers, so their z lean the same way. Leak seen: of the "
-                 "draft's distribution "
-                 "into the output, rejected with power .99.\n",
-                 level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
-  constexpr std::size_t kShown = 20;  // of each kind: a wrong base shows in every cell of a grid
-  const auto list = [&](const std::vector<const judge::Row*>& which, const std::string& what, const auto& describe) {
-    for (std::size_t i = 0; i < std::min(which.size(), kShown); ++i)
-      fmt::format_to(out, "{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));
-    if (which.size() > kShown) fmt::format_to(out, "{}: {} further cells, see the table\n", what, which.size() - kShown);
-  };
-  list(disagree, "disagree", [](const judge::Row& row) {
-    return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
-                       row.tokens_per_round(), spec::theory_name(row.cell->theory),
-                       row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
-                       row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing",
-                       p_text(row.agreement.z_tokens_per_round), p_text(row.agreement.p_accepted_law),
-                       p_text(row.agreement.p_output_law),
-                       spec::expects_refuted(row.cell->theory) ? " (this closed form was expected to be refuted)" : "");
-  });
-  list(untold, "no theory", [](const judge::Row& row) {
-    return fmt::format("{}; allowed: theory: {{name: none}} to say so",
-                       row.exact.missing.empty() ? "nothing to hold tokens per round to" : row.exact.missing);
-  });
-  list(blind, "could not have failed", [](const judge::Row& row) {
-    const double leak = row.agreement.smallest_leak;
-    if (std::isnan(leak)) return std::string("it would not see any leak of the draft's distribution; raise rounds");
-    const double factor = leak / judge::kPowerLeak;
-    return fmt::format("the smallest leak that it sees is {:.3g} %, allowed: 1 %; about {:.2g} rounds would do", 100.0 * leak,
-                       1.1 * factor * factor * static_cast<double>(row.counts.rounds));
-  });
-  passed = disagree.empty() && blind.empty() && untold.empty();
-  verdict = passed ? "agree" : "disagree";
-  fmt::format_to(out, "{}\n",
-                 !disagree.empty() ? "theory and simulation DISAGREE"
-                 : !passed         ? "nothing disagrees, but not every cell was tested as it should be: exit 1"
-                 : none > 0        ? "theory and simulation agree where there is theory"
-                                   : "theory and simulation agree");
-  return text;
-}
-
 // A folder's finished results are replaced by the same run's only.
 void guard_finished(const std::string& out, const std::string& identity, bool resume) {
   const std::string path = out + "/manifest.yaml";
@@ -123,10 +56,10 @@ void guard_finished(const std::string& out, const std::string& identity, bool re
   if (other != identity)
     throw BadInput({out, 0, 0}, "holds the finished results of another run, allowed: another --out, or --force to replace them");
   if (resume && !std::filesystem::exists(out + "/journal.txt", ignored))
-    fmt::print(stderr, "{} is finished already; running it again\n", out);
+    print_error("{} is finished already; running it again\n", out);
 }
 
-int simulate(const std::vector<std::string>& arguments, bool check) {
+ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   const std::string name = check ? "check" : "run";
   po::options_description options;
   options.add_options()("set", po::value<std::vector<std::string>>()->composing(),
@@ -148,7 +81,7 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
                          "  specsim {0} configs/quickstart.yaml --dry-run\n",
                          name),
              values))
-    return 0;
+    return ExitCode::fine;
   if (values.count("config") == 0)
     throw BadInput({"", 0, 0}, fmt::format("specsim {} needs a config; specsim {} --help shows examples", name, name));
   const double started = wall_clock();
@@ -180,12 +113,13 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
 
   if (values.count("dry-run") > 0) {
     const run::RunEstimate needs = run::estimate(cells, run.threads);
-    fmt::print("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.0f} s on {} threads\n", needs.cells,
-               needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), needs.seconds, run.threads);
+    print_output("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.0f} s on {} threads\n", needs.cells,
+                 needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), needs.seconds,
+                 run.threads);
   }
   check_tables(cells, run.threads, experiments.front().file);
   if (values.count("quiet") == 0) print_warnings(cells);
-  if (values.count("dry-run") > 0) return 0;
+  if (values.count("dry-run") > 0) return ExitCode::fine;
 
   bool resumable = false;  // a journal was here before this run
   if (!out.empty()) {
@@ -219,10 +153,10 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
   progress.finish();
   stop.reset();  // the journal has everything from here on
   if (!result.finished) {
-    fmt::print(
-        stderr, "stopped before the end; {}\n",
-        out.empty() ? "nothing was kept (no --out)" : fmt::format("the same command with --resume goes on ({})", run.journal));
-    return 1;
+    print_error("stopped before the end; {}\n", out.empty()
+                                                    ? "nothing was kept (no --out)"
+                                                    : fmt::format("the same command with --resume goes on ({})", run.journal));
+    return ExitCode::interrupted;
   }
 
   std::vector<judge::Row> rows;
@@ -233,27 +167,24 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     row.timed = std::move(result.timed[i]);
     rows.push_back(std::move(row));
   }
-  std::string verdict;
-  bool passed = true;
-  std::exception_ptr unread;
+  CheckSummary summary;
   if (judged) judge::judge_rows(rows, facts);
   if (whole) {
     std::string text;
     if (values.count("quiet") == 0) text += judge::table(rows, check);
-    if (check) text += verdict_text(rows, verdict, passed);
-    try {
-      fmt::print("{}", text);
-      flush_output();
-    } catch (const std::exception&) {  // the files are worth writing even where nobody reads this
-      unread = std::current_exception();
+    if (check) {
+      summary = summarise_check(rows);
+      text += summary.text;
     }
+    write_output(text);
+    flush_output();  // before the files: whoever watches need not wait for the disk
   }
   if (!out.empty()) {
     report::Manifest manifest = new_manifest(experiments, run.threads, started);
     manifest.shard = run.shard.index;
     manifest.shards = run.shard.of;
     manifest.identity = run.identity;
-    manifest.verdict = verdict;
+    manifest.verdict = summary.verdict;
     const std::string waterfall = whole ? judge::waterfall_csv(rows) : "";
     if (!waterfall.empty())
       write_whole_file(out + "/waterfall.csv", waterfall);
@@ -263,22 +194,21 @@ int simulate(const std::vector<std::string>& arguments, bool check) {
     write_whole_file(out + "/counts.csv", judge::counts_csv(rows));
     write_whole_file(out + "/manifest.yaml", report::manifest_text(manifest));
     remove_file(run.journal);
-    fmt::print(
+    print_output(
         "wrote {}/{}{}\n", out,
         whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)",
         waterfall.empty() ? "" : ", waterfall.csv");
   }
   if (!trace.empty()) {
     run::write_trace(*cells.front(), trace);
-    fmt::print("wrote {}\n", trace);
+    print_output("wrote {}\n", trace);
   }
-  if (unread != nullptr) std::rethrow_exception(unread);
-  return passed ? 0 : 1;
+  return summary.status;
 }
 
 }  // namespace
 
-int run_command(const std::vector<std::string>& arguments) { return simulate(arguments, false); }
-int check_command(const std::vector<std::string>& arguments) { return simulate(arguments, true); }
+ExitCode run_command(const std::vector<std::string>& arguments) { return simulate(arguments, false); }
+ExitCode check_command(const std::vector<std::string>& arguments) { return simulate(arguments, true); }
 
 }  // namespace specsim::cli

@@ -1,5 +1,6 @@
 // specsim theory: closed forms at given parameters, or at what a server's log shows.
 #include "sim/base/check.h"
+#include "sim/base/output.h"
 #include "sim/base/token.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
@@ -23,7 +24,7 @@ namespace {
 
 constexpr int kLabel = 36;
 
-void line(const std::string& label, const std::string& text) { fmt::print("{:<{}}{}\n", label, kLabel, text); }
+void line(const std::string& label, const std::string& text) { print_output("{:<{}}{}\n", label, kLabel, text); }
 
 std::vector<double> read_shares(const std::string& list, const std::string& option) {
   std::vector<double> values = read_numbers(list, option, config::between(0, 1));
@@ -107,10 +108,10 @@ void print_requests(const std::string& list, int draft_length, const theory::Rat
     for (std::size_t i = 0; i < alphas.size(); ++i) types.push_back({weights[i], theory::constant_alpha(alphas[i], length)});
     return theory::equal_tokens_limit(types);
   };
-  fmt::print("\n{:<{}}{:>14}{:>12}  {}\n", "requests of equal length in tokens", kLabel, "tokens/round", "speedup",
-             "best draft length");
+  print_output("\n{:<{}}{:>14}{:>12}  {}\n", "requests of equal length in tokens", kLabel, "tokens/round", "speedup",
+               "best draft length");
   const auto row = [&](const std::string& label, double tokens, const std::string& best) {
-    fmt::print("{:<{}}{:>14.6f}{:>12.6f}  {}\n", label, kLabel, tokens, theory::speedup(tokens, draft_length, cost), best);
+    print_output("{:<{}}{:>14.6f}{:>12.6f}  {}\n", label, kLabel, tokens, theory::speedup(tokens, draft_length, cost), best);
   };
   double time_at_own_best = 0.0;
   for (std::size_t i = 0; i < alphas.size(); ++i) {
@@ -124,7 +125,7 @@ void print_requests(const std::string& list, int draft_length, const theory::Rat
   row("  together", mixture(draft_length), best_text(theory::best_draft_length(std::span<const double>(tokens), cost)));
   line("  together, each at its own best", fmt::format("{:>26.6f}", 1.0 / time_at_own_best));
   const theory::PoolingFigures pooled = theory::pooling_figures(alphas, weights, draft_length);
-  fmt::print("what one pooled figure would say:\n");
+  print_output("what one pooled figure would say:\n");
   row(fmt::format("  formula at the mean alpha {:.4f}", pooled.mean_alpha), pooled.at_mean_alpha, "");
   row(fmt::format("  formula at the logged alpha {:.4f}", pooled.pooled_alpha), pooled.at_pooled_alpha, "");
   row("  equally many rounds each", pooled.equal_rounds, "");
@@ -138,7 +139,7 @@ void print_forms(const std::vector<std::string>& wanted, const std::vector<doubl
   inputs.cost_ratio = cost_ratio;
   inputs.target_seconds = 1.0;
   inputs.draft_seconds = cost_ratio;
-  fmt::print("\n");
+  print_output("\n");
   for (const theory::ClosedForm& form : theory::closed_forms()) {
     if (std::find(wanted.begin(), wanted.end(), "all") == wanted.end() &&
         std::find(wanted.begin(), wanted.end(), form.name) == wanted.end())
@@ -160,7 +161,7 @@ void print_forms(const std::vector<std::string>& wanted, const std::vector<doubl
 
 }  // namespace
 
-int theory_command(const std::vector<std::string>& arguments) {
+ExitCode theory_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("alpha", po::value<double>(), "acceptance at a position that is reached (conditional), 0 to 1")(
       "alphas", po::value<std::string>(), "A1,A2,...: the same by position, conditional on being reached; the last holds beyond")(
@@ -185,7 +186,7 @@ int theory_command(const std::vector<std::string>& arguments) {
              "  specsim theory --requests 0.9:1,0.5:1 --draft-length 5 --cost-ratio 0.08\n"
              "  specsim theory --alpha 0.9 --target-to-draft-ratio 50 --form all\n",
              values))
-    return 0;
+    return ExitCode::fine;
   const int draft_length = values["draft-length"].as<int>();
   if (draft_length < 0 || draft_length > kMaxDraftLength)
     throw BadInput({"--draft-length", 0, 0}, fmt::format("{}, allowed: 0 to {}", draft_length, kMaxDraftLength));
@@ -255,7 +256,7 @@ int theory_command(const std::vector<std::string>& arguments) {
     heading = fmt::format("alpha {:.6g}, if it is the same at every position", rates[0]);
   }
   if (!rates.empty()) {
-    fmt::print("{}, draft length {}, cost ratio {:g}\n\n", heading, draft_length, cost_ratio);
+    print_output("{}, draft length {}, cost ratio {:g}\n\n", heading, draft_length, cost_ratio);
     print_rates(rates, draft_length, cost);
   }
   if (has("requests")) {
@@ -265,7 +266,7 @@ int theory_command(const std::vector<std::string>& arguments) {
   if (!wanted.empty() && rates.empty())
     throw BadInput({"--form", 0, 0}, "given with --requests alone, allowed: with --alpha or another acceptance");
   if (!wanted.empty()) print_forms(wanted, rates, draft_length, cost_ratio);
-  return 0;
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -1,4 +1,5 @@
 // specsim validate: real runs of held-out prompts against what the simulator says from a calibration on other prompts.
+#include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/validation.h"
@@ -75,12 +76,12 @@ const std::vector<Column<Line>>& columns() {
 }
 
 void print_lines(const std::vector<Line>& lines) {
-  fmt::print("+-: one standard error of what stands before it\n");
-  fmt::print("{:>5}{:>6}{:>6}{:>11}{:>9}{:>7}{:>11}{:>10}{:>7}{:>4}{:>9}{:>10}{:>8}{:>10}{:>8}\n", "temp", "batch", "draft",
-             "measured s", "error", "+-", "tok/round", "predicted", "t", "", "iid", "speedup", "+-", "predicted", "error");
+  print_output("+-: one standard error of what stands before it\n");
+  print_output("{:>5}{:>6}{:>6}{:>11}{:>9}{:>7}{:>11}{:>10}{:>7}{:>4}{:>9}{:>10}{:>8}{:>10}{:>8}\n", "temp", "batch", "draft",
+               "measured s", "error", "+-", "tok/round", "predicted", "t", "", "iid", "speedup", "+-", "predicted", "error");
   for (const Line& line : lines) {
     const Apart acceptance = line.acceptance();
-    fmt::print(
+    print_output(
         "{:>5g}{:>6}{:>6}{:>11.4f}{:>+8.1f}%{:>6}%{:>11.4f}{:>10.4f}{:>7}{:>4}{:>9.4f}{:>10.4f}{:>8}{:>10.4f}{:>+7.1f}%"
         "\n",
         line.temperature, line.batch, line.draft_length, line.measured, 100.0 * line.timing_error(),
@@ -299,7 +300,7 @@ void run_validation(const LoadedModels& models, const ModelOptions& read, const 
   write_whole_file(read.out + "/validation.csv", csv);
   print_lines(lines);
   const std::string summary = summary_text(lines, read.batches);
-  fmt::print("\n{}", summary);
+  print_output("\n{}", summary);
   write_whole_file(read.out + "/summary.txt", summary);
   write_model_manifest(read.out, models.description, models.pair.team->size(), lines.size(), wall_clock() - begin);
 }
@@ -324,7 +325,7 @@ std::string files_of(const po::variables_map& values) {
 
 CsvFile validate_file() { return csv_file("validation.csv of validate", columns()); }
 
-int validate_command(const std::vector<std::string>& arguments) {
+ExitCode validate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_model_options(options);
   options.add_options()("held-out", po::value<std::string>(),
@@ -336,7 +337,7 @@ int validate_command(const std::vector<std::string>& arguments) {
              "  specsim validate --target models/target --draft models/draft --prompts some.jsonl --held-out others.jsonl --out "
              "results/mine\n",
              values))
-    return 0;
+    return ExitCode::fine;
   const double begin = wall_clock();
   const ModelOptions read = read_model_options(values);
   const LoadedModels models = load_models(values, read);
@@ -368,7 +369,7 @@ int validate_command(const std::vector<std::string>& arguments) {
     run_validation(models, read, fitted, held_out, kept, begin);
   }
   std::filesystem::remove(journal);
-  return 0;
+  return ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -1,5 +1,7 @@
 #include "sim/config/value.h"
 
+#include "sim/base/files_read.h"
+
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -717,6 +719,7 @@ Value parse_file(const std::string& path, Diagnostics& diagnostics) {
     text.append(buffer, n);
   }
   if (std::ferror(file.get()) != 0) return refuse("cannot be read: " + lower(std::strerror(errno)), "a readable YAML file");
+  note_file_read(path, text);
   return parse(text, path, false, diagnostics);
 }
 

@@ -3,6 +3,7 @@
 #include "sim/cuda/gemm.h"
 
 #include "sim/base/error.h"
+#include "sim/base/output.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -82,7 +83,7 @@ class Library final : public GemmLibrary {
     } catch (const IoError& refused) {
       if (plan.works) throw;
       plan.ways.clear();
-      fmt::print(stderr, "{}; {} x {} by {} rows is done without it\n", refused.what(), p.outputs, p.columns, p.rows);
+      print_error("{}; {} x {} by {} rows is done without it\n", refused.what(), p.outputs, p.columns, p.rows);
     }
     return false;
   }
@@ -132,7 +133,7 @@ std::unique_ptr<GemmLibrary> open_gemm_library(const CublasLt& functions) {
   try {
     return std::make_unique<Library>(functions);
   } catch (const IoError& refused) {
-    fmt::print(stderr, "{}; products are done without it\n", refused.what());
+    print_error("{}; products are done without it\n", refused.what());
     return nullptr;
   }
 }

@@ -18,6 +18,7 @@ from pathlib import Path
 
 SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
 CONFIG = "tests/config/good/zeros.yaml"
+IO_FAILED = 4  # sim/base/exit_code.h
 
 
 def run(*arguments, file_bytes=None, **options):
@@ -38,7 +39,7 @@ class Io(unittest.TestCase):
         shutil.rmtree(self.folder)
 
     def failed(self, result, message):
-        self.assertEqual((result.stderr, result.returncode), (message, 1))
+        self.assertEqual((result.stderr, result.returncode), (message, IO_FAILED))
 
     def test_a_file_where_the_directory_should_be(self):
         place = self.folder / "file"
@@ -84,7 +85,7 @@ class Io(unittest.TestCase):
         if not Path("/proc/self").is_dir():
             self.skipTest("no /proc")
         result = run("run", CONFIG, "--out", "/proc/specsim")
-        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.returncode, IO_FAILED)
         self.assertRegex(result.stderr, r"^specsim: /proc/specsim: cannot be made a directory: [A-Z][a-z ]+\n$")
 
     # The thread sanitizer's own start-up, before main, does not survive the limit.
@@ -104,7 +105,7 @@ class Io(unittest.TestCase):
                 self.assertEqual(result.stderr, "")
                 self.assertEqual((out / "data.csv").read_text(), (whole / "data.csv").read_text())
                 continue
-            self.assertEqual(result.returncode, 1)
+            self.assertEqual(result.returncode, IO_FAILED)
             found = re.fullmatch(rf"specsim: {re.escape(str(out))}/([a-z.]+): cannot be written: File too large\n", result.stderr)
             self.assertIsNotNone(found, result.stderr)
             refused.add(found[1])
@@ -143,22 +144,48 @@ class Io(unittest.TestCase):
                           ["describe", "verifier/token"], ["reference"], ["theory", "--alpha", "0.5"], ["--help"], ["run", "--help"], ["--version"]):
             with open("/dev/full", "w") as full:
                 result = run(*arguments, stdout=full)
-            self.assertEqual(result.returncode, 1, arguments)
+            self.assertEqual(result.returncode, IO_FAILED, arguments)
             self.assertRegex(result.stderr, r"^specsim: .*: No space left on device\n$")
         # What was asked for as files is there, even though nobody could read the table.
         self.assertEqual(sorted(p.name for p in out.iterdir()), ["counts.csv", "data.csv", "manifest.yaml"])
 
     def test_a_closed_pipe(self):
-        for arguments in (["run", CONFIG, "--out", str(self.folder / "out")], ["reference"], ["list"]):
+        """A reader that went away, such as head, is told nothing; the status is a failure where its output was all there is."""
+        out = self.folder / "out"
+        for arguments, status in ((["run", CONFIG, "--out", str(out)], 0), (["reference"], IO_FAILED), (["list"], IO_FAILED),
+                                  (["run", CONFIG], IO_FAILED)):
             read, write = os.pipe()
             os.close(read)
             try:
                 result = run(*arguments, stdout=write)
             finally:
                 os.close(write)
-            self.assertEqual(result.returncode, 1, arguments)
-            self.assertRegex(result.stderr, r"^specsim: .*: Broken pipe\n$")
-        self.assertTrue((self.folder / "out" / "data.csv").exists())
+            self.assertEqual((result.returncode, result.stderr), (status, ""), arguments)
+        self.assertTrue((out / "data.csv").exists())
+
+    def test_nobody_hears_the_errors(self):
+        """A standard error that is closed, full or without a reader changes neither status nor files."""
+        bad = ["run", CONFIG, "--set", "rounds=none"]
+        for number, stream in enumerate(("2>&-", "2>/dev/full", "2> >(exit 0)", "2>&1 | head -c 1")):
+            for arguments, status in ((["list"], 0), (bad, 2), (["nothing"], 2), ([], 2), (["list", "--nothing"], 2)):
+                result = subprocess.run(["bash", "-c", f'sleep 0.05 | "$0" "$@" {stream} >/dev/null; exit ${{PIPESTATUS[1]}}', SPECSIM, *arguments],
+                                        timeout=60, check=False)
+                self.assertEqual(result.returncode, status, (stream, arguments))
+            # Its progress and its warnings get nowhere; the files are those of a run that is heard.
+            out = self.folder / f"out{number}"
+            result = subprocess.run(["bash", "-c", f'"$0" run "$1" --out "$2" {stream}; exit ${{PIPESTATUS[0]}}', SPECSIM, CONFIG, str(out)],
+                                    stdout=subprocess.DEVNULL, timeout=60, check=False)
+            self.assertEqual(result.returncode, 0, stream)
+            self.assertTrue((out / "data.csv").exists())
+
+    def test_nothing_is_open(self):
+        """Started without standard streams, the first file that is opened must not become one of them."""
+        out = self.folder / "out"
+        result = subprocess.run(["bash", "-c", '"$0" run "$1" --out "$2" <&- >&- 2>&-', SPECSIM, CONFIG, str(out)], timeout=60, check=False)
+        self.assertEqual(result.returncode, IO_FAILED)  # its table could not be printed
+        self.assertEqual(run("run", CONFIG, "--out", str(self.folder / "whole")).returncode, 0)
+        for name in ("data.csv", "counts.csv"):
+            self.assertEqual((out / name).read_bytes(), (self.folder / "whole" / name).read_bytes())
 
     def test_a_closed_output(self):
         result = subprocess.run(["bash", "-c", 'exec "$0" run "$1" >&-', SPECSIM, CONFIG], stderr=subprocess.PIPE, text=True, timeout=60)

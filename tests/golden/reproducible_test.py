@@ -6,6 +6,7 @@
 Runs at the root of the repository; SPECSIM names the program. Delays are random, from a fixed seed.
 """
 
+import fcntl
 import itertools
 import os
 import pty
@@ -14,14 +15,18 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 from pathlib import Path
 
 SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+IO_FAILED = 4  # sim/base/exit_code.h
+INTERRUPTED = 6
 RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # the last where a cell's cost is in seconds
 
 # One config for each context process. No number of rounds is a multiple of what a thread or a shard takes at a time.
@@ -118,7 +123,7 @@ class Reproducible(unittest.TestCase):
         stuck = cls.folder / "stuck"
         (stuck / "data.csv" / "in_the_way").mkdir(parents=True)
         result = run("run", cls.small, "--out", str(stuck))
-        assert result.returncode == 1, result.stderr
+        assert result.returncode == IO_FAILED, result.stderr
         cls.journal = (stuck / "journal.txt").read_bytes()
 
     @classmethod
@@ -239,7 +244,7 @@ class Reproducible(unittest.TestCase):
             self.assertRegex(result.stderr, rf"^{re.escape(str(foreign))}/counts\.csv:5: .+\n$", wrong)
         (foreign / "counts.csv").unlink()
         result = merged(a, str(foreign), c)
-        self.refused(result, f"specsim: {foreign}/counts.csv: cannot be read: No such file or directory\n", code=1)
+        self.refused(result, f"specsim: {foreign}/counts.csv: cannot be read: No such file or directory\n", code=IO_FAILED)
 
     # ---- sudden ends
 
@@ -308,7 +313,7 @@ class Reproducible(unittest.TestCase):
                 pass
             process.send_signal(number)
             output, errors = process.communicate(timeout=300)
-            self.assertEqual((process.returncode, output), (1, ""))
+            self.assertEqual((process.returncode, output), (INTERRUPTED, ""))
             self.assertEqual(errors, f"stopped before the end; the same command with --resume goes on ({out}/journal.txt)\n")
             self.assertEqual((out / "data.csv").read_text(), "old\n")
             self.passed(run("run", *self.configs, "--out", str(out), "--resume"))
@@ -398,10 +403,12 @@ class Reproducible(unittest.TestCase):
 
     # ---- progress
 
-    def on_terminal(self, arguments, interrupt_after=None):
+    def on_terminal(self, arguments, interrupt_after=None, kind="xterm", columns=100):
         """What the program writes to a terminal as its standard error, and its exit code."""
         leader, follower = pty.openpty()
-        process = subprocess.Popen([SPECSIM, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=follower)
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen([SPECSIM, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=follower,
+                                   env={**os.environ, "TERM": kind})
         os.close(follower)
         text = b""
         while True:
@@ -435,8 +442,23 @@ class Reproducible(unittest.TestCase):
         self.assertEqual(re.sub(r"\r\[[^\r]*", "", text), "\r\x1b[K", "and there is nothing else")
         # Interrupted: cleared as well, and the message stands on a line of its own.
         text, code = self.on_terminal(["run", self.small, "--set", "rounds=1e9", "--set", "context.sequence_rounds=64", "--threads", "1"], b"%")
-        self.assertEqual(code, 1)
+        self.assertEqual(code, INTERRUPTED)
         self.assertTrue(text.endswith("\r\x1b[Kstopped before the end; nothing was kept (no --out)\r\n"), text)
+
+    def test_progress_on_a_narrow_terminal(self):
+        for columns, form in ((50, r"\[[#.]{5,}\] +\d+\.\d%  "), (30, r" *\d+\.\d%  \S+ left"), (12, r" *\d+\.\d%")):
+            text, code = self.on_terminal(["run", self.small, "--set", "rounds=1e9", "--set", "context.sequence_rounds=64"], b"%", columns=columns)
+            self.assertEqual(code, INTERRUPTED)
+            lines = [line for line in re.findall(r"\r([^\r\x1b]*)\x1b\[K", text) if line]
+            self.assertTrue(lines, text)
+            for line in lines:
+                self.assertLess(len(line), columns)
+                self.assertRegex(line, "^" + form)
+
+    def test_a_terminal_without_escape_sequences(self):
+        for kind in ("dumb", ""):
+            text, code = self.on_terminal(["run", self.small, "--set", "rounds=3e7", "--set", "context.sequence_rounds=64"], kind=kind)
+            self.assertEqual((text, code), ("", 0))  # a line every ten seconds, and it took fewer
 
     def test_no_progress_elsewhere(self):
         text, code = self.on_terminal(["run", self.small, "--set", "rounds=100"])  # too short for a bar

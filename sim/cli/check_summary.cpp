@@ -1,0 +1,89 @@
+#include "sim/cli/check_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <variant>
+
+namespace specsim::cli {
+
+namespace {
+
+// Figures that were not tested print as a dash.
+std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.2g}", p); }
+
+}  // namespace
+
+CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
+  CheckSummary summary;
+  std::string& text = summary.text;
+  const auto out = std::back_inserter(text);
+  std::size_t agree = 0;
+  std::size_t refuted = 0;
+  std::vector<const judge::Row*> disagree;
+  std::vector<const judge::Row*> untold;  // no theory, though the config did not say so
+  std::vector<const judge::Row*> blind;
+  std::size_t none = 0;
+  for (const judge::Row& row : rows) {
+    agree += row.verdict == judge::Verdict::agree ? 1 : 0;
+    refuted += row.verdict == judge::Verdict::refuted_as_expected ? 1 : 0;
+    none += row.verdict == judge::Verdict::no_theory ? 1 : 0;
+    if (row.verdict == judge::Verdict::disagree) disagree.push_back(&row);
+    if (row.verdict == judge::Verdict::no_theory && !std::holds_alternative<spec::NoTheory>(row.cell->theory))
+      untold.push_back(&row);
+    if (!row.could_have_failed) blind.push_back(&row);
+  }
+  const double level = judge::check_level(rows.size() * judge::kChecksPerCell);
+  fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree,
+                 disagree.size(), refuted, none);
+  fmt::format_to(out,
+                 "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
+                 "= {:.2g} ({:.0e} "
+                 "false alarms over {} checks).\n"
+                 "Cells with the same distributions share random numbers, so their z lean the same way. Leak seen: of the "
+                 "draft's distribution "
+                 "into the output, rejected with power .99.\n",
+                 level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
+  constexpr std::size_t kShown = 20;  // of each kind: a wrong base shows in every cell of a grid
+  const auto list = [&](const std::vector<const judge::Row*>& which, const std::string& what, const auto& describe) {
+    for (std::size_t i = 0; i < std::min(which.size(), kShown); ++i)
+      fmt::format_to(out, "{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));
+    if (which.size() > kShown) fmt::format_to(out, "{}: {} further cells, see the table\n", what, which.size() - kShown);
+  };
+  list(disagree, "disagree", [](const judge::Row& row) {
+    return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
+                       row.tokens_per_round(), spec::theory_name(row.cell->theory),
+                       row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
+                       row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing",
+                       p_text(row.agreement.z_tokens_per_round), p_text(row.agreement.p_accepted_law),
+                       p_text(row.agreement.p_output_law),
+                       spec::expects_refuted(row.cell->theory) ? " (this closed form was expected to be refuted)" : "");
+  });
+  list(untold, "no theory", [](const judge::Row& row) {
+    return fmt::format("{}; allowed: theory: {{name: none}} to say so",
+                       row.exact.missing.empty() ? "nothing to hold tokens per round to" : row.exact.missing);
+  });
+  list(blind, "could not have failed", [](const judge::Row& row) {
+    const double leak = row.agreement.smallest_leak;
+    if (std::isnan(leak)) return std::string("it would not see any leak of the draft's distribution; raise rounds");
+    const double factor = leak / judge::kPowerLeak;
+    return fmt::format("the smallest leak that it sees is {:.3g} %, allowed: 1 %; about {:.2g} rounds would do", 100.0 * leak,
+                       1.1 * factor * factor * static_cast<double>(row.counts.rounds));
+  });
+  summary.status = !disagree.empty()                   ? ExitCode::disagree
+                   : !blind.empty() || !untold.empty() ? ExitCode::untested
+                                                       : ExitCode::fine;
+  summary.verdict = summary.status == ExitCode::fine ? "agree" : summary.status == ExitCode::disagree ? "disagree" : "untested";
+  fmt::format_to(out, "{}\n",
+                 !disagree.empty() ? std::string("theory and simulation DISAGREE")
+                 : summary.status == ExitCode::untested
+                     ? fmt::format("nothing disagrees, but not every cell was tested as it should be: exit {}",
+                                   static_cast<int>(ExitCode::untested))
+                 : none > 0 ? "theory and simulation agree where there is theory"
+                            : "theory and simulation agree");
+  return summary;
+}
+
+}  // namespace specsim::cli
