@@ -218,7 +218,9 @@ std::vector<const Part*> parts_named(const std::vector<Part>& parts, const std::
 ExitCode describe_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
   if (!parse(arguments, po::options_description(), "part", "specsim describe NAME|KIND/NAME...",
-             "  specsim describe eagle\n  specsim describe verifier/token\n  specsim describe model/llama-3.1-8b hardware/h100-sxm\n", values))
+             "  specsim describe eagle\n  specsim describe verifier/token\n  specsim describe model/llama-3.1-8b "
+             "hardware/h100-sxm\n",
+             values))
     return ExitCode::fine;
   if (values.count("part") == 0)
     throw BadInput({"", 0, 0}, "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them");
