@@ -446,7 +446,7 @@ class Reproducible(unittest.TestCase):
         self.assertTrue(text.endswith("\r\x1b[Kstopped before the end; nothing was kept (no --out)\r\n"), text)
 
     def test_progress_on_a_narrow_terminal(self):
-        for columns, form in ((50, r"\[[#.]{5,}\] +\d+\.\d%  "), (30, r" *\d+\.\d%  \S+ left"), (12, r" *\d+\.\d%")):
+        for columns, form in ((50, r"\[[#.]{5,}\] +\d+\.\d%  "), (30, r"(\[[#.]+\])? *\d+\.\d%  \S+ left"), (12, r" *\d+\.\d%")):
             text, code = self.on_terminal(["run", self.small, "--set", "rounds=1e9", "--set", "context.sequence_rounds=64"], b"%", columns=columns)
             self.assertEqual(code, INTERRUPTED)
             lines = [line for line in re.findall(r"\r([^\r\x1b]*)\x1b\[K", text) if line]
