@@ -3,12 +3,48 @@
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
+#include "sim/judge/coverage.h"
+#include "sim/judge/facts.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 
 namespace specsim::cli {
 
 namespace po = boost::program_options;
+
+namespace {
+
+constexpr double kTheoryTolerance = 1e-9;  // theory sums in another order than the audit
+
+// The enumerated distributions of accepted tokens against the theory that `specsim check` would hold the cell to.
+std::string theory_text(const spec::Cell& cell, const audit::AuditReport& report, bool& agrees) {
+  const judge::DistributionFacts facts = judge::gather_facts(cell, spec::plan_of(cell), nullptr);
+  std::string why = facts.missing;
+  judge::RoundTheory theory;
+  if (facts.theory != nullptr) {
+    theory = facts.theory->answer(cell);
+    why = theory.missing;
+  }
+  if (!why.empty()) return judge::no_theory_text(why);
+  const std::string name = judge::theory_entry(cell, why)->info.name;
+  if (theory.distributions.empty() || theory.estimated)
+    return fmt::format("theory {}: of whole sequences, not of a round by its context", name);
+  double difference = 0.0;
+  for (const audit::AuditStart& start : report.starts) {
+    const std::size_t stratum = theory.distributions.size() == 1 ? 0 : start.context;
+    const std::vector<double>& accepted = theory.distributions.at(stratum).accepted;
+    for (std::size_t j = 0; j < accepted.size(); ++j)
+      difference = std::max(difference, std::abs(accepted[j] - start.accepted_distribution.at(j)));
+  }
+  agrees = difference <= kTheoryTolerance + theory.mean_error;
+  return fmt::format("theory {}: {}, distribution of accepted off by {:.1g} at most", name, agrees ? "agrees" : "DISAGREES",
+                     difference);
+}
+
+}  // namespace
 
 ExitCode audit_command(const std::vector<std::string>& arguments) {
   po::options_description options;
@@ -33,8 +69,9 @@ ExitCode audit_command(const std::vector<std::string>& arguments) {
       print_output("{} cell {}", cell.experiment, cell.index);
       for (const auto& [path, value] : cell.axes) print_output("  {} = {}", path, value);
       const audit::AuditReport report = audit::audit_cell(cell);
-      print_output("\n{}\n", to_text(report));
-      broken = broken || (cell.lossless() && !report.lossless());
+      bool agrees = true;
+      print_output("\n{}{}\n\n", to_text(report), theory_text(cell, report, agrees));
+      broken = broken || !agrees || (cell.lossless() && !report.lossless());
     }
   }
   return broken ? ExitCode::disagree : ExitCode::fine;

@@ -1,5 +1,7 @@
 #include "sim/cli/check_summary.h"
 
+#include "sim/judge/coverage.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,9 +63,8 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
                        p_text(row.agreement.p_output_law),
                        spec::expects_refuted(row.cell->theory) ? " (this closed form was expected to be refuted)" : "");
   });
-  list(untold, "no theory", [](const judge::Row& row) {
-    return fmt::format("{}; allowed: theory: {{name: none}} to say so",
-                       row.exact.missing.empty() ? "nothing to hold tokens per round to" : row.exact.missing);
+  list(untold, "not tested", [](const judge::Row& row) {
+    return fmt::format("{}; allowed: theory: {{name: none}} to say so", judge::no_theory_text(row.exact.missing));
   });
   list(blind, "could not have failed", [](const judge::Row& row) {
     const double leak = row.agreement.smallest_leak;

@@ -6,6 +6,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
 #include "sim/cli/workload_options.h"
+#include "sim/judge/coverage.h"
 #include "sim/plan/ranking.h"
 
 #include <fmt/format.h>
@@ -119,10 +120,15 @@ void print_ranking(const Ranking& ranking) {
     if (!plain_shown && one.speedup < 1.0) plain();
     const std::string behind = i == 0 ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind, 100.0 * one.behind_half_width);
     print_output("  {:>4}  {:>12.4f}  {:>18}  {:>20}  {}{}\n", i + 1, one.row.tokens_per_round(),
-               fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width), behind, shown(one.row.cell->method_text),
-               one.row.cell->lossless() ? "" : " (not lossless)");
+                 fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width), behind, shown(one.row.cell->method_text),
+                 one.row.cell->lossless() ? "" : " (not lossless)");
   }
   if (!plain_shown) plain();
+  std::vector<judge::Uncovered> uncovered;
+  for (const Contender& one : ranking.contenders)
+    for (judge::Uncovered& own : judge::uncovered({one.row.cell}))
+      uncovered.push_back({shown(one.row.cell->method_text), std::move(own.why)});
+  write_output(judge::no_theory_lines(uncovered));
 }
 
 std::string trees_csv(const std::vector<Ranking>& rankings) {

@@ -10,6 +10,7 @@
 #include "sim/draft/drafter.h"
 #include "sim/draft/length_policy.h"
 #include "sim/families/context.h"
+#include "sim/judge/coverage.h"
 #include "sim/judge/rows.h"
 #include "sim/placement/placement.h"
 #include "sim/spec/sections.h"
@@ -49,6 +50,7 @@ const std::vector<std::pair<std::string, std::string>>& kinds() {
       {"hardware", "cost: {model: roofline, hardware: NAME, ...}"},
       {"model", "cost: {model: roofline, target: NAME, draft: NAME, ...}"},
       {"placement", "placement: {kind: NAME, ...}"},
+      {"theory", "what a cell is held to, by its verifier and drafter: theory: {name: exact} takes the one that covers it"},
       {"closed_form", "theory: {name: NAME}"}};
   return list;
 }
@@ -108,6 +110,13 @@ std::vector<Part> all_parts() {
   add(parts, "cost", cost::cost_models(), plain);
   for (const cost::Preset& preset : cost::presets()) parts.push_back(preset_part(preset));
   add(parts, "placement", placement::placements(), plain);
+  for (const judge::TheoryEntry& entry : judge::theories().entries()) {
+    Part part{"theory", entry.info, ""};
+    part.info.notes = fmt::format("Of verifiers {}; of {}.", fmt::join(entry.verifiers, ", "),
+                                  entry.drafters.empty() ? "chains, and trees that are the same in every round"
+                                                         : fmt::format("drafter {}", fmt::join(entry.drafters, ", ")));
+    parts.push_back(std::move(part));
+  }
   for (const theory::ClosedForm& form : theory::closed_forms())
     parts.push_back(
         {"closed_form",
@@ -148,6 +157,8 @@ void describe(const Part& part) {
   if (!part.mark.empty()) print_output("  {}\n", part.mark);
   if (!part.info.notes.empty()) print_output("  {}\n", part.info.notes);
   if (!part.info.paper.empty()) print_output("  source: {}\n", part.info.paper);
+  if (const std::string theory = judge::theory_of_part(part.kind, part.info.name); !theory.empty())
+    print_output("  {}\n", theory);
   for (const config::Parameter& parameter : part.info.parameters)
     print_output("  {:<22} {} ({}; {})\n", parameter.name, parameter.summary, type_text(parameter), default_text(parameter));
 }

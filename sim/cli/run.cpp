@@ -6,6 +6,7 @@
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
+#include "sim/judge/coverage.h"
 #include "sim/judge/rows.h"
 #include "sim/run/identity.h"
 #include "sim/run/runner.h"
@@ -171,7 +172,10 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   if (judged) judge::judge_rows(rows, facts);
   if (whole) {
     std::string text;
-    if (values.count("quiet") == 0) text += judge::table(rows, check);
+    if (values.count("quiet") == 0) {
+      text += judge::table(rows, check);
+      if (!check) text += judge::no_theory_lines(judge::uncovered(cells));
+    }
     if (check) {
       summary = summarise_check(rows);
       text += summary.text;

@@ -2,16 +2,14 @@
 #pragma once
 
 #include "sim/decode/simulator.h"
-#include "sim/judge/block_facts.h"
+#include "sim/judge/cell_theory.h"
 #include "sim/run/runner.h"
 #include "sim/spec/spec.h"
-#include "sim/theory/modulated.h"
 
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,19 +18,14 @@ namespace specsim::judge {
 
 // What theory needs to know of the distributions; gathered once per set of contexts.
 struct DistributionFacts {
-  std::vector<std::vector<double>> alpha;  // [context][depth]
-  double mean_alpha_error = 0.0;  // fresh distributions: standard error of alpha[0][0], which is then a mean over sampled pairs
+  std::shared_ptr<const CellTheory> theory;  // nullptr: there is none of this cell,
+  std::string missing;                       // for this reason
   double chi_squared = 0.0;  // chi2(draft || target), mean over contexts; infinite where the draft goes where the target cannot
   double kl = 0.0;           // KL(target || draft), mean over contexts
-  std::optional<theory::Modulation> modulation;  // markov: moves between contexts by token
-  BlockTheory block;                             // rules for blocks
   // Lossy rules, where there is theory of them and one stratum: the classes' masses of a token that is judged, [depth][class].
   std::vector<std::vector<double>> judged_mass;
   decode::Prepared classes;  // without tables
 };
-
-// Markov processes with more states than this get no theory: its matrices would be too large.
-constexpr int kMaxTheoryStates = 512;
 
 // Gathers them for a cell, which it refers to.
 class FactsObserver final : public run::Observer {
@@ -47,7 +40,7 @@ class FactsObserver final : public run::Observer {
 
  private:
   const spec::Cell* cell_;
-  std::unique_ptr<BlockFacts> block_;
+  std::shared_ptr<CellTheory> theory_;
   DistributionFacts facts_;
 };
 
@@ -65,7 +58,7 @@ class FactsOfCells {
 };
 
 // Draws all distributions of `plan`, which is the cell's but for its rule, once; builds the tables into `tables` as well where it
-// is given. `stop`: see decode::prepare().
+// is given. The facts refer to the cell. `stop`: see decode::prepare().
 DistributionFacts gather_facts(const spec::Cell& cell, const decode::PreparationPlan& plan, decode::Prepared* tables,
                                const std::atomic<bool>* stop = nullptr);
 

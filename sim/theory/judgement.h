@@ -1,9 +1,11 @@
-// What each verification rule does at one position, written from the papers and not from the simulator: the mass with
-// which it emits a token as an accepted draft and as the final token after a rejection.
+// What verification rules do at one position, written from the papers and not from the simulator: the mass with which a rule
+// emits a token as an accepted draft and as the final token after a rejection.
+//
+// `drafted` is what the draft token is drawn from, `draft_model` the draft model's own distribution; distributions as in
+// bounds.h.
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 namespace specsim::theory {
@@ -14,9 +16,13 @@ struct Judgement {
   [[nodiscard]] double alpha() const;
 };
 
-// Rules `token` (Leviathan et al., Chen et al.), `greedy`, `sample_match` and `soft_argmax` (see bounds.h). `drafted` is
-// what the draft token is drawn from, `draft_model` the draft model's own distribution; distributions as in bounds.h.
-[[nodiscard]] Judgement judge(const std::string& verifier, std::span<const double> target, std::span<const double> drafted,
-                              std::span<const double> draft_model);
+// Rejection sampling token by token (Leviathan et al. 2022, Chen et al. 2023): min(target, drafted), then (target - drafted)+.
+[[nodiscard]] Judgement judge_token(std::span<const double> target, std::span<const double> drafted);
+
+// The target samples, and the draft is kept while the two are equal. At temperature 0 it is the greedy rule.
+[[nodiscard]] Judgement judge_sample(std::span<const double> target, std::span<const double> drafted);
+
+// A published mistake: the draft model's argmax, judged as if it had been sampled from the model's own distribution.
+[[nodiscard]] Judgement judge_soft_argmax(std::span<const double> target, std::span<const double> draft_model);
 
 }  // namespace specsim::theory

@@ -1,0 +1,88 @@
+// The registry of theories: each is an entry that says which parts it is a theory of, whether it covers a cell that has them, and
+// what it says of the cell's rounds. A cell that no entry covers has no theory, and is told why; a part that no entry names is
+// never judged by the theory of another.
+#pragma once
+
+#include "sim/config/registry.h"
+#include "sim/spec/spec.h"
+#include "sim/theory/length_policies.h"
+#include "sim/theory/requests.h"
+#include "sim/theory/round_distribution.h"
+#include "sim/verify/position_rule.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::judge {
+
+// What theory says of a cell's rounds.
+struct RoundTheory {
+  std::string missing;  // why it says nothing after all; empty: it does
+  // Of accepted, by stratum (DEFINITIONS: markov, regimes, requests and trace have one for each context) at the round's start;
+  // empty: not known, as a policy or the text decide as well.
+  std::vector<theory::RoundDistribution> distributions;
+  bool estimated = false;  // the distributions' mean holds, but they come from a sample: no exact test against them
+  // So many rounds of one sequence; nullopt: too many to follow. Empty: rounds are independent of each other (requests: those of
+  // one type).
+  std::function<std::optional<theory::RunMoments>(int rounds)> sequence;
+  double mean_error = 0.0;  // of a distribution's mean: half the width of a bracket, or a standard error; 0 where it is exact
+  // Acceptance at a position, [context][depth], of verifiers that judge positions; else empty.
+  std::vector<std::vector<double>> alpha;
+};
+
+// Theory of one cell in the making: it sees the distributions that the cell decodes by, then answers. Cells that share tables
+// share it; it refers to the first of them.
+class CellTheory {
+ public:
+  CellTheory() = default;
+  CellTheory(const CellTheory&) = delete;
+  CellTheory& operator=(const CellTheory&) = delete;
+  virtual ~CellTheory() = default;
+
+  // The distributions of one context at one depth of the block, each once and in order. Returns the distribution of a token that
+  // is emitted there, where the verifier is a lossy one of chains and contexts are alike; else nothing.
+  virtual std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) = 0;
+  // Behind the last of them: whatever takes long. Called on a worker thread.
+  virtual void finish() {}
+  // Of a cell that shares the tables.
+  [[nodiscard]] virtual RoundTheory answer(const spec::Cell& cell) const = 0;
+};
+
+// A theory of a cell, or why there is none.
+struct Coverage {
+  std::unique_ptr<CellTheory> theory;
+  std::string missing;
+};
+
+struct TheoryEntry {
+  config::PartInfo info;
+  std::vector<std::string> verifiers;  // of which it is a theory, by the names of their entries
+  // Drafters, likewise. Empty: every chain, and every drafter of blocks whose tree is the same in each round, since what it
+  // drafts follows from its tree, its siblings and its distributions.
+  std::vector<std::string> drafters;
+  // Asked for cells of these verifiers and drafters, whose policy, if they have one, is in policy_theories().
+  std::function<Coverage(const spec::Cell&)> cover;
+};
+
+config::Registry<TheoryEntry>& theories();
+
+// What a policy does, by the name of its entry: one of the two, or neither where rounds go as without it.
+struct PolicyTheory {
+  config::PartInfo info;
+  // Lengths by what earlier rounds accepted.
+  std::function<theory::LengthRule(const spec::Cell&)> lengths;
+  // Whether drafting stops behind a token of this probability, drawn from a distribution of this entropy in nats.
+  std::function<bool(const config::Arguments&, double probability, double entropy)> stops;
+};
+
+config::Registry<PolicyTheory>& policy_theories();
+
+// The one entry that names the cell's verifier and drafter; nullptr, with `why`, where there is none.
+const TheoryEntry* theory_entry(const spec::Cell& cell, std::string& why);
+// The theory of the cell, or why it has none.
+Coverage cover(const spec::Cell& cell);
+
+}  // namespace specsim::judge

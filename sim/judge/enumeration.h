@@ -1,0 +1,64 @@
+// Theory of rounds that the masses of a node's children do not tell: all distributions are kept, and every tree, text or path of
+// contexts that there can be is enumerated, within limits.
+#pragma once
+
+#include "sim/judge/block_rounds.h"
+#include "sim/theory/enumeration.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::judge {
+
+constexpr double kMostTokens = 0x1p24;  // of all pairs of distributions that are kept
+constexpr double kMostSteps = 0x1p28;   // of a walk
+
+class Enumeration : public CellTheory {
+ public:
+  explicit Enumeration(BlockRounds rounds);
+  std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) final;
+  void finish() final { answer_ = work_out(); }
+  [[nodiscard]] RoundTheory answer(const spec::Cell& /*cell*/) const final { return answer_; }
+
+ protected:
+  [[nodiscard]] virtual RoundTheory work_out() const = 0;
+
+  [[nodiscard]] const BlockRounds& rounds() const { return rounds_; }
+  // Of all contexts, or, with `context` >= 0, of that one as if there were no other.
+  [[nodiscard]] theory::Automaton automaton(int context) const;
+  // Of contexts that move whatever the tokens are; empty: they do not.
+  [[nodiscard]] theory::StateMatrix transition() const;
+
+ private:
+  BlockRounds rounds_;
+  std::vector<std::vector<double>> targets_;              // [context]
+  std::vector<std::vector<std::vector<double>>> drafts_;  // [depth][context]
+  RoundTheory answer_;
+};
+
+// Of trees.
+class TreeEnumeration : public Enumeration {
+ public:
+  using Enumeration::Enumeration;
+
+ protected:
+  [[nodiscard]] RoundTheory work_out() const final;
+  // A round of `own` distributions, whose states go by the tokens.
+  [[nodiscard]] virtual theory::RoundKernel tree_kernel(const theory::Automaton& own) const = 0;
+  // A round of contexts that go by tokens or not at all, or one that looks no further than it accepts; `error` grows to the
+  // largest error of a distribution's mean.
+  [[nodiscard]] virtual theory::RoundKernel round_kernel(int draft_length, int context, double& error) const;
+  // A round looks at all its positions before it is known how many it accepts.
+  [[nodiscard]] virtual bool looks_ahead() const { return !rounds().drafter->from_root; }
+};
+
+// What all enumerations refuse; "" where they can go on.
+std::string why_not_kept(const BlockRounds& rounds);
+// Contexts that a round can start from, or, where they move by themselves and a round looks ahead, windows of them.
+double paths_of(const BlockRounds& rounds);
+std::string why_not_windows(const BlockRounds& rounds);
+// Steps of a walk over all trees of a round, and why there are too many.
+double steps_of(const BlockRounds& rounds);
+std::string too_many_steps(const BlockRounds& rounds, double steps);
+
+}  // namespace specsim::judge

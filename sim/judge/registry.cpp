@@ -1,0 +1,89 @@
+#include "sim/judge/cell_theory.h"
+#include "sim/judge/method.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::judge {
+
+// One line here and one file beside it add a theory.
+#define SPECSIM_THEORIES(X) \
+  X(recursive)              \
+  X(matching)               \
+  X(soft_argmax)            \
+  X(block)                  \
+  X(traversal)              \
+  X(without_replacement)    \
+  X(kseq)                   \
+  X(optimal_transport)      \
+  X(typical)                \
+  X(lenience)               \
+  X(top_k_match)            \
+  X(dynamic_tree)           \
+  X(prompt_lookup)          \
+  X(suffix)                 \
+  X(lookahead)
+
+// And of a policy.
+#define SPECSIM_POLICY_THEORIES(X) \
+  X(additive)                      \
+  X(ema_tiers)                     \
+  X(goodput)                       \
+  X(confidence)                    \
+  X(entropy)                       \
+  X(oracle)
+
+#define SPECSIM_DECLARE(name) TheoryEntry name##_theory();
+SPECSIM_THEORIES(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+#define SPECSIM_DECLARE(name) PolicyTheory name##_policy_theory();
+SPECSIM_POLICY_THEORIES(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+
+config::Registry<TheoryEntry>& theories() {
+#define SPECSIM_ENTRY(name) name##_theory(),
+  static config::Registry<TheoryEntry> registry("theory", {SPECSIM_THEORIES(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+config::Registry<PolicyTheory>& policy_theories() {
+#define SPECSIM_ENTRY(name) name##_policy_theory(),
+  static config::Registry<PolicyTheory> registry("policy theory", {SPECSIM_POLICY_THEORIES(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+namespace {
+
+bool names(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+}  // namespace
+
+const TheoryEntry* theory_entry(const spec::Cell& cell, std::string& why) {
+  const std::string& verifier = verifier_name(cell);
+  const bool chosen = !judges_positions(cell) && blocks(cell).tree() == nullptr;  // its blocks are its own choice in every round
+  bool verifier_known = false;
+  for (const TheoryEntry& entry : theories().entries()) {
+    if (!names(entry.verifiers, verifier)) continue;
+    verifier_known = true;
+    if (chosen ? names(entry.drafters, drafter_name(cell)) : entry.drafters.empty()) return &entry;
+  }
+  why = verifier_known ? fmt::format("no theory knows what drafter {} chooses under verifier {}", drafter_name(cell), verifier)
+                       : fmt::format("no theory knows verifier {}", verifier);
+  return nullptr;
+}
+
+Coverage cover(const spec::Cell& cell) {
+  Coverage none;
+  const TheoryEntry* entry = theory_entry(cell, none.missing);
+  if (entry == nullptr) return none;
+  if (has_policy(cell) && policy_theories().find(policy_name(cell)) == nullptr)
+    return {nullptr, fmt::format("no theory knows policy {}", policy_name(cell))};
+  return entry->cover(cell);
+}
+
+}  // namespace specsim::judge

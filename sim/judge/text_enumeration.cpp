@@ -1,0 +1,52 @@
+#include "sim/judge/text_enumeration.h"
+
+#include "sim/judge/enumeration.h"
+#include "sim/judge/method.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace specsim::judge {
+
+namespace {
+
+class TextRounds final : public Enumeration {
+ public:
+  TextRounds(BlockRounds rounds, theory::TextDraft draft) : Enumeration(std::move(rounds)), draft_(std::move(draft)) {}
+
+ private:
+  [[nodiscard]] RoundTheory work_out() const override {
+    RoundTheory result;
+    result.sequence = [distributions = automaton(-1), moves = transition(), start = rounds().start(), draft = draft_,
+                       text = prompt_of(*rounds().cell)](int rounds) {
+      return theory::text_moments(distributions, moves, start, text, draft, rounds);
+    };
+    return result;
+  }
+
+  theory::TextDraft draft_;
+};
+
+std::string why_not_read(const BlockRounds& rounds) {
+  if (std::string why = why_not_kept(rounds); !why.empty()) return why;
+  const double contexts = rounds.shape->contexts;
+  if (rounds.hidden() && contexts * contexts > kMostTokens) return fmt::format("{} contexts: too many", rounds.shape->contexts);
+  return rounds.shape->kind == families::ContextShape::Kind::requests ? "requests that read their text are not worked out" : "";
+}
+
+}  // namespace
+
+Coverage follow_text(const spec::Cell& cell, theory::TextDraft draft) {
+  BlockRounds rounds(cell);
+  std::string why = why_not_read(rounds);
+  if (!why.empty()) return {nullptr, std::move(why)};
+  return {std::make_unique<TextRounds>(std::move(rounds), std::move(draft)), ""};
+}
+
+std::vector<int> prompt_of(const spec::Cell& cell) {
+  const std::span<const Token> prompt = process(cell).prompt();
+  return {prompt.begin(), prompt.end()};
+}
+
+}  // namespace specsim::judge

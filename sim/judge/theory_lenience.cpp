@@ -1,0 +1,34 @@
+// The token verifier with a draft probability that counts less.
+#include "sim/judge/method.h"
+#include "sim/judge/tree_walk.h"
+#include "sim/theory/lossy.h"
+
+namespace specsim::judge {
+
+TheoryEntry lenience_theory() {
+  return {{"lenience",
+           "sum min(target / lenience, draft) accepted, (target - draft)+ after a rejection",
+           "Leviathan et al., arXiv 2211.17192, appendix A.5",
+           {},
+           ""},
+          {"lenience"},
+          {},
+          [](const spec::Cell& cell) {
+            const double lenience = verifier_arguments(cell).number("lenience");
+            const auto admits = [lenience](const verify::PositionDistributions& distributions) {
+              return theory::lenience_acceptance(distributions.target, distributions.drafted, lenience);
+            };
+            return walk(
+                BlockRounds(cell),
+                {[admits](const verify::PositionDistributions& distributions, int /*children*/) {
+                   return std::vector<std::vector<double>>{
+                       theory::judge_accepting(admits(distributions), distributions.drafted, distributions.target).accepted};
+                 },
+                 admits,
+                 [](const verify::PositionDistributions& distributions) {
+                   return theory::residual_distribution(distributions.target, distributions.drafted);
+                 }});
+          }};
+}
+
+}  // namespace specsim::judge

@@ -1,0 +1,31 @@
+// Drafts that are among the target's likeliest tokens.
+#include "sim/judge/method.h"
+#include "sim/judge/tree_walk.h"
+#include "sim/theory/lossy.h"
+
+namespace specsim::judge {
+
+TheoryEntry top_k_match_theory() {
+  return {{"top_k_match", "the first sibling among the target's k likeliest tokens, else the target's own sample", "", {}, ""},
+          {"top_k_match"},
+          {},
+          [](const spec::Cell& cell) -> Coverage {
+            BlockRounds rounds(cell);
+            if (figures_of(rounds).gap) return {nullptr, "the tree leaves out ranks"};
+            const auto k = static_cast<int>(verifier_arguments(cell).integer("k"));
+            const auto admits = [k](const verify::PositionDistributions& distributions) {
+              return theory::top_k_acceptance(distributions.target, k);
+            };
+            const theory::TreeSampling sampling = sampling_of(rounds.drafter->siblings);
+            return walk(std::move(rounds),
+                        {[admits, sampling](const verify::PositionDistributions& distributions, int children) {
+                           return theory::first_accepted(admits(distributions), distributions.drafted, children, sampling);
+                         },
+                         admits,
+                         [](const verify::PositionDistributions& distributions) {
+                           return std::vector<double>(distributions.target.begin(), distributions.target.end());
+                         }});
+          }};
+}
+
+}  // namespace specsim::judge

@@ -1,0 +1,150 @@
+#include "sim/judge/tree_walk.h"
+
+#include "sim/base/index.h"
+#include "sim/judge/method.h"
+#include "sim/theory/lossy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace specsim::judge {
+
+namespace {
+
+constexpr double kMostDraws = 0x1p24;      // tokens looked at, to enumerate draws without replacement
+constexpr double kMostWalkSteps = 0x1p28;  // of a walk
+
+class TreeWalk final : public CellTheory {
+ public:
+  TreeWalk(BlockRounds rounds, NodeRule rule);
+  std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) override;
+  void finish() override {
+    answer_ = rounds_.theory_of([this](int draft_length) { return walked(draft_length); });
+  }
+  [[nodiscard]] RoundTheory answer(const spec::Cell& /*cell*/) const override { return answer_; }
+
+ private:
+  struct Level {  // of the tree: the nodes of one depth
+    int children = 0;
+    int distributions = 0;  // which depth's
+    theory::NodeMoves moves;
+  };
+
+  // What an outcome of these masses by token does to the state.
+  void spread(int context, const std::vector<double>& mass, theory::StateMatrix& moves) const;
+  [[nodiscard]] theory::RoundKernel walked(int draft_length) const;
+
+  BlockRounds rounds_;
+  NodeRule rule_;
+  std::vector<Level> levels_;
+  theory::StateMatrix target_;  // the target's own token
+  RoundTheory answer_;
+};
+
+TreeWalk::TreeWalk(BlockRounds rounds, NodeRule rule)
+    : rounds_(std::move(rounds)), rule_(std::move(rule)), levels_(rounds_.ranks.size()) {
+  const spec::Cell& cell = *rounds_.cell;
+  const std::size_t size = index_of(rounds_.states) * index_of(rounds_.states);
+  target_.assign(size, 0.0);
+  for (std::size_t d = 0; d < levels_.size(); ++d) {
+    Level& level = levels_[d];
+    level.children = rounds_.ranks[d];
+    level.distributions = std::min(static_cast<int>(d), spec::plan_of(cell).depths() - 1);
+    level.moves.accept.assign(index_of(level.children), theory::StateMatrix(size, 0.0));
+    if (rounds_.stops != nullptr) level.moves.stop = level.moves.accept;
+    if (rule_.final_token) level.moves.final_token.assign(size, 0.0);
+  }
+}
+
+void TreeWalk::spread(int context, const std::vector<double>& mass, theory::StateMatrix& moves) const {
+  const std::size_t states = index_of(rounds_.states);
+  const std::size_t row = rounds_.by_context ? index_of(context) * states : 0;
+  if (rounds_.sure_next()) {
+    for (std::size_t x = 0; x < mass.size(); ++x) moves[row + index_of(rounds_.next(context, static_cast<int>(x)))] += mass[x];
+    return;
+  }
+  const double total = std::accumulate(mass.begin(), mass.end(), 0.0);
+  if (rounds_.shape->kind == families::ContextShape::Kind::regimes) {
+    for (std::size_t next = 0; next < states; ++next) moves[row + next] += total * rounds_.shape->transition[row + next];
+  } else {
+    moves[row + (rounds_.by_context ? index_of(context) : 0)] += rounds_.by_context ? total : total / rounds_.shape->contexts;
+  }
+}
+
+std::vector<double> TreeWalk::see(int context, int depth, const verify::PositionDistributions& distributions) {
+  if (depth == 0) spread(context, {distributions.target.begin(), distributions.target.end()}, target_);
+  double entropy = 0.0;
+  for (const double share : distributions.drafted) entropy -= share > 0.0 ? share * std::log(share) : 0.0;
+  int known = -1;  // children that by_token is of
+  std::vector<std::vector<double>> by_token;
+  for (Level& level : levels_) {
+    if (level.distributions != depth) continue;
+    if (std::exchange(known, level.children) != level.children) by_token = rule_.accepted(distributions, level.children);
+    for (std::size_t rank = 0; rank < by_token.size(); ++rank) {
+      spread(context, by_token[rank], level.moves.accept[rank]);
+      if (rounds_.stops == nullptr) continue;
+      std::vector<double> stopped = by_token[rank];
+      for (std::size_t x = 0; x < stopped.size(); ++x)
+        if (!rounds_.stops->stops(policy_arguments(*rounds_.cell), distributions.drafted[x], entropy)) stopped[x] = 0.0;
+      spread(context, stopped, level.moves.stop[rank]);
+    }
+    if (rule_.final_token) spread(context, rule_.final_token(distributions), level.moves.final_token);
+  }
+  const bool chain = rounds_.is_chain() && rounds_.drafter->siblings == tokens::Siblings::independent;
+  if (!rule_.final_token || !chain || rounds_.by_context) return {};
+  return theory::emitted_distribution(
+      theory::judge_accepting(rule_.admits(distributions), distributions.drafted, rule_.final_token(distributions)));
+}
+
+theory::RoundKernel TreeWalk::walked(int draft_length) const {
+  std::vector<theory::NodeMoves> by_depth;
+  for (const Level& level : levels_) by_depth.push_back(level.moves);
+  const bool whole = draft_length == rounds_.tree.depth() && !rule_.siblings_alike;
+  return theory::walked_kernel(whole ? rounds_.tree : theory::chain_tree(draft_length), rounds_.states, by_depth, target_);
+}
+
+// Why this walk cannot be gone, "" where it can.
+std::string why_not_walked(const BlockRounds& rounds) {
+  if (rounds.guesses_ahead())
+    return fmt::format("verifier {} with guesses of another context is not worked out", verifier_name(*rounds.cell));
+  if (std::string why = rounds.why_not(); !why.empty()) return why;
+  const double steps = static_cast<double>(rounds.tree.size()) * std::pow(rounds.states, 3);
+  if (rounds.states > 1 && steps > kMostWalkSteps)
+    return fmt::format("{} contexts, {} nodes: too many", rounds.states, rounds.tree.size() - 1);
+  if (rounds.drafter->siblings != tokens::Siblings::without_replacement) return "";
+  const int vocab = rounds.cell->vocab;
+  for (const int children : rounds.ranks) {
+    double looked_at = static_cast<double>(rounds.shape->contexts) * vocab;
+    for (int k = 0; k < children; ++k) looked_at *= std::max(vocab - k, 1);
+    if (looked_at > kMostDraws)
+      return fmt::format("vocabulary {}, {} siblings without replacement: too many draws", vocab, children);
+  }
+  return "";
+}
+
+}  // namespace
+
+TreeFigures figures_of(const BlockRounds& rounds) {
+  TreeFigures figures;
+  const std::vector<tokens::Tree::Node>& nodes = blocks(*rounds.cell).tree()->nodes;
+  for (const tokens::Tree::Node& node : nodes) {
+    const int ranks = node.depth < rounds.tree.depth() ? rounds.ranks[index_of(node.depth)] : 0;
+    figures.even = figures.even && (node.children == 0 || node.children == ranks);
+    figures.uniform = figures.uniform && node.children == ranks;
+    for (int child = 0; child < node.children; ++child)
+      figures.gap = figures.gap || nodes[index_of(node.first_child + child)].rank != child;
+  }
+  return figures;
+}
+
+Coverage walk(BlockRounds rounds, NodeRule rule) {
+  std::string why = why_not_walked(rounds);
+  if (!why.empty()) return {nullptr, std::move(why)};
+  return {std::make_unique<TreeWalk>(std::move(rounds), std::move(rule)), ""};
+}
+
+}  // namespace specsim::judge

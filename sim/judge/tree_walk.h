@@ -1,0 +1,31 @@
+// Theory of verifiers that walk down a tree node by node: the masses of a node's children, context by context, are all that
+// counts, so any vocabulary will do.
+#pragma once
+
+#include "sim/judge/block_rounds.h"
+
+namespace specsim::judge {
+
+// What such a verifier does at a node.
+struct NodeRule {
+  // [rank][token]: P(the child of that rank is the one that is accepted, and is that token).
+  std::function<std::vector<std::vector<double>>(const verify::PositionDistributions&, int children)> accepted;
+  // Lossy verifiers: the acceptance of each drafted token, and what is emitted where nothing was accepted.
+  std::function<std::vector<double>(const verify::PositionDistributions&)> admits = {};
+  std::function<std::vector<double>(const verify::PositionDistributions&)> final_token = {};
+  // True: it makes no difference which of its siblings is accepted, and accepted() puts everything into [0][0].
+  bool siblings_alike = false;
+};
+
+// How even a tree is.
+struct TreeFigures {
+  bool even = true;     // as many children at every node of a depth that has any
+  bool uniform = true;  // and every node above the last level has them
+  bool gap = false;     // a rank is left out
+};
+TreeFigures figures_of(const BlockRounds& rounds);
+
+// Of a drafter whose tree is the same in each round.
+Coverage walk(BlockRounds rounds, NodeRule rule);
+
+}  // namespace specsim::judge
