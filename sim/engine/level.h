@@ -1,5 +1,5 @@
 // A count that changes over simulated time, and its integral: how many jobs, and how many job-picoseconds. Exact, for both
-// are whole numbers; Little's distribution therefore holds on a finite path to the last picosecond.
+// are whole numbers; Little's law therefore holds on a finite path to the last picosecond.
 #pragma once
 
 #include "sim/base/sim_time.h"

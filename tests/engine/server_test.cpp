@@ -1,4 +1,4 @@
-// Server: its timetable, exact recursions of queueing theory, Little's distribution, and closed forms.
+// Server: its timetable, exact recursions of queueing theory, Little's law, and closed forms.
 #include "sim/engine/server.h"
 #include "tests/engine/draws.h"
 
@@ -148,7 +148,7 @@ TEST_CASE("waits at four units follow Kiefer and Wolfowitz's recursion exactly")
   CHECK(equal);
 }
 
-TEST_CASE("Little's distribution holds to the picosecond on a path that ends empty") {
+TEST_CASE("Little's law holds to the picosecond on a path that ends empty") {
   for (const unsigned units : {1U, 3U}) {
     const Queue queue({.load = 0.8, .units = units, .seed = 20260103});
     REQUIRE(queue.server().in_system() == 0);
