@@ -202,10 +202,18 @@ def validation_table(_):
     iid = [abs(100 * (float(row["iid_tokens_per_round"]) / float(row["predicted_tokens_per_round"]) - 1)) for row in judged]
     gaps = [abs(100 * (float(row["tokens_per_round"]) / float(row["predicted_tokens_per_round"]) - 1)) for row in judged]
     longer = sum(error > 0 for error in errors)
+    plain = [100 * float(row["timing_error"]) for row in rows if row["draft_length"] == "0"]
+    whole = sum(float(row["measured_s"]) for row in rows)
+
+    def part_off(*names):
+        """Predicted less measured seconds of some parts, in % of the measured time of all runs."""
+        off = sum(float(row[f"predicted_{name}_s"]) - float(row[f"measured_{name}_s"]) for row in rows for name in names)
+        return 100 * (off - (sum(float(row["measured_judging_s"]) for row in rows) if "target" in names else 0)) / whole
     return "\n".join([
         "| | measured | goal |", "|---|---|---|",
         f"| time of {len(rows)} runs, predicted against measured: error in the middle, worst | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
-        f"| predicted too long | {longer} of {len(rows)}, {sum(errors) / len(errors):+.1f} % in the mean | |",
+        f"| predicted too long | {longer} of {len(rows)}, {sum(errors) / len(errors):+.1f} % in the mean; of the {len(plain)} runs without a draft {sum(plain) / len(plain):+.1f} % | |",
+        f"| the same by part, of the time of all runs | target passes with judging {part_off('target'):+.1f} %, draft passes {part_off('first_draft', 'other_drafts'):+.1f} % | |",
         f"| standard error of one such error, in the middle | {median(100 * float(row['timing_noise']) for row in rows):.1f} % | |",
         f"| tokens per round of held-out prompts inside the 99 % interval | {sum(row['inside_99'] == '1' for row in judged)} of {len(judged)} pairs of temperature and draft length, "
         f"off by up to {max(gaps):.1f} % | all |",
@@ -238,9 +246,13 @@ def claims_counted():
     return len(verdicts), sum(verdict.startswith("confirmed") for verdict in verdicts), sum(verdict.startswith("refuted") for verdict in verdicts)
 
 
-def published_speedup_ratios():
+def published_ratios(quantity):
     return [float(row["published_over_simulated"]) for row in rows_of("results/roofline/published_speedups.csv")
-            if row["quantity"] == "speedup" and row["scored"] == "yes"]
+            if row["quantity"] == quantity and row["scored"] == "yes"]
+
+
+def published_speedup_ratios():
+    return published_ratios("speedup")
 
 
 def geometric_mean(values):
@@ -268,6 +280,8 @@ VALUES = {
     "published over simulated": lambda: f"{geometric_mean(published_speedup_ratios()):.2f}",
     "published over simulated, least": lambda: f"{min(published_speedup_ratios()):.2f}",
     "published over simulated, most": lambda: f"{max(published_speedup_ratios()):.2f}",
+    "published cost ratios": lambda: f"{len(published_ratios('cost_ratio'))}",
+    "published cost ratios over simulated": lambda: f"{geometric_mean(published_ratios('cost_ratio')):.2f}",
     "runs timed": lambda: f"{len(timing_errors())}",
     "timing error, middle": lambda: f"{median(timing_errors()):.1f} %",
     "timing error, worst": lambda: f"{timing_errors()[-1]:.1f} %",

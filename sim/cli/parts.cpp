@@ -1,6 +1,6 @@
 // specsim list, describe and reference: everything that has a name, from the registries alone.
 #include "sim/base/output.h"
-#include "sim/cli/columns.h"
+#include "sim/calibrate/result_folder.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/cost/cost_model.h"
@@ -272,12 +272,9 @@ ExitCode reference_command(const std::vector<std::string>& arguments) {
       "formula |\n|---|---|---|\n");
   for (const judge::Column& column : judge::columns())
     print_output("| `{}` | {} | {} |\n", column.name, column.unit, cell(column.formula));
-  std::vector<CsvFile> files = calibrate_files();
-  files.push_back(validate_file());
-  files.push_back(gpu_validation_file());
-  for (const CsvFile& file : files) {
+  for (const report::FileInfo& file : calibrate::described_files()) {
     print_output("\n## Columns of {}\n\n| column | unit | meaning |\n|---|---|---|\n", file.name);
-    for (const CsvFile::About& column : file.columns)
+    for (const report::ColumnInfo& column : file.columns)
       print_output("| `{}` | {} | {} |\n", column.name, column.unit, cell(column.meaning));
   }
   return ExitCode::fine;

@@ -101,50 +101,49 @@ const std::vector<Parameter>& hardware_parameters() {
   return parameters;
 }
 
+namespace {
+
+// A figure of a calibration. Its default is the one that struct Calibration states.
+struct CalibrationFigure {
+  const char* key;
+  double Calibration::*figure;
+  const char* summary;
+  config::Interval interval;
+};
+
+const std::vector<CalibrationFigure>& calibration_figures() {
+  static const std::vector<CalibrationFigure> figures = {
+      {"memory_efficiency", &Calibration::memory_efficiency, "share of the bandwidth that a long stream of weights reaches",
+       config::between(0.01, 1.2)},
+      {"feed_tb_per_s", &Calibration::feed_tb_per_s, "operands into all multiprocessors, through the second-level cache",
+       config::between(0.01, 1000)},
+      {"overlap_power", &Calibration::overlap_power,
+       "p-norm of memory, arithmetic and feed: 1 one after the other, large all at once", config::between(1, 100)},
+      {"kernel_us", &Calibration::kernel_us, "a matrix product's fixed time", config::between(0, 1e6)},
+      {"split_us", &Calibration::split_us, "a second kernel that adds up partial sums", config::between(0, 1e6)},
+      {"odd_rows_penalty", &Calibration::odd_rows_penalty,
+       "relative, of products over 65 rows and more, well below a power of two", config::between(0, 10)},
+      {"wide_penalty", &Calibration::wide_penalty, "relative, of memory traffic beyond 16 rows", config::between(0, 10)},
+      {"attention_efficiency", &Calibration::attention_efficiency, "share of the bandwidth that reading keys and values reaches",
+       config::between(0.01, 1.2)},
+      {"attention_us", &Calibration::attention_us, "attention's fixed time in a layer", config::between(0, 1e6)},
+      {"elementwise_us", &Calibration::elementwise_us, "norms, rotary embedding, activation and residuals of a layer",
+       config::between(0, 1e6)}};
+  return figures;
+}
+
+}  // namespace
+
 const std::vector<Parameter>& calibration_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"source", Type::text, "", "what it was fitted to", {}, {}},
-      {"fitted_on", Type::text, "", "another GPU, whose measurements these are", {}, {}},
-      {"memory_efficiency",
-       Type::number,
-       "0.9",
-       "share of the bandwidth that a long stream of weights reaches",
-       config::between(0.01, 1.2),
-       {}},
-      {"feed_tb_per_s",
-       Type::number,
-       "5",
-       "operands into all multiprocessors, through the second-level cache",
-       config::between(0.01, 1000),
-       {}},
-      {"overlap_power",
-       Type::number,
-       "2",
-       "p-norm of memory, arithmetic and feed: 1 one after the other, large all at once",
-       config::between(1, 100),
-       {}},
-      {"kernel_us", Type::number, "3", "a matrix product's fixed time", config::between(0, 1e6), {}},
-      {"split_us", Type::number, "3", "a second kernel that adds up partial sums", config::between(0, 1e6), {}},
-      {"odd_rows_penalty",
-       Type::number,
-       "0",
-       "relative, of products over 65 rows and more, well below a power of two",
-       config::between(0, 10),
-       {}},
-      {"wide_penalty", Type::number, "0", "relative, of memory traffic beyond 16 rows", config::between(0, 10), {}},
-      {"attention_efficiency",
-       Type::number,
-       "0.8",
-       "share of the bandwidth that reading keys and values reaches",
-       config::between(0.01, 1.2),
-       {}},
-      {"attention_us", Type::number, "10", "attention's fixed time in a layer", config::between(0, 1e6), {}},
-      {"elementwise_us",
-       Type::number,
-       "10",
-       "norms, rotary embedding, activation and residuals of a layer",
-       config::between(0, 1e6),
-       {}}};
+  static const std::vector<Parameter> parameters = [] {
+    std::vector<Parameter> list = {{"source", Type::text, "", "what it was fitted to", {}, {}},
+                                   {"fitted_on", Type::text, "", "another GPU, whose measurements these are", {}, {}}};
+    const Calibration defaults;
+    for (const CalibrationFigure& figure : calibration_figures())
+      list.push_back(
+          {figure.key, Type::number, fmt::format("{:g}", defaults.*figure.figure), figure.summary, figure.interval, {}});
+    return list;
+  }();
   return parameters;
 }
 
@@ -174,17 +173,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.graph_link_latency = a.has("graph_link_latency_us") ? 1e-6 * a.number("graph_link_latency_us") : hardware.link_latency;
   hardware.unverified = a.boolean("unverified");
   if (c.has("fitted_on")) hardware.fitted_on = c.text("fitted_on");
-  Calibration& own = hardware.calibration;
-  own.memory_efficiency = c.number("memory_efficiency");
-  own.feed_tb_per_s = c.number("feed_tb_per_s");
-  own.overlap_power = c.number("overlap_power");
-  own.kernel_us = c.number("kernel_us");
-  own.split_us = c.number("split_us");
-  own.odd_rows_penalty = c.number("odd_rows_penalty");
-  own.wide_penalty = c.number("wide_penalty");
-  own.attention_efficiency = c.number("attention_efficiency");
-  own.attention_us = c.number("attention_us");
-  own.elementwise_us = c.number("elementwise_us");
+  for (const CalibrationFigure& figure : calibration_figures()) hardware.calibration.*figure.figure = c.number(figure.key);
   return hardware;
 }
 

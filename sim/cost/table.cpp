@@ -1,6 +1,7 @@
+#include "sim/cost/table.h"
+
 #include "sim/base/check.h"
 #include "sim/base/whole_file.h"
-#include "sim/cost/cost_model.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -174,8 +175,9 @@ class TableCost final : public CostModel {
   std::vector<std::string> warnings_;
 };
 
-void read_rows(const std::string& file, const std::string& text, std::array<std::map<Point, Measured>, kModels.size()>& rows,
-               Diagnostics& diagnostics) {
+using Rows = std::array<std::map<Point, Measured>, kModels.size()>;  // of each of kModels
+
+void read_rows(const std::string& file, const std::string& text, Rows& rows, Diagnostics& diagnostics) {
   constexpr std::size_t kMaxMistakes = 20;
   std::istringstream lines(text);
   std::string line;
@@ -230,12 +232,39 @@ void read_rows(const std::string& file, const std::string& text, std::array<std:
       return;
     }
   }
-  if (mistakes == 0 && rows[0].empty())
-    diagnostics.add({file, 0, 0}, "no target pass in the table, allowed: rows of both models");
-  if (mistakes == 0 && rows[1].empty()) diagnostics.add({file, 0, 0}, "no draft pass in the table, allowed: rows of both models");
+}
+
+// The model of these rows; nullptr after reporting.
+std::unique_ptr<CostModel> model_of(const std::string& file, const Rows& rows, double overhead_ms, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  for (std::size_t i = 0; i < 2; ++i)
+    if (rows[i].empty())
+      diagnostics.add({file, 0, 0}, fmt::format("no {} pass in the table, allowed: rows of both models", kModels[i]));
+  if (diagnostics.list().size() != before) return nullptr;
+  std::vector<std::string> warnings;
+  Grid target("target", file, rows[0], diagnostics, warnings);
+  Grid draft("draft", file, rows[1], diagnostics, warnings);
+  Grid draft_first;
+  if (!rows[2].empty()) draft_first = Grid(kModels[2], file, rows[2], diagnostics, warnings);
+  if (diagnostics.list().size() != before) return nullptr;
+  return std::make_unique<TableCost>(std::move(target), std::move(draft), std::move(draft_first), overhead_ms,
+                                     std::move(warnings));
 }
 
 }  // namespace
+
+std::unique_ptr<CostModel> cost_of_passes(const std::vector<MeasuredPass>& passes, const std::string& source) {
+  Rows rows;
+  for (const MeasuredPass& pass : passes) {
+    const auto model = std::find(kModels.begin(), kModels.end(), pass.model);
+    SPECSIM_CHECK(model != kModels.end() && pass.ms > 0.0, "a pass of {} in {} ms", pass.model, pass.ms);
+    rows[static_cast<std::size_t>(model - kModels.begin())].insert({{pass.tokens, pass.batch, pass.context}, {pass.ms, 0}});
+  }
+  Diagnostics diagnostics;
+  std::unique_ptr<CostModel> model = model_of(source, rows, 0.0, diagnostics);
+  diagnostics.throw_if_any();
+  return model;
+}
 
 CostEntry table_cost() {
   return {
@@ -268,17 +297,10 @@ CostEntry table_cost() {
           return nullptr;
         }
         const std::size_t before = diagnostics.list().size();
-        std::array<std::map<Point, Measured>, kModels.size()> rows;
+        Rows rows;
         read_rows(file, text, rows, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
-        std::vector<std::string> warnings;
-        Grid target("target", file, rows[0], diagnostics, warnings);
-        Grid draft("draft", file, rows[1], diagnostics, warnings);
-        Grid draft_first;
-        if (!rows[2].empty()) draft_first = Grid(kModels[2], file, rows[2], diagnostics, warnings);
-        if (diagnostics.list().size() != before) return nullptr;
-        return std::make_unique<TableCost>(std::move(target), std::move(draft), std::move(draft_first),
-                                           arguments.number("overhead_ms"), std::move(warnings));
+        return model_of(file, rows, arguments.number("overhead_ms"), diagnostics);
       }};
 }
 

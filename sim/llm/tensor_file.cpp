@@ -1,5 +1,6 @@
 #include "sim/llm/tensor_file.h"
 
+#include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/base/whole_file.h"
 #include "sim/config/value.h"
@@ -7,7 +8,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,47 +48,59 @@ const char* to_text(Precision precision) {
 std::size_t bytes_of(Precision precision) { return precision == Precision::f32 ? 4 : 2; }
 
 TensorFile::TensorFile(std::string path) : path_(std::move(path)) {
-  const auto fail = [&](int error) {
-    throw BadInput({path_, 0, 0}, fmt::format("cannot be read: {}, allowed: a readable safetensors file", std::strerror(error)));
-  };
-  const int file = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) fail(errno);
+  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a fifo is no reason to wait
   struct stat facts {};
-  void* memory = MAP_FAILED;
-  int error = fstat(file, &facts) == 0 ? 0 : errno;
+  int error = file_ < 0 || fstat(file_, &facts) != 0 ? errno : 0;
   if (error == 0 && S_ISDIR(facts.st_mode)) error = EISDIR;
-  if (error == 0 && facts.st_size > 0) {
-    memory = mmap(nullptr, static_cast<std::size_t>(facts.st_size), PROT_READ, MAP_PRIVATE, file, 0);
-    if (memory == MAP_FAILED) error = errno;
-  }
-  close(file);
-  if (error != 0) fail(error);
-  if (memory != MAP_FAILED) file_ = {static_cast<const std::byte*>(memory), static_cast<std::size_t>(facts.st_size)};
+  if (error == 0 && !S_ISREG(facts.st_mode)) error = EINVAL;
   try {
+    if (error != 0)
+      throw BadInput({path_, 0, 0},
+                     fmt::format("cannot be read: {}, allowed: a readable safetensors file", std::strerror(error)));
+    size_ = static_cast<std::size_t>(facts.st_size);
     read_header();
   } catch (...) {  // no destructor runs for what was not constructed
-    if (!file_.empty()) munmap(memory, file_.size());
+    if (file_ >= 0) close(file_);
     throw;
   }
 }
 
-TensorFile::~TensorFile() {
-  if (!file_.empty())
-    munmap(const_cast<std::byte*>(file_.data()), file_.size());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+TensorFile::~TensorFile() { close(file_); }
+
+void TensorFile::read_at(std::size_t offset, std::span<std::byte> to) const {
+  for (std::size_t done = 0; done < to.size();) {
+    const ssize_t got = pread(file_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw IoError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
+    if (got == 0)
+      throw BadInput({path_, 0, 0},
+                     fmt::format("ends at byte {} and had {} when it was opened, allowed: a file that nobody changes "
+                                 "while it is read",
+                                 offset + done, size_));
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+void TensorFile::read(const Tensor& tensor, std::size_t first, std::span<std::byte> to) const {
+  SPECSIM_CHECK(first + to.size() <= tensor.bytes, "bytes {} to {} of {}", first, first + to.size(), tensor.bytes);
+  read_at(tensor.offset + first, to);
 }
 
 void TensorFile::read_header() {
-  if (file_.size() < kSizeBytes)
+  if (size_ < kSizeBytes)
     throw BadInput({path_, 0, 0},
-                   fmt::format("{} bytes, allowed: at least the {} that hold the header's size", file_.size(), kSizeBytes));
+                   fmt::format("{} bytes, allowed: at least the {} that hold the header's size", size_, kSizeBytes));
+  std::array<std::byte, kSizeBytes> prefix{};
+  read_at(0, prefix);
   std::uint64_t size = 0;
-  for (std::size_t i = 0; i < kSizeBytes; ++i) size |= std::to_integer<std::uint64_t>(file_[i]) << 8 * i;
-  const std::size_t rest = file_.size() - kSizeBytes;
+  for (std::size_t i = 0; i < kSizeBytes; ++i) size |= std::to_integer<std::uint64_t>(prefix[i]) << 8 * i;
+  const std::size_t rest = size_ - kSizeBytes;
   if (size > std::min(rest, kMaxHeader))
     throw BadInput({path_, 0, 0}, fmt::format("a header of {} bytes is announced, allowed: at most {} ({})", size,
                                               std::min(rest, kMaxHeader), rest < kMaxHeader ? "the file ends there" : "16 MiB"));
-  const std::span<const std::byte> header = file_.subspan(kSizeBytes, size);
-  const std::span<const std::byte> data = file_.subspan(kSizeBytes + size);
+  std::vector<std::byte> header(size);
+  read_at(kSizeBytes, header);
+  const std::size_t data_size = rest - size;
   Diagnostics diagnostics;
   const config::Value root =
       config::parse_text({reinterpret_cast<const char*>(header.data()), header.size()}, path_, diagnostics);
@@ -122,21 +134,21 @@ void TensorFile::read_header() {
     }
     const std::size_t begin = (*offsets)[0];
     const std::size_t end = (*offsets)[1];
-    if (begin > end || end > data.size()) {
+    if (begin > end || end > data_size) {
       wrong(fmt::format("data_offsets are [{}, {}], allowed: from 0 to the {} bytes that follow the header", begin, end,
-                        data.size()));
+                        data_size));
       continue;
     }
     std::size_t elements = 1;
     bool too_many = false;
     for (const std::size_t n : *shape) too_many = __builtin_mul_overflow(elements, n, &elements) || too_many;
-    if (too_many || elements > data.size() || elements * bytes_of(*precision) != end - begin) {
+    if (too_many || elements > data_size || elements * bytes_of(*precision) != end - begin) {
       wrong(fmt::format("a {} tensor of shape [{}] is said to lie in {} bytes, allowed: as many as its elements take",
                         to_text(*precision), fmt::join(*shape, ", "), end - begin));
       continue;
     }
     ranges.push_back({begin, end, field.key});
-    tensors_[field.key] = {*precision, *shape, data.subspan(begin, end - begin)};
+    tensors_[field.key] = {*precision, *shape, kSizeBytes + size + begin, end - begin};
   }
   diagnostics.throw_if_any();
   if (ranges.empty()) throw BadInput({path_, 0, 0}, "no tensor in the header, allowed: a model's");
@@ -150,8 +162,8 @@ void TensorFile::read_header() {
                                  config::quote_for_message(range.name), range.begin, covered));
     covered = range.end;
   }
-  if (covered != data.size())
-    throw BadInput({path_, 0, 0}, fmt::format("{} bytes behind the last tensor, allowed: none", data.size() - covered));
+  if (covered != data_size)
+    throw BadInput({path_, 0, 0}, fmt::format("{} bytes behind the last tensor, allowed: none", data_size - covered));
 }
 
 const Tensor& TensorFile::tensor(const std::string& name, const std::vector<std::size_t>& shape) const {

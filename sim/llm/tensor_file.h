@@ -19,14 +19,15 @@ enum class Precision { f32, f16, bf16 };
 struct Tensor {
   Precision precision = Precision::f32;
   std::vector<std::size_t> shape;
-  std::span<const std::byte> bytes;  // little endian, row-major; inside the file's mapping
-  [[nodiscard]] std::size_t size() const { return bytes.size() / bytes_of(precision); }
+  std::size_t offset = 0;  // of its first byte in the file; little endian, row-major
+  std::size_t bytes = 0;
+  [[nodiscard]] std::size_t size() const { return bytes / bytes_of(precision); }
 };
 
 class TensorFile {
  public:
-  // Maps the file. Throws BadInput with the file, and the tensor where it is one: a header or an array that is cut off, offsets
-  // that overlap, leave gaps or contradict the shape, an element type other than F32, F16 and BF16.
+  // Reads the header. Throws BadInput with the file, and the tensor where it is one: a header or an array that is cut off,
+  // offsets that overlap, leave gaps or contradict the shape, an element type other than F32, F16 and BF16.
   explicit TensorFile(std::string path);
   ~TensorFile();
   TensorFile(const TensorFile&) = delete;
@@ -36,12 +37,17 @@ class TensorFile {
   [[nodiscard]] bool has(const std::string& name) const { return tensors_.contains(name); }
   // Throws BadInput where there is no such tensor, or none of this shape.
   [[nodiscard]] const Tensor& tensor(const std::string& name, const std::vector<std::size_t>& shape) const;
+  // Reads a tensor's bytes from `first` on. Not from a mapping: what somebody cuts meanwhile would end the program. Throws
+  // BadInput where the file is shorter than it was, IoError where it cannot be read.
+  void read(const Tensor& tensor, std::size_t first, std::span<std::byte> to) const;
 
  private:
   void read_header();
+  void read_at(std::size_t offset, std::span<std::byte> to) const;
 
   std::string path_;
-  std::span<const std::byte> file_;
+  int file_ = -1;
+  std::size_t size_ = 0;  // when it was opened
   std::map<std::string, Tensor> tensors_;
 };
 

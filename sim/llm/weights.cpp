@@ -20,9 +20,16 @@ class Loader {
   // `tensor` (rows x matrix.columns()) into `matrix` from row `first` on.
   void copy(const std::string& name, std::size_t rows, Matrix& matrix, std::size_t first) const {
     const Tensor& tensor = find(name, {rows, matrix.columns()});
+    constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // bytes
     std::vector<float> row(matrix.columns());
+    const std::size_t row_bytes = row.size() * bytes_of(tensor.precision);
+    std::vector<std::byte> some(std::max<std::size_t>(1, kAtOnce / row_bytes) * row_bytes);
     for (std::size_t r = 0; r < rows; ++r) {
-      to_floats(tensor.bytes.data() + r * row.size() * bytes_of(tensor.precision), tensor.precision, row);
+      const std::size_t at = r * row_bytes % some.size();
+      if (at == 0)
+        files_.file_of(name).read(tensor, r * row_bytes,
+                                  std::span(some).first(std::min(some.size(), tensor.bytes - r * row_bytes)));
+      to_floats(some.data() + at, tensor.precision, row);
       check(name, row, matrix.precision());
       matrix.set(first + r, 0, row);
     }
@@ -37,7 +44,9 @@ class Loader {
   [[nodiscard]] std::vector<float> vector(const std::string& name, std::size_t size) const {
     const Tensor& tensor = find(name, {size});
     std::vector<float> values(size);
-    to_floats(tensor.bytes.data(), tensor.precision, values);
+    std::vector<std::byte> bytes(tensor.bytes);
+    files_.file_of(name).read(tensor, 0, bytes);
+    to_floats(bytes.data(), tensor.precision, values);
     check(name, values, Precision::f32);
     return values;
   }
@@ -106,6 +115,22 @@ std::size_t Weights::pass_bytes(std::size_t depth) const {
   for (std::size_t i = 0; i < depth; ++i)
     bytes += layers[i].qkv.bytes() + layers[i].output.bytes() + layers[i].gate_up.bytes() + layers[i].down.bytes();
   return bytes;
+}
+
+WeightsFacts inspect_weights(const std::string& directory) {
+  WeightsFacts facts;
+  facts.config = read_model_config(directory + "/config.json");
+  const TensorFiles files(directory);
+  facts.precision = Loader(files, std::nullopt).kept("model.embed_tokens.weight", facts.config.vocab, facts.config.hidden);
+  return facts;
+}
+
+std::size_t weight_bytes(const ModelConfig& c, Precision precision) {
+  const auto matrix = [&](std::size_t rows, std::size_t columns) { return rows * padded(columns) * bytes_of(precision); };
+  const std::size_t layer = matrix(c.qkv_rows(), c.hidden) + matrix(c.hidden, c.heads * c.head_dim) +
+                            matrix(2 * c.ffn, c.hidden) + matrix(c.hidden, c.ffn) +
+                            (2 * c.hidden + (c.qkv_bias ? c.qkv_rows() : 0)) * sizeof(float);
+  return (c.tied_embeddings ? 1 : 2) * matrix(c.vocab, c.hidden) + c.hidden * sizeof(float) + c.layers * layer;
 }
 
 Weights load_weights(const std::string& directory, std::optional<Precision> precision) {

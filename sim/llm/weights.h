@@ -33,6 +33,17 @@ struct Weights {
   [[nodiscard]] std::size_t pass_bytes(std::size_t depth) const;
 };
 
+// What a model in a directory is, before any of its weights is read.
+struct WeightsFacts {
+  ModelConfig config;
+  Precision precision = Precision::f32;  // of its embedding, and in practice of all matrices
+};
+// Reads config.json and the headers of the tensors. Throws BadInput as load_weights does for what these say.
+WeightsFacts inspect_weights(const std::string& directory);
+
+// Bytes that the weights of a model take in memory, all matrices in one precision.
+std::size_t weight_bytes(const ModelConfig& config, Precision precision);
+
 // Reads config.json and model.safetensors in `directory`. Matrices are kept in `precision`, or as the file has them. Throws
 // BadInput with file and tensor: missing, of another shape than config.json says, with a NaN or an infinity.
 Weights load_weights(const std::string& directory, std::optional<Precision> precision = std::nullopt);

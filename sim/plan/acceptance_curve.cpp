@@ -150,6 +150,45 @@ std::vector<TracedRequest> read_trace(const std::string& path) {
   return requests;
 }
 
+// The curve of a trace's requests, at least one; `source` is what messages name.
+AcceptanceCurve trace_curve(const std::vector<TracedRequest>& requests, const std::string& source, int longest) {
+  const bool overlaps = requests[0].draft_length == 0;
+  std::size_t positions = 0;
+  std::size_t most = 0;
+  for (const TracedRequest& request : requests) {
+    positions += request.values.size();
+    most = std::max(most, request.values.size());
+    if (!overlaps) longest = std::min(longest, request.draft_length);
+  }
+  if (most < 2)
+    throw BadInput({source, 0, 0},
+                   "no request has more than one position, allowed: longer ones, a round at draft length 1 needs two");
+  longest = static_cast<int>(std::min(static_cast<std::size_t>(longest), most - 1));
+  AcceptanceCurve curve;
+  curve.source = fmt::format("{} trace of {} requests, {} positions ({}), good for draft lengths to {}",
+                             overlaps ? "overlap" : "acceptance", requests.size(), positions, source, longest);
+  curve.measured = longest;
+  const std::size_t parts = std::min(kParts, requests.size());
+  std::vector<std::vector<Walk>> walks(parts, std::vector<Walk>(static_cast<std::size_t>(longest) + 1));
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    for (int k = 0; k <= longest; ++k) {
+      const Walk one = overlaps ? walk_overlaps(requests[i], k) : walk_accepted(requests[i], k);
+      Walk& sum = walks[i % parts][static_cast<std::size_t>(k)];
+      sum.rounds += one.rounds;
+      sum.emitted += one.emitted;
+      sum.full += one.full;
+    }
+  }
+  curve.parts.assign(parts, {});
+  for (std::size_t k = 0; k <= static_cast<std::size_t>(longest); ++k) {
+    std::vector<Walk> own;
+    for (std::size_t p = 0; p < parts; ++p) own.push_back(walks[p][k]);
+    add_draft_length(curve, own);
+  }
+  end_parts(curve);
+  return curve;
+}
+
 }  // namespace
 
 double equivalent_alpha(double tokens_per_round, int draft_length) {
@@ -202,43 +241,14 @@ AcceptanceCurve length_acceptance(double mean_length, int draft_length, int long
   return curve;
 }
 
-AcceptanceCurve trace_acceptance(const std::string& path, int longest) {
-  const std::vector<TracedRequest> requests = read_trace(path);
-  const bool overlaps = requests[0].draft_length == 0;
-  std::size_t positions = 0;
-  std::size_t most = 0;
-  for (const TracedRequest& request : requests) {
-    positions += request.values.size();
-    most = std::max(most, request.values.size());
-    if (!overlaps) longest = std::min(longest, request.draft_length);
-  }
-  if (most < 2)
-    throw BadInput({path, 0, 0},
-                   "no request has more than one position, allowed: longer ones, a round at draft length 1 needs two");
-  longest = static_cast<int>(std::min(static_cast<std::size_t>(longest), most - 1));
-  AcceptanceCurve curve;
-  curve.source = fmt::format("{} trace of {} requests, {} positions ({}), good for draft lengths to {}",
-                             overlaps ? "overlap" : "acceptance", requests.size(), positions, path, longest);
-  curve.measured = longest;
-  const std::size_t parts = std::min(kParts, requests.size());
-  std::vector<std::vector<Walk>> walks(parts, std::vector<Walk>(static_cast<std::size_t>(longest) + 1));
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    for (int k = 0; k <= longest; ++k) {
-      const Walk one = overlaps ? walk_overlaps(requests[i], k) : walk_accepted(requests[i], k);
-      Walk& sum = walks[i % parts][static_cast<std::size_t>(k)];
-      sum.rounds += one.rounds;
-      sum.emitted += one.emitted;
-      sum.full += one.full;
-    }
-  }
-  curve.parts.assign(parts, {});
-  for (std::size_t k = 0; k <= static_cast<std::size_t>(longest); ++k) {
-    std::vector<Walk> own;
-    for (std::size_t p = 0; p < parts; ++p) own.push_back(walks[p][k]);
-    add_draft_length(curve, own);
-  }
-  end_parts(curve);
-  return curve;
+AcceptanceCurve trace_acceptance(const std::string& path, int longest) { return trace_curve(read_trace(path), path, longest); }
+
+AcceptanceCurve overlap_acceptance(const std::vector<std::vector<double>>& overlaps, const std::string& source, int longest) {
+  std::vector<TracedRequest> requests;
+  for (const std::vector<double>& request : overlaps)
+    if (!request.empty()) requests.push_back({request, 0});
+  if (requests.empty()) throw BadInput({source, 0, 0}, "no request with a position that was judged, allowed: at least one");
+  return trace_curve(requests, source, longest);
 }
 
 AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::uint64_t rounds) {

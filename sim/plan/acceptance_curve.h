@@ -44,6 +44,8 @@ AcceptanceCurve length_acceptance(double mean_length, int draft_length, int long
 //   would have had accepted, drafting D tokens; a draft length above D is not answered.
 //   {"request": ID, "overlap": [o0, o1, ...]}: the probability that a draft for this position is accepted once reached.
 AcceptanceCurve trace_acceptance(const std::string& path, int longest);
+// The same of overlaps at hand, [request][position]; a request without any says nothing. `source`: what messages name.
+AcceptanceCurve overlap_acceptance(const std::vector<std::vector<double>>& overlaps, const std::string& source, int longest);
 // A cell's own distributions, simulated at every draft length with shared random numbers, `rounds` rounds each.
 AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::uint64_t rounds);
 // The same by theory alone; empty where there is none.

@@ -45,17 +45,29 @@ grep -qE 'are [0-9.]+ % of a round \(goal: at most 3 %\), draws and acceptance [
 grep -q 'weights: random' "$folder/shapes/manifest.yaml" || fail "the manifest does not say that weights are random"
 cut -d, -f13 "$folder/shapes/passes.csv" | grep -qE '^[0-9a-f]{16}$' || fail "passes without a hash of logits"
 
-# What a run on a CPU left there would be taken for this one's.
+# What a run on a CPU left there would be taken for this one's: refused, and with --force replaced; a user's files stay.
 mkdir "$folder/enlarged"
-touch "$folder"/enlarged/{acceptance.csv,trace_t0.6.jsonl,notes.txt}
+echo mine | tee "$folder"/enlarged/{acceptance_notes.csv,trace_that_matters.jsonl} >"$folder/enlarged/notes.txt"
 head -n 2 tests/data/prompts/calibration.jsonl >"$folder/fitted.jsonl"
 head -n 2 tests/data/prompts/held_out.jsonl >"$folder/held_out.jsonl"
 small=$models/novels-0.2m-distilled
-calibrate --target $small --draft $small --enlarge 128x256x3 --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" \
-  --temperatures 1 --tokens 5 --out "$folder/enlarged" >"$folder/log" 2>&1 || fail "enlarged: $(tail -n 3 "$folder/log")"
+"$SPECSIM" calibrate --quick --repetitions 1 --batches 1 --draft-lengths 1 --temperatures 0.6 --tokens 2 --threads 1 --target $small \
+  --draft $small --prompts "$folder/fitted.jsonl" --out "$folder/enlarged" >"$folder/log" 2>&1 || fail "before: $(tail -n 3 "$folder/log")"
+[[ -e $folder/enlarged/acceptance.csv && -e $folder/enlarged/trace_t0.6.jsonl ]] || fail "no results: $(ls "$folder/enlarged")"
+enlarged() {
+  calibrate --target $small --draft $small --enlarge 128x256x3 --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" \
+    --temperatures 1 --tokens 5 --out "$folder/enlarged" "$@" >"$folder/log" 2>&1
+}
+enlarged && fail "results are replaced without --force"
+grep -q 'results are here already' "$folder/log" || fail "said: $(tail -n 3 "$folder/log")"
+[[ -e $folder/enlarged/acceptance.csv ]] || fail "a refused run removed results"
+enlarged --force || fail "enlarged: $(tail -n 3 "$folder/log")"
 whole "$folder/enlarged/validation.csv"
-[[ $(cd "$folder/enlarged" && ls) == *notes.txt*trace_t1.jsonl* && ! -e $folder/enlarged/acceptance.csv && ! -e $folder/enlarged/trace_t0.6.jsonl ]] ||
+[[ -e $folder/enlarged/trace_t1.jsonl && ! -e $folder/enlarged/acceptance.csv && ! -e $folder/enlarged/trace_t0.6.jsonl ]] ||
   fail "results of an earlier run: $(ls "$folder/enlarged")"
+for file in acceptance_notes.csv trace_that_matters.jsonl notes.txt; do
+  [[ $(<"$folder/enlarged/$file") == mine ]] || fail "a user's file was touched: $file"
+done
 # Two prompts' distributions have no error to judge by.
 grep -q 'prompts: - of 0 points' "$folder/enlarged/summary.txt" || fail "acceptance is judged without an error"
 grep -q '^1,1,2,.*,enlarged,' "$folder/enlarged/validation.csv" || fail "no enlarged run of draft length 2"

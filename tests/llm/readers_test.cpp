@@ -117,6 +117,33 @@ TEST_CASE("broken model files are refused by name", "[llm]") {
         }).find("holds nan, allowed: finite numbers") != std::string::npos);
 }
 
+TEST_CASE("a tensor's file that is cut while it is read is refused", "[llm]") {
+  const Folder folder;
+  const std::string path = folder.file("model.safetensors");
+  write_whole_file(path, read_whole_file(kTiny + "/model.safetensors"));
+  const llm::TensorFile file(path);
+  const llm::Tensor& norm = file.tensor("model.norm.weight", {24});
+  std::vector<std::byte> bytes(norm.bytes);
+  file.read(norm, 0, bytes);
+  CHECK(std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; }));
+  std::filesystem::resize_file(path, norm.offset + norm.bytes - 1);
+  CHECK_THROWS_WITH(file.read(norm, 0, bytes), Catch::Contains("allowed: a file that nobody changes while it is read"));
+  std::filesystem::resize_file(path, 0);
+  CHECK_THROWS_WITH(file.read(norm, 0, bytes), Catch::Contains("ends at byte " + std::to_string(norm.offset)));
+}
+
+TEST_CASE("what a model is, and what its weights take, is known before they are read", "[llm]") {
+  const llm::WeightsFacts facts = llm::inspect_weights(kTiny);
+  const llm::Weights weights = llm::load_weights(kTiny);
+  CHECK(facts.config == weights.config);
+  CHECK(facts.precision == weights.embedding.precision());
+  std::size_t bytes = weights.embedding.bytes() + weights.head.bytes() + weights.final_norm.size() * sizeof(float);
+  for (const llm::LayerWeights& layer : weights.layers)
+    bytes += layer.qkv.bytes() + layer.output.bytes() + layer.gate_up.bytes() + layer.down.bytes() +
+             (layer.attention_norm.size() + layer.ffn_norm.size() + layer.qkv_bias.size()) * sizeof(float);
+  CHECK(llm::weight_bytes(facts.config, facts.precision) == bytes);
+}
+
 TEST_CASE("a model in several files is the model in one", "[llm]") {
   // All tensors in one file but the last norm, which the other has; the first holds it too, with other values.
   const std::string all = read_whole_file(kTiny + "/model.safetensors");

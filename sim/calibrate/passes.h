@@ -1,0 +1,37 @@
+// What the passes of two models take on this machine's processor, and how fast it reads memory meanwhile.
+#pragma once
+
+#include "sim/calibrate/models.h"
+#include "sim/report/column.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::calibrate {
+
+struct Passes {
+  std::vector<llm::PassRow> rows;
+  llm::Spread read_rate;         // bytes per second at which all threads read memory
+  std::size_t target_bytes = 0;  // of weights, that a pass reads
+  std::size_t draft_bytes = 0;
+};
+
+// Times the passes of every draft length, batch and context, in turn with reads of memory. Only for methods whose passes are the
+// same in every round: chains of a draft model.
+Passes time_passes(LoadedModels& models, const Settings& settings, const OnProgress& progress);
+
+// A line of passes.csv.
+struct TimedPass {
+  std::string model;  // target, draft_first, draft
+  std::size_t tokens = 1;
+  std::size_t batch = 1;
+  std::size_t context = 0;
+  llm::Spread seconds;
+  double weight_rate = 0.0;  // bytes of weights per second
+  llm::Spread read_rate;     // of memory, the same in every line
+  double to_one = 1.0;       // seconds, to those of the same model's pass over one token
+};
+std::vector<TimedPass> timed_passes(const Passes& passes);
+const std::vector<report::Column<TimedPass>>& pass_columns();
+
+}  // namespace specsim::calibrate

@@ -1,0 +1,67 @@
+// What a calibration or a validation of two real models is to measure. The values here are the commands' defaults.
+#pragma once
+
+#include "sim/draft/drafter.h"
+#include "sim/llm/block_drafter.h"
+#include "sim/llm/measure.h"
+#include "sim/llm/tensor_file.h"
+#include "sim/math/simplex.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::calibrate {
+
+struct Settings {
+  // The models: directories, or names of shapes (configs/models), which get random weights.
+  std::string target;
+  std::string draft;                        // "": the drafter needs none
+  std::optional<llm::Precision> precision;  // that weights are kept in; none: the file's
+  double widen_mib = 0.0;                   // that a target pass is to read: neurons that change no logit are added
+  std::size_t longest_context = 2048;       // tokens of a sequence at most, where a model could hold more
+  std::string prompts;                      // JSONL files; "": none was given
+  std::string held_out;                     // prompts whose runs are predicted
+  unsigned threads = 1;
+  // The method.
+  std::string drafter = "model";                     // model, argmax, early-exit, or one of the registry as YAML
+  std::shared_ptr<const draft::BlockDrafter> block;  // that one of the registry
+  std::size_t exit_layers = 0;                       // of early-exit
+  std::string verifier = "token";
+  math::Sampling cuts;  // top-k, top-p and min-p of both models
+  // What is measured.
+  std::vector<double> temperatures = {0.0, 0.6, 1.0};         // ascending
+  std::vector<int> draft_lengths = {1, 2, 3, 4, 5, 6, 7, 8};  // ascending, at least 1
+  std::vector<std::size_t> batches = {1, 4};                  // ascending
+  std::size_t tokens = 48;                                    // emitted by each sequence of a run
+  int repetitions = 9;                                        // of every timing, in turn
+  llm::Clock clock = llm::Clock::wall;
+  std::uint64_t seed = 0;
+  std::size_t distribution_tokens = 0;  // above 0: each position's distributions are kept, so many tokens by themselves
+  bool quick = false;                   // a first look: fewer prompts too
+
+  // Most tokens that a pass puts behind the text.
+  [[nodiscard]] std::size_t room() const {
+    return block != nullptr ? llm::room_of(*block) : static_cast<std::size_t>(draft_lengths.back());
+  }
+};
+
+// What --quick measures instead, where nothing else is asked for.
+inline Settings quick_settings() {
+  Settings settings;
+  settings.temperatures = {0.0, 1.0};
+  settings.draft_lengths = {2, 4};
+  settings.batches = {1};
+  settings.tokens = 24;
+  settings.repetitions = 3;
+  settings.quick = true;
+  return settings;
+}
+
+// Told how far a measurement is: what it counts ("passes"), how many are done, and how many there are.
+using OnProgress = std::function<void(const std::string& unit, double done, double all)>;
+
+}  // namespace specsim::calibrate

@@ -1,0 +1,137 @@
+// The folder of a calibration's results: a user's files are never touched, earlier results only when that is asked for, and only
+// by results that are whole.
+#include "sim/calibrate/result_folder.h"
+
+#include "sim/base/error.h"
+#include "sim/base/whole_file.h"
+#include "tests/support/temporary_file.h"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+using namespace specsim;
+using calibrate::ResultFolder;
+using calibrate::Writing;
+using Catch::Contains;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / ("specsim_results_" + std::to_string(getpid()))) {
+    std::filesystem::remove_all(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string path() const { return path_.string(); }
+  void put(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(path_);
+    write_whole_file(path() + "/" + name, text);
+  }
+  // What is in it; the manifest as "".
+  [[nodiscard]] std::map<std::string, std::string> files() const {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(path_))
+      all[entry.path().filename().string()] = entry.is_directory() ? "(folder)"
+                                              : entry.path().filename() == "manifest.yaml"
+                                                  ? ""
+                                                  : read_whole_file(entry.path().string());
+    return all;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+using Files = std::map<std::string, std::string>;
+const std::vector<std::string> kNames = {"passes.csv", "speed.csv", "trace_t1.jsonl"};
+
+void write_results(const Folder& folder, const Files& files, bool force, Writing writing) {
+  ResultFolder results(folder.path(), kNames, force, writing);
+  for (const auto& [name, text] : files) results.write(name, text);
+  results.finish(calibrate::manifest_of("specsim calibrate", "{}", 1, 1, 0.0));
+}
+
+}  // namespace
+
+TEST_CASE("results: only what an earlier manifest lists is replaced, and only with force") {
+  for (const Writing writing : {Writing::at_once, Writing::growing}) {
+    const Folder folder;
+    folder.put("summary.txt", "a user's");
+    folder.put("trace_that_matters.jsonl", "a user's too");
+    const Files users = {{"summary.txt", "a user's"}, {"trace_that_matters.jsonl", "a user's too"}};
+    const auto and_users = [&](Files files) {
+      files.insert(users.begin(), users.end());
+      files["manifest.yaml"] = "";
+      return files;
+    };
+    const Files first = {{"passes.csv", "1"}, {"trace_t1.jsonl", "old"}};
+    write_results(folder, first, false, writing);
+    CHECK(folder.files() == and_users(first));
+
+    CHECK_THROWS_WITH(write_results(folder, {{"passes.csv", "2"}}, false, writing),
+                      Contains("results are here already, allowed: another --out, or --force"));
+    CHECK(folder.files() == and_users(first));
+
+    {  // Whoever breaks off leaves the earlier results as they were.
+      ResultFolder broken_off(folder.path(), kNames, true, writing);
+      broken_off.write("passes.csv", "half");
+    }
+    CHECK(folder.files() == and_users(first));
+
+    const Files second = {{"passes.csv", "2"}, {"speed.csv", "new"}};
+    write_results(folder, second, true, writing);
+    CHECK(folder.files() == and_users(second));
+    const report::Manifest manifest = report::read_manifest(folder.path() + "/manifest.yaml");
+    REQUIRE(manifest.results.size() == 2);
+    CHECK(manifest.results[0].sum == checksum("2"));
+    CHECK(manifest.verdict.empty());
+  }
+}
+
+TEST_CASE(
+    "results: a user's file of a result's name, one that was changed, another command's results are refused, force or not") {
+  for (const bool force : {false, true}) {
+    const Folder folder;
+    folder.put("speed.csv", "a user's");
+    CHECK_THROWS_WITH(write_results(folder, {{"passes.csv", "1"}}, force, Writing::at_once),
+                      Contains("speed.csv: is here already, and no manifest.yaml beside it lists it"));
+    CHECK(folder.files() == Files{{"speed.csv", "a user's"}});
+    std::filesystem::remove(folder.path() + "/speed.csv");
+
+    write_results(folder, {{"passes.csv", "1"}}, false, Writing::at_once);
+    folder.put("passes.csv", "notes of a user");
+    CHECK_THROWS_WITH(write_results(folder, {{"passes.csv", "2"}}, true, Writing::at_once),
+                      Contains("was changed since it was written"));
+    CHECK(folder.files().at("passes.csv") == "notes of a user");
+
+    report::Manifest other = report::new_manifest("specsim run");
+    other.files = {"a.yaml"};
+    other.configs = {"{}"};
+    folder.put("manifest.yaml", report::manifest_text(other));
+    std::filesystem::remove(folder.path() + "/passes.csv");
+    CHECK_THROWS_WITH(write_results(folder, {{"passes.csv", "2"}}, force, Writing::at_once),
+                      Contains("results of another command are here"));
+    CHECK(folder.files() == Files{{"manifest.yaml", ""}});
+  }
+}
+
+TEST_CASE("results that grow are there before the end, and whoever comes next knows that they are unfinished") {
+  const Folder folder;
+  {
+    ResultFolder growing(folder.path(), kNames, false, Writing::growing);
+    CHECK(!std::filesystem::exists(folder.path()));
+    growing.write("passes.csv", "1");
+    CHECK(folder.files() == Files{{"manifest.yaml", ""}, {"passes.csv", "1"}});
+    growing.write("passes.csv", "1 2");
+    CHECK(folder.files().at("passes.csv") == "1 2");
+  }
+  CHECK_THROWS_WITH(write_results(folder, {{"passes.csv", "3"}}, false, Writing::growing),
+                    Contains("unfinished results are here"));
+  write_results(folder, {{"speed.csv", "3"}}, true, Writing::growing);
+  CHECK(folder.files() == Files{{"manifest.yaml", ""}, {"speed.csv", "3"}});
+}
