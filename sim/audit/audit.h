@@ -1,10 +1,13 @@
-// Exact enumeration of the shipped verifiers: the hot loop itself is run, one round at a time, with scripted words, and every
-// branch gets the share of the word space that the shipped code really gives it. No table is read and no formula is used:
+// Exact enumeration of the shipped verifiers: the code that simulations run is run, one round at a time, with scripted random
+// bits, and every branch gets the share of random numbers that the code really gives it. No table is read and no formula is used:
 // a flip is found by bisection, so a wrong threshold or table shows as a wrong distribution.
 //
-// What is assumed of the code: a word's effect changes at most once within each of `vocab` equal columns of the word space (an
-// alias table; a threshold), and what happens at a position depends on the context there and the depth alone. Both are probed
-// on the way (InvariantBroken otherwise); AuditOptions::share lifts the second.
+// Positions by prepared tables are run in the hot loop itself. What is assumed of it: a random number's effect changes at most
+// once within each of `vocab` equal columns of the 64-bit numbers (an alias table; a threshold), and what happens at a position
+// depends on the context there and the depth alone. Both are probed on the way (InvariantBroken otherwise); AuditOptions::share
+// lifts the second. Blocks, and chains with fresh distributions, are enumerated choice by choice; the simulation is then given
+// random bits that bring each outcome about and must play the same round. All forms are run watched, with every round reported,
+// and unwatched, as production runs them, and must count alike.
 #pragma once
 
 #include "sim/base/token.h"
@@ -14,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -66,7 +70,7 @@ struct AuditReport {
   std::string verifier;
   int vocab = 0;
   int draft_length = 0;
-  std::vector<AuditStart> starts;   // [context]; sequences of the processes that are audited start in context 0
+  std::vector<AuditStart> starts;   // [context]; sequences start in context 0
   double largest_difference = 0.0;  // the worst of all starts, and so on
   double first_token_variation = 0.0;
   double joint_variation = 0.0;
@@ -75,8 +79,15 @@ struct AuditReport {
   [[nodiscard]] bool lossless() const { return largest_difference <= kAuditTolerance && impossible == 0.0; }
 };
 
-// The cell as it is simulated: its distributions, its rule, decode::Simulator. Throws BadInput for what is too large or has no
-// finite set of contexts that tokens alone move through (fixed, by_depth and markov have).
+// What cannot be enumerated, of whatever size: for the reader of the program's output.
+class NotAudited final : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The cell as it is simulated: its distributions, its rule, decode::Simulator. Throws BadInput for what is too large, and
+// NotAudited where contexts are no finite set that tokens alone move through: fixed, by_depth and markov have one, and of fresh
+// distributions the first sequence is audited.
 AuditReport audit_cell(const spec::Cell& cell, const AuditOptions& options = {});
 
 // Another rule, or another loop in place of run_staged<ShippedBehaviour>, for the cell's distributions: what proves that the
@@ -87,10 +98,6 @@ AuditReport audit_cell(const spec::Cell& cell, const verify::PositionRule& rule,
 AuditReport audit_cell(const spec::Cell& cell, const verify::BlockRule& rule, const AuditOptions& options = {});
 AuditReport audit_cell(const spec::Cell& cell, const verify::PositionRule& rule, const RoundLoop& loop,
                        const AuditOptions& options = {});
-
-// The partition of the word space that a table of `size` columns implies, by bisection: the share of words that draw each
-// token (counts out of 2^64). `pick` is the draw under test.
-std::vector<double> implied_distribution(std::size_t size, const std::function<Token(std::uint64_t)>& pick);
 
 // For the terminal; labels, twelve decimals, and a verdict in the last line.
 std::string to_text(const AuditReport& report);

@@ -58,7 +58,7 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
   return play(rule, start);
 }
 
-const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, ChoiceSource& choices) {
+const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices) {
   random_bits_ = nullptr;
   choices_ = &choices;
   return play(rule, start);
@@ -134,10 +134,24 @@ void BlockRound::place(int node, Node& own) {
   own.children = at(node).children;
   if (siblings_ == tokens::Siblings::without_replacement)
     own.children = std::min(own.children, static_cast<int>(own.distributions->draft_support()));
+  else if (siblings_ == tokens::Siblings::point_mass && !chooses_)
+    own.children = proposed(node, *place.entry);
   const auto& plans = place.entry->plans;
   const auto children = static_cast<std::size_t>(own.children);
   own.plan = plans[children].get();
   own.placed_in = placement_;
+}
+
+int BlockRound::proposed(int node, const BlockTables::Entry& entry) const {
+  const tokens::Tree::Node& own = at(node);
+  const std::vector<draft::Ranked>& likeliest =
+      shape_->from_root ? tables_->at(start_.context, own.depth).likeliest : entry.likeliest;
+  int children = own.children;
+  for (; children > 0; --children) {  // ranks rise from child to child
+    const auto rank = static_cast<std::size_t>(at(own.first_child + children - 1).rank);
+    if (rank < likeliest.size() && likeliest[rank].probability > 0.0) break;
+  }
+  return children;
 }
 
 bool BlockRound::stops(int node) {
@@ -148,12 +162,12 @@ bool BlockRound::stops(int node) {
 
 Token BlockRound::choose(int node, const verify::Pickable& distribution) {
   return random_bits_ != nullptr ? distribution.pick(random_bits_->single(rng::Purpose::child, node))
-                                 : choices_->pick(ChoiceSource::Use::child, node, at(node).depth, distribution);
+                                 : choices_->pick(verify::ChoiceSource::Use::child, node, at(node).depth, distribution);
 }
 
 Token BlockRound::pick(int node, const verify::Pickable& distribution) {
   return random_bits_ != nullptr ? distribution.pick(random_bits_->final_token(at(node).depth))
-                                 : choices_->pick(ChoiceSource::Use::final_token, node, at(node).depth, distribution);
+                                 : choices_->pick(verify::ChoiceSource::Use::final_token, node, at(node).depth, distribution);
 }
 
 bool BlockRound::decide(int node, verify::Odds odds) {
@@ -178,7 +192,7 @@ void BlockRound::draw(int node, Node& own) {
 void BlockRound::draw_from(const math::RatioTable& distributions, int node, Node& own) {
   if (random_bits_ == nullptr) {
     own.u = -1.0;
-    own.token = choices_->pick(ChoiceSource::Use::token, node, at(node).depth, DraftPick(distributions));
+    own.token = choices_->pick(verify::ChoiceSource::Use::token, node, at(node).depth, DraftPick(distributions));
     return;
   }
   const GroupBits::Draw draw = random_bits_->draft(node, distributions, one_context_);
@@ -198,7 +212,7 @@ void BlockRound::draw_without_elders(int node, const math::RatioTable& distribut
   if (std::find(elders_.begin(), elders_.end(), own.token) == elders_.end()) return;
   const DraftWithoutPick rest(distributions, elders_);
   own.token = random_bits_ != nullptr ? rest.pick(random_bits_->single(rng::Purpose::redraft, node))
-                                      : choices_->pick(ChoiceSource::Use::redraft, node, at(node).depth, rest);
+                                      : choices_->pick(verify::ChoiceSource::Use::redraft, node, at(node).depth, rest);
 }
 
 std::span<const draft::Ranked> BlockRound::likeliest(const draft::ChosenBlock& block, int node) {

@@ -12,20 +12,6 @@
 
 namespace specsim::decode {
 
-// Takes the place of addressed words where something else is to choose: every outcome in turn, in an audit.
-class ChoiceSource {
- public:
-  // What is chosen at a node: its token (redraft: a second try), one of its children, the token after it.
-  enum class Use { token, redraft, child, final_token };
-
-  ChoiceSource() = default;
-  ChoiceSource(const ChoiceSource&) = delete;
-  ChoiceSource& operator=(const ChoiceSource&) = delete;
-  virtual ~ChoiceSource() = default;
-  virtual Token pick(Use use, int node, int depth, const verify::Pickable& distribution) = 0;
-  virtual bool accept(int node, verify::Odds odds) = 0;
-};
-
 class BlockRound final : public verify::Block, private draft::Sight {
  public:
   BlockRound(const BlockTables& tables, const families::ContextProcess& process, rng::Key key, const draft::BlockDrafter& drafter,
@@ -45,9 +31,10 @@ class BlockRound final : public verify::Block, private draft::Sight {
     std::uint32_t next_context = 0;
     bool whole = false;  // the accepted path ends where the draft does
   };
-  // A round by `rule`, with the words of the group's lane that was set; valid until the next one.
+  // A round by `rule`, with the random bits of the group's lane that was set, or with the choices of another; valid until the
+  // next one.
   const Outcome& play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits);
-  const Outcome& play(const verify::BlockRule& rule, const Start& start, ChoiceSource& choices);
+  const Outcome& play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices);
   // The drafted nodes of this round, whether looked at or not; may draw what was not.
   int drafted();
 
@@ -72,6 +59,8 @@ class BlockRound final : public verify::Block, private draft::Sight {
     placed(node);
     return *places_[static_cast<std::size_t>(node)].entry;
   }
+  // Children of a node of a ranked tree whose token the draft gives any probability.
+  [[nodiscard]] int proposed(int node, const BlockTables::Entry& entry) const;
   void draw(int node, Node& own) override;
   void draw_without_elders(int node, const math::RatioTable& distributions, Node& own);
   void draw_from(const math::RatioTable& distributions, int node, Node& own);
@@ -101,7 +90,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
   Outcome outcome_;
   Start start_;
   GroupBits* random_bits_ = nullptr;
-  ChoiceSource* choices_ = nullptr;  // instead of random_bits_
+  verify::ChoiceSource* choices_ = nullptr;  // instead of random_bits_
 };
 
 }  // namespace specsim::decode

@@ -10,11 +10,15 @@ namespace specsim::decode {
 
 namespace {
 
-// Numbers of children that a node can have, each once.
+// Numbers of children that a node can have, each once. A ranked tree lacks the children that the draft does not propose.
 std::vector<int> fan_outs_of(const draft::BlockDrafter& drafter) {
   std::vector<int> fan_outs;
   if (const tokens::Tree* tree = drafter.tree()) {
     for (const tokens::Tree::Node& node : tree->nodes) fan_outs.push_back(node.children);
+    if (drafter.shape().siblings == tokens::Siblings::point_mass) {
+      fan_outs.resize(static_cast<std::size_t>(*std::max_element(fan_outs.begin(), fan_outs.end())) + 1);
+      std::iota(fan_outs.begin(), fan_outs.end(), 0);
+    }
   } else {
     fan_outs.resize(static_cast<std::size_t>(drafter.shape().nodes) + 1);
     std::iota(fan_outs.begin(), fan_outs.end(), 0);

@@ -3,20 +3,12 @@
 namespace specsim::decode {
 
 rng::BitsPair GroupBits::one(rng::Purpose purpose, int position) const {
-  const std::uint64_t sequence = first_sequence_ + lane_;
-  return rng::philox_bits({rng::counter_word0(purpose, static_cast<std::uint32_t>(position)), round_,
-                           static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)},
-                          key_);
+  return source_->at(purpose, static_cast<std::uint32_t>(position), round_, first_sequence_ + lane_);
 }
 
 void GroupBits::fill(Batch& batch, rng::Purpose purpose, int position, std::uint64_t* second) const {
-  rng::philox_batch({.c0 = rng::counter_word0(purpose, static_cast<std::uint32_t>(position)),
-                     .c1_common = round_,
-                     .c1 = nullptr,
-                     .c2 = static_cast<std::uint32_t>(first_sequence_),
-                     .lanes = nullptr,
-                     .c3 = static_cast<std::uint32_t>(first_sequence_ >> 32)},
-                    key_, kGroup, batch.random_bits.data(), second);
+  source_->batch(purpose, static_cast<std::uint32_t>(position), round_, first_sequence_, nullptr, kGroup,
+                 batch.random_bits.data(), second);
 }
 
 void GroupBits::fill(DraftBatch& batch, int node, const math::RatioTable* common) const {

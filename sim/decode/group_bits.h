@@ -1,9 +1,9 @@
-// The addressed words of rounds of a group of sequences, drawn in batches, which costs a quarter of drawing them singly.
+// The addressed random bits of rounds of a group of sequences, drawn in batches, which costs a quarter of drawing them singly.
 #pragma once
 
+#include "sim/decode/random_bits.h"
 #include "sim/math/ratio_table.h"
 #include "sim/rng/address.h"
-#include "sim/rng/philox.h"
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,8 @@ class GroupBits {
  public:
   static constexpr std::uint32_t kGroup = 64;
 
-  GroupBits(rng::Key key, std::uint64_t first_sequence) : key_(key), first_sequence_(first_sequence) {}
+  // `source` must outlive it.
+  GroupBits(BitSource& source, std::uint64_t first_sequence) : source_(&source), first_sequence_(first_sequence) {}
   void begin(std::uint32_t round) {
     round_ = round;
     ++generation_;
@@ -23,9 +24,9 @@ class GroupBits {
 
   struct Draw {
     Token token = 0;
-    double u = 0.0;  // that decides on it
+    double u = 0.0;  // the uniform that decides on it
   };
-  // `common`: the distributions are those of every lane at this node.
+  // A draft token at `node`. `common`: every lane has these distributions there.
   Draw draft(int node, const math::RatioTable& distributions, bool common) {
     if (node <= kBatchedNodes) {
       DraftBatch& batch = nodes_[static_cast<std::size_t>(node - 1)];
@@ -49,14 +50,14 @@ class GroupBits {
   [[nodiscard]] std::uint64_t single(rng::Purpose purpose, int node) const { return one(purpose, node).first; }
 
  private:
-  static constexpr std::uint32_t kWorthwhile = 12;  // of a group: fewer are drawn singly
+  static constexpr std::uint32_t kWorthwhile = 12;  // lanes that make a batch pay; fewer are drawn singly
   // Only the first nodes and depths are visited so often that a batch pays.
   static constexpr int kBatchedNodes = 64;
   static constexpr int kBatchedDepths = 16;
 
   struct Batch {
     std::uint32_t generation = 0;
-    bool filled = true;            // whether there is a batch in this round, or words are drawn singly
+    bool filled = true;            // there is a batch in this round; else bits are drawn singly
     std::uint32_t asked = kGroup;  // in this round so far
     std::array<std::uint64_t, kGroup> random_bits;
 
@@ -81,7 +82,7 @@ class GroupBits {
   void fill(Batch& batch, rng::Purpose purpose, int position, std::uint64_t* second) const;
   void fill(DraftBatch& batch, int node, const math::RatioTable* common) const;
 
-  rng::Key key_;
+  BitSource* source_;
   std::uint64_t first_sequence_;
   std::uint32_t lane_ = 0;
   std::uint32_t round_ = 0;

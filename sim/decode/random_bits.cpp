@@ -6,37 +6,34 @@
 
 namespace specsim::decode {
 
-namespace {
-constexpr std::size_t kBatch = 256;
-}
-
-void PhiloxBits::draft_accept(std::uint32_t round, std::uint32_t position, std::uint64_t first_sequence,
-                              const std::uint32_t* lanes, std::size_t count, std::uint64_t* draft, std::uint64_t* accept) {
-  rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::draft_accept, position),
-                     .c1_common = round,
-                     .c1 = nullptr,
-                     .c2 = static_cast<std::uint32_t>(first_sequence),
-                     .lanes = lanes,
-                     .c3 = static_cast<std::uint32_t>(first_sequence >> 32)},
-                    key_, count, draft, accept);
-}
-
-void PhiloxBits::final_token(std::uint32_t round, std::uint64_t first_sequence, std::size_t count, std::uint64_t* random_bits) {
-  SPECSIM_CHECK(count % 2 == 0 && count <= kBatch && first_sequence % 2 == 0, "count = {}, sequence = {}", count, first_sequence);
-  std::array<std::uint64_t, kBatch / 2> even;
-  std::array<std::uint64_t, kBatch / 2> odd;
-  const std::uint64_t pair = first_sequence / 2;
-  rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::final_token, 0),
-                     .c1_common = round,
-                     .c1 = nullptr,
-                     .c2 = static_cast<std::uint32_t>(pair),
-                     .lanes = nullptr,
-                     .c3 = static_cast<std::uint32_t>(pair >> 32)},
-                    key_, count / 2, even.data(), odd.data());
+void BitSource::final_token(std::uint32_t round, std::uint64_t first_sequence, std::size_t count, std::uint64_t* random_bits) {
+  constexpr std::size_t kMostLanes = 256;
+  SPECSIM_CHECK(count % 2 == 0 && count <= kMostLanes && first_sequence % 2 == 0, "count = {}, sequence = {}", count,
+                first_sequence);
+  std::array<std::uint64_t, kMostLanes / 2> even;
+  std::array<std::uint64_t, kMostLanes / 2> odd;
+  batch(rng::Purpose::final_token, 0, round, first_sequence / 2, nullptr, count / 2, even.data(), odd.data());
   for (std::size_t i = 0; i < count / 2; ++i) {
     random_bits[2 * i] = even[i];
     random_bits[2 * i + 1] = odd[i];
   }
+}
+
+rng::BitsPair PhiloxBits::at(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t sequence) {
+  return rng::philox_bits({rng::counter_word0(purpose, position), word1, static_cast<std::uint32_t>(sequence),
+                           static_cast<std::uint32_t>(sequence >> 32)},
+                          key_);
+}
+
+void PhiloxBits::batch(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t first_sequence,
+                       const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second) {
+  rng::philox_batch({.c0 = rng::counter_word0(purpose, position),
+                     .c1_common = word1,
+                     .c1 = nullptr,
+                     .c2 = static_cast<std::uint32_t>(first_sequence),
+                     .lanes = lanes,
+                     .c3 = static_cast<std::uint32_t>(first_sequence >> 32)},
+                    key_, count, first, second);
 }
 
 }  // namespace specsim::decode

@@ -23,7 +23,7 @@ struct Sequence {
 
 }  // namespace
 
-void Simulator::run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* sink) const {
+void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const {
   const families::ContextProcess& process = *plan_.contexts->process;
   const BlockTables& tables = *prepared_->blocks;
   const draft::BlockDrafter::Shape& shape = plan_.drafter->shape();
@@ -52,7 +52,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, Counts& counts, RoundSink* si
       own.drafter_memory = plan_.drafter->start();
     }
     const std::uint32_t sequences = live;
-    GroupBits random_bits(draw_key_, first_sequence);
+    GroupBits random_bits(source, first_sequence);
     bool any = live > 0;
     for (std::uint32_t number = 0; any; ++number) {
       any = false;

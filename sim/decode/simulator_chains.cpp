@@ -18,7 +18,7 @@ const verify::ChainRule* Simulator::chain_rule() const {
 
 // All sequences of the chunk in lockstep, stage by stage: see staged_rounds.h, whose rounds end at the first rejection, where
 // these draw every token first.
-void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk, Counts& counts) const {
+void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts) const {
   static_assert(verify::ChainLanes::kStride == kLanes);
   const BlockTables& tables = *prepared_->blocks;
   const auto length = static_cast<std::uint32_t>(draft_length_);
@@ -40,7 +40,6 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
   std::array<std::uint64_t, kLanes> full{};
   std::vector<std::uint64_t> rounds_of(length + 1);  // [accepted]
   std::vector<std::uint32_t> end_of(length + 1);     // [accepted]: in by_accepted
-  PhiloxBits random_bits(draw_key_);
 
   // All sequences have equally many rounds but the last, which may have fewer.
   const auto rounds_in = [&](std::uint64_t sequence) {
@@ -78,13 +77,8 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
       const std::uint32_t count = end_of[accepted] - begin;
       if (count == 0) continue;
       const std::uint32_t* const lanes = by_accepted.data() + begin;
-      rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::final_token, accepted),
-                         .c1_common = round,
-                         .c1 = nullptr,
-                         .c2 = static_cast<std::uint32_t>(chunk.first_sequence),
-                         .lanes = lanes,
-                         .c3 = static_cast<std::uint32_t>(chunk.first_sequence >> 32)},
-                        draw_key_, count, draw_bits.data(), unused.data());
+      random_bits.batch(rng::Purpose::final_token, accepted, round, chunk.first_sequence, lanes, count, draw_bits.data(),
+                        unused.data());
       const math::RatioTable& distributions = *chains.distributions[accepted];
       for (std::uint32_t i = 0; i < count; ++i) {
         const math::Cut& distribution = chains.final_distribution[lanes[i]];

@@ -4,18 +4,60 @@
 #include "sim/llm/drafted_block.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 namespace specsim::llm {
 
+namespace {
+
+// A proposed chain with the target's distributions of its rows, `vocab` numbers each.
+class ProposedChain final : public verify::ChainDrafts {
+ public:
+  using Tell = std::function<void(int, const Position&, bool)>;
+  ProposedChain(const Proposal& proposal, std::span<const double> target, std::size_t vocab, Tell tell)
+      : proposal_(proposal), target_(target), vocab_(vocab), tell_(std::move(tell)) {}
+  [[nodiscard]] int length() const override { return static_cast<int>(proposal_.tokens.size()); }
+  Position draft(int position, verify::ChoiceSource& /*choices*/) override {
+    return {{row(target_, position), row(proposal_.drafted, position), row(proposal_.draft_model, position)},
+            proposal_.tokens[static_cast<std::size_t>(position)]};
+  }
+  std::span<const double> target_at_end() override { return row(target_, length()); }
+  void judged(int position, const Position& drafted, bool accepted, Token /*emitted*/) override {
+    tell_(position, drafted, accepted);
+  }
+
+ private:
+  [[nodiscard]] std::span<const double> row(std::span<const double> rows, int position) const {
+    return rows.subspan(static_cast<std::size_t>(position) * vocab_, vocab_);
+  }
+
+  const Proposal& proposal_;
+  std::span<const double> target_;
+  std::size_t vocab_;
+  Tell tell_;
+};
+
+// The verifier's choices at a round's addresses; draft tokens are there already.
+class AddressedChoices final : public verify::ChoiceSource {
+ public:
+  explicit AddressedChoices(const DraftedBlock::Address& address) : address_(address) {}
+  Token pick(Use use, int node, int /*depth*/, const verify::Pickable& distribution) override {
+    return distribution.pick(use == Use::target_sample
+                                 ? address_.accept_bits(node)
+                                 : bits_at(address_.key, rng::Purpose::final_token, 0, address_.round, address_.sequence).first);
+  }
+  bool accept(int node, verify::Odds odds) override { return verify::accepts(rng::to_unit(address_.accept_bits(node)), odds); }
+
+ private:
+  DraftedBlock::Address address_;
+};
+
+}  // namespace
+
 Decoder::Decoder(DistributionSource& target, Drafter* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock)
-    : target_(target),
-      drafter_(drafter),
-      rule_(rule),
-      draft_length_(draft_length),
-      key_(key),
-      clock_(clock),
-      weights_(target.vocab()) {
+    : target_(target), drafter_(drafter), rule_(rule), draft_length_(draft_length), key_(key), clock_(clock) {
   SPECSIM_CHECK(draft_length == 0 || drafter != nullptr, "draft_length {} without a drafter", draft_length);
 }
 
@@ -100,43 +142,18 @@ void Decoder::round(int draft_length) {
 }
 
 std::vector<std::uint32_t> Decoder::judge_positions(std::size_t s, std::span<const double> target) {
-  const verify::PositionRule& rule = *rule_.position;
-  const std::size_t vocab = target_.vocab();
   const Proposal& proposal = proposals_[s];
   SPECSIM_CHECK(proposal.tree.is_chain(), "a tree for a rule that judges positions");
+  const auto tell = [&](int position, const verify::ChainDrafts::Position& drafted, bool accepted) {
+    if (observer_) observer_({s, position, drafted.distributions, drafted.token, accepted});
+  };
+  ProposedChain drafts(proposal, target, target_.vocab(), tell);
+  AddressedChoices choices({key_, round_, texts_[s].id});
+  const verify::ScannedChain::Outcome& outcome = chain_.play(*rule_.position, drafts, choices);
   std::vector<Token>& text = texts_[s].tokens;
-  const std::uint64_t final_bits = bits_at(key_, rng::Purpose::final_token, 0, round_, texts_[s].id).first;
-  std::vector<std::uint32_t> path = {0};
-  for (std::size_t i = 0; i < proposal.tokens.size(); ++i) {
-    const auto distribution = [&](std::span<const double> distributions) { return distributions.subspan(i * vocab, vocab); };
-    const verify::PositionDistributions distributions{distribution(target), distribution(proposal.drafted),
-                                                      distribution(proposal.draft_model)};
-    const Token token = proposal.tokens[i];
-    const std::uint64_t bits =
-        bits_at(key_, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round_, texts_[s].id).second;
-    Token sampled = 0;
-    bool accepts = false;
-    if (rule.matches()) {
-      rule.bonus(distributions.target, weights_);
-      sampled = pick(bits);
-      accepts = sampled == token;
-    } else {
-      accepts = verify::accepts(rng::to_unit(bits), rule.odds(distributions, token));
-    }
-    if (observer_) observer_({s, static_cast<int>(i), distributions, token, accepts});
-    if (!accepts) {
-      if (!rule.matches()) {
-        rule.rejected(distributions, weights_);
-        sampled = pick(final_bits);
-      }
-      text.push_back(sampled);
-      return path;
-    }
-    text.push_back(token);
-    path.push_back(static_cast<std::uint32_t>(i) + 1);
-  }
-  rule.bonus(target.subspan(proposal.tokens.size() * vocab, vocab), weights_);
-  text.push_back(pick(final_bits));
+  text.insert(text.end(), outcome.emitted.begin(), outcome.emitted.end());
+  std::vector<std::uint32_t> path(static_cast<std::size_t>(outcome.accepted) + 1);
+  std::iota(path.begin(), path.end(), 0U);
   return path;
 }
 
@@ -151,11 +168,6 @@ std::vector<std::uint32_t> Decoder::judge_block(std::size_t s, std::span<const d
   for (std::size_t i = 1; i < path.size(); ++i) text.push_back(proposal.tokens[path[i] - 1]);
   text.push_back(verdict.final_token);
   return path;
-}
-
-Token Decoder::pick(std::uint64_t bits) {
-  sums_.sum(weights_);
-  return sums_.pick(weights_, rng::to_unit(bits));
 }
 
 }  // namespace specsim::llm

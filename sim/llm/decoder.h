@@ -5,9 +5,9 @@
 #include "sim/llm/distributions.h"
 #include "sim/llm/drafter.h"
 #include "sim/llm/measure.h"
-#include "sim/math/scan.h"
 #include "sim/verify/block_rule.h"
 #include "sim/verify/position_rule.h"
+#include "sim/verify/scanned_chain.h"
 
 #include <functional>
 #include <span>
@@ -70,7 +70,6 @@ class Decoder {
   // Judge the drafts of sequence s; `target` holds the distributions of its rows. The accepted nodes, the root among them.
   std::vector<std::uint32_t> judge_positions(std::size_t s, std::span<const double> target);
   std::vector<std::uint32_t> judge_block(std::size_t s, std::span<const double> target);
-  Token pick(std::uint64_t bits);  // from weights_
 
   DistributionSource& target_;
   Drafter* drafter_;
@@ -84,8 +83,7 @@ class Decoder {
   std::uint32_t round_ = 0;
   std::vector<Proposal> proposals_;
   std::vector<double> distributions_;
-  std::vector<double> weights_;
-  math::ScanSums sums_;
+  verify::ScannedChain chain_;
   std::function<void(const Judged&)> observer_;
   RoundSeconds seconds_;
 };

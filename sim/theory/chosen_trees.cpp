@@ -78,11 +78,19 @@ std::size_t shared_end(std::span<const int> text, std::size_t end, std::size_t m
 }  // namespace
 
 ChosenTree guessed_tree(const Tree& shape, const Automaton& distributions, int state) {
-  ChosenTree chosen{shape, {-1}};
+  constexpr int kLeftOut = -1;
+  ChosenTree chosen;
   const std::vector<int> depths = shape.depths();
+  std::vector<int> place(index_of(shape.size()), kLeftOut);  // of the shape's nodes among the chosen ones
+  place[0] = 0;
   for (int node = 1; node < shape.size(); ++node) {
-    const std::size_t rank = index_of(shape.rank[index_of(node)]);
-    chosen.tokens.push_back(likeliest(draft_at(distributions, depths[index_of(node)] - 1, state), rank + 1).at(rank));
+    const int parent = place[index_of(shape.parent[index_of(node)])];
+    const int rank = shape.rank[index_of(node)];
+    const std::vector<double>& draft = draft_at(distributions, depths[index_of(node)] - 1, state);
+    const std::vector<int> tokens = likeliest(draft, index_of(rank) + 1);
+    if (parent == kLeftOut || index_of(rank) >= tokens.size() || draft[index_of(tokens.back())] == 0.0) continue;
+    place[index_of(node)] = chosen.tree.add(parent, rank);
+    chosen.tokens.push_back(tokens.back());
   }
   return chosen;
 }

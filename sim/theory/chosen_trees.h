@@ -22,7 +22,8 @@ struct ChosenTree {
 };
 
 // Every position guessed from the text before the block (Medusa, Cai et al. 2024): a child of rank r at depth d is the r-th
-// likeliest token of the draft's distribution for depth d in `state`, the lowest id first among equals.
+// likeliest token of the draft's distribution for depth d in `state`, the lowest id first among equals. Nodes whose token that
+// distribution gives no probability are left out, and what is below them.
 [[nodiscard]] ChosenTree guessed_tree(const Tree& shape, const Automaton& distributions, int state);
 
 // EAGLE-2 (Li et al. 2024, arXiv 2406.16858): level by level the `width` nodes of the largest draft probability get their

@@ -32,6 +32,7 @@ void each_draw(std::span<const double> draft, int drafts, TreeSampling sampling,
     std::stable_sort(order.begin(), order.end(),
                      [&](int a, int b) { return distribution[index_of(a)] > distribution[index_of(b)]; });
     order.resize(std::min(order.size(), index_of(drafts)));
+    while (!order.empty() && distribution[index_of(order.back())] == 0.0) order.pop_back();  // not proposed
     f(order, probability);
     return;
   }
@@ -277,7 +278,8 @@ RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatr
           std::vector<bool> deeper(held.size(), false);  // nodes one further down that are accepted
           bool any = false;
           for (std::size_t node = 1; node < held.size(); ++node) {
-            deeper[node] = held[index_of(tree.parent[node])] && accepts[index_of(state)][index_of(guessed.tokens[node])] > 0.0;
+            deeper[node] =
+                held[index_of(guessed.tree.parent[node])] && accepts[index_of(state)][index_of(guessed.tokens[node])] > 0.0;
             any = any || deeper[node];
           }
           for (int next = 0; next < distributions.states; ++next) {
@@ -290,7 +292,7 @@ RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatr
             }
           }
         };
-    std::vector<bool> root(index_of(tree.size()), false);
+    std::vector<bool> root(index_of(guessed.tree.size()), false);
     root[0] = true;
     go(0, start, root, 1.0);
   }

@@ -167,6 +167,7 @@ MultiDraftJudgement judge_top_ranked(std::span<const double> target, std::span<c
   result.judgement.rejected.assign(target.begin(), target.end());
   for (std::size_t k = 0; k < std::min(order.size(), result.by_rank.size()); ++k) {
     const std::size_t x = order[k];
+    if (draft[x] == 0.0) break;  // a candidate is what the draft proposes
     result.by_rank[k] = result.by_token[k][x] = result.judgement.accepted[x] = target[x];
     result.judgement.rejected[x] = 0.0;
   }

@@ -36,8 +36,9 @@ struct MultiDraftJudgement {
 // (1 - draft)^k at rank k.
 [[nodiscard]] MultiDraftJudgement judge_matching(std::span<const double> target, std::span<const double> draft, int drafts);
 
-// Deterministic drafts, the `drafts` likeliest tokens of the draft distribution (lowest ids among equals): accepted with the
-// target's mass on them, rank by rank (EAGLE-2, Li et al. 2024; Medusa's tree under the exact rule).
+// Deterministic drafts, the `drafts` likeliest tokens of the draft distribution (lowest ids among equals), fewer where it has
+// fewer tokens of positive probability: accepted with the target's mass on them, rank by rank (EAGLE-2, Li et al. 2024; Medusa's
+// tree under the exact rule).
 [[nodiscard]] MultiDraftJudgement judge_top_ranked(std::span<const double> target, std::span<const double> draft, int drafts);
 
 // The largest acceptance that a lossless rule can have on independent drafts: optimal transport between the target and the

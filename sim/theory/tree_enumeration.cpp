@@ -75,6 +75,7 @@ class TreeWalk {
       std::iota(order.begin(), order.end(), std::size_t{0});
       std::stable_sort(order.begin(), order.end(),
                        [&](std::size_t a, std::size_t b) { return distribution[a] > distribution[b]; });
+      if (distribution[order[rank]] == 0.0) return {};  // the draft does not propose it
       distribution.assign(distribution.size(), 0.0);
       distribution[order[rank]] = 1.0;
     } else if (round_.sampling == TreeSampling::without_replacement) {

@@ -23,7 +23,8 @@ enum class TreeSampling {
   with_replacement,
   // Siblings differ; a node is left out where the draft distribution's support is used up.
   without_replacement,
-  // The child of rank k is the draft's k-th likeliest token (lowest id among equals), a point mass to the rule (EAGLE).
+  // The child of rank k is the draft's k-th likeliest token (lowest id among equals), a point mass to the rule (EAGLE). A node is
+  // left out where the draft has fewer tokens of positive probability.
   top,
 };
 

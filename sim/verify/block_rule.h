@@ -5,6 +5,7 @@
 #include "sim/math/ratio_table.h"
 #include "sim/tokens/tree.h"
 #include "sim/verify/accept.h"
+#include "sim/verify/choices.h"
 
 #include <array>
 #include <cstddef>
@@ -13,16 +14,6 @@
 #include <vector>
 
 namespace specsim::verify {
-
-// Something to draw one token from.
-class Pickable {
- public:
-  Pickable() = default;
-  Pickable(const Pickable&) = delete;
-  Pickable& operator=(const Pickable&) = delete;
-  virtual ~Pickable() = default;
-  [[nodiscard]] virtual Token pick(std::uint64_t bits) const = 0;
-};
 
 // What a rule wants to have worked out once for a pair of distributions with so many children below.
 class NodePlan {

@@ -2,6 +2,7 @@
 #include "tests/exact/exact_cells.h"
 #include "tests/support/mutants.h"
 
+#include "sim/audit/word_space.h"
 #include "sim/math/alias_table.h"
 #include "sim/verify/accept.h"
 
@@ -13,13 +14,12 @@ namespace {
 class OneRound final : public decode::BitSource {
  public:
   OneRound(std::uint64_t draft, std::uint64_t accept, std::uint64_t last) : draft_(draft), accept_(accept), last_(last) {}
-  void draft_accept(std::uint32_t, std::uint32_t, std::uint64_t, const std::uint32_t*, std::size_t count, std::uint64_t* draft,
-                    std::uint64_t* accept) override {
-    std::fill_n(draft, count, draft_);
-    std::fill_n(accept, count, accept_);
-  }
-  void final_token(std::uint32_t, std::uint64_t, std::size_t count, std::uint64_t* random_bits) override {
-    std::fill_n(random_bits, count, last_);
+  rng::BitsPair at(rng::Purpose, std::uint32_t, std::uint32_t, std::uint64_t) override { return {draft_, accept_}; }
+  void batch(rng::Purpose purpose, std::uint32_t, std::uint32_t, std::uint64_t, const std::uint32_t*, std::size_t count,
+             std::uint64_t* first, std::uint64_t* second) override {
+    const bool last = purpose == rng::Purpose::final_token;
+    std::fill_n(first, count, last ? last_ : draft_);
+    std::fill_n(second, count, last ? last_ : accept_);
   }
 
  private:
@@ -36,7 +36,7 @@ std::vector<Token> scripted(const spec::Cell& cell, std::uint64_t draft, std::ui
   decode::Counts counts = simulator.empty_counts();
   OneRound random_bits(draft, accept, 0);
   Recorder recorder;
-  simulator.run_scripted(1, random_bits, counts, recorder);
+  simulator.run_scripted(1, random_bits, counts, &recorder);
   return recorder.text(0);
 }
 
@@ -154,17 +154,19 @@ TEST_CASE("what scripts drive is what runs: each lane of a chunk, replayed alone
   class Lane final : public decode::BitSource {
    public:
     Lane(rng::Key key, std::uint32_t sequence, std::uint32_t round) : key_(key), sequence_(sequence), round_(round) {}
-    void draft_accept(std::uint32_t, std::uint32_t position, std::uint64_t, const std::uint32_t*, std::size_t,
-                      std::uint64_t* draft, std::uint64_t* accept) override {
-      const rng::BitsPair random_bits =
-          rng::philox_bits({rng::counter_word0(rng::Purpose::draft_accept, position), round_, sequence_, 0}, key_);
-      *draft = random_bits.first;
-      *accept = random_bits.second;
+    rng::BitsPair at(rng::Purpose purpose, std::uint32_t position, std::uint32_t, std::uint64_t) override {
+      return rng::philox_bits({rng::counter_word0(purpose, position), round_, sequence_, 0}, key_);
     }
-    void final_token(std::uint32_t, std::uint64_t, std::size_t, std::uint64_t* random_bits) override {
-      const rng::BitsPair pair =
-          rng::philox_bits({rng::counter_word0(rng::Purpose::final_token, 0), round_, sequence_ / 2, 0}, key_);
-      random_bits[0] = sequence_ % 2 == 0 ? pair.first : pair.second;
+    void batch(rng::Purpose purpose, std::uint32_t position, std::uint32_t, std::uint64_t, const std::uint32_t*, std::size_t,
+               std::uint64_t* first, std::uint64_t* second) override {
+      if (purpose != rng::Purpose::final_token) {
+        const rng::BitsPair own = at(purpose, position, 0, 0);
+        *first = own.first;
+        *second = own.second;
+        return;
+      }
+      const rng::BitsPair pair = rng::philox_bits({rng::counter_word0(purpose, 0), round_, sequence_ / 2, 0}, key_);
+      *first = sequence_ % 2 == 0 ? pair.first : pair.second;
     }
 
    private:
@@ -194,7 +196,7 @@ TEST_CASE("what scripts drive is what runs: each lane of a chunk, replayed alone
         Lane random_bits(key, lane, 0);
         decode::Counts counts = simulator.empty_counts();
         Recorder recorder;
-        simulator.run_scripted(1, random_bits, counts, recorder);
+        simulator.run_scripted(1, random_bits, counts, &recorder);
         different += recorder.text(0) == run.rounds.text(lane) &&
                              recorder.lanes[0][0].next_context == run.rounds.lanes[lane][0].next_context
                          ? 0

@@ -1,6 +1,7 @@
 // Every shipped verifier, every branch: the joint distribution of the first draft_length + 1 tokens, against the target and
 // against an enumeration that shares no code with it.
 #include "tests/exact/exact_cells.h"
+#include "tests/support/mutants.h"
 
 #include "sim/theory/bounds.h"
 
@@ -221,8 +222,84 @@ TEST_CASE("what an audit refuses, and where") {
         "draft_length is 7, allowed in an audit: at most 6");
   CHECK(refused(cell_of("{vocab: 10, " + uniform, "{process: fixed}", chain(6), "token")) ==
         "contexts * vocab^(draft_length + 1) is 10000000, allowed in an audit: at most 5000000");
-  CHECK(refused(cell_of("{vocab: 4, " + uniform, "{process: iid, pool: 8}", chain(2), "token")) ==
-        "the audit enumerates contexts that only tokens move through, allowed: fixed, by_depth, markov");
+}
+
+TEST_CASE("what cannot be enumerated is not audited, with the reason") {
+  const std::string pair = "{vocab: 4, target: {family: uniform}, draft: {family: uniform}}";
+  for (const char* verifier : {"token", "block"})
+    CHECK_THROWS_WITH(audit::audit_cell(cell_of(pair, "{process: iid, pool: 8}", chain(2), verifier)),
+                      Catch::Contains("change by chance"));
+}
+
+TEST_CASE(
+    "fresh distributions: every lossless verifier of positions keeps the target's distribution, every mutant of a rule loses "
+    "it") {
+  const std::string pair =
+      "{vocab: 3, target: {family: dirichlet, concentration: 0.7}, draft: {from: target, transform: logit_noise, value: 1.5}";
+  for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
+    if (!entry.make || !entry.info.parameters.empty()) continue;
+    for (int draft_length = 0; draft_length <= 3; ++draft_length) {
+      const spec::Cell cell = cell_of(pair + needed_sampling(entry) + "}", "{process: iid, fresh: true}",
+                                      chain(draft_length, entry.demands.argmax_draft), entry.info.name);
+      const AuditReport report = audit::audit_cell(cell);
+      INFO(entry.info.name << ", draft_length " << draft_length << ", difference " << report.largest_difference);
+      if (entry.lossless || draft_length == 0)
+        CHECK(report.lossless());
+      else
+        CHECK_FALSE(report.lossless());
+    }
+  }
+  const spec::Cell cell = cell_of(pair + "}", "{process: iid, fresh: true}", chain(2), "token");
+  CHECK(audit::audit_cell(cell, TokenLikeRule()).lossless());
+  for (const Mutant& mutant : mutants()) {
+    if (mutant.loop || mutant.name == "bonus token from the draft") continue;  // that one remembers the table it was asked about
+    INFO(mutant.name);
+    CHECK_FALSE(audit::audit_cell(cell, *mutant.rule()).lossless());
+  }
+  // Alpha of the first position is the overlap there, by hand.
+  const AuditReport one = audit::audit_cell(cell_of(pair + "}", "{process: iid, fresh: true}", chain(1), "token"));
+  const decode::PreparationPlan plan = spec::plan_of(cell);
+  const decode::DistributionDrawer drawer(plan);
+  Distribution target;
+  Distribution model;
+  Distribution drafted;
+  drawer.target(0, decode::fresh_context(0, 0), target);
+  drawer.draft(0, decode::fresh_context(0, 0), 0, target, model, drafted);
+  CHECK(one.starts[0].alpha == Approx(math::overlap(target, drafted)).epsilon(0).margin(kExact));
+}
+
+namespace {
+
+// Right where it judges a block, wrong where it judges chains side by side: what production alone would run.
+class WrongInLanes final : public verify::ChainRule {
+ public:
+  explicit WrongInLanes(const verify::ChainRule& rule) : rule_(rule) {}
+  verify::Verdict verify(verify::Block& block) const override { return rule_.verify(block); }
+  void verify_lanes(verify::ChainLanes& chains) const override {
+    rule_.verify_lanes(chains);
+    for (std::uint32_t lane = 0; lane < chains.lanes; ++lane)
+      if (chains.accepted[lane] == 1) chains.accepted[lane] = 0;
+  }
+
+ private:
+  const verify::ChainRule& rule_;
+};
+
+}  // namespace
+
+TEST_CASE("the audit reaches what production runs: a mistake where nobody watches, or in lanes alone, is found") {
+  const std::unique_ptr<verify::BlockRule> block = verify::verifiers().find("block")->make_block({});
+  const auto& lanes = dynamic_cast<const verify::ChainRule&>(*block);
+  const spec::Cell cell = second_pair(2, "block");
+  CHECK(audit::audit_cell(cell, *block).lossless());
+  CHECK_THROWS_AS(audit::audit_cell(cell, WrongInLanes(lanes)), InvariantBroken);
+
+  const audit::RoundLoop unwatched = [](const decode::RoundSetup& setup, const decode::ChunkPlan& chunk,
+                                        decode::BitSource& random_bits, decode::Counts& counts, decode::RoundSink* sink) {
+    const audit::RoundLoop loop = sink != nullptr ? loop_of<decode::ShippedBehaviour>() : loop_of<BonusDropped>();
+    loop(setup, chunk, random_bits, counts, sink);
+  };
+  CHECK_THROWS_AS(audit::audit_cell(second_pair(2), TokenLikeRule(), unwatched), InvariantBroken);
 }
 
 TEST_CASE("the report says what it found") {

@@ -314,6 +314,33 @@ TEST_CASE("every drafter of blocks leaves the target's distribution alone, whate
   }
 }
 
+TEST_CASE("a ranked tree has no nodes that the draft does not propose: a dynamic tree of all that it proposes is the witness") {
+  // The target's likeliest tokens are the lowest, which a tree filled up with tokens of probability 0 would be lucky to hold.
+  for (const char* draft_sampling : {"{temperature: 0}", "{top_k: 2}", "{temperature: 1}"}) {
+    for (const char* process : {"{process: fixed}", "{process: markov}"}) {
+      const std::string pair = fmt::format(
+          "{{vocab: 5, target: {{family: zipf, exponent: 1}}, draft: {{from: target, transform: permute, value: 0.5}}, "
+          "draft_sampling: {}}}",
+          draft_sampling);
+      const auto audited = [&](const std::string& drafter) {
+        const AuditReport report = audit::audit_cell(cell_of(pair, process, drafter, "tree_point_mass"));
+        CHECK(report.lossless());
+        return report;
+      };
+      INFO(draft_sampling << ", " << process);
+      const AuditReport dynamic = audited("{kind: tree_dynamic, depth: 3, width: 5, nodes: 155}");
+      const AuditReport ranked = audited("{kind: tree_static, branching: [5, 5, 5], siblings: top_k}");
+      for (std::size_t start = 0; start < dynamic.starts.size(); ++start)
+        CHECK(largest_difference(ranked.starts[start].accepted_distribution, dynamic.starts[start].accepted_distribution) <=
+              kExact);
+      // In one context all heads see the same distribution.
+      if (std::string(process) == "{process: fixed}")
+        CHECK(largest_difference(audited("{kind: medusa, branching: [5, 5, 5]}").starts[0].accepted_distribution,
+                                 dynamic.starts[0].accepted_distribution) <= kExact);
+    }
+  }
+}
+
 TEST_CASE("an overlap drawn towards the target: EAGLE's distribution by depth, an exit's distribution") {
   const Distribution target = {0.5, 0.3, 0.2};
   const Distribution draft = {0.2, 0.3, 0.5};

@@ -180,6 +180,8 @@ TEST_CASE("multi-draft figures known by hand", "[theory][multi_draft]") {
   CHECK(std::abs(alpha_of(judge_recursive(cold, draft, 3)) - 7.0 / 8.0) < 1e-15);
   CHECK(judge_top_ranked(target, draft, 2).by_rank == Distribution{0.25, 0.5});
   CHECK(judge_top_ranked(even, even, 3).by_rank == Distribution{0.5, 0.5, 0.0});
+  // No candidate that the draft gives no probability, not even where it is the target's likeliest token.
+  CHECK(judge_top_ranked(Distribution{0.5, 0.3, 0.2}, Distribution{0.0, 1.0, 0.0}, 3).by_rank == Distribution{0.3, 0.0, 0.0});
 }
 
 TEST_CASE("K-SEQ: the factor is the least lossless one, acceptance as over every draw", "[theory][multi_draft]") {

@@ -1,0 +1,15 @@
+// The three ways in which rounds are executed, enumerated: positions by prepared tables, blocks, chains with fresh distributions.
+#pragma once
+
+#include "sim/audit/audit.h"
+
+namespace specsim::audit {
+
+// An empty `loop`: decode::Simulator's own.
+AuditReport audit_positions(const spec::Cell& cell, const verify::PositionRule& rule, const RoundLoop& loop,
+                            const AuditOptions& options);
+AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, const AuditOptions& options);
+// The first sequence: its start, and the text positions that follow.
+AuditReport audit_fresh(const spec::Cell& cell, const verify::PositionRule& rule, const AuditOptions& options);
+
+}  // namespace specsim::audit

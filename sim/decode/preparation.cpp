@@ -1,0 +1,105 @@
+#include "sim/decode/preparation.h"
+
+#include "sim/base/huge_array.h"
+#include "sim/math/alias_table.h"
+#include "sim/math/simplex.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace specsim::decode {
+
+namespace {
+
+using Kind = families::ContextShape::Kind;
+
+// A context whose rounds follow one another by a rule of their own is judged by itself; contexts that are drawn
+// independently for every token are one mixture.
+bool judged_apart(Kind kind) {
+  return kind == Kind::markov || kind == Kind::regimes || kind == Kind::requests || kind == Kind::trace;
+}
+
+}  // namespace
+
+DistributionDrawer::DistributionDrawer(const PreparationPlan& plan) : plan_(&plan) {}
+
+void DistributionDrawer::target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const {
+  target.resize(static_cast<std::size_t>(plan_->vocab));
+  plan_->contexts->pair(pair).draw_target({plan_->distribution_key, context}, target);
+}
+
+void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
+                               std::vector<double>& draft_model, std::vector<double>& drafted) const {
+  draft_model.resize(target.size());
+  plan_->contexts->pair(pair).draw_draft({plan_->distribution_key, context}, depth, target, draft_model);
+  drafted = draft_model;
+  if (plan_->drafter != nullptr) {
+    plan_->drafter->alter_distribution(static_cast<int>(depth), target, drafted);
+    math::drop_subnormal(drafted);
+  }
+  if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(draft_model));
+}
+
+int PreparationPlan::depths() const {
+  const int own = contexts->process->shape().depths;
+  return drafter != nullptr ? std::max(own, drafter->shape().distribution_depths) : own;
+}
+
+std::size_t prepared_bytes(const PreparationPlan& plan) {
+  const auto vocab = static_cast<std::size_t>(plan.vocab);
+  const auto contexts = static_cast<std::size_t>(plan.contexts->process->shape().contexts);
+  const auto depths = static_cast<std::size_t>(plan.depths());
+  constexpr std::size_t kClasses = sizeof(OutputClasses) + kFirstTopToken * (2 * sizeof(double) + 1) + 3 * kHeapBytes;
+  return contexts * kClasses + (plan.block_rule != nullptr
+                                    ? BlockTables::bytes_needed(vocab, contexts, depths, *plan.drafter, *plan.block_rule)
+                                    : PreparedContexts::bytes_needed(vocab, contexts, depths));
+}
+
+Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observer, bool tables, const std::atomic<bool>* stop) {
+  const families::ContextShape& shape = plan.contexts->process->shape();
+  Prepared prepared;
+  if (shape.contexts == 0) {
+    prepared.class_count = kFreshClasses;
+    prepared.bin_of_class.assign(kFreshClasses, 0);
+    return prepared;
+  }
+  const DistributionDrawer drawer(plan);
+  const int depths = plan.depths();
+  if (tables && plan.block_rule != nullptr)
+    prepared.blocks.emplace(plan.vocab, shape.contexts, depths, *plan.drafter, *plan.block_rule);
+  else if (tables)
+    prepared.tables.emplace(plan.vocab, shape.contexts, depths);
+  prepared.classes.reserve(static_cast<std::size_t>(shape.contexts));
+  const bool alone = shape.contexts == 1;
+  math::AliasScratch scratch;
+  std::vector<double> target;
+  std::vector<double> draft_model;
+  std::vector<double> drafted;
+  for (int context = 0; context < shape.contexts; ++context) {
+    if (stop != nullptr && *stop) throw Interrupted{};
+    const auto c = static_cast<std::size_t>(context);
+    drawer.target(c, c, target);
+    OutputClasses classes;
+    for (int depth = 0; depth < depths; ++depth) {
+      drawer.draft(c, c, static_cast<std::size_t>(depth), target, draft_model, drafted);
+      if (depth == 0) classes = output_classes(target, drafted, alone);
+      const verify::PositionDistributions distributions{target, drafted, draft_model};
+      if (prepared.blocks) prepared.blocks->add(target, drafted, classes.of_token, scratch);
+      if (prepared.tables) prepared.tables->prepare(context, depth, *plan.rule, distributions, classes, scratch);
+      if (observer) observer(context, depth, distributions, classes);
+    }
+    classes.of_token = std::vector<std::uint16_t>();  // clear() would keep its memory
+    prepared.class_count = classes.count;
+    prepared.bin_of_class = classes.bin_of_class;
+    prepared.classes.push_back(std::move(classes));
+  }
+  if (judged_apart(shape.kind) && shape.contexts > 1) {
+    prepared.strata = shape.contexts;
+    prepared.stratum.resize(static_cast<std::size_t>(shape.contexts));
+    std::iota(prepared.stratum.begin(), prepared.stratum.end(), 0U);
+  }
+  return prepared;
+}
+
+}  // namespace specsim::decode

@@ -1,0 +1,78 @@
+// What a cell's rounds are prepared from, and its tables.
+#pragma once
+
+#include "sim/decode/block_tables.h"
+#include "sim/decode/output_classes.h"
+#include "sim/decode/prepared.h"
+#include "sim/draft/drafter.h"
+#include "sim/draft/length_policy.h"
+#include "sim/families/context.h"
+#include "sim/rng/address.h"
+#include "sim/verify/block_rule.h"
+#include "sim/verify/position_rule.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace specsim::decode {
+
+constexpr int kFreshClasses = 16;  // of output, where every text position has distributions of its own: see fresh_round.h
+
+// What prepared tables depend on; cells that differ in nothing else share them.
+struct PreparationPlan {
+  int vocab = 0;
+  bool argmax_draft = false;  // the drafter takes the draft model's argmax instead of sampling
+  rng::Key distribution_key;  // addresses the random distributions
+  const families::ContextModel* contexts = nullptr;
+  const verify::PositionRule* rule = nullptr;
+  // Where blocks are judged instead of positions:
+  const verify::BlockRule* block_rule = nullptr;
+  const draft::BlockDrafter* drafter = nullptr;
+  const draft::LengthPolicy* policy = nullptr;  // nullptr: every block is drafted whole
+
+  // Draft distributions per context.
+  [[nodiscard]] int depths() const;
+};
+
+// Sees every context's distributions once, while they are at hand: (context, depth, distributions, the context's classes).
+using DistributionObserver = std::function<void(int, int, const verify::PositionDistributions&, const OutputClasses&)>;
+
+struct Prepared {
+  std::optional<PreparedContexts> tables;  // empty where every position draws fresh distributions, and where blocks are judged
+  std::optional<BlockTables> blocks;       // where blocks are judged
+  std::vector<OutputClasses> classes;      // [contexts], without the per-token part
+  int class_count = kFirstTopToken;
+  std::vector<std::uint8_t> bin_of_class;
+  int strata = 1;
+  std::vector<std::uint32_t> stratum;  // [contexts]; empty: one stratum
+};
+
+// Thrown by prepare() where it was told to stop.
+struct Interrupted {};
+
+// Draws every context's distributions and builds the tables; without `tables`, only what the judging of counts needs. `observer`
+// may be empty. `stop`, if given, is looked at before each context.
+Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observer, bool tables = true,
+                 const std::atomic<bool>* stop = nullptr);
+// Bytes that prepare() will keep, at most: where distributions have few tokens, plans of blocks may be fewer.
+std::size_t prepared_bytes(const PreparationPlan& plan);
+
+// Distributions of one context at one depth, drawn from the model's families: shared by preparation and fresh decoding.
+class DistributionDrawer {
+ public:
+  explicit DistributionDrawer(const PreparationPlan& plan);
+  // The target's distribution at a context.
+  void target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const;
+  // The draft model's own distribution and what the draft token is drawn from.
+  void draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
+             std::vector<double>& draft_model, std::vector<double>& drafted) const;
+
+ private:
+  const PreparationPlan* plan_;
+};
+
+}  // namespace specsim::decode
