@@ -21,21 +21,21 @@ class BlockRound final : public verify::Block, private draft::Sight {
     std::uint64_t sequence = 0;
     std::uint32_t context = 0;
     std::uint32_t text_position = 0;
-    std::span<const Token> text;                    // for a drafter that reads it
+    std::span<const Token> text;                    // prompt and text so far, for a drafter that reads them
     int longest = kMaxDraftLength;                  // no deeper node is drafted
     draft::BlockDrafter::Memory* memory = nullptr;  // the drafter's, of this sequence
   };
   struct Outcome {
     std::vector<Token> emitted;           // the accepted tokens and the final one
-    std::vector<std::uint32_t> contexts;  // before each of them; empty where there is one context only
+    std::vector<std::uint32_t> contexts;  // the context before each of them; empty where there is one context only
     std::uint32_t next_context = 0;
-    bool whole = false;  // the accepted path ends where the draft does
+    bool whole = false;  // the accepted path ends at a leaf of the drafted block
   };
   // A round by `rule`, with the random bits of the group's lane that was set, or with the choices of another; valid until the
   // next one.
   const Outcome& play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits);
   const Outcome& play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices);
-  // The drafted nodes of this round, whether looked at or not; may draw what was not.
+  // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
   int drafted();
 
   Token choose(int node, const verify::Pickable& distribution) override;
@@ -43,7 +43,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
 
  private:
   struct Place {
-    std::uint32_t round = 0;  // that set the context
+    std::uint32_t round = 0;  // the one that set the context
     std::uint32_t context = 0;
     const BlockTables::Entry* entry = nullptr;
   };
@@ -78,10 +78,10 @@ class BlockRound final : public verify::Block, private draft::Sight {
   const families::ContextProcess* process_;
   bool one_context_;
   bool moves_;
-  bool chooses_;  // the drafter, a block each round
+  bool chooses_;  // the drafter chooses a block each round
   rng::Key key_;
   const draft::BlockDrafter* drafter_;
-  const draft::LengthPolicy* policy_;  // that looks at the tokens; nullptr: none
+  const draft::LengthPolicy* policy_;  // one that looks at the tokens; nullptr: there is none
   const draft::BlockDrafter::Shape* shape_;
   draft::ChosenBlock chosen_;
   std::vector<std::uint32_t> chosen_contexts_;  // after each node of a block that is being chosen

@@ -16,11 +16,12 @@ class BlockTables {
  public:
   // depths: draft distributions per context; the last one holds beyond. `rule` must outlive the tables.
   BlockTables(int vocab, int contexts, int depths, const draft::BlockDrafter& drafter, const verify::BlockRule& rule);
-  // At most: a context's distributions may want fewer plans.
+  // Bytes that all contexts take at most; distributions of few tokens may want fewer plans.
   static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths, const draft::BlockDrafter& drafter,
                                   const verify::BlockRule& rule);
 
-  // Called context by context, depth by depth, in order. `draft` as the drafter alters it. `class_of_token` of depth 0 counts.
+  // Adds the distributions of the next context and depth: context by context, each depth by depth. `draft` is what the drafter
+  // has made of the configured distribution. Of a context's classes of output tokens those given with depth 0 are kept.
   void add(std::span<const double> target, std::span<const double> draft, std::span<const std::uint16_t> class_of_token,
            math::AliasScratch& scratch);
 
@@ -28,7 +29,7 @@ class BlockTables {
     explicit Entry(math::RatioTable table) : distributions(std::move(table)) {}
     math::RatioTable distributions;
     std::vector<std::unique_ptr<verify::NodePlan>> plans;  // [children]
-    std::vector<draft::Ranked> likeliest;                  // as many as the drafter's ranks
+    std::vector<draft::Ranked> likeliest;                  // the draft's likeliest tokens, as many as the drafter wants to rank
     double draft_entropy = 0.0;                            // nats
     Token target_argmax = 0;                               // ties: the lower token
   };

@@ -1,5 +1,5 @@
-// A chunk: the unit of work. 256 sequences side by side, `sequence_rounds` rounds each (or until each request has emitted its
-// tokens). Results depend on the chunk's address alone.
+// A chunk, the unit of work: 256 sequences side by side, each for `sequence_rounds` rounds, or until its request has emitted all
+// tokens. What a chunk counts depends on its address alone.
 #pragma once
 
 #include "sim/base/token.h"
@@ -14,7 +14,7 @@ constexpr std::uint32_t kLanes = 256;
 
 struct ChunkPlan {
   std::uint64_t first_sequence = 0;  // a multiple of kLanes
-  std::uint64_t rounds = 0;          // in all, dealt out sequence by sequence; for requests: the number of requests
+  std::uint64_t rounds = 0;          // of all sequences together, dealt out one sequence after the other; requests: how many
   std::uint32_t sequence_rounds = 64;
 };
 

@@ -14,14 +14,14 @@ namespace specsim::decode {
 constexpr std::size_t kPairBins = kRatioBins + 1;
 
 struct Counts {
-  // strata: groups of contexts whose output distribution is judged apart; classes: see output_classes.h.
   Counts() = default;
-  // nodes: that a block drafts at most; 0 where blocks are not counted.
+  // strata: groups of contexts whose output distribution is judged apart. classes: of output tokens, see output_classes.h. nodes:
+  // the most that a block drafts; 0 where no blocks are drafted.
   Counts(int draft_length, int strata, int classes, int nodes = 0);
 
   std::uint64_t rounds = 0;      // whole rounds
-  std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short; in reached, accepted, accepted_distribution,
-                                 // output and cut_emitted, in nothing else
+  std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short: they count in reached, accepted,
+                                 // accepted_distribution, output and cut_emitted, and in nothing else
   std::uint64_t emitted = 0;
   std::uint64_t cut_emitted = 0;
   std::uint64_t sequences = 0;
@@ -29,7 +29,7 @@ struct Counts {
   std::uint64_t sum_rounds_squared = 0;
   std::uint64_t sum_rounds_emitted = 0;
   std::uint64_t sum_emitted_squared = 0;
-  // The same of tries (judged positions) and accepted drafts, of whole rounds.
+  // Sums over sequences, of whole rounds: tries (judged positions), accepted draft tokens, and their squares and product.
   std::uint64_t sum_tries = 0;
   std::uint64_t sum_accepted = 0;
   std::uint64_t sum_tries_squared = 0;

@@ -13,13 +13,13 @@
 
 namespace specsim::decode {
 
-// accept entry: threshold << kClassBits | output class of the token.
+// An entry of the accept table holds the threshold in its high bits and the token's output class in the low ones.
 constexpr int kClassBits = 10;
 static_assert(kMaxClasses <= 1 << kClassBits);
 
 class PreparedContexts {
  public:
-  // depths: draft distributions per context (1 but for by_depth).
+  // depths: draft distributions of each context; 1 unless the draft depends on the position in the block (by_depth).
   PreparedContexts(int vocab, int contexts, int depths);
   static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths);
 

@@ -23,7 +23,7 @@ namespace specsim::decode {
 // The decisions of a round that a wrong implementation could get wrong and tables cannot express. Tests put faulty ones
 // in its place and prove that the suite rejects them.
 struct ShippedBehaviour {
-  // `threshold`: see verify/accept.h.
+  // `threshold`: verify::accept_threshold.
   static bool accepts(std::uint64_t bits, std::uint64_t threshold) { return (bits >> 11) < threshold; }
   static std::uint32_t drafted(std::uint32_t draft_length) { return draft_length; }
   static bool goes_on(bool accepted) { return accepted; }
@@ -33,7 +33,7 @@ struct ShippedBehaviour {
 struct RoundSetup {
   const PreparedContexts* tables = nullptr;
   const families::ContextProcess* process = nullptr;
-  rng::Key key;  // of the context process
+  rng::Key key;  // addresses the context process's random numbers
   std::uint32_t draft_length = 0;
   bool matches = false;  // verify::PositionRule::matches
   int classes = 0;

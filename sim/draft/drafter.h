@@ -27,7 +27,7 @@ struct Ranked {
 // A block whose tokens are chosen before the round.
 struct ChosenBlock {
   tokens::Tree tree;
-  std::vector<Token> tokens;  // [node]; the root's means nothing
+  std::vector<Token> tokens;  // [node]; the root has none, and its entry means nothing
 
   int add(int parent, Token token, int rank = 0) {
     tokens.resize(tree.nodes.size());
@@ -63,18 +63,18 @@ class Sight {
   virtual std::vector<Token> target_argmax(std::span<const Spot> spots) = 0;
 };
 
-// What a block costs beside the draft tokens themselves.
+// The passes that drafting and verifying a block takes, in rows: tokens per sequence.
 struct Work {
-  std::vector<double> pass_rows;  // of each sequential pass of the draft model: tokens per sequence
-  double verified_rows = 1.0;     // tokens per sequence in the target's pass
+  std::vector<double> pass_rows;  // [pass]: the draft model's passes, one after the other
+  double verified_rows = 1.0;     // the target's pass
 };
 
 class BlockDrafter {
  public:
   struct Shape {
     tokens::Siblings siblings = tokens::Siblings::independent;
-    int draft_length = 0;         // of the longest path
-    int nodes = 0;                // at most, without the root
+    int draft_length = 0;         // tokens on the longest path
+    int nodes = 0;                // drafted tokens at most, over all paths
     int ranks = 0;                // how many of the draft's likeliest tokens it needs to know
     int distribution_depths = 1;  // draft distributions per context that alter_distribution() makes; the last one holds beyond
     bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
@@ -98,13 +98,13 @@ class BlockDrafter {
   [[nodiscard]] virtual const Shape& shape() const = 0;
   // The block's tree where it is the same in every round, its tokens drawn or ranked as shape() says; else nullptr.
   [[nodiscard]] virtual const tokens::Tree* tree() const { return nullptr; }
-  // At the start of a sequence; nullptr: it keeps nothing.
+  // What the drafter remembers at the start of a sequence; nullptr where it remembers nothing.
   [[nodiscard]] virtual std::unique_ptr<Memory> start() const { return nullptr; }
-  // Else: chooses the round's block. `block` comes in empty; `memory`: the sequence's own, from start().
+  // Where tree() gives none: chooses the round's block. `block` comes in empty; `memory` is the sequence's own, from start().
   virtual void choose(Sight& /*sight*/, Memory* /*memory*/, ChosenBlock& /*block*/) const {}
   // What the drafter makes of the configured draft distribution at a depth of the block.
   virtual void alter_distribution(int /*depth*/, std::span<const double> /*target*/, std::span<double> /*draft*/) const {}
-  // Of a round that drafted so many nodes.
+  // What a round takes that drafted so many nodes.
   [[nodiscard]] virtual Work work(int nodes) const = 0;
 };
 
@@ -117,7 +117,7 @@ struct DrafterEntry {
   config::PartInfo info;
   // May return an empty draft after reporting.
   std::function<Draft(const config::Arguments&, Diagnostics&)> make;
-  // Works on real models as they are: no head, exit or distribution of its own that would have to be made for them.
+  // True if it works on real models as they are: no head, exit or distribution of its own would have to be made for them.
   bool on_models = false;
 };
 

@@ -24,21 +24,21 @@ class LengthPolicy {
 
   // At a sequence's start; `length` is that of the first round, at most the drafter's draft_length.
   [[nodiscard]] virtual Memory start() const = 0;
-  // After a round: the next one's length and whatever leads to it.
+  // After a round that drafted and accepted so many tokens: sets the length of the next one, and what the policy remembers.
   virtual void observe(Memory& /*memory*/, int /*drafted*/, int /*accepted*/) const {}
   // While drafting, after each token but the last: whether to draft another. `probability` of the token under the draft's
   // distribution, `entropy` of that distribution in nats.
   [[nodiscard]] virtual bool goes_on(double /*probability*/, double /*entropy*/) const { return true; }
-  // True: goes_on() is to be asked.
+  // True if goes_on() is to be asked while drafting.
   [[nodiscard]] virtual bool looks() const { return false; }
-  // True: drafts what will be accepted and no more; a bound, since nobody can know it.
+  // True if the policy knows how many tokens will be accepted and drafts no more than these: a bound, since nobody can know.
   [[nodiscard]] virtual bool foresees() const { return false; }
 };
 
-// What there is to choose from.
+// What a policy is told when it is made.
 struct LengthChoice {
   int longest = 0;                  // the drafter's draft_length
-  std::vector<double> round_times;  // [longest + 1]: of a round that drafts so many, in any unit
+  std::vector<double> round_times;  // [longest + 1]: how long a round takes that drafts so many tokens, in any unit
 };
 
 struct PolicyEntry {

@@ -32,7 +32,7 @@ class ContextProcess {
   virtual ~ContextProcess() = default;
 
   [[nodiscard]] virtual const ContextShape& shape() const = 0;
-  // The context at text position 0 of sequences first_sequence .. + count.
+  // Writes the context at text position 0 of the `count` sequences from first_sequence on.
   virtual void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const = 0;
   // False: the context of a sequence never changes, and step() is not called.
   [[nodiscard]] virtual bool moves() const = 0;
@@ -41,9 +41,9 @@ class ContextProcess {
   // again after a rejection meets the same context.
   virtual void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count,
                     const std::uint32_t* text_position, const Token* token, std::uint32_t* context) const = 0;
-  // The tokens that a sequence's text goes on from, for processes that have a prompt.
+  // The prompt that every sequence's text goes on from; empty where the process has none.
   [[nodiscard]] virtual std::span<const Token> prompt() const { return {}; }
-  // markov: the context after `token` in `context`; elsewhere not to be called.
+  // The context after `token` in `context`, where tokens alone decide on it (markov); a failed check elsewhere.
   [[nodiscard]] virtual std::uint32_t next(std::uint32_t context, Token token) const;
 };
 

@@ -13,8 +13,7 @@
 
 namespace specsim::families {
 
-// Which distribution is meant where distributions are random. All randomness of a distribution is addressed by it: the same
-// address gives the same distribution, on any thread and in any order.
+// Names one distribution where distributions are random: the same address gives the same one, on any thread and in any order.
 struct DistributionAddress {
   rng::Key key;
   std::uint64_t context = 0;  // pool index, or a name of (sequence, text position)
@@ -45,7 +44,7 @@ class Distribution {
   // Writes probabilities that sum to 1. `target`: the target at the same context for a draft, empty for a target.
   virtual void draw(const DistributionAddress& address, const TargetDistributions& target,
                     std::span<double> distribution) const = 0;
-  // False: the same at every context (given the same target), so drawing it again is waste.
+  // False if every context has the same distribution, given the same target: drawing it again would be waste.
   [[nodiscard]] virtual bool random() const { return false; }
   // "from: target" itself, without a transform.
   [[nodiscard]] virtual bool is_target() const { return false; }

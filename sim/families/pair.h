@@ -16,12 +16,11 @@ class PairSource {
              math::Sampling target_sampling, math::Sampling draft_sampling);
   // The target's distribution at a context, as it is verified: after its sampling settings.
   void draw_target(const DistributionAddress& address, std::span<double> target) const;
-  // The draft's distribution at the same context and a depth (beyond the last given one: the last one), given the verified
-  // target.
+  // The draft's distribution at the same context, given the verified target. The last configured depth holds for all beyond.
   void draw_draft(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
                   std::span<double> draft) const;
   [[nodiscard]] std::size_t depths() const { return drafts_.size(); }
-  // False: every context has the same pair.
+  // False if every context has the same pair.
   [[nodiscard]] bool random() const;
 
  private:

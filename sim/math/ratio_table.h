@@ -17,11 +17,12 @@
 
 namespace specsim::math {
 
-// The weights (target - c draft)+. By default the target itself, of whose tokens nothing is counted: not to be picked from.
+// The weights (target - c draft)+, prepared for drawing from them. By default the target itself; RatioTable::pick cannot draw
+// from that, RatioTable::pick_target does.
 struct Cut {
   double c = 0.0;
-  double mass = 1.0;        // their sum, never negative
-  std::uint32_t count = 0;  // of tokens with target / draft > c
+  double mass = 1.0;        // the sum of the weights, never negative
+  std::uint32_t count = 0;  // how many tokens have a positive weight: target / draft > c
 };
 
 class RatioTable {
@@ -35,19 +36,20 @@ class RatioTable {
   [[nodiscard]] double draft(Token x) const { return distributions_[x].draft; }
   [[nodiscard]] Token pick_target(std::uint64_t bits) const { return alias_pick(target_alias_.data(), vocab(), bits); }
   [[nodiscard]] Token pick_draft(std::uint64_t bits) const { return alias_pick(draft_alias_.data(), vocab(), bits); }
-  // Ahead of pick_draft(word) and of the distributions of the token that it picks: their memory accesses on their way.
+  // Start the memory accesses of pick_draft(bits), and of target(x) and draft(x), ahead of these calls.
   void prefetch_draft(std::uint64_t bits) const { __builtin_prefetch(draft_alias_.data() + scale_bits(bits, vocab())); }
   void prefetch_distributions(Token x) const { __builtin_prefetch(distributions_.data() + x); }
 
   [[nodiscard]] Cut cut(double c) const;
-  // From the weights of a cut of positive mass; u in [0, 1).
+  // A token drawn from the weights of a cut of positive mass; u in [0, 1).
   [[nodiscard]] Token pick(const Cut& cut, double u) const;
 
   // How many tokens the draft can draw.
   [[nodiscard]] std::uint32_t draft_support() const { return draft_support_; }
-  // A token of the draft's distribution without the tokens `drawn` (distinct, fewer than draft_support()), u in [0, 1).
+  // A token drawn from the draft's distribution without the tokens `drawn`, which are distinct and fewer than draft_support(); u
+  // in [0, 1).
   [[nodiscard]] Token pick_draft_without(std::span<const Token> drawn, double u) const;
-  // The mass that the draft has left without them, to the last digit however little it is.
+  // The draft's probability of all tokens but `drawn`, accurate to the last digit however little it is.
   [[nodiscard]] double draft_without(std::span<const Token> drawn) const;
 
  private:
@@ -59,7 +61,7 @@ class RatioTable {
   [[nodiscard]] std::uint64_t bucket(double c) const;
 
   std::vector<Pair> distributions_;  // [token]
-  std::vector<Pair> sums_;           // [rank + 1]: of the first rank + 1 tokens in order; [0] is zero
+  std::vector<Pair> sums_;           // [rank + 1]: over the first rank + 1 tokens in order; [0] is zero
   std::vector<double> ratio_;        // [rank], decreasing
   std::vector<Pair> coarse_;  // every kStride-th of sums_, so that a search stays in the first-level cache for most of its way
   std::vector<Token> order_;  // [rank]

@@ -1,5 +1,5 @@
-// Where a uniform lives. Every random number of a simulation has an address, so results do not depend on threads, shards,
-// order of construction or device:
+// The addresses of random numbers. Each one of a simulation has its own, so results do not depend on threads, shards, order of
+// construction or device:
 //
 //   key     (seed, pairing group or name of a distribution)      cells that differ only in `decode` or `cost` share a group
 //   counter word 0: purpose << 24 | position            position in the round (0..), or a part's own index

@@ -48,21 +48,21 @@ class Block {
   double remaining(int node) { return drawn(node).remaining; }
   // The distributions of the token that follows `node`; its children were drawn from .draft().
   const math::RatioTable& distributions(int node) { return *placed(node).distributions; }
-  // BlockRule::plan of them; nullptr for a leaf.
+  // What BlockRule::plan made of these distributions; nullptr for a leaf.
   const NodePlan* plan(int node) { return placed(node).plan; }
 
-  // The decision on a node, once at most.
+  // Whether a node is accepted; may be asked once a round for each node.
   bool accept(int node, Odds odds) {
     const double u = drawn(node).u;
     return u >= 0.0 ? accepts(u, odds) : decide(node, odds);
   }
-  // One of a few outcomes, all children of a node judged at once; once at most.
+  // One of a few outcomes that judge all children of a node at once; may be asked once a round for each node.
   virtual Token choose(int node, const Pickable& distribution) = 0;
-  // A token of the target's side after `node`, once at most.
+  // A token that the verifier draws after `node`; may be asked once a round for each node.
   virtual Token pick(int node, const Pickable& distribution) = 0;
 
-  // From (target - c draft)+ after `node`; from the target where c = 0, or where nothing is left, which rounding alone brings
-  // about.
+  // A token from (target - c draft)+ after `node`; from the target where c = 0, and where nothing is left, which rounding alone
+  // brings about.
   Token pick_residual(int node, const math::Cut& cut);
   Token pick_target(int node);
 
@@ -71,9 +71,9 @@ class Block {
     std::uint32_t drawn_in = 0;   // the round that set token, u and remaining
     std::uint32_t placed_in = 0;  // the placement that set children, distributions and plan
     Token token = 0;
-    double u = -1.0;  // that decides on the node; negative: decide() does
+    double u = -1.0;  // the uniform that decides on the node; negative where decide() is to be asked
     double remaining = 1.0;
-    int children = 0;  // unless drafting stops
+    int children = 0;  // drafted ones, unless drafting stops here
     const math::RatioTable* distributions = nullptr;
     const NodePlan* plan = nullptr;
   };
@@ -119,7 +119,7 @@ class BlockRule {
   [[nodiscard]] virtual std::unique_ptr<NodePlan> plan(const math::RatioTable& /*distributions*/, int /*children*/) const {
     return nullptr;
   }
-  // At most, what one of them takes in memory.
+  // Bytes that a plan takes at most.
   [[nodiscard]] virtual std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const { return 0; }
   virtual Verdict verify(Block& block) const = 0;
 };
@@ -130,16 +130,16 @@ struct ChainLanes {
   std::uint32_t lanes = 0;
   std::vector<const math::RatioTable*> distributions;  // [draft_length + 1]: after so many draft tokens
   std::vector<Token> tokens;                           // [draft_length][kStride]
-  std::vector<std::uint64_t> random_bits;              // [draft_length][kStride]: that decide on them
-  // What the rule says: how many tokens stay, and what the token after them comes from (c = 0: the target).
+  std::vector<std::uint64_t> random_bits;              // [draft_length][kStride]: what decides on the tokens
+  // The rule's verdict: how many tokens stay, and what the token after them is drawn from (c = 0: the target).
   std::array<std::uint32_t, kStride> accepted;
   std::array<math::Cut, kStride> final_distribution;
 
   [[nodiscard]] std::size_t draft_length() const { return distributions.size() - 1; }
 };
 
-// A rule that also judges chains side by side: the same verdicts from the same words, several times as fast, since the memory
-// accesses of many rounds overlap and few branches depend on one round's luck.
+// A rule that also judges chains side by side: the same verdicts from the same random bits, several times as fast, since the
+// memory accesses of many rounds overlap and few branches depend on what one round happened to draw.
 class ChainRule : public BlockRule {
  public:
   virtual void verify_lanes(ChainLanes& chains) const = 0;

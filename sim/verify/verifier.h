@@ -19,8 +19,8 @@ struct Demands {
   // masses.
   std::vector<tokens::Siblings> trees = {};
   bool joint = false;      // judges tokens jointly: there is no alpha of a position
-  int vocab = kMaxVocab;   // at most
-  int children = 1 << 20;  // of one node, at most
+  int vocab = kMaxVocab;   // the largest vocabulary
+  int children = 1 << 20;  // the most children of one node
 };
 
 struct VerifierEntry {
