@@ -80,7 +80,7 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
                   tree_->drafted(), tree_->height());
   }
 
-  const verify::Verdict verdict = rule.verify(*this);
+  const verify::AcceptedPath verdict = rule.verify(*this);
   const auto accepted = static_cast<std::size_t>(at(verdict.node).depth);
   outcome_.emitted.resize(accepted + 1);
   outcome_.emitted[accepted] = verdict.final_token;

@@ -81,7 +81,7 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
                         unused.data());
       const math::RatioTable& distributions = *chains.distributions[accepted];
       for (std::uint32_t i = 0; i < count; ++i) {
-        const math::Cut& distribution = chains.final_distribution[lanes[i]];
+        const math::Residual& distribution = chains.final_distribution[lanes[i]];
         chains.tokens[std::size_t{accepted} * kLanes + lanes[i]] =
             distribution.c > 0.0 && distribution.mass > 0.0 ? distributions.pick(distribution, rng::to_unit(draw_bits[i]))
                                                             : distributions.pick_target(draw_bits[i]);

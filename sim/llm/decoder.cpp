@@ -160,7 +160,7 @@ std::vector<std::uint32_t> Decoder::judge_positions(std::size_t s, std::span<con
 std::vector<std::uint32_t> Decoder::judge_block(std::size_t s, std::span<const double> target) {
   const Proposal& proposal = proposals_[s];
   DraftedBlock block(target, proposal, *rule_.block, {key_, round_, texts_[s].id});
-  const verify::Verdict verdict = rule_.block->verify(block);
+  const verify::AcceptedPath verdict = rule_.block->verify(block);
   std::vector<std::uint32_t> path;
   for (int node = verdict.node; node >= 0; node = proposal.tree.nodes[static_cast<std::size_t>(node)].parent)
     path.insert(path.begin(), static_cast<std::uint32_t>(node));

@@ -94,7 +94,7 @@ std::size_t RatioTable::bytes_needed(std::size_t vocab) {
          (vocab / kStride + 1) * sizeof(Pair) + (bucket_count(bucket_shift(vocab)) + 1) * sizeof(std::uint32_t) + 9 * kHeapBytes;
 }
 
-Cut RatioTable::cut(double c) const {
+Residual RatioTable::residual(double c) const {
   const std::uint64_t b = bucket(c);
   // Ratios above c lie between those above the bucket's end and those above its beginning.
   const auto begin = ratio_.begin() + guide_[b + 1];
@@ -104,7 +104,7 @@ Cut RatioTable::cut(double c) const {
   return {c, count == 0 ? 0.0 : std::max(sums_[count].target - c * sums_[count].draft, 0.0), count};
 }
 
-Token RatioTable::pick(const Cut& cut, double u) const {
+Token RatioTable::pick(const Residual& cut, double u) const {
   const double place = u * cut.mass;
   const auto before = [&](const Pair& sum) { return sum.target - cut.c * sum.draft <= place; };
   // The stride first, then the token in it.

@@ -19,7 +19,7 @@ namespace specsim::math {
 
 // The weights (target - c draft)+, prepared for drawing from them. By default the target itself; RatioTable::pick cannot draw
 // from that, RatioTable::pick_target does.
-struct Cut {
+struct Residual {
   double c = 0.0;
   double mass = 1.0;        // the sum of the weights, never negative
   std::uint32_t count = 0;  // how many tokens have a positive weight: target / draft > c
@@ -40,9 +40,9 @@ class RatioTable {
   void prefetch_draft(std::uint64_t bits) const { __builtin_prefetch(draft_alias_.data() + scale_bits(bits, vocab())); }
   void prefetch_distributions(Token x) const { __builtin_prefetch(distributions_.data() + x); }
 
-  [[nodiscard]] Cut cut(double c) const;
+  [[nodiscard]] Residual residual(double c) const;
   // A token drawn from the weights of a cut of positive mass; u in [0, 1).
-  [[nodiscard]] Token pick(const Cut& cut, double u) const;
+  [[nodiscard]] Token pick(const Residual& cut, double u) const;
 
   // How many tokens the draft can draw.
   [[nodiscard]] std::uint32_t draft_support() const { return draft_support_; }

@@ -13,7 +13,7 @@ namespace {
 // token i. Asked from the end backwards, the first that accepts is the largest.
 class BlockVerification final : public ChainRule {
  public:
-  Verdict verify(Block& block) const override {
+  AcceptedPath verify(Block& block) const override {
     std::array<double, kMaxDraftLength + 1> p;
     p[0] = 1.0;
     int last = 0;  // that may stay
@@ -30,10 +30,10 @@ class BlockVerification final : public ChainRule {
         if (block.accept(node, {stays, 1.0})) return {node, block.pick_target(node)};
         continue;
       }
-      const math::Cut cut = block.distributions(node).cut(1.0 / stays);
+      const math::Residual cut = block.distributions(node).residual(1.0 / stays);
       if (block.accept(node, odds(stays, cut))) return {node, block.pick_residual(node, cut)};
     }
-    return {0, block.children(0) > 0 ? block.pick_residual(0, block.distributions(0).cut(1.0)) : block.pick_target(0)};
+    return {0, block.children(0) > 0 ? block.pick_residual(0, block.distributions(0).residual(1.0)) : block.pick_target(0)};
   }
 
   void verify_lanes(ChainLanes& chains) const override {
@@ -52,8 +52,8 @@ class BlockVerification final : public ChainRule {
       for (std::uint32_t i = 0; i < left; ++i) {
         const std::uint32_t lane = open[i];
         const double own = p[node][lane];
-        math::Cut& cut = chains.final_distribution[lane];
-        cut = node == length || !(own > 0.0) ? math::Cut() : chains.distributions[node]->cut(1.0 / own);
+        math::Residual& cut = chains.final_distribution[lane];
+        cut = node == length || !(own > 0.0) ? math::Residual() : chains.distributions[node]->residual(1.0 / own);
         const bool accepted =
             accepts(rng::to_unit(chains.random_bits[(node - 1) * kStride + lane]), node == length ? Odds{own, 1.0}
                                                                                    : own > 0.0    ? odds(own, cut)
@@ -64,7 +64,7 @@ class BlockVerification final : public ChainRule {
       }
       left = still;
     }
-    const math::Cut none = length > 0 ? chains.distributions[0]->cut(1.0) : math::Cut();
+    const math::Residual none = length > 0 ? chains.distributions[0]->residual(1.0) : math::Residual();
     for (std::uint32_t i = 0; i < left; ++i) {
       chains.accepted[open[i]] = 0;
       chains.final_distribution[open[i]] = none;
@@ -77,7 +77,7 @@ class BlockVerification final : public ChainRule {
     const double p = std::min(1.0, before * distributions.target(x) / distributions.draft(x));
     return p > 1e-300 ? p : 0.0;
   }
-  static Odds odds(double stays, const math::Cut& cut) {
+  static Odds odds(double stays, const math::Residual& cut) {
     const double z = stays * cut.mass;
     return {z, z + 1.0 - stays};
   }

@@ -8,12 +8,12 @@ namespace {
 
 class ResidualPick final : public Pickable {
  public:
-  ResidualPick(const math::RatioTable& distributions, const math::Cut& cut) : distributions_(distributions), cut_(cut) {}
+  ResidualPick(const math::RatioTable& distributions, const math::Residual& cut) : distributions_(distributions), cut_(cut) {}
   [[nodiscard]] Token pick(std::uint64_t bits) const override { return distributions_.pick(cut_, rng::to_unit(bits)); }
 
  private:
   const math::RatioTable& distributions_;
-  const math::Cut& cut_;
+  const math::Residual& cut_;
 };
 
 class TargetPick final : public Pickable {
@@ -27,14 +27,14 @@ class TargetPick final : public Pickable {
 
 }  // namespace
 
-Token Block::pick_residual(int node, const math::Cut& cut) {
+Token Block::pick_residual(int node, const math::Residual& cut) {
   return cut.c > 0.0 && cut.mass > 0.0 ? pick(node, ResidualPick(distributions(node), cut)) : pick_target(node);
 }
 
 Token Block::pick_target(int node) { return pick(node, TargetPick(distributions(node))); }
 
-Verdict NodeRule::verify(Block& block) const {
-  Verdict verdict;
+AcceptedPath NodeRule::verify(Block& block) const {
+  AcceptedPath verdict;
   while (block.children(verdict.node) > 0) {
     const int child = step(block, verdict.node, verdict.final_token);
     if (child == kNone) return verdict;

@@ -63,7 +63,7 @@ class Block {
 
   // A token from (target - c draft)+ after `node`; from the target where c = 0, and where nothing is left, which rounding alone
   // brings about.
-  Token pick_residual(int node, const math::Cut& cut);
+  Token pick_residual(int node, const math::Residual& cut);
   Token pick_target(int node);
 
  protected:
@@ -103,8 +103,8 @@ class Block {
   std::vector<Node> nodes_;
 };
 
-// How a round ends: the last accepted node (0: none), and the token after it.
-struct Verdict {
+// How a round ends: the accepted path by its last node (0: nothing was accepted), and the token after it.
+struct AcceptedPath {
   int node = 0;
   Token final_token = 0;
 };
@@ -121,7 +121,7 @@ class BlockRule {
   }
   // Bytes that a plan takes at most.
   [[nodiscard]] virtual std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const { return 0; }
-  virtual Verdict verify(Block& block) const = 0;
+  virtual AcceptedPath verify(Block& block) const = 0;
 };
 
 // Chains drafted in one context, in many sequences at once: [position][lane].
@@ -133,7 +133,7 @@ struct ChainLanes {
   std::vector<std::uint64_t> random_bits;              // [draft_length][kStride]: what decides on the tokens
   // The rule's verdict: how many tokens stay, and what the token after them is drawn from (c = 0: the target).
   std::array<std::uint32_t, kStride> accepted;
-  std::array<math::Cut, kStride> final_distribution;
+  std::array<math::Residual, kStride> final_distribution;
 
   [[nodiscard]] std::size_t draft_length() const { return distributions.size() - 1; }
 };
@@ -148,7 +148,7 @@ class ChainRule : public BlockRule {
 // A rule that walks down from the root, node by node.
 class NodeRule : public BlockRule {
  public:
-  Verdict verify(Block& block) const final;
+  AcceptedPath verify(Block& block) const final;
 
  protected:
   static constexpr int kNone = -1;

@@ -10,7 +10,7 @@ namespace {
 
 class Threshold final : public NodePlan {
  public:
-  math::Cut cut;  // c = rho
+  math::Residual cut;  // c = rho
 };
 
 class KSeqRule final : public NodeRule {
@@ -18,7 +18,7 @@ class KSeqRule final : public NodeRule {
   // rho solves 1 - (1 - beta)^k = rho beta, beta = sum min(draft, target / rho); it lies between 1 and k.
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int children) const override {
     const auto excess = [&](double rho) {
-      const double taken = 1.0 - distributions.cut(rho).mass;  // sum min(rho draft, target) = rho beta
+      const double taken = 1.0 - distributions.residual(rho).mass;  // sum min(rho draft, target) = rho beta
       return -std::expm1(children * std::log1p(-std::min(taken / rho, 1.0))) - taken;
     };
     double low = 1.0;
@@ -29,7 +29,7 @@ class KSeqRule final : public NodeRule {
       (excess(middle) > 0.0 ? low : high) = middle;
     }
     auto plan = std::make_unique<Threshold>();
-    plan->cut = distributions.cut(high);
+    plan->cut = distributions.residual(high);
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const override {
@@ -39,7 +39,7 @@ class KSeqRule final : public NodeRule {
  protected:
   int step(Block& block, int node, Token& final_token) const override {
     const math::RatioTable& distributions = block.distributions(node);
-    const math::Cut& cut = static_cast<const Threshold*>(block.plan(node))->cut;
+    const math::Residual& cut = static_cast<const Threshold*>(block.plan(node))->cut;
     const int first = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
     for (int child = first; child < first + block.children(node); ++child) {
       const Token x = block.token(child);

@@ -14,7 +14,7 @@ class LenientRule final : public NodeRule {
     const int child = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
     const Token x = block.token(child);
     if (block.accept(child, {distributions.target(x), lenience_ * distributions.draft(x)})) return child;
-    final_token = block.pick_residual(node, distributions.cut(1.0));
+    final_token = block.pick_residual(node, distributions.residual(1.0));
     return kNone;
   }
 

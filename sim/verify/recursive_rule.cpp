@@ -11,7 +11,7 @@ namespace {
 // cuts[j]: the residual after j rejections of siblings drawn with replacement, c increasing by the mass each time.
 class Residuals final : public NodePlan {
  public:
-  std::vector<math::Cut> cuts;
+  std::vector<math::Residual> cuts;
 };
 
 }  // namespace
@@ -20,12 +20,12 @@ std::unique_ptr<NodePlan> RecursiveRule::plan(const math::RatioTable& distributi
   auto plan = std::make_unique<Residuals>();
   plan->cuts.reserve(static_cast<std::size_t>(children) + 1);
   plan->cuts.push_back({0.0, 1.0, 0});
-  for (int i = 0; i < children; ++i) plan->cuts.push_back(distributions.cut(plan->cuts.back().c + plan->cuts.back().mass));
+  for (int i = 0; i < children; ++i) plan->cuts.push_back(distributions.residual(plan->cuts.back().c + plan->cuts.back().mass));
   return plan;
 }
 
 std::size_t RecursiveRule::plan_bytes(std::size_t /*vocab*/, int children) const {
-  return sizeof(Residuals) + (static_cast<std::size_t>(children) + 1) * sizeof(math::Cut) + 2 * kHeapBytes;
+  return sizeof(Residuals) + (static_cast<std::size_t>(children) + 1) * sizeof(math::Residual) + 2 * kHeapBytes;
 }
 
 int RecursiveRule::step(Block& block, int node, Token& final_token) const {
@@ -34,15 +34,15 @@ int RecursiveRule::step(Block& block, int node, Token& final_token) const {
   const int first = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
   const int children = block.children(node);
   const bool shrinks = block.siblings() == tokens::Siblings::without_replacement;
-  math::Cut cut = cuts[0];
+  math::Residual cut = cuts[0];
   for (int i = 0; i < children; ++i) {
     const Token x = block.token(first + i);
     const double remaining = shrinks ? block.remaining(first + i) : 1.0;
     const Odds odds{(distributions.target(x) - cut.c * distributions.draft(x)) * remaining, cut.mass * distributions.draft(x)};
     if (block.accept(first + i, odds)) return first + i;
     const double c = cut.c + cut.mass / remaining;
-    const math::Cut& planned = cuts[static_cast<std::size_t>(i) + 1];
-    cut = c == planned.c ? planned : distributions.cut(c);
+    const math::Residual& planned = cuts[static_cast<std::size_t>(i) + 1];
+    cut = c == planned.c ? planned : distributions.residual(c);
   }
   final_token = block.pick_residual(node, cut);
   return kNone;

@@ -10,12 +10,12 @@ namespace {
 
 // A distribution (target - c draft)+ with exceptions: tokens that were rejected without replacement keep the weight that they had
 // then.
-struct Residual {
+struct ShrunkTarget {
   struct Kept {
     Token token = 0;
     double more = 0.0;  // than the cut gives it
   };
-  math::Cut cut;
+  math::Residual cut;
   std::vector<Kept> kept;
 
   [[nodiscard]] double weight(const math::RatioTable& distributions, Token x) const {
@@ -32,7 +32,7 @@ struct Residual {
   void raise(const math::RatioTable& distributions, double c) {
     std::vector<double> weights;
     for (const Kept& one : kept) weights.push_back(weight(distributions, one.token));
-    cut = distributions.cut(c);
+    cut = distributions.residual(c);
     for (std::size_t i = 0; i < kept.size(); ++i)
       kept[i].more = weights[i] - std::max(distributions.target(kept[i].token) - c * distributions.draft(kept[i].token), 0.0);
   }
@@ -40,11 +40,11 @@ struct Residual {
 
 class ResidualPick final : public Pickable {
  public:
-  ResidualPick(const math::RatioTable& distributions, const Residual& residual)
+  ResidualPick(const math::RatioTable& distributions, const ShrunkTarget& residual)
       : distributions_(distributions), residual_(residual) {}
   [[nodiscard]] Token pick(std::uint64_t bits) const override {
     double place = rng::to_unit(bits) * residual_.mass();
-    for (const Residual::Kept& one : residual_.kept) {
+    for (const ShrunkTarget::Kept& one : residual_.kept) {
       if (place < one.more) return one.token;
       place -= one.more;
     }
@@ -55,15 +55,15 @@ class ResidualPick final : public Pickable {
  private:
   static constexpr double kBelowOne = 1.0 - 0x1.0p-53;
   const math::RatioTable& distributions_;
-  const Residual& residual_;
+  const ShrunkTarget& residual_;
 };
 
 // A node on the path under judgement.
 struct Step {
   int node = 0;
-  double stays = 1.0;  // the probability with which the path down to here may stay
-  Residual residual;   // of the target's distribution after it
-  int tried = 0;       // children
+  double stays = 1.0;     // the probability with which the path down to here may stay
+  ShrunkTarget residual;  // of the target's distribution after it
+  int tried = 0;          // children
 };
 
 // From the leaves up: the path to the first leaf is accepted whole with its own probability; if not, the leaf goes, its parent's
@@ -71,9 +71,9 @@ struct Step {
 // leaf.
 class TraversalRule final : public BlockRule {
  public:
-  Verdict verify(Block& block) const override {
+  AcceptedPath verify(Block& block) const override {
     const tokens::Tree& tree = block.tree();
-    std::vector<Step> path = {{0, 1.0, {math::Cut(), {}}, 0}};
+    std::vector<Step> path = {{0, 1.0, {math::Residual(), {}}, 0}};
     for (;;) {
       while (path.back().stays > 0.0 && path.back().tried < block.children(path.back().node)) {
         Step& above = path.back();
@@ -83,7 +83,7 @@ class TraversalRule final : public BlockRule {
         const double mass = above.residual.mass();
         const double share = mass > 0.0 ? above.residual.weight(distributions, x) / mass : 0.0;
         const double stays = std::min(1.0, above.stays * share * block.remaining(child) / distributions.draft(x));
-        path.push_back({child, stays, {math::Cut(), {}}, 0});
+        path.push_back({child, stays, {math::Residual(), {}}, 0});
       }
       const Step& leaf = path.back();
       if (leaf.node == 0 || block.accept(leaf.node, {leaf.stays, 1.0})) {

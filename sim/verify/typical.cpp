@@ -31,7 +31,7 @@ class TypicalRule final : public BlockRule {
     return sizeof(Bar) + kHeapBytes;
   }
 
-  Verdict verify(Block& block) const override {
+  AcceptedPath verify(Block& block) const override {
     const int deepest = deepest_below(block, 0);
     return {deepest, block.pick_target(deepest)};
   }

@@ -274,7 +274,7 @@ namespace {
 class WrongInLanes final : public verify::ChainRule {
  public:
   explicit WrongInLanes(const verify::ChainRule& rule) : rule_(rule) {}
-  verify::Verdict verify(verify::Block& block) const override { return rule_.verify(block); }
+  verify::AcceptedPath verify(verify::Block& block) const override { return rule_.verify(block); }
   void verify_lanes(verify::ChainLanes& chains) const override {
     rule_.verify_lanes(chains);
     for (std::uint32_t lane = 0; lane < chains.lanes; ++lane)

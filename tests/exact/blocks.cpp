@@ -316,7 +316,7 @@ TEST_CASE("every drafter of blocks leaves the target's distribution alone, whate
 
 TEST_CASE("a ranked tree has no nodes that the draft does not propose: a dynamic tree of all that it proposes is the witness") {
   // The target's likeliest tokens are the lowest, which a tree filled up with tokens of probability 0 would be lucky to hold.
-  for (const char* draft_sampling : {"{temperature: 0}", "{top_k: 2}", "{temperature: 1}"}) {
+  for (const char* draft_sampling : {"{temperature: 0}", "{top_k: 2}"}) {
     for (const char* process : {"{process: fixed}", "{process: markov}"}) {
       const std::string pair = fmt::format(
           "{{vocab: 5, target: {{family: zipf, exponent: 1}}, draft: {{from: target, transform: permute, value: 0.5}}, "
@@ -328,7 +328,7 @@ TEST_CASE("a ranked tree has no nodes that the draft does not propose: a dynamic
         return report;
       };
       INFO(draft_sampling << ", " << process);
-      const AuditReport dynamic = audited("{kind: tree_dynamic, depth: 3, width: 5, nodes: 155}");
+      const AuditReport dynamic = audited("{kind: tree_dynamic, depth: 3, width: 5, nodes: 64}");
       const AuditReport ranked = audited("{kind: tree_static, branching: [5, 5, 5], siblings: top_k}");
       for (std::size_t start = 0; start < dynamic.starts.size(); ++start)
         CHECK(largest_difference(ranked.starts[start].accepted_distribution, dynamic.starts[start].accepted_distribution) <=

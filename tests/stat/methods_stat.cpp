@@ -81,7 +81,7 @@ std::vector<tests::BlockMutant> lossy_mutants() {
       const math::RatioTable& distributions = block.distributions(node);
       const Token x = block.token(children[0]);
       if (block.accept(children[0], {distributions.target(x), lenience * distributions.draft(x)})) return children[0];
-      last = residual ? block.pick_residual(node, distributions.cut(1.0)) : block.pick_target(node);
+      last = residual ? block.pick_residual(node, distributions.residual(1.0)) : block.pick_target(node);
       return 0;
     });
   };
@@ -90,7 +90,7 @@ std::vector<tests::BlockMutant> lossy_mutants() {
     return steps([=](Block& block, int node, const std::vector<int>& children, Token& last) {
       const math::RatioTable& distributions = block.distributions(node);
       if (distributions.target(block.token(children[0])) > least) return children[0];
-      last = target_last ? block.pick_target(node) : block.pick_residual(node, distributions.cut(1.0));
+      last = target_last ? block.pick_target(node) : block.pick_residual(node, distributions.residual(1.0));
       return 0;
     });
   };

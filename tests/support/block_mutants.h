@@ -16,11 +16,11 @@ namespace specsim::tests {
 // A rule from a function; a step from a function.
 class FunctionRule final : public verify::BlockRule {
  public:
-  explicit FunctionRule(std::function<verify::Verdict(verify::Block&)> verify) : verify_(std::move(verify)) {}
-  verify::Verdict verify(verify::Block& block) const override { return verify_(block); }
+  explicit FunctionRule(std::function<verify::AcceptedPath(verify::Block&)> verify) : verify_(std::move(verify)) {}
+  verify::AcceptedPath verify(verify::Block& block) const override { return verify_(block); }
 
  private:
-  std::function<verify::Verdict(verify::Block&)> verify_;
+  std::function<verify::AcceptedPath(verify::Block&)> verify_;
 };
 
 // (block, node, its children) -> the accepted child, or 0 with the final token.
@@ -51,7 +51,7 @@ struct BlockKnobs {
   bool through_z = true;     // Z / (Z + 1 - p) before the end, not p
 };
 
-inline verify::Verdict block_with(verify::Block& block, const BlockKnobs& knobs) {
+inline verify::AcceptedPath block_with(verify::Block& block, const BlockKnobs& knobs) {
   std::vector<double> p = {1.0};
   int length = 0;
   for (; block.children(length) > 0; ++length) {
@@ -61,12 +61,12 @@ inline verify::Verdict block_with(verify::Block& block, const BlockKnobs& knobs)
     p.push_back(knobs.capped ? std::min(next, 1.0) : next);
   }
   std::vector<bool> stays(p.size(), true);
-  std::vector<math::Cut> cuts(p.size());
+  std::vector<math::Residual> cuts(p.size());
   for (int i = 0; i <= length; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    if (i < length) cuts[at] = block.distributions(i).cut(knobs.own_residual ? 1.0 / std::max(p[at], 1e-300) : 1.0);
+    if (i < length) cuts[at] = block.distributions(i).residual(knobs.own_residual ? 1.0 / std::max(p[at], 1e-300) : 1.0);
     if (i == 0) continue;
-    const double z = i < length ? p[at] * block.distributions(i).cut(1.0 / std::max(p[at], 1e-300)).mass : 0.0;
+    const double z = i < length ? p[at] * block.distributions(i).residual(1.0 / std::max(p[at], 1e-300)).mass : 0.0;
     stays[at] =
         i == length || !knobs.through_z ? block.accept(i, {p[at], 1.0}) : block.accept(i, {z, z + 1.0 - std::min(p[at], 1.0)});
   }
@@ -92,8 +92,8 @@ struct RecursiveKnobs {
 inline int recursive_with(verify::Block& block, int node, const std::vector<int>& children, Token& final_token,
                           const RecursiveKnobs& knobs) {
   const math::RatioTable& distributions = block.distributions(node);
-  math::Cut cut = distributions.cut(knobs.first_c);
-  math::Cut left = distributions.cut(1.0);
+  math::Residual cut = distributions.residual(knobs.first_c);
+  math::Residual left = distributions.residual(1.0);
   for (const int child : children) {
     const Token x = block.token(child);
     const double remaining = knobs.renormalises ? block.remaining(child) : 1.0;
@@ -101,7 +101,7 @@ inline int recursive_with(verify::Block& block, int node, const std::vector<int>
     if (block.accept(child,
                      {(distributions.target(x) - cut.c * distributions.draft(x)) * remaining, mass * distributions.draft(x)}))
       return child;
-    left = distributions.cut(cut.c + cut.mass / remaining);
+    left = distributions.residual(cut.c + cut.mass / remaining);
     if (knobs.updates) cut = left;
   }
   final_token = knobs.own_final ? block.pick_residual(node, left) : block.pick_target(node);
@@ -114,7 +114,7 @@ inline int kseq_with(verify::Block& block, int node, const std::vector<int>& chi
   for (const int child : children)
     if (block.accept(child, {distributions.target(block.token(child)), rho * distributions.draft(block.token(child))}))
       return child;
-  final_token = own_final ? block.pick_residual(node, distributions.cut(rho)) : block.pick_target(node);
+  final_token = own_final ? block.pick_residual(node, distributions.residual(rho)) : block.pick_target(node);
   return 0;
 }
 
@@ -148,14 +148,14 @@ class AnyOf final : public verify::Pickable {
 };
 
 // Traversal from the leaves up, mistaken: what a rejected leaf leaves behind is not accounted for.
-inline verify::Verdict traversal_without(verify::Block& block, bool update_probability, bool update_distribution) {
+inline verify::AcceptedPath traversal_without(verify::Block& block, bool update_probability, bool update_distribution) {
   struct Step {
     int node;
     double stays;
-    math::Cut cut;
+    math::Residual cut;
     int tried;
   };
-  std::vector<Step> path = {{0, 1.0, math::Cut(), 0}};
+  std::vector<Step> path = {{0, 1.0, math::Residual(), 0}};
   for (;;) {
     while (path.back().stays > 0.0 && path.back().tried < block.children(path.back().node)) {
       Step& above = path.back();
@@ -164,7 +164,7 @@ inline verify::Verdict traversal_without(verify::Block& block, bool update_proba
       const math::RatioTable& distributions = block.distributions(above.node);
       const double weight = std::max(distributions.target(x) - above.cut.c * distributions.draft(x), 0.0);
       const double share = above.cut.mass > 0.0 ? weight / above.cut.mass : 0.0;
-      path.push_back({child, std::min(1.0, above.stays * share / distributions.draft(x)), math::Cut(), 0});
+      path.push_back({child, std::min(1.0, above.stays * share / distributions.draft(x)), math::Residual(), 0});
     }
     const Step leaf = path.back();
     if (leaf.node == 0 || block.accept(leaf.node, {leaf.stays, 1.0}))
@@ -172,7 +172,7 @@ inline verify::Verdict traversal_without(verify::Block& block, bool update_proba
     path.pop_back();
     Step& above = path.back();
     if (!(above.cut.mass > 0.0)) continue;
-    const math::Cut next = block.distributions(above.node).cut(above.cut.c + above.cut.mass / above.stays);
+    const math::Residual next = block.distributions(above.node).residual(above.cut.c + above.cut.mass / above.stays);
     const double z = above.stays * next.mass / above.cut.mass;
     if (update_probability && above.node != 0) above.stays = z > 0.0 ? z / (z + 1.0 - above.stays) : 0.0;
     if (update_distribution) above.cut = next;
@@ -187,7 +187,7 @@ struct BlockMutant {
 
 inline const std::vector<BlockMutant>& block_mutants() {
   using verify::Block;
-  const auto whole = [](std::function<verify::Verdict(Block&)> verify) {
+  const auto whole = [](std::function<verify::AcceptedPath(Block&)> verify) {
     return [verify] { return std::make_unique<FunctionRule>(verify); };
   };
   const auto steps = [](StepFunction step) { return [step] { return std::make_unique<StepRule>(step); }; };
@@ -234,7 +234,7 @@ inline const std::vector<BlockMutant>& block_mutants() {
            if (block.accept(child, {block.distributions(node).target(block.token(child)),
                                     2.0 * block.distributions(node).draft(block.token(child))}))
              return child;
-         last = block.pick_residual(node, block.distributions(node).cut(1.0));
+         last = block.pick_residual(node, block.distributions(node).residual(1.0));
          return 0;
        })},
 

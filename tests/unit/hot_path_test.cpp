@@ -380,10 +380,10 @@ class EmptySink final : public decode::RoundSink {
 // Side by side it says something else than one by one.
 class TwoFaced final : public verify::ChainRule {
  public:
-  verify::Verdict verify(verify::Block& block) const override { return {0, block.pick_target(0)}; }
+  verify::AcceptedPath verify(verify::Block& block) const override { return {0, block.pick_target(0)}; }
   void verify_lanes(verify::ChainLanes& chains) const override {
     chains.accepted.fill(1);
-    chains.final_distribution.fill(math::Cut());
+    chains.final_distribution.fill(math::Residual());
   }
 };
 
