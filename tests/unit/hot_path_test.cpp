@@ -273,7 +273,7 @@ struct Decode {
 std::vector<Decode> decodings() {
   std::vector<Decode> list;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
-    if (!entry.make) continue;  // judges blocks: tests/stat/blocks_stat.cpp
+    if (!entry.make) continue;  // judges blocks: tests/stat/blocks_test.cpp
     list.push_back({entry.info.name, entry.demands.argmax_draft, entry.demands.one_hot_target});
     if (!entry.demands.argmax_draft) list.push_back({entry.info.name, true, entry.demands.one_hot_target});
   }

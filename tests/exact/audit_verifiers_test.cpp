@@ -90,7 +90,7 @@ TEST_CASE("every lossless verifier is lossless, and as the independent enumerati
         for (int draft_length = 0; draft_length <= 4; ++draft_length) {
           for (const bool argmax : {false, true}) {
             if (entry.demands.argmax_draft && !argmax) continue;
-            if (!entry.make && (vocab > 3 || draft_length > 3)) continue;  // blocks: all outcomes of a round, see blocks.cpp
+            if (!entry.make && (vocab > 3 || draft_length > 3)) continue;  // blocks: all outcomes of a round, see blocks_test.cpp
             const spec::Cell cell = cell_of(setting.pair, setting.context, chain(draft_length, argmax), entry.info.name,
                                             1000 + static_cast<std::uint64_t>(vocab));
             const AuditReport report = audit::audit_cell(cell);

@@ -129,7 +129,7 @@ TEST_CASE("mutants that lose the joint distribution are rejected by it") {
     const bool moves =
         std::find(mutant.moves.begin(), mutant.moves.end(), tests::Figure::joint_distribution) != mutant.moves.end();
     if (!moves || mutant.name == "leaks 1 % of the draft distribution")
-      continue;  // the leak needs more rounds: see mutants_stat.cpp
+      continue;  // the leak needs more rounds: see mutants_test.cpp
     INFO(mutant.name);
     if (mutant.name == "goes on after a rejection") {
       CHECK(joint_p("{process: markov, order: 1}", &mutant) < kLevel);
