@@ -48,7 +48,7 @@ class EveryChoice final : public verify::ChoiceSource {
 
  private:
   struct Option {
-    Token token = 0;  // of a decision: 1 for yes
+    Token token = 0;  // the token, or a decision: 1 for yes, 0 for no
     uint128 size = 0;
     std::uint64_t lowest = 0;
     std::uint64_t highest = 0;
@@ -56,7 +56,7 @@ class EveryChoice final : public verify::ChoiceSource {
   struct Choice {
     rng::Purpose purpose = rng::Purpose::draft_accept;
     std::uint32_t position = 0;
-    bool second = false;  // of the two numbers at the address
+    bool second = false;  // the second of the two numbers at the address
     std::vector<Option> options;
     std::size_t at = 0;
     [[nodiscard]] const Option& option() const { return options[at]; }

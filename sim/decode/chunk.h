@@ -14,7 +14,7 @@ constexpr std::uint32_t kLanes = 256;
 
 struct ChunkPlan {
   std::uint64_t first_sequence = 0;  // a multiple of kLanes
-  std::uint64_t rounds = 0;          // of all sequences together, dealt out one sequence after the other; requests: how many
+  std::uint64_t rounds = 0;  // all sequences' together, dealt out one sequence after the other; for requests, their number
   std::uint32_t sequence_rounds = 64;
 };
 

@@ -20,7 +20,8 @@
 
 namespace specsim::decode {
 
-constexpr int kFreshClasses = 16;  // of output, where every text position has distributions of its own: see fresh_round.h
+constexpr int kFreshClasses =
+    16;  // output classes where every text position has distributions of its own: see simulator_fresh.cpp
 
 // What prepared tables depend on; cells that differ in nothing else share them.
 struct PreparationPlan {

@@ -11,7 +11,7 @@ namespace {
 struct Sequence {
   std::uint32_t context = 0;
   std::uint32_t text_position = 0;
-  std::uint32_t previous_bin = kPairBins;  // of the last emitted token; kPairBins before the first
+  std::uint32_t previous_bin = kPairBins;  // the last emitted token's; kPairBins before the first
   std::uint64_t rounds = 0;
   std::uint64_t full = 0;
   std::uint64_t emitted = 0;

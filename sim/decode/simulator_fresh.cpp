@@ -33,7 +33,7 @@ class AddressedChoices final : public verify::ChoiceSource {
   BitSource& random_bits_;
   std::uint64_t sequence_;
   std::uint32_t round_ = 0;
-  rng::BitsPair drafted_{};  // of the last draft token: it is decided on before the next is drawn
+  rng::BitsPair drafted_{};  // the last draft token's numbers: it is decided on before the next one is drawn
   std::array<std::uint64_t, 2> finals_{};
 };
 

@@ -47,7 +47,7 @@ struct Lanes {
   std::array<std::uint32_t, kLanes> context{};
   std::array<std::uint32_t, kLanes> start_context{};
   std::array<std::uint32_t, kLanes> text_position{};
-  std::array<std::uint32_t, kLanes> previous_bin{};  // of the last emitted token; kPairBins before the first
+  std::array<std::uint32_t, kLanes> previous_bin{};  // the last emitted token's; kPairBins before the first
   std::array<std::uint64_t, kLanes> rounds{};
   std::array<std::uint64_t, kLanes> full{};  // whole rounds that accepted every draft
   std::array<std::uint64_t, kLanes> emitted{};

@@ -1,8 +1,8 @@
 #include "sim/math/series.h"
 
-#include <cmath>
-
 #include "sim/base/check.h"
+
+#include <cmath>
 
 namespace specsim::math {
 
@@ -10,8 +10,8 @@ double geometric_sum(double alpha, int terms) {
   SPECSIM_CHECK(alpha >= 0.0 && std::isfinite(alpha), "alpha = {}", alpha);
   SPECSIM_CHECK(terms >= 0, "terms = {}", terms);
   // Horner adds positive terms only, so it is accurate at any ratio; long sums take the closed form for speed.
-  constexpr int longest_direct = 64;
-  if (terms <= longest_direct) {
+  constexpr int kLongestDirect = 64;
+  if (terms <= kLongestDirect) {
     double sum = 0.0;
     for (int i = 0; i < terms; ++i) sum = sum * alpha + 1.0;
     return sum;

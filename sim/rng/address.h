@@ -25,7 +25,7 @@ enum class Purpose : std::uint32_t {
   context = 3,       // word 1 = text position; first: the context process's step
   start = 4,         // first: the start state, or the request's type
   distribution = 5,  // word 1 = index of the use; draws of the families
-  judge = 6,         // word 1 = text position; first: places a token within its part (decode/simulator.h)
+  judge = 6,         // word 1 = text position; first: places a token within its part (decode/simulator_fresh.cpp)
   length = 7,        // first: where a sequence's end token comes
   redraft = 8,       // word 1 = round, position = node; first: a draft token in place of one drawn before
   child = 9,         // word 1 = round, position = node; first: which of a node's children

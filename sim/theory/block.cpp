@@ -1,15 +1,15 @@
 #include "sim/theory/block.h"
 
+#include "sim/base/check.h"
+#include "sim/base/index.h"
+#include "sim/math/series.h"
+#include "sim/theory/modulated.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <utility>
-
-#include "sim/base/check.h"
-#include "sim/base/index.h"
-#include "sim/math/series.h"
-#include "sim/theory/modulated.h"
 
 namespace specsim::theory {
 namespace {
@@ -21,19 +21,19 @@ struct Atom {
 
 // Sorts, and joins atoms that differ by rounding: the same ratios multiplied in another order.
 void merge(std::vector<Atom>& atoms) {
-  constexpr double rounding = 64.0 * std::numeric_limits<double>::epsilon();
-  constexpr std::size_t most = std::size_t{1} << 20U;
+  constexpr double kRounding = 64.0 * std::numeric_limits<double>::epsilon();
+  constexpr std::size_t kMost = std::size_t{1} << 20U;
   std::sort(atoms.begin(), atoms.end(), [](const Atom& a, const Atom& b) { return a.value < b.value; });
   std::size_t kept = 0;
   for (std::size_t i = 1; i < atoms.size(); ++i) {
-    if (atoms[i].value - atoms[kept].value <= rounding * atoms[i].value) {
+    if (atoms[i].value - atoms[kept].value <= kRounding * atoms[i].value) {
       atoms[kept].weight += atoms[i].weight;
     } else {
       atoms[++kept] = atoms[i];
     }
   }
   if (!atoms.empty()) atoms.resize(kept + 1);
-  SPECSIM_CHECK(atoms.size() <= most, "{} values of the ratio product are too many", atoms.size());
+  SPECSIM_CHECK(atoms.size() <= kMost, "{} values of the ratio product are too many", atoms.size());
 }
 
 const std::vector<Branch>& branches_at(const BlockContext& context, int position, int state) {

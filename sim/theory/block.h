@@ -7,11 +7,11 @@
 // of E[carry_i], and a whole round follows from the carry's atoms: no acceptance test is walked.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "sim/theory/enumeration.h"
 #include "sim/theory/round_distribution.h"
+
+#include <span>
+#include <vector>
 
 namespace specsim::theory {
 

@@ -1,12 +1,12 @@
 #include "sim/theory/bounds.h"
 
+#include "sim/base/check.h"
+#include "sim/math/series.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
-
-#include "sim/base/check.h"
-#include "sim/math/series.h"
 
 namespace specsim::theory {
 namespace {

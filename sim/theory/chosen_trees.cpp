@@ -1,14 +1,14 @@
 #include "sim/theory/chosen_trees.h"
 
+#include "sim/base/check.h"
+#include "sim/base/index.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <map>
 #include <numeric>
 #include <utility>
-
-#include "sim/base/check.h"
-#include "sim/base/index.h"
 
 namespace specsim::theory {
 namespace {
@@ -202,7 +202,7 @@ namespace {
 std::optional<RunMoments> over_texts(
     const Automaton& distributions, const StateMatrix& transition, std::span<const double> start, std::span<const int> prompt,
     int rounds, bool remembers, const std::function<ChosenTree(const std::vector<int>&, const std::vector<int>&)>& chosen_of) {
-  constexpr std::size_t most = std::size_t{1} << 18U;
+  constexpr std::size_t kMost = std::size_t{1} << 18U;
   // The distribution of text and state; how much a sequence has emitted is its text's own length.
   using Past = std::pair<std::vector<int>, std::vector<int>>;
   std::map<Past, std::vector<double>> now;
@@ -233,7 +233,7 @@ std::optional<RunMoments> over_texts(
         moments.accepted += share * depths[index_of(node)];
         moments.tries += share * (depths[index_of(node)] + (has_children[index_of(node)] ? 1 : 0));
       });
-      if (then.size() > most) return std::nullopt;
+      if (then.size() > kMost) return std::nullopt;
     }
     now = std::move(then);
   }
@@ -341,10 +341,10 @@ std::optional<RunMoments> text_moments(const Automaton& distributions, const Sta
 
 std::optional<RunMoments> lookahead_moments(const Automaton& distributions, std::span<const double> start,
                                             std::span<const int> prompt, const Lookahead& lookahead, int rounds) {
-  constexpr double most = 1 << 12;
+  constexpr double kMost = 1 << 12;
   const std::size_t choices = prompt.empty() ? index_of(distributions.vocab) : prompt.size();
   const std::size_t places = lookahead.window > 0 ? index_of(lookahead.window + lookahead.ngram - 3) : 0;
-  if (std::pow(static_cast<double>(choices), static_cast<double>(places)) > most) return std::nullopt;
+  if (std::pow(static_cast<double>(choices), static_cast<double>(places)) > kMost) return std::nullopt;
   RunMoments all;
   double squares = 0.0;
   double windows = 0.0;

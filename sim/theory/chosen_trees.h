@@ -5,14 +5,14 @@
 // instead, whatever the tokens are.
 #pragma once
 
+#include "sim/theory/enumeration.h"
+#include "sim/theory/round_chain.h"
+#include "sim/theory/trees.h"
+
 #include <functional>
 #include <optional>
 #include <span>
 #include <vector>
-
-#include "sim/theory/enumeration.h"
-#include "sim/theory/round_chain.h"
-#include "sim/theory/trees.h"
 
 namespace specsim::theory {
 

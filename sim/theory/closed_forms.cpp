@@ -1,21 +1,21 @@
 #include "sim/theory/closed_forms.h"
 
-#include <cmath>
-#include <numeric>
-#include <span>
-
 #include "sim/base/check.h"
 #include "sim/math/series.h"
 #include "sim/theory/length_policies.h"
 #include "sim/theory/speedup.h"
 
+#include <cmath>
+#include <numeric>
+#include <span>
+
 namespace specsim::theory {
 namespace {
 
-constexpr auto alpha_input = ClosedFormInput::alpha;
-constexpr auto positions_input = ClosedFormInput::alpha_by_position;
-constexpr auto cost_input = ClosedFormInput::cost_ratio;
-constexpr auto seconds_input = ClosedFormInput::seconds;
+constexpr auto kAlphaInput = ClosedFormInput::alpha;
+constexpr auto kPositionsInput = ClosedFormInput::alpha_by_position;
+constexpr auto kCostInput = ClosedFormInput::cost_ratio;
+constexpr auto kSecondsInput = ClosedFormInput::seconds;
 
 RatioCost cost_of(const ClosedFormInputs& inputs) { return RatioCost{inputs.cost_ratio, 1.0, 0.0}; }
 
@@ -70,7 +70,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "tokens per round where every position accepts with the same probability, independently; with the distribution of "
        "accepted",
        false,
-       {alpha_input},
+       {kAlphaInput},
        [](const ClosedFormInputs& inputs) {
          return with_distribution(constant_alpha(inputs.alpha, inputs.draft_length),
                                   tokens_per_round(inputs.alpha, inputs.draft_length));
@@ -81,7 +81,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "sum over i = 1..draft_length of i alpha^(i-1) (1 - alpha), + (draft_length + 1) alpha^draft_length",
        "the same mean, summed over the round's lengths",
        false,
-       {alpha_input},
+       {kAlphaInput},
        [](const ClosedFormInputs& inputs) {
          const RoundDistribution distribution = constant_alpha(inputs.alpha, inputs.draft_length);
          math::CompensatedSum tokens;
@@ -96,7 +96,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "tokens per round where positions accept independently with fixed unequal probabilities; with the distribution of "
        "accepted",
        false,
-       {positions_input},
+       {kPositionsInput},
        [](const ClosedFormInputs& inputs) {
          const std::vector<double> rates = rates_of(inputs);
          return with_distribution(by_position(rates), tokens_per_round(rates));
@@ -107,7 +107,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "(1 - mean^(draft_length + 1)) / (1 - mean), mean = mean of alpha_i",
        "wrong for fixed unequal positions (.9, .5: 2.19 against 2.35); right only where they are equal or drawn independently",
        true,
-       {positions_input},
+       {kPositionsInput},
        [](const ClosedFormInputs& inputs) {
          const std::vector<double> rates = rates_of(inputs);
          if (rates.empty()) return tokens_only(1.0);
@@ -120,7 +120,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "(1 - alpha^(draft_length + 1)) / ((1 - alpha) (draft_length cost_ratio + 1))",
        "speedup where a round costs draft_length draft passes and one target pass",
        false,
-       {alpha_input, cost_input},
+       {kAlphaInput, kCostInput},
        [](const ClosedFormInputs& inputs) {
          return with_speedup(tokens_per_round(inputs.alpha, inputs.draft_length),
                              constant_alpha_speedup(inputs.alpha, inputs.draft_length, cost_of(inputs)));
@@ -131,7 +131,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "E[emitted] / (1 + draft_length / target_to_draft_ratio), target_to_draft_ratio = 1 / cost_ratio",
        "the same speedup in the inverse convention of the cost ratio",
        false,
-       {alpha_input, cost_input},
+       {kAlphaInput, kCostInput},
        [](const ClosedFormInputs& inputs) {
          const double tokens = tokens_per_round(inputs.alpha, inputs.draft_length);
          // A free draft is the infinite ratio: 1 / 0 in IEEE arithmetic.
@@ -143,7 +143,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "(1 + sum over i of alpha_1 ... alpha_i) / (draft_length cost_ratio + 1)",
        "speedup where positions accept independently with fixed unequal probabilities",
        false,
-       {positions_input, cost_input},
+       {kPositionsInput, kCostInput},
        [](const ClosedFormInputs& inputs) {
          const double tokens = tokens_per_round(rates_of(inputs));
          return with_speedup(tokens, speedup(tokens, inputs.draft_length, cost_of(inputs)));
@@ -154,7 +154,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "E[accepted]",
        "wrong: leaves out the final token and the cost of drafting (3 accepted are 4 emitted)",
        true,
-       {alpha_input},
+       {kAlphaInput},
        [](const ClosedFormInputs& inputs) {
          const double tokens = tokens_per_round(inputs.alpha, inputs.draft_length);
          return with_speedup(tokens, tokens - 1.0);
@@ -165,7 +165,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "E[emitted]",
        "wrong unless the draft is free: the limit of speedup at cost ratio 0",
        true,
-       {alpha_input},
+       {kAlphaInput},
        [](const ClosedFormInputs& inputs) {
          const double tokens = tokens_per_round(inputs.alpha, inputs.draft_length);
          return with_speedup(tokens, tokens);
@@ -176,7 +176,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "E_k = alpha (1 + E_(k+1)), E_draft_length = 0; tokens = E_0 + 1",
        "tokens per round by the recursion over positions; equals geometric",
        false,
-       {alpha_input},
+       {kAlphaInput},
        [](const ClosedFormInputs& inputs) {
          SPECSIM_CHECK(inputs.alpha >= 0.0 && inputs.alpha <= 1.0, "alpha = {}", inputs.alpha);
          double accepted = 0.0;
@@ -189,7 +189,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "(1 - alpha^(draft_length + 1)) / ((draft_seconds draft_length + target_seconds) (1 - alpha))",
        "rate of one sequence where a round costs draft_length draft passes and one target pass",
        false,
-       {alpha_input, seconds_input},
+       {kAlphaInput, kSecondsInput},
        [](const ClosedFormInputs& inputs) {
          const double tokens = tokens_per_round(inputs.alpha, inputs.draft_length);
          ClosedFormPrediction prediction = with_distribution(constant_alpha(inputs.alpha, inputs.draft_length), tokens);
@@ -203,7 +203,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "(1 - alpha^draft_length) / (1 - alpha) + 1",
        "wrong: too high by 1 - alpha^draft_length (alpha 0 would give 2 tokens per round)",
        true,
-       {alpha_input},
+       {kAlphaInput},
        [](const ClosedFormInputs& inputs) { return tokens_only(overcounted_tokens(inputs)); }});
   add({"speedup_geometric_plus_one",
        "L3",
@@ -211,7 +211,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "((1 - alpha^draft_length) / (1 - alpha) + 1) / (draft_length cost_ratio + 1)",
        "wrong: the ratio model on geometric_plus_one (alpha .7, length 5, cost ratio .2: 1.89 against 1.47)",
        true,
-       {alpha_input, cost_input},
+       {kAlphaInput, kCostInput},
        [](const ClosedFormInputs& inputs) {
          const double tokens = overcounted_tokens(inputs);
          return with_speedup(tokens, speedup(tokens, inputs.draft_length, cost_of(inputs)));
@@ -222,7 +222,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "(1 - alpha^draft_length) / (1 - alpha)",
        "tokens per round where full acceptance yields no bonus token (alpha .8, length 4: 2.952, not 3.362); draft_length >= 1",
        false,
-       {alpha_input},
+       {kAlphaInput},
        [](const ClosedFormInputs& inputs) {
          SPECSIM_CHECK(inputs.alpha >= 0.0 && inputs.alpha <= 1.0, "alpha = {}", inputs.alpha);
          SPECSIM_CHECK(inputs.draft_length >= 1, "draft_length = {}", inputs.draft_length);
@@ -235,7 +235,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "speedup where each round drafts exactly what will be accepted, draft_length at most: the bound of every draft length "
        "policy",
        false,
-       {alpha_input, cost_input},
+       {kAlphaInput, kCostInput},
        [](const ClosedFormInputs& inputs) {
          const PolicyFigures oracle = oracle_length(inputs.alpha, round_times(inputs));
          return with_speedup(oracle.tokens_per_round, oracle.rate());
@@ -246,7 +246,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "sum of pi_k (1 - alpha^(k + 1)) / (1 - alpha) / sum of pi_k (1 + k cost_ratio), pi the stationary distribution of k",
        "speedup where the draft length k grows by 2 after full acceptance and shrinks by 1 otherwise, from 1 to draft_length",
        false,
-       {alpha_input, cost_input},
+       {kAlphaInput, kCostInput},
        [](const ClosedFormInputs& inputs) {
          const PolicyFigures additive = additive_length(inputs.alpha, 2, 1, 1, round_times(inputs));
          return with_speedup(additive.tokens_per_round, additive.rate());

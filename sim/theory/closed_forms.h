@@ -1,13 +1,13 @@
 // Named closed forms that a run can be held to, right ones and published wrong ones.
 #pragma once
 
+#include "sim/theory/round_distribution.h"
+
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "sim/theory/round_distribution.h"
 
 namespace specsim::theory {
 

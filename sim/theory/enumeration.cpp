@@ -1,15 +1,15 @@
 #include "sim/theory/enumeration.h"
 
+#include "sim/base/check.h"
+#include "sim/base/index.h"
+#include "sim/math/series.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <utility>
-
-#include "sim/base/check.h"
-#include "sim/base/index.h"
-#include "sim/math/series.h"
 
 namespace specsim::theory {
 namespace {
@@ -199,11 +199,11 @@ class RoundWalk {
 };
 
 std::size_t checked_power(int base, int exponent) {
-  constexpr std::size_t largest = std::size_t{1} << 22U;
+  constexpr std::size_t kLargest = std::size_t{1} << 22U;
   std::size_t power = 1;
   for (int i = 0; i < exponent; ++i) {
     power *= index_of(base);
-    SPECSIM_CHECK(power <= largest, "{}^{} sequences are too many to enumerate", base, exponent);
+    SPECSIM_CHECK(power <= kLargest, "{}^{} sequences are too many to enumerate", base, exponent);
   }
   return power;
 }

@@ -3,11 +3,11 @@
 // An independent witness: rules are written out here from their papers and share nothing with the shipped verifiers.
 #pragma once
 
-#include <functional>
-#include <vector>
-
 #include "sim/theory/modulated.h"
 #include "sim/theory/round_distribution.h"
+
+#include <functional>
+#include <vector>
 
 namespace specsim::theory {
 

@@ -1,14 +1,14 @@
 #include "sim/theory/length_policies.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <utility>
-
 #include "sim/base/check.h"
 #include "sim/math/series.h"
 #include "sim/theory/modulated.h"
 #include "sim/theory/round_distribution.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
 
 namespace specsim::theory {
 namespace {

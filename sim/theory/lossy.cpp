@@ -1,5 +1,11 @@
 #include "sim/theory/lossy.h"
 
+#include "sim/base/check.h"
+#include "sim/base/index.h"
+#include "sim/math/series.h"
+#include "sim/theory/bounds.h"
+#include "sim/theory/chosen_trees.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -7,12 +13,6 @@
 #include <map>
 #include <numeric>
 #include <utility>
-
-#include "sim/base/check.h"
-#include "sim/base/index.h"
-#include "sim/math/series.h"
-#include "sim/theory/bounds.h"
-#include "sim/theory/chosen_trees.h"
 
 namespace specsim::theory {
 namespace {

@@ -6,12 +6,12 @@
 // rejection.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "sim/theory/judgement.h"
 #include "sim/theory/round_chain.h"
 #include "sim/theory/tree_enumeration.h"
+
+#include <span>
+#include <vector>
 
 namespace specsim::theory {
 

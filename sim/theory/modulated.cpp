@@ -1,13 +1,13 @@
 #include "sim/theory/modulated.h"
 
+#include "sim/base/check.h"
+#include "sim/base/index.h"
+#include "sim/math/series.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
-
-#include "sim/base/check.h"
-#include "sim/base/index.h"
-#include "sim/math/series.h"
 
 namespace specsim::theory {
 namespace {
@@ -68,9 +68,9 @@ Vector times_column(const Matrix& matrix, std::span<const double> column) {
 // out += left * right, in blocks of rows of `right` that stay in cache, four at a time; zero blocks are skipped, so that
 // contexts with few successors per state stay cheap.
 void add_blocked_product(const Matrix& left, const Matrix& right, std::size_t states, Matrix& out) {
-  constexpr std::size_t block = 32;
-  for (std::size_t first = 0; first < states; first += block) {
-    const std::size_t last = std::min(first + block, states);
+  constexpr std::size_t kBlock = 32;
+  for (std::size_t first = 0; first < states; first += kBlock) {
+    const std::size_t last = std::min(first + kBlock, states);
     for (std::size_t s = 0; s < states; ++s) {
       double* target_row = out.data() + s * states;
       const double* weights = left.data() + s * states;

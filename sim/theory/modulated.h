@@ -7,11 +7,11 @@
 //              = accept_0 ... accept_{j-1} reject_j (j < draft_length),  accept_0 ... accept_{draft_length-1} bonus.
 #pragma once
 
+#include "sim/theory/round_distribution.h"
+
 #include <cstddef>
 #include <span>
 #include <vector>
-
-#include "sim/theory/round_distribution.h"
 
 namespace specsim::theory {
 

@@ -1,15 +1,15 @@
 #include "sim/theory/multi_draft.h"
 
+#include "sim/base/check.h"
+#include "sim/math/series.h"
+#include "sim/theory/bounds.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <utility>
-
-#include "sim/base/check.h"
-#include "sim/math/series.h"
-#include "sim/theory/bounds.h"
 
 namespace specsim::theory {
 namespace {

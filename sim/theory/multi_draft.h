@@ -4,10 +4,10 @@
 // judgement's accepted + rejected is the target: every rule here is lossless.
 #pragma once
 
+#include "sim/theory/judgement.h"
+
 #include <span>
 #include <vector>
-
-#include "sim/theory/judgement.h"
 
 namespace specsim::theory {
 

@@ -1,10 +1,10 @@
 #include "sim/theory/requests.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "sim/base/check.h"
 #include "sim/math/series.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace specsim::theory {
 namespace {

@@ -1,10 +1,10 @@
 // Requests that draw their own parameters and emit equally many tokens: exact by renewal, and what pooling them hides.
 #pragma once
 
+#include "sim/theory/round_distribution.h"
+
 #include <span>
 #include <vector>
-
-#include "sim/theory/round_distribution.h"
 
 namespace specsim::theory {
 

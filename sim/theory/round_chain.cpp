@@ -1,13 +1,13 @@
 #include "sim/theory/round_chain.h"
 
+#include "sim/base/check.h"
+#include "sim/base/index.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <utility>
-
-#include "sim/base/check.h"
-#include "sim/base/index.h"
 
 namespace specsim::theory {
 namespace {
@@ -181,7 +181,7 @@ WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& tr
 
 std::optional<RunMoments> run_moments(const std::vector<RoundKernel>& kernels, const LengthRule* policy,
                                       std::span<const double> start, int rounds) {
-  constexpr std::size_t most = std::size_t{1} << 16U;
+  constexpr std::size_t kMost = std::size_t{1} << 16U;
   // Of the sequences with one memory, by state: their probability, and with it as weight the tokens so far and their square.
   struct Held {
     std::vector<double> probability;
@@ -220,7 +220,7 @@ std::optional<RunMoments> run_moments(const std::vector<RoundKernel>& kernels, c
         moments.tries += share * std::min(j + 1, kernel.draft_length());
       }
     }
-    if (then.size() > most) return std::nullopt;
+    if (then.size() > kMost) return std::nullopt;
     now = std::move(then);
   }
   double squares = 0.0;

@@ -4,16 +4,16 @@
 // Matrices are states x states, row-major; entry (s, s') of what happens at a position of state s and leads to state s'.
 #pragma once
 
+#include "sim/theory/enumeration.h"
+#include "sim/theory/length_policies.h"
+#include "sim/theory/round_distribution.h"
+#include "sim/theory/trees.h"
+
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <span>
 #include <vector>
-
-#include "sim/theory/enumeration.h"
-#include "sim/theory/length_policies.h"
-#include "sim/theory/round_distribution.h"
-#include "sim/theory/trees.h"
 
 namespace specsim::theory {
 

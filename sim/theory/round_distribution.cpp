@@ -1,9 +1,9 @@
 #include "sim/theory/round_distribution.h"
 
-#include <cmath>
-
 #include "sim/base/check.h"
 #include "sim/math/series.h"
+
+#include <cmath>
 
 namespace specsim::theory {
 namespace {

@@ -1,14 +1,15 @@
 #include "sim/theory/speedup.h"
 
-#include <algorithm>
-#include <boost/math/special_functions/lambert_w.hpp>
-#include <cmath>
-#include <limits>
-#include <vector>
-
 #include "sim/base/check.h"
 #include "sim/math/series.h"
 #include "sim/theory/round_distribution.h"
+
+#include <boost/math/special_functions/lambert_w.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
 
 namespace specsim::theory {
 namespace {

@@ -28,14 +28,14 @@ struct RatioCost {
 // tokens_per_round / (draft_length draft_seconds + target_seconds), in tokens per second.
 [[nodiscard]] double tokens_per_second(double tokens_per_round, int draft_length, double draft_seconds, double target_seconds);
 
-inline constexpr int longest_searched = 1024;
+inline constexpr int kLongestSearched = 1024;
 
 struct BestDraftLength {
   int draft_length = 0;  // 0: nothing beats plain decoding
   double speedup = 1.0;
 };
 // The draft length in 1..longest with the largest speedup, the shortest among equals; 0 and 1 if none exceeds 1.
-[[nodiscard]] BestDraftLength best_draft_length(double alpha, const RatioCost& cost, int longest = longest_searched);
+[[nodiscard]] BestDraftLength best_draft_length(double alpha, const RatioCost& cost, int longest = kLongestSearched);
 // The same with tokens per round given: tokens_by_length[k] at draft length k (entry 0 is not read).
 [[nodiscard]] BestDraftLength best_draft_length(std::span<const double> tokens_by_length, const RatioCost& cost);
 
@@ -56,7 +56,7 @@ struct BreakEven {
   int draft_length = 0;
 };
 // The least alpha at which some draft length in 1..longest reaches speedup 1; empty if none does.
-[[nodiscard]] std::optional<BreakEven> break_even_alpha_any(const RatioCost& cost, int longest = longest_searched);
+[[nodiscard]] std::optional<BreakEven> break_even_alpha_any(const RatioCost& cost, int longest = kLongestSearched);
 
 // Partial derivatives of constant_alpha_speedup.
 struct SpeedupSensitivity {

@@ -1,5 +1,10 @@
 #include "sim/theory/tree_enumeration.h"
 
+#include "sim/base/check.h"
+#include "sim/base/index.h"
+#include "sim/math/series.h"
+#include "sim/theory/multi_draft.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -7,17 +12,12 @@
 #include <numeric>
 #include <utility>
 
-#include "sim/base/check.h"
-#include "sim/base/index.h"
-#include "sim/math/series.h"
-#include "sim/theory/multi_draft.h"
-
 namespace specsim::theory {
 namespace {
 
 using Distribution = std::vector<double>;
 
-constexpr int absent = -1;
+constexpr int kAbsent = -1;
 
 // (scale target - draft)+ and its sum; divided by it unless it is 0.
 struct Residual {
@@ -42,7 +42,7 @@ class TreeWalk {
         round_(round),
         depths_(round.tree.depths()),
         children_(index_of(round.tree.size())),
-        tokens_(index_of(round.tree.size()), absent),
+        tokens_(index_of(round.tree.size()), kAbsent),
         states_(index_of(round.tree.size()), state),
         told_(index_of(round.tree.size())) {
     for (int node = 1; node < round.tree.size(); ++node) children_[index_of(parent_of(node))].push_back(node);
@@ -56,7 +56,7 @@ class TreeWalk {
  private:
   [[nodiscard]] int parent_of(int node) const { return round_.tree.parent[index_of(node)]; }
   [[nodiscard]] int token_of(int node) const { return tokens_[index_of(node)]; }
-  [[nodiscard]] bool drafted(int node) const { return node == 0 || token_of(node) != absent; }
+  [[nodiscard]] bool drafted(int node) const { return node == 0 || token_of(node) != kAbsent; }
   [[nodiscard]] const Distribution& target_at(int node) const { return automaton_.target[index_of(states_[index_of(node)])]; }
   // The draft model's distribution of a node's children.
   [[nodiscard]] const Distribution& model_at(int node) const {
@@ -103,7 +103,7 @@ class TreeWalk {
     const std::size_t here = index_of(node);
     const Distribution distribution = drafted(parent_of(node)) ? distribution_of(node) : Distribution{};
     if (distribution.empty()) {
-      tokens_[here] = absent;
+      tokens_[here] = kAbsent;
       draft_on(node + 1, probability);
       return;
     }
@@ -114,7 +114,7 @@ class TreeWalk {
       states_[here] = automaton_.next[index_of(states_[index_of(parent_of(node))]) * index_of(automaton_.vocab) + index_of(x)];
       draft_on(node + 1, probability * distribution[index_of(x)]);
     }
-    tokens_[here] = absent;
+    tokens_[here] = kAbsent;
   }
 
   // The path to `node` is accepted, the final token has the given distribution.

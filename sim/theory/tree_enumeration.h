@@ -2,10 +2,10 @@
 // enumeration.h; enumerate_rounds completes the outcomes to the joint distribution of the output.
 #pragma once
 
-#include <vector>
-
 #include "sim/theory/enumeration.h"
 #include "sim/theory/trees.h"
+
+#include <vector>
 
 namespace specsim::theory {
 

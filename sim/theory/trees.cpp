@@ -1,5 +1,9 @@
 #include "sim/theory/trees.h"
 
+#include "sim/base/check.h"
+#include "sim/base/index.h"
+#include "sim/math/series.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -9,10 +13,6 @@
 #include <set>
 #include <tuple>
 #include <utility>
-
-#include "sim/base/check.h"
-#include "sim/base/index.h"
-#include "sim/math/series.h"
 
 namespace specsim::theory {
 namespace {
@@ -198,19 +198,19 @@ BestTree best_tree_greedy(const RankAcceptance& acceptance, int size, int depth)
 std::vector<std::vector<double>> sequoia_programme(const std::vector<double>& acceptance, int size, int depth) {
   check_acceptance({acceptance});
   SPECSIM_CHECK(size >= 1 && depth >= 0, "size = {}, depth = {}", size, depth);
-  constexpr double none = -std::numeric_limits<double>::infinity();
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
   const std::size_t sizes = index_of(size) + 1;
-  std::vector<std::vector<double>> best(index_of(depth) + 1, std::vector<double>(sizes, none));
+  std::vector<std::vector<double>> best(index_of(depth) + 1, std::vector<double>(sizes, kNone));
   best[0][1] = 1.0;
   for (std::size_t level = 1; level < best.size(); ++level) {
     // forest[n]: most that the children of ranks >= the one at hand add with n nodes; built from the last rank to the first.
     // Ranks beyond the vector add nothing, so any number of nodes may hang there.
     std::vector<double> forest(sizes, 0.0);
     for (std::size_t rank = acceptance.size(); rank-- > 0;) {
-      std::vector<double> wider(sizes, none);
+      std::vector<double> wider(sizes, kNone);
       wider[0] = 0.0;
       for (std::size_t child = 1; child < sizes; ++child) {
-        if (best[level - 1][child] == none) continue;
+        if (best[level - 1][child] == kNone) continue;
         const double gain = acceptance[rank] * best[level - 1][child];
         for (std::size_t rest = 0; child + rest < sizes; ++rest) {
           wider[child + rest] = std::max(wider[child + rest], gain + forest[rest]);

@@ -6,9 +6,9 @@
 // of what was accepted above them.
 #pragma once
 
-#include <vector>
-
 #include "sim/theory/round_distribution.h"
+
+#include <vector>
 
 namespace specsim::theory {
 

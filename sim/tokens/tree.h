@@ -16,8 +16,8 @@ enum class Siblings {
 
 struct Tree {
   struct Node {
-    int parent = -1;  // of the root
-    int depth = 0;    // of the root
+    int parent = -1;  // -1: this is the root
+    int depth = 0;    // 0: this is the root
     int rank = 0;     // among its siblings; of a point mass, its place in the draft's order of likelihood
     int first_child = 0;
     int children = 0;

@@ -62,7 +62,7 @@ class ResidualPick final : public Pickable {
 struct Step {
   int node = 0;
   double stays = 1.0;     // the probability with which the path down to here may stay
-  ShrunkTarget residual;  // of the target's distribution after it
+  ShrunkTarget residual;  // what is left of the target's distribution after it
   int tried = 0;          // children
 };
 
