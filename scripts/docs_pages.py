@@ -205,6 +205,11 @@ def validation_table(_):
     plain = [100 * float(row["timing_error"]) for row in rows if row["draft_length"] == "0"]
     whole = sum(float(row["measured_s"]) for row in rows)
 
+    groups = {}
+    for row, error in zip(rows, errors):
+        groups.setdefault((row["temperature"], row["batch"]), []).append(error)
+    means = [sum(group) / len(group) for group in groups.values()]
+
     def part_off(*names):
         """Predicted less measured seconds of some parts, in % of the measured time of all runs."""
         off = sum(float(row[f"predicted_{name}_s"]) - float(row[f"measured_{name}_s"]) for row in rows for name in names)
@@ -213,7 +218,8 @@ def validation_table(_):
         "| | measured | goal |", "|---|---|---|",
         f"| time of {len(rows)} runs, predicted against measured: error in the middle, worst | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
         f"| predicted too long | {longer} of {len(rows)}, {sum(errors) / len(errors):+.1f} % in the mean; of the {len(plain)} runs without a draft {sum(plain) / len(plain):+.1f} % | |",
-        f"| the same by part, of the time of all runs | target passes with judging {part_off('target'):+.1f} %, draft passes {part_off('first_draft', 'other_drafts'):+.1f} % | |",
+        f"| mean error of the runs of one temperature and batch | {min(means):+.1f} to {max(means):+.1f} % | |",
+        f"| predicted less measured, of the time of all runs | target passes with judging {part_off('target'):+.1f} %, draft passes {part_off('first_draft', 'other_drafts'):+.1f} % | |",
         f"| standard error of one such error, in the middle | {median(100 * float(row['timing_noise']) for row in rows):.1f} % | |",
         f"| tokens per round of held-out prompts inside the 99 % interval | {sum(row['inside_99'] == '1' for row in judged)} of {len(judged)} pairs of temperature and draft length, "
         f"off by up to {max(gaps):.1f} % | all |",

@@ -133,7 +133,7 @@ void GpuRuns::time_rounds() {
         }
         round.seconds = llm::spread(std::move(seconds));
         errors.add(round.error());
-        table.add(std::move(round));
+        table.add(round);
       }
       table.write();
     }
@@ -290,7 +290,7 @@ std::size_t write_for_baselines(GpuSetup& setup, GpuObserver& observer) {
       if (i > 0) seconds.push_back(llm::now(llm::Clock::wall) - begin);
     }
     generation.seconds = llm::spread(std::move(seconds));
-    table.add(std::move(generation));
+    table.add(generation);
     table.write();
   }
   return table.rows().size();

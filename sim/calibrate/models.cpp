@@ -160,6 +160,13 @@ void build_models(const Described& target, const std::optional<Described>& draft
   loaded.pair.target = llm::make_cpu_model(target_weights, target_weights->config.layers, loaded.pair.team);
 }
 
+// nullptr where there is none.
+std::unique_ptr<llm::Tokenizer> tokenizer_in(const std::string& directory) {
+  const std::string path = directory + "/tokenizer.model";
+  if (directory.empty() || !std::filesystem::exists(path)) return nullptr;
+  return std::make_unique<llm::Tokenizer>(path);
+}
+
 }  // namespace
 
 Rule::Rule(const std::string& name, const draft::BlockDrafter* block) : entry_(verify::verifiers().find(name)) {
@@ -232,7 +239,7 @@ std::vector<llm::Prompt> LoadedModels::prompts(const std::string& path, const ch
 
 cost::ModelShape read_shape(const std::string& name, const char* option) {
   Diagnostics diagnostics;
-  const cost::ModelShape shape = cost::read_model(config::scalar(name, {option, 0, 0}), option, diagnostics);
+  cost::ModelShape shape = cost::read_model(config::scalar(name, {option, 0, 0}), option, diagnostics);
   if (!diagnostics.empty())
     throw BadInput({option, 0, 0},
                    fmt::format("{} is no directory and no known shape, allowed: a directory with config.json and "
@@ -247,12 +254,8 @@ std::unique_ptr<llm::Tokenizer> shared_tokenizer(const std::string& target, std:
     throw BadInput(
         {std::filesystem::is_directory(draft) ? draft + "/config.json" : draft, 0, 0},
         fmt::format("vocab_size is {} and the target's is {}, allowed: one vocabulary for both", draft_vocab, target_vocab));
-  const auto tokenizer_of = [](const std::string& directory) {
-    const std::string path = directory + "/tokenizer.model";
-    return !directory.empty() && std::filesystem::exists(path) ? std::make_unique<llm::Tokenizer>(path) : nullptr;
-  };
-  std::unique_ptr<llm::Tokenizer> tokenizer = tokenizer_of(target);
-  if (const auto of_draft = tokenizer_of(draft);
+  std::unique_ptr<llm::Tokenizer> tokenizer = tokenizer_in(target);
+  if (const auto of_draft = tokenizer_in(draft);
       tokenizer != nullptr && of_draft != nullptr && !tokenizer->same_pieces(*of_draft))
     throw BadInput({draft + "/tokenizer.model", 0, 0}, "its pieces are not the target's, allowed: one vocabulary for both");
   if (tokenizer != nullptr && tokenizer->vocab() > target_vocab)

@@ -197,10 +197,10 @@ struct Attention {
     for (unsigned h = 0; h < 2; ++h) {
       float highest = softmax.peak[h];
       SPECSIM_UNROLL
-      for (unsigned j = 0; j < 4; ++j) {
+      for (auto& tile : scores) {
         SPECSIM_UNROLL
         for (unsigned i = 0; i < 2; ++i) {
-          float& own = scores[j][2 * h + i];
+          float& own = tile[2 * h + i];
           own *= scale;
           highest = own > highest ? own : highest;
         }
