@@ -303,7 +303,7 @@ def placements(specsim, scratch):
 
 
 def batch(specsim, scratch):
-    axes = ["cost.draft", "workload.context", "workload.batch"]
+    axes = ["cost.draft", "workload.context_length", "workload.batch"]
     return decode_speedups(simulate(specsim, scratch, "batch", "run"), axes, lambda key: key[:3])
 
 

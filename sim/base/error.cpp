@@ -61,7 +61,10 @@ BadInput::BadInput(Location where, std::string message)
     : BadInput(std::vector<Diagnostic>{{std::move(where), std::move(message)}}) {}
 
 std::string nearest_name(const std::string& word, const std::vector<std::string>& candidates) {
+  // Nobody means "exponent" by a word of a thousand letters, and the edit distance costs time.
+  constexpr std::size_t kLongestMeant = 100;
   std::string best;
+  if (word.size() > kLongestMeant) return best;
   std::size_t best_distance = word.size() / 3 + 2;  // farther than this is another word, not a slip
   for (const std::string& candidate : candidates) {
     std::size_t distance = edit_distance(lower(word), lower(candidate));
@@ -75,6 +78,11 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
     }
   }
   return best;
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {
+  const std::string near = nearest_name(word, candidates);
+  return near.empty() ? "," : ", did you mean \"" + near + "\"?";
 }
 
 }  // namespace specsim

@@ -53,5 +53,7 @@ class IoError : public std::runtime_error {
 
 // The candidate nearest to `word` by edit distance (case ignored), or "" when none is close enough to be meant.
 std::string nearest_name(const std::string& word, const std::vector<std::string>& candidates);
+// What follows an unknown word in a message, before the words that are allowed: `, did you mean "NEAREST"?`, or "," alone.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace specsim

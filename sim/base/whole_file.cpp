@@ -9,22 +9,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include <array>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <utility>
+#include <vector>
 
 namespace specsim {
 
 namespace {
 
 std::atomic<std::size_t> files_written{0};
+
+class OpenFile {
+ public:
+  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
 
 [[noreturn]] void fail(const std::string& path, const std::string& what, int error) {
   throw IoError(path + ": " + what + ": " + std::strerror(error));
@@ -151,25 +167,46 @@ void write_whole_file(const std::string& path, std::string_view text) {
 
 std::size_t whole_files_written() { return files_written; }
 
-std::string read_whole_file(const std::string& path, std::size_t most) {
-  const int file = open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC);
-  if (file < 0) fail(path, "cannot be read", errno);
-  struct Closer {
-    int file;
-    ~Closer() { close(file); }
-  } const closer{file};
+ReadError::ReadError(const std::string& path, std::string found, std::string allowed)
+    : IoError((path.empty() ? "" : path + ": ") + found), found_(std::move(found)), allowed_(std::move(allowed)) {}
+
+std::string ReadError::message(const std::string& wanted) const {
+  std::string allowed = allowed_;
+  if (const std::size_t gap = allowed.find("{}"); gap != std::string::npos) allowed.replace(gap, 2, wanted);
+  return found_ + ", allowed: " + allowed;
+}
+
+std::string read_whole_file(const std::string& path, std::size_t limit) {
+  if (path.empty()) throw ReadError(path, "the file name is empty", "a readable {}");
+  const auto cannot = [&path](int error) {
+    std::string words = std::strerror(error);
+    words.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(words.front())));
+    return ReadError(path, "cannot be read: " + words, "a readable {}");
+  };
+  const OpenFile file(open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC));
+  if (file.descriptor() < 0) throw cannot(errno);
+  struct stat status {};
+  if (fstat(file.descriptor(), &status) != 0) throw cannot(errno);
+  if (S_ISDIR(status.st_mode)) throw ReadError(path, "it is a directory", "a {}");
+  const std::string most = "at most " + std::to_string(limit) + " bytes";
+  const auto larger = [&] { return ReadError(path, "it is larger than " + std::to_string(limit) + " bytes", most); };
   std::string text;
-  struct stat found {};
-  if (fstat(file, &found) == 0 && S_ISREG(found.st_mode) && static_cast<std::size_t>(found.st_size) <= most)
-    text.reserve(static_cast<std::size_t>(found.st_size));
-  std::array<char, 1U << 16U> buffer{};
-  for (;;) {
-    const ssize_t n = read(file, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path, "cannot be read", errno);
-    if (n == 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(n));
-    if (text.size() > most) throw IoError(fmt::format("{}: cannot be read: it is longer than {} MiB", path, most >> 20U));
+  try {
+    if (S_ISREG(status.st_mode)) {
+      if (static_cast<std::uint64_t>(status.st_size) > limit) throw larger();
+      text.reserve(static_cast<std::size_t>(status.st_size));
+    }
+    std::vector<char> piece(std::size_t{1} << 16U);
+    while (true) {
+      const ssize_t n = read(file.descriptor(), piece.data(), piece.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) throw cannot(errno);
+      if (n == 0) break;
+      if (text.size() + static_cast<std::size_t>(n) > limit) throw larger();
+      text.append(piece.data(), static_cast<std::size_t>(n));
+    }
+  } catch (const std::bad_alloc&) {
+    throw cannot(ENOMEM);
   }
   note_file_read(path, text);
   return text;

@@ -1,5 +1,7 @@
-// Files that appear whole or not at all, and files that are read whole.
+// Files that are read whole, and files that appear whole or not at all.
 #pragma once
+
+#include "sim/base/error.h"
 
 #include <cstddef>
 #include <string>
@@ -39,10 +41,25 @@ void write_whole_file(const std::string& path, std::string_view text);
 // How many files this program has written, pieces of none.
 std::size_t whole_files_written();
 
-constexpr std::size_t kLargestRead = std::size_t{1} << 30;
-// The file's contents, of a pipe until its end. Throws IoError where it cannot be read to its end, is a directory, or is longer
-// than `most` bytes, as a device without an end is.
-std::string read_whole_file(const std::string& path, std::size_t most = kLargestRead);
+// Why a file could not be read whole; what() is "PATH: what is wrong".
+class ReadError : public IoError {
+ public:
+  // `found`: "cannot be read: no such file or directory"; `allowed`: "a readable {}" or another text, with {} for what is wanted.
+  ReadError(const std::string& path, std::string found, std::string allowed);
+  // "it is a directory, allowed: a YAML file", for a message that names the file already; `wanted`: "YAML file".
+  [[nodiscard]] std::string message(const std::string& wanted) const;
+
+ private:
+  std::string found_;
+  std::string allowed_;
+};
+
+// More is read of no file: what a user names may be a device that never ends.
+constexpr std::size_t kMostFileBytes = std::size_t{512} << 20U;
+
+// The file's contents, at most `limit` bytes. Throws ReadError with the system's reason where it cannot be opened or read to its
+// end, is a directory, is larger, or finds no memory.
+std::string read_whole_file(const std::string& path, std::size_t limit = kMostFileBytes);
 
 // Makes a directory and its parents; throws IoError.
 void make_directories(const std::string& path);

@@ -31,7 +31,7 @@ pair: {{vocab: 4000, target: {{family: normal_logits, sigma: 5}}, draft: {{from:
 context: {{process: iid, pool: 32}}
 decode: {{drafter: {{kind: chain, draft_length: 4}}, verifier: token}}
 cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}}
-workload: {{batch: 1, context: 2048}}
+workload: {{batch: 1, context_length: 2048}}
 sweep:
   decode:
     - {{drafter: {{kind: chain, draft_length: 2}}, verifier: token}}

@@ -86,9 +86,7 @@ ExitCode dispatch(const std::vector<std::string>& arguments) {
       return command.run(help ? std::vector<std::string>{"--help"} : std::vector(arguments.begin() + 1, arguments.end()));
     names.push_back(command.name);
   }
-  const std::string near = nearest_name(wanted, names);
-  print_error("specsim: unknown command \"{}\"{} allowed: {}\n", wanted,
-              near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", "));
+  print_error("specsim: unknown command \"{}\"{} allowed: {}\n", wanted, did_you_mean(wanted, names), fmt::join(names, ", "));
   return ExitCode::bad_input;
 }
 

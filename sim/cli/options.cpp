@@ -37,10 +37,8 @@ bool parse(const std::vector<std::string>& arguments, const po::options_descript
   } catch (const po::unknown_option& unknown) {
     std::vector<std::string> names;
     for (const auto& option : shown.options()) names.push_back("--" + option->long_name());
-    const std::string near = nearest_name(unknown.get_option_name(), names);
-    throw BadInput({"", 0, 0},
-                   fmt::format("unknown option \"{}\"{} allowed: {}", unknown.get_option_name(),
-                               near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+    throw BadInput({"", 0, 0}, fmt::format("unknown option \"{}\"{} allowed: {}", unknown.get_option_name(),
+                                           did_you_mean(unknown.get_option_name(), names), fmt::join(names, ", ")));
   }
   if (values.count("help") > 0) {
     std::ostringstream text;
@@ -121,7 +119,7 @@ void check_tables(const std::vector<const spec::Cell*>& cells, unsigned threads,
 void print_warnings(const std::vector<const spec::Cell*>& cells) {
   std::set<std::string> seen;
   for (const spec::Cell* cell : cells)
-    for (const std::string& warning : cell->cost().warnings())
+    for (const std::string& warning : cell->warnings())
       if (seen.insert(warning).second) print_error("warning: {}\n", warning);
 }
 

@@ -190,10 +190,8 @@ ExitCode list_command(const std::vector<std::string>& arguments) {
   for (const auto& [kind, summary] : kinds()) names.push_back(kind);
   for (const std::string& kind : wanted) {
     if (std::find(names.begin(), names.end(), kind) != names.end()) continue;
-    const std::string near = nearest_name(kind, names);
     throw BadInput({"", 0, 0},
-                   fmt::format("unknown kind \"{}\"{} allowed: {}", kind,
-                               near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+                   fmt::format("unknown kind \"{}\"{} allowed: {}", kind, did_you_mean(kind, names), fmt::join(names, ", ")));
   }
   const std::vector<Part> parts = all_parts();
   for (const auto& [kind, summary] : kinds()) {
@@ -219,9 +217,8 @@ std::vector<const Part*> parts_named(const std::vector<Part>& parts, const std::
     names.push_back(part.info.name);
   }
   if (!found.empty()) return found;
-  const std::string near = nearest_name(wanted, names);
   throw BadInput({"", 0, 0}, fmt::format("unknown part \"{}\"{} allowed: what specsim list prints, as NAME or KIND/NAME", wanted,
-                                         near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near)));
+                                         did_you_mean(wanted, names)));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ constexpr const char* kBase = R"(experiment: plan
 pair: {vocab: 2, target: {family: uniform}, draft: {family: uniform}}
 decode: {drafter: {kind: chain, draft_length: 1}}
 cost: {model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}
-workload: {batch: 1, context: 2048}
+workload: {batch: 1, context_length: 2048}
 )";
 
 constexpr std::uint64_t kDefaultRounds = 200000;
@@ -168,6 +168,10 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
     for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
 
   for (const spec::Cell* cell : cells) {
+    if (!cell->pricing)
+      throw BadInput(cell->places.config,
+                     fmt::format("{} names no cost, allowed: cost: {{model: NAME, ...}}, which a plan weighs drafts against",
+                                 cell->experiment));
     if (cell->placement && !cell->placement->setting.placement->passes_one_after_the_other())
       throw BadInput(cell->places.placement_kind,
                      fmt::format("placement {}, allowed: serial or none, which is what a plan prices; specsim run "

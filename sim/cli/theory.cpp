@@ -212,10 +212,8 @@ ExitCode theory_command(const std::vector<std::string>& arguments) {
     if (name == "all" || theory::find_closed_form(name) != nullptr) continue;
     std::vector<std::string> names = {"all"};
     for (const theory::ClosedForm& form : theory::closed_forms()) names.push_back(form.name);
-    const std::string near = nearest_name(name, names);
-    throw BadInput({"--form", 0, 0},
-                   fmt::format("unknown closed form \"{}\"{} allowed: {}", name,
-                               near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+    throw BadInput({"--form", 0, 0}, fmt::format("unknown closed form \"{}\"{} allowed: {}", name, did_you_mean(name, names),
+                                                 fmt::join(names, ", ")));
   }
 
   std::vector<double> rates;

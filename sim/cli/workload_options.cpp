@@ -41,8 +41,8 @@ std::vector<std::string> named_sets(const Options& options, bool built_in) {
   };
   for (const char* name : {"hardware", "draft", "engine"})
     if (options.has(name)) add(name, fmt::format("cost.{}", name), options.text(name));
-  for (const char* name : {"batch", "context"})
-    if (options.has(name)) add(name, fmt::format("workload.{}", name), options.text(name));
+  if (options.has("batch")) add("batch", "workload.batch", options.text("batch"));
+  if (options.has("context")) add("context", "workload.context_length", options.text("context"));
   std::string how;
   std::string last;
   for (const auto& [name, key] :

@@ -18,8 +18,6 @@ namespace {
 
 // A list of a million wrong numbers is one mistake of the user's, not a million.
 constexpr int max_mistakes_of_list = 5;
-// Nobody means "exponent" by a word of a thousand letters, and the edit distance costs time.
-constexpr std::size_t max_suggested_for = 100;
 
 std::string bound_text(double x) {
   if (std::abs(x) < 1e15 && x == std::floor(x)) return fmt::format("{:.0f}", x == 0.0 ? 0.0 : x);
@@ -39,15 +37,6 @@ std::string join(const std::vector<std::string>& names) {
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   return all.empty() ? "none" : all;
-}
-
-// ", did you mean "exponent"? allowed: exponent, family"
-std::string did_you_mean(const std::string& near, const std::vector<std::string>& names) {
-  return (near.empty() ? std::string(",") : ", did you mean \"" + near + "\"?") + " allowed: " + join(names);
-}
-
-std::string near_to(const std::string& word, const std::vector<std::string>& names) {
-  return word.size() > max_suggested_for ? "" : nearest_name(word, names);
 }
 
 void report(const Value& value, const std::string& what, const std::string& allowed, Diagnostics& diagnostics) {
@@ -157,8 +146,8 @@ bool fill_text(std::string& slot, const Value& value, const Parameter& parameter
   }
   const std::vector<std::string>& choices = parameter.choices;
   if (!choices.empty() && std::find(choices.begin(), choices.end(), value.text) == choices.end()) {
-    diagnostics.add(value.where, fmt::format("{} is {}{}", parameter.name, found_text(value),
-                                             did_you_mean(near_to(value.text, choices), choices)));
+    diagnostics.add(value.where, fmt::format("{} is {}{} allowed: {}", parameter.name, found_text(value),
+                                             did_you_mean(value.text, choices), join(choices)));
     return false;
   }
   slot = value.text;
@@ -323,10 +312,10 @@ Arguments read_arguments(const Value& section, const std::vector<Parameter>& par
   std::set<std::string> meant;  // by a misspelt key: that it is missing as well needs no second message
   for (const Field& field : section.fields) {
     if (names.contains(field.key)) continue;
-    const std::string near = near_to(field.key, allowed);
+    const std::string near = nearest_name(field.key, allowed);
     if (!near.empty()) meant.insert(near);
-    diagnostics.add(field.where,
-                    fmt::format("unknown key {} in {}{}", quote_for_message(field.key), what, did_you_mean(near, allowed)));
+    diagnostics.add(field.where, fmt::format("unknown key {} in {}{} allowed: {}", quote_for_message(field.key), what,
+                                             did_you_mean(field.key, allowed), join(allowed)));
   }
 
   for (const Parameter& parameter : parameters) {

@@ -65,9 +65,7 @@ class Registry {
   }
   static std::string unknown_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names,
                                   const std::string& all) {
-    const std::string near = nearest_name(name, names);
-    return "unknown " + kind + " \"" + name + "\"" + (near.empty() ? "," : ", did you mean \"" + near + "\"?") +
-           " allowed: " + all;
+    return "unknown " + kind + " \"" + name + "\"" + did_you_mean(name, names) + " allowed: " + all;
   }
   std::string kind_;
   std::list<Entry> entries_;

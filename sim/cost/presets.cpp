@@ -41,11 +41,9 @@ Value find_preset(const std::string& kind, const Value& name, Diagnostics& diagn
     if (of.second == name.text) return value;
     names.push_back(of.second);
   }
-  const std::string near = nearest_name(name.text, names);
-  diagnostics.add(
-      name.where,
-      fmt::format("unknown {} {}{} allowed: {}, or the path of a .yaml file", kind, config::quote_for_message(name.text),
-                  near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+  diagnostics.add(name.where,
+                  fmt::format("unknown {} {}{} allowed: {}, or the path of a .yaml file", kind,
+                              config::quote_for_message(name.text), did_you_mean(name.text, names), fmt::join(names, ", ")));
   return {};
 }
 

@@ -38,13 +38,15 @@ class LengthPolicy {
 // What a policy is told when it is made.
 struct LengthChoice {
   int longest = 0;                  // the drafter's draft_length
-  std::vector<double> round_times;  // [longest + 1]: how long a round takes that drafts so many tokens, in any unit
+  // [longest + 1]: how long a round takes that drafts so many tokens, in any unit; empty where it is not known.
+  std::vector<double> round_times;
 };
 
 struct PolicyEntry {
   config::PartInfo info;
   // May return nullptr after reporting.
   std::function<std::unique_ptr<LengthPolicy>(const config::Arguments&, const LengthChoice&, Diagnostics&)> make;
+  bool by_times = false;  // goes by LengthChoice::round_times, which are not known where the config names no cost
 };
 
 config::Registry<PolicyEntry>& policies();

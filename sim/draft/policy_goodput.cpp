@@ -58,7 +58,8 @@ PolicyEntry goodput_policy() {
            "0, and the estimate then drifts back to first_alpha, so that drafting is tried again."},
           [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
             return std::make_unique<Goodput>(arguments.number("first_alpha"), arguments.number("weight"), choice.round_times);
-          }};
+          },
+          true};
 }
 
 }  // namespace specsim::draft

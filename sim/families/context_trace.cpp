@@ -1,5 +1,5 @@
 #include "sim/base/wide.h"
-#include "sim/config/json_lines.h"
+#include "sim/config/json.h"
 #include "sim/families/context.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/token.h"
-#include "sim/config/json_lines.h"
+#include "sim/config/json.h"
 
 #include <fmt/format.h>
 

@@ -120,17 +120,20 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
     inputs.alpha_by_position.push_back(by_depth.size() > 1 ? by_depth[std::min(static_cast<std::size_t>(j), by_depth.size() - 1)]
                                                            : mean_alpha);
   }
-  inputs.target_seconds = cell.cost().pass(cost::Role::target, {cell.workload.batch, 1.0, cell.workload.context, 1.0}).total();
-  inputs.draft_seconds = cell.cost().draft_pass(cell.workload, 0, 0.0).total();
-  inputs.cost_ratio = inputs.draft_seconds / inputs.target_seconds;
+  if (cell.pricing) {
+    inputs.target_seconds = cell.cost().pass(cost::Role::target, {cell.workload.batch, 1.0, cell.workload.context, 1.0}).total();
+    inputs.draft_seconds = cell.cost().draft_pass(cell.workload, 0, 0.0).total();
+    inputs.cost_ratio = inputs.draft_seconds / inputs.target_seconds;
+  }
   const theory::ClosedFormPrediction answer = form->evaluate(inputs);
   prediction.alpha = exact.alpha;
   prediction.tokens_per_round_error = exact.tokens_per_round_error;
   prediction.speedup = answer.speedup;
   // A form is held to what it claims in the end: a speedup or a rate is turned into tokens per round by the ratio model's own
   // time, so that one check serves all.
-  const cost::RoundTime time = cell.round_time(0.0);
-  const double round_time = time.total() / time.plain.total();
+  // Forms that say a speedup or a rate are read only where there is a cost.
+  const cost::RoundTime time = cell.pricing ? cell.round_time(0.0) : cost::RoundTime();
+  const double round_time = cell.pricing ? time.total() / time.plain.total() : 1.0;
   if (answer.speedup)
     prediction.tokens_per_round = *answer.speedup * round_time;
   else if (answer.tokens_per_second)

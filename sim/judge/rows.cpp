@@ -52,7 +52,9 @@ std::string axis_value(const Row& row, const std::string& path) {
 
 std::string theory_text(const Prediction& prediction, double value) { return prediction.known ? real_text(value) : ""; }
 
-std::string ms_text(const Row& row, double seconds) { return row.cell->cost().in_seconds() ? real_text(1e3 * seconds) : ""; }
+bool in_seconds(const spec::Cell& cell) { return cell.pricing && cell.cost().in_seconds(); }
+
+std::string ms_text(const Row& row, double seconds) { return in_seconds(*row.cell) ? real_text(1e3 * seconds) : ""; }
 
 // A figure of the placement in seconds, as a column in milliseconds.
 std::function<std::string(const Row&)> timed_ms(double (*seconds)(const placement::Result&)) {
@@ -112,9 +114,15 @@ double Row::full_rate() const {
   return counts.accepted.empty() || rounds == 0.0 ? 0.0 : static_cast<double>(counts.accepted.back()) / rounds;
 }
 
-cost::RoundTime Row::round_time() const { return cell->round_time(full_rate(), counts.drafted); }
+cost::RoundTime Row::round_time() const {
+  return cell->pricing ? cell->round_time(full_rate(), counts.drafted) : cost::RoundTime();
+}
 
-double Row::speedup_per_token() const { return cost::speedup(round_time(), 1.0); }
+double Row::speedup_per_token() const {
+  // Without a cost, tokens per round would pass for a speedup; a placement that drafts nothing has no rounds to speed up.
+  if (!cell->pricing || (cell->placement && !cell->placement->setting.placement->speculates())) return std::nan("");
+  return cost::speedup(round_time(), 1.0);
+}
 
 double Row::tokens_per_second() const { return cell->workload.batch * tokens_per_round() / round_time().total(); }
 
@@ -162,7 +170,8 @@ const std::vector<Column>& columns() {
       {"speedup_theory", "1", "tokens_per_round_theory / round time",
        [](const Row& r) { return theory_text(r.judged_by, speedup_theory(r)); }},
       {"speedup", "1",
-       "tokens_per_round plain_ms / round_ms; ratio: tokens_per_round / (draft_length cost_ratio + verify_inflation + overhead)",
+       "tokens_per_round plain_ms / round_ms; ratio: tokens_per_round / (draft_length cost_ratio + verify_inflation + overhead); "
+       "empty without a cost, and where the placement drafts nothing",
        [](const Row& r) { return real_text(r.tokens_per_round() * r.speedup_per_token()); }},
       {"speedup_se", "1", "tokens_per_round_se / round time",
        [](const Row& r) { return real_text(r.tokens_per_round_error() * r.speedup_per_token()); }},
@@ -182,7 +191,7 @@ const std::vector<Column>& columns() {
       {"wasted_draft_ms", "ms", "draft_ms (1 - draft_efficiency)",
        [](const Row& r) { return ms_text(r, r.round_time().draft.total() * (1.0 - r.draft_efficiency())); }},
       {"tokens_per_second", "1/s", "batch tokens_per_round / round_ms",
-       [](const Row& r) { return r.cell->cost().in_seconds() ? real_text(r.tokens_per_second()) : ""; }},
+       [](const Row& r) { return in_seconds(*r.cell) ? real_text(r.tokens_per_second()) : ""; }},
       {"ttft_ms", "ms", "placement: to the first token; this and the next are empty without one",
        timed_ms([](const placement::Result& r) { return r.time_to_first_token.seconds(); })},
       {"tpot_ms", "ms", "(end - ttft_ms) / (output_tokens - 1), mean over sequences",
@@ -279,7 +288,7 @@ std::string waterfall_lines(const std::string& prefix, const cost::RoundTime& ti
 std::string waterfall_csv(const std::vector<Row>& rows) {
   std::string text;
   for (const Row& row : rows)
-    if (row.cell->cost().in_seconds())
+    if (in_seconds(*row.cell))
       text += waterfall_lines(fmt::format("{},{}", csv_text(row.cell->experiment), row.cell->index), row.round_time(),
                               row.tokens_per_round());
   return text.empty() ? text : "experiment,cell,step,ms,speedup_after\n" + text;
@@ -387,7 +396,10 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
   std::vector<std::vector<std::string>> cells;
   std::vector<std::string> head = {"cell"};
   for (std::string& name : axis_heads(axes)) head.push_back(std::move(name));
-  for (const char* name : {"alpha", "acc/drafted", "tokens/round", "+-95%", "speedup", "+-95%"}) head.emplace_back(name);
+  for (const char* name : {"alpha", "acc/drafted", "tokens/round", "+-95%"}) head.emplace_back(name);
+  const bool priced = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.cell->pricing.has_value(); });
+  if (priced)
+    for (const char* name : {"speedup", "+-95%"}) head.emplace_back(name);
   const bool timed = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.timed.has_value(); });
   if (timed)
     for (const char* name : {"e2e speedup", "TTFT ms", "TPOT p50 ms"}) head.emplace_back(name);
@@ -408,8 +420,10 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     line.push_back(text_of(row.draft_efficiency(), "{:.4f}"));
     line.push_back(text_of(row.tokens_per_round(), "{:.4f}"));
     line.push_back(text_of(half_width(row, error), "{:.4f}"));
-    line.push_back(text_of(row.tokens_per_round() * row.speedup_per_token(), "{:.4f}"));
-    line.push_back(text_of(half_width(row, error * row.speedup_per_token()), "{:.4f}"));
+    if (priced) {
+      line.push_back(text_of(row.tokens_per_round() * row.speedup_per_token(), "{:.4f}"));
+      line.push_back(text_of(half_width(row, error * row.speedup_per_token()), "{:.4f}"));
+    }
     if (timed) {
       line.push_back(row.timed ? fmt::format("{:.4f}", row.timed->speedup()) : "-");
       line.push_back(row.timed ? fmt::format("{:.2f}", 1e3 * row.timed->run.time_to_first_token.seconds()) : "-");
@@ -436,8 +450,10 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     out.erase(out.find_last_not_of(' ') + 1);
     text += out + "\n";
   }
+  if (!priced)
+    text += "no speedup: the config names no cost, and tokens per round alone do not pay for drafts (cost: {model: ...})\n";
   // The answer that most sweeps are made for.
-  if (rows.size() > 1) {
+  if (rows.size() > 1 && priced) {
     const auto name = [&](const Row& row) {
       std::string label;
       const std::vector<std::string> heads = axis_heads(axes);
@@ -452,7 +468,7 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     };
     std::vector<const Row*> order;
     for (const Row& row : rows)
-      if (row.counts.rounds > 0) order.push_back(&row);
+      if (row.counts.rounds > 0 && !std::isnan(speedup_of(row))) order.push_back(&row);
     std::stable_sort(order.begin(), order.end(), [](const Row* a, const Row* b) { return speedup_of(*a) > speedup_of(*b); });
     if (order.size() > 1 && speedup_of(*order[0]) <= 1.0)
       text += "no cell is faster than plain decoding: do not speculate\n";

@@ -1,6 +1,7 @@
 #include "sim/llm/model_config.h"
 
 #include "sim/config/arguments.h"
+#include "sim/config/json.h"
 
 #include <fmt/format.h>
 
@@ -61,7 +62,7 @@ RopeScaling read_scaling(const config::Value& value, Diagnostics& diagnostics) {
 ModelConfig read_model_config(const std::string& path) {
   using config::Type;
   Diagnostics diagnostics;
-  const config::Value root = config::parse_file(path, diagnostics);
+  const config::Value root = config::parse_json_file(path, diagnostics);
   diagnostics.throw_if_any();
   if (!root.is_map()) throw BadInput({path, 1, 1}, "no JSON object, allowed: a model's config.json");
   const std::vector<config::Parameter> parameters = {{"model_type", Type::text, {}, "", {}, {"llama", "qwen2", "mistral"}},

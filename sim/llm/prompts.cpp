@@ -1,7 +1,7 @@
 #include "sim/llm/prompts.h"
 
 #include "sim/base/error.h"
-#include "sim/config/json_lines.h"
+#include "sim/config/json.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/base/whole_file.h"
-#include "sim/config/value.h"
+#include "sim/config/json.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -103,7 +103,7 @@ void TensorFile::read_header() {
   const std::size_t data_size = rest - size;
   Diagnostics diagnostics;
   const config::Value root =
-      config::parse_text({reinterpret_cast<const char*>(header.data()), header.size()}, path_, diagnostics);
+      config::parse_json({reinterpret_cast<const char*>(header.data()), header.size()}, path_, diagnostics);
   diagnostics.throw_if_any();
   if (!root.is_map()) throw BadInput({path_, 0, 0}, "the header is no JSON object, allowed: a map of tensors");
 
@@ -185,7 +185,7 @@ TensorFiles::TensorFiles(const std::string& directory) {
   }
   index_ = index;
   Diagnostics diagnostics;
-  const config::Value root = config::parse_text(read_whole_file(index_), index_, diagnostics);
+  const config::Value root = config::parse_json(read_whole_file(index_), index_, diagnostics);
   diagnostics.throw_if_any();
   const config::Value* map = root.find("weight_map");
   if (map == nullptr || !map->is_map())

@@ -122,6 +122,7 @@ class Network final : public Placement {
  public:
   explicit Network(const Connection& connection) : connection_(connection) {}
   [[nodiscard]] bool draft_elsewhere() const override { return true; }
+  [[nodiscard]] bool sends_distributions() const override { return connection_.probabilities; }
   [[nodiscard]] double longest_round(double passes, const Setting& setting, int draft_length) const override {
     const double distribution = connection_.probabilities ? setting.vocab * connection_.probability_bits / 8.0 : 0.0;
     const double bytes = static_cast<double>(setting.batch) * (draft_length + 2.0) *
@@ -157,7 +158,13 @@ PlacementEntry network_placement() {
          {},
          {"ids", "probabilities"}},
         {"id_bytes", config::Type::integer, "4", "of a token id, and of an accepted count", config::between(1, 64), {}},
-        {"probability_bits", config::Type::integer, "16", "of each of vocab probabilities a draft", config::between(1, 64), {}}},
+        {"probability_bits",
+         config::Type::integer,
+         "16",
+         "of each of a draft's probabilities, one for each token of the draft model's vocabulary, or of pair.vocab where no "
+         "model is named",
+         config::between(1, 64),
+         {}}},
        "A round takes draft + verify + two latencies + the bytes of both ways over the bandwidth. Rejection sampling at the "
        "target needs the draft's probabilities: draft_length vocab probability_bits / 8 bytes a sequence and round, unless both "
        "sides can draw them again from ids (send: ids). Prompts are on both sides at the start; tokens count where they are "

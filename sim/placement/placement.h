@@ -94,6 +94,8 @@ class Placement {
   [[nodiscard]] virtual double longest_round(double passes, const Setting& /*setting*/, int /*draft_length*/) const {
     return passes;
   }
+  // Messages carry the draft's distributions, of Setting::vocab tokens each.
+  [[nodiscard]] virtual bool sends_distributions() const { return false; }
   // It does not lie beside the target.
   [[nodiscard]] virtual bool draft_elsewhere() const { return second_gpu(); }
   // The job's counts must have been recorded with this placement's bonus(), and draft_length >= 1 unless it is plain.

@@ -1,7 +1,7 @@
 #include "sim/plan/acceptance_curve.h"
 
 #include "sim/base/check.h"
-#include "sim/config/json_lines.h"
+#include "sim/config/json.h"
 #include "sim/judge/prediction.h"
 #include "sim/run/runner.h"
 #include "sim/theory/round_distribution.h"

@@ -65,6 +65,10 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
           fmt::format("distributions, seed or rounds of {} are not those of {}, allowed among methods that are compared: one "
                       "pair, context, seed and number of rounds",
                       cells[i]->experiment, first.experiment));
+    if (!cells[i]->pricing)
+      throw BadInput(cells[i]->places.config,
+                     fmt::format("{} names no cost, allowed: cost: {{model: NAME, ...}}, since methods are ranked by speedup",
+                                 cells[i]->experiment));
     if (cells[i]->placement)
       throw BadInput(cells[i]->places.config,
                      fmt::format("{} has a placement, allowed: none, since rounds are priced one after the "

@@ -14,7 +14,8 @@ placement::Comparison time_cell(const spec::Cell& cell, const decode::Prepared& 
 void check_traceable(const spec::Cell& cell, const Location& where) {
   if (!cell.placement)
     throw BadInput(where, "given with a config that has no placement, allowed: with placement: {kind: NAME, ...}");
-  if (!cell.cost().in_seconds()) throw BadInput(where, "given with a cost model that knows only ratios, allowed: one in seconds");
+  if (!cell.pricing || !cell.cost().in_seconds())
+    throw BadInput(where, "given with a cost model that knows only ratios, allowed: one in seconds");
 }
 
 void write_trace(const spec::Cell& cell, const std::string& path) {

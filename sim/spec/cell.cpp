@@ -70,6 +70,13 @@ const cost::CostModel& Cell::cost() const {
   return *pricing->part;
 }
 
+std::vector<std::string> Cell::warnings() const {
+  std::vector<std::string> list;
+  if (pricing) list = cost().warnings();
+  list.insert(list.end(), notes.begin(), notes.end());
+  return list;
+}
+
 cost::RoundTime Cell::round_time(double full_rate) const { return round_time(full_rate, {}); }
 
 cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64_t>& drafted) const {

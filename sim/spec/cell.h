@@ -125,6 +125,7 @@ struct Cell {
   cost::Workload workload;
   std::optional<PlacementChoice> placement;
   TheoryChoice theory;
+  std::vector<std::string> notes;   // of the reader, for the user: what was taken in place of what the config says
   std::string method_text;          // drafter, policy and verifier as the config writes them, for tables
   std::uint64_t pairing_group = 0;  // equal for cells that differ only in decode and cost
   std::string preparation_key;      // equal for cells that share prepared tables
@@ -148,7 +149,10 @@ struct Cell {
   // The model that prices passes; only where there is pricing.
   [[nodiscard]] const cost::CostModel& cost() const;
 
-  // A round's time where `full_rate` of rounds accept every draft, and every block is drafted whole.
+  // What a user should know before trusting the figures: the cost model's warnings, and the cell's notes.
+  [[nodiscard]] std::vector<std::string> warnings() const;
+
+  // A round's time where `full_rate` of rounds accept every draft, and every block is drafted whole; only where there is pricing.
   [[nodiscard]] cost::RoundTime round_time(double full_rate) const;
   // The same, in the mean over rounds that drafted as many nodes as `drafted` counts; empty: all drafted whole.
   [[nodiscard]] cost::RoundTime round_time(double full_rate, const std::vector<std::uint64_t>& drafted) const;

@@ -16,16 +16,24 @@ namespace {
 
 using config::Value;
 
-void read_context(const Value& context, const Value& pair, Cell& cell, Diagnostics& diagnostics) {
+// Reads the processes' distributions into `cell`, or takes them from an earlier cell that had the same.
+void read_context(const Value& context, const Value& pair, ReadCache& cache, Cell& cell, Diagnostics& diagnostics) {
+  std::shared_ptr<const families::ContextModel>& known =
+      cache.contexts[config::to_canonical_text(pair) + "|" + config::to_canonical_text(context)];
+  const Value* sequence_rounds = context.find("sequence_rounds");
+  if (sequence_rounds != nullptr)
+    if (const auto n = config::read_integer(*sequence_rounds, sequence_rounds_interval(), "sequence_rounds", diagnostics))
+      cell.sequence_rounds = static_cast<std::uint32_t>(*n);
+  if (known != nullptr) {
+    cell.contexts = known;
+    return;
+  }
   config::Arguments arguments;
   Value with_default = context;
   if (with_default.is_map() && with_default.find("process") == nullptr)
     with_default.fields.push_back({"process", context.where, config::scalar("fixed", context.where)});
   const families::ContextEntry* entry =
       choose(families::context_processes(), with_default, "process", "context", {"sequence_rounds"}, arguments, diagnostics);
-  if (const Value* rounds = context.find("sequence_rounds"))
-    if (const auto n = config::read_integer(*rounds, sequence_rounds_interval(), "sequence_rounds", diagnostics))
-      cell.sequence_rounds = static_cast<std::uint32_t>(*n);
   if (cell.vocab == 0) return;
   families::ContextBuilder builder(cell.vocab, pair, diagnostics);
   if (entry == nullptr) {  // the distributions' own mistakes show all the same
@@ -34,14 +42,15 @@ void read_context(const Value& context, const Value& pair, Cell& cell, Diagnosti
     return;
   }
   auto model = std::make_shared<families::ContextModel>(entry->make(arguments, builder));
-  if (context.find("sequence_rounds") != nullptr && model->process != nullptr && model->process->shape().request_tokens > 0)
+  if (sequence_rounds != nullptr && model->process != nullptr && model->process->shape().request_tokens > 0)
     diagnostics.add(
-        context.find("sequence_rounds")->where,
+        sequence_rounds->where,
         fmt::format("sequence_rounds is given with context process {}, allowed: request_tokens alone, which ends its sequences",
                     entry->info.name));
   if (diagnostics.empty()) {
     SPECSIM_CHECK(model->process != nullptr && !model->pairs.empty(), "context {}", entry->info.name);
-    cell.contexts = std::move(model);
+    known = std::move(model);
+    cell.contexts = known;
   }
 }
 
@@ -66,8 +75,16 @@ void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnosti
 void check_cost(const Cell& cell, Diagnostics& diagnostics) {
   try {
     for (const double full_rate : {0.0, 1.0}) {
-      const double total = cell.round_time(full_rate).total();
-      SPECSIM_CHECK(total > 0.0 && std::isfinite(total), "a round takes {}", total);
+      const cost::RoundTime time = cell.round_time(full_rate);
+      const char* const unit = cell.cost().in_seconds() ? " s" : " target passes";
+      for (const auto& [what, total] :
+           {std::pair{"a round", time.total()}, std::pair{"a pass of plain decoding", time.plain.total()}})
+        if (!(total > 0.0) || !std::isfinite(total)) {
+          diagnostics.add(cell.places.cost, fmt::format("{} takes {}{}, allowed: passes whose times add up to more than 0 and "
+                                                        "less than infinity",
+                                                        what, total, unit));
+          return;
+        }
     }
   } catch (const BadInput& bad) {
     for (const Diagnostic& diagnostic : bad.list()) diagnostics.add(diagnostic.where, diagnostic.message);
@@ -89,8 +106,9 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   if (entry == nullptr || !diagnostics.empty()) return;
   setting.placement = entry->make(own, diagnostics);
   setting.batch = static_cast<std::uint64_t>(workload.integer("batch"));
-  setting.prompt_tokens = static_cast<std::uint64_t>(
-      workload.has("prompt_tokens") ? workload.integer("prompt_tokens") : std::max<std::int64_t>(workload.integer("context"), 1));
+  setting.prompt_tokens =
+      static_cast<std::uint64_t>(workload.has("prompt_tokens") ? workload.integer("prompt_tokens")
+                                                               : std::max<std::int64_t>(workload.integer("context_length"), 1));
   const std::uint64_t request_tokens = cell.contexts != nullptr ? cell.contexts->process->shape().request_tokens : 0;
   constexpr std::uint64_t kOutputTokens = 128;
   setting.output_tokens = workload.has("output_tokens") ? static_cast<std::uint64_t>(workload.integer("output_tokens"))
@@ -98,6 +116,18 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
                                                         : kOutputTokens;
   setting.end_token_rate = workload.number("end_token_rate");
   setting.vocab = cell.vocab;
+  // Acceptance is that of the config's small vocabulary; what goes over the wire is the named model's.
+  if (cell.pricing && cell.pricing->server && setting.placement != nullptr && setting.placement->sends_distributions()) {
+    const NamedModel& draft = cell.pricing->server->draft;
+    const int vocab = static_cast<int>(draft.shape.vocab);
+    if (vocab > 0 && vocab != cell.vocab) {
+      setting.vocab = vocab;
+      cell.notes.push_back(
+          fmt::format("the network carries probabilities of the {} tokens of {}; pair.vocab, {}, is that of "
+                      "the distributions which say what is accepted",
+                      vocab, draft.name, cell.vocab));
+    }
+  }
   if (request_tokens > 0 && setting.output_tokens > request_tokens)
     diagnostics.add(workload.where("output_tokens"),
                     fmt::format("output_tokens is {} with requests of {} tokens, allowed: at most their request_tokens",
@@ -129,6 +159,16 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   cell.placement = PlacementChoice{entry, std::move(setting)};
 }
 
+config::Arguments read_workload(const Value& section, Diagnostics& diagnostics) {
+  Value own = section;
+  std::erase_if(own.fields, [&](const config::Field& field) {
+    if (field.key != "context") return false;
+    diagnostics.add(field.where, "workload.context is now workload.context_length");
+    return true;
+  });
+  return config::read_arguments(own, workload_parameters(), {}, "workload", diagnostics);
+}
+
 TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& diagnostics) {
   const config::Arguments theory = config::read_arguments(section, theory_parameters(), {}, "theory", diagnostics);
   const std::string& name = theory.text("name");
@@ -142,16 +182,19 @@ TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& di
   if (form == nullptr) {
     std::vector<std::string> names = {"exact", "none"};
     for (const theory::ClosedForm& one : theory::closed_forms()) names.push_back(one.name);
-    const std::string near = nearest_name(name, names);
-    diagnostics.add(theory.where("name"),
-                    fmt::format("unknown closed form {}{} allowed: {}", config::quote_for_message(name),
-                                near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near), fmt::join(names, ", ")));
+    diagnostics.add(theory.where("name"), fmt::format("unknown closed form {}{} allowed: {}", config::quote_for_message(name),
+                                                      did_you_mean(name, names), fmt::join(names, ", ")));
     return ExactTheory{};
   }
   if (cell != nullptr) {
     const int length = cell->draft_length();
     try {
-      form->evaluate({0.5, std::vector<double>(static_cast<std::size_t>(length), 0.5), length, 0.1, 0.1, 1.0});
+      const theory::ClosedFormPrediction answer =
+          form->evaluate({0.5, std::vector<double>(static_cast<std::size_t>(length), 0.5), length, 0.1, 0.1, 1.0});
+      if (!cell->pricing && (answer.speedup || answer.tokens_per_second))
+        diagnostics.add(theory.where("name"), fmt::format("closed form {} without a cost, of which it says a speedup, allowed: "
+                                                          "with cost: {{model: NAME, ...}}",
+                                                          name));
     } catch (const InvariantBroken&) {
       diagnostics.add(
           theory.where("name"),
@@ -214,6 +257,16 @@ Pricing make_pricing(const cost::CostEntry& entry, config::Arguments arguments, 
   return pricing;
 }
 
+std::optional<Pricing> read_pricing(const Value& section, ReadCache& cache, Diagnostics& diagnostics) {
+  Pricing& pricing = cache.pricings[config::to_canonical_text(section)];
+  if (pricing.part == nullptr) {
+    config::Arguments arguments;
+    if (const cost::CostEntry* entry = choose(cost::cost_models(), section, "model", "cost", {}, arguments, diagnostics))
+      pricing = make_pricing(*entry, std::move(arguments), diagnostics);
+  }
+  return pricing.part != nullptr ? std::optional(pricing) : std::nullopt;
+}
+
 // "chain draft_length 4": a part's name, and its parameters as they are written.
 std::string part_text(const Value& part) {
   if (!part.is_map()) return part.text;
@@ -270,7 +323,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
     const config::Arguments arguments = config::read_arguments(*pair, pair_parameters(), {}, "pair", diagnostics);
     if (arguments.has("vocab")) cell.vocab = static_cast<int>(arguments.integer("vocab"));
   }
-  read_context(top.value("context"), pair != nullptr ? *pair : nothing, cell, diagnostics);
+  read_context(top.value("context"), pair != nullptr ? *pair : nothing, cache, cell, diagnostics);
 
   MethodParts parts;
   std::optional<Method> method;
@@ -283,16 +336,9 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   else
     std::get<ChainMethod>(cell.method).chain = parts.chain;
 
-  const config::Arguments workload =
-      config::read_arguments(top.value("workload"), workload_parameters(), {}, "workload", diagnostics);
-  cell.workload = {static_cast<double>(workload.integer("batch")), static_cast<double>(workload.integer("context"))};
-  Pricing& pricing = cache.pricings[config::to_canonical_text(top.value("cost"))];
-  if (pricing.part == nullptr) {
-    config::Arguments cost;
-    if (const cost::CostEntry* entry = choose(cost::cost_models(), top.value("cost"), "model", "cost", {}, cost, diagnostics))
-      pricing = make_pricing(*entry, std::move(cost), diagnostics);
-  }
-  if (pricing.part != nullptr) cell.pricing = pricing;
+  const config::Arguments workload = read_workload(top.value("workload"), diagnostics);
+  cell.workload = {static_cast<double>(workload.integer("batch")), static_cast<double>(workload.integer("context_length"))};
+  if (top.has("cost")) cell.pricing = read_pricing(top.value("cost"), cache, diagnostics);
 
   if (diagnostics.empty() && cell.pricing) check_cost(cell, diagnostics);
   if (diagnostics.empty()) add_policy(parts, cell, diagnostics);

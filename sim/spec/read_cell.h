@@ -5,15 +5,18 @@
 #include "sim/spec/cell.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace specsim::spec {
 
-// What cells of a sweep share instead of reading it again: cost models by their section, and what those keep of earlier passes.
+// What cells of a sweep share instead of reading it, and the files that it names, again: cost models by their section, with what
+// they keep of earlier passes, and distributions by theirs.
 struct ReadCache {
   std::map<std::string, Pricing> pricings;
+  std::map<std::string, std::shared_ptr<const families::ContextModel>> contexts;  // by pair and context
 };
 
 // Reads and checks a cell. Every mistake goes to `diagnostics`, which comes in empty; where it does not stay so the cell is not

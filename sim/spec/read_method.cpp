@@ -104,8 +104,14 @@ std::optional<Method> make_method(const MethodParts& parts, int vocab, Diagnosti
 void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) {
   auto* block = std::get_if<BlockMethod>(&cell.method);
   if (parts.policy == nullptr || block == nullptr) return;
+  if (parts.policy->by_times && !cell.pricing) {
+    diagnostics.add(parts.policy_where,
+                    fmt::format("policy {} without a cost, by which it goes, allowed: with cost: {{model: NAME, ...}}",
+                                parts.policy->info.name));
+    return;
+  }
   draft::LengthChoice choice{cell.draft_length(), {}};
-  for (int length = 0; length <= cell.draft_length(); ++length) {
+  for (int length = 0; cell.pricing && length <= cell.draft_length(); ++length) {
     std::vector<std::uint64_t> drafted(static_cast<std::size_t>(length) + 1, 0);
     drafted.back() = 1;
     choice.round_times.push_back(cell.round_time(0.0, drafted).total());

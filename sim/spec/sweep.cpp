@@ -80,7 +80,7 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
   }
   // A sum of steps such as 0.1 + 0.1 + 0.1 should read 0.3.
   for (Value& value : values) {
-    const double x = std::stod(value.text);
+    const double x = config::as_number(value).value_or(0.0);
     value.text = fmt::format("{:.15g}", std::abs(x) < 1e-12 * (to - from) ? 0.0 : x);
   }
   return values;

@@ -244,7 +244,7 @@ class Reproducible(unittest.TestCase):
             self.assertRegex(result.stderr, rf"^{re.escape(str(foreign))}/counts\.csv:5: .+\n$", wrong)
         (foreign / "counts.csv").unlink()
         result = merged(a, str(foreign), c)
-        self.refused(result, f"specsim: {foreign}/counts.csv: cannot be read: No such file or directory\n", code=IO_FAILED)
+        self.refused(result, f"specsim: {foreign}/counts.csv: cannot be read: no such file or directory\n", code=IO_FAILED)
 
     # ---- sudden ends
 

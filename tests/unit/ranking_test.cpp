@@ -165,7 +165,7 @@ TEST_CASE("what does not fit the memory is left out with a line, unless nothing 
   const std::string yaml =
       "{experiment: large, pair: {vocab: 50, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: overlap, "
       "value: 0.7}}, decode: {drafter: {kind: chain, draft_length: 2}, verifier: token}, cost: {model: roofline, hardware: "
-      "h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}, workload: {context: 8192}, sweep: {decode: [" +
+      "h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}, workload: {context_length: 8192}, sweep: {decode: [" +
       chain(2, "token") + ", " + chain(4, "token") + "], workload.batch: [";
   const auto read = [&](const char* batches, spec::Misfits misfits, Diagnostics& diagnostics) {
     return spec::read_experiment(config::parse_text(yaml + batches + "]}}", "test", diagnostics), "test", {}, diagnostics,

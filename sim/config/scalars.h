@@ -1,0 +1,48 @@
+// How the characters of a scalar read, and what a text may cost: shared by the files of this room.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace specsim::config {
+
+// Bounds on what a text may cost, YAML or JSON.
+constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20U;
+constexpr std::size_t kMaxValues = std::size_t{1} << 20U;
+constexpr std::size_t kMaxDepth = 100;
+constexpr std::size_t kMaxMistakes = 50;
+constexpr std::size_t kMaxShown = 60;  // characters of a text that a message shows
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+inline bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+// A byte of a UTF-8 character that is not its first.
+inline bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+inline bool is_null_word(std::string_view text) {
+  return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL";
+}
+inline std::string_view without_plus(std::string_view text) { return text.starts_with('+') ? text.substr(1) : text; }
+// ASCII letters alone.
+std::string lower(std::string_view text);
+
+// [+-] digits [. digits] [e [+-] digits], at least one digit before e, cut into its pieces.
+struct Decimal {
+  bool negative = false;
+  std::string_view whole;
+  std::string_view fraction;
+  std::string_view exponent;  // with its sign
+};
+
+std::optional<Decimal> split_decimal(std::string_view text);
+
+// YAML 1.1 takes 010 for 8, YAML 1.2 for 10: refused, since either guess surprises somebody.
+inline bool has_leading_zero(const Decimal& decimal) { return decimal.whole.size() > 1 && decimal.whole.front() == '0'; }
+
+// The double nearest to it in decimal, as short as it can be.
+std::string shortest(double x);
+
+}  // namespace specsim::config
