@@ -292,8 +292,8 @@ CostEntry table_cost() {
         std::string text;
         try {
           text = read_whole_file(file);
-        } catch (const IoError& error) {
-          diagnostics.add(arguments.where("file"), fmt::format("{}, allowed: a readable CSV file", error.what()));
+        } catch (const ReadError& error) {
+          diagnostics.add(arguments.where("file"), fmt::format("{}: {}", file, error.message("CSV file")));
           return nullptr;
         }
         const std::size_t before = diagnostics.list().size();

@@ -191,6 +191,37 @@ class Io(unittest.TestCase):
         result = subprocess.run(["bash", "-c", 'exec "$0" run "$1" >&-', SPECSIM, CONFIG], stderr=subprocess.PIPE, text=True, timeout=60)
         self.failed(result, "specsim: standard output cannot be written: Bad file descriptor\n")
 
+    def refused(self, arguments, message):
+        """Bad input, told within seconds and without filling memory."""
+        result = run(*arguments)
+        self.assertEqual((result.stderr, result.stdout, result.returncode), (message + "\n", "", 2))
+
+    def test_files_that_cannot_be_read_to_their_end(self):
+        # Reading a process's own memory from its start is an input/output error, on every Linux.
+        broken = "/proc/self/mem"
+        directory = str(self.folder)
+        trace = lambda file: ["check", CONFIG, "--set", f"context={{process: trace, file: {file}}}"]
+        for file, found in ((broken, "cannot be read: input/output error, allowed: a readable {}"), (directory, "it is a directory, allowed: a {}"),
+                            ("/dev/zero", "it is larger than {limit} bytes, allowed: at most {limit} bytes")):
+            yaml = found.replace("{limit}", "67108864").replace("{}", "YAML file")
+            lines = found.replace("{limit}", "536870912").replace("{}", "JSONL file")
+            table = found.replace("{limit}", "536870912").replace("{}", "CSV file")
+            self.refused(["run", file], f"{file}: {yaml}")
+            self.refused(["plan", "--trace", file], f"{file}: {lines}")
+            self.refused(["fit", file], f"{file}: {lines}")
+            self.refused(trace(file), f"--set context:1:24: {file}: {lines}")
+            self.refused(["run", CONFIG, "--set", f"cost={{model: table, file: {file}}}"], f"--set cost:1:22: {file}: {table}")
+
+    def test_a_long_line_takes_little_memory(self):
+        trace = self.folder / "long.jsonl"
+        line = '{"request": 1, "overlap": [' + ", ".join(["0.5"] * 1_000_000) + "]}\n"
+        trace.write_text(line)
+        child = subprocess.Popen([SPECSIM, "plan", "--trace", str(trace)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(child.returncode, 0)
+        self.assertLess(usage.ru_maxrss * 1024, 100 * len(line))
+
     def test_tables_larger_than_the_machine(self):
         config = self.folder / "huge.yaml"
         config.write_text("experiment: huge\npair:\n  vocab: 262144\n  target: {family: normal_logits, sigma: 1}\n"

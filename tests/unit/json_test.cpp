@@ -1,0 +1,67 @@
+#include "sim/config/json.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace specsim::config {
+
+namespace {
+
+// What is wrong with a text, its first mistake alone; "" where nothing is.
+std::string mistake(const std::string& text) {
+  Diagnostics diagnostics;
+  static_cast<void>(parse_json(text, "t", diagnostics));
+  if (diagnostics.empty()) return "";
+  return to_string(diagnostics.list().front().where) + " " + diagnostics.list().front().message;
+}
+
+Value read(const std::string& text) {
+  Diagnostics diagnostics;
+  Value value = parse_json(text, "t", diagnostics, 7);
+  diagnostics.throw_if_any();
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("JSON gives the values that YAML gives, each with its place", "[json]") {
+  const Value root = read("{\"a\": [1, -2.5e-3, true, null,\n \"5\"], \"b\": {}}");
+  const Value& list = *root.find("a");
+  REQUIRE(list.items.size() == 5);
+  CHECK(as_integer(list.items[0]) == 1);
+  CHECK(as_number(list.items[1]) == -2.5e-3);
+  CHECK(list.items[1].text == "-2.5e-3");
+  CHECK(list.items[2].text == "true");
+  CHECK(list.items[3].is_null());
+  CHECK_FALSE(as_number(list.items[4]).has_value());  // a text
+  CHECK(root.find("b")->is_map());
+  CHECK(to_string(root.where) == "t:7:1");
+  CHECK(to_string(list.where) == "t:7:7");
+  CHECK(to_string(list.items[1].where) == "t:7:11");
+  CHECK(to_string(list.items[3].where) == "t:7:26");
+  CHECK(to_string(list.items[4].where) == "t:8:2");
+  CHECK(to_string(root.find("b")->where) == "t:8:13");
+  CHECK(to_string(root.fields[1].where) == "t:8:8");
+  CHECK(to_string(read("[[1],[2,3]]").items[1].items[1].where) == "t:7:9");
+}
+
+TEST_CASE("a surrogate pair is one character, as Python's json.dumps writes an emoji", "[json]") {
+  CHECK(read("{\"prompt\": \"\\ud83d\\ude00\"}").find("prompt")->text == "\xF0\x9F\x98\x80");
+  CHECK(mistake("{\"prompt\": \"\\ud83d\"}") != "");
+  CHECK(to_string(read("[\"\xC3\xA9\", 1]").items[1].where) == "t:7:7");  // columns count characters
+}
+
+TEST_CASE("what only YAML takes is no JSON, and the message says where", "[json]") {
+  for (const std::string text : {"{a: 1}", "{'a': 1}", "[1, 2,]", "[01]", "[.5]", "[NaN]", "- 1", "{\"a\": yes}", "[1] # why", "",
+                                 "{\"a\" 1}", "[1", "\"\x01\"", "[+1]", "[0x10]"})
+    CHECK(mistake(text).find("this is no JSON (") != std::string::npos);
+  CHECK(mistake("{\"a\": 1,\n b: 2}").starts_with("t:2:2 this is no JSON ("));
+  CHECK(mistake("{\"a\": [1, oops]}").starts_with("t:1:11 this is no JSON ("));
+  CHECK(mistake("{\"a\": 1, \"a\": 2}") == "t:1:10 key \"a\" is given twice, first at line 1");
+  CHECK(mistake(std::string(101, '[') + std::string(101, ']')) ==
+        "t:1:101 the text is nested too deep, allowed: at most 100 levels");
+  CHECK(mistake(std::string(100, '[') + std::string(100, ']')).empty());
+}
+
+}  // namespace specsim::config
