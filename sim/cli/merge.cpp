@@ -1,10 +1,14 @@
 // specsim merge: counts of shards add up; everything else is computed anew.
-#include "sim/base/check.h"
+#include "sim/base/checksum.h"
+#include "sim/base/files_read.h"
 #include "sim/base/output.h"
 #include "sim/base/whole_file.h"
+#include "sim/cli/check_summary.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
+#include "sim/cli/result_files.h"
 #include "sim/judge/rows.h"
+#include "sim/run/counts_file.h"
 #include "sim/run/identity.h"
 
 #include <fmt/format.h>
@@ -12,7 +16,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
+#include <utility>
 
 namespace specsim::cli {
 
@@ -21,7 +25,8 @@ namespace po = boost::program_options;
 ExitCode merge_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("out", po::value<std::string>()->required(),
-                        "directory for the joined data.csv, counts.csv and manifest.yaml");
+                        "directory for the joined data.csv, counts.csv and manifest.yaml")(
+      "force", "replace another run's results in --out, or drop an unfinished run there");
   po::variables_map values;
   if (!parse(arguments, options, "shard-dir", "specsim merge DIR... --out DIR",
              "  specsim run configs/quickstart.yaml --shard 1/2 --out out/a\n  specsim run configs/quickstart.yaml --shard 2/2 "
@@ -37,15 +42,13 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   for (const std::string& directory : directories)
     if (std::filesystem::equivalent(directory, out, ignored))
       throw BadInput({"--out", 0, 0}, fmt::format("is {}, a directory to read from, allowed: another one", directory));
-  if (std::filesystem::exists(out + "/journal.txt", ignored))
-    throw BadInput({out + "/journal.txt", 0, 0}, "an unfinished run is here, allowed: another --out");
-
   std::vector<spec::Experiment> experiments;
   std::string identity;
-  std::string commit;
+  std::vector<FileSum> inputs;
   double seconds = 0.0;
   unsigned threads = 1;
   std::map<std::uint64_t, std::string> seen;
+  std::map<std::uint64_t, std::vector<FileSum>> sums_of;
   std::uint64_t of = 0;
   for (const std::string& directory : directories) {
     const std::string path = directory + "/manifest.yaml";
@@ -55,6 +58,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
     const report::Manifest own = report::read_manifest(path);
     Diagnostics diagnostics;
     std::vector<spec::Experiment> parsed;
+    const FilesRead read;
     for (std::size_t i = 0; i < own.configs.size(); ++i) {
       config::Value config = config::parse_text(own.configs[i], own.files[i], diagnostics);
       diagnostics.throw_if_any();
@@ -65,18 +69,24 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
     if (of == 0) {
       of = own.shards;
       identity = name;
-      experiments = std::move(parsed);
-      commit = own.commit;
     }
     seconds += own.wall_seconds;
     threads = std::max(threads, own.threads);
-    if (own.commit != commit)
-      throw BadInput({path, 0, 0}, fmt::format("was made by commit {}, and {} by {}: shards of one run come from one program",
-                                               own.commit, directories.front(), commit));
+    const report::Manifest mine = report::new_manifest("");
+    if (own.commit != mine.commit || own.version != mine.version)
+      throw BadInput({path, 0, 0},
+                     fmt::format("was made by specsim {} ({}), and this is {} ({}): shards are joined by the program "
+                                 "that made them",
+                                 own.version, own.commit, mine.version, mine.commit));
     if (name != identity)
       throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", directories.front()));
+    inputs = run::inputs_of(parsed, read.sums());
+    if (const std::string changed = run::changed_inputs(own.inputs, inputs); !changed.empty())
+      throw BadInput({path, 0, 0}, changed + ", allowed: the files that the shard was run with");
     if (own.shards != of)
       throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard, own.shards, of));
+    if (experiments.empty()) experiments = std::move(parsed);
+    sums_of[own.shard] = own.results;
     const auto [place, added] = seen.emplace(own.shard, directory);
     if (!added)
       throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, and so is {}: shards overlap", own.shard, of, place->second));
@@ -84,6 +94,16 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   for (std::uint64_t i = 1; i <= of; ++i)
     if (seen.count(i) == 0)
       throw BadInput({directories.front(), 0, 0}, fmt::format("shard {}/{} is missing: {} of {} given", i, of, seen.size(), of));
+
+  report::OutputFolder folder(out);
+  const std::string identity_of_whole = identity + " 1/1";
+  if (values.count("force") > 0) {
+    folder.remove(kJournal);
+  } else {
+    if (folder.has(kJournal))
+      throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
+    folder.guard(kResultFiles, identity_of_whole);
+  }
 
   std::vector<const spec::Cell*> cells;
   for (const spec::Experiment& one : experiments)
@@ -102,29 +122,30 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   }
   for (const auto& [index, directory] : seen) {
     const std::string path = directory + "/counts.csv";
-    judge::add_counts_csv(path, read_whole_file(path), counts);
+    const std::string text = read_whole_file(path);
+    run::add_counts_csv(path, text, counts);
+    if (std::find(sums_of[index].begin(), sums_of[index].end(), FileSum{"counts.csv", checksum(text)}) == sums_of[index].end())
+      throw BadInput({path, 0, 0},
+                     "is not what the manifest beside it has the checksum of, allowed: counts as they were written");
   }
   for (const judge::Row& row : rows) {
-    try {
-      run::check_complete(*row.cell, row.counts);
-    } catch (const InvariantBroken& broken) {
-      throw BadInput({directories.front(), 0, 0},
-                     fmt::format("the shards' counts do not add up to the whole: {}", broken.what()));
-    }
+    const std::string wrong = run::incompleteness(*row.cell, row.counts);
+    if (!wrong.empty())
+      throw BadInput({directories.front(), 0, 0}, fmt::format("the shards' counts do not add up to the whole: {} cell {}: {}",
+                                                              row.cell->experiment, row.cell->index, wrong));
   }
   judge::judge_rows(rows, facts);
-  make_directories(out);
+  const CheckSummary summary = summarise_check(rows);
+  write_output(judge::table(rows, true) + summary.text);
+  flush_output();
   report::Manifest manifest = new_manifest(experiments, threads, 0.0);
   manifest.wall_seconds = seconds;  // of all shards together
-  manifest.identity = identity;
-  const std::string waterfall = judge::waterfall_csv(rows);
-  if (!waterfall.empty()) write_whole_file(out + "/waterfall.csv", waterfall);
-  write_whole_file(out + "/data.csv", judge::data_csv(rows));
-  write_whole_file(out + "/counts.csv", judge::counts_csv(rows));
-  write_whole_file(out + "/manifest.yaml", report::manifest_text(manifest));
-  print_output("{}wrote {}/data.csv, counts.csv, manifest.yaml{}\n", judge::table(rows, true), out,
-               waterfall.empty() ? "" : ", waterfall.csv");
-  return ExitCode::fine;
+  manifest.identity = identity_of_whole;
+  manifest.inputs = inputs;
+  manifest.verdict = summary.verdict;
+  print_output("wrote {}/{}\n", out, write_results(folder, rows, std::move(manifest), true));
+  // Shards of a run that nobody wanted checked may be too few rounds for it.
+  return summary.status == ExitCode::disagree ? ExitCode::disagree : ExitCode::fine;
 }
 
 }  // namespace specsim::cli

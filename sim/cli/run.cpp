@@ -1,10 +1,11 @@
 // specsim run and specsim check: the same simulation; check ends in a verdict.
+#include "sim/base/files_read.h"
 #include "sim/base/output.h"
-#include "sim/base/whole_file.h"
 #include "sim/cli/check_summary.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/cli/result_files.h"
 #include "sim/cli/stop.h"
 #include "sim/judge/coverage.h"
 #include "sim/judge/rows.h"
@@ -37,27 +38,16 @@ run::Shard read_shard(const std::string& text) {
   return {index, of};
 }
 
-void remove_file(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove(path, error);
-  if (error) throw IoError(path + ": cannot be removed: " + error.message());
-}
-
-// A folder's finished results are replaced by the same run's only.
-void guard_finished(const std::string& out, const std::string& identity, bool resume) {
-  const std::string path = out + "/manifest.yaml";
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return;
-  std::string other;
-  try {
-    other = report::read_manifest(path).identity;
-  } catch (const BadInput&) {
-    other = "unreadable";
+// The folder, safe to write into: nothing in it but what may be replaced, or this run's own unfinished work.
+void guard_folder(const report::OutputFolder& folder, const std::string& identity, bool resume, bool force) {
+  if (force) {
+    folder.remove(kJournal);
+    return;
   }
-  if (other != identity)
-    throw BadInput({out, 0, 0}, "holds the finished results of another run, allowed: another --out, or --force to replace them");
-  if (resume && !std::filesystem::exists(out + "/journal.txt", ignored))
-    print_error("{} is finished already; running it again\n", out);
+  // Whoever began the run said what may be replaced; whether it is this run the journal says itself.
+  if (folder.has(kJournal)) return;
+  folder.guard(kResultFiles, identity);
+  if (resume && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", folder.path());
 }
 
 ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
@@ -100,6 +90,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
     throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
   if (values.count("resume") > 0 && values.count("force") > 0)
     throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
+  const FilesRead read;
   const std::vector<spec::Experiment> experiments =
       read_experiments(values["config"].as<std::vector<std::string>>(),
                        values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{},
@@ -122,18 +113,18 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   if (values.count("quiet") == 0) print_warnings(cells);
   if (values.count("dry-run") > 0) return ExitCode::fine;
 
+  const std::string identity = fmt::format("{} {}/{}", run::identity(experiments), run.shard.index, run.shard.of);
+  const std::vector<FileSum> inputs = run::inputs_of(experiments, read.sums());
+  std::optional<report::OutputFolder> folder;
   bool resumable = false;  // a journal was here before this run
   if (!out.empty()) {
-    make_directories(out);
-    run.journal = out + "/journal.txt";
+    folder.emplace(out);
     run.resume = values.count("resume") > 0;
-    run.identity = fmt::format("{} {}/{}", run::identity(experiments), run.shard.index, run.shard.of);
-    if (values.count("force") > 0)
-      remove_file(run.journal);
-    else
-      guard_finished(out, run.identity, run.resume);
-    std::error_code ignored;
-    resumable = std::filesystem::exists(run.journal, ignored);
+    guard_folder(*folder, identity, run.resume, values.count("force") > 0);
+    resumable = folder->has(kJournal);
+    run.journal = folder->file(kJournal);
+    run.origin = run::new_origin(identity, inputs);
+    run.warn = [](const std::string& what) { print_error("warning: {}\n", what); };
   }
   Progress progress;
   run.progress = [&](double done, double all) { progress.show(done, all); };
@@ -148,14 +139,15 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   try {
     result = run::run_cells(cells, run);
   } catch (const BadInput&) {  // a distribution that cannot be drawn: there is nothing to go on with
-    if (!out.empty() && !resumable) remove_file(run.journal);
+    if (folder && !resumable) folder->remove(kJournal);
     throw;
   }
   progress.finish();
   stop.reset();  // the journal has everything from here on
   if (!result.finished) {
-    print_error("stopped before the end; {}\n", out.empty()
-                                                    ? "nothing was kept (no --out)"
+    print_error("stopped before the end; {}\n", out.empty() ? "nothing was kept (no --out)"
+                                                : result.journal_lost
+                                                    ? "nothing was kept: the journal was removed"
                                                     : fmt::format("the same command with --resume goes on ({})", run.journal));
     return ExitCode::interrupted;
   }
@@ -183,25 +175,16 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
     write_output(text);
     flush_output();  // before the files: whoever watches need not wait for the disk
   }
-  if (!out.empty()) {
+  if (folder) {
     report::Manifest manifest = new_manifest(experiments, run.threads, started);
     manifest.shard = run.shard.index;
     manifest.shards = run.shard.of;
-    manifest.identity = run.identity;
+    manifest.identity = identity;
+    manifest.inputs = inputs;
     manifest.verdict = summary.verdict;
-    const std::string waterfall = whole ? judge::waterfall_csv(rows) : "";
-    if (!waterfall.empty())
-      write_whole_file(out + "/waterfall.csv", waterfall);
-    else
-      remove_file(out + "/waterfall.csv");  // of another run, with --force
-    if (whole) write_whole_file(out + "/data.csv", judge::data_csv(rows));
-    write_whole_file(out + "/counts.csv", judge::counts_csv(rows));
-    write_whole_file(out + "/manifest.yaml", report::manifest_text(manifest));
-    remove_file(run.journal);
-    print_output(
-        "wrote {}/{}{}\n", out,
-        whole ? "data.csv, counts.csv, manifest.yaml" : "counts.csv, manifest.yaml (a shard: specsim merge makes data.csv)",
-        waterfall.empty() ? "" : ", waterfall.csv");
+    const std::string written = write_results(*folder, rows, std::move(manifest), whole);
+    folder->remove(kJournal);
+    print_output("wrote {}/{}\n", out, written);
   }
   if (!trace.empty()) {
     run::write_trace(*cells.front(), trace);

@@ -27,9 +27,9 @@ namespace {
 class Kept {
  public:
   Kept(const std::string& path, const std::string& identity, bool resume)
-      : journal_(path, identity, resume, [this](std::uint64_t group, std::uint64_t index, const std::string& text) {
-          std::istringstream numbers(text);
-          std::vector<double>& values = kept_[{group, index}];
+      : journal_(path, run::new_origin(identity), resume, [this](const run::Record& record) {
+          std::istringstream numbers(record.counts);
+          std::vector<double>& values = kept_[{record.cell, record.slab}];
           values.clear();
           for (std::string x; numbers >> x;) values.push_back(std::strtod(x.c_str(), nullptr));  // errors may be no numbers
         }) {}

@@ -4,10 +4,8 @@
 #include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <sstream>
 
 namespace specsim::judge {
@@ -15,7 +13,6 @@ namespace specsim::judge {
 namespace {
 
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
-constexpr const char* kCountsHeader = "experiment,cell,name,index,value";
 
 double sum_of(const std::vector<std::uint64_t>& values) {
   double sum = 0.0;
@@ -292,59 +289,6 @@ std::string waterfall_csv(const std::vector<Row>& rows) {
       text += waterfall_lines(fmt::format("{},{}", csv_text(row.cell->experiment), row.cell->index), row.round_time(),
                               row.tokens_per_round());
   return text.empty() ? text : "experiment,cell,step,ms,speedup_after\n" + text;
-}
-
-std::string counts_csv(const std::vector<Row>& rows) {
-  std::string text = std::string(kCountsHeader) + "\n";
-  for (const Row& row : rows) {
-    row.counts.each([&](const char* name, std::size_t index, std::uint64_t value) {
-      if (value != 0)
-        text += fmt::format("{},{},{},{},{}\n", csv_text(row.cell->experiment), row.cell->index, name, index, value);
-    });
-  }
-  return text;
-}
-
-void add_counts_csv(const std::string& path, const std::string& text,
-                    const std::map<std::pair<std::string, std::size_t>, decode::Counts*>& counts) {
-  std::map<decode::Counts*, std::map<std::string, std::uint64_t*>> slots_of;
-  std::set<std::string> seen;
-  std::istringstream lines(text);
-  std::string line;
-  int number = 0;
-  while (std::getline(lines, line)) {
-    const Location where{path, ++number, 0};
-    if (number == 1) {
-      if (line != kCountsHeader)
-        throw BadInput(where, fmt::format("the header is \"{}\", allowed: {}", line.substr(0, 80), kCountsHeader));
-      continue;
-    }
-    if (!seen.insert(line.substr(0, line.rfind(','))).second) throw BadInput(where, "this count is given twice");
-    std::vector<std::string> cells;
-    std::istringstream parts(line);
-    for (std::string part; std::getline(parts, part, ',');) cells.push_back(part);
-    const auto read = [&](const std::string& digits) {
-      std::uint64_t value = 0;
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-      if (error != std::errc() || end != digits.data() + digits.size())
-        throw BadInput(where, fmt::format("\"{}\" is no count", digits));
-      return value;
-    };
-    if (cells.size() != 5) throw BadInput(where, fmt::format("{} fields, allowed: {}", cells.size(), kCountsHeader));
-    const auto found = counts.find({cells[0], read(cells[1])});
-    if (found == counts.end())
-      throw BadInput(where, fmt::format("cell {} of {} is not in the manifest's experiments", cells[1], cells[0]));
-    const std::uint64_t index = read(cells[3]);
-    const std::uint64_t value = read(cells[4]);
-    std::map<std::string, std::uint64_t*>& slots = slots_of[found->second];
-    if (slots.empty())
-      found->second->each(
-          [&](const char* name, std::size_t at, std::uint64_t& total) { slots[fmt::format("{} {}", name, at)] = &total; });
-    const auto slot = slots.find(fmt::format("{} {}", cells[2], index));
-    const bool placed = slot != slots.end();
-    if (placed) *slot->second += value;
-    if (!placed) throw BadInput(where, fmt::format("no count {}[{}] in this cell", cells[2], index));
-  }
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// From counts to what a user reads: rows, data.csv, counts.csv, the table on the terminal.
+// From counts to what a user reads: rows, data.csv, the table on the terminal.
 #pragma once
 
 #include "sim/judge/agreement.h"
@@ -56,14 +56,8 @@ std::string data_csv(const std::vector<Row>& rows);
 std::string waterfall_csv(const std::vector<Row>& rows);
 // Its steps "PREFIX,step,ms,speedup_after", a line each.
 std::string waterfall_lines(const std::string& prefix, const cost::RoundTime& time, double tokens_per_round);
-std::string counts_csv(const std::vector<Row>& rows);
 // The terminal's table: axes, measured figures and their intervals, the fastest cell; with checks, theory and p-values as well.
 std::string table(const std::vector<Row>& rows, bool with_checks);
-
-// Counts of the cells from counts.csv, added to `counts` (experiment, cell -> counts already sized). Throws BadInput with the
-// line of what does not fit.
-void add_counts_csv(const std::string& path, const std::string& text,
-                    const std::map<std::pair<std::string, std::size_t>, decode::Counts*>& counts);
 
 // A CSV field, quoted where it must be.
 std::string csv_text(const std::string& text);

@@ -83,6 +83,9 @@ class Run {
   [[nodiscard]] bool stopped() const { return options_->stop != nullptr && *options_->stop; }
   [[nodiscard]] Group& group_of(std::size_t cell) { return *groups_[group_of_[cell]]; }
   void open_journal();
+  void record(std::size_t cell, const Slab& slab, const std::string& packed);
+  // What the journal has of a cell. Throws BadInput for what cannot be.
+  [[nodiscard]] decode::Counts replay(std::size_t cell);
   // The group's distributions, shown to its observer; and its tables, if `tables`.
   void prepare(Group& group, bool tables);
   std::shared_ptr<const decode::Prepared> tables_of(Group& group);
@@ -97,8 +100,8 @@ class Run {
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::size_t> group_of_;  // [cell]
   std::vector<Task> tasks_;
-  std::vector<std::vector<bool>> done_;             // [cell][slab]: by the journal
-  std::vector<std::vector<std::string>> replayed_;  // [cell]: packed counts from the journal
+  std::vector<std::vector<bool>> done_;        // [cell][slab]: by the journal
+  std::vector<std::vector<Record>> replayed_;  // [cell]: from the journal
   std::unique_ptr<Journal> journal_;
   RunResult result_;
   std::mutex results_mutex_;
@@ -137,12 +140,38 @@ Run::Run(const std::vector<const spec::Cell*>& cells, const RunOptions& options,
 
 void Run::open_journal() {
   if (options_->journal.empty()) return;
-  journal_ = std::make_unique<Journal>(options_->journal, options_->identity, options_->resume,
-                                       [&](std::uint64_t cell, std::uint64_t slab, const std::string& counts) {
-                                         if (cell >= done_.size() || slab >= done_[cell].size() || done_[cell][slab]) return;
-                                         done_[cell][slab] = true;
-                                         replayed_[cell].push_back(counts);
-                                       });
+  const auto replay = [&](const Record& record) {
+    if (record.cell >= done_.size() || record.slab >= done_[record.cell].size())
+      throw BadInput(
+          {options_->journal, record.line, 0},
+          fmt::format("cell {} has no slab {} in this run, allowed: --force to drop the journal", record.cell, record.slab));
+    if (done_[record.cell][record.slab]) return;  // twice is once
+    done_[record.cell][record.slab] = true;
+    replayed_[record.cell].push_back(record);
+  };
+  journal_ = std::make_unique<Journal>(options_->journal, options_->origin, options_->resume, replay);
+  if (journal_->damaged() > 0 && options_->warn)
+    options_->warn(fmt::format("{}:{}: damaged, as {} of its lines; what they held is computed again", options_->journal,
+                               journal_->first_damaged(), journal_->damaged()));
+}
+
+void Run::record(std::size_t cell, const Slab& slab, const std::string& packed) {
+  journal_->append(cell, slab.index, packed);
+  if (!journal_->is_lost() || result_.journal_lost) return;
+  result_.journal_lost = true;
+  if (options_->warn) options_->warn(fmt::format("{} was removed: the run goes on, and could not be resumed", options_->journal));
+}
+
+decode::Counts Run::replay(std::size_t cell) {
+  decode::Counts sum = empty_counts(cell);
+  for (const Record& record : replayed_[cell]) {
+    decode::Counts counts = empty_counts(cell);
+    std::string wrong = unpack_counts(record.counts, counts) ? "" : "these are no counts of the cell";
+    if (wrong.empty()) wrong = inconsistency(counts);
+    if (!wrong.empty()) throw BadInput({options_->journal, record.line, 0}, wrong + ", allowed: --force to drop the journal");
+    sum.add(counts);
+  }
+  return sum;
 }
 
 void Run::prepare(Group& group, bool tables) {
@@ -182,7 +211,7 @@ void Run::simulate(std::size_t cell, const Slab& slab) {
   const std::lock_guard lock(results_mutex_);
   if (result_.counts[cell] == decode::Counts()) result_.counts[cell] = simulator.empty_counts();
   result_.counts[cell].add(counts);
-  if (journal_) journal_->append(cell, slab.index, packed);
+  if (journal_) record(cell, slab, packed);
 }
 
 void Run::time(std::size_t cell) {
@@ -228,7 +257,10 @@ RunResult Run::execute() {
   }
   for (std::size_t i = 0; i < cells_->size(); ++i) {
     if (result_.counts[i] == decode::Counts()) result_.counts[i] = empty_counts(i);
-    for (const std::string& counts : replayed_[i]) unpack_counts(counts, result_.counts[i]);
+    if (replayed_[i].empty()) continue;
+    result_.counts[i].add(replay(i));
+    const std::string wrong = options_->shard.of == 1 ? incompleteness(*(*cells_)[i], result_.counts[i]) : "";
+    if (!wrong.empty()) throw BadInput({options_->journal, 0, 0}, wrong + ", allowed: --force to drop the journal");
   }
   result_.finished = true;
   return std::move(result_);
@@ -257,17 +289,13 @@ decode::Prepared prepare_cell(const spec::Cell& cell, Observer* observer, bool t
   return prepared;
 }
 
-void check_complete(const spec::Cell& cell, const decode::Counts& counts) {
-  const bool requests = cell.contexts->process->shape().request_tokens > 0;
-  const std::uint64_t done = requests ? counts.sequences : counts.rounds;
-  SPECSIM_CHECK(done == cell.work(), "{} cell {}: {} of {} {}", cell.experiment, cell.index, done, cell.work(),
-                requests ? "requests" : "rounds");
-}
-
 RunResult run_cells(const std::vector<const spec::Cell*>& cells, const RunOptions& options) {
   RunResult result = Run(cells, options, true).execute();
   if (result.finished && options.shard.of == 1)
-    for (std::size_t i = 0; i < cells.size(); ++i) check_complete(*cells[i], result.counts[i]);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string wrong = incompleteness(*cells[i], result.counts[i]);
+      SPECSIM_CHECK(wrong.empty(), "{} cell {}: {}", cells[i]->experiment, cells[i]->index, wrong);
+    }
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/placement/placement.h"
+#include "sim/run/identity.h"
 #include "sim/spec/spec.h"
 
 #include <atomic>
@@ -46,13 +47,15 @@ struct RunOptions {
   std::string journal;  // file of finished work; "": none
   bool resume = false;
   Observe observe;                                        // empty: nobody looks
-  std::string identity;                                   // names configs, seed and shard; a journal of another run is refused
+  Origin origin;                                          // a journal of another is refused
+  std::function<void(const std::string&)> warn;           // what happens to the journal; called from worker threads
   const std::atomic<bool>* stop = nullptr;                // set: finish the work in hand and return
   std::function<void(double done, double all)> progress;  // rounds; called from worker threads, one at a time
 };
 
 struct RunResult {
   bool finished = false;
+  bool journal_lost = false;                                // somebody removed it: nothing can be resumed
   std::vector<decode::Counts> counts;                       // [cell]
   std::vector<std::optional<placement::Comparison>> timed;  // [cell]: its placement in time; none without one, and of a shard
 };
@@ -63,8 +66,10 @@ RunResult run_cells(const std::vector<const spec::Cell*>& cells, const RunOption
 // The same without a round: empty counts, for what merges counts that exist. Of the options `threads`, `observe` and `stop`.
 RunResult prepare_cells(const std::vector<const spec::Cell*>& cells, const RunOptions& options);
 
-// SPECSIM_CHECKs that all of a cell's work is in its counts.
-void check_complete(const spec::Cell& cell, const decode::Counts& counts);
+// What is wrong with counts, which hold against each other wherever they come from; "" for nothing.
+std::string inconsistency(const decode::Counts& counts);
+// The same of counts that should be of all of a cell's work.
+std::string incompleteness(const spec::Cell& cell, const decode::Counts& counts);
 
 // What a run would take.
 struct RunEstimate {

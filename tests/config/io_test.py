@@ -57,7 +57,7 @@ class Io(unittest.TestCase):
                               ("manifest.yaml", "cannot be replaced: Is a directory")):
             out = self.folder / name.replace(".", "_")
             (out / name / "mine").mkdir(parents=True)
-            result = run("run", CONFIG, "--out", str(out))
+            result = run("run", CONFIG, "--out", str(out), "--force")
             self.failed(result, f"specsim: {out}/{name}: {message}\n")
             self.assertTrue((out / name / "mine").is_dir())
             # The work is not lost: once the place is free, it goes on from the journal.
@@ -100,7 +100,7 @@ class Io(unittest.TestCase):
             out = self.folder / f"limit{limit}"
             out.mkdir()
             (out / "data.csv").write_text("old\n")
-            result = run("run", CONFIG, "--out", str(out), file_bytes=limit)
+            result = run("run", CONFIG, "--out", str(out), "--force", file_bytes=limit)
             if result.returncode == 0:
                 self.assertEqual(result.stderr, "")
                 self.assertEqual((out / "data.csv").read_text(), (whole / "data.csv").read_text())
@@ -131,7 +131,7 @@ class Io(unittest.TestCase):
         (out / "data.csv").write_text("old\n")
         self.assertEqual(run("run", str(config), "--out", str(self.folder / "whole"), "--quiet").returncode, 0)
         size = (self.folder / "whole" / "data.csv").stat().st_size
-        result = run("run", str(config), "--out", str(out), "--quiet", file_bytes=size - 1)
+        result = run("run", str(config), "--out", str(out), "--quiet", "--force", file_bytes=size - 1)
         self.failed(result, f"specsim: {out}/data.csv: cannot be written: File too large\n")
         self.assertEqual((out / "data.csv").read_text(), "old\n")
         self.assertEqual(sorted(p.name for p in out.iterdir()), ["data.csv", "journal.txt"])

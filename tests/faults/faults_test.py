@@ -1,0 +1,385 @@
+#!/usr/bin/python3
+"""What happens when things go wrong around the program: calls that fail, folders that vanish, two writers, files that change.
+
+    tests/faults/faults_test.py
+
+Each fault ends in a clear error and a documented status, or in the same bytes as without it. Runs at the root of the repository;
+SPECSIM names the program. Ends that come as a surprise (kill -9) are in tests/golden/reproducible_test.py.
+"""
+
+import errno
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+SANITIZERS = os.environ.get("SPECSIM_SANITIZE", "")
+FINE, DISAGREE, BAD_INPUT, UNTESTED, IO_FAILED, INTERNAL_ERROR, INTERRUPTED = range(7)  # sim/base/exit_code.h
+FILES = ("data.csv", "counts.csv")
+CONFIG = """experiment: small
+pair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, value: 0.7}}
+decode: {drafter: {kind: chain, draft_length: 3}}
+rounds: 4003
+context: {process: fixed, sequence_rounds: 3}
+sweep: {decode.drafter.draft_length: [1, 2]}
+"""
+TRACED = """experiment: traced
+pair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, value: 0.7}}
+decode: {drafter: {kind: chain, draft_length: 3}}
+rounds: 30000
+context: {process: trace, file: TRACE, sequence_rounds: 3}
+"""
+TIMED = """experiment: timed
+pair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, value: 0.7}}
+decode: {drafter: {kind: chain, draft_length: 3}}
+rounds: 1000
+cost: {model: ratio, draft_seconds: 0.001, target_seconds: 0.01}
+workload: {batch: 2, output_tokens: 20}
+placement: {kind: two_gpus}
+"""
+
+
+def run(*arguments, **options):
+    options.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=120, **options)
+
+
+class Faults(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp())
+        cls.config = cls.folder / "small.yaml"
+        cls.config.write_text(CONFIG)
+        result = run("run", cls.config, "--out", cls.folder / "whole")
+        assert result.returncode == 0, result.stderr
+        cls.whole = [(cls.folder / "whole" / name).read_bytes() for name in FILES]
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def setUp(self):
+        self.scratch = Path(tempfile.mkdtemp(dir=self.folder))
+
+    def same(self, out):
+        self.assertEqual([(out / name).read_bytes() for name in FILES], self.whole)
+
+    def refused(self, result, message):
+        self.assertEqual(result.returncode, BAD_INPUT, result.stderr)
+        self.assertRegex(result.stderr, message)
+
+    def started(self, *arguments, **options):
+        """A run that takes long, once its journal has some lines."""
+        out = Path(arguments[arguments.index("--out") + 1])
+        process = subprocess.Popen([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True, **options)
+        journal = out / "journal.txt"
+        while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") > 4):
+            time.sleep(0.005)
+        self.assertIsNone(process.poll(), "it ended too early for the test")
+        return process
+
+    # ---- calls that fail
+
+    @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
+    def test_calls_that_fail(self):
+        """Each call on a file of the run, failing once or from then on: an error with the file's name, and --resume mends it."""
+        shim = self.folder / "failing_calls.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), "tests/faults/failing_calls.c", "-ldl"], check=True)
+        faults = 0
+        for call, error in (("open", errno.EMFILE), ("open", errno.ENOMEM), ("read", errno.EIO), ("write", errno.ENOSPC), ("write", errno.EIO),
+                            ("fsync", errno.EIO), ("rename", errno.EIO), ("ftruncate", errno.EIO)):
+            for number in (1, 2, 3, 5, 9, 40, 133):
+                for more in ("", ":always"):
+                    out = self.scratch / f"{call}{error}_{number}{more[1:]}"
+                    shutil.copy(self.config, self.scratch / "mine.yaml")
+                    environment = {**os.environ, "LD_PRELOAD": str(shim), "FAULT": f"{call}:{error}:{number}{more}",
+                                   "FAULT_FOLDER": str(self.scratch)}
+                    result = run("run", self.scratch / "mine.yaml", "--out", out, "--threads", "1", env=environment)
+                    shown = (call, errno.errorcode[error], number, more, result.stderr)
+                    self.assertIn(result.returncode, (FINE, IO_FAILED, BAD_INPUT), shown)
+                    self.assertEqual([p for p in out.glob("*.part")] if out.exists() else [], [], shown)
+                    if result.returncode == FINE:
+                        self.same(out)
+                        continue
+                    faults += 1
+                    self.assertIn(str(self.scratch), result.stderr, shown)
+                    self.assertNotIn("should not happen", result.stderr)
+                    again = run("run", self.scratch / "mine.yaml", "--out", out, "--resume")
+                    self.assertEqual(again.returncode, FINE, (shown, again.stderr))
+                    self.same(out)
+        self.assertGreater(faults, 25)
+
+    @unittest.skipIf(SANITIZERS, "a sanitizer maps more than there is")
+    def test_too_little_of_everything(self):
+        """No file handles, no memory, no processor time: a status, never a signal of its own making, and nothing half-written."""
+        for kind, limits in ((resource.RLIMIT_NOFILE, (3, 4, 5, 6, 8)), (resource.RLIMIT_AS, (40 << 20, 60 << 20, 90 << 20, 130 << 20, 300 << 20)),
+                             (resource.RLIMIT_NPROC, (0, 1))):
+            for limit in limits:
+                out = self.scratch / f"limit{kind}_{limit}"
+                result = run("run", self.config, "--out", out, "--threads", "4",
+                             preexec_fn=lambda k=kind, n=limit: resource.setrlimit(k, (n, n)))
+                if result.returncode == 127:  # the loader found no room for the program's libraries
+                    continue
+                self.assertIn(result.returncode, (FINE, IO_FAILED, BAD_INPUT), (kind, limit, result.stderr))
+                if result.returncode == FINE:
+                    self.same(out)
+                else:
+                    self.assertEqual(run("run", self.config, "--out", out, "--resume").returncode, FINE)
+                    self.same(out)
+
+    def test_reading_what_never_ends(self):
+        for place, message in (("/dev/zero", "longer than|YAML|memory"), ("tests", "directory")):
+            config = self.scratch / "traced.yaml"
+            config.write_text(TRACED.replace("TRACE", place))
+            result = run("run", config)
+            self.refused(result, message)
+            self.assertLess(len(result.stderr), 1000)
+
+    # ---- folders
+
+    def test_a_removed_folder(self):
+        """It is told at once, and the results are written all the same."""
+        out = self.scratch / "out"
+        process = self.started("run", self.config, "--set", "rounds=2e6", "--out", str(out), "--threads", "1")
+        shutil.rmtree(out)
+        errors = process.communicate(timeout=300)[1]
+        self.assertEqual((process.returncode, errors), (FINE, f"warning: {out}/journal.txt was removed: the run goes on, and could not be resumed\n"))
+        self.assertEqual(sorted(p.name for p in out.iterdir()), ["counts.csv", "data.csv", "manifest.yaml"])
+
+    def test_two_writers(self):
+        out = self.scratch / "out"
+        process = self.started("run", self.config, "--set", "rounds=2e6", "--out", str(out), "--threads", "1")
+        for more in ([], ["--resume"], ["--force"], ["--seed", "3", "--force"]):
+            self.refused(run("run", self.config, "--set", "rounds=2e6", "--out", out, *more),
+                         f"^{re.escape(str(out))}: another process is writing here, allowed: another --out, or this one when it has ended\n$")
+        errors = process.communicate(timeout=300)[1]
+        self.assertEqual((process.returncode, errors), (FINE, ""))
+        self.assertEqual(run("run", self.config, "--set", "rounds=2e6", "--out", self.scratch / "alone").returncode, FINE)
+        for name in FILES:
+            self.assertEqual((out / name).read_bytes(), (self.scratch / "alone" / name).read_bytes())
+
+    def test_foreign_files_are_left_alone(self):
+        for name in ("data.csv", "counts.csv", "waterfall.csv"):
+            out = self.scratch / name
+            out.mkdir()
+            (out / name).write_text("mine\n")
+            for command in ("run", "check"):
+                self.refused(run(command, self.config, "--out", out),
+                             f"/{name}: is here without a manifest.yaml that says what made it, allowed: another --out, or --force to replace it\n$")
+            self.assertEqual((out / name).read_text(), "mine\n")
+            self.assertEqual(run("run", self.config, "--out", out, "--force").returncode, FINE)
+            self.same(out)
+        out = self.scratch / "journal"
+        out.mkdir()
+        (out / "journal.txt").write_text("Dear diary\n")
+        self.refused(run("run", self.config, "--out", out, "--resume"), "journal.txt:1: is no journal of a run")
+        self.refused(run("run", self.config, "--out", out), "an unfinished run is here")
+        self.assertEqual((out / "journal.txt").read_text(), "Dear diary\n")
+
+    def test_no_empty_folder_is_left(self):
+        out = self.scratch / "deep" / "out"
+        self.refused(run("compare", "configs/quickstart.yaml", "--set", "rounds=none", "--out", out), "")
+        shards = self.scratch / "shards"
+        self.assertEqual(run("run", self.config, "--shard", "1/2", "--out", shards).returncode, FINE)
+        self.refused(run("merge", shards, "--out", out), "shard 2/2 is missing")
+        self.assertFalse(out.parent.exists())
+
+    # ---- pipes, devices and links in the way
+
+    def test_a_pipe_named_journal(self):
+        out = self.scratch / "out"
+        out.mkdir()
+        os.mkfifo(out / "journal.txt")
+        self.refused(run("run", self.config, "--out", out), "an unfinished run is here")
+        self.refused(run("run", self.config, "--out", out, "--resume"), "journal.txt: is no regular file, allowed: --force to drop it")
+        self.assertEqual(run("run", self.config, "--out", out, "--force").returncode, FINE)
+        self.same(out)
+
+    def test_traces_through_pipes(self):
+        config = self.scratch / "timed.yaml"
+        config.write_text(TIMED)
+        plain = self.scratch / "plain.json"
+        self.assertEqual(run("run", config, "--trace", plain, "--quiet").returncode, FINE)
+        text = plain.read_text()
+        pipe = self.scratch / "pipe"
+        os.mkfifo(pipe)
+        got = []
+        reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+        reader.start()
+        self.assertEqual(run("run", config, "--trace", pipe, "--quiet").returncode, FINE)
+        reader.join(timeout=60)
+        self.assertEqual(got, [text])
+        self.assertTrue(pipe.is_fifo())
+        for place in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+            result = run("run", config, "--trace", place, "--quiet")
+            self.assertEqual((result.returncode, result.stdout), (FINE, f"{text}wrote {place}\n"))
+            with open(self.scratch / "redirected", "w") as file:
+                self.assertEqual(run("run", config, "--trace", place, "--quiet", stdout=file).returncode, FINE)
+            self.assertEqual((self.scratch / "redirected").read_text(), f"{text}wrote {place}\n")
+        self.assertEqual(run("run", config, "--trace", "/dev/null").returncode, FINE)
+        self.assertTrue(Path("/dev/null").is_char_device())
+        self.assertEqual(run("run", config, "--trace", "/dev/full").returncode, IO_FAILED)
+        # A link stays a link, and what it leads to is replaced; what waits under the temporary name is not followed.
+        link = self.scratch / "link.json"
+        (self.scratch / "behind.json").write_text("old\n")
+        link.symlink_to("behind.json")
+        self.assertEqual(run("run", config, "--trace", link).returncode, FINE)
+        self.assertEqual((link.is_symlink(), (self.scratch / "behind.json").read_text()), (True, text))
+        victim = self.scratch / "victim"
+        victim.write_text("mine\n")
+        Path(f"{plain}.part").symlink_to(victim)
+        self.assertEqual(run("run", config, "--trace", plain).returncode, IO_FAILED)
+        self.assertEqual(victim.read_text(), "mine\n")
+        # What a sudden end left under that name is in nobody's way.
+        Path(f"{plain}.part").unlink()
+        Path(f"{plain}.part").write_text("half")
+        self.assertEqual(run("run", config, "--trace", plain).returncode, FINE)
+        self.assertFalse(Path(f"{plain}.part").exists())
+
+    # ---- inputs that change
+
+    def test_a_trace_that_changes(self):
+        trace = self.scratch / "trace.jsonl"
+        shutil.copy("tests/data/trace_small.jsonl", trace)
+        before = trace.read_text()
+        config = self.scratch / "traced.yaml"
+        config.write_text(TRACED.replace("TRACE", str(trace)))
+        out = self.scratch / "out"
+        process = self.started("run", config, "--set", "rounds=2e7", "--out", str(out), "--threads", "1")
+        process.send_signal(signal.SIGTERM)
+        self.assertIn(f"({out}/journal.txt)", process.communicate(timeout=60)[1])
+        self.assertEqual(process.returncode, INTERRUPTED)
+        a = self.scratch / "a"
+        self.assertEqual(run("run", config, "--shard", "1/2", "--out", a).returncode, FINE)
+        lines = before.splitlines(keepends=True)
+        trace.write_text("".join(lines[1:] + lines[:1]))
+        self.refused(run("run", config, "--set", "rounds=2e7", "--out", out, "--resume"),
+                     rf"journal.txt:2: {re.escape(str(trace))} is not what it was: its checksum was [0-9a-f]{{16}}, allowed: ")
+        b = self.scratch / "b"
+        self.assertEqual(run("run", config, "--shard", "2/2", "--out", b).returncode, FINE)
+        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(a))}/manifest.yaml: {re.escape(str(trace))} is not what it was")
+        trace.write_text(before)
+        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(b))}/manifest.yaml: {re.escape(str(trace))} is not what it was")
+
+    def test_a_program_that_changes(self):
+        out = self.scratch / "out"
+        process = self.started("run", self.config, "--set", "rounds=2e7", "--out", str(out), "--threads", "1")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        # As another program would have begun it: its line, with a checksum of this run.
+        journal = (out / "journal.txt").read_bytes().splitlines(keepends=True)
+        title = journal[0].rsplit(b" #", 1)[0]
+        body = b"program 0.0.9 (an older one)"
+        journal[1] = b"%s #%016x\n" % (body, fnv(body, fnv(title)))
+        (out / "journal.txt").write_bytes(b"".join(journal))
+        self.refused(run("run", self.config, "--set", "rounds=2e7", "--out", out, "--resume"),
+                     r"journal.txt:2: the run was begun by specsim 0\.0\.9 \(an older one\), and this is ")
+
+    def test_forced_and_interrupted(self):
+        """A run that replaces another's results by --force goes on with --resume alone."""
+        out = self.scratch / "out"
+        self.assertEqual(run("run", self.config, "--seed", "7", "--out", out).returncode, FINE)
+        process = self.started("run", self.config, "--set", "rounds=2e6", "--out", str(out), "--threads", "1", "--force")
+        process.kill()
+        process.communicate(timeout=60)
+        self.assertEqual(run("run", self.config, "--set", "rounds=2e6", "--out", out, "--resume").returncode, FINE)
+        self.assertEqual(run("run", self.config, "--set", "rounds=2e6", "--out", self.scratch / "alone").returncode, FINE)
+        for name in FILES:
+            self.assertEqual((out / name).read_bytes(), (self.scratch / "alone" / name).read_bytes())
+
+    # ---- journals and shards that are not what they were
+
+    def test_a_journal_with_two_headers(self):
+        out = self.scratch / "out"
+        process = self.started("run", self.config, "--set", "rounds=2e7", "--out", str(out), "--threads", "1")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        lines = (out / "journal.txt").read_bytes().splitlines(keepends=True)
+        for extra, message in ((lines[0], r":5: this is no record of finished work"), (self.record(lines, "9 0 0:1"), ":5: cell 9 has no slab 0"),
+                               (self.record(lines, "0 63 0:x"), ":5: these are no counts of the cell"),
+                               (self.record(lines, "0 63 0:5 2:9"), ":5: the sum of accepted_law is 0, and rounds is 5")):
+            (out / "journal.txt").write_bytes(b"".join([*lines[:4], extra]))
+            self.refused(run("run", self.config, "--set", "rounds=2e7", "--out", out, "--resume", "--threads", "2"), message)
+
+    @staticmethod
+    def record(lines, body):
+        title = lines[0].rsplit(b" #", 1)[0]
+        return b"%s #%016x\n" % (body.encode(), fnv(body.encode(), fnv(title)))
+
+    def test_shards_that_were_changed(self):
+        a, b = self.scratch / "a", self.scratch / "b"
+        for i, out in ((1, a), (2, b)):
+            self.assertEqual(run("run", self.config, "--shard", f"{i}/2", "--out", out).returncode, FINE)
+        counts = (b / "counts.csv").read_text()
+        number = re.search(r"small,0,accepted,0,(\d+)", counts)
+        (b / "counts.csv").write_text(counts.replace(number[0], f"small,0,accepted,0,{int(number[1]) + 1}"))
+        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(b))}/counts.csv: is not what the manifest beside it has the checksum of")
+        # With the checksum made right again, the sums tell.
+        manifest = (b / "manifest.yaml").read_text()
+        old = re.search(r'file: "?counts.csv"?\n    checksum: "?([0-9a-f]{16})', manifest)[1]
+        manifest = manifest.replace(old, crc((b / "counts.csv").read_bytes()))
+        sealed, last = manifest.rstrip("\n").rsplit("\n", 1)
+        manifest = sealed + "\n" + re.sub("[0-9a-f]{16}", crc((sealed + "\n").encode()), last) + "\n"
+        (b / "manifest.yaml").write_text(manifest)
+        self.refused(run("merge", a, b, "--out", self.scratch / "all"), r"counts do not add up to the whole: small cell 0: accepted\[0\] is ")
+        self.assertFalse((self.scratch / "all").exists())
+
+    def test_merge_is_guarded_and_judges(self):
+        config = self.scratch / "wrong.yaml"
+        config.write_text(CONFIG.replace("rounds: 4003", "rounds: 400003") + "theory: {name: geometric_plus_one}\n")
+        shards = [self.scratch / "a", self.scratch / "b"]
+        for i, out in enumerate(shards):
+            self.assertEqual(run("run", config, "--shard", f"{i + 1}/2", "--out", out).returncode, FINE)
+        out = self.scratch / "all"
+        result = run("merge", *shards, "--out", out)
+        self.assertEqual(result.returncode, DISAGREE)
+        self.assertIn("theory and simulation DISAGREE", result.stdout)
+        self.assertRegex((out / "manifest.yaml").read_text(), '\nverdict: "?disagree"?\n')
+        self.assertEqual(run("merge", *shards, "--out", out).returncode, DISAGREE)  # its own results it may replace
+        other = self.scratch / "other"
+        self.assertEqual(run("run", self.config, "--out", other).returncode, FINE)
+        self.refused(run("merge", *shards, "--out", other), "holds the finished results of another run")
+        self.same(other)
+        self.assertEqual(run("merge", *shards, "--out", other, "--force").returncode, DISAGREE)
+
+    def test_no_escape_sequences_of_files(self):
+        config = self.scratch / "loud.yaml"
+        config.write_text(CONFIG.replace("experiment: small", 'experiment: "a\\eb"') + "sweep2: \x1b[31m\n")
+        for arguments in (["run", config], ["run", self.config, "--set", "rounds=\x1b[31mred"], ["run", "\x1b]0;title\x07"], ["describe", "\x1b[2J"]):
+            result = run(*arguments)
+            self.assertNotIn("\x1b", result.stdout + result.stderr)
+            self.assertNotEqual(result.returncode, FINE)
+
+
+def fnv(data, value=0xCBF29CE484222325):
+    """FNV-1a of 64 bits with SplitMix64's final mix, the checksum of a journal's lines (sim/rng/address.h)."""
+    whole = 0xFFFFFFFFFFFFFFFF
+    for byte in data:
+        value = (value ^ byte) * 0x100000001B3 & whole
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & whole
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & whole
+    return value ^ value >> 31
+
+
+def crc(data):
+    """CRC-64/XZ, the checksum of files (sim/base/checksum.h)."""
+    value = 0xFFFFFFFFFFFFFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = (value >> 1) ^ (0xC96C5795D7870F42 if value & 1 else 0)
+    return f"{value ^ 0xFFFFFFFFFFFFFFFF:016x}"
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(verbosity=1))
