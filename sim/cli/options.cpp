@@ -20,6 +20,41 @@ namespace specsim::cli {
 
 namespace po = boost::program_options;
 
+namespace {
+
+// What Boost found wrong with a command line, in the program's own form. Throws BadInput.
+[[noreturn]] void throw_mistake(const po::error& wrong, const po::options_description& options) {
+  const auto* const named = dynamic_cast<const po::error_with_option_name*>(&wrong);
+  const std::string name = named == nullptr ? "" : named->get_option_name();
+  if (dynamic_cast<const po::unknown_option*>(&wrong) != nullptr) {
+    std::vector<std::string> names;
+    for (const auto& option : options.options()) names.push_back("--" + option->long_name());
+    throw BadInput({"", 0, 0},
+                   fmt::format("unknown option \"{}\"{} allowed: {}", name, did_you_mean(name, names), fmt::join(names, ", ")));
+  }
+  std::string meaning = "see --help";
+  for (const auto& option : options.options())
+    if ("--" + option->long_name() == name) meaning = option->description();
+  const Location where{name, 0, 0};
+  if (dynamic_cast<const po::multiple_occurrences*>(&wrong) != nullptr)
+    throw BadInput(where, "given more than once, allowed: once");
+  if (dynamic_cast<const po::required_option*>(&wrong) != nullptr) throw BadInput(where, "missing, allowed: " + meaning);
+  if (dynamic_cast<const po::invalid_command_line_syntax*>(&wrong) != nullptr)
+    throw BadInput(where, "given without a value, or with one that it does not take, allowed: " + meaning);
+  if (dynamic_cast<const po::validation_error*>(&wrong) != nullptr) {
+    const std::string text = wrong.what();  // "the argument ('x') for option ..."
+    const std::size_t from = text.find("('");
+    const std::size_t to = text.find("')");
+    const std::string found = from == std::string::npos || to == std::string::npos || to < from + 2
+                                  ? "this value"
+                                  : config::quote_for_message(text.substr(from + 2, to - from - 2));
+    throw BadInput(where, fmt::format("{} does not fit, allowed: {}", found, meaning));
+  }
+  throw BadInput({"", 0, 0}, wrong.what());
+}
+
+}  // namespace
+
 bool parse(const std::vector<std::string>& arguments, const po::options_description& options, const std::string& positional,
            const std::string& usage, const std::string& examples, po::variables_map& values) {
   po::options_description shown("options", 110);
@@ -34,11 +69,9 @@ bool parse(const std::vector<std::string>& arguments, const po::options_descript
   }
   try {
     po::store(po::command_line_parser(arguments).options(all).positional(places).run(), values);
-  } catch (const po::unknown_option& unknown) {
-    std::vector<std::string> names;
-    for (const auto& option : shown.options()) names.push_back("--" + option->long_name());
-    throw BadInput({"", 0, 0}, fmt::format("unknown option \"{}\"{} allowed: {}", unknown.get_option_name(),
-                                           did_you_mean(unknown.get_option_name(), names), fmt::join(names, ", ")));
+    if (values.count("help") == 0) po::notify(values);
+  } catch (const po::error& wrong) {
+    throw_mistake(wrong, shown);
   }
   if (values.count("help") > 0) {
     std::ostringstream text;
@@ -46,7 +79,6 @@ bool parse(const std::vector<std::string>& arguments, const po::options_descript
     print_output("usage: {}\n\n{}\nexamples:\n{}", usage, text.str(), examples);
     return false;
   }
-  po::notify(values);
   return true;
 }
 

@@ -13,7 +13,7 @@
 namespace specsim::cli {
 
 // Parses `arguments`; with --help prints usage, options and `examples`, and returns false. `positional`: the name of the
-// option that takes what stands without a dash, "" for none. Throws boost::program_options::error.
+// option that takes what stands without a dash, "" for none. Throws BadInput.
 bool parse(const std::vector<std::string>& arguments, const boost::program_options::options_description& options,
            const std::string& positional, const std::string& usage, const std::string& examples,
            boost::program_options::variables_map& values);

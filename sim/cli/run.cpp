@@ -1,5 +1,6 @@
 // specsim run and specsim check: the same simulation; check ends in a verdict.
 #include "sim/base/files_read.h"
+#include "sim/base/memory.h"
 #include "sim/base/output.h"
 #include "sim/cli/check_summary.h"
 #include "sim/cli/command.h"
@@ -105,9 +106,11 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
 
   if (values.count("dry-run") > 0) {
     const run::RunEstimate needs = run::estimate(cells, run.threads);
-    print_output("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.0f} s on {} threads\n", needs.cells,
-                 needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), needs.seconds,
-                 run.threads);
+    const bool fits = needs.memory_bytes <= available_memory();
+    const double seconds = fits ? run::measured_seconds(cells, run.threads).value_or(needs.seconds) : needs.seconds;
+    print_output("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.{}f} s on {} threads\n", needs.cells,
+                 needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), seconds,
+                 seconds < 10.0 ? 1 : 0, run.threads);
   }
   check_tables(cells, run.threads, experiments.front().file);
   if (values.count("quiet") == 0) print_warnings(cells);

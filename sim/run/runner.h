@@ -77,8 +77,11 @@ struct RunEstimate {
   double rounds = 0.0;
   std::size_t largest_tables_bytes = 0;  // of one set of contexts
   std::size_t memory_bytes = 0;          // at the worst moment, with `threads` threads
-  double seconds = 0.0;                  // rough
+  double seconds = 0.0;                  // by the cells' sizes alone: off by orders of magnitude for trees
 };
 RunEstimate estimate(const std::vector<const spec::Cell*>& cells, unsigned threads);
+// The seconds, without the placements in time, measured on pieces of some cells, which takes a few seconds itself; nullopt where
+// even their tables take longer. Throws BadInput.
+std::optional<double> measured_seconds(const std::vector<const spec::Cell*>& cells, unsigned threads);
 
 }  // namespace specsim::run

@@ -85,7 +85,7 @@ LINES = [
      "allowed: draft, draft_sampling, target, target_sampling, vocab"),
     (["run", CONFIG, "--set", "sweep=5", "--set", "sweep.rounds=[5]"],
      "--set sweep.rounds: the sweep of the config is 5, allowed: a map of axes"),
-    (["run", CONFIG, "--set"], "specsim run: the required argument for option '--set' is missing"),
+    (["run", CONFIG, "--set"], "--set: given without a value, or with one that it does not take, allowed: path=value: override the configs, e.g. --set rounds=1e5"),
     # --seed, --shard, --threads, --out
     (["run", CONFIG, "--seed", "abc"], f'--seed:1:1: seed is "abc", allowed: {INTEGER_SEED}'),
     (["run", CONFIG, "--seed", "-1"], f"--seed:1:1: seed is -1, allowed: {INTEGER_SEED}"),
@@ -96,7 +96,7 @@ LINES = [
      "--shard: given to specsim check, allowed: specsim run for each shard, then specsim merge, which judges the whole"),
     *[(["run", CONFIG, "--threads", threads], f'--threads: "{threads}", allowed: an integer in [0, 1024]')
       for threads in ("-1", "abc", "1.5", "", "2x", " 2", "1025", "99999999999999999999")],
-    (["run", CONFIG, "--threads", "2", "--threads", "3"], "specsim run: option '--threads' cannot be specified more than once"),
+    (["run", CONFIG, "--threads", "2", "--threads", "3"], "--threads: given more than once, allowed: once"),
     (["run", CONFIG, "--out", ""], '--out: "", allowed: a directory'),
     (["run", CONFIG, "--resume"], "--resume: given without --out, allowed: with --out, where the unfinished run is"),
     (["run", CONFIG, "--out", "OUT", "--resume", "--force"], "--resume: given together with --force, allowed: one of them"),
@@ -119,7 +119,7 @@ LINES = [
     # theory
     (["theory"], "specsim theory: 0 ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, "
                  "--mean-acceptance-length, or --requests"),
-    (["theory", "--alpha", "x"], "specsim theory: the argument ('x') for option '--alpha' is invalid"),
+    (["theory", "--alpha", "x"], '--alpha: "x" does not fit, allowed: acceptance at a position that is reached (conditional), 0 to 1'),
     (["theory", "--alpha", "1.1"], "--alpha: 1.1, allowed: a number in [0, 1]"),
     (["theory", "--alpha", "nan"], "--alpha: nan, allowed: a number in [0, 1]"),
     (["theory", "--alpha", "0.5", "--draft-length", "65"], "--draft-length: 65, allowed: 0 to 64"),
@@ -234,7 +234,7 @@ LINES = [
     (["pass", "--hardware", "h100-sxm", "--model", "eagle-head-7b"],
      "--model: the target is a head that cannot stand alone, allowed: a whole model"),
     # merge
-    (["merge"], "specsim merge: the option '--out' is required but missing"),
+    (["merge"], "--out: missing, allowed: directory for the joined data.csv, counts.csv and manifest.yaml"),
     (["merge", "--out", "OUT"], "specsim merge needs the directories of the shards"),
     (["merge", "no/such", "--out", "OUT"],
      "no/such/manifest.yaml: cannot be read: no such file or directory, allowed: a readable YAML file"),
