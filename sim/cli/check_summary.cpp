@@ -44,9 +44,8 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
                  "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
                  "= {:.2g} ({:.0e} "
                  "false alarms over {} checks).\n"
-                 "Cells with the same distributions share random numbers, so their z lean the same way. Leak seen: of the "
-                 "draft's distribution "
-                 "into the output, rejected with power .99.\n",
+                 "Draws: whose random numbers; the z of cells that share them lean the same way, like one z and not like many. "
+                 "Leak seen: of the draft's distribution into the output, rejected with power .99.\n",
                  level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
   constexpr std::size_t kShown = 20;  // of each kind: a wrong base shows in every cell of a grid
   const auto list = [&](const std::vector<const judge::Row*>& which, const std::string& what, const auto& describe) {

@@ -136,7 +136,9 @@ void judge_output(const DistributionFacts& facts, const decode::Counts& counts, 
   if (coarse.degrees > 0 || coarse.impossible) smallest = std::min(smallest, coarse.p()), ++tests;
   if (information > 0.0) smallest = std::min(smallest, normal_p(score / std::sqrt(information))), ++tests;
   const bool rare = rare_expected > 0.0;
-  if (rare) smallest = std::min(smallest, binomial_p(rare_observed, total, rare_expected / total)), ++tests;
+  // Shares of classes may sum to 1 + 2e-16.
+  const double rare_share = std::min(1.0, rare_expected / total);
+  if (rare) smallest = std::min(smallest, binomial_p(rare_observed, total, rare_share)), ++tests;
   if (strata == 1) {
     GTest pairs;
     std::vector<double> share_of_bin(decode::kPairBins, 0.0);
@@ -160,7 +162,7 @@ void judge_output(const DistributionFacts& facts, const decode::Counts& counts, 
   const double needed =
       boost::math::quantile(boost::math::complement(normal, own_level / 2.0)) + boost::math::quantile(normal, kPower);
   double leak = information > 1e-9 * total ? needed / std::sqrt(information) : std::numeric_limits<double>::infinity();
-  if (rare) leak = std::min(leak, rare_leak(total, rare_expected / total, rare_leaked / total, own_level));
+  if (rare) leak = std::min(leak, rare_leak(total, rare_share, std::min(1.0, rare_leaked / total), own_level));
   if (impossible_draft > 0.0) leak = std::min(leak, -std::log(1.0 - kPower) / impossible_draft);
   if (leak > 1.0) leak = kNaN;
   agreement.smallest_leak = leak;

@@ -348,7 +348,7 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
   if (timed)
     for (const char* name : {"e2e speedup", "TTFT ms", "TPOT p50 ms"}) head.emplace_back(name);
   if (with_checks)
-    for (const char* name : {"theory", "z", "p accepted", "p output", "leak seen", "verdict"}) head.emplace_back(name);
+    for (const char* name : {"theory", "draws", "z", "p accepted", "p output", "leak seen", "verdict"}) head.emplace_back(name);
   cells.push_back(head);
   std::map<std::string, std::vector<std::string>> values;
   for (const Row& row : rows)
@@ -376,6 +376,11 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     if (with_checks) {
       const bool known = row.judged_by.known;
       line.push_back(known ? text_of(row.judged_by.tokens_per_round, "{:.4f}") : "-");
+      // Cells that differ in decode and cost alone draw with the same random numbers: their z are not independent.
+      const Row& first = *std::find_if(rows.begin(), rows.end(), [&](const Row& other) {
+        return other.cell->seed == row.cell->seed && other.cell->pairing_group == row.cell->pairing_group;
+      });
+      line.push_back(&first == &row ? "own" : fmt::format("cell {}'s", first.cell->index));
       line.push_back(known ? text_of(row.agreement.z_tokens_per_round, "{:+.2f}") : "-");
       line.push_back(text_of(row.agreement.p_accepted_law, "{:.2g}"));
       line.push_back(text_of(row.agreement.p_output_law, "{:.2g}"));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "sim/theory/round_distribution.h"
+#include "sim/theory/stationary.h"
 
 #include <cstddef>
 #include <span>
@@ -61,10 +62,7 @@ struct SequenceTotals {
 [[nodiscard]] SequenceTotals expected_totals(const Modulation& modulation, std::span<const double> start, int draft_length,
                                              int rounds);
 
-// Stationary distribution of a Markov chain, transition states x states row-major (Grassmann-Taksar-Heyman elimination: no
-// subtraction). Requires one recurrent class; its states may be fewer than all, and periodic.
-[[nodiscard]] std::vector<double> stationary_distribution(const std::vector<double>& transition, std::size_t states);
-// That of the state at the start of a round.
+// Stationary distribution of the state at the start of a round.
 [[nodiscard]] std::vector<double> stationary_start(const Modulation& modulation, int draft_length);
 // Figures per round of an endless sequence (rounds = 1 in the totals).
 [[nodiscard]] SequenceTotals long_run(const Modulation& modulation, int draft_length);

@@ -1,0 +1,221 @@
+// A part of each kind, registered from this program alone, taken through run, check, audit, compare and describe.
+#include "sim/judge/cell_theory.h"
+#include "sim/judge/position_rounds.h"
+#include "tests/parts/program.h"
+#include "tests/parts/toys.h"
+
+#include <fmt/format.h>
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+using namespace specsim;
+using namespace specsim::tests;
+using config::Registered;
+
+namespace {
+
+constexpr const char* kChain = "{kind: chain, draft_length: 2}";
+constexpr int kDisagrees = 1;
+constexpr int kUntested = 3;
+
+// An experiment around a part, small enough for an audit.
+struct Config {
+  std::string target = "{family: explicit, probabilities: [0.5, 0.25, 0.15, 0.1]}";
+  std::string drafter = kChain;
+  std::string verifier = "token";
+  std::string policy = "";
+  std::string context = "{process: fixed}";
+  std::string cost = "{model: ratio, cost_ratio: 0.1}";
+  std::string more = "";
+
+  [[nodiscard]] std::string text() const {
+    return fmt::format(
+        "experiment: toy\nseed: 7\nrounds: 400000\npair: {{vocab: 4, target: {}, draft: {{family: explicit, probabilities: [0.2, "
+        "0.5, 0.2, 0.1]}}}}\ncontext: {}\ndecode: {{drafter: {}, verifier: {}{}}}\ncost: {}\n{}\n",
+        target, context, drafter, verifier, policy.empty() ? "" : ", policy: " + policy, cost, more);
+  }
+};
+
+// A file that lives as long as this.
+class File {
+ public:
+  explicit File(const std::string& text) : path_((std::filesystem::temp_directory_path() / "specsim_toy.yaml").string()) {
+    std::ofstream(path_) << text;
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { std::filesystem::remove(path_); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+struct Expected {
+  std::string no_theory;         // the reason that every command gives; empty: there is theory
+  bool audited_lossless = true;  // what audit finds
+  int check = 0;                 // exit status
+  int audit = 0;
+};
+
+void take_through_commands(const Config& config, const std::string& part, const Expected& expected) {
+  const File file(config.text());
+  const std::string why = "no theory, because " + expected.no_theory;
+  const auto sane = [](const Ended& ended) { return !ended.says("this should not happen") && !ended.says("nan"); };
+
+  const Ended run = run_program({"run", file.path(), "--threads", "1"});
+  INFO("run: " << run.output);
+  CHECK(run.status == 0);
+  CHECK(sane(run));
+  CHECK(run.says("no theory, because") == !expected.no_theory.empty());
+  CHECK((expected.no_theory.empty() || run.says(why)));
+
+  const Ended check = run_program({"check", file.path(), "--threads", "1"});
+  INFO("check: " << check.output);
+  CHECK(check.status == expected.check);
+  CHECK(sane(check));
+  CHECK((expected.no_theory.empty() || expected.check == kDisagrees || check.says(why)));
+  if (expected.check == kUntested) CHECK(run_program({"check", file.path(), "--set", "theory={name: none}"}).status == 0);
+
+  const Ended audit = run_program({"audit", file.path()});
+  INFO("audit: " << audit.output);
+  CHECK(audit.status == expected.audit);
+  CHECK(audit.says("verdict: lossless") == expected.audited_lossless);
+  CHECK((expected.no_theory.empty() || audit.says(why)));
+
+  if (config.more.find("placement") == std::string::npos) {  // compare prices rounds one after the other
+    const Ended compare = run_program({"compare", file.path(), "--threads", "1"});
+    INFO("compare: " << compare.output);
+    CHECK(compare.status == 0);
+    CHECK(sane(compare));
+    CHECK((expected.no_theory.empty() || compare.says(why)));
+  }
+
+  const Ended described = run_program({"describe", part});
+  INFO("describe: " << described.output);
+  CHECK(described.status == 0);
+  CHECK(described.says(part + ": a toy"));
+  CHECK((expected.no_theory.empty() || described.says("no theory, because ")));
+}
+
+}  // namespace
+
+TEST_CASE("a position verifier of one's own runs, is audited, and has no theory") {
+  const Registered<verify::VerifierEntry> part(verify::verifiers(), position_verifier<HalfRule>("toy_half", true));
+  take_through_commands({.verifier = "toy_half"}, "verifier/toy_half",
+                        {.no_theory = "no theory knows verifier toy_half", .check = kUntested});
+  take_through_commands({.verifier = "toy_half", .context = "{process: markov}"}, "verifier/toy_half",
+                        {.no_theory = "no theory knows verifier toy_half", .check = kUntested});
+}
+
+TEST_CASE("a verifier of one's own with a theory of one's own is judged by it, and a wrong theory is refuted") {
+  const Registered<verify::VerifierEntry> part(verify::verifiers(), position_verifier<HalfRule>("toy_half", true));
+  const auto theory = [](double share) -> judge::TheoryEntry {
+    return {{"toy_theory", "a toy", "", {}, ""}, {"toy_half"}, {}, [share](const spec::Cell& cell) {
+              return judge::follow_positions(cell, [share](const verify::PositionDistributions& d) {
+                theory::Judgement judgement = theory::judge_token(d.target, d.drafted);
+                for (std::size_t x = 0; x < d.target.size(); ++x) {
+                  judgement.accepted[x] *= share;
+                  judgement.rejected[x] = d.target[x] - judgement.accepted[x];
+                }
+                return judgement;
+              });
+            }};
+  };
+  {
+    const Registered<judge::TheoryEntry> known(judge::theories(), theory(0.5));
+    take_through_commands({.verifier = "toy_half"}, "verifier/toy_half", {});
+    take_through_commands({.verifier = "toy_half", .context = "{process: markov}"}, "theory/toy_theory", {});
+  }
+  const Registered<judge::TheoryEntry> wrong(judge::theories(), theory(0.51));
+  take_through_commands({.verifier = "toy_half"}, "theory/toy_theory", {.check = kDisagrees, .audit = kDisagrees});
+}
+
+TEST_CASE("a lossy verifier that claims to be lossless is caught by check and audit, one that says it is lossy is not") {
+  {
+    const Registered<verify::VerifierEntry> liar(verify::verifiers(), position_verifier<CredulousRule>("toy_liar", true));
+    take_through_commands(
+        {.verifier = "toy_liar"}, "verifier/toy_liar",
+        {.no_theory = "no theory knows verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
+  }
+  {
+    const Registered<verify::VerifierEntry> liar(verify::verifiers(), block_verifier<FirstChildRule>("toy_liar", true));
+    take_through_commands(
+        {.drafter = "{kind: tree_static, branching: [2, 1]}", .verifier = "toy_liar"}, "verifier/toy_liar",
+        {.no_theory = "no theory knows verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
+  }
+  const Registered<verify::VerifierEntry> honest(verify::verifiers(), position_verifier<CredulousRule>("toy_honest", false));
+  take_through_commands({.verifier = "toy_honest"}, "verifier/toy_honest",
+                        {.no_theory = "no theory knows verifier toy_honest", .audited_lossless = false, .check = kUntested});
+}
+
+TEST_CASE("a verifier of blocks of one's own, on chains, trees and chosen blocks") {
+  const Registered<verify::VerifierEntry> part(verify::verifiers(), block_verifier<FollowRule>("toy_follow", true));
+  for (const char* drafter : {kChain, "{kind: tree_static, branching: [2, 1]}",
+                              "{kind: tree_dynamic, depth: 2, width: 2, nodes: 3}", "{kind: prompt_lookup, draft_length: 2}"})
+    take_through_commands({.drafter = drafter, .verifier = "toy_follow"}, "verifier/toy_follow",
+                          {.no_theory = "no theory knows verifier toy_follow", .check = kUntested});
+}
+
+TEST_CASE("drafters of one's own that choose their blocks are not judged by another drafter's theory") {
+  const Registered<draft::DrafterEntry> text(draft::drafters(), block_drafter<EchoDrafter>("toy_echo"));
+  const Registered<draft::DrafterEntry> tree(draft::drafters(), block_drafter<BushDrafter>("toy_bush"));
+  take_through_commands(
+      {.drafter = "{kind: toy_echo}",
+       .verifier = "tree_point_mass",
+       .context = "{process: copy, prompt_tokens: 4, fidelity: 0.7}"},
+      "drafter/toy_echo",
+      {.no_theory = "no theory knows what drafter toy_echo chooses under verifier tree_point_mass", .check = kUntested});
+  for (const char* context : {"{process: fixed}", "{process: markov}"})
+    take_through_commands(
+        {.drafter = "{kind: toy_bush}", .verifier = "tree_point_mass", .context = context}, "drafter/toy_bush",
+        {.no_theory = "no theory knows what drafter toy_bush chooses under verifier tree_point_mass", .check = kUntested});
+}
+
+TEST_CASE("policies of one's own, one that observes and one that looks at the draft, are not judged by another's theory") {
+  const Registered<draft::PolicyEntry> observes(draft::policies(), length_policy<OneMorePolicy>("toy_one_more"));
+  const Registered<draft::PolicyEntry> looks(draft::policies(), length_policy<ShyPolicy>("toy_shy"));
+  for (const std::string name : {"toy_one_more", "toy_shy"})
+    for (const char* verifier : {"token", "sample_match"})
+      take_through_commands({.drafter = "{kind: chain, draft_length: 3}", .verifier = verifier, .policy = "{kind: " + name + "}"},
+                            "policy/" + name, {.no_theory = "no theory knows policy " + name, .check = kUntested});
+}
+
+TEST_CASE("theory reads the distributions of a family of one's own, and prices are no part of it") {
+  const Registered<families::FamilyEntry> family(families::families(), stairs_family());
+  const Registered<cost::CostEntry> cost(cost::cost_models(), flat_cost());
+  const Registered<placement::PlacementEntry> placement(placement::placements(), borrowed_placement());
+  take_through_commands({.target = "{family: toy_stairs}"}, "family/toy_stairs", {});
+  take_through_commands({.cost = "{model: toy_flat}"}, "cost/toy_flat", {});
+  const Config placed = {.cost = "{model: toy_flat}",
+                         .more = "workload: {batch: 4, context_length: 64, output_tokens: 32}\nplacement: {kind: toy_borrowed}"};
+  take_through_commands(placed, "placement/toy_borrowed", {});
+  // The toy's times are those of the placement that it borrows.
+  Config serial = placed;
+  serial.more.replace(serial.more.find("toy_borrowed"), std::string("toy_borrowed").size(), "serial");
+  const auto run = [](const Config& config) {
+    const File file(config.text());
+    return run_program({"run", file.path(), "--threads", "1"}).output;
+  };
+  CHECK(run(placed) == run(serial));
+}
+
+TEST_CASE("theories known to be of one verifier are not those of its neighbours") {
+  // Trees drawn without replacement, on a chain that draws with it; rules that read chosen blocks by a bar of their own.
+  const auto check = [](const Config& config) {
+    const File file(config.text());
+    return run_program({"check", file.path(), "--threads", "1"});
+  };
+  const Ended chain = check({.verifier = "without_replacement"});
+  INFO(chain.output);
+  CHECK(chain.status == 0);
+  for (const char* verifier : {"typical", "{kind: top_k_match, k: 2}"}) {
+    const Ended chosen = check({.drafter = "{kind: tree_dynamic, depth: 2, width: 2, nodes: 3}", .verifier = verifier});
+    INFO(chosen.output);
+    CHECK(chosen.status == kUntested);
+    CHECK(chosen.says("no theory, because no theory knows what drafter tree_dynamic chooses under verifier "));
+  }
+}

@@ -1,0 +1,210 @@
+// Parts that only this test program has: each is what docs/development/parts.md asks of a part, an entry and nothing else.
+#pragma once
+
+#include "sim/cost/cost_model.h"
+#include "sim/draft/drafter.h"
+#include "sim/draft/length_policy.h"
+#include "sim/families/distribution.h"
+#include "sim/placement/placement.h"
+#include "sim/verify/verifier.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+namespace specsim::tests {
+
+// ---- verifiers --------------------------------------------------------------------------------------------------------------
+
+// Accepts half as often as the token verifier, and makes up for it: lossless.
+class HalfRule final : public verify::PositionRule {
+ public:
+  [[nodiscard]] verify::Odds odds(const verify::PositionDistributions& d, Token x) const override {
+    const auto at = static_cast<std::size_t>(x);
+    return {0.5 * std::min(d.target[at], d.drafted[at]), d.drafted[at]};
+  }
+  void rejected(const verify::PositionDistributions& d, std::span<double> weights) const override {
+    for (std::size_t x = 0; x < weights.size(); ++x) weights[x] = d.target[x] - 0.5 * std::min(d.target[x], d.drafted[x]);
+  }
+};
+
+// Accepts every draft.
+class CredulousRule final : public verify::PositionRule {
+ public:
+  [[nodiscard]] verify::Odds odds(const verify::PositionDistributions& /*d*/, Token /*x*/) const override { return {1.0, 1.0}; }
+  void rejected(const verify::PositionDistributions& d, std::span<double> weights) const override {
+    std::copy(d.target.begin(), d.target.end(), weights.begin());
+  }
+};
+
+// Follows the target's own sample through the tree, the last child first: lossless.
+class FollowRule final : public verify::NodeRule {
+ protected:
+  int step(verify::Block& block, int node, Token& final_token) const override {
+    final_token = block.pick_target(node);
+    const int first = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
+    for (int child = first + block.children(node) - 1; child >= first; --child)
+      if (block.token(child) == final_token) return child;
+    return kNone;
+  }
+};
+
+// Accepts the first child, whatever it is.
+class FirstChildRule final : public verify::NodeRule {
+ protected:
+  int step(verify::Block& block, int node, Token& /*final_token*/) const override {
+    static_cast<void>(block.children(node));
+    return block.tree().nodes[static_cast<std::size_t>(node)].first_child;
+  }
+};
+
+template <class Rule>
+verify::VerifierEntry position_verifier(const std::string& name, bool lossless) {
+  return {{name, "a toy", "", {}, ""}, lossless, {}, [](const config::Arguments&) { return std::make_unique<Rule>(); }, {}};
+}
+
+template <class Rule>
+verify::VerifierEntry block_verifier(const std::string& name, bool lossless) {
+  return {{name, "a toy", "", {}, ""},
+          lossless,
+          {.trees = {tokens::Siblings::independent, tokens::Siblings::point_mass}},
+          {},
+          [](const config::Arguments&) { return std::make_unique<Rule>(); }};
+}
+
+// ---- drafters ---------------------------------------------------------------------------------------------------------------
+
+// Drafts the text's last token, twice over.
+class EchoDrafter final : public draft::BlockDrafter {
+ public:
+  EchoDrafter() {
+    shape_.siblings = tokens::Siblings::point_mass;
+    shape_.draft_length = 2;
+    shape_.nodes = 2;
+    shape_.reads_text = true;
+  }
+  [[nodiscard]] const Shape& shape() const override { return shape_; }
+  void choose(draft::Sight& sight, Memory* /*memory*/, draft::ChosenBlock& block) const override {
+    if (sight.text().empty()) return;
+    block.add(block.add(0, sight.text().back()), sight.text().back());
+  }
+  [[nodiscard]] draft::Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
+
+ private:
+  Shape shape_;
+};
+
+// The two likeliest tokens, and the likeliest one below the first where the draft is surer of it than not.
+class BushDrafter final : public draft::BlockDrafter {
+ public:
+  BushDrafter() {
+    shape_.siblings = tokens::Siblings::point_mass;
+    shape_.draft_length = 2;
+    shape_.nodes = 3;
+    shape_.ranks = 2;
+  }
+  [[nodiscard]] const Shape& shape() const override { return shape_; }
+  void choose(draft::Sight& sight, Memory* /*memory*/, draft::ChosenBlock& block) const override {
+    const std::vector<draft::Ranked> first(sight.likeliest(block, 0).begin(), sight.likeliest(block, 0).end());
+    for (std::size_t rank = 0; rank < first.size(); ++rank) block.add(0, first[rank].token, static_cast<int>(rank));
+    if (first.front().probability > 0.5) block.add(1, sight.likeliest(block, 1).front().token, 0);
+  }
+  [[nodiscard]] draft::Work work(int nodes) const override { return {{1.0, 1.0}, 1.0 + nodes}; }
+
+ private:
+  Shape shape_;
+};
+
+template <class Drafter>
+draft::DrafterEntry block_drafter(const std::string& name) {
+  return {{name, "a toy", "", {}, ""}, [](const config::Arguments&, Diagnostics&) {
+            return draft::Draft{{2, false}, std::make_shared<Drafter>()};
+          }};
+}
+
+// ---- policies ---------------------------------------------------------------------------------------------------------------
+
+// As many as were accepted, and one more.
+class OneMorePolicy final : public draft::LengthPolicy {
+ public:
+  explicit OneMorePolicy(int longest) : longest_(longest) {}
+  [[nodiscard]] Memory start() const override { return {0.0, 1}; }
+  void observe(Memory& memory, int /*drafted*/, int accepted) const override { memory.length = std::min(accepted + 1, longest_); }
+
+ private:
+  int longest_;
+};
+
+// Stops behind a token that the draft finds likely.
+class ShyPolicy final : public draft::LengthPolicy {
+ public:
+  explicit ShyPolicy(int longest) : longest_(longest) {}
+  [[nodiscard]] Memory start() const override { return {0.0, longest_}; }
+  [[nodiscard]] bool goes_on(double probability, double /*entropy*/) const override { return probability < 0.5; }
+  [[nodiscard]] bool looks() const override { return true; }
+
+ private:
+  int longest_;
+};
+
+template <class Policy>
+draft::PolicyEntry length_policy(const std::string& name) {
+  return {{name, "a toy", "", {}, ""},
+          [](const config::Arguments&, const draft::LengthChoice& choice, Diagnostics&) -> std::unique_ptr<draft::LengthPolicy> {
+            return std::make_unique<Policy>(choice.longest);
+          }};
+}
+
+// ---- a family, a cost model, a placement ------------------------------------------------------------------------------------
+
+// Falls in even steps.
+class StairsDistribution final : public families::Distribution {
+ public:
+  void draw(const families::DistributionAddress&, const families::TargetDistributions&,
+            std::span<double> distribution) const override {
+    const auto n = static_cast<double>(distribution.size());
+    for (std::size_t x = 0; x < distribution.size(); ++x) distribution[x] = 2.0 * (n - static_cast<double>(x)) / (n * (n + 1.0));
+  }
+};
+
+inline families::FamilyEntry stairs_family() {
+  return {{"toy_stairs", "a toy", "", {}, ""},
+          [](const config::Arguments&, families::DistributionBuilder&) { return std::make_unique<StairsDistribution>(); }};
+}
+
+// A draft pass takes 1 ms, a target pass 10 ms and 1 ms for each token.
+class FlatCost final : public cost::CostModel {
+ public:
+  [[nodiscard]] cost::PassTime pass(cost::Role role, const cost::Pass& pass) const override {
+    cost::PassTime time;
+    time.weights = role == cost::Role::draft ? 1e-3 : 10e-3 + 1e-3 * pass.tokens;
+    return time;
+  }
+  [[nodiscard]] double round_overhead(double /*batch*/) const override { return 0.0; }
+};
+
+inline cost::CostEntry flat_cost() {
+  return {{"toy_flat", "a toy", "", {}, ""}, [](const config::Arguments&, Diagnostics&) { return std::make_unique<FlatCost>(); }};
+}
+
+// As `serial` does.
+class BorrowedPlacement final : public placement::Placement {
+ public:
+  explicit BorrowedPlacement(std::unique_ptr<placement::Placement> other) : other_(std::move(other)) {}
+  [[nodiscard]] bool passes_one_after_the_other() const override { return true; }
+  [[nodiscard]] placement::Result simulate(const placement::Job& job, engine::Timeline* timeline) const override {
+    return other_->simulate(job, timeline);
+  }
+
+ private:
+  std::unique_ptr<placement::Placement> other_;
+};
+
+inline placement::PlacementEntry borrowed_placement() {
+  return {{"toy_borrowed", "a toy", "", {}, ""}, [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            return std::make_unique<BorrowedPlacement>(placement::placements().find("serial")->make(arguments, diagnostics));
+          }};
+}
+
+}  // namespace specsim::tests
