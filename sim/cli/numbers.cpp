@@ -3,11 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 namespace specsim::cli {
 
 namespace {
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// A share as it stands in logs: "0.723", or "72.3%" with or without a space.
+std::optional<double> share_of(const std::string& text) {
+  if (text.empty() || text.back() != '%') return config::as_number(text);
+  const auto percent = config::as_number(trimmed(text.substr(0, text.size() - 1)));
+  return percent ? std::optional<double>(*percent / 100.0) : std::nullopt;
+}
 
 // A number of `text` by `read`, as_number or as_integer; `noun` and `more` are for the message.
 template <class Read>
@@ -21,6 +34,7 @@ auto checked(const Read& read, const std::string& text, const std::string& optio
 }
 
 constexpr auto kNumber = [](const std::string& text) { return config::as_number(text); };
+constexpr auto kShare = [](const std::string& text) { return share_of(text); };
 constexpr auto kInteger = [](const std::string& text) { return config::as_integer(text); };
 constexpr const char* kInList = " with commas between";
 
@@ -38,7 +52,7 @@ std::vector<std::string> read_texts(const std::string& list, const std::string& 
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t end = std::min(list.find(',', at), list.size());
-    parts.push_back(list.substr(at, end - at));
+    parts.push_back(trimmed(list.substr(at, end - at)));
     if (parts.back().empty())
       throw BadInput({option, 0, 0}, fmt::format("{}, allowed: values with commas between", config::quote_for_message(list)));
     at = end + 1;
@@ -51,6 +65,17 @@ std::vector<double> read_numbers(const std::string& list, const std::string& opt
   for (const std::string& text : read_texts(list, option))
     numbers.push_back(checked(kNumber, text, option, interval, "numbers", kInList));
   return numbers;
+}
+
+double read_share(const std::string& text, const std::string& option) {
+  return checked(kShare, trimmed(text), option, config::between(0, 1), "a number", ", or a percentage");
+}
+
+std::vector<double> read_shares(const std::string& list, const std::string& option) {
+  std::vector<double> shares;
+  for (const std::string& text : read_texts(list, option))
+    shares.push_back(checked(kShare, text, option, config::between(0, 1), "numbers", " or percentages, with commas between"));
+  return shares;
 }
 
 std::vector<std::int64_t> read_integers(const std::string& list, const std::string& option, const config::Interval& interval) {

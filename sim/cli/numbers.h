@@ -11,7 +11,10 @@ namespace specsim::cli {
 
 double read_number(const std::string& text, const std::string& option, const config::Interval& interval);
 std::int64_t read_integer(const std::string& text, const std::string& option, const config::Interval& interval);
-// Lists with `,` between, never empty; nor may a part be, not even the last.
+// A share in [0, 1], as a number or in percent ("72.3%"), and a list of such.
+double read_share(const std::string& text, const std::string& option);
+std::vector<double> read_shares(const std::string& list, const std::string& option);
+// Lists with `,` between, and spaces around where somebody likes them, never empty; nor may a part be, not even the last.
 std::vector<std::string> read_texts(const std::string& list, const std::string& option);
 std::vector<double> read_numbers(const std::string& list, const std::string& option, const config::Interval& interval);
 std::vector<std::int64_t> read_integers(const std::string& list, const std::string& option, const config::Interval& interval);

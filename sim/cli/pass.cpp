@@ -3,16 +3,16 @@
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
-#include "sim/cost/cost_model.h"
+#include "sim/cost/roofline.h"
+#include "sim/plan/passes.h"
+#include "sim/report/table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <iterator>
 #include <optional>
-#include <set>
 #include <utility>
 
 namespace specsim::cli {
@@ -22,105 +22,83 @@ namespace po = boost::program_options;
 namespace {
 
 using config::Value;
+using plan::PassSetting;
+using plan::PricedPass;
 
 constexpr std::size_t kMaxPasses = 1'000'000;
 
-struct Setting {
-  std::string hardware;
-  std::string model;
-  std::string tensor_parallel;
-  std::string weight_bits;
-};
+Location at_option(const std::string& option) { return {"--" + option, 0, 0}; }
 
-struct Line {
-  const Setting* setting = nullptr;
-  cost::Pass pass;
-  cost::PassTime time;
-  std::optional<bool> fits;  // model and cache alone into memory; of a draft nothing is known, for its target lies there too
-};
+void check_engine(const std::string& name) {
+  const std::vector<std::string> names = cost::engine_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  const std::string near = nearest_name(name, names);
+  throw BadInput(at_option("engine"), fmt::format("engine is \"{}\"{} allowed: {}", name,
+                                                  near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near),
+                                                  fmt::join(names, ", ")));
+}
 
-std::unique_ptr<cost::CostModel> make_model(const Setting& setting, const po::variables_map& values, cost::Role role) {
-  const auto at = [](const std::string& option) { return Location{"--" + option, 0, 0}; };
-  const auto given = [&](const std::string& option) { return config::scalar(values[option].as<std::string>(), at(option)); };
-  const auto shape = [&](const std::string& name) {
-    std::vector<std::pair<std::string, Value>> fields = {
-        {"preset", config::scalar(name, at("model"))},
-        {"tensor_parallel", config::scalar(setting.tensor_parallel, at("tensor-parallel"))},
-        {"weight_bits", config::scalar(setting.weight_bits, at("weight-bits"))},
-        {"kv_bits", given("kv-bits")},
-        {"kv_window", given("kv-window")}};
-    if (values.count("head-bits") > 0) fields.emplace_back("head_bits", given("head-bits"));
-    return config::map(std::move(fields), at("model"));
+// Reads the models and GPUs that the options name, one setting for each combination.
+std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Role role) {
+  const auto texts = [&](const std::string& option) { return read_texts(values[option].as<std::string>(), "--" + option); };
+  const auto given = [&](const std::string& option) {
+    return config::scalar(values[option].as<std::string>(), at_option(option));
   };
-  // A draft's pass asks nothing of its target, but a head cannot stand as one.
-  const bool head = setting.model.find("eagle") != std::string::npos;
-  const std::string target = role == cost::Role::draft && head ? "llama-3.1-405b" : setting.model;
-  const Value section = config::map({{"hardware", config::scalar(setting.hardware, at("hardware"))},
-                                     {"target", shape(target)},
-                                     {"draft", shape(setting.model)},
-                                     {"engine", given("engine")}},
-                                    {"specsim pass", 0, 0});
-  const cost::CostEntry& roofline = *cost::cost_models().find("roofline");
   Diagnostics diagnostics;
-  const config::Arguments arguments = config::read_arguments(section, roofline.info.parameters, {}, "specsim pass", diagnostics);
-  diagnostics.throw_if_any();
-  std::unique_ptr<cost::CostModel> model = roofline.make(arguments, diagnostics);
-  Diagnostics once;  // the model stands for target and draft
-  std::set<std::string> seen;
-  for (const Diagnostic& mistake : diagnostics.list())
-    if (seen.insert(to_string(mistake.where) + mistake.message).second) once.add(mistake.where, mistake.message);
-  once.throw_if_any();
-  return model;
+  std::vector<PassSetting> settings;
+  for (const std::string& hardware : texts("hardware")) {
+    for (const std::string& model : texts("model")) {
+      for (const std::string& shards : texts("tensor-parallel")) {
+        for (const std::string& bits : texts("weight-bits")) {
+          std::vector<std::pair<std::string, Value>> fields = {
+              {"preset", config::scalar(model, at_option("model"))},
+              {"tensor_parallel", config::scalar(shards, at_option("tensor-parallel"))},
+              {"weight_bits", config::scalar(bits, at_option("weight-bits"))},
+              {"kv_bits", given("kv-bits")},
+              {"kv_window", given("kv-window")}};
+          if (values.count("head-bits") > 0) fields.emplace_back("head_bits", given("head-bits"));
+          PassSetting setting{hardware, model, shards, bits, {}};
+          setting.deployment.engine = values["engine"].as<std::string>();
+          setting.deployment.hardware = cost::read_hardware(config::scalar(hardware, at_option("hardware")), diagnostics);
+          const cost::ModelShape shape =
+              cost::read_model(config::map(std::move(fields), at_option("model")), role == cost::Role::target ? "target" : "draft",
+                               diagnostics);
+          diagnostics.throw_if_any();
+          if (role == cost::Role::target && shape.fused_inputs > 0.0)
+            throw BadInput(at_option("model"),
+                           "the target is a head that cannot stand alone, allowed: a whole model, or --role draft");
+          (role == cost::Role::target ? setting.deployment.target : setting.deployment.draft) = shape;
+          settings.push_back(std::move(setting));
+        }
+      }
+    }
+  }
+  return settings;
 }
 
-std::string csv_text(const std::vector<Line>& lines) {
-  std::string text =
-      "hardware,model,tensor_parallel,weight_bits,batch,context,tokens,total_ms,weights_ms,compute_ms,kv_ms,communication_ms,"
-      "launch_ms,host_ms,sampling_ms,fits\n";
-  for (const Line& line : lines) {
-    const Setting& s = *line.setting;
-    const cost::PassTime& t = line.time;
-    fmt::format_to(std::back_inserter(text),
-                   "{},{},{},{},{},{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{}\n", s.hardware,
-                   s.model, s.tensor_parallel, s.weight_bits, line.pass.batch, line.pass.context, line.pass.tokens,
-                   1e3 * t.total(), 1e3 * t.weights, 1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch,
-                   1e3 * t.host, 1e3 * t.sampling,
-                   !line.fits   ? ""
-                   : *line.fits ? "1"
-                                : "0");
-  }
-  return text;
-}
-
-std::string table_text(const std::vector<Line>& lines, const std::string& first_tokens) {
-  std::string text;
-  const auto out = std::back_inserter(text);
-  const Setting* shown = nullptr;
-  double base = 0.0;
-  const Line* block = nullptr;
-  for (const Line& line : lines) {
-    if (line.setting != shown) {
-      shown = line.setting;
-      fmt::format_to(out, "{}{} on {}{}{}\n", text.empty() ? "" : "\n", shown->model, shown->hardware,
-                     shown->tensor_parallel == "1" ? "" : fmt::format(" x {}", shown->tensor_parallel),
-                     shown->weight_bits == "16" ? "" : fmt::format(", {}-bit weights", shown->weight_bits));
-      fmt::format_to(out, "{:>6}{:>9}{:>8}{:>11}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "batch", "context", "tokens", "ms",
-                     "ratio", "weights", "compute", "kv", "comm", "launch", "host", "sampling");
-      block = nullptr;
+void print_passes(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes, double first_tokens) {
+  for (std::size_t at = 0; at < settings.size(); ++at) {
+    const PassSetting& setting = settings[at];
+    report::Table table({{"batch"}, {"context"}, {"tokens"}, {"ms"}, {"ratio"}, {"weights"}, {"compute"}, {"kv"}, {"comm"},
+                         {"launch"}, {"host"}, {"sampling"}, {"", report::Align::left}},
+                        {.keys = 3});
+    for (const PricedPass& one : passes) {
+      if (one.setting != at) continue;
+      std::vector<std::string> cells;
+      for (const double x : {one.pass.batch, one.pass.context, one.pass.tokens}) cells.push_back(fmt::format("{:g}", x));
+      const cost::PassTime& t = one.time;
+      cells.push_back(fmt::format("{:.4f}", 1e3 * t.total()));
+      cells.push_back(fmt::format("{:.3f}", one.ratio));
+      for (const double x : {t.weights, t.compute, t.kv, t.communication, t.launch, t.host, t.sampling})
+        cells.push_back(fmt::format("{:.3f}", 1e3 * x));
+      cells.emplace_back(one.fits.value_or(true) ? "" : "does not fit");
+      table.add(cells);
     }
-    if (block == nullptr || block->pass.batch != line.pass.batch || block->pass.context != line.pass.context) {
-      block = &line;
-      base = line.time.total();
-    }
-    const cost::PassTime& t = line.time;
-    fmt::format_to(out, "{:>6g}{:>9g}{:>8g}{:>11.4f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{}\n",
-                   line.pass.batch, line.pass.context, line.pass.tokens, 1e3 * t.total(), t.total() / base, 1e3 * t.weights,
-                   1e3 * t.compute, 1e3 * t.kv, 1e3 * t.communication, 1e3 * t.launch, 1e3 * t.host, 1e3 * t.sampling,
-                   line.fits.value_or(true) ? "" : "  does not fit");
+    print_output("{}{} on {}{}{}\n{}", at == 0 ? "" : "\n", setting.model, setting.hardware,
+          setting.tensor_parallel == "1" ? "" : fmt::format(" x {}", setting.tensor_parallel),
+          setting.weight_bits == "16" ? "" : fmt::format(", {}-bit weights", setting.weight_bits), table.text(output_width()));
   }
-  fmt::format_to(out, "\nratio: to the pass over {} tokens a sequence; compute: what arithmetic adds to reading the weights\n",
-                 first_tokens);
-  return text;
+  print_output("\nratio: to the pass over {:g} tokens a sequence; compute: what arithmetic adds to reading the weights\n", first_tokens);
 }
 
 }  // namespace
@@ -128,6 +106,7 @@ std::string table_text(const std::vector<Line>& lines, const std::string& first_
 ExitCode pass_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
+  const std::string engines = fmt::format("{}: host, launches, padding", fmt::join(cost::engine_names(), ", "));
   options.add_options()("hardware", po::value<std::string>(), "GPUs: names or .yaml files, commas between")(
       "model", po::value<std::string>(), "models, the same way")(
       "tokens", text("1,2,4,8,16,32,64,128"), "new tokens of each sequence: 1 plain, draft length + 1 verified")(
@@ -136,7 +115,7 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
       "head-bits", po::value<std::string>(), "of a weight of LM head and embeddings; 16, or weight-bits if more")(
       "kv-bits", text("16"), "of a cached key or value")("kv-window", text("0"),
                                                          "newest cached tokens that attention reads; 0: all")(
-      "engine", text("vllm"), "bare, vllm or eager: host, launches, padding")(
+      "engine", text("vllm"), engines.c_str())(
       "logits", text("all"), "rows of each sequence through the LM head: all, none, or at most so many")(
       "role", text("target"), "target, or draft: no host time, but the engine's floor")(
       "products-only", "the layers' matrix products alone")("csv", "as CSV");
@@ -164,52 +143,29 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   if (!most_logits || (logits != "all" && (!rows.contains(*most_logits) || *most_logits != std::floor(*most_logits))))
     throw BadInput({"--logits", 0, 0},
                    fmt::format("{}, allowed: all, none, or an integer {}", config::quote_for_message(logits), rows.to_text()));
-  const auto texts = [&](const std::string& option) { return read_texts(values[option].as<std::string>(), "--" + option); };
   const auto counts = [&](const std::string& option, double least, double most) {
     const auto whole = read_integers(values[option].as<std::string>(), "--" + option, config::between(least, most));
     return std::vector<double>(whole.begin(), whole.end());
   };
-  const std::vector<double> tokens = counts("tokens", 1, 1e6);
-  const std::vector<double> batches = counts("batch", 1, 1e6);
-  const std::vector<double> contexts = counts("context", 0, 1e7);
-
-  std::vector<Setting> settings;
-  for (const std::string& hardware : texts("hardware"))
-    for (const std::string& model : texts("model"))
-      for (const std::string& shards : texts("tensor-parallel"))
-        for (const std::string& bits : texts("weight-bits")) settings.push_back({hardware, model, shards, bits});
-  if (static_cast<double>(settings.size()) * static_cast<double>(batches.size()) * static_cast<double>(contexts.size()) *
-          static_cast<double>(tokens.size()) >
+  plan::PassGrid grid;
+  grid.role = role;
+  grid.tokens = counts("tokens", 1, 1e6);
+  grid.batches = counts("batch", 1, 1e6);
+  grid.contexts = counts("context", 0, 1e7);
+  grid.most_logits = *most_logits;
+  grid.products_only = products_only;
+  check_engine(values["engine"].as<std::string>());
+  const std::vector<PassSetting> settings = read_settings(values, role);
+  if (static_cast<double>(settings.size()) * static_cast<double>(grid.batches.size()) *
+          static_cast<double>(grid.contexts.size()) * static_cast<double>(grid.tokens.size()) >
       static_cast<double>(kMaxPasses))
     throw BadInput({"", 0, 0}, fmt::format("more than {} passes asked for at once, allowed: shorter lists", kMaxPasses));
-
-  std::vector<Line> lines;
-  std::set<std::string> warned;
-  for (const Setting& setting : settings) {
-    const std::unique_ptr<cost::CostModel> model = make_model(setting, values, role);
-    for (const std::string& warning : model->warnings())
-      if (warned.insert(warning).second) print_error("warning: {}\n", warning);
-    for (const double batch : batches) {
-      for (const double context : contexts) {
-        for (const double count : tokens) {
-          const cost::Pass pass{batch, count, context, std::min(count, *most_logits)};
-          cost::PassTime time = model->pass(role, pass);
-          if (products_only) {
-            const cost::PassTime whole = time;
-            time = {};
-            time.weights = whole.weights;
-            time.compute = whole.compute;
-          }
-          std::optional<bool> fits;
-          if (role == cost::Role::target)
-            if (const auto memory = model->memory_budget({batch, context + count - 1.0}, 1, cost::Kept::target))
-              fits = memory->fits();
-          lines.push_back({&setting, pass, time, fits});
-        }
-      }
-    }
-  }
-  print_output("{}", values.count("csv") > 0 ? csv_text(lines) : table_text(lines, fmt::format("{:g}", tokens.front())));
+  const plan::PricedPasses priced = plan::price_passes(settings, grid);
+  for (const std::string& warning : priced.warnings) print_error("warning: {}\n", warning);
+  if (values.count("csv") > 0)
+    print_output("{}", plan::passes_csv(settings, priced.passes));
+  else
+    print_passes(settings, priced.passes, grid.tokens.front());
   return ExitCode::fine;
 }
 

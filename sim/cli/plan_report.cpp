@@ -1,214 +1,236 @@
 #include "sim/cli/plan_report.h"
 
 #include "sim/base/output.h"
+#include "sim/report/table.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 
 namespace specsim::cli {
 
 namespace {
 
+using plan::Advice;
 using plan::AcceptanceCurve;
 using plan::Plan;
 using plan::PlanPoint;
+using plan::ScanPoint;
+using report::Align;
 
-std::string gain(double speedup) { return speedup > 0.0 ? fmt::format("{:.2f}x", speedup) : "-"; }
+void print_table(const report::Table& table) { print_output("{}", table.text(output_width())); }
+void print_words(const std::string& words) {
+  for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
+}
+
+std::string length_text(int draft_length) { return draft_length > 0 ? std::to_string(draft_length) : "none"; }
+
+// "llama-3.1-70b (8 bits, 4 GPUs)"
+std::string described(const cost::ModelShape& model) {
+  std::vector<std::string> how;
+  if (model.weight_bits != 16.0) how.push_back(fmt::format("{:g} bits", model.weight_bits));
+  if (model.kv_bits != 16.0) how.push_back(fmt::format("{:g} bits of KV", model.kv_bits));
+  if (model.tensor_parallel != 1.0) how.push_back(fmt::format("{:g} GPUs", model.tensor_parallel));
+  return model.name + (how.empty() ? "" : fmt::format(" ({})", fmt::join(how, ", ")));
+}
+
+void print_setting(const plan::Planned& planned) {
+  const spec::Cell& cell = *planned.cell;
+  const std::string load = fmt::format("batch {:g}, context {:g}", cell.workload.batch, cell.workload.context);
+  if (const cost::Deployment* d = cell.cost().deployment(); d != nullptr && d->target) {
+    print_output("{}{} on {}, {}\n", described(*d->target), d->draft ? " drafted by " + described(*d->draft) : ", no draft model",
+          d->hardware.name, load);
+    if (!d->draft)
+      print_words(
+          "(proposals take no pass and no time here: give their host time as --set cost.round_us=MICROSECONDS. An engine counts the "
+          "acceptance of n-grams over the rounds that found one alone: here every round drafts)");
+  } else {
+    print_output("cost model {}, {}\n", cell.pricing->name(), load);
+  }
+  print_output("acceptance: {}\n", planned.curve.source);
+}
 
 void print_points(const Plan& plan, bool in_seconds) {
   const double unit = in_seconds ? 1e3 : 1.0;
-  const char* const ms = in_seconds ? " ms" : "";
-  print_output("\n{:>12}  {:>12}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>8}\n", "draft_length", "tokens/round",
-               fmt::format("draft{}", ms), fmt::format("verify{}", ms), fmt::format("other{}", ms), fmt::format("round{}", ms),
-               in_seconds ? "tokens/s" : "-", "speedup");
+  const std::string ms = in_seconds ? " ms" : "";
+  report::Table table({{"draft_length"},
+                       {"tokens/round"},
+                       {"draft" + ms},
+                       {"verify" + ms},
+                       {"other" + ms},
+                       {"round" + ms},
+                       {in_seconds ? "tokens/s" : "-"},
+                       {"speedup"},
+                       {"", Align::left}});
   for (const PlanPoint& p : plan.points)
-    print_output("{:>12}  {:>12.4f}  {:>10.4f}  {:>10.4f}  {:>10.4f}  {:>10.4f}  {:>10}  {:>8.4f}{}\n", p.draft_length,
-                 p.tokens_per_round, unit * p.time.draft.total(), unit * p.time.verify.total(), unit * p.time.overhead,
-                 unit * p.time.total(), in_seconds ? fmt::format("{:.1f}", p.tokens_per_second) : "-", p.speedup,
-                 p.draft_length == plan.best ? "  <- best" : "");
+    table.add({std::to_string(p.draft_length), fmt::format("{:.4f}", p.tokens_per_round),
+               fmt::format("{:.4f}", unit * p.time.draft.total()), fmt::format("{:.4f}", unit * p.time.verify.total()),
+               fmt::format("{:.4f}", unit * p.time.overhead), fmt::format("{:.4f}", unit * p.time.total()),
+               in_seconds ? fmt::format("{:.1f}", p.tokens_per_second) : "-", fmt::format("{:.4f}", p.speedup),
+               p.draft_length == plan.best ? "<- best" : ""});
+  print_output("\n");
+  print_table(table);
 }
 
-void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
-  for (const plan::Margin& margin : plan.margins)
-    print_output("  {:+.4f}{} over {}\n", margin.margin,
-                 std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, paired)", margin.half_width),
-                 margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
-  if (curve.sampled && curve.parts.empty()) print_output("  no intervals: too little data\n");
-}
-
-// "2, 8 to 64" of the grid's points that `which` marks.
-std::string ranges(const std::vector<double>& grid, const std::vector<bool>& marks, bool which) {
-  std::vector<std::string> list;
-  for (std::size_t i = 0; i < marks.size(); ++i) {
-    if (marks[i] != which) continue;
-    const std::size_t first = i;
-    while (i + 1 < marks.size() && marks[i + 1] == which) ++i;
-    list.push_back(first == i ? fmt::format("{:g}", grid[i]) : fmt::format("{:g} to {:g}", grid[first], grid[i]));
-  }
-  return fmt::format("{}", fmt::join(list, ", "));
-}
-
-// What is best along a grid, and where it pays.
-void print_scan(const std::string& axis, const std::vector<double>& grid, const std::function<cost::Workload(double)>& at,
-                const cost::CostModel& cost, const AcceptanceCurve& curve) {
-  std::vector<std::string> cells;
-  std::vector<double> covered;
-  std::vector<bool> pays;
-  for (const double x : grid) {
-    const auto memory = cost.memory_budget(at(x), 2, cost::Kept::both);
-    if (memory && !memory->fits()) continue;
-    try {
-      const Plan plan = plan::make_plan(cost, at(x), curve);
-      cells.push_back(plan.best > 0 ? fmt::format("{:g}: {} ({})", x, plan.best, gain(plan.best_point().speedup))
-                                    : fmt::format("{:g}: none", x));
-      covered.push_back(x);
-      pays.push_back(plan.best > 0);
-    } catch (const BadInput&) {  // beyond a table's edge
-    }
-  }
-  if (covered.empty()) return;
-  print_output("best draft length by {}: {}{}\n", axis, fmt::join(cells, ", "),
-               covered.size() < grid.size() ? "; elsewhere: does not fit, or not covered" : "");
-  const std::string wins = ranges(covered, pays, true);
-  const std::string loses = ranges(covered, pays, false);
-  print_output("  speculation {}\n", loses.empty()  ? fmt::format("pays at {} {}", axis, wins)
-                                     : wins.empty() ? fmt::format("loses at {} {}", axis, loses)
-                                                    : fmt::format("pays at {} {}, loses at {}", axis, wins, loses));
-}
-
-// A few more sequences can start another tile or wave of every product: the first such batch that costs a twentieth of the gain.
-void print_cliff(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve, const Plan& plan) {
-  for (double batch = workload.batch + 1.0; batch <= std::min(1.25 * workload.batch + 1.0, workload.batch + 16.0); batch += 1.0) {
-    const cost::Workload next{batch, workload.context};
-    const auto memory = cost.memory_budget(next, 2, cost::Kept::both);
-    if (memory && !memory->fits()) return;
-    try {
-      const Plan other = plan::make_plan(cost, next, curve);
-      const double there = other.points[static_cast<std::size_t>(plan.best)].speedup;
-      if (there > 0.95 * plan.best_point().speedup) continue;
-      print_output("at batch {:g} already draft length {} gives {:.4f}: {}\n", batch, plan.best, there,
-                   other.best == 0 ? "none pays there"
-                                   : fmt::format("{} is best there, with {:.4f}", other.best, other.best_point().speedup));
-      return;
-    } catch (const BadInput&) {
-      return;
-    }
-  }
-}
-
-// `head`: of a target's own features; llama.cpp's drafts are whole models.
-void print_flags(const Plan& plan, const spec::PricedServer& server) {
-  if (plan.best == 0) return;
-  const bool head = server.draft.shape.fused_inputs > 0.0;
-  const auto shards = [](const spec::NamedModel& model) { return fmt::format("{:g}", model.shape.tensor_parallel); };
-  const std::string target_shards = shards(server.target);
-  const std::string path = fmt::format("<path of {}>", server.draft.name);
-  print_output("start a server with\n");
-  print_output("  vLLM       {}--speculative-config '{{{}\"model\": \"{}\", \"num_speculative_tokens\": {}{}}}'\n",
-             target_shards == "1" ? "" : fmt::format("--tensor-parallel-size {} ", target_shards),
-             head ? "\"method\": \"eagle\", " : "", path, plan.best,
-             target_shards == "1" ? "" : fmt::format(", \"draft_tensor_parallel_size\": {}", shards(server.draft)));
-  print_output(
-      "  SGLang     {}--speculative-algorithm {} --speculative-draft-model-path {} --speculative-num-steps {} "
-      "--speculative-eagle-topk 1 --speculative-num-draft-tokens {}\n",
-      target_shards == "1" ? "" : fmt::format("--tp {} ", target_shards), head ? "EAGLE" : "STANDALONE", path, plan.best,
-      plan.best + 1);
-  // Unsure drafts are not held back: the plan counts on every one.
-  if (!head) print_output("  llama.cpp  --model-draft {} --draft-max {} --draft-p-min 0\n", path, plan.best);
-}
-
-}  // namespace
-
-std::vector<double> doubling(double from, double to) {
-  std::vector<double> grid;
-  for (double x = from; x <= to; x *= 2.0) grid.push_back(x);
-  return grid;
-}
-
-void print_plan(const spec::Cell& cell, const Plan& plan, const AcceptanceCurve& curve) {
-  const cost::CostModel& cost = cell.cost();
-  const cost::Workload& workload = cell.workload;
-  const bool in_seconds = cost.in_seconds();
-  const std::optional<spec::PricedServer>& server = cell.pricing->server;
-  if (server)
-    print_output("{} drafted by {} on {}, batch {:g}, context {:g}\n", server->target.description, server->draft.description,
-               server->hardware, workload.batch, workload.context);
-  else
-    print_output("cost model {}, batch {:g}, context {:g}\n", cell.pricing->name(), workload.batch, workload.context);
-  print_output("acceptance: {}\n", curve.source);
-  print_points(plan, in_seconds);
-  if (curve.measured < curve.longest())
-    print_output("(acceptance was measured up to draft length {}; beyond it the last rate is assumed)\n", curve.measured);
-
+void print_decision(const Advice& advice, const AcceptanceCurve& curve) {
+  const Plan& plan = advice.plan;
   if (plan.best == 0)
     print_output("\ndo not speculate: no draft length up to {} is faster than plain decoding\n", curve.longest());
   else
     print_output("\nbest: draft length {}, speedup {:.4f}\n", plan.best, plan.best_point().speedup);
-  print_margins(plan, curve);
-  const auto any = plan::break_even(cost, workload, curve.longest());
+  for (const plan::Margin& margin : plan.margins)
+    print_output("  {:+.4f}{} over {}\n", margin.margin,
+          std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, paired)", margin.half_width),
+          margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
+  if (curve.sampled && curve.parts.empty()) print_output("  no intervals: too little data\n");
+  const auto& any = advice.break_even;
+  const auto at = [](const plan::BreakEvenAlpha& even) {
+    return fmt::format("{:.4f} at draft length {}", even.alpha, even.draft_length);
+  };
   if (plan.best > 0) {
-    const auto own = plan::break_even(cost, workload, curve.longest(), plan.best);
-    print_output("break-even alpha: {:.4f} at draft length {}, {:.4f} at the most forgiving ({}); here {:.4f}\n",
-                 own ? own->alpha : NAN, plan.best, any ? any->alpha : NAN, any ? any->draft_length : 0,
-                 curve.equivalent_alpha(plan.best));
+    const auto& own = advice.break_even_chosen;
+    print_output("break-even alpha: {}{}; here {:.4f}\n", own ? at(*own) : "none",
+          any && (!own || any->draft_length != own->draft_length)
+              ? fmt::format(", {:.4f} at the most forgiving ({})", any->alpha, any->draft_length)
+              : "",
+          curve.equivalent_alpha(plan.best));
   } else {
-    print_output("break-even alpha: {}\n", any ? fmt::format("{:.4f} at draft length {}; here {:.4f}", any->alpha,
-                                                             any->draft_length, curve.equivalent_alpha(any->draft_length))
-                                               : "none: even a draft that is always right loses");
-    print_output("reason: {}\n", to_text(plan::why_it_loses(cost, workload, curve.longest())));
+    print_output("break-even alpha: {}\n", any ? fmt::format("{}; here {:.4f}", at(*any), curve.equivalent_alpha(any->draft_length))
+                                        : "none: even a draft that is always right loses");
+    print_output("reason: {}\n", to_text(advice.regime));
   }
-  if (in_seconds) {
-    print_scan(
-        "batch", doubling(1, 1024),
-        [&](double x) {
-          return cost::Workload{x, workload.context};
-        },
-        cost, curve);
-    print_scan(
-        "context", doubling(512, 131072),
-        [&](double x) {
-          return cost::Workload{workload.batch, x};
-        },
-        cost, curve);
-    if (plan.best > 0) print_cliff(cost, workload, curve, plan);
+}
+
+// At powers of two alone: those between them are for the recommendation.
+bool shown(double x) { return std::exp2(std::round(std::log2(x))) == x; }
+
+void print_scan(const char* axis, const std::vector<ScanPoint>& points, bool smoothed) {
+  if (points.empty()) return;
+  std::vector<report::Head> heads = {{axis}, {"best"}, {"speedup"}, {"tokens/s"}};
+  if (smoothed) heads.insert(heads.end(), {{"smoothed"}, {"its loss"}});
+  report::Table table(heads, {.indent = 2});
+  for (const ScanPoint& point : points) {
+    if (!shown(point.at)) continue;
+    const PlanPoint& best = point.plan.best_point();
+    std::vector<std::string> cells = {fmt::format("{:g}", point.at), length_text(point.plan.best),
+                                      fmt::format("{:.3f}", best.speedup), fmt::format("{:.0f}", best.tokens_per_second)};
+    if (smoothed) cells.insert(cells.end(), {length_text(point.smooth), fmt::format("{:.1f} %", 100.0 * point.loss)});
+    table.add(cells);
   }
-  if (plan.best > 0) {
+  print_output("best draft length by {}; further ones do not fit or are not covered, where they are missing\n", axis);
+  print_table(table);
+}
+
+void print_schedule(const std::vector<ScanPoint>& points) {
+  if (points.empty()) return;
+  std::string list;
+  for (const plan::Stretch& stretch : plan::stretches(points))
+    list += fmt::format("{}{} up to {:g}", list.empty() ? "draft length " : ", ", length_text(stretch.draft_length), stretch.to);
+  const auto worst = std::max_element(points.begin(), points.end(),
+                                      [](const ScanPoint& a, const ScanPoint& b) { return a.loss < b.loss; });
+  print_words(fmt::format("smoothed over batches: {}{}", list,
+                          worst->loss > 0.0005 ? fmt::format("; loses at most {:.1f} % against the best of each batch (at {:g})",
+                                                             100.0 * worst->loss, worst->at)
+                                               : ""));
+  if (plan::rises(points))
+    print_words(
+        "(the best one goes up and down because a pass over batch x (draft length + 1) rows is padded to captured sizes and cut into "
+        "whole tiles: one row more can cost as much as the next hundred)");
+}
+
+void print_cliff(const Advice& advice) {
+  if (!advice.cliff) return;
+  const plan::Cliff& cliff = *advice.cliff;
+  print_words(fmt::format("at batch {:g} draft length {} drops to {:.4f}, where another tile or captured size begins: {}", cliff.batch,
+                          advice.plan.best, cliff.speedup,
+                          cliff.best == advice.plan.best ? "it is still the best there"
+                          : cliff.best == 0              ? "none pays there"
+                                                         : fmt::format("{} is best there, with {:.4f}", cliff.best,
+                                                                       cliff.best_speedup)));
+}
+
+void print_sensitivities(const Advice& advice) {
+  const PlanPoint& best = advice.plan.best_point();
+  std::string steps;
+  for (const cost::WaterfallStep& step : cost::waterfall(best.time, best.tokens_per_round)) {
+    if (!steps.empty() && std::abs(step.seconds) < 5e-4 * best.time.total()) continue;
+    steps += steps.empty() ? fmt::format("ideal {:.3f}", step.after) : fmt::format(", {} {:.3f}", step.name, step.after);
+  }
+  print_words("from tokens per round to speedup: " + steps);
+  std::string text = fmt::format("sensitivity: {:+.4f} for each .01 of alpha", 0.01 * advice.per_alpha);
+  if (advice.with_more_bandwidth) text += fmt::format(", {:+.4f} with 10 % more bandwidth", *advice.with_more_bandwidth);
+  if (advice.with_more_host_time) text += fmt::format(", {:+.4f} with 10 % more host time", *advice.with_more_host_time);
+  print_words(text);
+}
+
+void print_memory(const Advice& advice) {
+  if (!advice.memory) return;
+  print_words("memory: " + advice.memory->to_text());
+  print_output("  largest batch at this context: {:g} with the draft and its look-ahead slots, {:g} without\n",
+        advice.largest_batch_with_draft, advice.largest_batch_without);
+}
+
+void print_commands(const Advice& advice) {
+  if (advice.commands.empty()) return;
+  report::Table table({{"", Align::left}, {"", Align::left}}, {.indent = 2, .headless = true});
+  for (const plan::EngineCommand& own : advice.commands) {
+    table.add({own.engine, own.command.empty() ? "no: " + own.notes.front() : own.command});
+    for (const std::string& note : own.notes)
+      if (!own.command.empty()) table.add({"", "(" + note + ")"});
+  }
+  print_output("start a server with\n{}", table.text());  // commands are not wrapped: they are copied
+}
+
+}  // namespace
+
+void print_advice(const plan::Planned& planned, const Advice& advice) {
+  const bool in_seconds = planned.cell->cost().in_seconds();
+  print_setting(planned);
+  for (const std::string& warning : advice.warnings) print_words("WARNING: " + warning);
+  print_points(advice.plan, in_seconds);
+  if (planned.curve.measured < planned.curve.longest())
+    print_output("(acceptance was measured up to draft length {}; beyond it the last rate is assumed)\n", planned.curve.measured);
+  print_decision(advice, planned.curve);
+  print_scan("batch", advice.by_batch, true);
+  print_schedule(advice.by_batch);
+  print_scan("context", advice.by_context, false);
+  print_cliff(advice);
+  if (advice.plan.best > 0) print_sensitivities(advice);
+  print_memory(advice);
+  print_commands(advice);
+}
+
+void print_planned(const std::vector<plan::Planned>& planned) {
+  constexpr std::size_t kShown = 60;
+  constexpr std::size_t kLengthsShown = 8;
+  const std::vector<std::string> axes = plan::axes_of(planned);
+  std::vector<report::Head> heads = {{"cell"}};
+  for (const std::string& axis : axes) heads.push_back({axis});
+  for (const char* name : {"best", "tokens/round", "speedup", "tokens/s"}) heads.push_back({name});
+  std::size_t lengths = kLengthsShown;
+  for (const plan::Planned& one : planned) lengths = std::min(lengths, one.plan.points.size() - 1);
+  for (std::size_t k = 1; k <= lengths; ++k) heads.push_back({fmt::format("K={}", k)});
+  report::Table table(heads, {.keys = 1 + axes.size()});
+  for (std::size_t i = 0; i < std::min(planned.size(), kShown); ++i) {
+    const Plan& plan = planned[i].plan;
     const PlanPoint& best = plan.best_point();
-    print_output("from tokens per round to speedup:");
-    bool first = true;
-    for (const cost::WaterfallStep& step : cost::waterfall(best.time, best.tokens_per_round)) {
-      if (!first && std::abs(step.seconds) < 5e-4 * best.time.total()) continue;
-      print_output("{} {} {:.3f}", first ? "" : ",", first ? "ideal" : step.name, step.after);
-      first = false;
-    }
-    print_output(
-        "\nsensitivity: {:+.4f} for each .01 of alpha", 0.01 * [&] {
-          const auto k = static_cast<std::size_t>(plan.best);
-          const double alpha = std::clamp(curve.equivalent_alpha(plan.best), 0.005, 0.995);
-          const AcceptanceCurve up = plan::constant_acceptance(alpha + 0.005, plan.best);
-          const AcceptanceCurve down = plan::constant_acceptance(alpha - 0.005, plan.best);
-          return (up.tokens_per_round[k] - down.tokens_per_round[k]) / 0.01 * best.speedup / best.tokens_per_round;
-        }());
-    const auto changed = [&](const cost::CostModel& other) {
-      const double full = curve.full_rate[static_cast<std::size_t>(plan.best)];
-      return cost::speedup(cost::round_time(other, workload, plan.best, full), best.tokens_per_round) - best.speedup;
-    };
-    if (const auto faster = cost.scaled(1.1, 1.0)) print_output(", {:+.4f} with 10 % more bandwidth", changed(*faster));
-    if (const auto slower = cost.scaled(1.0, 1.1)) print_output(", {:+.4f} with 10 % more host time", changed(*slower));
-    print_output("\n");
+    std::vector<std::string> cells = {std::to_string(i)};
+    for (const std::string& value : plan::axis_values(*planned[i].cell, axes)) cells.push_back(value);
+    cells.insert(cells.end(), {length_text(plan.best), fmt::format("{:.4f}", best.tokens_per_round),
+                               fmt::format("{:.4f}", best.speedup),
+                               planned[i].cell->cost().in_seconds() ? fmt::format("{:.1f}", best.tokens_per_second) : "-"});
+    for (std::size_t k = 1; k <= lengths; ++k) cells.push_back(fmt::format("{:.3f}", plan.points[k].speedup));
+    table.add(cells);
   }
-  if (const auto memory = cost.memory_budget(workload, plan.best + 1, plan.best > 0 ? cost::Kept::both : cost::Kept::target)) {
-    print_output("memory: {}\n", memory->to_text());
-    print_output("  largest power-of-two batch at this context: {:g} with the draft, {:g} without\n",
-                 plan::largest_batch(cost, workload.context, std::max(plan.best, 1) + 1, cost::Kept::both),
-                 plan::largest_batch(cost, workload.context, 1, cost::Kept::target));
-  }
-  if (server) print_flags(plan, *server);
+  const bool one_curve = std::all_of(planned.begin(), planned.end(),
+                                     [&](const plan::Planned& one) { return one.curve.source == planned[0].curve.source; });
+  if (one_curve) print_output("acceptance: {}\n", planned[0].curve.source);
+  print_output("speedup over plain decoding at the best draft length, and at draft lengths K\n");
+  print_table(table);
+  if (planned.size() > kShown) print_output("  ... and {} more, in plan.csv with --out\n", planned.size() - kShown);
 }
 
 }  // namespace specsim::cli

@@ -1,17 +1,17 @@
-// What specsim plan says of one cell.
+// What specsim plan prints of one workload, and of many.
 #pragma once
 
-#include "sim/plan/planner.h"
+#include "sim/plan/advice.h"
+#include "sim/plan/planned.h"
 
+#include <string>
 #include <vector>
 
 namespace specsim::cli {
 
-// from, 2 from, 4 from, ... up to `to`.
-std::vector<double> doubling(double from, double to);
+void print_advice(const plan::Planned& planned, const plan::Advice& advice);
 
-// The table by draft length, the best with its margins, break-even points, scans over batch and context, the waterfall,
-// sensitivities, memory, and flags for servers.
-void print_plan(const spec::Cell& cell, const plan::Plan& plan, const plan::AcceptanceCurve& curve);
+// A line for each workload: the best draft length, and the speedups of all that are few enough to show.
+void print_planned(const std::vector<plan::Planned>& planned);
 
 }  // namespace specsim::cli

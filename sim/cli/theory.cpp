@@ -26,8 +26,8 @@ constexpr int kLabel = 36;
 
 void line(const std::string& label, const std::string& text) { print_output("{:<{}}{}\n", label, kLabel, text); }
 
-std::vector<double> read_shares(const std::string& list, const std::string& option) {
-  std::vector<double> values = read_numbers(list, option, config::between(0, 1));
+std::vector<double> shares_by_position(const std::string& list, const std::string& option) {
+  std::vector<double> values = read_shares(list, option);
   if (values.size() > static_cast<std::size_t>(kMaxDraftLength))
     throw BadInput({option, 0, 0}, fmt::format("{} numbers, allowed: at most {}", values.size(), kMaxDraftLength));
   return values;
@@ -109,7 +109,7 @@ void print_requests(const std::string& list, int draft_length, const theory::Rat
     return theory::equal_tokens_limit(types);
   };
   print_output("\n{:<{}}{:>14}{:>12}  {}\n", "requests of equal length in tokens", kLabel, "tokens/round", "speedup",
-               "best draft length");
+             "best draft length");
   const auto row = [&](const std::string& label, double tokens, const std::string& best) {
     print_output("{:<{}}{:>14.6f}{:>12.6f}  {}\n", label, kLabel, tokens, theory::speedup(tokens, draft_length, cost), best);
   };
@@ -163,11 +163,11 @@ void print_forms(const std::vector<std::string>& wanted, const std::vector<doubl
 
 ExitCode theory_command(const std::vector<std::string>& arguments) {
   po::options_description options;
-  options.add_options()("alpha", po::value<double>(), "acceptance at a position that is reached (conditional), 0 to 1")(
+  options.add_options()("alpha", po::value<std::string>(), "acceptance at a position that is reached (conditional), 0 to 1")(
       "alphas", po::value<std::string>(), "A1,A2,...: the same by position, conditional on being reached; the last holds beyond")(
       "position-rates", po::value<std::string>(),
       "R1,R2,...: by position as vLLM and llama.cpp log them: share of rounds that accepted it")(
-      "acceptance-rate", po::value<double>(), "accepted / drafted tokens at --draft-length, as logs show it")(
+      "acceptance-rate", po::value<std::string>(), "accepted / drafted tokens (0.62 or 62%) where every round drafts --draft-length")(
       "mean-acceptance-length", po::value<double>(), "accepted + 1 per round at --draft-length, as logs show it")(
       "requests", po::value<std::string>(),
       "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; what pooling them hides")(
@@ -228,33 +228,38 @@ ExitCode theory_command(const std::vector<std::string>& arguments) {
                                "--acceptance-rate, --mean-acceptance-length, or --requests",
                                given));
   if (has("alpha")) {
-    const double alpha = values["alpha"].as<double>();
-    if (!(alpha >= 0.0 && alpha <= 1.0)) throw BadInput({"--alpha", 0, 0}, fmt::format("{}, allowed: a number in [0, 1]", alpha));
+    const double alpha = read_share(values["alpha"].as<std::string>(), "--alpha");
     rates = {alpha};
     heading = fmt::format("alpha {:g}", alpha);
   } else if (has("alphas")) {
-    rates = read_shares(values["alphas"].as<std::string>(), "--alphas");
+    rates = shares_by_position(values["alphas"].as<std::string>(), "--alphas");
     heading = fmt::format("alpha by position {:g}", fmt::join(rates, ", "));
   } else if (has("position-rates")) {
-    rates = plan::conditional_rates(read_shares(values["position-rates"].as<std::string>(), "--position-rates"),
+    rates = plan::conditional_rates(shares_by_position(values["position-rates"].as<std::string>(), "--position-rates"),
                                     {"--position-rates", 0, 0});
     heading = fmt::format("alpha by position {:.4g}", fmt::join(rates, ", "));
   } else if (has("acceptance-rate") || has("mean-acceptance-length")) {
     if (draft_length == 0)
       throw BadInput({"--draft-length", 0, 0}, "0, allowed: the draft length at which the figure was logged");
-    const char* const name = has("acceptance-rate") ? "--acceptance-rate" : "--mean-acceptance-length";
-    const double length = has("acceptance-rate") ? 1.0 + draft_length * values["acceptance-rate"].as<double>()
-                                                 : values["mean-acceptance-length"].as<double>();
+    const double length =
+        has("acceptance-rate")
+            ? 1.0 + draft_length * read_share(values["acceptance-rate"].as<std::string>(), "--acceptance-rate")
+            : values["mean-acceptance-length"].as<double>();
     if (!(length >= 1.0 && length <= draft_length + 1.0))
-      throw BadInput({name, 0, 0}, has("acceptance-rate")
-                                       ? fmt::format("{}, allowed: a number in [0, 1]", values["acceptance-rate"].as<double>())
-                                       : fmt::format("{}, allowed: a number in [1, {}] at draft length {}", length,
-                                                     draft_length + 1, draft_length));
+      throw BadInput({"--mean-acceptance-length", 0, 0}, fmt::format("{}, allowed: a number in [1, {}] at draft length {}", length,
+                                                                     draft_length + 1, draft_length));
     rates = {plan::equivalent_alpha(length, draft_length)};
     heading = fmt::format("alpha {:.6g}, if it is the same at every position", rates[0]);
   }
   if (!rates.empty()) {
-    print_output("{}, draft length {}, cost ratio {:g}\n\n", heading, draft_length, cost_ratio);
+    print_output("{}, draft length {}, cost ratio {:g}\n", heading, draft_length, cost_ratio);
+    if (has("acceptance-rate") || has("mean-acceptance-length"))
+      print_output(
+          "(only if every round drafted {0} tokens. Where drafts are cut short - llama.cpp's p-min, a policy, n-grams that find "
+          "nothing, the end of a request - the figure is one of shorter drafts and alpha is lower: take the mean number of drafted "
+          "tokens per round as --draft-length, or rates by position)\n",
+          draft_length);
+    print_output("\n");
     print_rates(rates, draft_length, cost);
   }
   if (has("requests")) {

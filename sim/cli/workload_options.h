@@ -21,9 +21,18 @@ class Options {
   const boost::program_options::variables_map* values_;
 };
 
-// set, seed, hardware, target, draft, context, tensor-parallel, weight-bits, kv-bits, engine.
+// What plan and compare stand on where nothing is said.
+constexpr const char* kDefaultHardware = "h100-sxm";
+constexpr const char* kDefaultTarget = "llama-3.1-8b";
+constexpr const char* kDefaultDraft = "llama-3.2-1b";
+constexpr const char* kDefaultContext = "2048";
+// Those of them that nothing replaces, as options: "--hardware h100-sxm --context 2048"; "" where all is said.
+std::string assumptions(const Options& options);
+
+// set, seed, hardware, target, draft, context, tensor-parallel, draft-tensor-parallel, weight-bits,
+// kv-bits, engine.
 void add_workload_options(boost::program_options::options_description& description);
-// They and --batch as overrides, PATH=VALUE, after what --set says. Throws BadInput where --set touches the same path: one of the
+// They and --batch as overrides, PATH=VALUE (a list of batches or contexts as an axis of the sweep), after what --set says. Throws BadInput where --set touches the same path: one of the
 // two would be lost. `built_in`: there is no config of the user's.
 std::vector<std::string> named_sets(const Options& options, bool built_in);
 

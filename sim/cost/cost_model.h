@@ -13,6 +13,8 @@
 
 namespace specsim::cost {
 
+struct Deployment;
+
 class CostModel {
  public:
   CostModel() = default;
@@ -29,7 +31,7 @@ class CostModel {
   [[nodiscard]] virtual double round_overhead(double batch) const = 0;
   // False: times count in target passes over one token, and only ratios of them mean anything.
   [[nodiscard]] virtual bool in_seconds() const { return true; }
-  // What must lie in memory for `look_ahead` new tokens per sequence; empty where the model does not know sizes.
+  // What must lie in memory for `look_ahead` new tokens per sequence, those beyond the first on a line of their own; empty where the model does not know sizes.
   [[nodiscard]] virtual std::optional<MemoryBudget> memory_budget(const Workload& workload, int look_ahead, Kept kept) const;
   // The same with the target on the draft's GPUs as well, tensor parallel; nullptr where the model cannot price that or the two
   // are not on equally many.
@@ -37,6 +39,8 @@ class CostModel {
   // The same with memory of so many times the bandwidth, and so many times the engine's host time; nullptr where the model
   // knows neither.
   [[nodiscard]] virtual std::unique_ptr<CostModel> scaled(double /*bandwidth*/, double /*host*/) const { return nullptr; }
+  // The GPU and the models that are priced; nullptr where only times are known.
+  [[nodiscard]] virtual const Deployment* deployment() const { return nullptr; }
   // What a user should know before trusting the model: unverified figures, kept dips.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
 };

@@ -1,6 +1,7 @@
+#include "sim/cost/roofline.h"
+
+#include "sim/base/check.h"
 #include "sim/cost/cost_model.h"
-#include "sim/cost/hardware.h"
-#include "sim/cost/model_shape.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +16,8 @@ namespace specsim::cost {
 
 namespace {
 
+constexpr int kLargestGraph = 512;    // rows
+constexpr double kMemoryShare = 0.9;  // of a GPU's memory
 constexpr double kLogitBytes = 4.0;
 constexpr double kLogitPasses = 3.0;  // written by the LM head, read by softmax and by the sampler
 
@@ -26,19 +29,20 @@ struct Engine {
   double host_us_per_layer;  // a pass that no graph was captured for takes at least this times its layers
   double draft_floor_us;     // a draft pass takes at least this
   double round_us;           // of a speculative round beyond its passes
-  double eager_floor_us;     // a pass that no graph was captured for takes at least this
   bool graphs;
 };
 
-// eager: launches run ahead of the GPU, so the host's time is a floor, not a term. Llama-2-7B in transformers on an A100 takes
-// 24.2 ms a token over 32 layers, three times its GPU work.
+// Without a graph launches run ahead of the GPU, so the host's time is a floor, not a term, and it grows with the kernels that
+// are launched: a dozen a layer, so many layers. eager: Llama-2-7B in transformers on an A100 takes 24.2 ms a token over 32
+// layers, three times its GPU work. vllm and graphs: 6 ms over the 32 layers of Llama-3.1-8B; a head of one layer launches a
+// thirty-second of it.
 constexpr std::array<Engine, 4> kEngines = {
-    {{"bare", "nothing but the GPU's own work, no rows of padding: a lower bound", 0, 0, 0, 0, 0, false},
-     {"graphs", "captured graphs and no server around them; 0.5 ms a pass of a 2-layer draft: Sequoia on an A100", 0, 0, 500, 0,
-      6000, true},
-     {"vllm", "SpecDecode-Bench's fit on an H100: host 1.207 ms a step, 2.135 ms for 3 passes of an EAGLE head", 1207, 0, 712, 0,
-      6000, true},
-     {"eager", "transformers without graphs: at least 0.756 ms a layer, Sequoia's 24.2 ms over 32 on an A100", 0, 756, 0, 0, 0,
+    {{"bare", "nothing but the GPU's own work, no rows of padding: a lower bound", 0, 0, 0, 0, false},
+     {"graphs", "captured graphs and no server around them; 0.5 ms a pass of a 2-layer draft: Sequoia on an A100", 0, 187.5, 500, 0,
+      true},
+     {"vllm", "SpecDecode-Bench's fit on an H100: host 1.207 ms a step, 2.135 ms for 3 passes of an EAGLE head", 1207, 187.5, 712,
+      0, true},
+     {"eager", "transformers without graphs: at least 0.756 ms a layer, Sequoia's 24.2 ms over 32 on an A100", 0, 756, 0, 0,
       false}}};
 
 // Rows that engines capture graphs for; a pass is padded up to the next one.
@@ -50,18 +54,17 @@ double captured_rows(double rows, double largest) {
 
 class RooflineCost final : public CostModel {
  public:
-  RooflineCost(Hardware hardware, ModelShape target, ModelShape draft, const Engine& engine, double largest_graph,
-               double memory_share, double quantized_efficiency)
-      : hardware_(std::move(hardware)),
-        target_(std::move(target)),
-        draft_(std::move(draft)),
+  RooflineCost(Deployment deployment, const Engine& engine, double largest_graph, double memory_share,
+               double quantized_efficiency)
+      : deployment_(std::move(deployment)),
         engine_(engine),
         largest_graph_(largest_graph),
         memory_share_(memory_share),
         quantized_efficiency_(quantized_efficiency) {}
 
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
-    const ModelShape& model = role == Role::target ? target_ : draft_;
+    if (role == Role::draft && !draft_) return {};  // nothing is drafted by a model: proposals take no pass
+    const ModelShape& model = shape(role);
     const double wanted = std::ceil(pass.batch * pass.tokens - 1e-9);
     const double captured = engine_.graphs ? captured_rows(wanted, largest_graph_) : 0.0;
     const double rows = captured > 0.0 ? captured : wanted;
@@ -90,50 +93,51 @@ class RooflineCost final : public CostModel {
     time.sampling = kLogitPasses * logit_rows * model.vocab * kLogitBytes / (hardware_.bandwidth * c.memory_efficiency);
     if (role == Role::target) time.host = 1e-6 * engine_.host_us;
     const double draft_floor_us = role == Role::draft ? engine_.draft_floor_us : 0.0;
-    const double eager_us = captured > 0.0 ? 0.0 : std::max(engine_.eager_floor_us, engine_.host_us_per_layer * model.layers);
+    const double eager_us = captured > 0.0 ? 0.0 : engine_.host_us_per_layer * model.layers;
     const double floor = 1e-6 * std::max(draft_floor_us, eager_us);
     time.host += std::max(0.0, floor - time.total());
     return time;
   }
   [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-6 * engine_.round_us; }
+  [[nodiscard]] const Deployment* deployment() const override { return &deployment_; }
 
   [[nodiscard]] std::optional<MemoryBudget> memory_budget(const Workload& workload, int look_ahead, Kept kept) const override {
-    const auto cached = [&](const ModelShape& model) {
-      const double tokens = workload.context + look_ahead;
+    const auto cached = [&](const ModelShape& model, double tokens) {
       return model.kv_bytes_per_token() / kv_shards(model) * workload.batch *
              (model.kv_window > 0.0 ? std::min(model.kv_window, tokens) : tokens);
     };
     const auto weights = [](const ModelShape& model) { return model.weight_bytes() / model.tensor_parallel; };
     MemoryBudget memory_budget;
-    const auto keep = [&](const char* what, const ModelShape& model) {
-      memory_budget.lines.push_back({fmt::format("{} weights", what), weights(model)});
-      memory_budget.lines.push_back({fmt::format("{} KV", what), cached(model)});
+    double slots = 0.0;  // for drafts that may be rejected, in every cache
+    const auto keep = [&](const char* what, const std::optional<ModelShape>& model) {
+      if (!model) return;
+      const double kv = cached(*model, workload.context + std::min(look_ahead, 1));
+      memory_budget.lines.push_back({fmt::format("{} weights", what), weights(*model)});
+      memory_budget.lines.push_back({fmt::format("{} KV", what), kv});
+      slots += cached(*model, workload.context + look_ahead) - kv;
+      memory_budget.gpus = std::max(memory_budget.gpus, model->tensor_parallel);
     };
     if (kept != Kept::draft) keep("target", target_);
     if (kept != Kept::target) keep("draft", draft_);
+    if (slots > 0.0) memory_budget.lines.push_back({"look-ahead slots", slots});
     memory_budget.available_bytes = hardware_.memory_bytes * memory_share_;
-    memory_budget.gpus = kept == Kept::draft ? draft_.tensor_parallel : target_.tensor_parallel;
     return memory_budget;
   }
 
   [[nodiscard]] std::unique_ptr<CostModel> on_twice_the_gpus() const override {
-    ModelShape target = target_;
-    target.tensor_parallel *= 2.0;
-    if (draft_.tensor_parallel != target_.tensor_parallel || std::fmod(target.heads, target.tensor_parallel) != 0.0)
-      return nullptr;
-    return std::make_unique<RooflineCost>(hardware_, std::move(target), draft_, engine_, largest_graph_, memory_share_,
-                                          quantized_efficiency_);
+    if (!target_ || !draft_ || draft_->tensor_parallel != target_->tensor_parallel) return nullptr;
+    Deployment twice = deployment_;
+    twice.target->tensor_parallel *= 2.0;
+    if (std::fmod(twice.target->heads, twice.target->tensor_parallel) != 0.0) return nullptr;
+    return std::make_unique<RooflineCost>(std::move(twice), engine_, largest_graph_, memory_share_, quantized_efficiency_);
   }
 
   [[nodiscard]] std::unique_ptr<CostModel> scaled(double bandwidth, double host) const override {
-    Hardware hardware = hardware_;
-    hardware.bandwidth *= bandwidth;
+    Deployment changed = deployment_;
+    changed.hardware.bandwidth *= bandwidth;
     Engine engine = engine_;
-    for (double* time :
-         {&engine.host_us, &engine.host_us_per_layer, &engine.draft_floor_us, &engine.round_us, &engine.eager_floor_us})
-      *time *= host;
-    return std::make_unique<RooflineCost>(std::move(hardware), target_, draft_, engine, largest_graph_, memory_share_,
-                                          quantized_efficiency_);
+    for (double* time : {&engine.host_us, &engine.host_us_per_layer, &engine.draft_floor_us, &engine.round_us}) *time *= host;
+    return std::make_unique<RooflineCost>(std::move(changed), engine, largest_graph_, memory_share_, quantized_efficiency_);
   }
 
   [[nodiscard]] std::vector<std::string> warnings() const override {
@@ -141,20 +145,23 @@ class RooflineCost final : public CostModel {
     if (hardware_.unverified) list.push_back(hardware_.name + ": its figures are from memory, nobody has checked them");
     if (!hardware_.fitted_on.empty())
       list.push_back(fmt::format("{}: priced with what was measured on {}", hardware_.name, hardware_.fitted_on));
-    for (const ModelShape* model : {&target_, &draft_}) {
-      if (model->unverified) list.push_back(model->name + ": its shape is from memory, nobody has checked it");
-      if (model->weight_bits < 16.0)
+    for (const std::optional<ModelShape>* model : {&target_, &draft_}) {
+      if (!*model) continue;
+      if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, nobody has checked it");
+      if ((*model)->weight_bits < 16.0)
         list.push_back(fmt::format(
-            "{}: {:g} bits are read, arithmetic is priced at 16: kernels that quantise activations as well are faster "
-            "at many rows",
-            model->name, model->weight_bits));
+            "{}: weights are read with {:g} bits, arithmetic is priced at 16. Kernels that quantise weights alone (GPTQ, AWQ, GGUF) "
+            "lose time from a few rows on, so that verification can cost more than is priced here; kernels that quantise "
+            "activations too (fp8, int8) take less at many rows",
+            (*model)->name, (*model)->weight_bits));
     }
-    if (draft_.fused_inputs > 0.0 && draft_.hidden != target_.hidden)
-      list.push_back(fmt::format("the head {} is {:g} wide, the target {} whose features it reads {:g}", draft_.name,
-                                 draft_.hidden, target_.name, target_.hidden));
-    if (draft_.total_parameters() > target_.total_parameters())
-      list.push_back(fmt::format("the draft ({}, {:.2f}B) is larger than the target ({}, {:.2f}B)", draft_.name,
-                                 1e-9 * draft_.total_parameters(), target_.name, 1e-9 * target_.total_parameters()));
+    if (!target_ || !draft_) return list;
+    if (draft_->fused_inputs > 0.0 && draft_->hidden != target_->hidden)
+      list.push_back(fmt::format("the head {} is {:g} wide, the target {} whose features it reads {:g}", draft_->name,
+                                 draft_->hidden, target_->name, target_->hidden));
+    if (draft_->total_parameters() > target_->total_parameters())
+      list.push_back(fmt::format("the draft ({}, {:.2f}B) is larger than the target ({}, {:.2f}B)", draft_->name,
+                                 1e-9 * draft_->total_parameters(), target_->name, 1e-9 * target_->total_parameters()));
     return list;
   }
 
@@ -165,6 +172,12 @@ class RooflineCost final : public CostModel {
     double total = 0.0;
     double streaming = 0.0;  // of it, what one row would take, in the same experts
   };
+
+  [[nodiscard]] const ModelShape& shape(Role role) const {
+    const std::optional<ModelShape>& model = role == Role::target ? target_ : draft_;
+    SPECSIM_CHECK(model.has_value(), "a pass of a model that was not given");
+    return *model;
+  }
 
   // GPUs that cut the cache between them: a key and value head is not cut, where there are fewer each GPU keeps a copy.
   static double kv_shards(const ModelShape& model) { return std::min(model.tensor_parallel, model.kv_heads); }
@@ -203,7 +216,7 @@ class RooflineCost final : public CostModel {
     const std::lock_guard lock(mutex_);
     const auto [at, fresh] = kept_[static_cast<std::size_t>(role)].try_emplace({rows, tokens, logit_rows});
     if (fresh) {
-      const ModelShape& model = role == Role::target ? target_ : draft_;
+      const ModelShape& model = shape(role);
       // Experts of a layer that the pass reads: between whole numbers of them, for products come in whole ones.
       const double active =
           model.experts > 0.0 ? std::max(1.0, expected_experts(model.experts, model.experts_per_token, tokens)) : 0.0;
@@ -218,9 +231,10 @@ class RooflineCost final : public CostModel {
     return at->second;
   }
 
-  Hardware hardware_;
-  ModelShape target_;
-  ModelShape draft_;
+  Deployment deployment_;
+  const Hardware& hardware_ = deployment_.hardware;
+  const std::optional<ModelShape>& target_ = deployment_.target;
+  const std::optional<ModelShape>& draft_ = deployment_.draft;
   Engine engine_;
   double largest_graph_;
   double memory_share_;
@@ -229,10 +243,10 @@ class RooflineCost final : public CostModel {
   mutable std::array<std::map<std::array<double, 3>, Products>, 2> kept_;
 };
 
-std::vector<std::string> engine_names() {
-  std::vector<std::string> names;
-  for (const Engine& engine : kEngines) names.emplace_back(engine.name);
-  return names;
+const Engine& engine_of(const std::string& name) {
+  const auto* const at = std::find_if(kEngines.begin(), kEngines.end(), [&](const Engine& e) { return e.name == name; });
+  SPECSIM_CHECK(at != kEngines.end(), "engine {}", name);
+  return *at;
 }
 
 config::Parameter microseconds(const char* name, const char* summary) {
@@ -240,6 +254,17 @@ config::Parameter microseconds(const char* name, const char* summary) {
 }
 
 }  // namespace
+
+std::vector<std::string> engine_names() {
+  std::vector<std::string> names;
+  for (const Engine& engine : kEngines) names.emplace_back(engine.name);
+  return names;
+}
+
+std::unique_ptr<CostModel> make_roofline(Deployment deployment) {
+  const Engine& engine = engine_of(deployment.engine);
+  return std::make_unique<RooflineCost>(std::move(deployment), engine, kLargestGraph, kMemoryShare, 0.0);
+}
 
 CostEntry roofline_cost() {
   return {
@@ -256,7 +281,8 @@ CostEntry roofline_cost() {
         {"draft",
          config::Type::value,
          {},
-         "the same for the draft; kv_window for one that reads the newest tokens alone",
+         "the same for the draft; kv_window for one that reads the newest tokens alone; none where no model drafts (n-grams, heads "
+         "inside the target), whose proposals take no pass: round_us prices them",
          {},
          {}},
         {"engine",
@@ -269,16 +295,15 @@ CostEntry roofline_cost() {
         microseconds("host_us_per_layer", "least time of a pass without a graph, per layer, in place of the engine's"),
         microseconds("draft_floor_us", "least time of a draft pass, in place of the engine's"),
         microseconds("round_us", "of a speculative round beyond its passes, in place of the engine's"),
-        microseconds("eager_floor_us", "least time of a pass without a graph, in place of the engine's"),
         {"largest_graph",
          config::Type::integer,
-         "512",
+         std::to_string(kLargestGraph),
          "rows of the largest captured graph; passes are padded to 1, 2, 4, 8, 16, 24, ...",
          config::between(1, 1e6),
          {}},
         {"memory_share",
          config::Type::number,
-         "0.9",
+         fmt::format("{:g}", kMemoryShare),
          "of the GPU's memory, for weights and caches",
          config::between(0.05, 1),
          {}},
@@ -297,10 +322,11 @@ CostEntry roofline_cost() {
         if (!arguments.has("hardware") || !arguments.has("target") || !arguments.has("draft")) return nullptr;
         Hardware hardware = read_hardware(arguments.value("hardware"), diagnostics);
         ModelShape target = read_model(arguments.value("target"), "target", diagnostics);
-        ModelShape draft = read_model(arguments.value("draft"), "draft", diagnostics);
-        const std::string& name = arguments.text("engine");
+        std::optional<ModelShape> draft;
+        const config::Value& drafted_by = arguments.value("draft");
+        if (!drafted_by.is_scalar() || drafted_by.text != "none") draft = read_model(drafted_by, "draft", diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
-        Engine engine = *std::find_if(kEngines.begin(), kEngines.end(), [&](const Engine& e) { return e.name == name; });
+        Engine engine = engine_of(arguments.text("engine"));
         const auto replace = [&](const char* key, double& figure) {
           if (arguments.has(key)) figure = arguments.number(key);
         };
@@ -308,16 +334,15 @@ CostEntry roofline_cost() {
         replace("host_us_per_layer", engine.host_us_per_layer);
         replace("draft_floor_us", engine.draft_floor_us);
         replace("round_us", engine.round_us);
-        replace("eager_floor_us", engine.eager_floor_us);
         if (target.fused_inputs > 0.0)
           diagnostics.add(arguments.where("target"), "the target is a head that cannot stand alone, allowed: a whole model");
-        if (draft.tensor_parallel > target.tensor_parallel)
+        if (draft && draft->tensor_parallel > target.tensor_parallel)
           diagnostics.add(arguments.where("draft"),
                           fmt::format("the draft's tensor_parallel is {}, allowed: at most the target's {}",
-                                      draft.tensor_parallel, target.tensor_parallel));
+                                      draft->tensor_parallel, target.tensor_parallel));
         if (diagnostics.list().size() != before) return nullptr;
         return std::make_unique<RooflineCost>(
-            std::move(hardware), std::move(target), std::move(draft), engine,
+            Deployment{std::move(hardware), std::move(target), std::move(draft), arguments.text("engine")}, engine,
             static_cast<double>(arguments.integer("largest_graph")), arguments.number("memory_share"),
             arguments.has("quantized_efficiency") ? arguments.number("quantized_efficiency") : 0.0);
       }};

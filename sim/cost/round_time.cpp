@@ -25,28 +25,41 @@ RoundTime round_time(const CostModel& model, const Workload& workload, int draft
                     full_rate);
 }
 
+namespace {
+
+PassTime draft_pass(const CostModel& model, const Workload& workload, int index, double rows, double extra) {
+  if (rows == 1.0) return model.draft_pass(workload, index, extra);
+  return model.pass(Role::draft, {workload.batch, rows + extra, workload.context + index, rows});
+}
+
+}  // namespace
+
+PassTime catch_up_time(const CostModel& model, const Workload& workload, double first_rows, double full_rate) {
+  SPECSIM_CHECK(full_rate >= 0.0 && full_rate <= 1.0, "full_rate {}", full_rate);
+  // Rows come whole: some sequence catches up with probability `some`, and then full_rate / some of them on average.
+  const double some = -std::expm1(workload.batch * std::log1p(-full_rate));
+  PassTime time;
+  if (some <= 0.0) return time;
+  PassTime more = draft_pass(model, workload, 0, first_rows, std::min(1.0, full_rate / some));
+  more.add(-1.0, draft_pass(model, workload, 0, first_rows, 0.0));
+  time.add(some, more);
+  return time;
+}
+
 RoundTime block_time(const CostModel& model, const Workload& workload, const std::vector<double>& pass_rows, double verified_rows,
                      double full_rate) {
-  SPECSIM_CHECK(full_rate >= 0.0 && full_rate <= 1.0, "full_rate {}", full_rate);
   RoundTime time;
   time.plain = model.pass(Role::target, {workload.batch, 1.0, workload.context, 1.0});
   if (pass_rows.empty() && verified_rows == 1.0) {
     time.verify = time.plain;
     return time;
   }
-  const auto pass = [&](std::size_t i, double extra) {
-    const auto index = static_cast<int>(i);
-    if (pass_rows[i] == 1.0) return model.draft_pass(workload, index, extra);
-    return model.pass(Role::draft, {workload.batch, pass_rows[i] + extra, workload.context + index, pass_rows[i]});
-  };
-  for (std::size_t i = 0; i < pass_rows.size(); ++i) time.draft += pass(i, 0.0);
-  // Rows come whole: some sequence catches up with probability `some`, and then full_rate / some of them on average.
-  const double some = -std::expm1(workload.batch * std::log1p(-full_rate));
-  if (some > 0.0 && !pass_rows.empty()) {
-    PassTime more = pass(0, std::min(1.0, full_rate / some));
-    more.add(-1.0, pass(0, 0.0));
-    time.catch_up = some * more.total();
-    time.draft.add(some, more);
+  for (std::size_t i = 0; i < pass_rows.size(); ++i)
+    time.draft += draft_pass(model, workload, static_cast<int>(i), pass_rows[i], 0.0);
+  if (!pass_rows.empty()) {
+    const PassTime more = catch_up_time(model, workload, pass_rows[0], full_rate);
+    time.catch_up = more.total();
+    time.draft += more;
   }
   time.verify = model.pass(Role::target, {workload.batch, verified_rows, workload.context, verified_rows});
   time.overhead = model.round_overhead(workload.batch);

@@ -25,6 +25,9 @@ struct RoundTime {
 // pass takes two tokens for those sequences. Times as the model gives them (CostModel::in_seconds).
 RoundTime round_time(const CostModel& model, const Workload& workload, int draft_length, double full_rate);
 
+// What the token to catch up with adds to a round whose first draft pass takes `first_rows` tokens per sequence.
+PassTime catch_up_time(const CostModel& model, const Workload& workload, double first_rows, double full_rate);
+
 // A round that drafts a block: `pass_rows` tokens per sequence in each sequential draft pass, and one target pass over
 // `verified_rows` tokens per sequence, all of them through the LM head. Plain decoding where both say so.
 RoundTime block_time(const CostModel& model, const Workload& workload, const std::vector<double>& pass_rows, double verified_rows,

@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/whole_file.h"
+#include "sim/cost/llama_bench.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +12,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -251,6 +253,46 @@ std::unique_ptr<CostModel> model_of(const std::string& file, const Rows& rows, d
                                      std::move(warnings));
 }
 
+std::optional<std::string> read_named_file(const std::string& file, const Location& where, const char* kind,
+                                           Diagnostics& diagnostics) {
+  try {
+    return read_whole_file(file);
+  } catch (const IoError& error) {
+    diagnostics.add(where, fmt::format("{}, allowed: a readable {} file", error.what(), kind));
+    return std::nullopt;
+  }
+}
+
+// What llama-bench printed of one model, as rows of batch 1.
+void read_bench(const config::Arguments& arguments, const char* key, std::map<Point, Measured>& rows, Diagnostics& diagnostics) {
+  const std::string& file = arguments.text(key);
+  const auto text = read_named_file(file, arguments.where(key), "llama-bench", diagnostics);
+  if (!text) return;
+  for (const BenchedPass& pass : read_llama_bench(file, *text, diagnostics))
+    if (!rows.insert({{pass.tokens, 1.0, pass.context}, {pass.ms, pass.line}}).second)
+      diagnostics.add({file, pass.line, 0}, fmt::format("a second test of {:g} tokens at depth {:g}, allowed: each once",
+                                                        pass.tokens, pass.context));
+}
+
+// Fills in the rows, from the CSV or from two outputs of llama-bench. Returns the file that messages name.
+std::string read_measured(const config::Arguments& arguments, Rows& rows, Diagnostics& diagnostics) {
+  const bool benched = arguments.has("target_bench") && arguments.has("draft_bench");
+  if (arguments.has("file") == benched || arguments.has("target_bench") != arguments.has("draft_bench")) {
+    diagnostics.add(arguments.where("file"),
+                    "cost model table takes its times from \"file\", or from \"target_bench\" and \"draft_bench\", allowed: one of "
+                    "the two ways");
+    return {};
+  }
+  if (benched) {
+    read_bench(arguments, "target_bench", rows[0], diagnostics);
+    read_bench(arguments, "draft_bench", rows[1], diagnostics);
+    return arguments.text("target_bench") + " and " + arguments.text("draft_bench");
+  }
+  const std::string& file = arguments.text("file");
+  if (const auto text = read_named_file(file, arguments.where("file"), "CSV", diagnostics)) read_rows(file, *text, rows, diagnostics);
+  return file;
+}
+
 }  // namespace
 
 std::unique_ptr<CostModel> cost_of_passes(const std::vector<MeasuredPass>& passes, const std::string& source) {
@@ -273,10 +315,17 @@ CostEntry table_cost() {
        "",
        {{"file",
          config::Type::text,
-         {},
+         "",
          "CSV with the columns model (target, draft, draft_first), tokens, batch, context, ms",
          {},
          {}},
+        {"target_bench",
+         config::Type::text,
+         "",
+         "instead: what llama.cpp's llama-bench printed of the target (-o csv, json, jsonl or md), batch 1",
+         {},
+         {}},
+        {"draft_bench", config::Type::text, "", "and what it printed of the draft", {}, {}},
         {"overhead_ms",
          config::Type::number,
          "0",
@@ -286,19 +335,18 @@ CostEntry table_cost() {
        "Linear between measured points along tokens per sequence, batch and context; never beyond them. draft_first: a round's "
        "first draft pass, which finds the caches as the target's pass left them; without such rows it is like the others. Times "
        "that dip by up to "
-       "20 % from one point to the next are kept with a warning, larger dips and holes are refused."},
+       "20 % from one point to the next are kept with a warning, larger dips and holes are refused. A plan up to draft length K at "
+       "batches B and contexts C needs of the target every combination of tokens 1 and K + 1, of the draft of tokens 1 and 2 (the one "
+       "to catch up with), each at the least and the greatest batch, and at the least context and the greatest + K. A template for "
+       "K 4, batch 1 to 8, context 0 to 4096, with times to be filled in, a line in place of each semicolon: "
+       "`model,tokens,batch,context,ms; target,1,1,0,; target,5,1,0,; target,1,8,0,; target,5,8,0,; target,1,1,4100,; "
+       "target,5,1,4100,; target,1,8,4100,; target,5,8,4100,; draft,1,1,0,; draft,2,1,0,; draft,1,8,0,; draft,2,8,0,; draft,1,1,4100,; "
+       "draft,2,1,4100,; draft,1,8,4100,; draft,2,8,4100,`. llama-bench measures the same of one sequence: "
+       "`llama-bench -m MODEL -p 1,2,3,4,5 -n 0 -d 0,4100 -o csv`, of target and draft."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<CostModel> {
-        const std::string& file = arguments.text("file");
-        std::string text;
-        try {
-          text = read_whole_file(file);
-        } catch (const ReadError& error) {
-          diagnostics.add(arguments.where("file"), fmt::format("{}: {}", file, error.message("CSV file")));
-          return nullptr;
-        }
         const std::size_t before = diagnostics.list().size();
         Rows rows;
-        read_rows(file, text, rows, diagnostics);
+        const std::string file = read_measured(arguments, rows, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
         return model_of(file, rows, arguments.number("overhead_ms"), diagnostics);
       }};

@@ -31,7 +31,8 @@ class LengthPolicy {
   [[nodiscard]] virtual bool goes_on(double /*probability*/, double /*entropy*/) const { return true; }
   // True if goes_on() is to be asked while drafting.
   [[nodiscard]] virtual bool looks() const { return false; }
-  // True if the policy knows how many tokens will be accepted and drafts no more than these: a bound, since nobody can know.
+  // True if the policy knows how many tokens will be accepted and drafts no more than these, which nobody can know: no method that
+  // somebody can run, and a bound at batch 1 alone.
   [[nodiscard]] virtual bool foresees() const { return false; }
 };
 

@@ -241,6 +241,14 @@ AcceptanceCurve length_acceptance(double mean_length, int draft_length, int long
   return curve;
 }
 
+AcceptanceCurve rate_acceptance(double rate, int draft_length, int longest) {
+  AcceptanceCurve curve = length_acceptance(1.0 + rate * draft_length, draft_length, longest);
+  curve.source = fmt::format("{:.4g} of the tokens of {} drafted a round, as alpha {:.4f} at every position (if every round drafted {}: "
+                             "a confidence threshold such as llama.cpp's p-min drafts fewer, and makes this too high)",
+                             rate, draft_length, curve.equivalent_alpha(1), draft_length);
+  return curve;
+}
+
 AcceptanceCurve trace_acceptance(const std::string& path, int longest) { return trace_curve(read_trace(path), path, longest); }
 
 AcceptanceCurve overlap_acceptance(const std::vector<std::vector<double>>& overlaps, const std::string& source, int longest) {

@@ -21,55 +21,65 @@ std::vector<double> powers(double alpha, int longest) {
   return list;
 }
 
-// Speedups at constant alpha by draft length. Passes are priced once, for full rate 0: the token to catch up with moves a
-// speedup by less than the models are good for, and an alpha is searched for here.
-struct Ladder {
-  double plain = 0.0;
-  std::vector<double> total;    // [draft_length]
-  std::vector<double> draft;    // with the round's overhead
-  std::vector<double> inflate;  // verification beyond a plain pass
-
+// Speedups at constant alpha by draft length, priced as a plan prices them: of a round only the token to catch up with depends on
+// alpha, so everything else is priced once.
+class Ladder {
+ public:
+  Ladder(const cost::CostModel& cost, const cost::Workload& workload, int longest) : cost_(cost), workload_(workload) {
+    for (int k = 0; k <= longest; ++k) rounds_.push_back(cost::round_time(cost, workload, k, 0.0));
+  }
+  [[nodiscard]] int longest() const { return static_cast<int>(rounds_.size()) - 1; }
   [[nodiscard]] double speedup(double alpha, int draft_length) const {
     const std::vector<double> power = powers(alpha, draft_length);
     double tokens = 0.0;
     for (const double p : power) tokens += p;
-    return tokens * plain / total[static_cast<std::size_t>(draft_length)];
+    const cost::RoundTime& round = rounds_[static_cast<std::size_t>(draft_length)];
+    return tokens * round.plain.total() / (round.total() + catch_up(power.back(), draft_length));
   }
+  // What a round adds to a plain pass by drafting, host time between passes included, and by verifying more than one token.
+  [[nodiscard]] double drafting(double alpha, int draft_length) const {
+    const cost::RoundTime& round = rounds_[static_cast<std::size_t>(draft_length)];
+    return round.draft.total() + round.overhead + catch_up(powers(alpha, draft_length).back(), draft_length);
+  }
+  [[nodiscard]] double inflation(int draft_length) const {
+    const cost::RoundTime& round = rounds_[static_cast<std::size_t>(draft_length)];
+    return round.verify.total() - round.plain.total();
+  }
+
+ private:
+  [[nodiscard]] double catch_up(double full_rate, int draft_length) const {
+    return draft_length > 0 ? cost::catch_up_time(cost_, workload_, 1.0, full_rate).total() : 0.0;
+  }
+  const cost::CostModel& cost_;
+  cost::Workload workload_;
+  std::vector<cost::RoundTime> rounds_;  // [draft_length], where no round accepts every draft
 };
 
-Ladder ladder_of(const cost::CostModel& cost, const cost::Workload& workload, int longest) {
-  Ladder ladder;
-  double draft = 0.0;
-  ladder.plain = cost.pass(cost::Role::target, {workload.batch, 1.0, workload.context, 1.0}).total();
-  ladder.total = {ladder.plain};
-  ladder.draft = {0.0};
-  ladder.inflate = {0.0};
-  const double overhead = cost.round_overhead(workload.batch);
-  for (int k = 1; k <= longest; ++k) {
-    draft += cost.draft_pass(workload, k - 1, 0.0).total();
-    const double tokens = k + 1.0;
-    const double verify = cost.pass(cost::Role::target, {workload.batch, tokens, workload.context, tokens}).total();
-    ladder.total.push_back(draft + verify + overhead);
-    ladder.draft.push_back(draft + overhead);
-    ladder.inflate.push_back(verify - ladder.plain);
+// The least alpha in [0, highest] with a speedup of 1 at this draft length. The rows to catch up with come whole, so that a speedup
+// may step down as alpha grows: a grid finds where it first reaches 1, halving finds the place.
+std::optional<double> least_alpha(const Ladder& ladder, int draft_length, double highest) {
+  constexpr int kSteps = 64;
+  double below = 0.0;
+  for (int i = 0; i <= kSteps; ++i) {
+    double above = highest * i / kSteps;
+    if (ladder.speedup(above, draft_length) < 1.0) {
+      below = above;
+      continue;
+    }
+    for (int halving = 0; halving < 50 && below < above; ++halving) {
+      const double middle = 0.5 * (below + above);
+      (ladder.speedup(middle, draft_length) < 1.0 ? below : above) = middle;
+    }
+    return above;
   }
-  return ladder;
+  return std::nullopt;
 }
 
 std::optional<BreakEvenAlpha> break_even_of(const Ladder& ladder, int draft_length) {
   std::optional<BreakEvenAlpha> best;
-  const int last = static_cast<int>(ladder.total.size()) - 1;
-  for (int k = draft_length > 0 ? draft_length : 1; k <= (draft_length > 0 ? draft_length : last); ++k) {
-    const double ceiling = best ? best->alpha : 1.0;
-    if (ladder.speedup(ceiling, k) < 1.0) continue;  // tokens per round rise with alpha: it cannot be lower here
-    double low = 0.0;
-    double high = ceiling;
-    for (int i = 0; i < 50; ++i) {
-      const double middle = 0.5 * (low + high);
-      (ladder.speedup(middle, k) < 1.0 ? low : high) = middle;
-    }
-    if (!best || high < best->alpha) best = BreakEvenAlpha{high, k};
-  }
+  for (int k = draft_length > 0 ? draft_length : 1; k <= (draft_length > 0 ? draft_length : ladder.longest()); ++k)
+    if (const auto alpha = least_alpha(ladder, k, best ? best->alpha : 1.0); alpha && (!best || *alpha < best->alpha))
+      best = BreakEvenAlpha{*alpha, k};
   return best;
 }
 
@@ -136,21 +146,21 @@ const char* to_text(Regime regime) {
 
 std::optional<BreakEvenAlpha> break_even(const cost::CostModel& cost, const cost::Workload& workload, int longest,
                                          int draft_length) {
-  return break_even_of(ladder_of(cost, workload, std::max(longest, draft_length)), draft_length);
+  return break_even_of(Ladder(cost, workload, std::max(longest, draft_length)), draft_length);
 }
 
 namespace {
 
 Regime losing_regime(const Ladder& ladder, const std::optional<BreakEvenAlpha>& even) {
   if (even && even->alpha <= kDecentDraft) return Regime::low_acceptance;
-  const auto at = static_cast<std::size_t>(even ? even->draft_length : 1);
-  return ladder.inflate[at] > ladder.draft[at] ? Regime::compute_bound : Regime::expensive_draft;
+  const int at = even ? even->draft_length : 1;
+  return ladder.inflation(at) > ladder.drafting(kDecentDraft, at) ? Regime::compute_bound : Regime::expensive_draft;
 }
 
 MapCell map_cell_of(const Ladder& ladder, const std::optional<BreakEvenAlpha>& even, const cost::Workload& workload,
                     double alpha) {
   MapCell cell{workload.batch, workload.context, alpha};
-  for (int k = 1; k < static_cast<int>(ladder.total.size()); ++k) {
+  for (int k = 1; k <= ladder.longest(); ++k) {
     const double speedup = ladder.speedup(alpha, k);
     if (speedup > cell.speedup) {
       cell.speedup = speedup;
@@ -166,7 +176,7 @@ MapCell map_cell_of(const Ladder& ladder, const std::optional<BreakEvenAlpha>& e
 }  // namespace
 
 Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest) {
-  const Ladder ladder = ladder_of(cost, workload, longest);
+  const Ladder ladder(cost, workload, longest);
   return losing_regime(ladder, break_even_of(ladder, 0));
 }
 
@@ -187,7 +197,7 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
       return;
     }
     try {
-      const Ladder ladder = ladder_of(cost, workload, longest);
+      const Ladder ladder(cost, workload, longest);
       const auto even = break_even_of(ladder, 0);
       std::transform(alphas.begin(), alphas.end(), column,
                      [&](double alpha) { return map_cell_of(ladder, even, workload, alpha); });
@@ -198,14 +208,53 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
   return cells;
 }
 
+std::vector<MapCell> make_own_map(const cost::CostModel& cost, const std::vector<double>& batches,
+                                  const std::vector<double>& contexts, const AcceptanceCurve& curve, unsigned threads) {
+  std::vector<MapCell> cells(batches.size() * contexts.size());
+  for_each(cells.size(), threads, [&](std::size_t at) {
+    MapCell& cell = cells[at];
+    const cost::Workload workload{batches[at / contexts.size()], contexts[at % contexts.size()]};
+    cell = {workload.batch, workload.context, curve.equivalent_alpha(1)};
+    if (const auto memory = cost.memory_budget(workload, 2, cost::Kept::both); memory && !memory->fits()) {
+      cell.regime = Regime::does_not_fit;
+      return;
+    }
+    try {
+      const Plan plan = make_plan(cost, workload, curve);
+      const Ladder ladder(cost, workload, curve.longest());
+      const auto even = break_even_of(ladder, 0);
+      cell.best = plan.best;
+      cell.speedup = plan.best_point().speedup;
+      cell.alpha = curve.equivalent_alpha(std::max(plan.best, 1));
+      cell.break_even_alpha = even ? even->alpha : 2.0;
+      cell.regime = plan.best > 0 ? Regime::pays : losing_regime(ladder, even);
+    } catch (const BadInput&) {
+      cell.regime = Regime::not_covered;
+    }
+  });
+  return cells;
+}
+
 double largest_batch(const cost::CostModel& cost, double context, int look_ahead, cost::Kept kept) {
-  double batch = 0.0;
-  for (double next = 1.0; next <= 1 << 20; next *= 2.0) {
-    const auto memory_budget = cost.memory_budget({next, context}, look_ahead, kept);
-    if (memory_budget && !memory_budget->fits()) break;
-    batch = next;
+  const auto fits = [&](double batch) {
+    const auto memory_budget = cost.memory_budget({batch, context}, look_ahead, kept);
+    return !memory_budget || memory_budget->fits();
+  };
+  if (fits(kUnlimitedBatch)) return kUnlimitedBatch;
+  double fitting = 0.0;
+  for (double above = kUnlimitedBatch; above - fitting > 1.0;) {
+    const double middle = std::floor(0.5 * (fitting + above));
+    (fits(middle) ? fitting : above) = middle;
   }
-  return batch;
+  return fitting;
+}
+
+double speedup_per_alpha(const cost::CostModel& cost, const cost::Workload& workload, int draft_length, double alpha) {
+  constexpr double kStep = 0.005;
+  const Ladder ladder(cost, workload, draft_length);
+  const double low = std::max(0.0, alpha - kStep);
+  const double high = std::min(1.0, alpha + kStep);
+  return (ladder.speedup(high, draft_length) - ladder.speedup(low, draft_length)) / (high - low);
 }
 
 }  // namespace specsim::plan

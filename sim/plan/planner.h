@@ -40,7 +40,8 @@ enum class Regime { pays, low_acceptance, expensive_draft, compute_bound, does_n
 const char* to_text(Regime regime);
 
 // The least constant alpha at which some draft length in 1 .. longest reaches speedup 1, and that draft length; nothing where
-// even alpha 1 does not. `draft_length` above 0: at that one alone.
+// even alpha 1 does not. `draft_length` above 0: at that one alone. Priced as make_plan prices it: a plan at that alpha has
+// speedup 1 there, but where the rows to catch up with make the speedup step over 1.
 struct BreakEvenAlpha {
   double alpha = 0.0;
   int draft_length = 0;
@@ -69,7 +70,16 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
                               const std::vector<double>& contexts, const std::vector<double>& alphas, int longest,
                               unsigned threads);
 
-// Largest power-of-two batch at which both models and their caches fit; 0: none. 2^20 where memory is not modelled.
+// The same at one acceptance curve, a cell for every batch and context; its alpha is the equivalent one at the best draft length.
+std::vector<MapCell> make_own_map(const cost::CostModel& cost, const std::vector<double>& batches,
+                                  const std::vector<double>& contexts, const AcceptanceCurve& curve, unsigned threads);
+
+// Largest batch at which the models that are kept and their caches fit, exactly; 0: none. kUnlimitedBatch where memory is not
+// modelled, or still suffices.
+constexpr double kUnlimitedBatch = 1 << 20;
 double largest_batch(const cost::CostModel& cost, double context, int look_ahead, cost::Kept kept);
+
+// How much the speedup of this draft length changes with alpha, the same at all positions: its slope over .01 around `alpha`.
+double speedup_per_alpha(const cost::CostModel& cost, const cost::Workload& workload, int draft_length, double alpha);
 
 }  // namespace specsim::plan

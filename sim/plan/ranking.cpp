@@ -141,6 +141,13 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return rankings[r].contenders[a].speedup > rankings[r].contenders[b].speedup;
     });
+    // The fastest that somebody can run; of nothing but foreseeing ones, the fastest of all.
+    const auto runs = std::find_if(order.begin(), order.end(), [&](std::size_t i) {
+      const spec::PolicyChoice* policy = rankings[r].contenders[i].row.cell->policy();
+      return policy == nullptr || !policy->part->foresees();
+    });
+    const std::size_t first_method = runs != order.end() ? *runs : order[0];
+    const double method_speedup = rankings[r].contenders[first_method].speedup;
     std::vector<Contender> sorted;
     for (const std::size_t i : order) {
       ByReplicate ratios{};
@@ -149,6 +156,12 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
       Contender one = std::move(rankings[r].contenders[i]);
       one.behind = sorted.empty() ? 0.0 : 1.0 - one.speedup / sorted[0].speedup;
       one.behind_half_width = half_width(ratios);
+      for (std::size_t replicate = 0; replicate < kReplicates; ++replicate)
+        ratios[replicate] = speedups[i][replicate] / speedups[first_method][replicate];
+      const spec::PolicyChoice* policy = one.row.cell->policy();
+      one.foresees = policy != nullptr && policy->part->foresees();
+      one.behind_method = 1.0 - one.speedup / method_speedup;
+      one.behind_method_half_width = half_width(ratios);
       sorted.push_back(std::move(one));
     }
     rankings[r].contenders = std::move(sorted);

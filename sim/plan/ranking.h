@@ -24,6 +24,9 @@ struct Contender {
   double speedup_half_width = 0.0;      // of its interval
   double behind = 0.0;                  // 1 - speedup / that of the fastest
   double behind_half_width = 0.0;       // from ratios within each replicate: chance that both methods shared cancels
+  bool foresees = false;                // its policy knows what will be accepted: shown, but no method that somebody can run
+  double behind_method = 0.0;           // as `behind`, of the fastest that somebody can run; below 0 for what foresees more
+  double behind_method_half_width = 0.0;
 };
 
 struct Ranking {

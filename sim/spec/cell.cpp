@@ -88,8 +88,12 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
   };
   double all = 0.0;
   for (const std::uint64_t count : drafted) all += static_cast<double>(count);
-  if (all == 0.0) return of(drafter.shape().nodes);
-  if (policy() != nullptr) return longest_of_batch(cost(), workload, drafted, all, full_rate);
+  const auto with_policy = [&](cost::RoundTime time) {
+    if (policy() != nullptr) time.overhead += policy()->round_cost * time.plain.total();
+    return time;
+  };
+  if (all == 0.0) return with_policy(of(drafter.shape().nodes));
+  if (policy() != nullptr) return with_policy(longest_of_batch(cost(), workload, drafted, all, full_rate));
   cost::RoundTime mean;
   for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
     if (drafted[nodes] > 0) mean.add(static_cast<double>(drafted[nodes]) / all, of(static_cast<int>(nodes)));

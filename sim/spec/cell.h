@@ -44,6 +44,7 @@ struct ChainMethod {
 
 struct PolicyChoice : Chosen<draft::PolicyEntry, draft::LengthPolicy> {
   std::vector<double> round_times;  // [draft_length + 1]: of a round that drafts so many, as the policy was told
+  double round_cost = 0.0;          // that the policy adds to every round, in passes of plain decoding
 };
 
 // A block, a token tree or a chain, that the verifier judges as a whole.
@@ -57,23 +58,8 @@ struct BlockMethod {
 
 using Method = std::variant<ChainMethod, BlockMethod>;
 
-// A model as the config names it, and how it is run.
-struct NamedModel {
-  std::string name;         // of the preset, the file or the model; "custom" where it has none
-  std::string description;  // with what the config changes: "llama-3.1-70b (8 bits, 4 GPUs)"
-  cost::ModelShape shape;
-};
-
-// The GPU and the models whose passes a cost model works out.
-struct PricedServer {
-  std::string hardware;
-  NamedModel target;
-  NamedModel draft;
-};
-
-struct Pricing : Chosen<cost::CostEntry, cost::CostModel> {
-  std::optional<PricedServer> server;  // nullopt: the cost model prices passes without knowing models
-};
+// Which GPU and models it prices: CostModel::deployment().
+using Pricing = Chosen<cost::CostEntry, cost::CostModel>;
 
 // The placement, and the batch that it serves.
 struct PlacementChoice {

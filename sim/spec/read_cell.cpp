@@ -1,5 +1,6 @@
 #include "sim/spec/read_cell.h"
 #include "sim/base/check.h"
+#include "sim/cost/deployment.h"
 #include "sim/rng/address.h"
 #include "sim/spec/choose.h"
 #include "sim/spec/sections.h"
@@ -117,9 +118,10 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   setting.end_token_rate = workload.number("end_token_rate");
   setting.vocab = cell.vocab;
   // Acceptance is that of the config's small vocabulary; what goes over the wire is the named model's.
-  if (cell.pricing && cell.pricing->server && setting.placement != nullptr && setting.placement->sends_distributions()) {
-    const NamedModel& draft = cell.pricing->server->draft;
-    const int vocab = static_cast<int>(draft.shape.vocab);
+  const cost::Deployment* deployment = cell.pricing ? cell.cost().deployment() : nullptr;
+  if (deployment != nullptr && deployment->draft && setting.placement != nullptr && setting.placement->sends_distributions()) {
+    const cost::ModelShape& draft = *deployment->draft;
+    const int vocab = static_cast<int>(draft.vocab);
     if (vocab > 0 && vocab != cell.vocab) {
       setting.vocab = vocab;
       cell.notes.push_back(
@@ -223,36 +225,10 @@ Places places_of(const Value& config) {
           at("placement.kind")};
 }
 
-// The name that a preset, a file or a description of its own goes by.
-std::string named(const Value& description) {
-  if (description.is_scalar()) return description.text;
-  for (const char* key : {"preset", "name"})
-    if (const Value* name = description.find(key)) return name->text;
-  return "custom";
-}
-
-NamedModel named_model(const Value& description, const std::string& what, Diagnostics& diagnostics) {
-  std::vector<std::string> how;
-  for (const auto& [key, unit] : {std::pair{"weight_bits", "bits"}, {"kv_bits", "bits of KV"}, {"tensor_parallel", "GPUs"}})
-    if (const Value* value = description.find(key); value != nullptr && value->text != "1")
-      how.push_back(fmt::format("{} {}", value->text, unit));
-  const std::string name = named(description);
-  return {name, name + (how.empty() ? "" : fmt::format(" ({})", fmt::join(how, ", "))),
-          cost::read_model(description, what, diagnostics)};
-}
-
 Pricing make_pricing(const cost::CostEntry& entry, config::Arguments arguments, Diagnostics& diagnostics) {
   Pricing pricing;
   pricing.entry = &entry;
   pricing.part = entry.make(arguments, diagnostics);
-  const auto takes = [&](const char* name) {
-    return std::any_of(entry.info.parameters.begin(), entry.info.parameters.end(),
-                       [&](const config::Parameter& parameter) { return parameter.name == name; });
-  };
-  if (pricing.part != nullptr && takes("hardware") && takes("target") && takes("draft"))
-    pricing.server =
-        PricedServer{named(arguments.value("hardware")), named_model(arguments.value("target"), "target", diagnostics),
-                     named_model(arguments.value("draft"), "draft", diagnostics)};
   pricing.arguments = std::move(arguments);
   return pricing;
 }

@@ -68,7 +68,16 @@ MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
     const Value& policy = arguments.value("policy");
     parts.policy_where = policy.where;
     parts.with_policy = true;
-    parts.policy = choose(draft::policies(), policy, "kind", "decode.policy", {}, parts.policy_arguments, diagnostics);
+    parts.policy = choose(draft::policies(), policy, "kind", "decode.policy", {"round_cost"}, parts.policy_arguments, diagnostics);
+    if (const Value* cost = policy.is_map() ? policy.find("round_cost") : nullptr) {
+      const auto x = config::as_number(*cost);
+      const config::Interval allowed = config::between(0, 1000);
+      if (x && allowed.contains(*x))
+        parts.policy_round_cost = *x;
+      else
+        diagnostics.add(cost->where,
+                        fmt::format("round_cost is {}, allowed: a number {}", config::found_text(*cost), allowed.to_text()));
+    }
     parts.policy_text = config::to_canonical_text(policy);
   }
   return parts;
@@ -114,13 +123,15 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   for (int length = 0; cell.pricing && length <= cell.draft_length(); ++length) {
     std::vector<std::uint64_t> drafted(static_cast<std::size_t>(length) + 1, 0);
     drafted.back() = 1;
-    choice.round_times.push_back(cell.round_time(0.0, drafted).total());
+    const cost::RoundTime time = cell.round_time(0.0, drafted);
+    choice.round_times.push_back(time.total() + parts.policy_round_cost * time.plain.total());
   }
   PolicyChoice policy;
   policy.entry = parts.policy;
   policy.arguments = parts.policy_arguments;
   policy.part = parts.policy->make(parts.policy_arguments, choice, diagnostics);
   policy.round_times = choice.round_times;
+  policy.round_cost = parts.policy_round_cost;
   block->policy = std::move(policy);
 }
 

@@ -119,12 +119,13 @@ LINES = [
     # theory
     (["theory"], "specsim theory: 0 ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, "
                  "--mean-acceptance-length, or --requests"),
-    (["theory", "--alpha", "x"], '--alpha: "x" does not fit, allowed: acceptance at a position that is reached (conditional), 0 to 1'),
-    (["theory", "--alpha", "1.1"], "--alpha: 1.1, allowed: a number in [0, 1]"),
-    (["theory", "--alpha", "nan"], "--alpha: nan, allowed: a number in [0, 1]"),
+    (["theory", "--alpha", "x"], '--alpha: "x", allowed: a number in [0, 1], or a percentage'),
+    (["theory", "--alpha", "1.1"], '--alpha: "1.1", allowed: a number in [0, 1], or a percentage'),
+    (["theory", "--alpha", "nan"], '--alpha: "nan", allowed: a number in [0, 1], or a percentage'),
+    (["theory", "--acceptance-rate", "120%"], '--acceptance-rate: "120%", allowed: a number in [0, 1], or a percentage'),
     (["theory", "--alpha", "0.5", "--draft-length", "65"], "--draft-length: 65, allowed: 0 to 64"),
     (["theory", "--alphas", "0.5,"], '--alphas: "0.5,", allowed: values with commas between'),
-    (["theory", "--alphas", "0.5,x"], '--alphas: "x", allowed: numbers in [0, 1] with commas between'),
+    (["theory", "--alphas", "0.5,x"], '--alphas: "x", allowed: numbers in [0, 1] or percentages, with commas between'),
     (["theory", "--position-rates", "0.5,0.7"],
      "--position-rates: 0.7 after 0.5, allowed: rates of all rounds, which cannot rise from one position to the next (those of "
      "rounds that reached the position can, and are given as such)"),
@@ -145,14 +146,19 @@ LINES = [
     (["compare", "--print-config", "configs/examples/methods/trees.yaml"], "--print-config: given with a config, allowed: without one, to print the built-in methods"),
     (["compare", "--batches", "4000", "--context", "8192"],
      "the built-in methods:6:7: 12 of 12 cells do not fit the GPU, the smallest: batch 4000 at context 8192 needs more memory than there is (target weights 14.96 GiB, "
-     "target KV 4001.46 GiB, draft weights 2.30 GiB, draft KV 1000.37 GiB: 5019.09 of 71.68 GiB), allowed: fewer sequences, shorter contexts, fewer bits, or more tensor_parallel"),
+     "target KV 4000.49 GiB, draft weights 2.30 GiB, draft KV 1000.12 GiB, look-ahead slots 1.22 GiB: 5019.09 of 71.68 GiB), allowed: fewer sequences, shorter contexts, fewer bits, or more tensor_parallel"),
     (["compare", "configs/examples/methods/trees.yaml", "configs/examples/methods/eagle.yaml", "--rounds", "200000"],
      "configs/examples/methods/eagle.yaml:2:1: distributions, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
      "number of rounds"),
     # plan
     (["plan"], "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
-     "--mean-acceptance-length, --trace; specsim plan --help shows examples"),
-    (["plan", "--alpha", "1.5"], '--alpha: "1.5", allowed: a number in [0, 1]'),
+     "--mean-acceptance-length, --acceptance-rate, --trace; specsim plan --help shows examples"),
+    (["plan", "--alpha", "1.5"], '--alpha: "1.5", allowed: a number in [0, 1], or a percentage'),
+    (["plan", "--acceptance-rate", "0.5"], "--at-draft-length: allowed with --mean-acceptance-length or --acceptance-rate, which need it: the draft length that they "
+     "were measured at"),
+    (["plan", "--alpha", "0.5", "--batch", "1,,2"], '--batch: "1,,2", allowed: values with commas between'),
+    (["plan", "--alpha", "0.5", "--draft", "none", "--draft-tensor-parallel", "2"],
+     "--draft-tensor-parallel: given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces"),
     (["plan", "--alpha", "0.5", "--trace", "x"], "--trace: given together with --alpha, allowed: one figure of acceptance"),
     (["plan", "--alpha", "0.5", "--hardware", "h100"],
      '--set cost.hardware:1:1: unknown hardware "h100", did you mean "h100-pcie"? allowed: a100-40gb-sxm, a100-80gb-pcie, '
@@ -162,7 +168,7 @@ LINES = [
      "rounds that reached the position can, and are given as such)"),
     (["plan", "--position-rates", "0.5,,0.4"], '--position-rates: "0.5,,0.4", allowed: values with commas between'),
     (["plan", "--mean-acceptance-length", "3"],
-     "--at-draft-length: allowed with --mean-acceptance-length, which needs it: the draft length that it was measured at"),
+     "--at-draft-length: allowed with --mean-acceptance-length or --acceptance-rate, which need it: the draft length that they were measured at"),
     (["plan", "--mean-acceptance-length", "9", "--at-draft-length", "4"],
      "--mean-acceptance-length: 9, allowed at draft length 4: 1 to 5 (the target's own token is counted)"),
     (["plan", "--trace", "no.jsonl"], "no.jsonl: cannot be read: no such file or directory, allowed: a readable JSONL file"),
@@ -170,7 +176,7 @@ LINES = [
     (["plan", "--alpha", "0.5", "--longest", "2.7"], '--longest: "2.7", allowed: an integer in [1, 64]'),
     (["plan", "--position-rates", "0.7,"], '--position-rates: "0.7,", allowed: values with commas between'),
     (["plan", "--alpha", "0.5", "--tensor-parallel", "4.9"],
-     "--set cost.target:1:41: tensor_parallel is 4.9, allowed: an integer in [1, 64]"),
+     "--set cost.target:1:41: tensor_parallel is 4.9, allowed: an integer in [1, 64]\n--set cost.draft:1:41: tensor_parallel is 4.9, allowed: an integer in [1, 64]"),
     (["plan", "--alpha", "0.5", "--set", "cost.target.weight_bits=8", "--target", "llama-2-7b"],
      '--set cost.target.weight_bits: given together with --target, which sets cost.target, allowed: one of them'),
     (["plan", "--alpha", "0.5", "--set", "cost.target=llama-2-7b", "--tensor-parallel", "2"],
@@ -232,7 +238,7 @@ LINES = [
     ([*PASS, "--logits", "some"], '--logits: "some", allowed: all, none, or an integer in [0, 1000000]'),
     ([*PASS, "--role", "tutor"], '--role: "tutor", allowed: target, draft'),
     (["pass", "--hardware", "h100-sxm", "--model", "eagle-head-7b"],
-     "--model: the target is a head that cannot stand alone, allowed: a whole model"),
+     "--model: the target is a head that cannot stand alone, allowed: a whole model, or --role draft"),
     # merge
     (["merge"], "--out: missing, allowed: directory for the joined data.csv, counts.csv and manifest.yaml"),
     (["merge", "--out", "OUT"], "specsim merge needs the directories of the shards"),

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The flags that specsim plan ends with name what servers can start: heads are no draft models.
+"""The commands that specsim plan ends with start servers: sizes and vocabularies are those that the engines demand, heads are no draft
+models, and what nobody said is told. Its break-even, table and lists hang together.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -8,18 +9,48 @@ import subprocess
 import sys
 
 
-def flags(draft):
-    done = subprocess.run([os.environ.get("SPECSIM", "build/specsim"), "plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", draft, "--alpha", "0.8"],
-                          capture_output=True, text=True, check=True)
-    head, found, tail = done.stdout.partition("start a server with\n")
-    assert found, done.stdout
+def plan(*options):
+    done = subprocess.run([os.environ.get("SPECSIM", "build/specsim"), "plan", *options], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def flags(*options):
+    head, found, tail = plan(*options).partition("start a server with\n")
+    assert found, head
     return tail
 
 
 def main():
-    model, head = flags("llama-3.2-1b"), flags("eagle-head-8b")
-    assert '{"model": "<path of llama-3.2-1b>", ' in model and "STANDALONE" in model and "--model-draft <path of llama-3.2-1b>" in model, model
-    assert '{"method": "eagle", "model": "<path of eagle-head-8b>", ' in head and " EAGLE " in head and "llama.cpp" not in head, head
+    pair = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--context", "2048"]
+    model = flags(*pair, "--draft", "llama-3.2-1b", "--alpha", "0.8")
+    head = flags(*pair, "--draft", "eagle-head-8b", "--alpha", "80%")
+    assert '{"method": "draft_model", "model": "<path of llama-3.2-1b>", ' in model and "STANDALONE" in model and "--model-draft <path of llama-3.2-1b>" in model, model
+    assert '{"method": "eagle", "model": "<path of eagle-head-8b>", ' in head and " EAGLE " in head and "no: of EAGLE's heads" in head, head
+
+    # What is cut over four GPUs has a draft that is cut over four, and is priced so.
+    large = ["--hardware", "h100-sxm", "--target", "llama-3.1-70b", "--tensor-parallel", "4", "--draft", "llama-3.2-1b", "--context", "4096",
+             "--position-rates", "72.3%, 45.5%, 0.291, 0.16", "--batch", "16", "--longest", "8"]
+    text = plan(*large)
+    assert "drafted by llama-3.2-1b (4 GPUs)" in text and '"draft_tensor_parallel_size": 4' in text and "speedup 1.95" in text, text
+    assert "ASSUMED" not in text, text
+    text = plan(*large, "--draft-tensor-parallel", "1")
+    assert "drafted by llama-3.2-1b on" in text and "plan again with --draft-tensor-parallel 4" in text, text
+
+    text = plan("--target", "qwen2.5-7b", "--draft", "qwen2.5-0.5b", "--alpha", "0.6")
+    assert text.startswith("ASSUMED, for nothing else was said: --hardware h100-sxm --context 2048\n"), text
+    assert "WARNING: the vocabularies differ (152,064 tokens, the draft's 151,936): vLLM and SGLang refuse the pair" in text, text
+    assert "WARNING" not in model
+
+    # The break-even alpha that is printed, planned with, breaks even.
+    where = [*pair[:4], "--draft", "eagle-head-8b", "--batch", "512", "--context", "177", "--longest", "1"]
+    even = plan(*where, "--alpha", "0.7").partition("break-even alpha: ")[2].split()[0]
+    row = next(line.split() for line in plan(*where, "--alpha", even).splitlines() if line.split()[:1] == ["1"])
+    assert abs(float(row[7]) - 1) < 1e-3, (even, row)
+
+    # Lists, n-grams, and an acceptance rate at the length that it was measured at.
+    text = plan(*pair, "--draft", "none", "--acceptance-rate", "30%", "--at-draft-length", "4", "--batch", "1,8,33")
+    rows = [line.split() for line in text.splitlines() if line.split()[:1] and line.split()[0] in ("0", "1", "2")]
+    assert [row[1] for row in rows] == ["1", "8", "33"] and "if every round drafted 4" in text, text
 
 
 if __name__ == "__main__":

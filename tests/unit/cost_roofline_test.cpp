@@ -1,4 +1,5 @@
 // A pass by hand, part by part, on a GPU and a model with round figures.
+#include "sim/cost/deployment.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -125,7 +126,7 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
   CHECK(near(captured.host, 1.207e-3));
   const PassTime eager = vllm->pass(Role::target, {1, 33, 0, 1});
   CHECK(near(matrix_products(eager), products(33, 1)));
-  CHECK(near(eager.total(), 6e-3));
+  CHECK(near(by_hand("", "engine: vllm, largest_graph: 32, host_us: 0")->pass(Role::target, {1, 33, 0, 1}).total(), 2 * 187.5e-6));
   CHECK(near(vllm->pass(Role::draft, {1, 1, 0, 1}).total(), 0.712e-3));
   CHECK(near(by_hand("", "engine: graphs")->pass(Role::draft, {1, 1, 0, 1}).total(), 0.5e-3));
   CHECK(near(by_hand("", "engine: vllm, draft_floor_us: 0")->pass(Role::draft, {1, 1, 0, 1}).host, 0.0));
@@ -215,6 +216,38 @@ TEST_CASE("parts add up, and batches of one kind add", "[cost][roofline]") {
   CHECK(near(extra.kv, model->pass(Role::draft, {4, 1.5, 702, 1}).kv));
 }
 
+// Above the rows of the largest graph the host launches kernel by kernel: as many as the model has layers. The mutant is a floor
+// for any pass, such as the 6 ms of a model of 32 layers: it made a head of one layer cost 6 ms above 512 rows, and 1.6 below.
+TEST_CASE("a head of one layer does not jump where graphs end", "[cost][roofline]") {
+  const auto head = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle-head-8b}");
+  for (const double batch : {512.0, 1024.0, 2048.0}) {
+    const double at = head->pass(Role::draft, {batch, 1, 177, 1}).total();
+    const double next = head->pass(Role::draft, {batch + 1, 1, 177, 1}).total();
+    CHECK(next < 1.3 * at);  // another wave of tiles
+    CHECK(next > 0.9 * at);
+  }
+  CHECK(head->pass(Role::draft, {1024, 1, 177, 1}).total() < 2.2 * head->pass(Role::draft, {512, 1, 177, 1}).total());
+  // A whole model does: 32 layers of launches take 6 ms.
+  CHECK(head->pass(Role::target, {1, 513, 0, 1}).total() >= 6e-3);
+  const auto small = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b, engine: graphs}");
+  CHECK(small->pass(Role::draft, {1, 513, 0, 1}).total() >= 16 * 187.5e-6);
+}
+
+TEST_CASE("without a draft model proposals take no pass and no memory, but slots", "[cost][roofline]") {
+  const auto none = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: none}");
+  CHECK(none->pass(Role::draft, {8, 1, 2048, 1}).total() == 0.0);
+  const RoundTime round = round_time(*none, {8, 2048}, 4, 0.5);
+  CHECK(round.draft.total() == 0.0);
+  CHECK(near(round.total(), none->pass(Role::target, {8, 5, 2048, 5}).total()));
+  const auto both = none->memory_budget({8, 2048}, 5, Kept::both);
+  CHECK(both->needed_bytes() == none->memory_budget({8, 2048}, 5, Kept::target)->needed_bytes());
+  REQUIRE(both->lines.size() == 3);
+  CHECK(both->lines[2].what == "look-ahead slots");
+  CHECK(near(both->lines[2].bytes, 131072.0 * 8 * 4));
+  CHECK(none->on_twice_the_gpus() == nullptr);
+  CHECK_FALSE(none->deployment()->draft.has_value());
+}
+
 TEST_CASE("norms and activations: a floor a layer, and their bytes", "[cost][roofline]") {
   std::string text = kGpu;
   text.replace(text.find("elementwise_us: 0"), 17, "elementwise_us: 9");
@@ -228,20 +261,22 @@ TEST_CASE("the memory_budget: weights and caches of both, in bytes", "[cost][mem
       make_cost("roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: {preset: llama-68m, kv_window: 512}}");
   const auto memory_budget = model->memory_budget({16, 2000}, 6, Kept::both);
   REQUIRE(memory_budget);
-  REQUIRE(memory_budget->lines.size() == 4);
+  REQUIRE(memory_budget->lines.size() == 5);
   CHECK(memory_budget->lines[0].bytes == 2.0 * (32 * (4.0 * 4096 * 4096 + 3.0 * 4096 * 11008) + 2.0 * 32000 * 4096));
-  CHECK(memory_budget->lines[1].bytes == 524288.0 * 16 * 2006);
+  CHECK(memory_budget->lines[1].bytes == 524288.0 * 16 * 2001);
   CHECK(memory_budget->lines[2].bytes == 2.0 * (2 * (4.0 * 768 * 768 + 3.0 * 768 * 3072) + 2.0 * 32000 * 768));
   CHECK(memory_budget->lines[3].bytes == 6144.0 * 16 * 512);
+  CHECK(memory_budget->lines[4].bytes == 524288.0 * 16 * 5);  // the draft's window holds no more, whatever is drafted
   CHECK(near(memory_budget->available_bytes, 0.9 * 85.9e9));
   CHECK(memory_budget->fits());
   CHECK_FALSE(model->memory_budget({80, 2000}, 6, Kept::both)->fits());
   CHECK(model->memory_budget({16, 2000}, 6, Kept::target)->needed_bytes() ==
-        memory_budget->lines[0].bytes + memory_budget->lines[1].bytes);
+        memory_budget->lines[0].bytes + memory_budget->lines[1].bytes + memory_budget->lines[4].bytes);
   CHECK(model->memory_budget({16, 2000}, 6, Kept::draft)->needed_bytes() ==
         memory_budget->lines[2].bytes + memory_budget->lines[3].bytes);
   CHECK(memory_budget->to_text() ==
-        "target weights 12.55 GiB, target KV 15.67 GiB, draft weights 0.13 GiB, draft KV 0.05 GiB: 28.40 of 72.00 GiB");
+        "target weights 12.55 GiB, target KV 15.63 GiB, draft weights 0.13 GiB, draft KV 0.05 GiB, look-ahead slots 0.04 GiB: "
+        "28.40 of 72.00 GiB");
   const auto two = make_cost(
       "roofline",
       "{hardware: a100-80gb-sxm, target: {preset: llama-2-7b, tensor_parallel: 2}, draft: llama-68m, memory_share: 0.5}");
@@ -270,7 +305,7 @@ TEST_CASE("a faster memory and a slower host are the preset with those figures",
   const auto model = make_cost("roofline", "{hardware: h100-sxm, " + pair + "}");
   const auto faster = make_cost("roofline", "{hardware: {preset: h100-sxm, bandwidth_gb_per_s: 3685}, " + pair + "}");
   const auto slower =
-      make_cost("roofline", "{hardware: h100-sxm, host_us: 1327.7, draft_floor_us: 783.2, eager_floor_us: 6600, " + pair + "}");
+      make_cost("roofline", "{hardware: h100-sxm, host_us: 1327.7, draft_floor_us: 783.2, host_us_per_layer: 206.25, " + pair + "}");
   for (const Role role : {Role::target, Role::draft}) {
     const Pass pass{4, 5, 3000, 5};
     CHECK(near(model->scaled(1.1, 1.0)->pass(role, pass).total(), faster->pass(role, pass).total()));

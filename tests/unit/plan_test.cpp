@@ -145,6 +145,45 @@ TEST_CASE("with the ratio model a plan is theory's best draft length and break-e
   }
 }
 
+// A break-even alpha that is put back into the table must give a speedup of 1. The mutant prices the first draft pass without the
+// token to catch up with, as if no round accepted every draft: at large batches of short contexts it is off by a third.
+TEST_CASE("the break-even alpha, put back into the table, breaks even") {
+  double furthest_mutant = 0.0;
+  for (const std::string pair : {"target: llama-3.1-8b, draft: llama-3.2-1b", "target: llama-3.1-8b, draft: eagle-head-8b",
+                                 "target: llama-3.2-1b, draft: llama-68m", "target: llama-2-7b, draft: llama-68m",
+                                 "target: qwen2.5-14b, draft: qwen2.5-0.5b", "target: mixtral-8x7b, draft: eagle-head-7b"}) {
+    for (const std::string hardware : {"h100-sxm", "a100-80gb-sxm"}) {
+      const auto cost = cost_model("{model: roofline, hardware: " + hardware + ", " + pair + "}");
+      for (const double batch : {1.0, 8.0, 64.0, 128.0, 200.0, 512.0}) {
+        const cost::Workload workload{batch, 177.0};
+        for (const int k : {1, 3, 6}) {
+          const auto even = plan::break_even(*cost, workload, k, k);
+          if (!even) continue;
+          INFO(pair << " on " << hardware << ", batch " << batch << ", draft length " << k << ", alpha " << even->alpha);
+          const auto speedup = [&](double alpha) {
+            const plan::Plan plan = plan::make_plan(*cost, workload, plan::constant_acceptance(alpha, k));
+            return plan.points.back().speedup;
+          };
+          CHECK(std::abs(speedup(even->alpha) - 1.0) < 1e-3);
+          const cost::RoundTime round = cost::round_time(*cost, workload, k, 0.0);
+          const double without = theory::tokens_per_round(even->alpha, k) * round.plain.total() / round.total();
+          furthest_mutant = std::max(furthest_mutant, std::abs(without - 1.0));
+        }
+      }
+    }
+  }
+  CHECK(furthest_mutant > 0.02);
+}
+
+TEST_CASE("sensitivity to alpha is the slope of the table") {
+  const auto cost = cost_model("{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: eagle-head-8b}");
+  const cost::Workload workload{64.0, 2048.0};
+  const auto at = [&](double alpha) {
+    return plan::make_plan(*cost, workload, plan::constant_acceptance(alpha, 3)).points.back().speedup;
+  };
+  CHECK(plan::speedup_per_alpha(*cost, workload, 3, 0.7) == Approx((at(0.705) - at(0.695)) / 0.01).epsilon(1e-9));
+}
+
 TEST_CASE("why speculation loses") {
   const auto regime = [](const std::string& yaml, double alpha) {
     const plan::MapCell cell = plan::make_map(*cost_model(yaml), {1.0}, {0.0}, {alpha}, 16, 1).at(0);
@@ -230,8 +269,16 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   }
   CHECK(one.front().known());
   CHECK_FALSE(one.back().known());
-  CHECK(plan::largest_batch(*cost, 512, 2, cost::Kept::both) >= 16.0);
   CHECK(plan::largest_batch(*cost, 65536, 2, cost::Kept::both) == 0.0);
+  // Exactly: one sequence more does not fit. A power of two is a mutant.
+  for (const auto& [look_ahead, kept] : {std::pair{4, cost::Kept::both}, {1, cost::Kept::target}}) {
+    const double batch = plan::largest_batch(*cost, 512, look_ahead, kept);
+    CHECK(batch > 32.0);
+    CHECK(batch != 64.0);
+    CHECK(cost->memory_budget({batch, 512}, look_ahead, kept)->fits());
+    CHECK_FALSE(cost->memory_budget({batch + 1.0, 512}, look_ahead, kept)->fits());
+  }
+  CHECK(plan::largest_batch(*cost_model("{model: ratio, cost_ratio: 0.1}"), 512, 2, cost::Kept::both) == plan::kUnlimitedBatch);
 }
 
 TEST_CASE("the map says where a table does not reach") {

@@ -1,0 +1,19 @@
+// Which GPU and models a cost model prices, where it knows them by name: for reports, and for the rules of serving engines.
+#pragma once
+
+#include "sim/cost/hardware.h"
+#include "sim/cost/model_shape.h"
+
+#include <optional>
+#include <string>
+
+namespace specsim::cost {
+
+struct Deployment {
+  Hardware hardware;
+  std::optional<ModelShape> target;
+  std::optional<ModelShape> draft;  // none: nothing is drafted by a model of its own
+  std::string engine;               // what host and launches are priced as, by name
+};
+
+}  // namespace specsim::cost

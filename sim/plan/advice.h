@@ -1,0 +1,44 @@
+// Everything that specsim plan says of one workload: the plan, how far it carries, what it hangs on, and how to start it.
+#pragma once
+
+#include "sim/plan/engines.h"
+#include "sim/plan/schedule.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::plan {
+
+// The first batch beyond the planned one, among the next few, at which the chosen draft length loses a twentieth of its speedup:
+// a few more sequences can start another tile or wave of every matrix product.
+struct Cliff {
+  double batch = 0.0;
+  double speedup = 0.0;  // there, of the chosen draft length
+  int best = 0;          // there
+  double best_speedup = 0.0;
+};
+
+struct Advice {
+  Plan plan;
+  std::optional<BreakEvenAlpha> break_even;         // at the draft length that forgives most
+  std::optional<BreakEvenAlpha> break_even_chosen;  // at the chosen one
+  Regime regime = Regime::pays;
+  // Over batches and contexts beside the planned ones; empty where times are no seconds.
+  std::vector<ScanPoint> by_batch;
+  std::vector<ScanPoint> by_context;
+  std::optional<Cliff> cliff;
+  // Of the chosen draft length; empty where it is 0, or the cost model does not know.
+  double per_alpha = 0.0;  // a slope
+  std::optional<double> with_more_bandwidth;  // change of the speedup with 10 % more
+  std::optional<double> with_more_host_time;
+  std::optional<cost::MemoryBudget> memory;
+  double largest_batch_with_draft = 0.0;
+  double largest_batch_without = 0.0;
+  std::vector<EngineCommand> commands;
+  std::vector<std::string> warnings;
+};
+
+Advice advise(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve);
+
+}  // namespace specsim::plan

@@ -1,0 +1,184 @@
+#include "sim/plan/engines.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace specsim::plan {
+
+namespace {
+
+using cost::Deployment;
+using cost::ModelShape;
+
+// Rules as of these versions; each is cited where it is applied.
+constexpr const char* kVllm = "vLLM 0.27.1";
+constexpr const char* kSglang = "SGLang 0.5.18";
+constexpr const char* kLlamaCpp = "llama.cpp b10576";
+
+// vLLM: MAX_SPEC_LEN of vllm/v1/sample/rejection_sampler.py, drafts of one sequence in a step.
+constexpr int kMostDraftsVllm = 128;
+// llama.cpp: SPEC_VOCAB_MAX_SIZE_DIFFERENCE of common/speculative.cpp; from token 5 on, texts must be equal as well.
+constexpr double kVocabularyDifferenceLlamaCpp = 128.0;
+// Sequences at once where nothing is said: vLLM's max_num_seqs (on GPUs of less than 70 GiB), and what SGLang lowers
+// --max-running-requests to as soon as it speculates.
+constexpr double kSequencesVllm = 256.0;
+constexpr double kSequencesSglang = 48.0;
+// The tokens that n-gram drafting looks up.
+constexpr int kLookup = 4;
+
+bool is_head(const Deployment& d) { return d.draft && d.draft->fused_inputs > 0.0; }
+// EAGLE-3 joins the features of three layers, EAGLE one feature and the token.
+bool is_eagle3(const Deployment& d) { return is_head(d) && d.draft->fused_inputs > 2.0; }
+bool vocabularies_differ(const Deployment& d) { return d.draft && !is_head(d) && d.draft->vocab != d.target->vocab; }
+bool widths_differ(const Deployment& d) { return is_head(d) && d.draft->hidden != d.target->hidden; }
+bool sizes_differ(const Deployment& d) { return d.draft && d.draft->tensor_parallel != d.target->tensor_parallel; }
+
+std::string counted(double n) {
+  std::string digits = fmt::format("{:.0f}", n);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string path_of(const ModelShape& model) {
+  return fmt::format("<path of {}{}>", model.name,
+                     model.weight_bits < 16.0 ? fmt::format(" with {:g}-bit weights", model.weight_bits) : "");
+}
+
+std::string vocabularies(const Deployment& d) {
+  return fmt::format("the vocabularies differ ({} tokens, the draft's {})", counted(d.target->vocab), counted(d.draft->vocab));
+}
+
+std::string widths(const Deployment& d) {
+  return fmt::format("the head reads features that are {:g} wide, the target's are {:g}", d.draft->hidden, d.target->hidden);
+}
+
+// What the price does not hold for: an engine that cuts the draft as it cuts the target.
+void note_sizes(const Deployment& d, const char* engine, EngineCommand& own) {
+  if (sizes_differ(d))
+    own.notes.push_back(fmt::format("{} runs the draft on the target's {:g} GPUs; the plan prices it on {:g}: plan again with "
+                                    "--draft-tensor-parallel {:g}",
+                                    engine, d.target->tensor_parallel, d.draft->tensor_parallel, d.target->tensor_parallel));
+}
+
+EngineCommand vllm(const Deployment& d, int draft_length, double batch) {
+  EngineCommand own{kVllm, "", {}};
+  // SpeculativeConfig.verify_equal_vocab_size_if_draft_model, vllm/config/speculative.py.
+  if (vocabularies_differ(d)) {
+    own.notes.push_back(vocabularies(d) + ": refused, unless \"use_heterogeneous_vocab\": true maps the tokens that both have and "
+                                          "drafts them greedily, which accepts less than is planned here");
+    return own;
+  }
+  if (widths_differ(d)) {
+    own.notes.push_back(widths(d) + ": refused");
+    return own;
+  }
+  if (draft_length > kMostDraftsVllm) {
+    own.notes.push_back(fmt::format("draft length {}: refused, at most {}", draft_length, kMostDraftsVllm));
+    return own;
+  }
+  const std::string shards = fmt::format("{:g}", d.target->tensor_parallel);
+  std::string draft;
+  if (!d.draft) {
+    draft = fmt::format("\"method\": \"ngram\", \"prompt_lookup_max\": {}", kLookup);
+  } else {
+    draft = fmt::format("\"method\": \"{}\", \"model\": \"{}\"", is_eagle3(d) ? "eagle3" : is_head(d) ? "eagle" : "draft_model",
+                        path_of(*d.draft));
+    // DraftModelProposer._raise_if_draft_tp_mismatch, vllm/v1/spec_decode/draft_model.py: both sizes must be the same. A head may
+    // be told 1, and is cut like the target all the same (issue 31345).
+    if (shards != "1") draft += fmt::format(", \"draft_tensor_parallel_size\": {}", shards);
+    note_sizes(d, "vLLM", own);
+  }
+  own.command = fmt::format("vllm serve {}{}{}{} --speculative-config '{{{}, \"num_speculative_tokens\": {}}}'", path_of(*d.target),
+                            shards == "1" ? "" : " --tensor-parallel-size " + shards,
+                            d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8" : "",
+                            batch > kSequencesVllm ? fmt::format(" --max-num-seqs {:g}", batch) : "", draft, draft_length);
+  return own;
+}
+
+EngineCommand sglang(const Deployment& d, int draft_length, double batch) {
+  EngineCommand own{kSglang, "", {}};
+  // Since pull request 23838 a draft of another vocabulary is refused; before, it was served and its tokens meant others.
+  if (vocabularies_differ(d)) {
+    own.notes.push_back(vocabularies(d) + ": refused (versions before pull request 23838 start, and write nonsense)");
+    return own;
+  }
+  if (widths_differ(d)) {
+    own.notes.push_back(widths(d) + ": refused");
+    return own;
+  }
+  std::string draft;
+  if (!d.draft) {
+    // A chain: no breadth. What is verified counts the token before the drafts.
+    draft = fmt::format("--speculative-algorithm NGRAM --speculative-num-draft-tokens {} --speculative-ngram-max-bfs-breadth 1",
+                        draft_length + 1);
+  } else {
+    // With topk 1, num-draft-tokens must be num-steps + 1.
+    draft = fmt::format("--speculative-algorithm {} --speculative-draft-model-path {} --speculative-num-steps {} "
+                        "--speculative-eagle-topk 1 --speculative-num-draft-tokens {}",
+                        is_eagle3(d) ? "EAGLE3" : is_head(d) ? "EAGLE" : "STANDALONE", path_of(*d.draft), draft_length,
+                        draft_length + 1);
+    // Where nothing is said, the draft is taken to be quantised as the target is.
+    if (d.target->weight_bits < 16.0 && d.draft->weight_bits >= 16.0) draft += " --speculative-draft-model-quantization unquant";
+    note_sizes(d, "SGLang", own);
+  }
+  own.command = fmt::format("python3 -m sglang.launch_server --model-path {}{}{}{} {}", path_of(*d.target),
+                            d.target->tensor_parallel > 1.0 ? fmt::format(" --tp {:g}", d.target->tensor_parallel) : "",
+                            d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8_e4m3" : "",
+                            batch > kSequencesSglang ? fmt::format(" --max-running-requests {:g}", batch) : "", draft);
+  return own;
+}
+
+EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch) {
+  EngineCommand own{kLlamaCpp, "", {}};
+  if (d.target->tensor_parallel > 1.0) {
+    own.notes.emplace_back("several GPUs take a model's layers in turn (--split-mode layer), which is not what is priced here");
+    return own;
+  }
+  if (d.draft && !is_head(d) && std::abs(d.draft->vocab - d.target->vocab) > kVocabularyDifferenceLlamaCpp) {
+    own.notes.push_back(vocabularies(d) + fmt::format(": refused beyond {:g}", kVocabularyDifferenceLlamaCpp));
+    return own;
+  }
+  if (is_head(d) && !is_eagle3(d)) {
+    own.notes.emplace_back("of EAGLE's heads it takes those of EAGLE-3 alone (--spec-type draft-eagle3)");
+    return own;
+  }
+  if (widths_differ(d)) {
+    own.notes.push_back(widths(d) + ": refused");
+    return own;
+  }
+  // --draft-max and --draft-min have been removed. p-min 0: unsure drafts are not held back, for the plan counts on every one.
+  const std::string draft =
+      d.draft ? fmt::format("--spec-type {} --model-draft {} --spec-draft-n-max {} --spec-draft-p-min 0",
+                            is_head(d) ? "draft-eagle3" : "draft-simple", path_of(*d.draft), draft_length)
+              : fmt::format("--spec-type ngram-simple --spec-ngram-simple-size-n {} --spec-ngram-simple-size-m {}", kLookup,
+                            draft_length);
+  own.command = fmt::format("llama-server --model {}{}{} {}", path_of(*d.target),
+                            d.target->kv_bits < 16.0 ? " --cache-type-k q8_0 --cache-type-v q8_0" : "",
+                            batch > 1.0 ? fmt::format(" --parallel {:g}", batch) : "", draft);
+  if (vocabularies_differ(d))
+    own.notes.push_back(vocabularies(d) + ": taken, if the tokens that both have are the same texts");
+  return own;
+}
+
+}  // namespace
+
+std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch) {
+  if (!deployment.target) return {};
+  return {vllm(deployment, draft_length, batch), sglang(deployment, draft_length, batch), llama_cpp(deployment, draft_length, batch)};
+}
+
+std::vector<std::string> pair_warnings(const cost::Deployment& deployment) {
+  std::vector<std::string> list;
+  if (!deployment.target) return list;
+  if (vocabularies_differ(deployment))
+    list.push_back(fmt::format("{}: {}",
+                               vocabularies(deployment),
+                               std::abs(deployment.draft->vocab - deployment.target->vocab) > kVocabularyDifferenceLlamaCpp
+                                   ? "no engine serves this pair as it is planned here"
+                                   : "vLLM and SGLang refuse the pair, llama.cpp takes it"));
+  return list;
+}
+
+}  // namespace specsim::plan

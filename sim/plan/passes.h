@@ -1,0 +1,48 @@
+// Forward passes priced one by one: what specsim pass shows.
+#pragma once
+
+#include "sim/cost/deployment.h"
+#include "sim/cost/pass.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::plan {
+
+// A model on a GPU, with the names that somebody asked for it by.
+struct PassSetting {
+  std::string hardware;
+  std::string model;
+  std::string tensor_parallel;
+  std::string weight_bits;
+  cost::Deployment deployment;  // the model alone, in the role that it is priced in
+};
+
+struct PassGrid {
+  cost::Role role = cost::Role::target;
+  std::vector<double> batches;
+  std::vector<double> contexts;
+  std::vector<double> tokens;  // new ones of each sequence
+  double most_logits = 1e9;    // rows of a sequence that go through the LM head, at most
+  bool products_only = false;  // the layers' matrix products alone
+};
+
+struct PricedPass {
+  std::size_t setting = 0;
+  cost::Pass pass;
+  cost::PassTime time;
+  double ratio = 1.0;        // to the pass over the grid's first number of tokens, at the same batch and context
+  std::optional<bool> fits;  // model and cache alone into memory; of a draft nothing is known, for its target lies there too
+};
+
+struct PricedPasses {
+  std::vector<PricedPass> passes;     // setting by setting, then batch, context, tokens
+  std::vector<std::string> warnings;  // of the settings, each once
+};
+
+PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGrid& grid);
+
+std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes);
+
+}  // namespace specsim::plan

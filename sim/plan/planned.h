@@ -1,0 +1,43 @@
+// Plans for the cells of experiments, and the files that hold them.
+#pragma once
+
+#include "sim/plan/planner.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::plan {
+
+struct Planned {
+  const spec::Cell* cell = nullptr;
+  AcceptanceCurve curve;
+  Plan plan;
+};
+
+struct PlanningOptions {
+  int longest = 16;                    // longest draft length that is tried
+  std::optional<AcceptanceCurve> own;  // the acceptance that is known; else what the cells' distributions say
+  std::uint64_t rounds = 0;            // simulated at each draft length where a cell's distributions say it; 0: a default
+  std::function<void(double done, double all)> progress;
+};
+
+// Throws BadInput for a cell with a placement other than serial, which a plan does not price.
+void check_placements(const std::vector<const spec::Cell*>& cells);
+
+// Plans for all cells; those that differ in prices alone share one acceptance curve.
+std::vector<Planned> plan_cells(const std::vector<const spec::Cell*>& cells, const PlanningOptions& options);
+
+// Paths of the axes that the cells are spread over, in the order in which they first appear.
+std::vector<std::string> axes_of(const std::vector<Planned>& planned);
+// What the cell's axes are set to there; "" for one that it lacks.
+std::vector<std::string> axis_values(const spec::Cell& cell, const std::vector<std::string>& axes);
+
+std::string plan_csv(const std::vector<Planned>& planned);
+std::string waterfall_csv(const std::vector<Planned>& planned);
+std::string map_csv(const std::vector<MapCell>& cells);
+
+}  // namespace specsim::plan

@@ -1,0 +1,48 @@
+// A draft length for every batch: the best one goes up and down with tiles and captured sizes, and a server wants one that falls.
+#pragma once
+
+#include "sim/plan/planner.h"
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace specsim::plan {
+
+// A plan at one place of a grid of batches or contexts.
+struct ScanPoint {
+  double at = 0.0;  // batch, or context
+  Plan plan;
+  int smooth = 0;     // draft length of the smoothed recommendation
+  double loss = 0.0;  // share of the best speedup here that following it gives up
+};
+
+// Plans at every place that fits into memory and that the cost model covers, in the order of the grid.
+std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& curve, const std::vector<double>& grid,
+                            const std::function<cost::Workload(double)>& workload_at);
+
+// Of all draft lengths that never rise along the grid, those that lose least against the best of each place: the sum of logarithms
+// of lost speedup is least. speedups: [place][draft length].
+std::vector<int> falling_lengths(const std::vector<std::vector<double>>& speedups);
+
+// Fills in smooth and loss.
+void smooth(std::vector<ScanPoint>& points);
+
+// A stretch of the grid on which the recommendation is one draft length.
+struct Stretch {
+  double from = 0.0;
+  double to = 0.0;
+  int draft_length = 0;
+};
+std::vector<Stretch> stretches(const std::vector<ScanPoint>& points);
+
+// True where the best draft length rises somewhere along the grid.
+bool rises(const std::vector<ScanPoint>& points);
+
+// 1, 2, 4, ... and between two of them some more, those one above a power of two among them: there another tile or captured size
+// begins. `from` and `to` are whole.
+std::vector<double> fine_batches(double from, double to);
+// from, 2 from, 4 from, ... to.
+std::vector<double> doubling(double from, double to);
+
+}  // namespace specsim::plan

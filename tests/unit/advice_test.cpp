@@ -1,0 +1,174 @@
+// What a plan says beyond its table: what engines demand, and a draft length for every batch.
+#include "sim/plan/advice.h"
+
+#include "sim/cost/roofline.h"
+#include "sim/plan/passes.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <string>
+
+using namespace specsim;
+using plan::EngineCommand;
+
+namespace {
+
+cost::ModelShape shape(const std::string& yaml) {
+  Diagnostics diagnostics;
+  const cost::ModelShape model = cost::read_model(config::parse_text(yaml, "test", diagnostics), "model", diagnostics);
+  diagnostics.throw_if_any();
+  return model;
+}
+
+cost::Deployment deployment(const std::string& target, const std::string& draft) {
+  Diagnostics diagnostics;
+  cost::Deployment d;
+  d.hardware = cost::read_hardware(config::scalar("h100-sxm", {"test", 1, 1}), diagnostics);
+  diagnostics.throw_if_any();
+  d.target = shape(target);
+  if (draft != "none") d.draft = shape(draft);
+  d.engine = "vllm";
+  return d;
+}
+
+std::string preset(const std::string& name, const std::string& more = "") { return "{preset: " + name + more + "}"; }
+
+// Of vLLM, SGLang, llama.cpp: the command, or "no: why".
+std::vector<std::string> answers(const cost::Deployment& d, int draft_length = 3, double batch = 1.0) {
+  std::vector<std::string> list;
+  for (const EngineCommand& own : plan::engine_commands(d, draft_length, batch))
+    list.push_back(own.command.empty() ? "no: " + own.notes.at(0) : own.command);
+  return list;
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
+  const auto list = answers(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"), preset("llama-3.2-1b", ", tensor_parallel: 4")));
+  REQUIRE(list.size() == 3);
+  CHECK(holds(list[0], "--tensor-parallel-size 4 "));
+  CHECK(holds(list[0], "\"method\": \"draft_model\", "));
+  CHECK(holds(list[0], "\"draft_tensor_parallel_size\": 4"));
+  CHECK(holds(list[1], "--tp 4 --speculative-algorithm STANDALONE"));
+  CHECK(holds(list[2], "no: several GPUs"));
+  // Priced otherwise, the command is still one that starts, and the difference is said. Printing the draft's own 1 is the mutant:
+  // vLLM refuses it.
+  const auto own = plan::engine_commands(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"), preset("llama-3.2-1b")), 3, 1);
+  CHECK(holds(own[0].command, "\"draft_tensor_parallel_size\": 4"));
+  REQUIRE(own[0].notes.size() == 1);
+  CHECK(holds(own[0].notes[0], "--draft-tensor-parallel 4"));
+  CHECK(own[1].notes.size() == 1);
+}
+
+TEST_CASE("engines: vocabularies must agree, in llama.cpp nearly", "[plan][engines]") {
+  // 152,064 against 151,936: 128 apart.
+  auto list = answers(deployment(preset("qwen2.5-7b"), preset("qwen2.5-0.5b")));
+  CHECK(holds(list[0], "no: the vocabularies differ (152,064 tokens, the draft's 151,936)"));
+  CHECK(holds(list[1], "no: the vocabularies differ"));
+  CHECK(holds(list[2], "llama-server "));
+  list = answers(deployment(preset("llama-2-7b"), preset("llama-3.2-1b")));
+  for (const std::string& one : list) CHECK(holds(one, "no: the vocabularies differ (32,000 tokens, the draft's 128,256)"));
+  CHECK(plan::pair_warnings(deployment(preset("llama-2-7b"), preset("llama-3.2-1b"))).size() == 1);
+  CHECK(plan::pair_warnings(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b"))).empty());
+  // A head may have fewer tokens than its target: EAGLE-3's do.
+  list = answers(deployment(preset("llama-3.1-8b"), preset("eagle-head-8b", ", vocab: 32000, fused_inputs: 3")));
+  CHECK(holds(list[0], "\"method\": \"eagle3\""));
+  CHECK(holds(list[1], "--speculative-algorithm EAGLE3 "));
+  CHECK(holds(list[2], "--spec-type draft-eagle3 "));
+}
+
+TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]") {
+  auto list = answers(deployment(preset("llama-3.1-8b"), preset("eagle-head-8b")));
+  CHECK(holds(list[0], "\"method\": \"eagle\", "));
+  CHECK(holds(list[1], "--speculative-algorithm EAGLE "));
+  CHECK(holds(list[1], "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"));
+  CHECK(holds(list[2], "no: of EAGLE's heads"));
+  list = answers(deployment(preset("llama-3.1-70b"), preset("eagle-head-8b")));
+  for (int i = 0; i < 2; ++i) CHECK(holds(list[static_cast<std::size_t>(i)], "no: the head reads features that are 4096 wide, the target's are 8192"));
+  list = answers(deployment(preset("llama-3.1-8b"), "none"), 5);
+  CHECK(holds(list[0], "'{\"method\": \"ngram\", \"prompt_lookup_max\": 4, \"num_speculative_tokens\": 5}'"));
+  CHECK(holds(list[1], "--speculative-algorithm NGRAM --speculative-num-draft-tokens 6 "));
+  CHECK(holds(list[2], "--spec-type ngram-simple "));
+  CHECK(holds(answers(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")), 129)[0], "no: draft length 129"));
+  list = answers(deployment(preset("llama-3.1-8b", ", weight_bits: 4, kv_bits: 8"), preset("llama-3.2-1b")), 3, 64);
+  CHECK(holds(list[0], "<path of llama-3.1-8b with 4-bit weights> --kv-cache-dtype fp8"));
+  CHECK(holds(list[1], "--speculative-draft-model-quantization unquant"));
+  CHECK(holds(list[1], "--max-running-requests 64"));  // it would hold 48
+  CHECK(holds(list[2], "--cache-type-k q8_0 --cache-type-v q8_0 --parallel 64 "));
+  CHECK(holds(list[2], "--spec-draft-n-max 3 --spec-draft-p-min 0"));
+  CHECK_FALSE(holds(list[2], "--draft-max"));  // was removed
+}
+
+TEST_CASE("draft lengths that fall along a grid lose least", "[plan][schedule]") {
+  // By hand: best 3, 2, 3, 1; made to fall.
+  const std::vector<std::vector<double>> speedups = {{1.0, 1.2, 1.4, 1.5}, {1.0, 1.2, 1.4, 1.39}, {1.0, 1.1, 1.2, 1.3}, {1.0, 1.1, 0.9, 0.8}};
+  CHECK(plan::falling_lengths(speedups) == std::vector<int>{3, 3, 3, 1});
+  // Against all sequences that fall, by enumeration.
+  const auto loss = [&](const std::vector<int>& lengths) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < 4; ++i) sum -= std::log(speedups[i][static_cast<std::size_t>(lengths[i])]);
+    return sum;
+  };
+  double least = 1e9;
+  for (int a = 0; a < 4; ++a)
+    for (int b = 0; b <= a; ++b)
+      for (int c = 0; c <= b; ++c)
+        for (int d = 0; d <= c; ++d) least = std::min(least, loss({a, b, c, d}));
+  CHECK(loss(plan::falling_lengths(speedups)) == Approx(least).epsilon(1e-12));
+  CHECK(plan::falling_lengths({}).empty());
+}
+
+TEST_CASE("the recommendation over batches never rises, and says what it loses", "[plan][schedule]") {
+  const auto model = cost::make_roofline(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")));
+  const plan::Advice advice = plan::advise(*model, {16, 2048}, plan::constant_acceptance(0.7, 8));
+  REQUIRE(advice.by_batch.size() > 20);
+  CHECK(plan::rises(advice.by_batch));  // there is something to smooth
+  for (std::size_t i = 0; i < advice.by_batch.size(); ++i) {
+    const plan::ScanPoint& point = advice.by_batch[i];
+    if (i > 0) CHECK(point.smooth <= advice.by_batch[i - 1].smooth);
+    CHECK(point.loss >= 0.0);
+    CHECK(point.loss == Approx(1.0 - point.plan.points[static_cast<std::size_t>(point.smooth)].speedup / point.plan.best_point().speedup));
+    CHECK(point.loss < 0.2);
+  }
+  const auto list = plan::stretches(advice.by_batch);
+  CHECK(list.front().from == 1.0);
+  CHECK(list.back().to == advice.by_batch.back().at);
+  // The planned batch's point is the plan itself.
+  for (const plan::ScanPoint& point : advice.by_batch)
+    if (point.at == 16.0) CHECK(point.plan.best_point().speedup == advice.plan.best_point().speedup);
+  CHECK(advice.commands.size() == 3);
+  CHECK(advice.largest_batch_without > advice.largest_batch_with_draft);
+}
+
+TEST_CASE("the map at one's own acceptance is the plan at each place", "[plan]") {
+  const auto model = cost::make_roofline(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")));
+  const plan::AcceptanceCurve curve = plan::unconditional_acceptance({0.7, 0.4, 0.2}, 8);
+  for (const plan::MapCell& cell : plan::make_own_map(*model, {1, 64}, {512, 4096}, curve, 2)) {
+    const plan::Plan own = plan::make_plan(*model, {cell.batch, cell.context}, curve);
+    CHECK(cell.best == own.best);
+    CHECK(cell.speedup == own.best_point().speedup);
+    CHECK(cell.alpha == Approx(curve.equivalent_alpha(own.best)));
+  }
+}
+
+TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
+  plan::PassSetting setting{"h100-sxm", "eagle-head-7b", "1", "16", deployment(preset("llama-3.1-8b"), preset("eagle-head-7b"))};
+  setting.deployment.target.reset();
+  plan::PassGrid grid{cost::Role::draft, {1}, {0, 4096}, {1, 8}, 1e9, false};
+  const plan::PricedPasses priced = plan::price_passes({setting}, grid);
+  CHECK(priced.warnings.empty());
+  REQUIRE(priced.passes.size() == 4);
+  const auto whole = cost::make_roofline(deployment(preset("llama-2-7b"), preset("eagle-head-7b")));
+  CHECK(priced.passes[3].time.total() == whole->pass(cost::Role::draft, {1, 8, 4096, 8}).total());
+  CHECK(priced.passes[0].ratio == 1.0);
+  CHECK_FALSE(priced.passes[0].fits.has_value());
+  // Weights alone in few bits: measured kernels lose time from a few rows on, and nothing promises them more speed.
+  plan::PassSetting bits{"h100-sxm", "llama-3.1-8b", "1", "4", deployment(preset("llama-3.1-8b", ", weight_bits: 4"), "none")};
+  grid.role = cost::Role::target;
+  const auto warnings = plan::price_passes({bits}, grid).warnings;
+  REQUIRE(warnings.size() == 1);
+  CHECK(holds(warnings[0], "verification can cost more than is priced here"));
+}
