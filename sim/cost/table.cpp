@@ -257,8 +257,8 @@ std::optional<std::string> read_named_file(const std::string& file, const Locati
                                            Diagnostics& diagnostics) {
   try {
     return read_whole_file(file);
-  } catch (const IoError& error) {
-    diagnostics.add(where, fmt::format("{}, allowed: a readable {} file", error.what(), kind));
+  } catch (const ReadError& error) {
+    diagnostics.add(where, fmt::format("{}: {}", file, error.message(fmt::format("{} file", kind))));
     return std::nullopt;
   }
 }

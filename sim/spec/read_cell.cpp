@@ -1,4 +1,5 @@
 #include "sim/spec/read_cell.h"
+
 #include "sim/base/check.h"
 #include "sim/cost/deployment.h"
 #include "sim/rng/address.h"
