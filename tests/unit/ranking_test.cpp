@@ -1,6 +1,7 @@
 // Methods ranked by runs that are paired replicate by replicate.
 #include "sim/plan/ranking.h"
 #include "tests/support/cells.h"
+#include "tests/support/overlaps.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -101,7 +102,7 @@ TEST_CASE("the interval holds for the family of distributions, not for one draw 
   };
   double truth = 0.0;
   const tests::ReadyCell many(yaml(1, "{process: iid, pool: 20000}"));
-  for (const std::vector<double>& alpha : many.facts().alpha) truth += (1.0 + alpha[0] + alpha[0] * alpha[0]) / 1.2 / 20000;
+  for (const double alpha : tests::overlaps_of(many.cell())) truth += (1.0 + alpha + alpha * alpha) / 1.2 / 20000;
   int inside = 0;
   int inside_third = 0;
   int inside_of_one_draw = 0;  // mutant: one draw of the distributions, errors from its rounds alone
