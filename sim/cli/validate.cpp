@@ -14,6 +14,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -47,6 +48,18 @@ class Kept {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<double>> kept_;
   run::Journal journal_;
 };
+
+// Removes an unfinished validation's journal. Throws BadInput for a file of that name that is none.
+void drop_journal(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::symlink_status(path, ignored);
+  if (status.type() == std::filesystem::file_type::not_found) return;
+  std::string first;
+  if (std::filesystem::is_regular_file(status)) std::getline(std::ifstream(path), first);
+  if (!first.starts_with("specsim journal "))
+    throw BadInput({path, 0, 0}, "is no journal of an unfinished run, allowed: another --out, or none of this name there");
+  std::filesystem::remove(path);
+}
 
 std::vector<std::string> file_names(const calibrate::Settings& settings) {
   std::vector<std::string> names = {"validation.csv", "summary.txt", "cost_table.csv", "cost_table_t0.csv"};
@@ -122,7 +135,7 @@ ExitCode validate_command(const std::vector<std::string>& arguments) {
   const calibrate::ValidationPrompts prompts = calibrate::validation_prompts(models, settings);
   make_directories(folder.path());
   const std::string journal = folder.path() + "/journal.txt";
-  if (force) std::filesystem::remove(journal);
+  if (force) drop_journal(journal);
   {
     Kept kept(journal, calibrate::validation_identity(models, settings, prompts), values.count("resume") > 0);
     const calibrate::Validation validation = calibrate::validate(models, settings, prompts, kept.work(), PhaseProgress());

@@ -47,8 +47,8 @@ const char* to_text(Precision precision) {
 
 std::size_t bytes_of(Precision precision) { return precision == Precision::f32 ? 4 : 2; }
 
-TensorFile::TensorFile(std::string path) : path_(std::move(path)) {
-  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a fifo is no reason to wait
+TensorFile::TensorFile(std::string path)
+    : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a fifo is no reason to wait
   struct stat facts {};
   int error = file_ < 0 || fstat(file_, &facts) != 0 ? errno : 0;
   if (error == 0 && S_ISDIR(facts.st_mode)) error = EISDIR;
@@ -198,7 +198,7 @@ TensorFiles::TensorFiles(const std::string& directory) {
       continue;
     }
     std::unique_ptr<TensorFile>& file = files_[name];
-    if (file == nullptr) file = std::make_unique<TensorFile>(directory + "/" + name);
+    if (file == nullptr) file = std::make_unique<TensorFile>(fmt::format("{}/{}", directory, name));
     file_of_[field.key] = file.get();
   }
   diagnostics.throw_if_any();

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""specsim calibrate on models that this machine cannot hold, and on drafts that are none: refused with figures, before any weight is made."""
+"""What calibrate and validate refuse: models that this machine cannot hold, with figures and before any weight is made, drafts that are none,
+a user's journal.txt."""
 import os
 import re
 import resource
@@ -51,4 +52,17 @@ said = refusal("--target", HUGE, "--draft", "llama-68m")
 check("vocab_size is 32000 and the target's is 128256" in said, f"a draft of another vocabulary: {said}")
 said = refusal("--target", HUGE, "--draft", "llama-3.2-1b", "--verifier", "tokens")
 check('--verifier: "tokens", allowed: a verifier' in said, f"an unknown verifier: {said}")
+# A user's file that has the name of a journal is no unfinished run to be dropped.
+MODEL = "tests/data/models/novels-0.2m-distilled"
+with tempfile.TemporaryDirectory() as name:
+    journal = Path(name) / "journal.txt"
+    journal.write_text("Dear diary\n")
+    prompts = {}
+    for kind in ("calibration", "held_out"):
+        prompts[kind] = Path(name) / f"{kind}.jsonl"
+        prompts[kind].write_text("".join(Path(f"tests/data/prompts/{kind}.jsonl").read_text().splitlines(keepends=True)[:2]))
+    run = subprocess.run([SPECSIM, "validate", "--quick", "--target", MODEL, "--draft", MODEL, "--prompts", prompts["calibration"], "--held-out",
+                          prompts["held_out"], "--force", "--out", name], capture_output=True, text=True, timeout=SECONDS, check=False)
+    check(run.returncode == 2 and "journal.txt: is no journal of an unfinished run" in run.stderr, f"status {run.returncode}: {run.stderr}")
+    check(journal.read_text() == "Dear diary\n", "a user's journal.txt was touched")
 sys.exit(failed)
