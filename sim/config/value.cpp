@@ -128,7 +128,8 @@ Value map(std::vector<std::pair<std::string, Value>> fields, Location where) {
   Value value;
   value.kind = Kind::map;
   value.where = std::move(where);
-  for (auto& [key, field] : fields) value.fields.push_back({std::move(key), field.where, std::move(field)});
+  for (std::pair<std::string, Value>& field : fields)
+    value.fields.push_back({std::move(field.first), field.second.where, std::move(field.second)});
   return value;
 }
 

@@ -29,10 +29,10 @@ struct TargetDistributions {
   TargetDistributions(std::span<const double> model_distribution, std::span<const double> verified_distribution)
       : model(model_distribution), verified(verified_distribution) {}
   // Without sampling settings the two are one.
-  TargetDistributions(std::span<const double> distribution)
-      : TargetDistributions(distribution, distribution) {}  // NOLINT(google-explicit-constructor)
-  TargetDistributions(const std::vector<double>& distribution)
-      : TargetDistributions(distribution, distribution) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  TargetDistributions(std::span<const double> distribution) : TargetDistributions(distribution, distribution) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  TargetDistributions(const std::vector<double>& distribution) : TargetDistributions(distribution, distribution) {}
 };
 
 class Distribution {
