@@ -33,7 +33,8 @@ struct Config {
 
   [[nodiscard]] std::string text() const {
     return fmt::format(
-        "experiment: toy\nseed: 7\nrounds: 400000\npair: {{vocab: 4, target: {}, draft: {{family: explicit, probabilities: [0.2, "
+        "experiment: toy\nseed: 7\nrounds: 1500000\npair: {{vocab: 4, target: {}, draft: {{family: explicit, probabilities: "
+        "[0.2, "
         "0.5, 0.2, 0.1]}}}}\ncontext: {}\ndecode: {{drafter: {}, verifier: {}{}}}\ncost: {}\n{}\n",
         target, context, drafter, verifier, policy.empty() ? "" : ", policy: " + policy, cost, more);
   }

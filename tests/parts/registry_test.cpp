@@ -18,7 +18,8 @@ std::optional<spec::Cell> cell_with(const std::string& drafter, const verify::Ve
                                     const std::string& process) {
   const std::string text = fmt::format(
       "{{experiment: parts, seed: 20260117, pair: {{vocab: 3, target: {{family: dirichlet, concentration: 0.7}}, draft: {{from: "
-      "target, transform: logit_noise, value: 1.5}}{}}}, context: {}, decode: {{drafter: {}, verifier: {}{}}}}}",
+      "target, transform: logit_noise, value: 1.5}}{}}}, context: {}, cost: {{model: ratio, cost_ratio: 0.1}}, decode: "
+      "{{drafter: {}, verifier: {}{}}}}}",
       verifier.demands.one_hot_target ? ", target_sampling: {temperature: 0}" : "", process, drafter, verifier.info.name,
       policy.empty() ? "" : ", policy: " + policy);
   Diagnostics diagnostics;
