@@ -188,7 +188,7 @@ class Faults(unittest.TestCase):
 
     def test_no_empty_folder_is_left(self):
         out = self.scratch / "deep" / "out"
-        self.refused(run("compare", "configs/quickstart.yaml", "--set", "rounds=none", "--out", out), "")
+        self.refused(run("compare", "configs/quickstart.yaml", "--set", "rounds=none", "--out", out), "rounds")
         shards = self.scratch / "shards"
         self.assertEqual(run("run", self.config, "--shard", "1/2", "--out", shards).returncode, FINE)
         self.refused(run("merge", shards, "--out", out), "shard 2/2 is missing")
