@@ -8,10 +8,12 @@
 #include "sim/cli/workload_options.h"
 #include "sim/judge/coverage.h"
 #include "sim/plan/ranking.h"
+#include "sim/report/output_folder.h"
 #include "sim/report/table.h"
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <set>
 
 namespace specsim::cli {
@@ -216,9 +218,10 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
     return ExitCode::fine;
   }
   const std::string out = options.has("out") ? options.text("out") : "";
+  std::optional<report::OutputFolder> folder;
   if (options.has("out")) {
     guard_results(out);
-    make_directories(out);
+    folder.emplace(out);
   }
   std::vector<const spec::Cell*> cells;
   for (const spec::Experiment& one : experiments)
@@ -251,10 +254,10 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
     const tokens::Tree* tree = tree_of(*ranking.contenders.front().row.cell);
     if (tree != nullptr && drawn.insert(tree).second) print_tree(*tree);
   }
-  if (options.has("out")) {
-    write_whole_file(out + "/ranking.csv", plan::ranking_csv(rankings));
-    write_whole_file(out + "/trees.csv", trees_csv(rankings));
-    write_whole_file(out + "/manifest.yaml", report::manifest_text(new_manifest(experiments, run.threads, started)));
+  if (folder) {
+    folder->write("ranking.csv", plan::ranking_csv(rankings));
+    folder->write("trees.csv", trees_csv(rankings));
+    folder->write("manifest.yaml", report::manifest_text(new_manifest(experiments, run.threads, started)));
     print_output("\nwrote {}/ranking.csv, trees.csv, manifest.yaml; scripts/plot_compare.py {} draws them\n", out, out);
   }
   return ExitCode::fine;
