@@ -77,12 +77,10 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
                                                        : ExitCode::fine;
   summary.verdict = summary.status == ExitCode::fine ? "agree" : summary.status == ExitCode::disagree ? "disagree" : "untested";
   fmt::format_to(out, "{}\n",
-                 !disagree.empty() ? std::string("theory and simulation DISAGREE")
-                 : summary.status == ExitCode::untested
-                     ? fmt::format("nothing disagrees, but not every cell was tested as it should be: exit {}",
-                                   static_cast<int>(ExitCode::untested))
-                 : none > 0 ? "theory and simulation agree where there is theory"
-                            : "theory and simulation agree");
+                 !disagree.empty()                      ? "theory and simulation DISAGREE"
+                 : summary.status == ExitCode::untested ? "nothing disagrees, but not every cell was tested as it should be"
+                 : none > 0                             ? "theory and simulation agree where there is theory"
+                                                        : "theory and simulation agree");
   return summary;
 }
 
