@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Logits of a Llama-architecture model in float64 NumPy, written from the papers and the files alone: what the C++ forward pass is held against.
 
-    scripts/llm_golden.py    writes tests/data/llm_golden.json and the two tiny random models of tests/data/models
+    scripts/llm_golden.py    writes tests/data/llm_golden.json and the tiny random models of tests/data/models
 
 Prompts are encoded by spm_encode (Debian package sentencepiece).
 """
@@ -26,6 +26,14 @@ TINY = {
                                  hidden_act="silu", tie_word_embeddings=True, bos_token_id=0,
                                  rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                                                "original_max_position_embeddings": 16})),
+    # As transformers 5 writes them: the rotary base within rope_parameters.
+    "tiny-qwen3": ("F32", dict(model_type="qwen3", hidden_size=24, intermediate_size=50, num_hidden_layers=2, num_attention_heads=4,
+                               num_key_value_heads=2, head_dim=10, vocab_size=40, max_position_embeddings=64, rms_norm_eps=1e-6, hidden_act="silu",
+                               tie_word_embeddings=False, rope_parameters={"rope_theta": 1e6, "rope_type": "default"}, bos_token_id=None,
+                               attention_bias=False, sliding_window=None, use_sliding_window=False, layer_types=["full_attention"] * 2)),
+    "tiny-gemma": ("BF16", dict(model_type="gemma", hidden_size=32, intermediate_size=70, num_hidden_layers=2, num_attention_heads=4,
+                                num_key_value_heads=1, head_dim=12, vocab_size=50, max_position_embeddings=64, rms_norm_eps=1e-6,
+                                hidden_act="gelu_pytorch_tanh", rope_parameters={"rope_theta": 1e4, "rope_type": "default"}, bos_token_id=2)),
 }
 
 
@@ -48,8 +56,8 @@ def read_tensors(path):
 
 
 def frequencies(config, width):
-    base = config.get("rope_theta", 10000.0) ** (-np.arange(0, width, 2) / width)
-    scaling = config.get("rope_scaling") or {}
+    scaling = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    base = scaling.get("rope_theta", config.get("rope_theta", 10000.0)) ** (-np.arange(0, width, 2) / width)
     kind = scaling.get("rope_type", "default")
     if kind == "linear":
         return base / scaling["factor"]
@@ -64,8 +72,11 @@ def frequencies(config, width):
 
 
 def logits(directory, tokens):
-    config = json.loads((directory / "config.json").read_text())
-    w = read_tensors(directory / "model.safetensors")
+    return forward(json.loads((directory / "config.json").read_text()), read_tensors(directory / "model.safetensors"), tokens)
+
+
+def forward(config, w, tokens):
+    gemma = config["model_type"] == "gemma"
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
     width = config.get("head_dim") or config["hidden_size"] // heads
     n = len(tokens)
@@ -73,13 +84,18 @@ def logits(directory, tokens):
     cosine, sine = np.cos(angles)[:, None, :], np.sin(angles)[:, None, :]
 
     def norm(x, weight):
-        return x / np.sqrt((x ** 2).mean(-1, keepdims=True) + config["rms_norm_eps"]) * weight
+        return x / np.sqrt((x ** 2).mean(-1, keepdims=True) + config["rms_norm_eps"]) * (weight + gemma)
+
+    def activation(x):
+        if gemma:
+            return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
+        return x / (1 + np.exp(-x))
 
     def rotate(x):
         a, b = x[..., :width // 2], x[..., width // 2:]
         return np.concatenate([a * cosine - b * sine, b * cosine + a * sine], -1)
 
-    x = w["model.embed_tokens.weight"][tokens]
+    x = w["model.embed_tokens.weight"][tokens] * (np.sqrt(config["hidden_size"]) if gemma else 1.0)
     hidden_future = np.triu(np.full((n, n), -np.inf), 1)
     for layer in range(config["num_hidden_layers"]):
         at = f"model.layers.{layer}."
@@ -87,7 +103,8 @@ def logits(directory, tokens):
 
         def project(name, count):
             y = h @ w[f"{at}self_attn.{name}_proj.weight"].T + w.get(f"{at}self_attn.{name}_proj.bias", 0.0)
-            return y.reshape(n, count, width)
+            y = y.reshape(n, count, width)
+            return norm(y, w[f"{at}self_attn.{name}_norm.weight"]) if config["model_type"] == "qwen3" and name != "v" else y
         q, k, v = rotate(project("q", heads)), rotate(project("k", kv_heads)), project("v", kv_heads)
         out = np.empty((n, heads, width))
         for head in range(heads):
@@ -98,8 +115,8 @@ def logits(directory, tokens):
         x = x + out.reshape(n, -1) @ w[at + "self_attn.o_proj.weight"].T
         h = norm(x, w[at + "post_attention_layernorm.weight"])
         gate = h @ w[at + "mlp.gate_proj.weight"].T
-        x = x + (gate / (1 + np.exp(-gate)) * (h @ w[at + "mlp.up_proj.weight"].T)) @ w[at + "mlp.down_proj.weight"].T
-    head = w["model.embed_tokens.weight" if config.get("tie_word_embeddings") else "lm_head.weight"]
+        x = x + (activation(gate) * (h @ w[at + "mlp.up_proj.weight"].T)) @ w[at + "mlp.down_proj.weight"].T
+    head = w["model.embed_tokens.weight" if config.get("tie_word_embeddings", gemma) else "lm_head.weight"]
     return norm(x, w["model.norm.weight"]) @ head.T
 
 
@@ -108,7 +125,7 @@ def write_tiny(name, precision, config):
     hidden, ffn, vocab = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
     queries, keys = config["num_attention_heads"] * config["head_dim"], config["num_key_value_heads"] * config["head_dim"]
     shapes = {"model.embed_tokens.weight": (vocab, hidden), "model.norm.weight": (hidden,)}
-    if not config["tie_word_embeddings"]:
+    if not config.get("tie_word_embeddings", config["model_type"] == "gemma"):
         shapes["lm_head.weight"] = (vocab, hidden)
     for layer in range(config["num_hidden_layers"]):
         at = f"model.layers.{layer}."
@@ -119,10 +136,12 @@ def write_tiny(name, precision, config):
             shapes[f"{at}self_attn.{letter}_proj.weight"] = (rows, hidden)
             if config["model_type"] == "qwen2":
                 shapes[f"{at}self_attn.{letter}_proj.bias"] = (rows,)
+            if config["model_type"] == "qwen3" and letter != "v":
+                shapes[f"{at}self_attn.{letter}_norm.weight"] = (config["head_dim"],)
     header, data = {}, b""
     for tensor, shape in sorted(shapes.items()):
         scale = 0.5 if len(shape) == 1 else 1.5 / np.sqrt(shape[1])
-        values = random.normal(1.0 if tensor.endswith("norm.weight") else 0.0, scale, shape).astype("<f4")
+        values = random.normal(float(tensor.endswith("norm.weight") and config["model_type"] != "gemma"), scale, shape).astype("<f4")
         raw = values.tobytes() if precision == "F32" else (values.view("<u4") >> 16).astype("<u2").tobytes()
         header[tensor] = {"dtype": precision, "shape": list(shape), "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw

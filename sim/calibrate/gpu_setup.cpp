@@ -34,7 +34,7 @@ OnDevice describe_on_device(const std::string& name, const char* option, const s
                             std::size_t context) {
   OnDevice loaded;
   loaded.name = name;
-  if (!std::filesystem::is_directory(name)) {
+  if (!llm::is_model(name)) {
     const cost::ModelShape shape = read_shape(name, option);
     if (!enlarge.empty()) throw BadInput({enlarge_option, 0, 0}, "given with a shape, allowed: with a model's directory");
     loaded.config = llm::config_of_shape(shape, context + kMargin);
@@ -42,6 +42,10 @@ OnDevice describe_on_device(const std::string& name, const char* option, const s
   }
   loaded.small = std::make_shared<const llm::Weights>(llm::load_weights(name, llm::Precision::bf16));
   loaded.config = loaded.small->config;
+  if (loaded.config.qk_norm || loaded.config.gelu_gate)
+    throw BadInput({loaded.name, 0, 0},
+                   "norms of queries and keys, or GELU gates, allowed on a GPU: Llama, Mistral, Qwen2; take "
+                   "--device cpu");
   if (enlarge.empty()) return loaded;
   const std::vector<std::size_t> size = sizes_of(enlarge);
   const llm::ModelConfig& small = loaded.config;

@@ -1,6 +1,7 @@
 #include "sim/calibrate/models.h"
 
 #include "sim/base/memory.h"
+#include "sim/base/output.h"
 #include "sim/cost/cost_model.h"
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ struct Described {
 Described describe(const std::string& name, const char* option, const Settings& settings) {
   Described described;
   described.name = name;
-  if (std::filesystem::is_directory(name)) {
+  if (llm::is_model(name)) {
     const llm::WeightsFacts facts = llm::inspect_weights(name);
     described.config = facts.config;
     described.config.context = std::min(described.config.context, settings.longest_context);
@@ -160,13 +161,6 @@ void build_models(const Described& target, const std::optional<Described>& draft
   loaded.pair.target = llm::make_cpu_model(target_weights, target_weights->config.layers, loaded.pair.team);
 }
 
-// nullptr where there is none.
-std::unique_ptr<llm::Tokenizer> tokenizer_in(const std::string& directory) {
-  const std::string path = directory + "/tokenizer.model";
-  if (directory.empty() || !std::filesystem::exists(path)) return nullptr;
-  return std::make_unique<llm::Tokenizer>(path);
-}
-
 }  // namespace
 
 Rule::Rule(const std::string& name, const draft::BlockDrafter* block) : entry_(verify::verifiers().find(name)) {
@@ -241,10 +235,10 @@ cost::ModelShape read_shape(const std::string& name, const char* option) {
   Diagnostics diagnostics;
   cost::ModelShape shape = cost::read_model(config::scalar(name, {option, 0, 0}), option, diagnostics);
   if (!diagnostics.empty())
-    throw BadInput({option, 0, 0},
-                   fmt::format("{} is no directory and no known shape, allowed: a directory with config.json and "
-                               "model.safetensors or its index, or a name of configs/models (random weights, for timing alone)",
-                               config::quote_for_message(name)));
+    throw BadInput({option, 0, 0}, fmt::format("{} is no directory and no known shape, allowed: a directory with config.json and "
+                                               "model.safetensors or its index, a file that ends in .gguf, or a name of "
+                                               "configs/models (random weights, for timing alone)",
+                                               config::quote_for_message(name)));
   return shape;
 }
 
@@ -254,25 +248,29 @@ std::unique_ptr<llm::Tokenizer> shared_tokenizer(const std::string& target, std:
     throw BadInput(
         {std::filesystem::is_directory(draft) ? draft + "/config.json" : draft, 0, 0},
         fmt::format("vocab_size is {} and the target's is {}, allowed: one vocabulary for both", draft_vocab, target_vocab));
-  std::unique_ptr<llm::Tokenizer> tokenizer = tokenizer_in(target);
-  if (const auto of_draft = tokenizer_in(draft);
-      tokenizer != nullptr && of_draft != nullptr && !tokenizer->same_pieces(*of_draft))
-    throw BadInput({draft + "/tokenizer.model", 0, 0}, "its pieces are not the target's, allowed: one vocabulary for both");
+  std::unique_ptr<llm::Tokenizer> tokenizer = llm::is_model(target) ? llm::read_tokenizer(target) : nullptr;
+  const auto of_draft = llm::is_model(draft) ? llm::read_tokenizer(draft) : nullptr;
+  if (tokenizer != nullptr && of_draft != nullptr && !same_pieces(*tokenizer, *of_draft))
+    throw BadInput({of_draft->path(), 0, 0}, "its pieces are not the target's, allowed: one vocabulary for both");
   if (tokenizer != nullptr && tokenizer->vocab() > target_vocab)
-    throw BadInput({target + "/tokenizer.model", 0, 0},
-                   fmt::format("{} pieces, allowed by config.json: {}", tokenizer->vocab(), target_vocab));
+    throw BadInput({tokenizer->path(), 0, 0},
+                   fmt::format("{} pieces, allowed by the model's config: {}", tokenizer->vocab(), target_vocab));
   return tokenizer;
 }
 
 std::vector<llm::Prompt> load_prompts(const std::string& path, const char* option, const Settings& settings,
                                       const llm::Tokenizer* tokenizer, const llm::ModelConfig& config, std::size_t room) {
   if (path.empty()) throw BadInput({"", 0, 0}, fmt::format("{} is missing; --help shows examples", option));
-  std::vector<llm::Prompt> prompts = llm::read_prompts(path, tokenizer, config, room);
+  llm::PromptFile file = llm::read_prompts(path, tokenizer, config, room, settings.overlong);
+  std::vector<llm::Prompt>& prompts = file.prompts;
+  if (file.overlong > 0)
+    print_error("{}: {} prompts of more than {} tokens {}, {} remain\n", path, file.overlong, config.context - room,
+                settings.overlong == llm::Overlong::skip ? "are left out" : "are cut to that", prompts.size());
   const std::size_t batch = settings.batches.back();
   if (settings.quick) prompts.resize(std::min(prompts.size(), std::max(kQuickPrompts, batch)));
   if (prompts.size() < batch)
     throw BadInput({path, 0, 0}, fmt::format("{} prompts, allowed for a batch of {}: at least as many", prompts.size(), batch));
-  return prompts;
+  return std::move(prompts);
 }
 
 void check_held_out(const std::string& path, const std::vector<llm::Prompt>& fitted, const std::vector<llm::Prompt>& held_out) {

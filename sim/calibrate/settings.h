@@ -4,6 +4,7 @@
 #include "sim/draft/drafter.h"
 #include "sim/llm/block_drafter.h"
 #include "sim/llm/measure.h"
+#include "sim/llm/prompts.h"
 #include "sim/llm/tensor_file.h"
 #include "sim/math/simplex.h"
 
@@ -19,12 +20,13 @@ namespace specsim::calibrate {
 struct Settings {
   // The models: directories, or names of shapes (configs/models), which get random weights.
   std::string target;
-  std::string draft;                        // "": the drafter needs none
-  std::optional<llm::Precision> precision;  // that weights are kept in; none: the file's
-  double widen_mib = 0.0;                   // that a target pass is to read: neurons that change no logit are added
-  std::size_t longest_context = 2048;       // tokens of a sequence at most, where a model could hold more
-  std::string prompts;                      // JSONL files; "": none was given
-  std::string held_out;                     // prompts whose runs are predicted
+  std::string draft;                              // "": the drafter needs none
+  std::optional<llm::Precision> precision;        // that weights are kept in; none: the file's
+  double widen_mib = 0.0;                         // that a target pass is to read: neurons that change no logit are added
+  std::size_t longest_context = 2048;             // tokens of a sequence at most, where a model could hold more
+  std::string prompts;                            // JSONL files; "": none was given
+  std::string held_out;                           // prompts whose runs are predicted
+  llm::Overlong overlong = llm::Overlong::error;  // what becomes of prompts that leave no room for the output
   unsigned threads = 1;
   // The method.
   std::string drafter = "model";                     // model, argmax, early-exit, or one of the registry as YAML

@@ -39,6 +39,14 @@ std::optional<llm::Precision> precision(const po::variables_map& values) {
   throw BadInput({"--precision", 0, 0}, fmt::format("{}, allowed: file, f32, f16, bf16", config::quote_for_message(text)));
 }
 
+llm::Overlong overlong_of(const po::variables_map& values) {
+  const std::string text = text_of(values, "overlong");
+  if (text == "error") return llm::Overlong::error;
+  if (text == "skip") return llm::Overlong::skip;
+  if (text == "cut") return llm::Overlong::cut;
+  throw BadInput({"--overlong", 0, 0}, fmt::format("{}, allowed: error, skip, cut", config::quote_for_message(text)));
+}
+
 llm::Clock clock_of(const po::variables_map& values) {
   const auto& clock = values["clock"].as<std::string>();
   if (clock != "wall" && clock != "cpu")
@@ -65,9 +73,11 @@ void add_model_options(po::options_description& options) {
     options.add_options()(name, value, help);
   };
   add("target", po::value<std::string>(),
-      "directory of the model (config.json, model.safetensors or its index), or a shape's name");
+      "directory of the model (config.json, model.safetensors or its index), a GGUF file, or a shape's name");
   add("draft", po::value<std::string>(), "the same of its draft");
   add("prompts", po::value<std::string>(), "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} a line, \"kind\" if you like");
+  add("overlong", text("error"),
+      "prompts that leave no room for the output in the context: error, skip (they are left out) or cut (their first tokens)");
   add("drafter", text(defaults.drafter),
       "model: samples from --draft; argmax: its likeliest token; early-exit:N: the target's first N layers; or a tree or text "
       "drafter of specsim list as in a config, "
@@ -217,6 +227,7 @@ calibrate::Settings read_settings(const po::variables_map& values) {
   settings.target = path_of(values, "target");
   settings.draft = path_of(values, "draft");
   settings.prompts = path_of(values, "prompts");
+  settings.overlong = overlong_of(values);
   if (values.count("held-out") > 0) settings.held_out = text_of(values, "held-out");
   return settings;
 }

@@ -1,6 +1,9 @@
 #include "sim/base/check.h"
+#include "sim/base/error.h"
 #include "sim/llm/kernels.h"
 #include "sim/llm/model.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,6 +29,7 @@ std::vector<double> rope_frequencies(const ModelConfig& config) {
   for (std::size_t i = 0; i < config.head_dim / 2; ++i) {
     double frequency = std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(config.head_dim));
     if (scaling.kind == RopeScaling::Kind::linear) frequency /= scaling.factor;
+    if (scaling.kind == RopeScaling::Kind::factors) frequency /= scaling.factors[i];
     if (scaling.kind == RopeScaling::Kind::llama3) {
       const double turns = scaling.trained_context * frequency / (2.0 * std::numbers::pi);  // within the trained context
       const double kept = std::clamp(
@@ -136,6 +140,11 @@ class CpuModel final : public Model {
     const std::size_t count = tokens_.size();
     for (Rows* rows : {&hidden_, &normed_, &qkv_, &queries_, &attended_, &gate_up_, &gated_}) rows->resize(count);
     for (std::size_t r = 0; r < count; ++r) weights_->embedding.get(tokens_[r].token, {hidden_.row(r), config().hidden});
+    if (config().scaled_embeddings) {
+      const auto scale = static_cast<float>(std::sqrt(static_cast<double>(config().hidden)));
+      for (std::size_t r = 0; r < count; ++r)
+        for (std::size_t i = 0; i < config().hidden; ++i) hidden_.row(r)[i] *= scale;
+    }
     for (std::size_t layer = 0; layer < depth_; ++layer) run_layer(layer, own);
     for (const Extension& extension : batch) own.extend(extension.sequence, extension.tokens.size());
 
@@ -149,6 +158,10 @@ class CpuModel final : public Model {
     }
     SPECSIM_CHECK(logits.size() == wanted * config().vocab, "{} logits for {} rows of {}", logits.size(), wanted, config().vocab);
     if (wanted > 0) multiply_all(weights_->lm_head(), normed_.in(wanted), {logits.data(), config().vocab}, false);
+    for (const float x : logits)
+      if (!std::isfinite(x))
+        throw BadInput({weights_->path, 0, 0},
+                       fmt::format("a pass ends in the logit {}, allowed: weights whose products and sums are finite in F32", x));
   }
 
  private:
@@ -201,7 +214,7 @@ class CpuModel final : public Model {
     const std::size_t count = tokens_.size();
     norm_all(w.attention_norm);
     multiply_all(w.qkv, normed_.in(count), qkv_.out(), false);
-    for (std::size_t r = 0; r < count; ++r) rotate(r, layer, w.qkv_bias, cache);
+    for (std::size_t r = 0; r < count; ++r) rotate(r, layer, w, cache);
     const std::size_t attention_work = c.head_dim * 2 * (tokens_.back().visible.size() + 1);
     team_->split(count * c.heads, kGrainOperations / attention_work + 1,
                  [&](std::size_t first, std::size_t last) { attend_heads(first, last, layer, cache); });
@@ -214,7 +227,7 @@ class CpuModel final : public Model {
       for (std::size_t i = first; i < last; ++i) {
         const std::size_t from = i % pieces * kPiece;
         const float* const gate = gate_up_.row(i / pieces) + from;
-        swiglu(gate, gate + c.ffn, std::min(kPiece, c.ffn - from), gated_.row(i / pieces) + from);
+        (c.gelu_gate ? geglu : swiglu)(gate, gate + c.ffn, std::min(kPiece, c.ffn - from), gated_.row(i / pieces) + from);
       }
     });
     multiply_all(w.down, gated_.in(count), hidden_.out(), true);
@@ -229,15 +242,20 @@ class CpuModel final : public Model {
                  [&](std::size_t first, std::size_t last) { multiply(matrix, first, last, x, y, add); });
   }
 
-  // Bias and position of token r's queries and keys; keys and values into the cache. A head's first half is rotated against its
-  // second half.
-  void rotate(std::size_t r, std::size_t layer, std::span<const float> bias, CpuCache& cache) {
+  // Gives token r's queries and keys their bias, norm and position, and puts keys and values into the cache. A head's first half
+  // is rotated against its second half.
+  void rotate(std::size_t r, std::size_t layer, const LayerWeights& w, CpuCache& cache) {
     const ModelConfig& c = config();
     const Place& token = tokens_[r];
     const std::size_t half = c.head_dim / 2;
     const std::size_t stride = head_stride(c);
     float* const qkv = qkv_.row(r);
-    for (std::size_t i = 0; i < bias.size(); ++i) qkv[i] += bias[i];
+    for (std::size_t i = 0; i < w.qkv_bias.size(); ++i) qkv[i] += w.qkv_bias[i];
+    if (c.qk_norm)
+      for (std::size_t head = 0; head < c.heads + c.kv_heads; ++head) {
+        float* const at = qkv + head * c.head_dim;
+        rms_norm(at, head < c.heads ? w.query_norm : w.key_norm, c.norm_epsilon, at);
+      }
     const float* const cosine = rotary_.cosines.data() + token.position * half;
     const float* const sine = rotary_.sines.data() + token.position * half;
     const auto turned = [&](const float* from, float* to) {

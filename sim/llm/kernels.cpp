@@ -153,16 +153,31 @@ void attend(const Attention& a, float* scores, float* out) {
   for (; from < a.width; from += lanes) mix.template operator()<1>(from);
 }
 
-void swiglu(const float* gate, const float* up, std::size_t count, float* out) {
+// out[i] = gate[i] / (1 + exp(-exponent(gate[i]))) up[i].
+template <class Exponent>
+HWY_INLINE void gated_unit(const float* gate, const float* up, std::size_t count, float* out, const Exponent& exponent) {
   const Floats d;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
     const auto inside = hn::FirstN(d, count - i);
     const Lanes g = hn::MaskedLoad(inside, d, gate + i);
     // Beyond 88 the exponential leaves the floats; the quotient is zero for every use by then.
-    const Lanes e = hn::Exp(d, hn::Min(hn::Neg(g), hn::Set(d, 88.0F)));
-    const Lanes silu = hn::Div(g, hn::Add(hn::Set(d, 1.0F), e));
-    hn::BlendedStore(hn::Mul(silu, hn::MaskedLoad(inside, d, up + i)), inside, d, out + i);
+    const Lanes e = hn::Exp(d, hn::Min(hn::Neg(exponent(g)), hn::Set(d, 88.0F)));
+    const Lanes gated = hn::Div(g, hn::Add(hn::Set(d, 1.0F), e));
+    hn::BlendedStore(hn::Mul(gated, hn::MaskedLoad(inside, d, up + i)), inside, d, out + i);
   }
+}
+
+void swiglu(const float* gate, const float* up, std::size_t count, float* out) {
+  gated_unit(gate, up, count, out, [](const Lanes& g) HWY_ATTR { return g; });
+}
+
+void geglu(const float* gate, const float* up, std::size_t count, float* out) {
+  gated_unit(gate, up, count, out, [](const Lanes& g) HWY_ATTR {
+    const Floats d;
+    constexpr float kScale = 1.5957691216F;  // 2 sqrt(2 / pi)
+    const Lanes cubic = hn::Mul(hn::Set(d, 0.044715F), hn::Mul(g, hn::Mul(g, g)));
+    return hn::Mul(hn::Set(d, kScale), hn::Add(g, cubic));
+  });
 }
 
 void exponentials(std::span<const float> logits, float highest, double temperature, std::span<double> out) {
@@ -196,6 +211,7 @@ namespace specsim::llm {
 HWY_EXPORT(multiply);
 HWY_EXPORT(attend);
 HWY_EXPORT(swiglu);
+HWY_EXPORT(geglu);
 HWY_EXPORT(exponentials);
 HWY_EXPORT(read_all);
 
@@ -205,6 +221,9 @@ void multiply(const Matrix& weights, std::size_t first, std::size_t last, RowsIn
 void attend(const Attention& attention, float* scores, float* out) { HWY_DYNAMIC_DISPATCH(attend)(attention, scores, out); }
 void swiglu(const float* gate, const float* up, std::size_t count, float* out) {
   HWY_DYNAMIC_DISPATCH(swiglu)(gate, up, count, out);
+}
+void geglu(const float* gate, const float* up, std::size_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(geglu)(gate, up, count, out);
 }
 void exponentials(std::span<const float> logits, float highest, double temperature, std::span<double> out) {
   HWY_DYNAMIC_DISPATCH(exponentials)(logits, highest, temperature, out);

@@ -46,6 +46,8 @@ void attend(const Attention& attention, float* scores, float* out);
 
 // out[i] = gate[i] / (1 + exp(-gate[i])) up[i].
 void swiglu(const float* gate, const float* up, std::size_t count, float* out);
+// out[i] = gate[i] / (1 + exp(-2 sqrt(2 / pi) (gate[i] + 0.044715 gate[i]^3))) up[i]: the gate through GELU in its tanh form.
+void geglu(const float* gate, const float* up, std::size_t count, float* out);
 
 // out[i] = x[i] weight[i] / sqrt(mean of squares + epsilon).
 void rms_norm(const float* x, std::span<const float> weight, double epsilon, float* out);

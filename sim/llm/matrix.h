@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/base/huge_array.h"
-#include "sim/llm/tensor_file.h"
+#include "sim/llm/precision.h"
 
 #include <cstddef>
 #include <span>

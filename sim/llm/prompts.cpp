@@ -26,10 +26,12 @@ std::optional<std::string> read_prompt(const config::Value& value, const Tokeniz
   const config::Value* const tokens = value.find("tokens");
   if ((text == nullptr) == (tokens == nullptr)) return "neither or both of \"prompt\" and \"tokens\", allowed: one of them";
   if (text != nullptr) {
-    if (tokenizer == nullptr) return "a text, allowed for a model without tokenizer.model: {\"tokens\": [ids]}";
+    if (tokenizer == nullptr) return "a text, allowed for a model without a tokenizer: {\"tokens\": [ids]}";
     if (!text->is_scalar() || text->text.empty()) return fmt::format("prompt is {}, allowed: a text", config::found_text(*text));
-    prompt.tokens = tokenizer->encode(text->text);
-    prompt.tokens.insert(prompt.tokens.begin(), model.begin_token);
+    prompt.tokens = tokenizer->before_text(model.begin_token);
+    const std::vector<Token> tokens_of_text = tokenizer->encode(text->text);
+    prompt.tokens.insert(prompt.tokens.end(), tokens_of_text.begin(), tokens_of_text.end());
+    if (prompt.tokens.empty()) return "no token, allowed: at least one";
     return std::nullopt;
   }
   for (const config::Value& item : tokens->items) {
@@ -44,25 +46,39 @@ std::optional<std::string> read_prompt(const config::Value& value, const Tokeniz
 
 }  // namespace
 
-std::vector<Prompt> read_prompts(const std::string& path, const Tokenizer* tokenizer, const ModelConfig& model,
-                                 std::size_t room) {
+PromptFile read_prompts(const std::string& path, const Tokenizer* tokenizer, const ModelConfig& model, std::size_t room,
+                        Overlong overlong) {
   Diagnostics diagnostics;
-  std::vector<Prompt> prompts;
+  PromptFile file;
+  const std::size_t most = model.context > room ? model.context - room : 0;
   const auto on_line = [&](const config::Value& object, const Location& where) {
     Prompt prompt;
     std::optional<std::string> mistake = read_prompt(object, tokenizer, model, prompt);
-    if (!mistake && prompt.tokens.size() + room > model.context)
-      mistake = fmt::format("a prompt of {} tokens, allowed: at most {} (a context of {}, {} of it for the output)",
-                            prompt.tokens.size(), model.context > room ? model.context - room : 0, model.context, room);
+    if (!mistake && prompt.tokens.size() > most) {
+      ++file.overlong;
+      if (overlong == Overlong::skip) return;
+      if (overlong == Overlong::error || most == 0)
+        mistake = fmt::format(
+            "a prompt of {} tokens, allowed: at most {} (a context of {}, {} of it for the output); --overlong "
+            "skip leaves such prompts out, --overlong cut keeps the first tokens of each",
+            prompt.tokens.size(), most, model.context, room);
+      else
+        prompt.tokens.resize(most);
+    }
     if (mistake)
       diagnostics.add(where, *mistake);
     else
-      prompts.push_back(std::move(prompt));
+      file.prompts.push_back(std::move(prompt));
   };
   config::read_json_lines(path, {}, "{\"prompt\": TEXT} or {\"tokens\": [ids]}", diagnostics, on_line);
-  if (prompts.empty() && diagnostics.empty()) diagnostics.add({path, 0, 0}, "no prompt, allowed: at least one, one a line");
+  if (file.prompts.empty() && diagnostics.empty())
+    diagnostics.add({path, 0, 0}, file.overlong > 0
+                                      ? fmt::format("{} prompts, each of more than {} tokens, allowed: at least one "
+                                                    "that fits the context of {} with {} for the output",
+                                                    file.overlong, most, model.context, room)
+                                      : "no prompt, allowed: at least one, one a line");
   diagnostics.throw_if_any();
-  return prompts;
+  return file;
 }
 
 }  // namespace specsim::llm

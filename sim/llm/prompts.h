@@ -11,11 +11,24 @@ namespace specsim::llm {
 
 struct Prompt {
   std::string kind;           // "" where none is given
-  std::vector<Token> tokens;  // of a text: the begin token in front
+  std::vector<Token> tokens;  // of a text: what the tokenizer puts in front of it, too
+};
+
+// What becomes of a prompt with more tokens than the model's context less the room for the output.
+enum class Overlong {
+  error,
+  skip,  // it is left out
+  cut,   // its first tokens are kept, as many as there is room for
+};
+
+struct PromptFile {
+  std::vector<Prompt> prompts;
+  std::size_t overlong = 0;  // skipped or cut
 };
 
 // Throws BadInput with the line of what is wrong: no prompt at all, an empty one, a token beyond the vocabulary, more tokens than
-// the model's context less `room`. `tokenizer` may be null: then tokens alone.
-std::vector<Prompt> read_prompts(const std::string& path, const Tokenizer* tokenizer, const ModelConfig& model, std::size_t room);
+// the model's context less `room` where that is an error. `tokenizer` may be null: then tokens alone.
+PromptFile read_prompts(const std::string& path, const Tokenizer* tokenizer, const ModelConfig& model, std::size_t room,
+                        Overlong overlong = Overlong::error);
 
 }  // namespace specsim::llm

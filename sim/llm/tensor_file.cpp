@@ -3,18 +3,15 @@
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/base/whole_file.h"
-#include "sim/config/json.h"
+#include "sim/config/value.h"
+#include "sim/llm/json.h"
+#include "sim/llm/matrix.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -27,16 +24,31 @@ constexpr std::size_t kSizeBytes = 8;
 constexpr std::size_t kMaxHeader = std::size_t{16} << 20;  // a hundred times the header of a model of 100 layers
 constexpr std::array<Precision, 3> kPrecisions = {Precision::f32, Precision::f16, Precision::bf16};
 
-// Non-negative integers of a JSON list; nullopt for anything else.
-std::optional<std::vector<std::size_t>> sizes(const config::Value* value) {
-  if (value == nullptr || !value->is_list()) return std::nullopt;
+// Non-negative integers of the list under `key`; nullopt for anything else.
+std::optional<std::vector<std::size_t>> sizes(const Json& entry, const char* key) {
+  if (!entry.is_object() || !entry.contains(key) || !entry[key].is_array()) return std::nullopt;
   std::vector<std::size_t> list;
-  for (const config::Value& item : value->items) {
-    const std::optional<std::int64_t> n = config::as_integer(item);
-    if (!n || *n < 0) return std::nullopt;
-    list.push_back(static_cast<std::size_t>(*n));
+  for (const Json& item : entry[key]) {
+    if (!item.is_number_unsigned()) return std::nullopt;
+    list.push_back(item.get<std::size_t>());
   }
   return list;
+}
+
+// What to do with a directory that has no safetensors.
+void refuse_other_weights(const std::string& directory) {
+  constexpr std::array kPickled = {"pytorch_model.bin", "pytorch_model.bin.index.json", "consolidated.00.pth"};
+  for (const char* const name : kPickled)
+    if (std::filesystem::exists(directory + "/" + name))
+      throw BadInput({directory + "/" + name, 0, 0},
+                     "a PyTorch pickle, which is a program, allowed: model.safetensors, as transformers writes it with "
+                     "model.save_pretrained(DIR)");
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, none))
+    if (entry.path().extension() == ".gguf")
+      throw BadInput({directory, 0, 0}, fmt::format("no model.safetensors, allowed: the GGUF file itself in the directory's "
+                                                    "place, {}",
+                                                    entry.path().string()));
 }
 
 }  // namespace
@@ -47,65 +59,31 @@ const char* to_text(Precision precision) {
 
 std::size_t bytes_of(Precision precision) { return precision == Precision::f32 ? 4 : 2; }
 
-TensorFile::TensorFile(std::string path)
-    : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a fifo is no reason to wait
-  struct stat facts {};
-  int error = file_ < 0 || fstat(file_, &facts) != 0 ? errno : 0;
-  if (error == 0 && S_ISDIR(facts.st_mode)) error = EISDIR;
-  if (error == 0 && !S_ISREG(facts.st_mode)) error = EINVAL;
-  try {
-    if (error != 0)
-      throw BadInput({path_, 0, 0},
-                     fmt::format("cannot be read: {}, allowed: a readable safetensors file", std::strerror(error)));
-    size_ = static_cast<std::size_t>(facts.st_size);
-    read_header();
-  } catch (...) {  // no destructor runs for what was not constructed
-    if (file_ >= 0) close(file_);
-    throw;
-  }
-}
-
-TensorFile::~TensorFile() { close(file_); }
-
-void TensorFile::read_at(std::size_t offset, std::span<std::byte> to) const {
-  for (std::size_t done = 0; done < to.size();) {
-    const ssize_t got = pread(file_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw IoError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
-    if (got == 0)
-      throw BadInput({path_, 0, 0},
-                     fmt::format("ends at byte {} and had {} when it was opened, allowed: a file that nobody changes "
-                                 "while it is read",
-                                 offset + done, size_));
-    done += static_cast<std::size_t>(got);
-  }
-}
+TensorFile::TensorFile(std::string path) : file_(std::move(path), "a readable safetensors file") { read_header(); }
 
 void TensorFile::read(const Tensor& tensor, std::size_t first, std::span<std::byte> to) const {
   SPECSIM_CHECK(first + to.size() <= tensor.bytes, "bytes {} to {} of {}", first, first + to.size(), tensor.bytes);
-  read_at(tensor.offset + first, to);
+  file_.read(tensor.offset + first, to);
 }
 
 void TensorFile::read_header() {
-  if (size_ < kSizeBytes)
-    throw BadInput({path_, 0, 0},
-                   fmt::format("{} bytes, allowed: at least the {} that hold the header's size", size_, kSizeBytes));
+  if (file_.size() < kSizeBytes)
+    throw BadInput({path(), 0, 0},
+                   fmt::format("{} bytes, allowed: at least the {} that hold the header's size", file_.size(), kSizeBytes));
   std::array<std::byte, kSizeBytes> prefix{};
-  read_at(0, prefix);
+  file_.read(0, prefix);
   std::uint64_t size = 0;
   for (std::size_t i = 0; i < kSizeBytes; ++i) size |= std::to_integer<std::uint64_t>(prefix[i]) << 8 * i;
-  const std::size_t rest = size_ - kSizeBytes;
+  const std::size_t rest = file_.size() - kSizeBytes;
   if (size > std::min(rest, kMaxHeader))
-    throw BadInput({path_, 0, 0}, fmt::format("a header of {} bytes is announced, allowed: at most {} ({})", size,
-                                              std::min(rest, kMaxHeader), rest < kMaxHeader ? "the file ends there" : "16 MiB"));
+    throw BadInput({path(), 0, 0}, fmt::format("a header of {} bytes is announced, allowed: at most {} ({})", size,
+                                               std::min(rest, kMaxHeader), rest < kMaxHeader ? "the file ends there" : "16 MiB"));
   std::vector<std::byte> header(size);
-  read_at(kSizeBytes, header);
+  file_.read(kSizeBytes, header);
   const std::size_t data_size = rest - size;
   Diagnostics diagnostics;
-  const config::Value root =
-      config::parse_json({reinterpret_cast<const char*>(header.data()), header.size()}, path_, diagnostics);
-  diagnostics.throw_if_any();
-  if (!root.is_map()) throw BadInput({path_, 0, 0}, "the header is no JSON object, allowed: a map of tensors");
+  const Json root = parse_json({reinterpret_cast<const char*>(header.data()), header.size()}, path());
+  if (!root.is_object()) throw BadInput({path(), 0, 0}, "the header is no JSON object, allowed: a map of tensors");
 
   struct Range {
     std::size_t begin;
@@ -113,19 +91,23 @@ void TensorFile::read_header() {
     std::string name;
   };
   std::vector<Range> ranges;
-  for (const config::Field& field : root.fields) {
-    if (field.key == "__metadata__") continue;
+  for (const auto& entry : root.items()) {
+    const std::string& name = entry.key();
+    if (name == "__metadata__") continue;
     const auto wrong = [&](const std::string& what) {
-      diagnostics.add({path_, 0, 0}, fmt::format("tensor {}: {}", config::quote_for_message(field.key), what));
+      diagnostics.add({path(), 0, 0}, fmt::format("tensor {}: {}", config::quote_for_message(name), what));
     };
-    const config::Value* dtype = field.value.find("dtype");
-    const auto* const precision = std::find_if(kPrecisions.begin(), kPrecisions.end(), [&](Precision p) {
-      return dtype != nullptr && dtype->is_scalar() && dtype->text == to_text(p);
-    });
-    const auto shape = sizes(field.value.find("shape"));
-    const auto offsets = sizes(field.value.find("data_offsets"));
+    const bool typed = entry.value().is_object() && entry.value().contains("dtype");
+    const Json dtype = typed ? entry.value()["dtype"] : Json();
+    const auto* const precision =
+        std::find_if(kPrecisions.begin(), kPrecisions.end(), [&](Precision p) { return dtype == to_text(p); });
+    const auto shape = sizes(entry.value(), "shape");
+    const auto offsets = sizes(entry.value(), "data_offsets");
     if (precision == kPrecisions.end()) {
-      wrong(fmt::format("dtype is {}, allowed: F32, F16, BF16", dtype == nullptr ? "missing" : config::found_text(*dtype)));
+      wrong(fmt::format("dtype is {}, allowed: F32, F16, BF16{}", typed ? json_text(dtype) : "missing",
+                        dtype == "I32" || dtype == "U8" || dtype == "I8" || dtype == "F8_E4M3"
+                            ? "; for quantised weights take the original model, or a GGUF file"
+                            : ""));
       continue;
     }
     if (!shape || !offsets || offsets->size() != 2) {
@@ -147,69 +129,78 @@ void TensorFile::read_header() {
                         to_text(*precision), fmt::join(*shape, ", "), end - begin));
       continue;
     }
-    ranges.push_back({begin, end, field.key});
-    tensors_[field.key] = {*precision, *shape, kSizeBytes + size + begin, end - begin};
+    ranges.push_back({begin, end, name});
+    tensors_[name] = {*precision, *shape, kSizeBytes + size + begin, end - begin};
   }
   diagnostics.throw_if_any();
-  if (ranges.empty()) throw BadInput({path_, 0, 0}, "no tensor in the header, allowed: a model's");
+  if (ranges.empty()) throw BadInput({path(), 0, 0}, "no tensor in the header, allowed: a model's");
   std::sort(ranges.begin(), ranges.end(),
             [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   std::size_t covered = 0;
   for (const Range& range : ranges) {
     if (range.begin != covered)
-      throw BadInput({path_, 0, 0},
+      throw BadInput({path(), 0, 0},
                      fmt::format("tensor {}: begins at byte {} of the data, allowed: {}, where the one before it ends",
                                  config::quote_for_message(range.name), range.begin, covered));
     covered = range.end;
   }
   if (covered != data_size)
-    throw BadInput({path_, 0, 0}, fmt::format("{} bytes behind the last tensor, allowed: none", data_size - covered));
+    throw BadInput({path(), 0, 0}, fmt::format("{} bytes behind the last tensor, allowed: none", data_size - covered));
 }
 
 const Tensor& TensorFile::tensor(const std::string& name, const std::vector<std::size_t>& shape) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end())
-    throw BadInput({path_, 0, 0}, fmt::format("tensor \"{}\" is missing, allowed: every tensor of the model", name));
+    throw BadInput({path(), 0, 0}, fmt::format("tensor \"{}\" is missing, allowed: every tensor of the model", name));
   if (found->second.shape != shape)
-    throw BadInput({path_, 0, 0}, fmt::format("tensor \"{}\" has shape [{}], allowed by config.json: [{}]", name,
-                                              fmt::join(found->second.shape, ", "), fmt::join(shape, ", ")));
+    throw BadInput({path(), 0, 0}, fmt::format("tensor \"{}\" has shape [{}], allowed by config.json: [{}]", name,
+                                               fmt::join(found->second.shape, ", "), fmt::join(shape, ", ")));
   return found->second;
 }
 
 TensorFiles::TensorFiles(const std::string& directory) {
   const std::string whole = directory + "/model.safetensors";
   const std::string index = whole + ".index.json";
+  if (!std::filesystem::exists(whole) && !std::filesystem::exists(index)) refuse_other_weights(directory);
   if (std::filesystem::exists(whole) || !std::filesystem::exists(index)) {
     files_.try_emplace("", std::make_unique<TensorFile>(whole));
     return;
   }
   index_ = index;
   Diagnostics diagnostics;
-  const config::Value root = config::parse_json(read_whole_file(index_), index_, diagnostics);
-  diagnostics.throw_if_any();
-  const config::Value* map = root.find("weight_map");
-  if (map == nullptr || !map->is_map())
+  const Json root = parse_json(read_whole_file(index_), index_);
+  if (!root.is_object() || !root.contains("weight_map") || !root["weight_map"].is_object())
     throw BadInput({index_, 0, 0}, "no \"weight_map\", allowed: {\"weight_map\": {TENSOR: FILE, ...}}");
-  for (const config::Field& field : map->fields) {
-    const std::string& name = field.value.text;
-    if (!field.value.is_scalar() || name.empty() || std::filesystem::path(name).filename() != name) {
-      diagnostics.add(field.value.where, fmt::format("tensor {} lies in {}, allowed: a file's name, beside the index",
-                                                     config::quote_for_message(field.key), config::found_text(field.value)));
+  for (const auto& entry : root["weight_map"].items()) {
+    const std::string name = entry.value().is_string() ? entry.value().get<std::string>() : "";
+    if (name.empty() || std::filesystem::path(name).filename() != name) {
+      diagnostics.add({index_, 0, 0}, fmt::format("tensor {} lies in {}, allowed: a file's name, beside the index",
+                                                  config::quote_for_message(entry.key()), json_text(entry.value())));
       continue;
     }
     std::unique_ptr<TensorFile>& file = files_[name];
-    if (file == nullptr) file = std::make_unique<TensorFile>(fmt::format("{}/{}", directory, name));
-    file_of_[field.key] = file.get();
+    if (file == nullptr) file = std::make_unique<TensorFile>(directory + "/" + name);
+    file_by_tensor_[entry.key()] = file.get();
   }
   diagnostics.throw_if_any();
 }
 
 const TensorFile& TensorFiles::file_of(const std::string& name) const {
   if (index_.empty()) return *files_.begin()->second;
-  const auto found = file_of_.find(name);
-  if (found == file_of_.end())
+  const auto found = file_by_tensor_.find(name);
+  if (found == file_by_tensor_.end())
     throw BadInput({index_, 0, 0}, fmt::format("tensor \"{}\" is missing, allowed: every tensor of the model", name));
   return *found->second;
+}
+
+TensorRows TensorFiles::rows(const std::string& name, const std::vector<std::size_t>& shape) const {
+  const TensorFile& file = file_of(name);
+  const Tensor& tensor = file.tensor(name, shape);
+  return {file.path(), tensor.precision, [&file, &tensor](std::size_t row, std::span<float> values) {
+            std::vector<std::byte> bytes(values.size() * bytes_of(tensor.precision));
+            file.read(tensor, row * bytes.size(), bytes);
+            to_floats(bytes.data(), tensor.precision, values);
+          }};
 }
 
 }  // namespace specsim::llm

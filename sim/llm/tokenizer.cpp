@@ -2,47 +2,67 @@
 
 #include "sim/base/error.h"
 #include "sim/base/whole_file.h"
+#include "sim/llm/gguf_model.h"
+#include "sim/llm/gguf_tokenizer.h"
+#include "sim/llm/tokenizer_json.h"
 
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
+#include <filesystem>
+
 namespace specsim::llm {
 
-struct Tokenizer::Processor {
-  sentencepiece::SentencePieceProcessor pieces;
+namespace {
+
+class SentencePiece final : public Tokenizer {
+ public:
+  // `model`: the serialised protocol buffer.
+  SentencePiece(std::string path, const std::string& model) : path_(std::move(path)) {
+    const auto status = pieces_.LoadFromSerializedProto(model);
+    if (!status.ok() || model.empty())
+      throw BadInput({path_, 0, 0}, "this is no SentencePiece model, allowed: a tokenizer.model");
+  }
+  [[nodiscard]] const std::string& path() const override { return path_; }
+  [[nodiscard]] std::size_t vocab() const override { return static_cast<std::size_t>(pieces_.GetPieceSize()); }
+  [[nodiscard]] std::vector<Token> encode(std::string_view text) const override {
+    std::vector<Token> tokens;
+    for (const int id : pieces_.EncodeAsIds({text.data(), text.size()})) tokens.push_back(static_cast<Token>(id));
+    return tokens;
+  }
+  [[nodiscard]] std::vector<Token> before_text(Token begin_token) const override { return {begin_token}; }
+  [[nodiscard]] std::string piece(Token token) const override {
+    return token < vocab() ? pieces_.IdToPiece(static_cast<int>(token)) : "";
+  }
+
+ private:
+  std::string path_;
+  sentencepiece::SentencePieceProcessor pieces_;
 };
 
-Tokenizer::Tokenizer(const std::string& path) : processor_(std::make_unique<Processor>()) {
-  std::string serialized;
+}  // namespace
+
+bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
+  if (a.vocab() != b.vocab()) return false;
+  for (Token token = 0; token < a.vocab(); ++token)
+    if (a.piece(token) != b.piece(token)) return false;
+  return true;
+}
+
+std::unique_ptr<Tokenizer> read_sentencepiece(const std::string& path) {
   try {
-    serialized = read_whole_file(path);
+    return std::make_unique<SentencePiece>(path, read_whole_file(path));
   } catch (const IoError& error) {
     throw BadInput({"", 0, 0}, fmt::format("{}, allowed: a SentencePiece model", error.what()));
   }
-  const auto status = processor_->pieces.LoadFromSerializedProto(serialized);
-  if (!status.ok() || serialized.empty())
-    throw BadInput({path, 0, 0}, "this is no SentencePiece model, allowed: a tokenizer.model");
 }
 
-Tokenizer::~Tokenizer() = default;
-
-std::size_t Tokenizer::vocab() const { return static_cast<std::size_t>(processor_->pieces.GetPieceSize()); }
-
-std::vector<Token> Tokenizer::encode(std::string_view text) const {
-  std::vector<Token> tokens;
-  for (const int id : processor_->pieces.EncodeAsIds({text.data(), text.size()})) tokens.push_back(static_cast<Token>(id));
-  return tokens;
-}
-
-std::string Tokenizer::decode(const std::vector<Token>& tokens) const {
-  return processor_->pieces.DecodeIds(std::vector<int>(tokens.begin(), tokens.end()));
-}
-
-bool Tokenizer::same_pieces(const Tokenizer& other) const {
-  if (vocab() != other.vocab()) return false;
-  for (int id = 0; id < processor_->pieces.GetPieceSize(); ++id)
-    if (processor_->pieces.IdToPiece(id) != other.processor_->pieces.IdToPiece(id)) return false;
-  return true;
+std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path) {
+  if (is_gguf(path)) return read_gguf_tokenizer(GgufFile(path));
+  const std::string json = path + "/tokenizer.json";
+  const std::string sentencepiece = path + "/tokenizer.model";
+  if (std::filesystem::exists(json)) return read_tokenizer_json(json);
+  return std::filesystem::exists(sentencepiece) ? read_sentencepiece(sentencepiece) : nullptr;
 }
 
 }  // namespace specsim::llm

@@ -2,12 +2,15 @@
 
 #include "sim/base/check.h"
 #include "sim/base/error.h"
+#include "sim/llm/gguf_model.h"
+#include "sim/llm/tensor_file.h"
 #include "sim/rng/address.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace specsim::llm {
 
@@ -15,22 +18,15 @@ namespace {
 
 class Loader {
  public:
-  Loader(const TensorFiles& files, std::optional<Precision> precision) : files_(files), precision_(precision) {}
+  Loader(const TensorSource& source, std::optional<Precision> precision) : source_(source), precision_(precision) {}
 
-  // `tensor` (rows x matrix.columns()) into `matrix` from row `first` on.
+  // The tensor of `rows` rows into `matrix` from row `first` on.
   void copy(const std::string& name, std::size_t rows, Matrix& matrix, std::size_t first) const {
-    const Tensor& tensor = find(name, {rows, matrix.columns()});
-    constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // bytes
+    const TensorRows tensor = source_.rows(name, {rows, matrix.columns()});
     std::vector<float> row(matrix.columns());
-    const std::size_t row_bytes = row.size() * bytes_of(tensor.precision);
-    std::vector<std::byte> some(std::max<std::size_t>(1, kAtOnce / row_bytes) * row_bytes);
     for (std::size_t r = 0; r < rows; ++r) {
-      const std::size_t at = r * row_bytes % some.size();
-      if (at == 0)
-        files_.file_of(name).read(tensor, r * row_bytes,
-                                  std::span(some).first(std::min(some.size(), tensor.bytes - r * row_bytes)));
-      to_floats(some.data() + at, tensor.precision, row);
-      check(name, row, matrix.precision());
+      tensor.read(r, row);
+      check(tensor.path, name, row, matrix.precision());
       matrix.set(first + r, 0, row);
     }
   }
@@ -42,40 +38,81 @@ class Loader {
   }
 
   [[nodiscard]] std::vector<float> vector(const std::string& name, std::size_t size) const {
-    const Tensor& tensor = find(name, {size});
+    const TensorRows tensor = source_.rows(name, {size});
     std::vector<float> values(size);
-    std::vector<std::byte> bytes(tensor.bytes);
-    files_.file_of(name).read(tensor, 0, bytes);
-    to_floats(bytes.data(), tensor.precision, values);
-    check(name, values, Precision::f32);
+    tensor.read(0, values);
+    check(tensor.path, name, values, Precision::f32);
+    return values;
+  }
+
+  [[nodiscard]] std::vector<float> norm(const std::string& name, std::size_t size, bool less_one) const {
+    std::vector<float> values = vector(name, size);
+    for (float& x : values) x += less_one ? 1.0F : 0.0F;
     return values;
   }
 
   [[nodiscard]] Precision kept(const std::string& name, std::size_t rows, std::size_t columns) const {
-    return precision_.value_or(find(name, {rows, columns}).precision);
+    return precision_ ? *precision_ : source_.rows(name, {rows, columns}).precision;
   }
 
  private:
-  [[nodiscard]] const Tensor& find(const std::string& name, const std::vector<std::size_t>& shape) const {
-    return files_.file_of(name).tensor(name, shape);
-  }
-
-  void check(const std::string& name, std::span<const float> values, Precision precision) const {
+  static void check(const std::string& path, const std::string& name, std::span<const float> values, Precision precision) {
     constexpr float kLargestHalf = 65504.0F;
+    constexpr float kLargestBfloat = 0x1.FEp127F;
+    const float largest = precision == Precision::f16 ? kLargestHalf : kLargestBfloat;
     for (const float x : values) {
       if (!std::isfinite(x))
-        throw BadInput({files_.file_of(name).path(), 0, 0},
-                       fmt::format("tensor \"{}\" holds {}, allowed: finite numbers", name, x));
-      if (precision == Precision::f16 && std::abs(x) > kLargestHalf)
-        throw BadInput(
-            {files_.file_of(name).path(), 0, 0},
-            fmt::format("tensor \"{}\" holds {}, allowed in F16: up to {}; keep it in BF16 or F32", name, x, kLargestHalf));
+        throw BadInput({path, 0, 0}, fmt::format("tensor \"{}\" holds {}, allowed: finite numbers", name, x));
+      if (std::abs(x) > largest && precision != Precision::f32)
+        throw BadInput({path, 0, 0}, fmt::format("tensor \"{}\" holds {}, allowed in {}: up to {}; keep it in {}F32", name, x,
+                                                 to_text(precision), largest, precision == Precision::f16 ? "BF16 or " : ""));
     }
   }
 
-  const TensorFiles& files_;
+  const TensorSource& source_;
   std::optional<Precision> precision_;
 };
+
+// The layers' tensors by their names in Hugging Face's Llama.
+LayerWeights load_layer(const Loader& loader, const ModelConfig& c, std::size_t index) {
+  const std::string prefix = fmt::format("model.layers.{}.", index);
+  LayerWeights layer;
+  layer.attention_norm = loader.norm(prefix + "input_layernorm.weight", c.hidden, c.norms_less_one);
+  layer.ffn_norm = loader.norm(prefix + "post_attention_layernorm.weight", c.hidden, c.norms_less_one);
+  const std::size_t queries = c.heads * c.head_dim;
+  const std::size_t keys = c.kv_heads * c.head_dim;
+  layer.qkv = Matrix(c.qkv_rows(), c.hidden, loader.kept(prefix + "self_attn.q_proj.weight", queries, c.hidden));
+  std::size_t row = 0;
+  for (const auto& [name, rows] : {std::pair("q", queries), std::pair("k", keys), std::pair("v", keys)}) {
+    const std::string projection = fmt::format("{}self_attn.{}_proj.", prefix, name);
+    loader.copy(projection + "weight", rows, layer.qkv, row);
+    row += rows;
+    if (!c.qkv_bias) continue;
+    const std::vector<float> bias = loader.vector(projection + "bias", rows);
+    layer.qkv_bias.insert(layer.qkv_bias.end(), bias.begin(), bias.end());
+  }
+  if (c.qk_norm) {
+    layer.query_norm = loader.norm(prefix + "self_attn.q_norm.weight", c.head_dim, c.norms_less_one);
+    layer.key_norm = loader.norm(prefix + "self_attn.k_norm.weight", c.head_dim, c.norms_less_one);
+  }
+  layer.output = loader.matrix(prefix + "self_attn.o_proj.weight", c.hidden, queries);
+  layer.gate_up = Matrix(2 * c.ffn, c.hidden, loader.kept(prefix + "mlp.gate_proj.weight", c.ffn, c.hidden));
+  loader.copy(prefix + "mlp.gate_proj.weight", c.ffn, layer.gate_up, 0);
+  loader.copy(prefix + "mlp.up_proj.weight", c.ffn, layer.gate_up, c.ffn);
+  layer.down = loader.matrix(prefix + "mlp.down_proj.weight", c.hidden, c.ffn);
+  return layer;
+}
+
+Weights load_from(const TensorSource& source, const ModelConfig& c, std::optional<Precision> precision) {
+  Weights weights;
+  weights.config = c;
+  const Loader loader(source, precision);
+  weights.embedding = loader.matrix("model.embed_tokens.weight", c.vocab, c.hidden);
+  if (!c.tied_embeddings) weights.head = loader.matrix("lm_head.weight", c.vocab, c.hidden);
+  weights.final_norm = loader.norm("model.norm.weight", c.hidden, c.norms_less_one);
+  for (std::size_t i = 0; i < c.layers; ++i) weights.layers.push_back(load_layer(loader, c, i));
+  return weights;
+}
 
 // Uniform numbers with variance 1 / inputs in rows [first, rows) and columns [from, columns).
 void fill_random(Matrix& matrix, std::size_t first, std::size_t from, std::size_t inputs, rng::Key key, std::uint32_t index) {
@@ -117,55 +154,38 @@ std::size_t Weights::pass_bytes(std::size_t depth) const {
   return bytes;
 }
 
-WeightsFacts inspect_weights(const std::string& directory) {
-  WeightsFacts facts;
-  facts.config = read_model_config(directory + "/config.json");
-  const TensorFiles files(directory);
-  facts.precision = Loader(files, std::nullopt).kept("model.embed_tokens.weight", facts.config.vocab, facts.config.hidden);
-  return facts;
+bool is_model(const std::string& path) { return std::filesystem::is_directory(path) || is_gguf(path); }
+
+WeightsFacts inspect_weights(const std::string& path) {
+  const auto facts_of = [](const TensorSource& source, const ModelConfig& c) {
+    return WeightsFacts{c, source.rows("model.embed_tokens.weight", {c.vocab, c.hidden}).precision};
+  };
+  if (is_gguf(path)) {
+    const GgufModel model(path);
+    return facts_of(model, model.config());
+  }
+  const ModelConfig config = read_model_config(path + "/config.json");
+  return facts_of(TensorFiles(path), config);
 }
 
 std::size_t weight_bytes(const ModelConfig& c, Precision precision) {
   const auto matrix = [&](std::size_t rows, std::size_t columns) { return rows * padded(columns) * bytes_of(precision); };
+  const std::size_t vectors = 2 * c.hidden + (c.qkv_bias ? c.qkv_rows() : 0) + (c.qk_norm ? 2 * c.head_dim : 0);
   const std::size_t layer = matrix(c.qkv_rows(), c.hidden) + matrix(c.hidden, c.heads * c.head_dim) +
-                            matrix(2 * c.ffn, c.hidden) + matrix(c.hidden, c.ffn) +
-                            (2 * c.hidden + (c.qkv_bias ? c.qkv_rows() : 0)) * sizeof(float);
+                            matrix(2 * c.ffn, c.hidden) + matrix(c.hidden, c.ffn) + vectors * sizeof(float);
   return (c.tied_embeddings ? 1 : 2) * matrix(c.vocab, c.hidden) + c.hidden * sizeof(float) + c.layers * layer;
 }
 
-Weights load_weights(const std::string& directory, std::optional<Precision> precision) {
+Weights load_weights(const std::string& path, std::optional<Precision> precision) {
   Weights weights;
-  weights.config = read_model_config(directory + "/config.json");
-  const ModelConfig& c = weights.config;
-  const TensorFiles files(directory);
-  const Loader loader(files, precision);
-  weights.embedding = loader.matrix("model.embed_tokens.weight", c.vocab, c.hidden);
-  if (!c.tied_embeddings) weights.head = loader.matrix("lm_head.weight", c.vocab, c.hidden);
-  weights.final_norm = loader.vector("model.norm.weight", c.hidden);
-  for (std::size_t i = 0; i < c.layers; ++i) {
-    const std::string prefix = fmt::format("model.layers.{}.", i);
-    LayerWeights layer;
-    layer.attention_norm = loader.vector(prefix + "input_layernorm.weight", c.hidden);
-    layer.ffn_norm = loader.vector(prefix + "post_attention_layernorm.weight", c.hidden);
-    const std::size_t queries = c.heads * c.head_dim;
-    const std::size_t keys = c.kv_heads * c.head_dim;
-    layer.qkv = Matrix(c.qkv_rows(), c.hidden, loader.kept(prefix + "self_attn.q_proj.weight", queries, c.hidden));
-    std::size_t row = 0;
-    for (const auto& [name, rows] : {std::pair("q", queries), std::pair("k", keys), std::pair("v", keys)}) {
-      const std::string projection = fmt::format("{}self_attn.{}_proj.", prefix, name);
-      loader.copy(projection + "weight", rows, layer.qkv, row);
-      row += rows;
-      if (!c.qkv_bias) continue;
-      const std::vector<float> bias = loader.vector(projection + "bias", rows);
-      layer.qkv_bias.insert(layer.qkv_bias.end(), bias.begin(), bias.end());
-    }
-    layer.output = loader.matrix(prefix + "self_attn.o_proj.weight", c.hidden, queries);
-    layer.gate_up = Matrix(2 * c.ffn, c.hidden, loader.kept(prefix + "mlp.gate_proj.weight", c.ffn, c.hidden));
-    loader.copy(prefix + "mlp.gate_proj.weight", c.ffn, layer.gate_up, 0);
-    loader.copy(prefix + "mlp.up_proj.weight", c.ffn, layer.gate_up, c.ffn);
-    layer.down = loader.matrix(prefix + "mlp.down_proj.weight", c.hidden, c.ffn);
-    weights.layers.push_back(std::move(layer));
+  if (is_gguf(path)) {
+    const GgufModel model(path);
+    weights = load_from(model, model.config(), precision);
+  } else {
+    const ModelConfig config = read_model_config(path + "/config.json");
+    weights = load_from(TensorFiles(path), config, precision);
   }
+  weights.path = path;
   return weights;
 }
 
@@ -183,6 +203,7 @@ Weights random_weights(const ModelConfig& config, Precision precision, std::uint
     layer.ffn_norm.assign(config.hidden, 1.0F);
     layer.qkv = random_matrix(config.qkv_rows(), config.hidden, precision, key, index);
     if (config.qkv_bias) layer.qkv_bias.assign(config.qkv_rows(), 0.0F);
+    if (config.qk_norm) layer.query_norm = layer.key_norm = std::vector<float>(config.head_dim, 1.0F);
     layer.output = random_matrix(config.hidden, config.heads * config.head_dim, precision, key, index);
     layer.gate_up = random_matrix(2 * config.ffn, config.hidden, precision, key, index);
     layer.down = random_matrix(config.hidden, config.ffn, precision, key, index);
@@ -197,6 +218,7 @@ Weights widened(const Weights& weights, std::size_t ffn, std::uint64_t seed) {
   const rng::Key key = rng::make_key(seed, rng::hash_text("widened"));
   std::uint32_t index = 0;
   Weights wide;
+  wide.path = weights.path;
   wide.config = weights.config;
   wide.config.ffn = ffn;
   wide.embedding = copy_of(weights.embedding);
@@ -208,6 +230,8 @@ Weights widened(const Weights& weights, std::size_t ffn, std::uint64_t seed) {
     layer.ffn_norm = from.ffn_norm;
     layer.qkv = copy_of(from.qkv);
     layer.qkv_bias = from.qkv_bias;
+    layer.query_norm = from.query_norm;
+    layer.key_norm = from.key_norm;
     layer.output = copy_of(from.output);
     layer.gate_up = Matrix(2 * ffn, from.gate_up.columns(), from.gate_up.precision());
     fill_random(layer.gate_up, 0, 0, from.gate_up.columns(), key, index++);

@@ -3,8 +3,10 @@
 #include "sim/base/whole_file.h"
 #include "sim/config/value.h"
 #include "sim/llm/prompts.h"
+#include "sim/llm/tensor_file.h"
 #include "sim/llm/weights.h"
 #include "sim/rng/address.h"
+#include "tests/llm/fixtures.h"
 
 #include <catch2/catch.hpp>
 
@@ -202,7 +204,7 @@ TEST_CASE("a model in several files is the model in one", "[llm]") {
 }
 
 TEST_CASE("a config.json that the forward pass cannot honour is refused at its place", "[llm]") {
-  CHECK(refusal(in_config("\"qwen2\"", "\"gemma\"")).find("config.json:2:17: model_type is \"gemma\", allowed:") == 0);
+  CHECK(refusal(in_config("\"qwen2\"", "\"mamba\"")).find("config.json:2:17: model_type is \"mamba\", allowed:") == 0);
   CHECK(refusal(in_config("\"silu\"", "\"gelu\"")).find("hidden_act is \"gelu\"") != std::string::npos);
   CHECK(refusal(in_config("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4"))
             .find("num_key_value_heads is 4 of 6 heads, allowed: a divisor") != std::string::npos);
@@ -213,6 +215,28 @@ TEST_CASE("a config.json that the forward pass cannot honour is refused at its p
         std::string::npos);
   CHECK(refusal(in_config("\"head_dim\": 6", "\"head_dim\": 5")).find("head_dim is 5, allowed: an even number") !=
         std::string::npos);
+  const auto with = [](const std::string& more) { return refusal(in_config("\"hidden_size\"", more + ",\n  \"hidden_size\"")); };
+  using Catch::Contains;
+  CHECK_THAT(with("\"partial_rotary_factor\": 0.5"),
+             Contains("config.json:3:28: partial_rotary_factor is 0.5, allowed: 1 or null"));
+  CHECK_THAT(with("\"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 4}"),
+             Contains("quantization_config with quant_method \"gptq\", allowed: weights in F32, F16 or BF16"));
+  CHECK_THAT(with("\"final_logit_softcapping\": 30.0"), Contains("final_logit_softcapping is 30.0, allowed: null"));
+  CHECK_THAT(with("\"embedding_multiplier\": 12.0"), Contains("embedding_multiplier is 12.0, allowed: 1 or null"));
+  CHECK_THAT(with("\"sliding_window\": 32, \"use_sliding_window\": true"), Contains("sliding_window is 32, allowed: null"));
+  CHECK_THAT(with("\"layer_types\": [\"full_attention\", \"linear_attention\"]"),
+             Contains("layer_types has \"linear_attention\""));
+  CHECK_THAT(with("\"num_experts\": 8"), Contains("num_experts is 8, allowed: 0 or null"));
+  CHECK_THAT(with("\"gate_twist\": 1"), Contains("config.json:3:3: key \"gate_twist\" is not known and may change what"));
+  CHECK_THAT(with("\"rope_parameters\": {\"rope_theta\": 5e5, \"rope_type\": \"default\"}"),
+             Contains("rope_theta is 1e+06 and that of rope_parameters 500000"));
+  CHECK_THAT(with("\"query_pre_attn_scalar\": 7"), Contains("query_pre_attn_scalar is 7, allowed: head_dim, 6"));
+  CHECK(with("\"partial_rotary_factor\": 1.0").empty());
+  CHECK(with("\"quantization_config\": null").empty());
+  CHECK(with("\"sliding_window\": 32, \"use_sliding_window\": false").empty());
+  CHECK(with("\"sliding_window\": 64, \"use_sliding_window\": true").empty());
+  CHECK(with("\"torch_dtype\": \"float32\", \"eos_token_id\": [3, 4], \"use_cache\": true").empty());
+  CHECK(with("\"layer_types\": [\"full_attention\", \"full_attention\"]").empty());
   CHECK(refusal([](auto& text, auto&) { text = "[1, 2]"; }) == "config.json:1:1: no JSON object, allowed: a model's config.json");
   CHECK(refusal([](auto& text, auto&) { text.resize(100); }).find("config.json:") == 0);
 }
@@ -236,14 +260,67 @@ TEST_CASE("broken prompts are refused by line", "[llm]") {
   CHECK(says("{\"tokens\": [1]}\n{\"tokens\": []}\n") == ":2: no token, allowed: at least one");
   CHECK(says("{\"tokens\": [50]}\n") == ":1: token 50, allowed: an integer in [0, 49]");
   CHECK(says("{\"tokens\": [1,1,1,1,1,1,1,1,1,1,1,1]}\n") ==
-        ":1: a prompt of 12 tokens, allowed: at most 11 (a context of 16, 5 of it for the output)");
-  CHECK(says("{\"prompt\": \"x\"}\n") == ":1: a text, allowed for a model without tokenizer.model: {\"tokens\": [ids]}");
+        ":1: a prompt of 12 tokens, allowed: at most 11 (a context of 16, 5 of it for the output); --overlong skip leaves such "
+        "prompts out, --overlong cut keeps the first tokens of each");
+  CHECK(says("{\"prompt\": \"x\"}\n") == ":1: a text, allowed for a model without a tokenizer: {\"tokens\": [ids]}");
   CHECK(says("{\"a\": 1}\n") == ":1: neither or both of \"prompt\" and \"tokens\", allowed: one of them");
   CHECK(says("hello\n").find(":1: this is no JSON object") == 0);
   CHECK(says("{\"tokens\": [1], \"kind\": \"a b\"}\n").find(":1: kind is \"a b\"") == 0);
+  write_whole_file(folder.file("p"), "{\"tokens\": [1,2,3,4,5,6,7,8,9,10,11,12]}\n{\"tokens\": [7]}\n");
+  const llm::PromptFile skipped = llm::read_prompts(folder.file("p"), nullptr, model, 5, llm::Overlong::skip);
+  REQUIRE(skipped.prompts.size() == 1);
+  CHECK(skipped.overlong == 1);
+  CHECK(skipped.prompts[0].tokens == std::vector<Token>{7});
+  const llm::PromptFile cut = llm::read_prompts(folder.file("p"), nullptr, model, 5, llm::Overlong::cut);
+  REQUIRE(cut.prompts.size() == 2);
+  CHECK(cut.overlong == 1);
+  CHECK(cut.prompts[0].tokens == std::vector<Token>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  CHECK_THROWS_AS(llm::read_prompts(folder.file("p"), nullptr, model, 16, llm::Overlong::cut), BadInput);
   write_whole_file(folder.file("tokenizer.model"), "not a model");
-  CHECK_THROWS_AS(llm::Tokenizer(folder.file("tokenizer.model")), BadInput);
-  CHECK_THROWS_AS(llm::Tokenizer(folder.file("absent")), BadInput);
+  CHECK_THROWS_AS(llm::read_sentencepiece(folder.file("tokenizer.model")), BadInput);
+  CHECK_THROWS_AS(llm::read_sentencepiece(folder.file("absent")), BadInput);
+}
+
+TEST_CASE("transformers 5 writes the rotary base within rope_parameters", "[llm]") {
+  const auto read = [](const std::string& rope) {
+    const Folder folder;
+    std::string text = read_whole_file(kTiny + "/config.json");
+    const std::size_t theta = text.find("\"rope_theta\"");
+    text.erase(theta, text.find(',', theta) + 1 - theta);
+    const std::size_t scaling = text.find("\"rope_scaling\"");
+    text.replace(scaling, text.find('}', scaling) + 1 - scaling, rope);
+    write_whole_file(folder.file("config.json"), text);
+    return llm::read_model_config(folder.file("config.json"));
+  };
+  CHECK(read("\"rope_parameters\": {\"rope_theta\": 500000.0, \"rope_type\": \"default\"}").rope_theta == 5e5);
+  CHECK(read("\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 3e6, \"rope_type\": \"default\"}}").rope_theta == 3e6);
+  const llm::ModelConfig llama = read(
+      "\"rope_parameters\": {\"rope_theta\": 5e5, \"rope_type\": \"llama3\", \"factor\": 32.0, \"low_freq_factor\": 1.0, "
+      "\"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8192}");
+  CHECK(llama.rope_theta == 5e5);
+  CHECK(llama.rope_scaling.kind == llm::RopeScaling::Kind::llama3);
+  CHECK(llama.rope_scaling.factor == 32.0);
+  using Catch::Contains;
+  CHECK_THROWS_WITH(read("\"rope_parameters\": {\"rope_theta\": 5e5, \"rope_type\": \"yarn\", \"factor\": 4.0}"),
+                    Contains("rope_type is \"yarn\", allowed: default, linear, llama3"));
+  CHECK_THROWS_WITH(read("\"rope_parameters\": {\"rope_theta\": 5e5, \"partial_rotary_factor\": 0.25}"),
+                    Contains("partial_rotary_factor is 0.25, allowed: 1 or null"));
+  CHECK_THROWS_WITH(read("\"rope_parameters\": {\"rope_theta\": 5e5, \"beta_fast\": 32}"),
+                    Contains("key \"beta_fast\" is not known"));
+}
+
+TEST_CASE("finite weights that no pass can add up are refused with the model's name", "[llm]") {
+  const Folder folder;
+  std::string tensors = read_whole_file(kTiny + "/model.safetensors");
+  const float huge = 3.4e38F;
+  for (std::size_t i = 0; i < 40 * 24; ++i) std::memcpy(tensors.data() + tensors.find("}}") + 2 + 4 * i, &huge, 4);
+  write_whole_file(folder.file("config.json"), read_whole_file(kTiny + "/config.json"));
+  write_whole_file(folder.file("model.safetensors"), tensors);
+  const auto weights = std::make_shared<llm::Weights>(llm::load_weights(folder.path()));
+  const auto model = tests::model_of(weights);
+  const auto cache = model->make_cache(1, 8);
+  CHECK_THROWS_WITH(tests::all_logits(*model, *cache, {1, 2}), Catch::Contains(folder.path() + ": a pass ends in the logit"));
+  CHECK_THROWS_WITH(llm::load_weights(folder.path(), llm::Precision::bf16), Catch::Contains("allowed in BF16: up to 3.3895"));
 }
 
 // Mutations of a good model: bytes flipped, cut, doubled, digits replaced. SPECSIM_FUZZ_SECONDS says how long (scripts/test: a

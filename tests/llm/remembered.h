@@ -29,8 +29,8 @@ struct Pair {
 };
 
 inline std::vector<llm::Prompt> held_out(const llm::ModelConfig& config) {
-  const llm::Tokenizer tokenizer(std::string("tests/data/models/") + kTarget + "/tokenizer.model");
-  return llm::read_prompts("tests/data/prompts/held_out.jsonl", &tokenizer, config, 40);
+  const auto tokenizer = llm::read_tokenizer(std::string("tests/data/models/") + kTarget);
+  return llm::read_prompts("tests/data/prompts/held_out.jsonl", tokenizer.get(), config, 40).prompts;
 }
 
 // A text that repeats itself, so that drafters that look into it find something.
