@@ -1,5 +1,9 @@
 #include "sim/families/context.h"
 
+#include "sim/base/token.h"
+
+#include <fmt/format.h>
+
 namespace specsim::families {
 
 // One line here and one file beside it add a context process.
@@ -94,14 +98,28 @@ void ContextBuilder::add(ContextModel& model, const config::Value* target, const
 void ContextBuilder::add_pair(ContextModel& model) { add(model, pair_->find("target"), {pair_->find("draft")}, "pair"); }
 
 void ContextBuilder::add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
-                              const std::string& what) {
-  static const std::vector<config::Parameter> parameters = {
+                              const std::string& what, bool by_depth) {
+  std::vector<config::Parameter> parameters = {
       {"target", config::Type::value, "", "the target's distribution here; left out: pair.target", {}, {}},
       {"draft", config::Type::value, "", "the draft's distribution here; left out: pair.draft", {}, {}}};
-  config::read_arguments(overrides, parameters, also_allowed, what, *diagnostics_);
+  if (by_depth)
+    parameters.push_back(
+        {"drafts", config::Type::value_list, "", "the draft's distribution at position 1, 2, ... of a block", {}, {}});
+  const config::Arguments arguments = config::read_arguments(overrides, parameters, also_allowed, what, *diagnostics_);
   const config::Value* target = overrides.find("target");
   const config::Value* draft = overrides.find("draft");
-  add(model, target != nullptr ? target : pair_->find("target"), {draft != nullptr ? draft : pair_->find("draft")}, what);
+  std::vector<const config::Value*> drafts = {draft != nullptr ? draft : pair_->find("draft")};
+  if (by_depth && arguments.has("drafts")) {
+    drafts.clear();
+    for (const config::Value& one : arguments.value("drafts").items) drafts.push_back(&one);
+    if (draft != nullptr || drafts.empty() || drafts.size() > static_cast<std::size_t>(kMaxDraftLength)) {
+      diagnostics_->add(arguments.where("drafts"),
+                        fmt::format("drafts has {} entries{}, allowed: 1 to {}, in the place of draft", drafts.size(),
+                                    draft != nullptr ? " beside draft" : "", kMaxDraftLength));
+      return;
+    }
+  }
+  add(model, target != nullptr ? target : pair_->find("target"), drafts, what);
 }
 
 void ContextBuilder::add_pair_by_depth(ContextModel& model, const std::vector<config::Value>& drafts) {

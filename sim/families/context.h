@@ -27,9 +27,10 @@ class ContextBuilder {
   [[nodiscard]] Diagnostics& diagnostics() const { return *diagnostics_; }
   // Adds the configured pair to `model`.
   void add_pair(ContextModel& model);
-  // Adds a pair with `overrides` ({target: DISTRIBUTION, draft: DISTRIBUTION}, both optional) over the configured one.
+  // Adds a pair with `overrides` ({target: DISTRIBUTION, draft: DISTRIBUTION}, both optional) over the configured one;
+  // `by_depth`: the overrides may have a list `drafts` instead of `draft`, one for each depth.
   void add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
-                const std::string& what);
+                const std::string& what, bool by_depth = false);
   // Adds the configured target with one draft for each depth.
   void add_pair_by_depth(ContextModel& model, const std::vector<config::Value>& drafts);
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -13,8 +14,9 @@ namespace {
 
 class RegimesProcess final : public ContextProcess {
  public:
-  RegimesProcess(const std::vector<std::vector<double>>& rows, std::vector<double> start) : start_table_(start) {
+  RegimesProcess(const std::vector<std::vector<double>>& rows, std::vector<double> start, int depths) : start_table_(start) {
     shape_.kind = ContextShape::Kind::regimes;
+    shape_.depths = depths;
     shape_.contexts = static_cast<int>(rows.size());
     for (const std::vector<double>& row : rows) {
       shape_.transition.insert(shape_.transition.end(), row.begin(), row.end());
@@ -73,7 +75,9 @@ ContextEntry regimes_context() {
        {{"states",
          config::Type::value_list,
          {},
-         "for each regime {target: DISTRIBUTION, draft: DISTRIBUTION}; what is left out is pair's",
+         "for each regime {target: DISTRIBUTION, draft: DISTRIBUTION}; what is left out is pair's; drafts: [DISTRIBUTION, ...] "
+         "in the "
+         "place of draft for position 1, 2, ... of a block, the last one holds beyond",
          {},
          {}},
         {"transition",
@@ -121,7 +125,7 @@ ContextEntry regimes_context() {
                 arguments.where("start"),
                 fmt::format("start has {} entries that sum to {:.12g}, allowed: {} that sum to 1", start.size(), sum, n));
         }
-        for (std::size_t i = 0; i < n; ++i) builder.add_pair(model, states[i], {}, fmt::format("states[{}]", i));
+        for (std::size_t i = 0; i < n; ++i) builder.add_pair(model, states[i], {}, fmt::format("states[{}]", i), true);
         if (diagnostics.list().size() != before) return model;
         if (start.empty()) {
           std::vector<double> flat;
@@ -135,7 +139,9 @@ ContextEntry regimes_context() {
           }
           for (double& p : start) p = std::max(p, 0.0);
         }
-        model.process = std::make_unique<RegimesProcess>(rows, std::move(start));
+        std::size_t depths = 1;
+        for (const PairSource& pair : model.pairs) depths = std::max(depths, pair.depths());
+        model.process = std::make_unique<RegimesProcess>(rows, std::move(start), static_cast<int>(depths));
         return model;
       }};
 }

@@ -1,23 +1,17 @@
 #include "sim/base/wide.h"
-#include "sim/config/json.h"
+#include "sim/families/acceptance_record.h"
 #include "sim/families/context.h"
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <optional>
+#include <algorithm>
+#include <iterator>
 
 namespace specsim::families {
 
 namespace {
 
-constexpr double kRecordedSumTolerance = 1e-3;  // recorded figures are rounded
 constexpr std::size_t kMostContexts = 1 << 20;
-
-struct RecordedPair {
-  std::vector<double> target;
-  std::vector<double> draft;
-};
 
 struct Recording {
   std::vector<RecordedPair> positions;  // request after request
@@ -74,77 +68,19 @@ class TraceProcess final : public ContextProcess {
   ContextShape shape_;
 };
 
-std::optional<std::vector<double>> probabilities(const config::Value& list, const Location& where, Diagnostics& diagnostics) {
-  std::vector<double> values;
-  for (const config::Value& item : list.items) {
-    const auto x = config::as_number(item);
-    if (!x || *x < 0.0 || *x > 1.0) {
-      diagnostics.add(where, fmt::format("{}, allowed: probabilities in [0, 1]", config::found_text(item)));
-      return std::nullopt;
-    }
-    values.push_back(*x);
-  }
-  return values;
-}
-
-// The distributions of one position, as many in `target` as in `draft`.
-bool read_distributions(const config::Value& target, const config::Value& draft, const Location& where, Recording& recording,
-                        Diagnostics& diagnostics) {
-  const auto a = probabilities(target, where, diagnostics);
-  const auto b = probabilities(draft, where, diagnostics);
-  if (!a || !b) return false;
-  for (const auto& distribution : {*a, *b}) {
-    double sum = 0.0;
-    for (const double x : distribution) sum += x;
-    if (distribution.size() != a->size() || std::abs(sum - 1.0) > kRecordedSumTolerance) {
-      diagnostics.add(where, fmt::format("a distribution of {} entries with sum {:.6g}, allowed: {} with sum 1",
-                                         distribution.size(), sum, a->size()));
-      return false;
-    }
-  }
-  recording.positions.push_back({*a, *b});
-  return true;
-}
-
-// One line of a trace.
-void read_request(const config::Value& line, const Location& where, const std::string& kind, Recording& recording,
-                  Diagnostics& diagnostics) {
-  const config::Value* const own_kind = line.find("kind");
-  if (!kind.empty() && (own_kind == nullptr || own_kind->text != kind)) return;
-  const config::Value* const overlap = line.find("overlap");
-  const config::Value* const target = line.find("target");
-  const config::Value* const draft = line.find("draft");
-  const auto start = static_cast<std::uint32_t>(recording.positions.size());
-  if (overlap != nullptr && target == nullptr && draft == nullptr) {
-    const auto values = probabilities(*overlap, where, diagnostics);
-    if (!values) return;
-    recording.acceptance_only = true;
-    // The target is certain of what was emitted, and the draft is as sure of it as it was accepted.
-    for (const double x : *values) recording.positions.push_back({{1.0, 0.0}, {x, 1.0 - x}});
-  } else if (overlap == nullptr && target != nullptr && draft != nullptr && target->items.size() == draft->items.size()) {
-    for (std::size_t i = 0; i < target->items.size(); ++i)
-      if (!read_distributions(target->items[i], draft->items[i], where, recording, diagnostics)) return;
-  } else {
-    diagnostics.add(where,
-                    "no trace of contexts, allowed: {\"overlap\": [...]}, or {\"target\": [DISTRIBUTION, ...], \"draft\": "
-                    "[DISTRIBUTION, ...]}");
-    return;
-  }
-  if (recording.positions.size() == start) diagnostics.add(where, "no position in this request, allowed: at least one");
-  recording.starts.push_back(start);
-}
-
 Recording read_recording(const std::string& path, const Location& named, const std::string& kind, Diagnostics& diagnostics) {
   Recording recording;
   const std::size_t before = diagnostics.list().size();
-  config::read_json_lines(path, named, "one a line", diagnostics, [&](const config::Value& object, const Location& where) {
-    read_request(object, where, kind, recording, diagnostics);
-  });
-  if (diagnostics.list().size() != before) return recording;
-  if (recording.starts.empty())
-    diagnostics.add(named, kind.empty() ? path + " has no request, allowed: one a line"
-                                        : fmt::format("{} has no request of kind {}, allowed: a kind that it has", path, kind));
-  else if (recording.positions.size() > kMostContexts)
+  std::vector<AcceptanceRecord> records =
+      read_acceptance_records(path, named, kind, {RecordForm::overlap, RecordForm::distributions}, diagnostics);
+  for (AcceptanceRecord& record : records) {
+    recording.starts.push_back(static_cast<std::uint32_t>(recording.positions.size()));
+    recording.acceptance_only = record.form == RecordForm::overlap;
+    // The target is certain of what was emitted, and the draft is as sure of it as it was accepted.
+    for (const double x : record.overlap) recording.positions.push_back({{1.0, 0.0}, {x, 1.0 - x}});
+    std::move(record.positions.begin(), record.positions.end(), std::back_inserter(recording.positions));
+  }
+  if (diagnostics.list().size() == before && recording.positions.size() > kMostContexts)
     diagnostics.add(named, fmt::format("{} has {} positions, allowed: {}", path, recording.positions.size(), kMostContexts));
   return recording;
 }

@@ -23,13 +23,30 @@ struct Position {
   Outcome outcome = kUnjudged;
 };
 
-std::vector<Position> positions_of(const RecordedRequest& request) {
+// Outcomes at `judged_depth` and deeper are left out.
+std::vector<Position> positions_of(const RecordedRequest& request, int judged_depth = kMaxDraftLength) {
   std::vector<Position> text;
+  const auto add = [&](int depth, Outcome outcome) {
+    text.push_back({static_cast<std::uint16_t>(depth), depth < judged_depth ? outcome : kUnjudged});
+  };
   for (const RecordedRound& round : request.rounds) {
-    for (int depth = 0; depth < round.accepted; ++depth) text.push_back({static_cast<std::uint16_t>(depth), kAccepted});
-    text.push_back({static_cast<std::uint16_t>(round.accepted), round.accepted < round.drafted ? kRejected : kUnjudged});
+    for (int depth = 0; depth < round.accepted; ++depth) add(depth, kAccepted);
+    add(round.accepted, round.accepted < round.drafted ? kRejected : kUnjudged);
   }
   return text;
+}
+
+bool falls_with_depth(Process process) {
+  return process == Process::regimes_by_depth || process == Process::requests_and_regimes;
+}
+bool moves(Process process) { return process == Process::regimes || falls_with_depth(process); }
+
+// Acceptance that falls is written out to this depth; the last entry holds beyond.
+constexpr std::size_t kWrittenDepths = 16;
+
+void write_out(FittedProcess& model) {
+  for (std::size_t s = 0; s < model.alpha.size(); ++s)
+    for (std::size_t d = 0; d < model.alpha[s].size(); ++d) model.alpha[s][d] = model.rates.alpha(s, d);
 }
 
 // A model's probabilities side by side.
@@ -168,6 +185,7 @@ double count_request(const Probabilities<N>& probabilities, const Judged& reques
 struct Texts {
   std::vector<std::vector<Position>> positions;
   std::vector<Judged> judged;  // [request]
+  std::size_t depths = 1;      // at which there are outcomes
 };
 
 // One step of expectation and maximisation; returns the likelihood before it.
@@ -183,11 +201,30 @@ double improve(FittedProcess& model, const Texts& texts) {
     for (const std::vector<Position>& text : texts.positions) log_likelihood += count_text(probabilities, text, forward, counts);
   for (std::size_t s = 0; s < N; ++s) {
     model.start[s] = counts.start[s] / static_cast<double>(texts.positions.size());
-    for (std::size_t d = 0; d < probabilities.depths; ++d) model.alpha[s][d] = counts.accepted[d][s] / counts.judged[d][s];
-    if (model.process != Process::regimes) continue;
-    const double sum = std::accumulate(counts.moves[s].begin(), counts.moves[s].end(), 0.0);
+    if (!falls_with_depth(model.process))
+      for (std::size_t d = 0; d < probabilities.depths; ++d) model.alpha[s][d] = counts.accepted[d][s] / counts.judged[d][s];
+    if (!moves(model.process)) continue;
+    double sum = 0.0;
+    double reachable = 0.0;  // states that the process may move to
+    for (std::size_t r = 0; r < N; ++r) {
+      sum += counts.moves[s][r];
+      reachable += model.transition[s][r] > 0.0 ? 1.0 : 0.0;
+    }
     for (std::size_t r = 0; r < N; ++r)
-      model.transition[s][r] = (counts.moves[s][r] + 0.5) / (sum + 0.5 * static_cast<double>(N));
+      if (model.transition[s][r] > 0.0) model.transition[s][r] = (counts.moves[s][r] + 0.5) / (sum + 0.5 * reachable);
+  }
+  if (falls_with_depth(model.process)) {
+    OutcomeCounts outcomes;
+    for (std::size_t s = 0; s < N; ++s) {
+      outcomes.judged.emplace_back();
+      outcomes.accepted.emplace_back();
+      for (std::size_t d = 0; d < std::min(texts.depths, probabilities.depths); ++d) {
+        outcomes.judged[s].push_back(counts.judged[d][s]);
+        outcomes.accepted[s].push_back(counts.accepted[d][s]);
+      }
+    }
+    improve_rates(model.rates, outcomes);
+    write_out(model);
   }
   return log_likelihood;
 }
@@ -195,9 +232,10 @@ double improve(FittedProcess& model, const Texts& texts) {
 // work.template operator()<number of states>().
 template <class Work>
 double with_states(std::size_t states, const Work& work) {
-  SPECSIM_CHECK(states >= 1 && states <= 3, "{} states", states);
+  SPECSIM_CHECK(states >= 1 && states <= 4, "{} states", states);
   if (states == 1) return work.template operator()<1>();
-  return states == 2 ? work.template operator()<2>() : work.template operator()<3>();
+  if (states == 2) return work.template operator()<2>();
+  return states == 3 ? work.template operator()<3>() : work.template operator()<4>();
 }
 
 // Rounds that a request with one alpha takes on average, by the renewal equation m(t) = 1 + sum over e of P(emitted = e) m(t -
@@ -213,6 +251,71 @@ double rounds_to_emit(double alpha, int draft_length, std::uint64_t tokens) {
   return mean[tokens];
 }
 
+// Shares of rounds that begin a request in each state, where the kinds of requests emit equally many tokens: the kind that takes
+// more rounds for them has the more.
+std::vector<double> by_rounds(const FittedProcess& model, int draft_length, std::uint64_t tokens) {
+  const std::size_t states = model.start.size();
+  std::vector<double> shares(states, 0.0);
+  for (std::size_t kind = 0; kind < states; kind += 2) {
+    std::vector<double> at(states, 0.0);
+    const double mass = std::max(model.start[kind] + model.start[kind + 1], 1e-12);
+    for (std::size_t s = kind; s < kind + 2; ++s) at[s] = model.start[s] / mass;
+    const auto moved = [&](const std::vector<double>& from) {
+      std::vector<double> to(states, 0.0);
+      for (std::size_t s = 0; s < states; ++s)
+        for (std::size_t r = 0; r < states; ++r) to[r] += from[s] * model.transition[s][r];
+      return to;
+    };
+    double rounds = 0.0;
+    for (double emitted = 0.0; emitted < static_cast<double>(tokens); rounds += 1.0) {
+      std::vector<double> next(states, 0.0);
+      for (int depth = 0; depth <= draft_length; ++depth) {  // `at`: reached this depth, in this state
+        emitted += std::accumulate(at.begin(), at.end(), 0.0);
+        std::vector<double> goes_on(states, 0.0);
+        for (std::size_t s = 0; s < states; ++s) {
+          goes_on[s] = depth < draft_length ? at[s] * model.acceptance(s, depth) : 0.0;
+          at[s] -= goes_on[s];
+        }
+        const std::vector<double> ended = moved(at);
+        for (std::size_t s = 0; s < states; ++s) next[s] += ended[s];
+        at = moved(goes_on);
+      }
+      at = next;
+    }
+    for (std::size_t s = kind; s < kind + 2; ++s) shares[s] = model.start[s] * rounds;
+  }
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& x : shares) x /= sum;
+  return shares;
+}
+
+// Where expectation and maximisation begins.
+FittedProcess first_guess(Process process, std::size_t states, std::size_t depths) {
+  FittedProcess model;
+  model.process = process;
+  model.start.assign(states, 1.0 / static_cast<double>(states));
+  const bool kinds = process == Process::requests_and_regimes;
+  constexpr std::array kOfKinds = {0.3, 0.7, 0.5, 0.9};  // hard and easy requests, each with hard and easy stretches
+  constexpr double kStays = 0.8;
+  for (std::size_t s = 0; s < states; ++s) {
+    const double first =
+        kinds ? kOfKinds[s] : (static_cast<double>(s) + 1.0) / (static_cast<double>(states) + 1.0);  // over (0, 1)
+    const std::size_t written = process == Process::by_depth ? depths
+                                : falls_with_depth(process)  ? std::max(kWrittenDepths, depths)
+                                                             : 1;
+    model.alpha.emplace_back(written, first);
+    model.rates.level.push_back(std::log(first / (1.0 - first)));
+    model.transition.emplace_back(states, 0.0);
+    for (std::size_t r = 0; r < states; ++r) {
+      const double others = kinds ? (r / 2 == s / 2 ? 1.0 - kStays : 0.0) : (1.0 - kStays) / (static_cast<double>(states) - 1.0);
+      model.transition[s][r] = states == 1 ? 1.0 : r == s ? kStays : others;
+    }
+    if (process == Process::kept_state)
+      for (std::size_t r = 0; r < states; ++r) model.transition[s][r] = r == s ? 1.0 : 0.0;
+  }
+  return model;
+}
+
 }  // namespace
 
 const char* to_text(Process process) {
@@ -224,13 +327,23 @@ const char* to_text(Process process) {
     case Process::kept_state:
       return "kept_state";
     case Process::regimes:
+      return "regimes";
+    case Process::regimes_by_depth:
+      return "regimes_by_depth";
+    case Process::requests_and_regimes:
       break;
   }
-  return "regimes";
+  return "requests_and_regimes";
 }
 
 int FittedProcess::parameters() const {
   const auto states = static_cast<int>(start.size());
+  if (falls_with_depth(process)) {
+    int free = 2 * states;  // a level for each state, the start, the slope
+    for (const std::vector<double>& row : transition)
+      free += static_cast<int>(std::count_if(row.begin(), row.end(), [](double x) { return x > 0.0; })) - 1;
+    return free;
+  }
   return states * static_cast<int>(alpha[0].size()) + states - 1 + (process == Process::regimes ? states * (states - 1) : 0);
 }
 
@@ -255,7 +368,7 @@ RecordedRequest FittedProcess::simulate(int draft_length, std::uint64_t tokens, 
   RecordedRequest request;
   std::size_t state = pick(start);
   const auto move = [&] {
-    if (process == Process::regimes) state = pick(transition[state]);
+    if (moves(process)) state = pick(transition[state]);
   };
   for (std::uint64_t text = 0; text < tokens;) {
     RecordedRound round{0, draft_length};
@@ -290,7 +403,7 @@ std::string FittedProcess::yaml(int draft_length, std::uint64_t tokens, std::uin
     for (const double a : alpha[0]) drafts.push_back(draft(a));
     context = fmt::format("\n  process: by_depth\n  drafts:\n  - {}", fmt::join(drafts, "\n  - "));
   }
-  if (process == Process::kept_state || process == Process::regimes) {
+  if (process == Process::kept_state || moves(process)) {
     // Process requests would end a request within a round. States that stay give whole rounds, each state its share of them.
     std::vector<double> first = start;
     if (process == Process::kept_state) {
@@ -298,45 +411,41 @@ std::string FittedProcess::yaml(int draft_length, std::uint64_t tokens, std::uin
       const double sum = std::accumulate(first.begin(), first.end(), 0.0);
       for (double& x : first) x /= sum;
     }
+    if (process == Process::requests_and_regimes) first = by_rounds(*this, draft_length, tokens);
     context = fmt::format("\n  process: regimes\n  sequence_rounds: {}\n  start: {}\n  transition:", rounds, distribution(first));
     for (const std::vector<double>& row : transition) context += "\n  - " + distribution(row);
     context += "\n  states:";
-    for (const std::vector<double>& a : alpha) context += fmt::format("\n  - {{draft: {}}}", draft(a[0]));
+    for (const std::vector<double>& a : alpha) {
+      std::vector<std::string> drafts;
+      for (const double x : a) drafts.push_back(draft(x));
+      context += a.size() == 1 ? fmt::format("\n  - {{draft: {}}}", drafts[0])
+                               : fmt::format("\n  - drafts:\n    - {}", fmt::join(drafts, "\n    - "));
+    }
   }
   return fmt::format(
+      "# Fitted to rounds of draft length {}. Longer drafts are extrapolated: specsim fit says how well that went within the "
+      "record.\n"
       "experiment: fitted_{}\n"
       "pair:  # acceptance alone: the target is certain of its token, the draft as sure of it as it is accepted\n"
       "  vocab: 2\n  target: {{family: explicit, probabilities: [1, 0]}}\n  draft: {}\n"
       "context: {}\n"
       "decode: {{drafter: {{kind: chain, draft_length: {}}}, verifier: token}}\n",
-      to_text(process), draft(alpha[0][0]), context, draft_length);
+      draft_length, to_text(process), draft(alpha[0][0]), context, draft_length);
 }
 
-FittedProcess fit_process(Process process, std::size_t states, const std::vector<RecordedRequest>& requests) {
+FittedProcess fit_process(Process process, std::size_t states, const std::vector<RecordedRequest>& requests, int judged_depth) {
   Texts texts;
-  std::size_t depths = 1;
   for (const RecordedRequest& request : requests) {
-    texts.positions.push_back(positions_of(request));
+    texts.positions.push_back(positions_of(request, judged_depth));
     const auto count = [&](Outcome outcome) {
       return static_cast<double>(std::count_if(texts.positions.back().begin(), texts.positions.back().end(),
                                                [&](const Position& at) { return at.outcome == outcome; }));
     };
     texts.judged.push_back({count(kAccepted), count(kRejected)});
-    for (const RecordedRound& round : request.rounds) depths = std::max(depths, static_cast<std::size_t>(round.drafted));
+    for (const RecordedRound& round : request.rounds)
+      texts.depths = std::max(texts.depths, static_cast<std::size_t>(std::min(round.drafted, judged_depth)));
   }
-  FittedProcess model;
-  model.process = process;
-  model.start.assign(states, 1.0 / static_cast<double>(states));
-  for (std::size_t s = 0; s < states; ++s) {
-    const double first = (static_cast<double>(s) + 1.0) / (static_cast<double>(states) + 1.0);  // spread over (0, 1)
-    model.alpha.emplace_back(process == Process::by_depth ? depths : 1, first);
-    model.transition.emplace_back(states, 0.0);
-    constexpr double kStays = 0.8;
-    for (std::size_t r = 0; r < states; ++r)
-      model.transition[s][r] = states == 1 ? 1.0 : r == s ? kStays : (1.0 - kStays) / (static_cast<double>(states) - 1.0);
-    if (process == Process::kept_state)
-      for (std::size_t r = 0; r < states; ++r) model.transition[s][r] = r == s ? 1.0 : 0.0;
-  }
+  FittedProcess model = first_guess(process, states, texts.depths);
   constexpr int kMostSteps = 500;
   constexpr double kEnough = 1e-3;  // of log likelihood, for a step
   double before = -std::numeric_limits<double>::infinity();

@@ -2,10 +2,14 @@
 //
 // All of them are one model: a hidden state at each text position, with a probability of acceptance for each state and depth in
 // the block. `constant` has one state; by_depth one state and a probability for each depth; kept_state a state that a request
-// keeps; regimes states that follow one another as a Markov chain. Positions that no draft was judged at (bonus tokens) show
-// nothing. Likelihoods are maximised by expectation and maximisation (Baum, Petrie, Soules, Weiss 1970).
+// keeps; regimes states that follow one another as a Markov chain; regimes_by_depth such a chain with acceptance that falls with
+// depth in every state (falling_rates.h); requests_and_regimes two kinds of requests, each with two such regimes of its own.
+// Positions that no draft was judged at (bonus tokens) show nothing. Likelihoods are maximised by expectation and maximisation
+// (Baum, Petrie, Soules, Weiss 1970).
 #pragma once
 
+#include "sim/base/token.h"
+#include "sim/fit/falling_rates.h"
 #include "sim/fit/recorded_rounds.h"
 #include "sim/rng/address.h"
 
@@ -15,7 +19,7 @@
 
 namespace specsim::fit {
 
-enum class Process { constant, by_depth, kept_state, regimes };
+enum class Process { constant, by_depth, kept_state, regimes, regimes_by_depth, requests_and_regimes };
 [[nodiscard]] const char* to_text(Process process);
 
 struct FittedProcess {
@@ -23,6 +27,7 @@ struct FittedProcess {
   std::vector<double> start;                    // [state]
   std::vector<std::vector<double>> transition;  // [state][state]
   std::vector<std::vector<double>> alpha;       // [state][depth]; one depth: the same at all, else the last holds beyond
+  FallingRates rates = {};                      // of the last two processes: what alpha is computed from
 
   [[nodiscard]] int parameters() const;
   [[nodiscard]] double acceptance(std::size_t state, int depth) const;
@@ -33,7 +38,9 @@ struct FittedProcess {
   [[nodiscard]] std::string yaml(int draft_length, std::uint64_t tokens, std::uint64_t rounds) const;
 };
 
-// `states` of kept_state and regimes.
-FittedProcess fit_process(Process process, std::size_t states, const std::vector<RecordedRequest>& requests);
+// `states` of kept_state, regimes and regimes_by_depth; requests_and_regimes has four. Outcomes at `judged_depth` and deeper are
+// kept from the fit, so that it can be judged by them.
+FittedProcess fit_process(Process process, std::size_t states, const std::vector<RecordedRequest>& requests,
+                          int judged_depth = kMaxDraftLength);
 
 }  // namespace specsim::fit

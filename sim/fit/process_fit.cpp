@@ -10,6 +10,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <string>
 
 namespace specsim::fit {
 
@@ -24,6 +25,7 @@ double likelihood(const FittedProcess& model, const std::vector<RecordedRequest>
 // kept_state and regimes with as many states as the data pay for, by Bayes' information criterion.
 FittedProcess fit_best_size(Process process, const std::vector<RecordedRequest>& requests) {
   if (process == Process::constant || process == Process::by_depth) return fit_process(process, 1, requests);
+  if (process == Process::requests_and_regimes) return fit_process(process, 4, requests);
   std::optional<FittedProcess> best;
   double least = std::numeric_limits<double>::infinity();
   double size = 0.0;
@@ -173,6 +175,34 @@ void bootstrap(ProcessReport& report, const std::vector<RecordedRequest>& reques
   }
 }
 
+// What a fit to short drafts says of the recorded ones.
+void extrapolate(ProcessReport& report, const FittedProcess& from_short, const FitReport& all, const std::vector<Length>& lengths,
+                 std::uint64_t seed) {
+  constexpr std::uint64_t kTexts = 50;  // a fiftieth of the record's own variance is left
+  double sum = 0.0;
+  for (std::uint64_t i = 0; i < kTexts; ++i) {
+    rng::Stream random(rng::make_key(seed, rng::hash_text(std::string("short ") + to_text(from_short.process))),
+                       rng::Purpose::start, 0, i);
+    std::vector<RecordedRequest> simulated;
+    for (const Length& length : lengths) simulated.push_back(from_short.simulate(all.draft_length, length.most, random));
+    sum += tokens_per_round(simulated);
+  }
+  report.extrapolated = sum / static_cast<double>(kTexts);
+  report.extrapolated_z = (report.extrapolated - all.tokens_per_round) / std::max(all.tokens_per_round_error, 1e-12);
+}
+
+double tokens_per_round_error(const std::vector<RecordedRequest>& requests, double ratio) {
+  double squares = 0.0;
+  double rounds = 0.0;
+  for (const RecordedRequest& request : requests) {
+    const auto own = static_cast<double>(request.rounds.size());
+    squares += std::pow(static_cast<double>(emitted(request)) - ratio * own, 2);
+    rounds += own;
+  }
+  const auto n = static_cast<double>(requests.size());
+  return std::sqrt(squares * n / (n - 1.0)) / rounds;
+}
+
 constexpr std::size_t kFolds = 5;
 constexpr double kFitShare = 50.0;  // of what progress counts, a replicate being one
 
@@ -192,8 +222,9 @@ bool ProcessReport::rejected() const {
 }
 
 FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitRun& run) {
-  constexpr std::array kProcesses = {Process::regimes, Process::kept_state, Process::by_depth,
-                                     Process::constant};  // the slowest first
+  constexpr std::array kProcesses = {
+      Process::requests_and_regimes, Process::regimes_by_depth, Process::regimes,
+      Process::kept_state,           Process::by_depth,         Process::constant};  // the slowest first
   FitReport report;
   double judged = 0.0;
   double rounds = 0.0;
@@ -210,11 +241,20 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
   report.rounds = static_cast<std::uint64_t>(std::llround(rounds / n));
   report.tokens_per_round = tokens_per_round(requests);
 
+  report.tokens_per_round_error = tokens_per_round_error(requests, report.tokens_per_round);
+  report.short_length = report.draft_length / 2;
+
   constexpr std::size_t kFits = kFolds + 1;  // of a process; the last to all requests
-  Workers workers(run, static_cast<double>(kProcesses.size()) * (static_cast<double>(kFits) * kFitShare + kReplicates));
+  Workers workers(run, static_cast<double>(kProcesses.size()) * (static_cast<double>(kFits + 1) * kFitShare + kReplicates));
   std::array<std::array<FittedProcess, kFits>, kProcesses.size()> models;
   workers.each(kProcesses.size() * kFits, kFitShare, [&](std::size_t i) {
     models[i / kFits][i % kFits] = fit_best_size(kProcesses[i / kFits], without_fold(requests, i % kFits));
+  });
+  // To the short drafts, with as many states as all the data pay for.
+  std::array<FittedProcess, kProcesses.size()> from_short;
+  workers.each(kProcesses.size(), kFitShare, [&](std::size_t f) {
+    if (report.short_length > 0)
+      from_short[f] = fit_process(kProcesses[f], models[f][kFolds].start.size(), requests, report.short_length);
   });
   std::vector<std::vector<double>> scores;
   for (std::size_t f = kProcesses.size(); f-- > 0 && !workers.stopped();) {
@@ -225,12 +265,16 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
     for (std::size_t i = 0; i < requests.size(); ++i) scores.back().push_back(models[f][i % kFolds].log_likelihood(requests[i]));
     one.held_out = std::accumulate(scores.back().begin(), scores.back().end(), 0.0) / judged;
     bootstrap(one, requests, lengths, report.draft_length, run.seed, workers);
+    if (report.short_length > 0) extrapolate(one, from_short[f], report, lengths, run.seed);
     report.processes.push_back(std::move(one));
   }
   if (workers.stopped()) {
     report.processes.clear();
     return report;
   }
+  for (std::size_t f = 0; f < report.processes.size(); ++f)
+    if (std::abs(report.processes[f].extrapolated_z) < std::abs(report.processes[report.nearest].extrapolated_z))
+      report.nearest = f;
   const bool all_rejected =
       std::all_of(report.processes.begin(), report.processes.end(), [](const ProcessReport& one) { return one.rejected(); });
   const auto usable = [&](const ProcessReport& one) { return all_rejected || !one.rejected(); };

@@ -27,6 +27,11 @@ struct ProcessReport {
   double p_accepted = 1.0;  // distribution of accepted in a round
   double p_runs = 1.0;      // lengths of runs of accepted positions, across rounds
   double p_requests = 1.0;  // spread of the acceptance rate over requests
+  // Of a fit to the outcomes at depths below FitReport::short_length alone: tokens per round at the recorded draft length, and
+  // how far that is from the recorded figure in the latter's standard errors. How much longer drafts than the recorded may be
+  // trusted.
+  double extrapolated = 0.0;
+  double extrapolated_z = 0.0;
   [[nodiscard]] bool rejected() const;
 };
 
@@ -35,10 +40,14 @@ struct FitReport {
   std::uint64_t tokens = 0;  // that a request was to emit, mean
   std::uint64_t rounds = 0;  // of a request, mean
   double tokens_per_round = 0.0;
+  double tokens_per_round_error = 0.0;  // standard error, over requests
+  int short_length = 0;                 // half the draft length; 0: drafts of one token, which have no shorter ones
   std::vector<ProcessReport> processes;
   // To use: of those that the data do not reject (of all, where they reject all) the simplest that is within one standard error
   // of the best held-out score.
   std::size_t best = 0;
+  // Whose extrapolation from the short drafts came nearest to the recorded figure.
+  std::size_t nearest = 0;
 };
 
 struct FitRun {

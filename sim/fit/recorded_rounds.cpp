@@ -1,57 +1,26 @@
 #include "sim/fit/recorded_rounds.h"
 
 #include "sim/base/error.h"
-#include "sim/base/token.h"
-#include "sim/config/json.h"
+#include "sim/families/acceptance_record.h"
 
 #include <fmt/format.h>
 
-#include <optional>
-
 namespace specsim::fit {
 
-namespace {
-
-std::optional<int> count_of(const config::Value* value, int most) {
-  if (value == nullptr) return std::nullopt;
-  const auto n = config::as_integer(*value);
-  if (!n || *n < 0 || *n > most) return std::nullopt;
-  return static_cast<int>(*n);
-}
-
-// What is wrong with the line, or nothing.
-std::optional<std::string> read_request(const config::Value& line, RecordedRequest& request) {
-  const std::optional<int> draft_length = count_of(line.find("draft_length"), kMaxDraftLength);
-  const config::Value* const rounds = line.find("rounds");
-  const config::Value* const drafted = line.find("drafted");
-  if (line.find("tree") != nullptr) return "rounds of trees, allowed: of chains, which the processes describe";
-  if (!draft_length || *draft_length == 0 || rounds == nullptr || rounds->items.empty())
-    return fmt::format("no record of rounds, allowed: {{\"draft_length\": 1 to {}, \"rounds\": [accepted, ...]}}",
-                       kMaxDraftLength);
-  if (drafted != nullptr && drafted->items.size() != rounds->items.size())
-    return fmt::format("{} rounds and {} entries of \"drafted\", allowed: as many", rounds->items.size(), drafted->items.size());
-  for (std::size_t i = 0; i < rounds->items.size(); ++i) {
-    const std::optional<int> n = drafted != nullptr ? count_of(&drafted->items[i], *draft_length) : draft_length;
-    const std::optional<int> accepted = n ? count_of(&rounds->items[i], *n) : std::nullopt;
-    if (!accepted)
-      return fmt::format("round {} accepted {}, allowed: an integer up to what was drafted", i + 1,
-                         config::found_text(rounds->items[i]));
-    request.rounds.push_back({*accepted, *n});
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind) {
+  using families::RecordForm;
   Diagnostics diagnostics;
   std::vector<RecordedRequest> requests;
-  config::read_json_lines(path, {}, "one a line", diagnostics, [&](const config::Value& object, const Location& where) {
-    if (const config::Value* const own = object.find("kind"); !kind.empty() && (own == nullptr || own->text != kind)) return;
+  for (const families::AcceptanceRecord& record :
+       families::read_acceptance_records(path, {path, 0, 0}, kind, {RecordForm::rounds, RecordForm::accepted}, diagnostics)) {
     RecordedRequest request;
-    if (const std::optional<std::string> mistake = read_request(object, request)) diagnostics.add(where, *mistake);
-    requests.push_back(std::move(request));
-  });
+    if (record.form == RecordForm::accepted)
+      for (const int accepted : families::walked_rounds(record, record.draft_length))
+        request.rounds.push_back({accepted, record.draft_length});
+    else
+      for (std::size_t i = 0; i < record.accepted.size(); ++i) request.rounds.push_back({record.accepted[i], record.drafted[i]});
+    if (!request.rounds.empty()) requests.push_back(std::move(request));
+  }
   constexpr std::size_t kFewest = 10;
   if (diagnostics.empty() && requests.size() < kFewest)
     diagnostics.add({path, 0, 0}, fmt::format("{} requests{}, allowed: at least {}", requests.size(),

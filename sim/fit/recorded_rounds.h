@@ -15,8 +15,8 @@ struct RecordedRequest {
   std::vector<RecordedRound> rounds;
 };
 
-// Reads rounds_t*.jsonl of specsim calibrate, or a log of the same form; `kind`: "" or the only one to take. Throws BadInput with
-// the line of what is wrong.
+// Reads rounds_t*.jsonl of specsim calibrate, a log of the same form, or accepted prefixes by position, which hold the rounds at
+// their own draft length exactly; `kind`: "" or the only one to take. Throws BadInput with the line of what is wrong.
 std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind);
 
 // Positions at which a draft was accepted or rejected, and tokens, the bonus included.

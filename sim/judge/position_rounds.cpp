@@ -45,6 +45,7 @@ class PositionRounds final : public CellTheory {
  private:
   void sample_fresh();
   [[nodiscard]] std::vector<double> first_alphas() const;
+  [[nodiscard]] std::vector<std::vector<double>> alphas_by_depth(int length) const;
 
   const spec::Cell* cell_;
   const families::ContextShape* shape_;
@@ -118,6 +119,14 @@ std::vector<double> PositionRounds::first_alphas() const {
   return alpha;
 }
 
+// [depth][context]; one row serves all depths where the draft has one distribution a context.
+std::vector<std::vector<double>> PositionRounds::alphas_by_depth(int length) const {
+  std::vector<std::vector<double>> rows(shape_->depths > 1 ? static_cast<std::size_t>(std::max(length, 1)) : 1);
+  for (std::size_t depth = 0; depth < rows.size(); ++depth)
+    for (const std::vector<double>& by_depth : alpha_) rows[depth].push_back(by_depth[std::min(depth, by_depth.size() - 1)]);
+  return rows;
+}
+
 RoundTheory PositionRounds::answer(const spec::Cell& cell) const {
   const int length = draft_length(cell);
   RoundTheory result;
@@ -146,7 +155,7 @@ RoundTheory PositionRounds::answer(const spec::Cell& cell) const {
     case Kind::markov:
     case Kind::regimes: {
       theory::Modulation modulation =
-          shape_->kind == Kind::markov ? modulation_ : theory::hidden_regimes(first_alphas(), shape_->transition);
+          shape_->kind == Kind::markov ? modulation_ : theory::hidden_regimes(alphas_by_depth(length), shape_->transition);
       result.distributions = theory::round_distribution_by_state(modulation, length);
       std::vector<double> start = shape_->start;
       if (start.empty()) {

@@ -1,7 +1,7 @@
 #include "sim/plan/acceptance_curve.h"
 
 #include "sim/base/check.h"
-#include "sim/config/json.h"
+#include "sim/families/acceptance_record.h"
 #include "sim/judge/prediction.h"
 #include "sim/run/runner.h"
 #include "sim/theory/round_distribution.h"
@@ -34,12 +34,6 @@ AcceptanceCurve from_rates(std::string source, const std::vector<double>& rates,
   return curve;
 }
 
-// One request of a trace.
-struct TracedRequest {
-  std::vector<double> values;  // accepted prefix lengths, or overlaps
-  int draft_length = 0;        // 0: overlaps
-};
-
 // Whole rounds of a request that drafts `draft_length` tokens a round, and what they emit; expectations for overlaps.
 struct Walk {
   double rounds = 0.0;
@@ -69,13 +63,10 @@ void end_parts(AcceptanceCurve& curve) {
   if (curve.parts.size() < kFewest) curve.parts.clear();
 }
 
-Walk walk_accepted(const TracedRequest& request, int draft_length) {
+Walk walk_accepted(const families::AcceptanceRecord& request, int draft_length) {
   Walk walk;
-  const std::size_t size = request.values.size();
   // No round starts where the end could cut it: leaving out the ones that it does cut would leave out the longest.
-  for (std::size_t at = 0; at + static_cast<std::size_t>(draft_length) < size;) {
-    const int accepted = std::min(static_cast<int>(request.values[at]), draft_length);
-    at += static_cast<std::size_t>(accepted) + 1;
+  for (const int accepted : families::walked_rounds(request, draft_length)) {
     walk.rounds += 1.0;
     walk.emitted += accepted + 1.0;
     if (accepted == draft_length) walk.full += 1.0;
@@ -83,16 +74,28 @@ Walk walk_accepted(const TracedRequest& request, int draft_length) {
   return walk;
 }
 
-Walk walk_overlaps(const TracedRequest& request, int draft_length) {
+// Recorded rounds, each cut to `draft_length`; one that drafted less is left out.
+Walk walk_rounds(const families::AcceptanceRecord& request, int draft_length) {
   Walk walk;
-  const std::size_t size = request.values.size();
+  for (std::size_t i = 0; i < request.accepted.size(); ++i) {
+    if (request.drafted[i] < draft_length) continue;
+    walk.rounds += 1.0;
+    walk.emitted += std::min(request.accepted[i], draft_length) + 1.0;
+    if (request.accepted[i] >= draft_length) walk.full += 1.0;
+  }
+  return walk;
+}
+
+Walk walk_overlaps(const families::AcceptanceRecord& request, int draft_length) {
+  Walk walk;
+  const std::size_t size = request.overlap.size();
   std::vector<double> starts(size + 1, 0.0);  // probability that a round starts here
   starts[0] = 1.0;
   for (std::size_t at = 0; at + static_cast<std::size_t>(draft_length) < size; ++at) {
     double reached = starts[at];
     for (int j = 0; j <= draft_length && reached > 0.0; ++j) {
       const std::size_t last = at + static_cast<std::size_t>(j);  // of the final token, if the round stops after j accepted
-      const double goes_on = j < draft_length ? request.values[last] : 0.0;
+      const double goes_on = j < draft_length ? request.overlap[last] : 0.0;
       const double stops = reached * (1.0 - goes_on);
       walk.rounds += stops;
       walk.emitted += stops * (j + 1.0);
@@ -104,75 +107,52 @@ Walk walk_overlaps(const TracedRequest& request, int draft_length) {
   return walk;
 }
 
-// One line of a trace; what is wrong with it, or nothing.
-std::optional<std::string> read_request(const config::Value& line, TracedRequest& request) {
-  const config::Value* accepted = line.find("accepted");
-  const config::Value* overlap = line.find("overlap");
-  const config::Value* length = line.find("draft_length");
-  if ((accepted == nullptr) == (overlap == nullptr) || (accepted != nullptr) != (length != nullptr))
-    return "neither an acceptance nor an overlap trace, allowed: \"draft_length\" with \"accepted\", or \"overlap\" alone";
-  if (length != nullptr) {
-    const auto n = config::as_integer(*length);
-    if (!n || *n < 1 || *n > kMaxDraftLength)
-      return fmt::format("draft_length is {}, allowed: an integer in [1, {}]", config::found_text(*length), kMaxDraftLength);
-    request.draft_length = static_cast<int>(*n);
-  }
-  const config::Value& list = overlap != nullptr ? *overlap : *accepted;
-  const double high = overlap != nullptr ? 1.0 : request.draft_length;
-  for (const config::Value& item : list.items) {
-    const auto x = config::as_number(item);
-    if (!x || *x < 0.0 || *x > high || (accepted != nullptr && *x != std::floor(*x)))
-      return fmt::format("{} holds {}, allowed: {} in [0, {:g}]", overlap != nullptr ? "overlap" : "accepted",
-                         config::found_text(item), overlap != nullptr ? "numbers" : "integers", high);
-    request.values.push_back(*x);
-  }
-  if (list.items.empty()) return "no position in this request, allowed: at least one";
-  return std::nullopt;
+// Whether the overlaps are outcomes, written as probabilities.
+bool all_outcomes(const std::vector<families::AcceptanceRecord>& records) {
+  return std::all_of(records.begin(), records.end(), [](const families::AcceptanceRecord& record) {
+    return std::all_of(record.overlap.begin(), record.overlap.end(), [](double x) { return x == 0.0 || x == 1.0; });
+  });
 }
 
-std::vector<TracedRequest> read_trace(const std::string& path) {
-  Diagnostics diagnostics;
-  std::vector<TracedRequest> requests;
-  const auto on_line = [&](const config::Value& object, const Location& where) {
-    TracedRequest request;
-    std::optional<std::string> mistake = read_request(object, request);
-    if (!mistake && !requests.empty() && (requests[0].draft_length == 0) != (request.draft_length == 0))
-      mistake = "acceptance and overlap lines in one file, allowed: one kind";
-    if (mistake)
-      diagnostics.add(where, *mistake);
-    else
-      requests.push_back(std::move(request));
-  };
-  config::read_json_lines(path, {}, "{\"request\", \"draft_length\", \"accepted\": [...]} or {\"request\", \"overlap\": [...]}",
-                          diagnostics, on_line);
-  if (requests.empty() && diagnostics.empty()) diagnostics.add({path, 0, 0}, "no request, allowed: one a line");
-  diagnostics.throw_if_any();
-  return requests;
-}
-
-// The curve of a trace's requests, at least one; `source` is what messages name.
-AcceptanceCurve trace_curve(const std::vector<TracedRequest>& requests, const std::string& source, int longest) {
-  const bool overlaps = requests[0].draft_length == 0;
+// The curve of recorded requests, at least one and all of one form; `source` is what messages name.
+AcceptanceCurve record_curve(const std::vector<families::AcceptanceRecord>& requests, const std::string& source, int longest) {
+  using families::RecordForm;
+  const RecordForm form = requests[0].form;
   std::size_t positions = 0;
   std::size_t most = 0;
-  for (const TracedRequest& request : requests) {
-    positions += request.values.size();
-    most = std::max(most, request.values.size());
-    if (!overlaps) longest = std::min(longest, request.draft_length);
+  for (const families::AcceptanceRecord& request : requests) {
+    const std::size_t size = form == RecordForm::overlap ? request.overlap.size() : request.accepted.size();
+    positions += size;
+    most = std::max(most, size);
+    if (form != RecordForm::overlap) longest = std::min(longest, request.draft_length);
   }
-  if (most < 2)
-    throw BadInput({source, 0, 0},
-                   "no request has more than one position, allowed: longer ones, a round at draft length 1 needs two");
-  longest = static_cast<int>(std::min(static_cast<std::size_t>(longest), most - 1));
+  if (form != RecordForm::rounds) {
+    if (most < 2)
+      throw BadInput({source, 0, 0},
+                     "no request has more than one position, allowed: longer ones, a round at draft length 1 needs two");
+    longest = static_cast<int>(std::min(static_cast<std::size_t>(longest), most - 1));
+  }
   AcceptanceCurve curve;
-  curve.source = fmt::format("{} trace of {} requests, {} positions ({}), good for draft lengths to {}",
-                             overlaps ? "overlap" : "acceptance", requests.size(), positions, source, longest);
+  if (form == RecordForm::rounds)
+    curve.source =
+        fmt::format("record of {} requests, {} rounds ({}), good for draft length {}; shorter ones by the same rounds, cut",
+                    requests.size(), positions, source, longest);
+  else
+    curve.source =
+        fmt::format("{} trace of {} requests, {} positions ({}), good for draft lengths to {}",
+                    form == RecordForm::overlap ? "overlap" : "acceptance", requests.size(), positions, source, longest);
+  if (form == RecordForm::overlap && all_outcomes(requests))
+    curve.source +=
+        ", but outcomes without their depth: where acceptance falls with depth, long drafts look better than they are "
+        "(a record of accepted prefixes or of rounds keeps it)";
   curve.measured = longest;
   const std::size_t parts = std::min(kParts, requests.size());
   std::vector<std::vector<Walk>> walks(parts, std::vector<Walk>(static_cast<std::size_t>(longest) + 1));
   for (std::size_t i = 0; i < requests.size(); ++i) {
     for (int k = 0; k <= longest; ++k) {
-      const Walk one = overlaps ? walk_overlaps(requests[i], k) : walk_accepted(requests[i], k);
+      const Walk one = form == RecordForm::overlap  ? walk_overlaps(requests[i], k)
+                       : form == RecordForm::rounds ? walk_rounds(requests[i], k)
+                                                    : walk_accepted(requests[i], k);
       Walk& sum = walks[i % parts][static_cast<std::size_t>(k)];
       sum.rounds += one.rounds;
       sum.emitted += one.emitted;
@@ -243,20 +223,31 @@ AcceptanceCurve length_acceptance(double mean_length, int draft_length, int long
 
 AcceptanceCurve rate_acceptance(double rate, int draft_length, int longest) {
   AcceptanceCurve curve = length_acceptance(1.0 + rate * draft_length, draft_length, longest);
-  curve.source = fmt::format("{:.4g} of the tokens of {} drafted a round, as alpha {:.4f} at every position (if every round drafted {}: "
-                             "a confidence threshold such as llama.cpp's p-min drafts fewer, and makes this too high)",
-                             rate, draft_length, curve.equivalent_alpha(1), draft_length);
+  curve.source = fmt::format(
+      "{:.4g} of the tokens of {} drafted a round, as alpha {:.4f} at every position (if every round drafted {}: "
+      "a confidence threshold such as llama.cpp's p-min drafts fewer, and makes this too high)",
+      rate, draft_length, curve.equivalent_alpha(1), draft_length);
   return curve;
 }
 
-AcceptanceCurve trace_acceptance(const std::string& path, int longest) { return trace_curve(read_trace(path), path, longest); }
+AcceptanceCurve trace_acceptance(const std::string& path, int longest) {
+  using families::RecordForm;
+  Diagnostics diagnostics;
+  const std::vector<families::AcceptanceRecord> requests = families::read_acceptance_records(
+      path, {path, 0, 0}, "", {RecordForm::accepted, RecordForm::rounds, RecordForm::overlap}, diagnostics);
+  diagnostics.throw_if_any();
+  return record_curve(requests, path, longest);
+}
 
 AcceptanceCurve overlap_acceptance(const std::vector<std::vector<double>>& overlaps, const std::string& source, int longest) {
-  std::vector<TracedRequest> requests;
-  for (const std::vector<double>& request : overlaps)
-    if (!request.empty()) requests.push_back({request, 0});
+  std::vector<families::AcceptanceRecord> requests;
+  for (const std::vector<double>& request : overlaps) {
+    if (request.empty()) continue;
+    requests.emplace_back();
+    requests.back().overlap = request;
+  }
   if (requests.empty()) throw BadInput({source, 0, 0}, "no request with a position that was judged, allowed: at least one");
-  return trace_curve(requests, source, longest);
+  return record_curve(requests, source, longest);
 }
 
 AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::uint64_t rounds) {

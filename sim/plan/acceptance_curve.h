@@ -42,10 +42,14 @@ AcceptanceCurve length_acceptance(double mean_length, int draft_length, int long
 // Accepted / drafted tokens, measured where every round drafted draft_length tokens. Where a confidence threshold cuts drafts short
 // (llama.cpp's p-min, vLLM's dynamic lengths) the rate is one of shorter drafts, and this overestimates.
 AcceptanceCurve rate_acceptance(double rate, int draft_length, int longest);
-// An acceptance or overlap trace: JSONL, one request a line. Reads the file; throws BadInput with the line of what is wrong.
+// Recorded acceptance in one of three forms: JSONL, one request a line. Reads the file; throws BadInput with the line of what is
+// wrong.
 //   {"request": ID, "draft_length": D, "accepted": [a0, a1, ...]}: the prefix that a round starting at each output position
 //   would have had accepted, drafting D tokens; a draft length above D is not answered.
-//   {"request": ID, "overlap": [o0, o1, ...]}: the probability that a draft for this position is accepted once reached.
+//   {"request": ID, "draft_length": D, "rounds": [a0, a1, ...]}: what each round had accepted, exact at D; a shorter draft length
+//   is taken from the same rounds, cut short, though its own rounds would start elsewhere.
+//   {"request": ID, "overlap": [o0, o1, ...]}: the probability that a draft for this position is accepted once reached. Holds no
+//   depth.
 AcceptanceCurve trace_acceptance(const std::string& path, int longest);
 // The same of overlaps at hand, [request][position]; a request without any says nothing. `source`: what messages name.
 AcceptanceCurve overlap_acceptance(const std::vector<std::vector<double>>& overlaps, const std::string& source, int longest);

@@ -222,7 +222,12 @@ LINES = [
      MODELS + "tiny-qwen/config.json: vocab_size is 40 and the target's is 2048, allowed: one vocabulary for both"),
     (["calibrate", "--target", "lama-160m", "--draft", "llama-68m", "--out", "nowhere"],
      '--target: "lama-160m" is no directory and no known shape, allowed: a directory with config.json and model.safetensors or its index, '
-     "or a name of configs/models (random weights, for timing alone)"),
+     "a file that ends in .gguf, or a name of configs/models (random weights, for timing alone)"),
+    (["calibrate", "--target", "no.gguf", "--draft", "llama-68m", "--out", "nowhere"],
+     "no.gguf: cannot be read: No such file or directory, allowed: a readable GGUF file"),
+    ([*CALIBRATE, "--prompts", PROMPTS, "--overlong", "some"], '--overlong: "some", allowed: error, skip, cut'),
+    (["fit", "tests/data/acceptance/trace_t1.jsonl", "--kind", "none"],
+     "tests/data/acceptance/trace_t1.jsonl: no request of kind none, allowed: a kind that it has"),
     (["pass"], "specsim pass needs --hardware; specsim pass --help shows examples"),
     (["pass", "--hardware", "h100-sxm"], "specsim pass needs --model; specsim pass --help shows examples"),
     (["pass", "--hardware", "h100-smx", "--model", "llama-2-7b"],

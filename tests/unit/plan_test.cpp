@@ -99,6 +99,31 @@ TEST_CASE("an overlap trace gives the exact expectation, short requests too") {
   CHECK_THROWS_WITH(plan::trace_acceptance(file.path(), 4), Catch::Contains("no request has more than one position"));
 }
 
+TEST_CASE("recorded rounds are exact at their draft length, and shorter ones are the same rounds cut") {
+  const TemporaryFile file(
+      "{\"draft_length\": 3, \"rounds\": [3, 0, 1]}\n"
+      "{\"draft_length\": 3, \"rounds\": [2, 1], \"drafted\": [3, 1]}\n");
+  const AcceptanceCurve curve = plan::trace_acceptance(file.path(), 16);
+  CHECK(curve.longest() == 3);
+  CHECK(curve.measured == 3);
+  CHECK(curve.tokens_per_round[3] == Approx((4.0 + 1.0 + 2.0 + 3.0) / 4.0));  // the last round drafted one token alone
+  CHECK(curve.full_rate[3] == Approx(0.25));
+  CHECK(curve.tokens_per_round[1] == Approx((2.0 + 1.0 + 2.0 + 2.0 + 2.0) / 5.0));
+  CHECK_THAT(curve.source, Catch::Contains("good for draft length 3; shorter ones by the same rounds, cut"));
+}
+
+TEST_CASE("outcomes that are written as overlaps are said to have lost their depth") {
+  // Every round accepts two of its drafts, wherever it starts: as overlaps all of that is lost but the share of accepted.
+  const TemporaryFile prefixes("{\"draft_length\": 5, \"accepted\": [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]}\n");
+  CHECK(plan::trace_acceptance(prefixes.path(), 5).tokens_per_round[5] == Approx(3.0));
+  const TemporaryFile outcomes("{\"overlap\": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]}\n");
+  const AcceptanceCurve lost = plan::trace_acceptance(outcomes.path(), 5);
+  CHECK(lost.tokens_per_round[5] == Approx(6.0));
+  CHECK_THAT(lost.source, Catch::Contains("outcomes without their depth"));
+  const TemporaryFile probabilities("{\"overlap\": [1, 0.5, 1, 1, 1, 0, 1]}\n");
+  CHECK_THAT(plan::trace_acceptance(probabilities.path(), 5).source, !Catch::Contains("depth"));
+}
+
 TEST_CASE("a wrong line of a trace is named") {
   const auto message = [](const std::string& text) -> std::string {
     const TemporaryFile file(text);
@@ -114,9 +139,14 @@ TEST_CASE("a wrong line of a trace is named") {
              Catch::StartsWith(":2: accepted holds 4"));
   CHECK_THAT(message(good + "{\"request\": 1, \"draft_length\": 3, \"accepted\": [0.5]}\n"),
              Catch::StartsWith(":2: accepted holds 0.5"));
-  CHECK_THAT(message(good + "{\"request\": 1, \"overlap\": [0.5]}\n"), Catch::StartsWith(":2: acceptance and overlap lines"));
+  CHECK_THAT(message(good + "{\"request\": 1, \"overlap\": [0.5]}\n"),
+             Catch::StartsWith(":2: acceptance probabilities by position, without depth behind accepted prefixes by position"));
   CHECK_THAT(message(good + "[1, 2]\n"), Catch::StartsWith(":2: this is no JSON object"));
-  CHECK_THAT(message(good + "{\"request\": 1, \"accepted\": [1]}\n"), Catch::StartsWith(":2: neither"));
+  CHECK_THAT(message(good + "{\"request\": 1, \"accepted\": [1]}\n"), Catch::StartsWith(":2: draft_length is missing"));
+  CHECK_THAT(message(good + "{\"request\": 1}\n"),
+             Catch::StartsWith(":2: no record of acceptance, allowed: {\"draft_length\", \"accepted\""));
+  CHECK_THAT(message("{\"target\": [[1, 0]], \"draft\": [[0.5, 0.5]]}\n"),
+             Catch::StartsWith(":1: distributions by position, which context process trace of specsim run take, allowed here:"));
   CHECK_THAT(message(good + "{\"request\": 1, \"draft_length\": 0, \"accepted\": [0]}\n"),
              Catch::StartsWith(":2: draft_length is 0"));
   CHECK_THAT(message("{\"request\": 1, \"overlap\": []}\n"), Catch::StartsWith(":1: no position"));

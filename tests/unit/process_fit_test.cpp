@@ -133,6 +133,89 @@ TEST_CASE("the fit finds the parameters that the simulator was given, and reject
   }
 }
 
+TEST_CASE("regimes whose acceptance falls with depth are found, and longer drafts than recorded are told by them alone",
+          "[fit]") {
+  // Alphas by depth of an easy and a hard regime; the fall goes on beyond the record of draft length 4.
+  const auto drafts = [](double level) {
+    std::string list;
+    for (int depth = 0; depth < 8; ++depth)
+      list += fmt::format("{}{}", depth == 0 ? "" : ", ", drafted(1.0 / (1.0 + std::exp(-(level - 0.7 * std::log1p(depth))))));
+    return list;
+  };
+  const std::string context =
+      fmt::format("{{process: regimes, states: [{{drafts: [{}]}}, {{drafts: [{}]}}], transition: [[.9, .1], [.2, .8]]}}",
+                  drafts(2.5), drafts(0.0));
+  const std::vector<RecordedRequest> requests = simulated(context, 4, 400);
+  const fit::FitReport report = fit::fit_processes(requests, {.seed = 1, .threads = 2});
+  CHECK(report.processes[report.best].model.process == Process::regimes_by_depth);
+  const fit::ProcessReport& own = report_of(report, Process::regimes_by_depth);
+  CHECK_FALSE(own.rejected());
+  REQUIRE(own.model.start.size() == 2);
+  CHECK(own.model.rates.slope == Approx(-0.7).margin(0.2));
+  CHECK(report.short_length == 2);
+  CHECK(std::abs(own.extrapolated_z) < 3.0);
+  // Mutant: a slope of 0, which is the process regimes.
+  for (const Process wrong : {Process::constant, Process::by_depth, Process::kept_state, Process::regimes})
+    CHECK(report_of(report, wrong).rejected());
+  CHECK(std::abs(report_of(report, Process::regimes).extrapolated_z) > 3.0);
+  // At draft length 8, which the record has not.
+  rng::Stream random(rng::make_key(3, 3), rng::Purpose::start, 0, 0);
+  const auto at_eight = [&](const FittedProcess& model) {
+    std::vector<RecordedRequest> longer;
+    for (int i = 0; i < 4000; ++i) longer.push_back(model.simulate(8, kTokens, random));
+    return fit::tokens_per_round(longer);
+  };
+  const double truth = fit::tokens_per_round(simulated(context, 8, 4000));
+  CHECK(at_eight(own.model) == Approx(truth).epsilon(0.025));
+  CHECK(at_eight(report_of(report, Process::regimes).model) > 1.03 * truth);
+}
+
+TEST_CASE("requests of two kinds with regimes in each are found", "[fit]") {
+  const std::string context = fmt::format(
+      "{{process: regimes, states: [{{draft: {}}}, {{draft: {}}}, {{draft: {}}}, {{draft: {}}}], start: [.35, .15, .3, .2], "
+      "transition: [[.9, .1, 0, 0], [.2, .8, 0, 0], [0, 0, .9, .1], [0, 0, .2, .8]]}}",
+      drafted(0.97), drafted(0.6), drafted(0.7), drafted(0.1));
+  const fit::FitReport report = fit::fit_processes(simulated(context, 4, 400), {.seed = 1, .threads = 2});
+  CHECK_FALSE(report_of(report, Process::requests_and_regimes).rejected());
+  // Mutants: one chain for all requests, or a kept state without stretches.
+  CHECK(report_of(report, Process::regimes).behind_best > 2.0 * report_of(report, Process::regimes).behind_error);
+  CHECK(report_of(report, Process::kept_state).rejected());
+}
+
+TEST_CASE("the theory of regimes with a rate for each depth is what the simulator gives", "[fit]") {
+  const tests::ReadyCell ready(
+      fmt::format("{{experiment: both, seed: 3, rounds: 100000, pair: {{vocab: 9, target: {{family: uniform}}, draft: {{from: "
+                  "target, transform: "
+                  "overlap, value: .7, shape: disjoint_tail}}}}, context: {{process: regimes, sequence_rounds: 50, states: "
+                  "[{{drafts: [{}, {}, "
+                  "{}]}}, {{draft: {}}}], start: [.5, .5], transition: [[.8, .2], [.3, .7]]}}, decode: {{verifier: token, "
+                  "drafter: {{kind: chain, "
+                  "draft_length: 5}}}}}}",
+                  drafted(0.95), drafted(0.7), drafted(0.4), drafted(0.6)));
+  const decode::Simulator simulator = ready.simulator();
+  decode::Counts counts = simulator.empty_counts();
+  const std::uint64_t total = 64 * simulator.chunk_size();
+  for (std::uint64_t chunk = 0; chunk < 64; ++chunk) simulator.run(chunk, total, counts);
+  // By enumeration: at a round's start, over the states of the text's positions.
+  FittedProcess model;
+  model.process = Process::regimes;
+  model.start = {0.5, 0.5};
+  model.transition = {{0.8, 0.2}, {0.3, 0.7}};
+  model.alpha = {{0.95, 0.7, 0.4}, {0.6, 0.6, 0.6}};
+  rng::Stream random(rng::make_key(4, 4), rng::Purpose::start, 0, 0);
+  double emitted = 0.0;
+  double rounds = 0.0;
+  for (int i = 0; i < 20000; ++i) {
+    const RecordedRequest request = model.simulate(5, 300, random);
+    for (std::size_t r = 0; r < std::min<std::size_t>(request.rounds.size(), 50); ++r) {
+      emitted += request.rounds[r].accepted + 1.0;
+      rounds += 1.0;
+    }
+  }
+  const double whole = static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds);
+  CHECK(whole == Approx(emitted / rounds).epsilon(0.006));  // mutant: the first depth's rate at all depths, 20 % above
+}
+
 TEST_CASE("a fitted process is an experiment with the tokens per round that the fit says", "[fit]") {
   const fit::FitReport report = fit::fit_processes(fit::read_rounds(kRounds, ""), {.seed = 1});
   CHECK(report.draft_length == 8);
@@ -146,7 +229,8 @@ TEST_CASE("a fitted process is an experiment with the tokens per round that the 
     // Mutants: requests that end within a round, 4 % below; types by their requests in place of their rounds, 2 % above.
     const double whole = static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds);
     // Regimes of equally many rounds instead of tokens see a little more of the easy ones.
-    CHECK(whole == Approx(one.tokens_per_round).epsilon(one.model.process == Process::regimes ? 0.015 : 0.006));
+    CHECK(whole == Approx(one.tokens_per_round)
+                       .epsilon(one.model.start.size() > 1 && one.model.process != Process::kept_state ? 0.015 : 0.006));
   }
 }
 
@@ -239,6 +323,19 @@ TEST_CASE("the replayed trace gives the tokens per round that real decoding gave
   std::remove(path.c_str());
 }
 
+TEST_CASE("accepted prefixes hold the rounds at their draft length", "[fit]") {
+  const std::string path = fmt::format("tests_prefixes_{}.jsonl", getpid());
+  std::string text;
+  for (int i = 0; i < 10; ++i) text += "{\"draft_length\": 2, \"accepted\": [1, 2, 0, 0, 2, 2, 1, 0]}\n";
+  write_whole_file(path, text);
+  const std::vector<RecordedRequest> requests = fit::read_rounds(path, "");
+  std::remove(path.c_str());
+  REQUIRE(requests.size() == 10);
+  std::vector<int> accepted;
+  for (const fit::RecordedRound& round : requests[0].rounds) accepted.push_back(round.accepted);
+  CHECK(accepted == std::vector<int>{1, 0, 0, 2});  // at 0, 2, 3, 4; at 7 the record could cut it
+}
+
 TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
   const std::string path = fmt::format("tests_rounds_{}.jsonl", getpid());
   const auto says = [&](const std::string& text) {
@@ -260,5 +357,12 @@ TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
         ":11: round 1 accepted 4, allowed: an integer up to what was drafted");
   CHECK(says(good + "{\"draft_length\": 3, \"rounds\": [1], \"drafted\": [0]}\n").find(":11: round 1 accepted 1") == 0);
   CHECK(says(good + "{\"draft_length\": 0, \"rounds\": [0]}\n").find(":11: no record of rounds") == 0);
+  CHECK(
+      says(good + "{\"overlap\": [0.5, 1]}\n")
+          .find(
+              ":11: acceptance probabilities by position, without depth, which specsim plan --trace and context process trace of "
+              "specsim run take, allowed here: {\"draft_length\", \"rounds\": [...]}, or {") == 0);
+  CHECK(says(good + "{\"draft_length\": 3, \"accepted\": [1, 0]}\n")
+            .find(":11: accepted prefixes by position behind accepted tokens by") == 0);
   CHECK(says(good + "nonsense\n").find(":11: this is no JSON object") == 0);
 }
