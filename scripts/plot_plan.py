@@ -84,14 +84,16 @@ def draw_map(folder):
     batches = sorted({row["batch"] for row in rows})
     contexts = sorted({row["context"] for row in rows})
     shown = [min(alphas, key=lambda a: abs(a - wanted)) for wanted in (0.3, 0.5, 0.7, 0.9)]
-    cell = {(row["alpha"], row["batch"], row["context"]): row for row in rows}
-    top = max([row["speedup"] for row in rows if row["regime"] not in UNKNOWN and row["alpha"] in shown] + [1.2])
+    own = read(folder / "own_map.csv") if (folder / "own_map.csv").exists() else []
+    cell = {(row["alpha"], row["batch"], row["context"]): row for row in rows} | {("own", row["batch"], row["context"]): row for row in own}
+    drawn = ["own"] * bool(own) + shown
+    top = max([row["speedup"] for row in rows + own if row["regime"] not in UNKNOWN and (row in own or row["alpha"] in shown)] + [1.2])
     edges = [1 + (top - 1) * i / 9 for i in range(10)]
     greens = plt.get_cmap("YlGnBu")(([0.1 + 0.08 * i for i in range(9)]))
     colours, norm = ListedColormap(greens), BoundaryNorm(edges, 9)
-    figure, panels = plt.subplots(1, 4, figsize=(12.6, 4.4), sharey=True)
+    figure, panels = plt.subplots(1, len(drawn), figsize=(12.6 if len(drawn) == 4 else 14.6, 4.4), sharey=True)
     used = set()
-    for axes, alpha in zip(panels, shown):
+    for axes, alpha in zip(panels, drawn):
         axes.grid(visible=False)
         for x, batch in enumerate(batches):
             for y, context in enumerate(contexts):
@@ -108,7 +110,7 @@ def draw_map(folder):
                 axes.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, linewidth=0))
                 light = row["regime"] == "pays" and norm(row["speedup"]) < 5
                 axes.text(x, y, text, ha="center", va="center", fontsize=7, color="#222222" if light else "white")
-        axes.set(xlim=(-0.5, len(batches) - 0.5), ylim=(-0.5, len(contexts) - 0.5), title=f"alpha {alpha:.2f}", xlabel="batch",
+        axes.set(xlim=(-0.5, len(batches) - 0.5), ylim=(-0.5, len(contexts) - 0.5), title="the acceptance that was given" if alpha == "own" else f"alpha {alpha:.2f}", xlabel="batch",
                  xticks=range(len(batches)), xticklabels=[f"{b:.0f}" for b in batches], yticks=range(len(contexts)),
                  yticklabels=[f"{c / 1024:g}k" if c >= 1024 else f"{c:.0f}" for c in contexts])
         axes.tick_params(axis="x", labelsize=7)
@@ -119,7 +121,7 @@ def draw_map(folder):
     handles += [Patch(color=colour, label=label) for name, (label, colour) in UNKNOWN.items() if name in used]
     if handles:
         figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.45, 0.0), ncol=4)
-    figure.suptitle(f"{setting(folder)[0]}; the same alpha at every position\nnumber: the best draft length; colour: its speedup over plain decoding", x=0.005, ha="left",
+    figure.suptitle(f"{setting(folder)[0]}; at one alpha, it is the same at every position\nnumber: the best draft length; colour: its speedup over plain decoding", x=0.005, ha="left",
                     fontsize=9.5)
     save(figure, folder / "map.png", bbox_inches="tight")
 
