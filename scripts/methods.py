@@ -6,8 +6,8 @@ usage: scripts/methods.py SPECSIM OUT     (from the repository's root: scripts/m
 Runs the configs with the cost model that they name, and configs/methods/side_by_side.yaml at batches 1, 8 and 32, and writes to OUT
   methods.csv     cell by cell: tokens per round with its standard error, draft passes and verified rows a round, speedup
   side_by_side.csv  the methods that share a workload: tokens per round, and the speedup with its standard error by batch
-  published.csv   published, by theory, simulated from the same acceptance: EAGLE's chains (theory.csv of OUT), Medusa's and Sequoia's
-                  trees (trees.csv of OUT), Lookahead's formula
+  published.csv   published, by theory, simulated from the same acceptance: EAGLE's chains (theory.csv of results/methods), Medusa's and Sequoia's
+                  trees (trees.csv of results/methods), Lookahead's formula
   methods.png     the methods that share a workload: speedup by batch
   manifest_*.yaml what the figures come from
 """
@@ -21,6 +21,7 @@ import yaml
 import plot_methods
 
 CONFIGS = Path("configs/examples/methods")
+RECORD = Path("results/methods")  # theory.csv and trees.csv, which the tests of published trees write
 SIDE_BY_SIDE = Path("configs/methods/side_by_side.yaml")
 ROUNDS = 200000
 BATCHES = [1, 8, 32]
@@ -89,7 +90,7 @@ def side_by_side(specsim, out):
 
 def published(specsim, out):
     """EAGLE's chains of five from n-alpha and the trees of trees.csv, beside the figures that were published with them; a formula beside itself."""
-    with open(out / "theory.csv", newline="") as file:
+    with open(RECORD / "theory.csv", newline="") as file:
         theory = {row["setting"]: row for row in csv.DictReader(file) if row["method"] == "eagle_chain"}
     with open("configs/published/rows.csv", newline="") as file:
         known = [row for row in csv.DictReader(file) if row["config"] == "eagle1_nalpha"]
@@ -100,7 +101,7 @@ def published(specsim, out):
         cell = cells[int(row["cell"])]
         rows.append({"method": "eagle_chain", "setting": setting, "published": theory[setting]["published_tokens_per_round"],
                      "theory": theory[setting]["theory_low"], "simulated": cell["tokens_per_round"], "simulated_se": cell["tokens_per_round_se"]})
-    with open(out / "trees.csv", newline="") as file:
+    with open(RECORD / "trees.csv", newline="") as file:
         rows += [{"method": row["method"], "setting": row["setting"], "published": row["published_tokens_per_round"],
                   "theory": row["theory"], "simulated": row["simulated"], "simulated_se": row["simulated_se"]} for row in csv.DictReader(file)]
     for cell in run(specsim, out, "configs/ci/lookahead_formula.yaml", "lookahead_formula", "rounds=1000000"):

@@ -276,7 +276,7 @@ def decode_speedups(rows, axes, baseline):
     table = []
     for key, own in times.items():
         ratios = [times[baseline(key) + (0,)][seed] / ms for seed, ms in own.items()]
-        table.append({**{axis.split(".")[-1]: value for axis, value in zip(axes, key)}, "draft_length": key[-1], "ttft_ms": firsts[key], "tpot_ms": mean(own.values()),
+        table.append({**{axis.split(".")[-1].removesuffix("_length"): value for axis, value in zip(axes, key)}, "draft_length": key[-1], "ttft_ms": firsts[key], "tpot_ms": mean(own.values()),
                       "speedup": mean(ratios), "half_width": T95_OF_8 * stdev(ratios) / math.sqrt(8)})
     return table
 

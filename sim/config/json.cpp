@@ -224,7 +224,7 @@ void read_json_lines(const std::string& path, const Location& named, const std::
   try {
     text = read_whole_file(path);
   } catch (const ReadError& error) {
-    diagnostics.add(named, path + ": " + error.message("JSONL file"));
+    diagnostics.add(named, (named.file == path ? "" : path + ": ") + error.message("JSONL file"));
     return;
   }
   constexpr std::size_t kMostMistakes = 20;

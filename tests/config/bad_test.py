@@ -37,7 +37,7 @@ CONFIG = "tests/config/good/zeros.yaml"
 
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --help"
-COMMANDS = "run, check, audit, plan, compare, theory, pass, calibrate, validate, fit, list, describe, merge, reference"
+COMMANDS = "run, check, audit, plan, compare, theory, pass, calibrate, validate, fit, list, describe, init, plot, merge, reference"
 GPUS = "<names of hardware>, or the path of a .yaml file"
 MODELS = "tests/data/models/"
 PROMPTS = "tests/data/prompts/held_out.jsonl"
@@ -103,7 +103,7 @@ LINES = [
     (["run", CONFIG, "--trace", "OUT/trace.json"],
      "--trace: given with a config that has no placement, allowed: with placement: {kind: NAME, ...}"),
     (["run", CONFIG, "--trace", ""], '--trace: "", allowed: a file'),
-    (["run", CONFIG, "--quiet=yes"], "specsim run: option '--quiet' does not take any arguments"),
+    (["run", CONFIG, "--quiet=yes"], "--quiet: given without a value, or with one that it does not take, allowed: no table, no warnings"),
     # unknown words
     (["run", CONFIG, "--thread-count", "2"],
      f'unknown option "--thread-count" allowed: {OPTIONS}'.replace('" allowed', '", allowed')),
@@ -111,11 +111,11 @@ LINES = [
     (["chekc"], f'specsim: unknown command "chekc", did you mean "check"? allowed: {COMMANDS}'),
     (["simulate"], f'specsim: unknown command "simulate", allowed: {COMMANDS}'),
     (["list", "familys"], 'unknown kind "familys", did you mean "family"? '
-                          "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, placement, closed_form"),
+                          "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, placement, theory, closed_form"),
     (["describe"], "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
                                     "allowed: what specsim list prints, as NAME or KIND/NAME"),
-    (["reference", "now"], "specsim reference: too many positional options have been specified on the command line"),
+    (["reference", "now"], "too many positional options have been specified on the command line"),
     # theory
     (["theory"], "specsim theory: 0 ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, "
                  "--mean-acceptance-length, or --requests"),
@@ -360,7 +360,7 @@ def check_line(number, arguments, expected, scratch):
     out = scratch / f"line{number}"
     arguments = [str(out) if a == "OUT" else a for a in arguments]
     if arguments[:1] in (["run"], ["check"]) and "--out" not in arguments and not any(
-            word in expected for word in ("without --out", "missing")):
+            word in expected for word in ("without --out", "missing", "given without a value, or with one that it does not take, allowed: path")):
         arguments += ["--out", str(out)]
     return check(arguments, with_names(expected) + "\n", out)
 

@@ -170,7 +170,9 @@ class Io(unittest.TestCase):
             for arguments, status in ((["list"], 0), (bad, 2), (["nothing"], 2), ([], 2), (["list", "--nothing"], 2)):
                 result = subprocess.run(["bash", "-c", f'sleep 0.05 | "$0" "$@" {stream} >/dev/null; exit ${{PIPESTATUS[1]}}', SPECSIM, *arguments],
                                         timeout=60, check=False)
-                self.assertEqual(result.returncode, status, (stream, arguments))
+                # The last stream is the output's pipe too: whoever hangs up early may not have had the list.
+                allowed = (status, IO_FAILED) if arguments == ["list"] and "head" in stream else (status,)
+                self.assertIn(result.returncode, allowed, (stream, arguments))
             # Its progress and its warnings get nowhere; the files are those of a run that is heard.
             out = self.folder / f"out{number}"
             result = subprocess.run(["bash", "-c", f'"$0" run "$1" --out "$2" {stream}; exit ${{PIPESTATUS[0]}}', SPECSIM, CONFIG, str(out)],

@@ -138,7 +138,7 @@ class Faults(unittest.TestCase):
                     self.same(out)
 
     def test_reading_what_never_ends(self):
-        for place, message in (("/dev/zero", "longer than|YAML|memory"), ("tests", "directory")):
+        for place, message in (("/dev/zero", "larger than|YAML|memory"), ("tests", "directory")):
             config = self.scratch / "traced.yaml"
             config.write_text(TRACED.replace("TRACE", place))
             result = run("run", config)

@@ -56,7 +56,7 @@ class File {
 };
 
 struct Expected {
-  std::string no_theory;         // the reason that every command gives; empty: there is theory
+  std::string no_theory = "";         // the reason that every command gives; empty: there is theory
   bool audited_lossless = true;  // what audit finds
   int check = 0;                 // exit status
   int audit = 0;

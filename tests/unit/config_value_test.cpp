@@ -202,7 +202,7 @@ TEST_CASE("files", "[config]") {
   CHECK(mistakes_in_file(good.path() + "/x") == "cannot be read: not a directory, allowed: a readable YAML file");
   CHECK(mistakes_in_file(good.path() + ".no") == "cannot be read: no such file or directory, allowed: a readable YAML file");
   if (std::filesystem::exists("/dev/zero"))
-    CHECK(mistakes_in_file("/dev/zero") == "the text is larger than 67108864 bytes, allowed: at most 67108864 bytes");
+    CHECK(mistakes_in_file("/dev/zero") == "it is larger than 67108864 bytes, allowed: at most 67108864 bytes");
 }
 
 TEST_CASE("numbers read as the user means them or not at all", "[config]") {
