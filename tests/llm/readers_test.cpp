@@ -264,7 +264,7 @@ TEST_CASE("broken prompts are refused by line", "[llm]") {
         "prompts out, --overlong cut keeps the first tokens of each");
   CHECK(says("{\"prompt\": \"x\"}\n") == ":1: a text, allowed for a model without a tokenizer: {\"tokens\": [ids]}");
   CHECK(says("{\"a\": 1}\n") == ":1: neither or both of \"prompt\" and \"tokens\", allowed: one of them");
-  CHECK(says("hello\n").find(":1:2: this is no JSON") == 0);
+  CHECK(says("hello\n").find(":1:1: this is no JSON") == 0);
   CHECK(says("{\"tokens\": [1], \"kind\": \"a b\"}\n").find(":1: kind is \"a b\"") == 0);
   write_whole_file(folder.file("p"), "{\"tokens\": [1,2,3,4,5,6,7,8,9,10,11,12]}\n{\"tokens\": [7]}\n");
   const llm::PromptFile skipped = llm::read_prompts(folder.file("p"), nullptr, model, 5, llm::Overlong::skip);
