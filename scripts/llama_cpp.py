@@ -24,7 +24,7 @@ import numpy as np
 
 from llm_golden import logits, read_tensors
 
-PACKAGES = ["node-llama-cpp@3.22.1", "@node-llama-cpp/linux-x64@3.22.1"]
+LOCKED = Path(__file__).resolve().parent / "npm" / "llama_cpp"  # its package-lock.json has every package's checksum
 TARGET = Path("tests/data/models/novels-5m")
 DRAFT = Path("tests/data/models/novels-0.7m-distilled")
 WIDEN_MIB = 128
@@ -111,11 +111,13 @@ def called(*command):
 def find_peer(modules):
     """The folder that has node-llama-cpp, and what of it: what is installed here and now, else what the folder says it has."""
     own = Path("build/peers/node_modules")
+    locked = json.loads((LOCKED / "package.json").read_text())["dependencies"]
     if modules is None and not (own / "node-llama-cpp").is_dir():
         if shutil.which("npm") is None:
             stop("npm is not here (Debian package npm); or give --node-modules with node-llama-cpp in it")
-        called("npm", "install", "--silent", "--ignore-scripts", "--prefix", "build/peers", *PACKAGES)
-        return own.resolve(), PACKAGES
+        shutil.copytree(LOCKED, own.parent, dirs_exist_ok=True)
+        called("npm", "ci", "--silent", "--ignore-scripts", "--no-audit", "--prefix", own.parent)
+        return own.resolve(), [f"{name}@{version}" for name, version in sorted(locked.items(), reverse=True)]
     modules = modules or own
     package = modules / "node-llama-cpp" / "package.json"
     if not package.is_file():

@@ -1,6 +1,6 @@
 // Small tokenizers of the kinds that are read, and the tokens that Hugging Face's own library gives.
 //
-//     npm install --prefix /tmp/tokenizers @anush008/tokenizers@0.6.0
+//     cp -r scripts/npm/tokenizers /tmp/tokenizers && npm ci --ignore-scripts --prefix /tmp/tokenizers
 //     NODE_PATH=/tmp/tokenizers/node_modules node scripts/tokenizer_golden.mjs
 //
 // writes tests/data/tokenizers/*.json and tests/data/tokenizer_golden.json. The vocabularies are trained here, on the prompts of

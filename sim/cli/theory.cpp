@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace specsim::cli {
 
@@ -92,15 +93,26 @@ void print_rates(const std::vector<double>& rates, int draft_length, const theor
   }
 }
 
-// Requests of unequal alpha, each of the same length in tokens: the truth, and the figures that pooling gives instead.
-void print_requests(const std::string& list, int draft_length, const theory::RatioCost& cost) {
+struct Requests {
   std::vector<double> alphas;
   std::vector<double> weights;
+};
+
+Requests read_requests(const std::string& list) {
+  Requests requests;
   for (const std::string& part : read_texts(list, "--requests")) {
     const std::size_t colon = part.find(':');
-    alphas.push_back(read_number(part.substr(0, colon), "--requests", config::between(0, 1)));
-    weights.push_back(colon == std::string::npos ? 1.0 : read_number(part.substr(colon + 1), "--requests", config::above(0)));
+    requests.alphas.push_back(read_number(part.substr(0, colon), "--requests", config::between(0, 1)));
+    requests.weights.push_back(
+        colon == std::string::npos ? 1.0 : read_number(part.substr(colon + 1), "--requests", config::between(1e-6, 1e9)));
   }
+  return requests;
+}
+
+// Requests of unequal alpha, each of the same length in tokens: the truth, and the figures that pooling gives instead.
+void print_requests(const Requests& requests, int draft_length, const theory::RatioCost& cost) {
+  const std::vector<double>& alphas = requests.alphas;
+  const std::vector<double>& weights = requests.weights;
   double total = 0.0;
   for (const double w : weights) total += w;
   const auto mixture = [&](int length) {
@@ -109,7 +121,7 @@ void print_requests(const std::string& list, int draft_length, const theory::Rat
     return theory::equal_tokens_limit(types);
   };
   print_output("\n{:<{}}{:>14}{:>12}  {}\n", "requests of equal length in tokens", kLabel, "tokens/round", "speedup",
-             "best draft length");
+               "best draft length");
   const auto row = [&](const std::string& label, double tokens, const std::string& best) {
     print_output("{:<{}}{:>14.6f}{:>12.6f}  {}\n", label, kLabel, tokens, theory::speedup(tokens, draft_length, cost), best);
   };
@@ -159,23 +171,36 @@ void print_forms(const std::vector<std::string>& wanted, const std::vector<doubl
   }
 }
 
+// A draft pass / a target pass, as either option gives it.
+double cost_ratio_of(const po::variables_map& values) {
+  if (values.count("cost-ratio") > 0 && values.count("target-to-draft-ratio") > 0)
+    throw BadInput({"--cost-ratio", 0, 0}, "given together with --target-to-draft-ratio, allowed: one of them");
+  if (values.count("target-to-draft-ratio") > 0)
+    return 1.0 /
+           read_number(values["target-to-draft-ratio"].as<std::string>(), "--target-to-draft-ratio", config::between(1e-6, 1e9));
+  if (values.count("cost-ratio") == 0) return 0.05;
+  return read_number(values["cost-ratio"].as<std::string>(), "--cost-ratio", config::between(0, 1e6));
+}
+
 }  // namespace
 
 ExitCode theory_command(const std::vector<std::string>& arguments) {
   po::options_description options;
+  const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
   options.add_options()("alpha", po::value<std::string>(), "acceptance at a position that is reached (conditional), 0 to 1")(
       "alphas", po::value<std::string>(), "A1,A2,...: the same by position, conditional on being reached; the last holds beyond")(
       "position-rates", po::value<std::string>(),
       "R1,R2,...: by position as vLLM and llama.cpp log them: share of rounds that accepted it")(
-      "acceptance-rate", po::value<std::string>(), "accepted / drafted tokens (0.62 or 62%) where every round drafts --draft-length")(
-      "mean-acceptance-length", po::value<double>(), "accepted + 1 per round at --draft-length, as logs show it")(
+      "acceptance-rate", po::value<std::string>(),
+      "accepted / drafted tokens (0.62 or 62%) where every round drafts --draft-length")(
+      "mean-acceptance-length", po::value<std::string>(), "accepted + 1 per round at --draft-length, as logs show it")(
       "requests", po::value<std::string>(),
       "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; what pooling them hides")(
-      "draft-length", po::value<int>()->default_value(4), "tokens drafted per round (num_speculative_tokens)")(
-      "cost-ratio", po::value<double>(), "draft pass / target pass (default 0.05)")("target-to-draft-ratio", po::value<double>(),
-                                                                                    "its inverse, instead")(
-      "verify-inflation", po::value<double>()->default_value(1.0), "target pass over draft_length + 1 tokens / over one")(
-      "overhead", po::value<double>()->default_value(0.0), "host time of a round, in target passes")(
+      "draft-length", text("4"), "tokens drafted per round (num_speculative_tokens)")("cost-ratio", po::value<std::string>(),
+                                                                                      "draft pass / target pass (default 0.05)")(
+      "target-to-draft-ratio", po::value<std::string>(), "its inverse, instead")(
+      "verify-inflation", text("1"), "target pass over draft_length + 1 tokens / over one")(
+      "overhead", text("0"), "host time of a round, in target passes")(
       "form", po::value<std::vector<std::string>>()->composing(),
       "also this closed form, by name (specsim list closed_form); all: every one");
   po::variables_map values;
@@ -187,25 +212,13 @@ ExitCode theory_command(const std::vector<std::string>& arguments) {
              "  specsim theory --alpha 0.9 --target-to-draft-ratio 50 --form all\n",
              values))
     return ExitCode::fine;
-  const int draft_length = values["draft-length"].as<int>();
-  if (draft_length < 0 || draft_length > kMaxDraftLength)
-    throw BadInput({"--draft-length", 0, 0}, fmt::format("{}, allowed: 0 to {}", draft_length, kMaxDraftLength));
-  if (values.count("cost-ratio") > 0 && values.count("target-to-draft-ratio") > 0)
-    throw BadInput({"--cost-ratio", 0, 0}, "given together with --target-to-draft-ratio, allowed: one of them");
-  double cost_ratio = 0.05;
-  if (values.count("cost-ratio") > 0) cost_ratio = values["cost-ratio"].as<double>();
-  if (values.count("target-to-draft-ratio") > 0) {
-    const double ratio = values["target-to-draft-ratio"].as<double>();
-    if (!(ratio > 0.0)) throw BadInput({"--target-to-draft-ratio", 0, 0}, fmt::format("{}, allowed: above 0", ratio));
-    cost_ratio = 1.0 / ratio;
-  }
-  if (!(cost_ratio >= 0.0) || std::isinf(cost_ratio))
-    throw BadInput({"--cost-ratio", 0, 0}, fmt::format("{}, allowed: at least 0", cost_ratio));
-  const theory::RatioCost cost{cost_ratio, values["verify-inflation"].as<double>(), values["overhead"].as<double>()};
-  if (!(cost.verify_inflation > 0.0) || std::isinf(cost.verify_inflation))
-    throw BadInput({"--verify-inflation", 0, 0}, fmt::format("{}, allowed: above 0", cost.verify_inflation));
-  if (!(cost.overhead >= 0.0) || std::isinf(cost.overhead))
-    throw BadInput({"--overhead", 0, 0}, fmt::format("{}, allowed: at least 0", cost.overhead));
+  const auto number = [&](const char* option, const config::Interval& interval) {
+    return read_number(values[option].as<std::string>(), fmt::format("--{}", option), interval);
+  };
+  const auto draft_length = static_cast<int>(
+      read_integer(values["draft-length"].as<std::string>(), "--draft-length", config::between(0, kMaxDraftLength)));
+  const theory::RatioCost cost{cost_ratio_of(values), number("verify-inflation", config::between(1e-6, 1e6)),
+                               number("overhead", config::between(0, 1e6))};
   std::vector<std::string> wanted;
   if (values.count("form") > 0) wanted = values["form"].as<std::vector<std::string>>();
   for (const std::string& name : wanted) {
@@ -227,6 +240,11 @@ ExitCode theory_command(const std::vector<std::string>& arguments) {
                    fmt::format("{} ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, "
                                "--acceptance-rate, --mean-acceptance-length, or --requests",
                                given));
+  if (given == 0 && !wanted.empty())
+    throw BadInput({"--form", 0, 0}, "given with --requests alone, allowed: with --alpha or another acceptance");
+  if (has("requests") && draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0 with --requests, allowed: at least 1");
+  std::optional<Requests> requests;  // read before anything is printed, so that what is refused prints nothing
+  if (has("requests")) requests = read_requests(values["requests"].as<std::string>());
   if (has("alpha")) {
     const double alpha = read_share(values["alpha"].as<std::string>(), "--alpha");
     rates = {alpha};
@@ -241,34 +259,26 @@ ExitCode theory_command(const std::vector<std::string>& arguments) {
   } else if (has("acceptance-rate") || has("mean-acceptance-length")) {
     if (draft_length == 0)
       throw BadInput({"--draft-length", 0, 0}, "0, allowed: the draft length at which the figure was logged");
-    const double length =
-        has("acceptance-rate")
-            ? 1.0 + draft_length * read_share(values["acceptance-rate"].as<std::string>(), "--acceptance-rate")
-            : values["mean-acceptance-length"].as<double>();
-    if (!(length >= 1.0 && length <= draft_length + 1.0))
-      throw BadInput({"--mean-acceptance-length", 0, 0}, fmt::format("{}, allowed: a number in [1, {}] at draft length {}", length,
-                                                                     draft_length + 1, draft_length));
+    const double length = has("acceptance-rate")
+                              ? 1.0 + draft_length * read_share(values["acceptance-rate"].as<std::string>(), "--acceptance-rate")
+                              : number("mean-acceptance-length", config::between(1, draft_length + 1));
     rates = {plan::equivalent_alpha(length, draft_length)};
     heading = fmt::format("alpha {:.6g}, if it is the same at every position", rates[0]);
   }
   if (!rates.empty()) {
-    print_output("{}, draft length {}, cost ratio {:g}\n", heading, draft_length, cost_ratio);
+    print_output("{}, draft length {}, cost ratio {:g}\n", heading, draft_length, cost.cost_ratio);
     if (has("acceptance-rate") || has("mean-acceptance-length"))
       print_output(
           "(only if every round drafted {0} tokens. Where drafts are cut short - llama.cpp's p-min, a policy, n-grams that find "
-          "nothing, the end of a request - the figure is one of shorter drafts and alpha is lower: take the mean number of drafted "
+          "nothing, the end of a request - the figure is one of shorter drafts and alpha is lower: take the mean number of "
+          "drafted "
           "tokens per round as --draft-length, or rates by position)\n",
           draft_length);
     print_output("\n");
     print_rates(rates, draft_length, cost);
   }
-  if (has("requests")) {
-    if (draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0 with --requests, allowed: at least 1");
-    print_requests(values["requests"].as<std::string>(), draft_length, cost);
-  }
-  if (!wanted.empty() && rates.empty())
-    throw BadInput({"--form", 0, 0}, "given with --requests alone, allowed: with --alpha or another acceptance");
-  if (!wanted.empty()) print_forms(wanted, rates, draft_length, cost_ratio);
+  if (requests) print_requests(*requests, draft_length, cost);
+  if (!wanted.empty()) print_forms(wanted, rates, draft_length, cost.cost_ratio);
   return ExitCode::fine;
 }
 

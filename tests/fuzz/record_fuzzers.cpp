@@ -1,0 +1,134 @@
+#include "sim/base/checksum.h"
+#include "sim/base/error.h"
+#include "sim/config/value.h"
+#include "sim/cost/llama_bench.h"
+#include "sim/decode/counts.h"
+#include "sim/families/acceptance_record.h"
+#include "sim/report/manifest.h"
+#include "sim/rng/address.h"
+#include "sim/run/counts_file.h"
+#include "sim/run/journal.h"
+#include "sim/run/runner.h"
+#include "sim/spec/spec.h"
+#include "tests/fuzz/fuzzers.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace specsim::fuzz {
+
+namespace {
+
+decode::Counts some_counts() { return {3, 2, 4, 5}; }
+
+void feed_trace(std::string_view bytes) {
+  Diagnostics diagnostics;
+  using families::RecordForm;
+  const auto records = families::read_acceptance_records(
+      file_of(bytes), {"case", 0, 0}, "",
+      {RecordForm::accepted, RecordForm::rounds, RecordForm::overlap, RecordForm::distributions}, diagnostics);
+  diagnostics.throw_if_any();
+  require(!records.empty(), "a trace without mistakes has requests");
+  for (const families::AcceptanceRecord& record : records)
+    if (record.form == RecordForm::accepted)
+      for (int length = 1; length <= record.draft_length && length <= 8; ++length)
+        for (const int accepted : families::walked_rounds(record, length))
+          require(accepted >= 0 && accepted <= length, "no round accepts more than it drafts");
+}
+
+// A config that names the file.
+void read_with(const std::string& section) {
+  Diagnostics diagnostics;
+  config::Value config = config::parse_text(
+      "experiment: t\npair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, "
+      "value: 0.7}}\n"
+      "decode: {drafter: {kind: chain, draft_length: 3}}\nrounds: 300\n" +
+          section,
+      "case.yaml", diagnostics);
+  static_cast<void>(spec::read_experiment(std::move(config), "case.yaml", {}, diagnostics));
+  diagnostics.throw_if_any();
+}
+
+void feed_cost_table(std::string_view bytes) { read_with(fmt::format("cost: {{model: table, file: {}}}\n", file_of(bytes))); }
+void feed_context_trace(std::string_view bytes) {
+  read_with(fmt::format("context: {{process: trace, file: {}}}\n", file_of(bytes)));
+}
+
+void feed_llama_bench(std::string_view bytes) {
+  Diagnostics diagnostics;
+  static_cast<void>(cost::read_llama_bench("case", std::string(bytes), diagnostics));
+  diagnostics.throw_if_any();
+}
+
+// Lines with the checksums that this journal's have; those that begin with `!` without.
+void feed_journal(std::string_view bytes) {
+  const run::Origin origin{"identity 1/1", "0.1.0 (commit)", {{"trace.jsonl", "0123456789abcdef"}}};
+  const std::string title = "specsim journal " + origin.run;
+  const std::uint64_t seed = rng::hash_text(title);
+  std::string text;
+  const auto add = [&](std::string_view body) { text += fmt::format("{} #{:016x}\n", body, rng::hash_text(body, seed)); };
+  bool first = true;
+  while (!bytes.empty()) {
+    const std::string_view line = bytes.substr(0, bytes.find('\n'));
+    bytes.remove_prefix(std::min(bytes.size(), line.size() + 1));
+    if (first && !line.starts_with('?')) {
+      add(title);
+      add("program " + origin.program);
+      add("input 0123456789abcdef trace.jsonl");
+    }
+    first = false;
+    if (line.starts_with('!'))
+      text += std::string(line.substr(1)) + "\n";
+    else
+      add(line);
+  }
+  decode::Counts sum = some_counts();
+  const auto replay = [&](const run::Record& record) {
+    decode::Counts counts = some_counts();
+    if (!run::unpack_counts(record.counts, counts)) return;
+    decode::Counts again = some_counts();
+    require(run::unpack_counts(run::pack_counts(counts), again) && again == counts, "counts are what they were packed from");
+    if (run::inconsistency(counts).empty()) sum.add(counts);
+  };
+  run::Journal journal(file_of(text), origin, true, replay);
+  journal.append(0, 1, run::pack_counts(some_counts()));
+}
+
+void feed_counts(std::string_view bytes) {
+  decode::Counts a = some_counts();
+  decode::Counts b = some_counts();
+  const std::map<std::pair<std::string, std::size_t>, decode::Counts*> cells = {{{"a", 0}, &a}, {{"a", 1}, &b}};
+  run::add_counts_csv("counts.csv", std::string(bytes), cells);
+  static_cast<void>(run::inconsistency(a));
+  static_cast<void>(run::inconsistency(b));
+  decode::Counts c = some_counts();
+  decode::Counts d = some_counts();
+  run::add_counts_csv("again.csv", run::counts_csv({{"a", 0, &a}, {"a", 1, &b}}), {{{"a", 0}, &c}, {{"a", 1}, &d}});
+  require(a == c && b == d, "counts are what they were written from");
+}
+
+void feed_manifest(std::string_view bytes) {
+  std::string text(bytes);
+  if (!text.starts_with('#')) text += fmt::format("\nchecksum: \"{}\"\n", checksum(text + "\n"));
+  const report::Manifest manifest = report::read_manifest(file_of(text));
+  const report::Manifest again = report::read_manifest(file_of(report::manifest_text(manifest)));
+  require(again.configs == manifest.configs && again.results == manifest.results && again.shard == manifest.shard &&
+              again.identity == manifest.identity && again.inputs == manifest.inputs,
+          "a manifest is what it was written from");
+}
+
+}  // namespace
+
+const std::vector<Fuzzer>& record_fuzzers() {
+  static const std::vector<Fuzzer> list = {{"trace", feed_trace},
+                                           {"cost_table", feed_cost_table},
+                                           {"context_trace", feed_context_trace},
+                                           {"llama_bench", feed_llama_bench},
+                                           {"journal", feed_journal},
+                                           {"counts", feed_counts},
+                                           {"manifest", feed_manifest}};
+  return list;
+}
+
+}  // namespace specsim::fuzz
