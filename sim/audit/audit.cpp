@@ -19,6 +19,8 @@ std::string obstacle(const spec::Cell& cell) {
       return "";
     case Kind::iid_fresh:
       return cell.block() == nullptr ? "" : "the distributions of a block's contexts are drawn afresh in every round";
+    case Kind::other:
+      return fmt::format("context process {} does not say how its contexts follow one another", cell.contexts->name);
     default:
       return "its contexts change by chance, where the audit needs them to change by the tokens alone (fixed, by_depth, markov) "
              "or to be drawn afresh for every position";

@@ -53,7 +53,8 @@ void replay(const EveryChoice& choices, std::uint32_t context, const decode::Blo
     ReplayedBits bits;
     choices.script(highest, bits);
     const SeenRound seen = watched.watch(context, bits);
-    SPECSIM_CHECK(seen.emitted == outcome.emitted && seen.accepted + 1 == outcome.emitted.size(),
+    SPECSIM_CHECK(seen.emitted == outcome.emitted && seen.accepted + 1 == outcome.emitted.size() &&
+                      seen.next_context == outcome.next_context,
                   "a round from context {} goes otherwise with random bits than with choices", context);
     watched.check_unwatched(context, bits);
   }

@@ -14,11 +14,8 @@ namespace {
 
 using Kind = families::ContextShape::Kind;
 
-// A context whose rounds follow one another by a rule of their own is judged by itself; contexts that are drawn
-// independently for every token are one mixture.
-bool judged_apart(Kind kind) {
-  return kind == Kind::markov || kind == Kind::regimes || kind == Kind::requests || kind == Kind::trace;
-}
+// Contexts that are drawn independently for every token are one mixture; any other context is judged by itself.
+bool judged_apart(Kind kind) { return kind != Kind::iid_pool; }
 
 }  // namespace
 

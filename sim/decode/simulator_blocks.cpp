@@ -92,7 +92,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
         }
         if (sink != nullptr) {
           sink->accepted(first_lane + lane, number, static_cast<std::uint32_t>(accepted));
-          sink->round(first_lane + lane, number, emitted, own.context);
+          sink->round(first_lane + lane, number, emitted, outcome.next_context);
         }
         own.context = outcome.next_context;
         own.text_position += static_cast<std::uint32_t>(emitted.size());

@@ -161,7 +161,8 @@ DrafterEntry lookahead_drafter() {
        "sees "
        "the distributions to come whatever it guessed: use markov or copy. The formula for b independent n-grams is another "
        "matter: "
-       "typical acceptance of b chains drawn apart, at temperature 0, has exactly its distribution."},
+       "typical acceptance of b chains drawn apart, at temperature 0, has exactly its distribution.",
+       "window: 0, ngram: 3, guesses: 2"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const auto ngram = static_cast<int>(arguments.integer("ngram"));
         const auto guesses = static_cast<int>(arguments.integer("guesses"));

@@ -6,28 +6,6 @@
 
 namespace specsim::families {
 
-// One line here and one file beside it add a context process.
-#define SPECSIM_CONTEXTS(X) \
-  X(fixed)                  \
-  X(iid)                    \
-  X(markov)                 \
-  X(regimes)                \
-  X(by_depth)               \
-  X(requests)               \
-  X(copy)                   \
-  X(trace)
-
-#define SPECSIM_DECLARE(name) ContextEntry name##_context();
-SPECSIM_CONTEXTS(SPECSIM_DECLARE)
-#undef SPECSIM_DECLARE
-
-config::Registry<ContextEntry>& context_processes() {
-#define SPECSIM_ENTRY(name) name##_context(),
-  static config::Registry<ContextEntry> registry("context process", {SPECSIM_CONTEXTS(SPECSIM_ENTRY)});
-#undef SPECSIM_ENTRY
-  return registry;
-}
-
 const std::vector<config::Parameter>& sampling_parameters() {
   static const std::vector<config::Parameter> parameters = {
       {"temperature",

@@ -38,7 +38,8 @@ ContextEntry by_depth_context() {
              "the draft's distribution at position 1, 2, ...; the last one holds beyond; pair.draft is not used",
              {},
              {}}},
-           "Acceptances are independent with a rate for each position: tokens_per_round = 1 + alpha_1 + alpha_1 alpha_2 + ..."},
+           "Acceptances are independent with a rate for each position: tokens_per_round = 1 + alpha_1 + alpha_1 alpha_2 + ...",
+           "drafts: [{family: uniform}, {family: geometric, ratio: 0.3}]"},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             ContextModel model;
             const std::vector<config::Value>& drafts = arguments.value("drafts").items;

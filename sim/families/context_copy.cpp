@@ -82,7 +82,8 @@ ContextEntry copy_context() {
            "again. "
            "Which token leads where is fixed: the process is markov over prompt_tokens + 1 states. Every sequence starts in free "
            "text, and "
-           "drafters that look into the text see the prompt before it."},
+           "drafters that look into the text see the prompt before it.",
+           "prompt_tokens: 4, fidelity: 0.7"},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             ContextModel model;
             const auto vocab = static_cast<std::uint64_t>(builder.vocab());

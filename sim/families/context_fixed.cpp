@@ -8,6 +8,7 @@ namespace {
 
 class FixedProcess final : public ContextProcess {
  public:
+  FixedProcess() { shape_.kind = ContextShape::Kind::fixed; }
   [[nodiscard]] const ContextShape& shape() const override { return shape_; }
   void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override {
     std::fill_n(context, count, 0U);

@@ -13,8 +13,10 @@ namespace specsim::families {
 
 // What a process is, as data: theory and reports read this, never the code that steps.
 struct ContextShape {
-  enum class Kind { fixed, iid_pool, iid_fresh, markov, regimes, by_depth, requests, trace };
-  Kind kind = Kind::fixed;
+  // How contexts follow one another. `other`: by the process's own step() alone, of which neither theory nor the audit knows
+  // anything; they say so, and the process runs.
+  enum class Kind { other, fixed, iid_pool, iid_fresh, markov, regimes, by_depth, requests, trace };
+  Kind kind = Kind::other;
   int contexts = 1;                   // prepared pairs of distributions; 0 where each position draws its own
   int depths = 1;                     // draft distributions per context, by position in the block (the last one holds beyond)
   std::vector<double> start;          // [contexts]: distribution of the context at text position 0; empty: context 0

@@ -94,7 +94,8 @@ ContextEntry regimes_context() {
          {}}},
        "Acceptances cluster; the iid formula at the mean alpha misses the truth, and theory gives it exactly by matrices over "
        "the regimes. The "
-       "regime belongs to the text position: a hard position stays hard when it is drafted again."},
+       "regime belongs to the text position: a hard position stays hard when it is drafted again.",
+       "states: [{}, {draft: {family: uniform}}], transition: [[0.8, 0.2], [0.3, 0.7]]"},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
         ContextModel model;
         const std::vector<config::Value>& states = arguments.value("states").items;

@@ -58,7 +58,8 @@ ContextEntry requests_context() {
          {}}},
        "Requests with a low alpha need more rounds for the same text, so the pooled tokens_per_round is a harmonic mean, below "
        "the formula at the mean alpha. "
-       "`rounds` sets the number of requests: 2 rounds / request_tokens, at least 256. Rounds cut by the end are counted apart."},
+       "`rounds` sets the number of requests: 2 rounds / request_tokens, at least 256. Rounds cut by the end are counted apart.",
+       "types: [{weight: 2, draft: {family: uniform}}, {weight: 1}], request_tokens: 37"},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
         ContextModel model;
         const std::vector<config::Value>& types = arguments.value("types").items;

@@ -37,7 +37,8 @@ FamilyEntry explicit_family() {
              "one for each token, summing to 1 within 1e-9; zeros are legal",
              config::between(0, 1),
              {}}},
-           "Distribution: as listed."},
+           "Distribution: as listed.",
+           "probabilities: [0.5, 0.3, 0.2]"},
           [](const config::Arguments& arguments, DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
             const std::vector<double>& list = arguments.numbers("probabilities");
             const Location where = arguments.where("probabilities");

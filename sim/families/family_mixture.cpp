@@ -42,7 +42,8 @@ FamilyEntry mixture_family() {
        "",
        {{"components", config::Type::value_list, {}, "the distributions", {}, {}},
         {"weights", config::Type::number_list, {}, "one for each component, any positive sum", config::between(0, 1e100), {}}},
-       "Distribution: sum of weight * component, weights normalised."},
+       "Distribution: sum of weight * component, weights normalised.",
+       "components: [{family: uniform}, {family: geometric, ratio: 0.4}], weights: [3, 1]"},
       [](const config::Arguments& arguments, DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
         const config::Value& list = arguments.value("components");
         const std::vector<double>& weights = arguments.numbers("weights");

@@ -1,8 +1,9 @@
+#include "sim/families/context.h"
 #include "sim/families/distribution.h"
 
 namespace specsim::families {
 
-// One line here and one file beside it add a family or a transform.
+// One line here and one file beside it add a family, a transform or a context process.
 #define SPECSIM_FAMILIES(X) \
   X(explicit)               \
   X(uniform)                \
@@ -27,11 +28,24 @@ namespace specsim::families {
   X(overlap)                  \
   X(argmax_agreement)
 
+#define SPECSIM_CONTEXTS(X) \
+  X(fixed)                  \
+  X(iid)                    \
+  X(markov)                 \
+  X(regimes)                \
+  X(by_depth)               \
+  X(requests)               \
+  X(copy)                   \
+  X(trace)
+
 #define SPECSIM_DECLARE(name) FamilyEntry name##_family();
 SPECSIM_FAMILIES(SPECSIM_DECLARE)
 #undef SPECSIM_DECLARE
 #define SPECSIM_DECLARE(name) TransformEntry name##_transform();
 SPECSIM_TRANSFORMS(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+#define SPECSIM_DECLARE(name) ContextEntry name##_context();
+SPECSIM_CONTEXTS(SPECSIM_DECLARE)
 #undef SPECSIM_DECLARE
 
 config::Registry<FamilyEntry>& families() {
@@ -44,6 +58,13 @@ config::Registry<FamilyEntry>& families() {
 config::Registry<TransformEntry>& transforms() {
 #define SPECSIM_ENTRY(name) name##_transform(),
   static config::Registry<TransformEntry> registry("transform", {SPECSIM_TRANSFORMS(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+config::Registry<ContextEntry>& context_processes() {
+#define SPECSIM_ENTRY(name) name##_context(),
+  static config::Registry<ContextEntry> registry("context process", {SPECSIM_CONTEXTS(SPECSIM_ENTRY)});
 #undef SPECSIM_ENTRY
   return registry;
 }

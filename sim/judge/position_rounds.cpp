@@ -132,6 +132,9 @@ RoundTheory PositionRounds::answer(const spec::Cell& cell) const {
   RoundTheory result;
   result.alpha = alpha_;
   switch (shape_->kind) {
+    case Kind::other:
+      result.missing = "nothing is known of how contexts follow one another";
+      break;
     case Kind::fixed:
       result.distributions = {theory::constant_alpha(alpha_[0][0], length)};
       break;

@@ -83,6 +83,8 @@ Coverage cover(const spec::Cell& cell) {
   if (entry == nullptr) return none;
   if (has_policy(cell) && policy_theories().find(policy_name(cell)) == nullptr)
     return {nullptr, fmt::format("no theory knows policy {}", policy_name(cell))};
+  if (context_shape(cell).kind == families::ContextShape::Kind::other)
+    return {nullptr, fmt::format("no theory knows how contexts follow one another in process {}", cell.contexts->name)};
   return entry->cover(cell);
 }
 

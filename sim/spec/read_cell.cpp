@@ -51,6 +51,7 @@ void read_context(const Value& context, const Value& pair, ReadCache& cache, Cel
                     entry->info.name));
   if (diagnostics.empty()) {
     SPECSIM_CHECK(model->process != nullptr && !model->pairs.empty(), "context {}", entry->info.name);
+    model->name = entry->info.name;
     known = std::move(model);
     cell.contexts = known;
   }

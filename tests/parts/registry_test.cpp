@@ -1,17 +1,25 @@
-// Every drafter and policy of the registries, by their entries alone: a new one is audited without an edit here.
+// Every part of the registries, by its entry alone: a new one is tested without an edit here.
 #include "sim/audit/audit.h"
+#include "sim/families/context.h"
 #include "tests/support/cells.h"
 #include "tests/support/samples.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 using namespace specsim;
 
 namespace {
+
+constexpr const char* kChain = "{kind: chain, draft_length: 3}";
 
 // nullopt where the parts do not go together.
 std::optional<spec::Cell> cell_with(const std::string& drafter, const verify::VerifierEntry& verifier, const std::string& policy,
@@ -29,38 +37,127 @@ std::optional<spec::Cell> cell_with(const std::string& drafter, const verify::Ve
   return experiment.cells.at(0);
 }
 
-// How many lossless verifiers take it; each is audited.
-int audited(const std::string& drafter, const std::string& policy) {
-  int taken = 0;
+struct Audited {
+  int read = 0;                // cells that make sense
+  int audited = 0;             // of them those that can be enumerated
+  double most_accepted = 0.0;  // expected, of all rounds from all starts
+  double least_accepted = 1e9;
+};
+
+// Every lossless verifier that takes the drafter and the policy, over the process.
+void audit_with(const std::string& drafter, const std::string& policy, const std::string& process, Audited& all) {
   for (const verify::VerifierEntry& verifier : verify::verifiers().entries()) {
     if (!verifier.lossless) continue;
-    for (const char* process : {"{process: fixed}", "{process: markov}", "{process: copy, prompt_tokens: 3, fidelity: 0.7}"}) {
-      const std::optional<spec::Cell> cell = cell_with(drafter, verifier, policy, process);
-      if (!cell) continue;
-      ++taken;
-      INFO(drafter << ", " << verifier.info.name << ", " << policy << ", " << process);
-      CHECK(audit::audit_cell(*cell).lossless());
+    const std::optional<spec::Cell> cell = cell_with(drafter, verifier, policy, process);
+    if (!cell) continue;
+    ++all.read;
+    INFO(drafter << ", " << verifier.info.name << ", " << policy << ", " << process);
+    try {
+      const audit::AuditReport report = audit::audit_cell(*cell);
+      ++all.audited;
+      CHECK(report.lossless());
+      for (const audit::AuditStart& start : report.starts) {
+        all.most_accepted = std::max(all.most_accepted, start.expected_accepted);
+        all.least_accepted = std::min(all.least_accepted, start.expected_accepted);
+      }
+    } catch (const audit::NotAudited&) {
     }
   }
-  return taken;
+}
+
+std::vector<std::string> processes() {
+  std::vector<std::string> all;
+  for (const families::ContextEntry& entry : families::context_processes().entries())
+    for (const std::string& sample : tests::samples_of(entry.info, "process")) all.push_back(sample);
+  return all;
+}
+
+// Sums to 1, nothing negative.
+bool is_distribution(const std::vector<double>& p) {
+  return std::all_of(p.begin(), p.end(), [](double mass) { return mass >= 0.0; }) &&
+         std::abs(std::accumulate(p.begin(), p.end(), 0.0) - 1.0) < 1e-12;
+}
+
+// A distribution of the draft by its YAML: a distribution in every context, the same from any thread and in any order, and
+// another in another context exactly where it says that it is random.
+void check_distribution(const std::string& yaml) {
+  INFO(yaml);
+  Diagnostics diagnostics;
+  const config::Value value = config::parse_text(yaml, "test", diagnostics);
+  const auto build = [&] { return families::DistributionBuilder(3, true, diagnostics).build(value, "distribution"); };
+  const auto distribution = build();
+  const auto twin = build();
+  diagnostics.throw_if_any();
+  const rng::Key key = rng::make_key(20260118, 1);
+  const std::vector<double> target = {0.2, 0.5, 0.3};
+  const auto draw = [&](const families::Distribution& from, std::uint64_t context) {
+    std::vector<double> drawn(target.size(), -1.0);
+    from.draw({key, context}, target, drawn);
+    return drawn;
+  };
+  std::vector<std::vector<double>> forwards;
+  bool moved = false;
+  for (std::uint64_t context = 0; context < 40; ++context) {
+    forwards.push_back(draw(*distribution, context));
+    CHECK(is_distribution(forwards.back()));
+    moved = moved || forwards.back() != forwards.front();
+  }
+  CHECK(moved == distribution->random());
+  bool same = true;
+  std::thread([&] {
+    for (std::uint64_t context = 40; context-- > 0;) same = same && draw(*twin, context) == forwards[context];
+  }).join();
+  CHECK(same);
 }
 
 }  // namespace
 
 TEST_CASE("every drafter leaves the target's distribution alone, under every lossless verifier that takes it") {
   for (const draft::DrafterEntry& entry : draft::drafters().entries()) {
-    int taken = 0;
-    for (const std::string& sample : tests::samples_of(entry.info)) taken += audited(sample, "");
+    Audited all;
+    for (const std::string& sample : tests::samples_of(entry.info))
+      for (const std::string& process : processes()) audit_with(sample, "", process, all);
     INFO(entry.info.name);
-    CHECK(taken > 0);
+    CHECK(all.audited > 0);
+    CHECK(all.most_accepted > 0.0);  // the distribution is not kept by leaving everything to the target
   }
 }
 
 TEST_CASE("every policy leaves the target's distribution alone, under every lossless verifier that takes it") {
   for (const draft::PolicyEntry& entry : draft::policies().entries()) {
-    int taken = 0;
-    for (const std::string& sample : tests::samples_of(entry.info)) taken += audited("{kind: chain, draft_length: 3}", sample);
+    Audited all;
+    for (const std::string& sample : tests::samples_of(entry.info))
+      for (const std::string& process : processes()) audit_with(kChain, sample, process, all);
     INFO(entry.info.name);
-    CHECK(taken > 0);
+    CHECK(all.audited > 0);
+    CHECK(all.most_accepted > 0.0);
+    CHECK(all.least_accepted < 3.0);
+  }
+}
+
+TEST_CASE("every context process leaves the target's distribution alone, where its contexts can be enumerated") {
+  int audited = 0;
+  for (const families::ContextEntry& entry : families::context_processes().entries()) {
+    Audited all;
+    for (const std::string& sample : tests::samples_of(entry.info, "process")) audit_with(kChain, "", sample, all);
+    INFO(entry.info.name);
+    CHECK((all.read > 0 || tests::wants_file(entry.info)));
+    audited += all.audited;
+  }
+  CHECK(audited > 0);
+}
+
+TEST_CASE("every family and every transform gives distributions, the same at the same address") {
+  for (const families::FamilyEntry& entry : families::families().entries()) {
+    const std::vector<std::string> samples = tests::samples_of(entry.info, "family");
+    INFO(entry.info.name);
+    CHECK((!samples.empty() || tests::wants_file(entry.info)));
+    for (const std::string& sample : samples) check_distribution(sample);
+  }
+  for (const families::TransformEntry& entry : families::transforms().entries()) {
+    const std::vector<std::string> samples = tests::samples_of(entry.info, "from: target, transform");
+    INFO(entry.info.name);
+    CHECK((!samples.empty() || tests::wants_file(entry.info)));
+    for (const std::string& sample : samples) check_distribution(sample);
   }
 }

@@ -4,7 +4,7 @@
 #include "sim/cost/cost_model.h"
 #include "sim/draft/drafter.h"
 #include "sim/draft/length_policy.h"
-#include "sim/families/distribution.h"
+#include "sim/families/context.h"
 #include "sim/placement/placement.h"
 #include "sim/verify/verifier.h"
 
@@ -153,6 +153,64 @@ draft::PolicyEntry length_policy(const std::string& name) {
   return {{name, "a toy", "", {}, ""},
           [](const config::Arguments&, const draft::LengthChoice& choice, Diagnostics&) -> std::unique_ptr<draft::LengthPolicy> {
             return std::make_unique<Policy>(choice.longest);
+          }};
+}
+
+// ---- context processes ------------------------------------------------------------------------------------------------------
+
+// An even token leads to context 0, an odd one to context 1. Tokens alone decide, so theory and the audit follow it.
+class ParityProcess final : public families::ContextProcess {
+ public:
+  ParityProcess() {
+    shape_.kind = families::ContextShape::Kind::markov;
+    shape_.contexts = 2;
+  }
+  [[nodiscard]] const families::ContextShape& shape() const override { return shape_; }
+  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override {
+    std::fill_n(context, count, 0U);
+  }
+  [[nodiscard]] bool moves() const override { return true; }
+  void step(rng::Key, std::uint64_t, const std::uint32_t* lanes, std::size_t count, const std::uint32_t*, const Token* token,
+            std::uint32_t* context) const override {
+    for (std::size_t i = 0; i < count; ++i) context[lanes[i]] = next(context[lanes[i]], token[i]);
+  }
+  [[nodiscard]] std::uint32_t next(std::uint32_t, Token token) const override { return static_cast<std::uint32_t>(token % 2); }
+
+ private:
+  families::ContextShape shape_;
+};
+
+// Every fourth text position moves on to the next of three contexts: of no kind that theory or the audit knows.
+class DriftProcess final : public families::ContextProcess {
+ public:
+  DriftProcess() { shape_.contexts = kContexts; }
+  [[nodiscard]] const families::ContextShape& shape() const override { return shape_; }
+  void start(rng::Key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
+    for (std::size_t i = 0; i < count; ++i) context[i] = static_cast<std::uint32_t>((first_sequence + i) % kContexts);
+  }
+  [[nodiscard]] bool moves() const override { return true; }
+  void step(rng::Key, std::uint64_t, const std::uint32_t* lanes, std::size_t count, const std::uint32_t* text_position,
+            const Token*, std::uint32_t* context) const override {
+    for (std::size_t i = 0; i < count; ++i)
+      if (text_position[lanes[i]] % 4 == 3) context[lanes[i]] = (context[lanes[i]] + 1) % kContexts;
+  }
+
+ private:
+  static constexpr std::uint32_t kContexts = 3;
+  families::ContextShape shape_;
+};
+
+// Context 0 has the configured pair, the others have a draft that knows less.
+template <class Process>
+families::ContextEntry context_process(const std::string& name) {
+  return {{name, "a toy", "", {}, ""}, [](const config::Arguments&, families::ContextBuilder& builder) {
+            families::ContextModel model;
+            model.process = std::make_unique<Process>();
+            builder.add_pair(model);
+            const config::Value uniform = config::parse_text("{draft: {family: uniform}}", "toy", builder.diagnostics());
+            for (int context = 1; context < model.process->shape().contexts; ++context)
+              builder.add_pair(model, uniform, {}, "toy");
+            return model;
           }};
 }
 

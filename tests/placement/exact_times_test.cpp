@@ -2,6 +2,7 @@
 #include "sim/base/check.h"
 #include "sim/theory/placement.h"
 #include "tests/placement/batches.h"
+#include "tests/support/samples.h"
 
 #include <algorithm>
 #include <numeric>
@@ -28,13 +29,16 @@ std::int64_t last_of(const AcceptedCounts& accepted, std::uint64_t tokens) {
   return static_cast<std::int64_t>(*std::max_element(rounds.begin(), rounds.end()));
 }
 
-const char* const kAll[] = {"{kind: plain}",
-                            "{kind: serial}",
-                            "{kind: shared}",
-                            "{kind: shared, target_share: .75, draft_share: .5}",
-                            "{kind: two_gpus}",
-                            "{kind: network, latency_ms: .01, gbit_per_second: 1}",
-                            "{kind: network, latency_ms: .01, gbit_per_second: 1, send: probabilities}"};
+// Every placement of the registry, and a division of the GPU that is not the default one.
+const std::vector<std::string>& all_placements() {
+  static const std::vector<std::string> list = [] {
+    std::vector<std::string> all = {"{kind: shared, target_share: .75, draft_share: .5}"};
+    for (const PlacementEntry& entry : placements().entries())
+      for (const std::string& sample : tests::samples_of(entry.info)) all.push_back(sample);
+    return all;
+  }();
+  return list;
+}
 
 AcceptedCounts counts_for(const std::string& kind, double alpha, int draft_length, std::size_t sequences, std::uint64_t tokens,
                           std::uint64_t seed) {
@@ -84,7 +88,7 @@ TEST_CASE("plain decoding is draft length 0, for every placement") {
   // The general loop at draft length 0 does the same, but for the draft's prefill.
   const Result serial = simulate("{kind: serial}", cost, none, 40);
   CHECK(serial.end.ps() == expected + std::llround(1e6 * (1.0 + 0.002 * 3 * 100)));
-  for (const char* kind : kAll) {
+  for (const std::string& kind : all_placements()) {
     Setting setting;
     setting.placement = tests::make_placement(kind);
     setting.batch = 3;
@@ -225,7 +229,7 @@ TEST_CASE("a round across a network, to the picosecond") {
 
 TEST_CASE("every placement: tokens are conserved, parts add up, runs repeat") {
   const LineCost cost({5.0, 0.01, 0.0001}, {1.0, 0.002, 0.00001}, 0.5);
-  for (const char* kind : kAll) {
+  for (const std::string& kind : all_placements()) {
     for (const int draft_length : {1, 3, 8}) {
       for (const std::size_t sequences : {1, 4, 33}) {
         for (const bool shrink : {true, false}) {
@@ -286,7 +290,7 @@ TEST_CASE("sequences end where their end token comes, the same under every place
   const tests::ReadyCell cell(
       "{experiment: ends, pair: {vocab: 50, target: {family: zipf, exponent: 1}, draft: {from: target, transform: overlap, "
       "value: 0.7}}, decode: {drafter: {kind: chain, draft_length: 3}}}");
-  for (const char* kind : kAll) {
+  for (const std::string& kind : all_placements()) {
     INFO(kind);
     Setting setting;
     setting.placement = tests::make_placement(kind);

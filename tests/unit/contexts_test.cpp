@@ -1,11 +1,9 @@
 // Context processes: what each promises of the context at a text position.
+#include "tests/unit/contexts.h"
 #include "sim/base/check.h"
-#include "tests/support/cells.h"
+#include "tests/support/samples.h"
 
 #include <catch2/catch.hpp>
-
-#include <fmt/format.h>
-#include <boost/math/distributions/chi_squared.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,30 +18,23 @@
 #include <vector>
 
 using namespace specsim;
+using namespace specsim::tests;
 using Kind = families::ContextShape::Kind;
 
 namespace {
 
-// Every statistical check below has a fixed seed and the bound 1e-6 on its p-value.
-constexpr double kLevel = 1e-6;
-
-constexpr const char* kPair =
-    "{vocab: 9, target: {family: dirichlet, concentration: 1}, draft: {from: target, transform: mix_noise, value: .5, noise: "
-    "{family: dirichlet, "
-    "concentration: 1}}}";
-constexpr const char* kRegimes =
-    "{process: regimes, states: [{}, {draft: {family: uniform}}, {target: {family: zipf, exponent: 1}}], "
-    "transition: [[.8, .15, .05], [.3, .3, .4], [.1, 0, .9]]";
-
-std::string yaml_of(const std::string& context, int draft_length, std::uint64_t rounds = 100000) {
-  return fmt::format(
-      "{{experiment: contexts, seed: 20260440, rounds: {}, pair: {}, context: {}, decode: {{drafter: {{kind: chain, "
-      "draft_length: {}}}}}}}",
-      rounds, kPair, context, draft_length);
+// False where the parameters contradict each other.
+bool readable(const std::string& context) {
+  try {
+    static_cast<void>(tests::experiment_of(yaml_of(context, 1)));
+    return true;
+  } catch (const BadInput&) {
+    return false;
+  }
 }
 
-// One example or more of each process, and its kind.
-const std::vector<std::pair<std::string, Kind>>& examples() {
+// Processes and their kinds.
+const std::vector<std::pair<std::string, Kind>>& known_examples() {
   static const std::vector<std::pair<std::string, Kind>> list = {
       {"{process: fixed}", Kind::fixed},
       {"{process: iid, pool: 40}", Kind::iid_pool},
@@ -66,30 +57,17 @@ const std::vector<std::pair<std::string, Kind>>& examples() {
   return list;
 }
 
-double chi_square_p(const std::vector<double>& observed, const std::vector<double>& expected) {
-  double chi2 = 0.0;
-  int cells = 0;
-  for (std::size_t i = 0; i < observed.size(); ++i) {
-    if (expected[i] == 0.0) {
-      if (observed[i] > 0.0) return 0.0;
-      continue;
-    }
-    chi2 += (observed[i] - expected[i]) * (observed[i] - expected[i]) / expected[i];
-    ++cells;
-  }
-  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(cells - 1), chi2));
-}
-
-// Runs every chunk of a cell.
-template <class Sink>
-decode::Counts simulate(const tests::ReadyCell& ready, std::uint64_t total, Sink* sink) {
-  const decode::Simulator simulator = ready.simulator();
-  decode::Counts counts = simulator.empty_counts();
-  for (std::uint64_t i = 0; i * simulator.chunk_size() < total; ++i) {
-    if (sink != nullptr) sink->chunk(i);
-    simulator.run(i, total, counts, sink);
-  }
-  return counts;
+// These, and each registered process by its entry.
+const std::vector<std::string>& examples() {
+  static const std::vector<std::string> list = [] {
+    std::vector<std::string> all;
+    for (const auto& [yaml, kind] : known_examples()) all.push_back(yaml);
+    for (const families::ContextEntry& entry : families::context_processes().entries())
+      for (const std::string& sample : tests::samples_of(entry.info, "process"))
+        if (readable(sample)) all.push_back(sample);
+    return all;
+  }();
+  return list;
 }
 
 // The context at each text position where a round ended: (sequence, text position) -> context.
@@ -117,64 +95,41 @@ class Positions final : public decode::RoundSink {
   std::function<void(const std::vector<Token>&, std::uint32_t)> follow_;
 };
 
-// A process by itself: 256 sequences, text position by text position; calls f(lane, position, context).
-template <class F>
-void walk(const families::ContextProcess& process, rng::Key key, std::uint64_t first_sequence, std::uint32_t positions, F&& f) {
-  std::vector<std::uint32_t> context(decode::kLanes);
-  process.start(key, first_sequence, decode::kLanes, context.data());
-  std::vector<std::uint32_t> lanes(decode::kLanes);
-  std::iota(lanes.begin(), lanes.end(), 0U);
-  std::vector<std::uint32_t> position(decode::kLanes, 0);
-  const std::vector<Token> token(decode::kLanes, 0);
-  for (std::uint32_t p = 0; p < positions; ++p) {
-    for (std::uint32_t lane = 0; lane < decode::kLanes; ++lane) f(lane, p, context[lane]);
-    process.step(key, first_sequence, lanes.data(), lanes.size(), position.data(), token.data(), context.data());
-    for (std::uint32_t& at : position) ++at;
-  }
-}
-
-std::shared_ptr<const families::ContextModel> model(const std::string& context) {
-  return tests::experiment_of(yaml_of(context, 1)).cells.at(0).contexts;
-}
-
-const rng::Key kKey = rng::make_key(20260441, 5);
-
 }  // namespace
 
-TEST_CASE("every registered context process has an example, of the shape that it says", "[contexts]") {
-  for (const families::ContextEntry& entry : families::context_processes().entries()) {
-    INFO(entry.info.name);
-    const std::string start = "{process: " + entry.info.name;
-    CHECK(
-        std::any_of(examples().begin(), examples().end(), [&](const auto& example) { return example.first.starts_with(start); }));
+TEST_CASE("every context process has the shape that it says", "[contexts]") {
+  for (const auto& [yaml, kind] : known_examples()) {
+    INFO(yaml);
+    const std::shared_ptr<const families::ContextModel> owner = model(yaml);
+    const families::ContextProcess& process = *owner->process;
+    CHECK(process.shape().kind == kind);
+    CHECK((process.shape().contexts == 0) == (kind == Kind::iid_fresh));
+    CHECK((process.shape().request_tokens > 0) == (kind == Kind::requests));
+    CHECK(process.moves() == (kind != Kind::fixed && kind != Kind::by_depth && kind != Kind::requests));
   }
-  for (const auto& [yaml, kind] : examples()) {
+  for (const std::string& yaml : examples()) {
     INFO(yaml);
     const std::shared_ptr<const families::ContextModel> owner = model(yaml);
     const families::ContextModel& made = *owner;
     const families::ContextShape& shape = made.process->shape();
-    CHECK(shape.kind == kind);
+    CHECK(yaml.starts_with("{process: " + made.name));
     CHECK((made.pairs.size() == 1 || made.pairs.size() == static_cast<std::size_t>(shape.contexts)));
     for (const families::PairSource& pair : made.pairs) CHECK(pair.depths() == static_cast<std::size_t>(shape.depths));
-    CHECK((shape.contexts == 0) == (kind == Kind::iid_fresh));
-    CHECK((shape.request_tokens > 0) == (kind == Kind::requests));
     if (!shape.start.empty()) {
       CHECK(shape.start.size() == static_cast<std::size_t>(shape.contexts));
       CHECK(std::abs(std::accumulate(shape.start.begin(), shape.start.end(), 0.0) - 1.0) < 1e-12);
     }
-    const bool moves = kind != Kind::fixed && kind != Kind::by_depth && kind != Kind::requests;
-    CHECK(made.process->moves() == moves);
-    if (kind != Kind::markov) CHECK_THROWS_AS(made.process->next(0, 0), InvariantBroken);
+    if (shape.kind != Kind::markov) CHECK_THROWS_AS(made.process->next(0, 0), InvariantBroken);
   }
 }
 
 TEST_CASE("where a process starts and steps does not depend on which lanes are asked for", "[contexts]") {
-  for (const auto& [yaml, kind] : examples()) {
-    if (kind == Kind::iid_fresh) continue;
+  for (const std::string& yaml : examples()) {
     INFO(yaml);
     const std::shared_ptr<const families::ContextModel> owner = model(yaml);
     const families::ContextModel& made = *owner;
     const families::ContextProcess& process = *made.process;
+    if (process.shape().contexts == 0) continue;
     const auto contexts = static_cast<std::uint32_t>(process.shape().contexts);
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{512}, std::uint64_t{1} << 32}) {
       std::vector<std::uint32_t> all(256);
@@ -400,126 +355,6 @@ TEST_CASE("markov, hashed: a fixed map of state and token onto all states", "[co
   });
   simulate(ready, 5000, &sink);
   CHECK(wrong == 0);
-}
-
-TEST_CASE("requests: type frequencies by weight, the same type for the whole text", "[contexts][stat]") {
-  // Would catch weights that are not normalised, a type drawn per chunk, and a type that changes along the request.
-  const std::shared_ptr<const families::ContextModel> owner =
-      model("{process: requests, request_tokens: 30, types: [{weight: 2}, {weight: .5}, {}]}");
-  const families::ContextModel& made = *owner;
-  const families::ContextProcess& process = *made.process;
-  const std::vector<double> share = {2.0 / 3.5, 0.5 / 3.5, 1.0 / 3.5};
-  for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(process.shape().start[i] - share[i]) < 1e-15);
-  std::vector<double> counts(3, 0.0);
-  std::vector<double> neighbours(9, 0.0);
-  std::vector<std::uint32_t> context(256);
-  constexpr std::uint64_t kChunks = 200;
-  for (std::uint64_t chunk = 0; chunk < kChunks; ++chunk) {
-    process.start(kKey, chunk * 256, 256, context.data());
-    for (std::size_t i = 0; i < 256; ++i) {
-      counts[context[i]] += 1.0;
-      if (i % 2 == 1) neighbours[context[i - 1] * 3 + context[i]] += 1.0;
-    }
-  }
-  const double n = 256.0 * kChunks;
-  CHECK(chi_square_p(counts, {n * share[0], n * share[1], n * share[2]}) > kLevel);
-  std::vector<double> expected(9);
-  for (std::size_t i = 0; i < 9; ++i) expected[i] = n / 2.0 * share[i / 3] * share[i % 3];
-  CHECK(chi_square_p(neighbours, expected) > kLevel);
-}
-
-namespace {
-
-class RequestTexts final : public decode::RoundSink {
- public:
-  void chunk(std::uint64_t) {
-    close();
-    length_.assign(decode::kLanes, 0);
-    last_.assign(decode::kLanes, 0);
-    context_.assign(decode::kLanes, ~0U);
-  }
-  void round(std::uint32_t lane, std::uint32_t, std::span<const Token> emitted, std::uint32_t next_context) override {
-    if (context_[lane] != ~0U && context_[lane] != next_context) ++changed;
-    context_[lane] = next_context;
-    if (length_[lane] >= limit) ++late;
-    length_[lane] += emitted.size();
-    last_[lane] = emitted.size();
-    all += emitted.size();
-  }
-  void close() {
-    for (std::size_t i = 0; i < length_.size(); ++i) {
-      if (length_[i] == 0) continue;
-      ++texts;
-      if (length_[i] < limit) ++unfinished;
-      if (length_[i] > limit) {
-        ++cut;
-        cut_emitted += limit - (length_[i] - last_[i]);
-        cut_whole += last_[i];
-      }
-    }
-    length_.clear();
-  }
-  std::uint64_t limit = 0;
-  std::uint64_t texts = 0;
-  std::uint64_t unfinished = 0;
-  std::uint64_t late = 0;  // rounds after the end
-  std::uint64_t changed = 0;
-  std::uint64_t cut = 0;
-  std::uint64_t cut_emitted = 0;
-  std::uint64_t cut_whole = 0;  // tokens of cut rounds, those beyond the end included
-  std::uint64_t all = 0;
-
- private:
-  std::vector<std::uint64_t> length_;
-  std::vector<std::uint64_t> last_;
-  std::vector<std::uint32_t> context_;
-};
-
-}  // namespace
-
-TEST_CASE("requests: every request emits exactly request_tokens", "[contexts]") {
-  for (const std::uint64_t tokens : {1ULL, 2ULL, 5ULL, 30ULL, 101ULL}) {
-    for (const int draft_length : {0, 1, 4, 9}) {
-      for (const std::uint64_t requests : {1ULL, 255ULL, 256ULL, 257ULL, 700ULL}) {
-        const tests::ReadyCell ready(yaml_of(fmt::format("{{process: requests, request_tokens: {}, types: [{{weight: 2, draft: "
-                                                         "{{from: target, transform: mix_noise, value: .2}}}}, {{}}]}}",
-                                                         tokens),
-                                             draft_length));
-        RequestTexts sink;
-        sink.limit = tokens;
-        const decode::Counts counts = simulate(ready, requests, &sink);
-        sink.close();
-        INFO("tokens " << tokens << ", draft_length " << draft_length << ", requests " << requests);
-        CHECK(counts.sequences == requests);
-        CHECK(counts.emitted + counts.cut_emitted == requests * tokens);
-        CHECK(sink.texts == requests);
-        CHECK(sink.unfinished == 0);
-        CHECK(sink.late == 0);
-        CHECK(sink.changed == 0);
-        CHECK(counts.cut_rounds == sink.cut);
-        CHECK(counts.cut_emitted == sink.cut_emitted);
-        CHECK(counts.cut_rounds <= requests);
-        if (draft_length == 0) CHECK(counts.cut_rounds == 0);
-        CHECK(std::accumulate(counts.accepted_distribution.begin(), counts.accepted_distribution.end(), std::uint64_t{0}) ==
-              counts.rounds + counts.cut_rounds);
-        CHECK(std::accumulate(counts.output.begin(), counts.output.end(), std::uint64_t{0}) == sink.all);
-        CHECK(sink.all == counts.emitted + sink.cut_whole);
-      }
-    }
-  }
-}
-
-TEST_CASE("requests: the number of requests follows from rounds", "[contexts]") {
-  const auto work = [](std::uint64_t rounds, int tokens) {
-    return tests::experiment_of(
-               yaml_of(fmt::format("{{process: requests, request_tokens: {}, types: [{{}}]}}", tokens), 4, rounds))
-        .cells.at(0)
-        .work();
-  };
-  CHECK(work(1000, 100) == 256);
-  CHECK(work(100000, 100) == 2000);
-  CHECK(work(100001, 100) == 2001);
-  CHECK(tests::experiment_of(yaml_of("{process: fixed}", 4, 12345)).cells.at(0).work() == 12345);
 }
 
 TEST_CASE("what context processes refuse", "[contexts]") {

@@ -162,11 +162,9 @@ class Mean {
 
 }  // namespace
 
-TEST_CASE("every registered family has an example", "[families]") {
+TEST_CASE("every registered family says what its distribution is", "[families]") {
   for (const families::FamilyEntry& entry : families::families().entries()) {
     INFO(entry.info.name);
-    CHECK(std::any_of(examples().begin(), examples().end(),
-                      [&](const Example& example) { return example.family == entry.info.name; }));
     CHECK_FALSE(entry.info.summary.empty());
     CHECK(entry.info.notes.starts_with("Distribution:"));
   }
