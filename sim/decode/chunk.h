@@ -4,7 +4,9 @@
 
 #include "sim/base/token.h"
 #include "sim/decode/counts.h"
+#include "sim/families/context_process.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -13,9 +15,33 @@ namespace specsim::decode {
 constexpr std::uint32_t kLanes = 256;
 
 struct ChunkPlan {
-  std::uint64_t first_sequence = 0;  // a multiple of kLanes
-  std::uint64_t rounds = 0;  // all sequences' together, dealt out one sequence after the other; for requests, their number
-  std::uint32_t sequence_rounds = 64;
+  std::uint64_t first_sequence = 0;    // a multiple of kLanes
+  std::uint64_t rounds = 0;            // all sequences' together, dealt out one after the other; for requests, their number
+  std::uint32_t sequence_rounds = 64;  // 0: a sequence is a request, where the process has requests
+};
+
+// When a sequence is a request and ends by itself, as families::ContextShape::ends() says.
+class RequestEnds {
+ public:
+  // `sequence_rounds` above 0: a recorded text goes on with the request behind it, for as many rounds.
+  RequestEnds(const families::ContextShape& shape, std::uint32_t sequence_rounds, std::uint32_t draft_length)
+      : shape_(&shape),
+        recorded_(sequence_rounds == 0 && shape.kind == families::ContextShape::Kind::trace),
+        uncut_(recorded_ ? draft_length : 0) {}
+  [[nodiscard]] bool any() const { return recorded_ || shape_->request_tokens > 0; }
+  // Of the request that begins in this context.
+  [[nodiscard]] std::uint64_t tokens(std::uint32_t first_context) const {
+    if (!recorded_) return shape_->request_tokens;
+    const auto at = std::lower_bound(shape_->starts.begin(), shape_->starts.end(), first_context);
+    return shape_->recorded_tokens(static_cast<std::size_t>(at - shape_->starts.begin()));
+  }
+  // Whether no round follows once so many of its tokens are emitted.
+  [[nodiscard]] bool done(std::uint64_t tokens, std::uint64_t emitted) const { return emitted + uncut_ >= tokens; }
+
+ private:
+  const families::ContextShape* shape_;
+  bool recorded_;
+  std::uint64_t uncut_;
 };
 
 // Receives each round as it was emitted; for tests and audits, off in production.

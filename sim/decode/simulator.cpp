@@ -25,7 +25,9 @@ Counts Simulator::empty_counts() const {
 std::uint64_t Simulator::chunk_size() const {
   const families::ContextShape& shape = plan_.contexts->process->shape();
   if (shape.contexts == 0) return sequence_rounds_;  // fresh distributions cost a thousand times as much: one sequence
-  return shape.request_tokens > 0 ? kLanes : std::uint64_t{kLanes} * sequence_rounds_;
+  return RequestEnds(shape, sequence_rounds_, static_cast<std::uint32_t>(draft_length_)).any()
+             ? kLanes
+             : std::uint64_t{kLanes} * sequence_rounds_;
 }
 
 void Simulator::run(std::uint64_t index, std::uint64_t total, Counts& counts, RoundSink* sink) const {

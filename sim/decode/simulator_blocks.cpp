@@ -16,6 +16,7 @@ struct Sequence {
   std::uint64_t full = 0;
   std::uint64_t emitted = 0;
   std::uint64_t rounds_left = 0;  // requests: 1 until they are done
+  std::uint64_t tokens = 0;       // of a request
   draft::LengthPolicy::Memory memory;
   std::vector<Token> text;  // for drafters that read it
   std::unique_ptr<draft::BlockDrafter::Memory> drafter_memory;
@@ -27,7 +28,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
   const families::ContextProcess& process = *plan_.contexts->process;
   const BlockTables& tables = *prepared_->blocks;
   const draft::BlockDrafter::Shape& shape = plan_.drafter->shape();
-  const std::uint64_t request_tokens = process.shape().request_tokens;
+  const RequestEnds ends(process.shape(), chunk.sequence_rounds, static_cast<std::uint32_t>(draft_length_));
   const auto distribution_size = static_cast<std::size_t>(draft_length_) + 1;
   const auto classes = static_cast<std::size_t>(prepared_->class_count);
   const bool one_stratum = prepared_->stratum.empty();
@@ -45,8 +46,10 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
     for (; live < GroupBits::kGroup && left > 0; ++live) {
       Sequence& own = group[live];
       own.context = contexts[live];
-      own.rounds_left = request_tokens > 0 ? 1 : std::min<std::uint64_t>(left, chunk.sequence_rounds);
+      own.rounds_left = ends.any() ? 1 : std::min<std::uint64_t>(left, chunk.sequence_rounds);
       left -= own.rounds_left;
+      if (ends.any()) own.tokens = ends.tokens(own.context);
+      if (ends.any() && ends.done(own.tokens, 0)) own.rounds_left = 0;
       own.memory = plan_.policy != nullptr ? plan_.policy->start() : draft::LengthPolicy::Memory{0.0, draft_length_};
       if (shape.reads_text) own.text.assign(prompt.begin(), prompt.end());
       own.drafter_memory = plan_.drafter->start();
@@ -97,13 +100,13 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
         own.context = outcome.next_context;
         own.text_position += static_cast<std::uint32_t>(emitted.size());
         if (shape.reads_text) own.text.insert(own.text.end(), emitted.begin(), emitted.end());
-        if (request_tokens == 0) {
+        if (!ends.any()) {
           ++own.rounds;
           own.emitted += emitted.size();
           own.full += whole ? 1 : 0;
           --own.rounds_left;
         } else {
-          const std::uint64_t room = request_tokens - own.emitted;
+          const std::uint64_t room = own.tokens - own.emitted;
           if (emitted.size() > room) {
             ++counts.cut_rounds;
             counts.cut_emitted += room;
@@ -112,7 +115,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
             ++own.rounds;
             own.emitted += emitted.size();
             own.full += whole ? 1 : 0;
-            if (emitted.size() == room) own.rounds_left = 0;
+            if (ends.done(own.tokens, own.emitted)) own.rounds_left = 0;
           }
         }
         any = any || own.rounds_left > 0;

@@ -12,7 +12,7 @@ const verify::ChainRule* Simulator::chain_rule() const {
   const families::ContextShape& contexts = plan_.contexts->process->shape();
   const bool chain = plan_.drafter->tree() != nullptr && shape.nodes == draft_length_ && draft_length_ > 0 &&
                      shape.siblings == tokens::Siblings::independent && plan_.policy == nullptr;
-  if (!chain || contexts.contexts != 1 || contexts.request_tokens > 0) return nullptr;
+  if (!chain || contexts.contexts != 1 || contexts.ends()) return nullptr;
   return dynamic_cast<const verify::ChainRule*>(plan_.block_rule);
 }
 

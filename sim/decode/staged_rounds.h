@@ -52,6 +52,7 @@ struct Lanes {
   std::array<std::uint64_t, kLanes> full{};  // whole rounds that accepted every draft
   std::array<std::uint64_t, kLanes> emitted{};
   std::array<std::uint64_t, kLanes> rounds_left{};  // rounds to do; for requests: 0 once the request is done
+  std::array<std::uint64_t, kLanes> tokens{};       // requests: of each
 };
 
 // The steps of a position, each a short loop over arrays that stay in the first-level cache. One loop that does
@@ -142,7 +143,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& rando
   const PreparedContexts& tables = *setup.tables;
   const std::uint32_t draft_length = Behaviour::drafted(setup.draft_length);
   const auto classes = static_cast<std::size_t>(setup.classes);
-  const std::uint64_t request_tokens = setup.process->shape().request_tokens;
+  const RequestEnds ends(setup.process->shape(), plan.sequence_rounds, setup.draft_length);
   const bool process_moves = kMoves && setup.process->moves();
   const bool one_stratum = setup.stratum == nullptr;
   const auto distribution_size = static_cast<std::size_t>(setup.draft_length) + 1;
@@ -152,9 +153,10 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& rando
   lane.previous_bin.fill(kPairBins);  // a row that is dropped at the end
   std::uint32_t live = 0;
   for (std::uint64_t left = plan.rounds; live < kLanes && left > 0; ++live) {
-    const std::uint64_t share = request_tokens > 0 ? 1 : std::min<std::uint64_t>(left, plan.sequence_rounds);
+    const std::uint64_t share = ends.any() ? 1 : std::min<std::uint64_t>(left, plan.sequence_rounds);
     left -= share;
-    lane.rounds_left[live] = request_tokens > 0 ? ~std::uint64_t{0} : share;
+    lane.rounds_left[live] = ends.any() ? ~std::uint64_t{0} : share;
+    if (ends.any()) lane.tokens[live] = ends.tokens(lane.context[live]);
   }
   const std::uint32_t sequences = live;
 
@@ -179,7 +181,9 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& rando
   std::vector<std::uint64_t> pairs;
   if (one_stratum) pairs.assign((kPairBins + 1) * classes, 0);
   const detail::Tally tally{&setup, pairs.data(), counts.output.data()};
-  for (std::uint32_t i = 0; i < sequences; ++i) active[i] = i;
+  live = 0;
+  for (std::uint32_t i = 0; i < sequences; ++i)
+    if (!ends.any() || !ends.done(lane.tokens[i], 0)) active[live++] = i;
 
   for (std::uint32_t round = 0; live > 0; ++round) {
     random_bits.final_token(round, plan.first_sequence, kLanes, final_bits.data());
@@ -261,7 +265,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& rando
         }
       }
       const std::size_t distribution_at = std::min<std::size_t>(length, distribution_size - 1);
-      if (request_tokens == 0) {
+      if (!ends.any()) {
         for (std::uint32_t i = 0; i < count; ++i) {
           ++lane.rounds[who[i]];
           lane.emitted[who[i]] += emitted;
@@ -277,7 +281,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& rando
         for (std::uint32_t i = 0; i < count; ++i) {
           const std::size_t stratum = one_stratum ? 0 : setup.stratum[lane.start_context[who[i]]];
           ++counts.accepted_distribution[stratum * distribution_size + distribution_at];
-          const std::uint64_t room = request_tokens - lane.emitted[who[i]];
+          const std::uint64_t room = lane.tokens[who[i]] - lane.emitted[who[i]];
           if (emitted > room) {
             ++counts.cut_rounds;
             counts.cut_emitted += room;
@@ -287,11 +291,11 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& rando
           ++lane.rounds[who[i]];
           lane.emitted[who[i]] += emitted;
           lane.full[who[i]] += full ? 1 : 0;
-          if (emitted == room) lane.rounds_left[who[i]] = 0;
+          if (ends.done(lane.tokens[who[i]], lane.emitted[who[i]])) lane.rounds_left[who[i]] = 0;
         }
       }
     }
-    if (request_tokens == 0) {
+    if (!ends.any()) {
       // All sequences have equally many rounds but the last, which may have fewer.
       for (std::uint32_t i = 0; i < live; ++i) {
         const std::uint32_t who = active[i];

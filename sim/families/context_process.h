@@ -21,9 +21,18 @@ struct ContextShape {
   int depths = 1;                     // draft distributions per context, by position in the block (the last one holds beyond)
   std::vector<double> start;          // [contexts]: distribution of the context at text position 0; empty: context 0
   std::vector<double> transition;     // regimes: [contexts][contexts], row-major
-  std::vector<std::uint32_t> starts;  // trace: contexts that sequences begin at, each as likely; after each context the next one
+  std::vector<std::uint32_t> starts;  // trace: first context of each request, each as likely; after each context the next one
   bool acceptance_only = false;       // trace: no distributions were recorded, but how likely each token was accepted
   std::uint64_t request_tokens = 0;   // requests: tokens that each request emits; 0: no end
+
+  // True: a sequence is a request, which ends by itself. requests: after request_tokens, whatever the last round would have
+  // emitted beyond. trace: before the first round that its last recorded token could cut short, since leaving out the rounds that
+  // are cut would leave out long ones.
+  [[nodiscard]] bool ends() const { return request_tokens > 0 || kind == Kind::trace; }
+  // trace: tokens recorded of request number `i`.
+  [[nodiscard]] std::uint64_t recorded_tokens(std::size_t i) const {
+    return (i + 1 < starts.size() ? starts[i + 1] : static_cast<std::uint32_t>(contexts)) - starts[i];
+  }
 };
 
 class ContextProcess {

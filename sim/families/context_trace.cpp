@@ -104,8 +104,9 @@ ContextEntry trace_context() {
        "that the text has there: target and draft are distributions over that token and one other, and acceptance is that of the "
        "drafter and verifier which were recorded. Recorded distributions serve other verifiers too, but a text that goes on as "
        "it was "
-       "recorded, whatever is emitted, forgets that an easy token leads to easy ones. A sequence starts at a request and goes "
-       "on with the one behind it."},
+       "recorded, whatever is emitted, forgets that an easy token leads to easy ones. A sequence is a request: "
+       "it ends before the first round that the request's end could cut short, so tokens per round are the record's own. "
+       "`rounds` sets the number of requests."},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
         ContextModel model;
         Diagnostics& diagnostics = builder.diagnostics();

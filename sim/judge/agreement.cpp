@@ -282,7 +282,7 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
           alike ? binomial_p(static_cast<double>(counts.accepted[0]), static_cast<double>(counts.reached[0]),
                              prediction.accepted_distribution[0].tail(1))
                 : largest_p(agreement.z_tokens_per_round, prediction.tokens_per_round_error * static_cast<double>(counts.rounds),
-                            cell.contexts->process->shape().request_tokens > 0
+                            cell.contexts->process->shape().ends()
                                 ? std::numeric_limits<double>::infinity()
                                 : static_cast<double>(cell.sequence_rounds) * cell.draft_length());
     }

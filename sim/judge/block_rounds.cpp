@@ -79,7 +79,8 @@ std::vector<double> BlockRounds::start() const {
 }
 
 std::string BlockRounds::why_not() const {
-  return shape->kind == Kind::requests && (lengths != nullptr || stops != nullptr)
+  return (shape->kind == Kind::requests && (lengths != nullptr || stops != nullptr)) ||
+                 (shape->kind == Kind::trace && lengths != nullptr)
              ? "requests whose rounds a policy cuts to length are not worked out"
              : "";
 }
@@ -101,7 +102,7 @@ RoundTheory BlockRounds::theory_of(const std::function<theory::RoundKernel(int d
   }
   if (!by_length)
     for (int s = 0; s < states; ++s) result.distributions.push_back(kernels[0].distribution(s));
-  if (by_length || sure_next() || shape->kind == Kind::regimes)
+  if (by_length || shape->kind == Kind::markov || shape->kind == Kind::regimes)
     result.sequence = [kernels = std::move(kernels), by_length, first = by_context ? start() : std::vector<double>{1.0}](
                           int rounds) { return theory::run_moments(kernels, by_length ? &*by_length : nullptr, first, rounds); };
   return result;

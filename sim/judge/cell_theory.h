@@ -26,7 +26,7 @@ struct RoundTheory {
   std::vector<theory::RoundDistribution> distributions;
   bool estimated = false;  // the distributions' mean holds, but they come from a sample: no exact test against them
   // So many rounds of one sequence; nullopt: too many to follow. Empty: rounds are independent of each other (requests: those of
-  // one type).
+  // one type), or follow from where they begin (trace).
   std::function<std::optional<theory::RunMoments>(int rounds)> sequence;
   double mean_error = 0.0;  // of a distribution's mean: half the width of a bracket, or a standard error; 0 where it is exact
   // Acceptance at a position, [context][depth], of verifiers that judge positions; else empty.

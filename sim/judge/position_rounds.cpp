@@ -173,10 +173,6 @@ RoundTheory PositionRounds::answer(const spec::Cell& cell) const {
     }
     case Kind::trace:
       result.distributions = theory::trace_distributions(first_alphas(), length);
-      result.sequence = [alpha = first_alphas(), starts = shape_->starts,
-                         length](int rounds) -> std::optional<theory::RunMoments> {
-        return theory::trace_moments(alpha, starts, length, rounds);
-      };
       break;
     case Kind::requests:
       for (const double alpha : first_alphas()) result.distributions.push_back(theory::constant_alpha(alpha, length));

@@ -3,6 +3,7 @@
 #include "sim/judge/method.h"
 #include "sim/theory/closed_forms.h"
 #include "sim/theory/requests.h"
+#include "sim/theory/trace_walk.h"
 
 #include <fmt/format.h>
 
@@ -74,6 +75,12 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
     prediction.tokens_per_round_error = theory::tokens_per_round_standard_error(types, request_tokens, rounds);
     prediction.alpha = tries > 0.0 ? accepted / tries : 0.0;
     prediction.accepted_distribution = std::move(theory.distributions);  // of every round, cut ones too
+  } else if (shape.ends()) {
+    const theory::RecordTotals totals = theory::record_totals(theory.distributions, shape.starts, length);
+    prediction.tokens_per_round = totals.tokens_per_round();
+    prediction.tokens_per_round_error = totals.tokens_per_round_standard_error(rounds);
+    prediction.alpha = totals.tries > 0.0 ? totals.accepted / totals.tries : 0.0;
+    prediction.accepted_distribution = std::move(theory.distributions);
   } else if (!theory.sequence) {
     const theory::RoundDistribution& distribution = theory.distributions.at(0);
     prediction.tokens_per_round = distribution.mean_emitted();

@@ -230,7 +230,7 @@ void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts) {
   const double level = check_level(rows.size() * kChecksPerCell);
   for (Row& row : rows) {
     const DistributionFacts& own = facts.of(*row.cell);
-    const std::uint64_t work = row.cell->contexts->process->shape().request_tokens > 0 ? row.counts.sequences : row.counts.rounds;
+    const std::uint64_t work = row.cell->contexts->process->shape().ends() ? row.counts.sequences : row.counts.rounds;
     row.exact = predict_exact(*row.cell, own, work);
     row.judged_by = std::holds_alternative<spec::ExactTheory>(row.cell->theory) ? row.exact
                     : std::holds_alternative<spec::NoTheory>(row.cell->theory)  ? Prediction{}

@@ -26,7 +26,7 @@ class LookaheadRounds final : public Enumeration {
 std::string why_not_looked(const BlockRounds& rounds) {
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
   if (rounds.hidden()) return "a window that looks at contexts that move by themselves is not worked out";
-  return rounds.shape->kind == families::ContextShape::Kind::requests ? "requests that read their text are not worked out" : "";
+  return rounds.shape->ends() ? "requests that read their text are not worked out" : "";
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
                                  "compared: one target and one GPU",
                                  cells[i]->experiment, first.experiment));
     const std::uint64_t least = std::uint64_t{kReplicates} * cells[i]->sequence_rounds;
-    if (cells[i]->rounds < least && cells[i]->contexts->process->shape().request_tokens == 0) {
+    if (cells[i]->rounds < least && !cells[i]->contexts->process->shape().ends()) {
       throw BadInput(
           cells[i]->places.rounds,
           fmt::format("rounds is {}, allowed: at least {}, a sequence of {} in each of the {} draws of distributions that "

@@ -56,7 +56,7 @@ std::string inconsistency(const decode::Counts& counts) {
 }
 
 std::string incompleteness(const spec::Cell& cell, const decode::Counts& counts) {
-  const bool requests = cell.contexts->process->shape().request_tokens > 0;
+  const bool requests = cell.contexts->process->shape().ends();
   const std::uint64_t done = requests ? counts.sequences : counts.rounds;
   if (done != cell.work()) return fmt::format("{} of {} {}", done, cell.work(), requests ? "requests" : "rounds");
   return inconsistency(counts);

@@ -51,7 +51,7 @@ class Watch final : public Observer {
 double seconds_of_work(const spec::Cell& cell, const decode::Prepared& tables) {
   const std::uint32_t sequence = std::min(kSampledSequence, cell.sequence_rounds);
   const decode::Simulator simulator(spec::plan_of(cell), tables, spec::draw_key(cell), cell.draft_length(), sequence);
-  const bool requests = cell.contexts->process->shape().request_tokens > 0;
+  const bool requests = cell.contexts->process->shape().ends();
   const std::uint64_t most = std::min(cell.work(), simulator.chunk_size());
   for (std::uint64_t work = std::min(most, requests ? std::uint64_t{1} : sequence);; work = std::min(most, 4 * work)) {
     decode::Counts counts = simulator.empty_counts();

@@ -37,9 +37,11 @@ struct Task {
 
 // Rounds that a cell will take; for requests a guess, half of what the least acceptance would need.
 double expected_rounds(const spec::Cell& cell) {
-  const std::uint64_t request_tokens = cell.contexts->process->shape().request_tokens;
-  return request_tokens == 0 ? static_cast<double>(cell.rounds)
-                             : 0.5 * static_cast<double>(cell.work()) * static_cast<double>(request_tokens);
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  if (!shape.ends()) return static_cast<double>(cell.rounds);
+  const double tokens = shape.request_tokens > 0 ? static_cast<double>(shape.request_tokens)
+                                                 : static_cast<double>(shape.contexts) / static_cast<double>(shape.starts.size());
+  return 0.5 * static_cast<double>(cell.work()) * tokens;
 }
 
 std::uint64_t chunks_of(const spec::Cell& cell, std::uint64_t chunk_size) { return (cell.work() + chunk_size - 1) / chunk_size; }

@@ -101,8 +101,12 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
 }
 
 std::uint64_t Cell::work() const {
-  const std::uint64_t request_tokens = contexts->process->shape().request_tokens;
-  if (request_tokens == 0) return rounds;
+  const families::ContextShape& shape = contexts->process->shape();
+  if (!shape.ends()) return rounds;
+  // Of a record's requests the mean.
+  const std::uint64_t request_tokens =
+      shape.request_tokens > 0 ? shape.request_tokens
+                               : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(shape.contexts) / shape.starts.size());
   constexpr std::uint64_t kFewestRequests = 256;
   return std::max(kFewestRequests, (2 * rounds + request_tokens - 1) / request_tokens);
 }

@@ -28,6 +28,7 @@ void read_context(const Value& context, const Value& pair, ReadCache& cache, Cel
       cell.sequence_rounds = static_cast<std::uint32_t>(*n);
   if (known != nullptr) {
     cell.contexts = known;
+    if (known->process->shape().ends()) cell.sequence_rounds = 0;
     return;
   }
   config::Arguments arguments;
@@ -44,16 +45,17 @@ void read_context(const Value& context, const Value& pair, ReadCache& cache, Cel
     return;
   }
   auto model = std::make_shared<families::ContextModel>(entry->make(arguments, builder));
-  if (sequence_rounds != nullptr && model->process != nullptr && model->process->shape().request_tokens > 0)
+  if (sequence_rounds != nullptr && model->process != nullptr && model->process->shape().ends())
     diagnostics.add(
         sequence_rounds->where,
-        fmt::format("sequence_rounds is given with context process {}, allowed: request_tokens alone, which ends its sequences",
-                    entry->info.name));
+        fmt::format("sequence_rounds is given with context process {}, allowed: {}, which ends its sequences", entry->info.name,
+                    model->process->shape().request_tokens > 0 ? "request_tokens alone" : "the end of each request"));
   if (diagnostics.empty()) {
     SPECSIM_CHECK(model->process != nullptr && !model->pairs.empty(), "context {}", entry->info.name);
     model->name = entry->info.name;
     known = std::move(model);
     cell.contexts = known;
+    if (known->process->shape().ends()) cell.sequence_rounds = 0;
   }
 }
 
@@ -61,10 +63,16 @@ void read_context(const Value& context, const Value& pair, ReadCache& cache, Cel
 void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
   const families::ContextShape& shape = cell.contexts->process->shape();
   const double tokens = cell.draft_length() + 1.0;
-  const double rounds_of_one = shape.request_tokens > 0 ? static_cast<double>(shape.request_tokens) : cell.sequence_rounds;
-  const double sequences = shape.request_tokens > 0 ? static_cast<double>(cell.work())
-                                                    : std::ceil(static_cast<double>(cell.rounds) / cell.sequence_rounds);
-  const double tokens_of_one = shape.request_tokens > 0 ? rounds_of_one : rounds_of_one * tokens;
+  const double sequences =
+      shape.ends() ? static_cast<double>(cell.work()) : std::ceil(static_cast<double>(cell.rounds) / cell.sequence_rounds);
+  double tokens_of_one = static_cast<double>(shape.request_tokens);
+  if (!shape.ends()) tokens_of_one = cell.sequence_rounds * tokens;
+  for (std::size_t i = 0; i < shape.starts.size(); ++i)
+    tokens_of_one = std::max(tokens_of_one, static_cast<double>(shape.recorded_tokens(i)));
+  if (shape.kind == families::ContextShape::Kind::trace && tokens_of_one < tokens)
+    diagnostics.add(cell.places.draft_length,
+                    fmt::format("draft_length is {} with a record whose longest request has {} tokens, allowed: less than that",
+                                cell.draft_length(), tokens_of_one));
   if (sequences * tokens_of_one * tokens_of_one > 1.8e19)
     diagnostics.add(where, fmt::format("rounds is {}, allowed here: fewer, or shorter sequences: sums of squares over {:.3g} "
                                        "sequences of {:.3g} tokens exceed 64 bits",
