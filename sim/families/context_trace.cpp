@@ -100,13 +100,12 @@ ContextEntry trace_context() {
          {}},
         {"kind", config::Type::text, "", "only requests of this kind", {}, {}}},
        "pair's distributions are not used. An overlap is the probability that a draft for this position is accepted given the "
-       "token "
-       "that the text has there: target and draft are distributions over that token and one other, and acceptance is that of the "
-       "drafter and verifier which were recorded. Recorded distributions serve other verifiers too, but a text that goes on as "
-       "it was "
-       "recorded, whatever is emitted, forgets that an easy token leads to easy ones. A sequence is a request: "
-       "it ends before the first round that the request's end could cut short, so tokens per round are the record's own. "
-       "`rounds` sets the number of requests."},
+       "token that the text has there: target and draft are distributions over that token and one other, and acceptance is that "
+       "of the drafter and verifier which were recorded. Recorded distributions serve other verifiers too, but a text that goes "
+       "on as it was recorded, whatever is emitted, forgets that an easy token leads to easy ones. A sequence is a request: it "
+       "ends before the first round that the request's end could cut short, so tokens per round are the record's own. A request "
+       "with fewer tokens than a round may emit gives no round. `rounds` sets the number of requests, each drawn from the "
+       "record."},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
         ContextModel model;
         Diagnostics& diagnostics = builder.diagnostics();

@@ -59,6 +59,36 @@ void read_context(const Value& context, const Value& pair, ReadCache& cache, Cel
   }
 }
 
+// Requests of a record that are shorter than a round give none: the user is told how many, and may not draft beyond all of them.
+void check_recorded_requests(Cell& cell, Diagnostics& diagnostics) {
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  if (shape.kind != families::ContextShape::Kind::trace) return;
+  const auto tokens = static_cast<std::uint64_t>(cell.draft_length()) + 1;
+  std::uint64_t longest = 0;
+  std::size_t too_short = 0;
+  for (std::size_t i = 0; i < shape.starts.size(); ++i) {
+    longest = std::max(longest, shape.recorded_tokens(i));
+    if (shape.recorded_tokens(i) < tokens) ++too_short;
+  }
+  if (longest < tokens)
+    diagnostics.add(cell.places.draft_length,
+                    fmt::format("draft_length is {} with a record whose longest request has {} tokens, allowed: less than that",
+                                cell.draft_length(), longest));
+  else if (too_short > 0)
+    cell.notes.push_back(
+        fmt::format("{} of the record's {} requests have fewer than the {} tokens that a round may emit, and "
+                    "give no round: tokens per round are those of the longer ones",
+                    too_short, shape.starts.size(), tokens));
+  const std::uint64_t output_tokens = cell.placement ? cell.placement->setting.output_tokens : 0;
+  std::size_t going_on = 0;
+  for (std::size_t i = 0; i < shape.starts.size(); ++i) going_on += shape.recorded_tokens(i) < output_tokens ? 1 : 0;
+  if (going_on > 0)
+    cell.notes.push_back(
+        fmt::format("output_tokens is {}, more than {} of the record's {} requests have: behind their end the "
+                    "placement's rounds go on with the next request's tokens",
+                    output_tokens, going_on, shape.starts.size()));
+}
+
 // What sums of squares and addresses can hold.
 void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
   const families::ContextShape& shape = cell.contexts->process->shape();
@@ -69,10 +99,6 @@ void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnosti
   if (!shape.ends()) tokens_of_one = cell.sequence_rounds * tokens;
   for (std::size_t i = 0; i < shape.starts.size(); ++i)
     tokens_of_one = std::max(tokens_of_one, static_cast<double>(shape.recorded_tokens(i)));
-  if (shape.kind == families::ContextShape::Kind::trace && tokens_of_one < tokens)
-    diagnostics.add(cell.places.draft_length,
-                    fmt::format("draft_length is {} with a record whose longest request has {} tokens, allowed: less than that",
-                                cell.draft_length(), tokens_of_one));
   if (sequences * tokens_of_one * tokens_of_one > 1.8e19)
     diagnostics.add(where, fmt::format("rounds is {}, allowed here: fewer, or shorter sequences: sums of squares over {:.3g} "
                                        "sequences of {:.3g} tokens exceed 64 bits",
@@ -331,6 +357,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   if (diagnostics.empty() && cell.block() != nullptr) check_block(config, cell, *cell.block(), diagnostics);
   if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
   cell.theory = read_theory(top.value("theory"), method ? &cell : nullptr, diagnostics);
+  if (cell.contexts != nullptr) check_recorded_requests(cell, diagnostics);
   if (cell.contexts != nullptr) check_sizes(cell, top.where("rounds"), diagnostics);
 
   const std::string distributions =

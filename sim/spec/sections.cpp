@@ -127,7 +127,7 @@ const std::vector<Parameter>& theory_parameters() {
 const std::vector<Parameter>& context_parameters() {
   static const std::vector<Parameter> parameters = {
       {"process", Type::text, "fixed", "a context process's name; its parameters stand beside it", {}, {}},
-      {"sequence_rounds", Type::integer, "64", "rounds of each independent sequence", sequence_rounds_interval(), {}}};
+      {"sequence_rounds", Type::integer, "64", "rounds of each sequence; requests and traces end theirs", sequence_rounds_interval(), {}}};
   return parameters;
 }
 

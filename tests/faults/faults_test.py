@@ -36,7 +36,7 @@ TRACED = """experiment: traced
 pair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, value: 0.7}}
 decode: {drafter: {kind: chain, draft_length: 3}}
 rounds: 30000
-context: {process: trace, file: TRACE, sequence_rounds: 3}
+context: {process: trace, file: TRACE}
 """
 TIMED = """experiment: timed
 pair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, value: 0.7}}

@@ -70,7 +70,7 @@ context:
   - {from: target, transform: temperature, value: 0.9}
   - {family: uniform}
 """,
-    "trace": PAIR + CHAIN + "rounds: 30011\ncontext: {process: trace, file: tests/data/trace_small.jsonl}\n",
+    "trace": PAIR + CHAIN + "rounds: 30011\ncontext: {process: trace, file: tests/data/trace_long.jsonl}\n",
     "requests": PAIR + CHAIN + """rounds: 40009
 context:
   process: requests

@@ -95,7 +95,7 @@ class Plain {
 
   // `total` rounds (requests: sequences), one sequence after the other.
   void run(std::uint64_t total, Rounds& rounds, decode::Counts& counts) {
-    const bool requests = shape_.request_tokens > 0;
+    const bool requests = shape_.request_tokens > 0 || recorded();
     std::uint64_t left = total;
     for (std::uint64_t sequence = 0; left > 0; ++sequence) {
       const std::uint64_t share = requests ? 1 : std::min<std::uint64_t>(left, sequence_rounds_);
@@ -105,6 +105,17 @@ class Plain {
   }
 
  private:
+  // Requests of a record, each to its end, where no number of rounds is given.
+  [[nodiscard]] bool recorded() const { return sequence_rounds_ == 0; }
+
+  // Tokens of the recorded request that begins here.
+  [[nodiscard]] std::uint64_t tokens_from(std::uint32_t context) const {
+    std::uint64_t tokens = static_cast<std::uint64_t>(shape_.contexts) - context;
+    for (const std::uint32_t start : shape_.starts)
+      if (start > context) tokens = std::min<std::uint64_t>(tokens, start - context);
+    return tokens;
+  }
+
   static verify::PositionDistributions distributions(const Tables& at) { return {at.target, at.drafted, at.draft_model}; }
 
   std::uint64_t bits(rng::Purpose purpose, std::uint32_t word1, std::uint64_t sequence) const {
@@ -152,17 +163,18 @@ class Plain {
 
   void run_sequence(std::uint64_t sequence, std::uint64_t share, Rounds& rounds, decode::Counts& counts) {
     const auto draft_length = static_cast<std::size_t>(ready_.cell().draft_length());
-    const std::uint64_t limit = shape_.request_tokens;
     const bool apart = shape_.contexts > 1 && shape_.kind != Kind::iid_pool;
     const auto class_count = static_cast<std::size_t>(classes_[0].count);
     std::vector<Token> text;
     std::uint32_t context = context_at(sequence, text, 0);
+    const std::uint64_t limit = recorded() ? tokens_from(context) : shape_.request_tokens;
+    const std::uint64_t kept_free = recorded() ? draft_length : 0;
     std::uint64_t whole = 0;
     std::uint64_t emitted_whole = 0;
     std::uint64_t tries_whole = 0;
     std::uint64_t accepted_whole = 0;
     int previous_bin = -1;
-    for (std::uint32_t round = 0; limit > 0 ? text.size() < limit : round < share; ++round) {
+    for (std::uint32_t round = 0; limit > 0 ? text.size() + kept_free < limit : round < share; ++round) {
       const std::uint32_t start_context = context;
       const std::size_t length_before = text.size();
       const auto emit = [&](Token token) {
@@ -283,7 +295,7 @@ inline const std::vector<Process>& processes() {
         process_with("regimes", "states: [{}], transition: [[1]]"),
         process_with("requests", "request_tokens: 20, types: [{}]"),
         process_with("copy", "prompt_tokens: 6, fidelity: .8"),
-        process_with("trace", "file: tests/data/trace_laws.jsonl"),
+        process_with("trace", "file: tests/data/trace_long.jsonl"),
     };
     for (const families::ContextEntry& entry : families::context_processes().entries()) {
       const auto known = [&](const Process& process) { return process.name == entry.info.name; };
@@ -390,7 +402,10 @@ inline bool compare(const ReadyCell& ready, std::uint32_t sequence_rounds, std::
   CHECK(without_sink == counts);
 
   const std::uint64_t limit = ready.cell().contexts->process->shape().request_tokens;
-  if (limit == 0) {
+  if (sequence_rounds == 0) {
+    CHECK(counts.sequences == total);
+    CHECK(counts.cut_rounds == 0);
+  } else if (limit == 0) {
     CHECK(counts.rounds == total);
     CHECK(counts.cut_rounds == 0);
     CHECK(counts.sequences == (total + sequence_rounds - 1) / sequence_rounds);
