@@ -79,7 +79,7 @@ struct AuditReport {
   [[nodiscard]] bool lossless() const { return largest_difference <= kAuditTolerance && impossible == 0.0; }
 };
 
-// What cannot be enumerated, of whatever size: for the reader of the program's output.
+// Thrown for what cannot be enumerated, whatever its size; what() is the reason, for the reader of the program's output.
 class NotAudited final : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -99,7 +99,7 @@ AuditReport audit_cell(const spec::Cell& cell, const verify::BlockRule& rule, co
 AuditReport audit_cell(const spec::Cell& cell, const verify::PositionRule& rule, const RoundLoop& loop,
                        const AuditOptions& options = {});
 
-// For the terminal; labels, twelve decimals, and a verdict in the last line.
+// The report as text for a terminal: labels, twelve decimals, and a verdict in the last line.
 std::string to_text(const AuditReport& report);
 
 }  // namespace specsim::audit

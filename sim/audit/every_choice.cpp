@@ -68,7 +68,7 @@ Token EveryChoice::pick(Use use, int node, int depth, const verify::Pickable& di
 
 bool EveryChoice::accept(int node, verify::Odds odds) {
   if (at_ == made_.size()) {
-    std::uint64_t low = 0;  // of the uniforms m / 2^53, those below `low` pass and those from `high` on do not
+    std::uint64_t low = 0;  // uniforms m / 2^53 with m below `low` pass, those from `high` on do not
     std::uint64_t high = verify::kAcceptAlways;
     while (low < high) {
       const std::uint64_t middle = low + (high - low) / 2;

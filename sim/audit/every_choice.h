@@ -43,7 +43,7 @@ class EveryChoice final : public verify::ChoiceSource {
   [[nodiscard]] long double probability() const;
   // Random bits that make a simulation play the same round: the lowest ones that do, choice by choice, or the highest.
   void script(bool highest, ReplayedBits& bits) const;
-  // On to the next round; false after the last.
+  // Goes on to the next round; false after the last.
   bool advance();
 
  private:

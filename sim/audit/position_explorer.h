@@ -23,8 +23,8 @@ struct Outcome {
   std::array<Token, kMaxEmitted> emitted{};
   std::uint32_t length = 0;
   std::uint32_t next_context = 0;
-  std::uint32_t accepted = 0;  // as counted
-  std::uint32_t judged = 0;    // as counted
+  std::uint32_t accepted = 0;  // draft tokens, as the simulation counts them
+  std::uint32_t judged = 0;    // draft tokens, likewise counted
   std::uint32_t asked = 0;     // positions that asked for random bits
   bool operator==(const Outcome&) const = default;
 };

@@ -1,4 +1,4 @@
-// From an enumeration of rounds to what it says of the output.
+// Works out what an enumeration of rounds says of the output.
 #pragma once
 
 #include "sim/audit/audit.h"

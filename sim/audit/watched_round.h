@@ -17,7 +17,7 @@ struct SeenRound {
   std::vector<Token> emitted;
   std::uint32_t next_context = 0;
   std::uint32_t accepted = 0;  // as the simulation counts it
-  std::uint32_t judged = 0;    // likewise
+  std::uint32_t judged = 0;    // counted likewise
 };
 
 class WatchedRound {

@@ -27,7 +27,7 @@ inline long double share(uint128 count) { return std::ldexp(static_cast<long dou
 // One of `columns` equal columns, as an alias table of that size has them.
 Piece column(std::size_t index, std::size_t columns);
 
-// Where `at` flips from at(whole.first) to at(whole.last), which differ: the first number of the second kind. `hints` are
+// Finds where `at` flips from at(whole.first) to at(whole.last), which differ: the first number of the second kind. `hints` are
 // tried first.
 template <class At>
 std::uint64_t find_flip(const Piece& whole, const At& at, const std::vector<std::uint64_t>& hints) {

@@ -31,8 +31,8 @@ class BlockRound final : public verify::Block, private draft::Sight {
     std::uint32_t next_context = 0;
     bool whole = false;  // the accepted path ends at a leaf of the drafted block
   };
-  // A round by `rule`, with the random bits of the group's lane that was set, or with the choices of another; valid until the
-  // next one.
+  // Plays a round by `rule`, with the random bits of the group's lane that was set, or with the choices of another; the outcome
+  // is valid until the next one.
   const Outcome& play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits);
   const Outcome& play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices);
   // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
@@ -53,7 +53,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
   // The context after `node`, or after `token` behind it.
   std::uint32_t context(int node);
   std::uint32_t context_after(int node, Token token);
-  // From the context before a token that stands `depth` positions into the block.
+  // The context after `token`, which stands `depth` positions into the block and follows `context`.
   [[nodiscard]] std::uint32_t step(std::uint32_t context, int depth, Token token) const;
   const BlockTables::Entry& entry(int node) {
     placed(node);

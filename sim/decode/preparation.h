@@ -30,12 +30,12 @@ struct PreparationPlan {
   rng::Key distribution_key;  // addresses the random distributions
   const families::ContextModel* contexts = nullptr;
   const verify::PositionRule* rule = nullptr;
-  // Where blocks are judged instead of positions:
+  // These three are set where blocks are judged instead of positions.
   const verify::BlockRule* block_rule = nullptr;
   const draft::BlockDrafter* drafter = nullptr;
   const draft::LengthPolicy* policy = nullptr;  // nullptr: every block is drafted whole
 
-  // Draft distributions per context.
+  // How many draft distributions each context has; the last one holds for all depths beyond.
   [[nodiscard]] int depths() const;
 };
 

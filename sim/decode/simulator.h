@@ -24,26 +24,26 @@ enum class Bonus : bool { none, emitted };
 
 class Simulator {
  public:
-  // Without a bonus token draft_length must be at least 1: a failed check.
+  // Without a bonus token draft_length must be at least 1; anything else is a failed check.
   Simulator(const PreparationPlan& plan, const Prepared& prepared, rng::Key draw_key, int draft_length,
             std::uint32_t sequence_rounds, Bonus bonus = Bonus::emitted);
   [[nodiscard]] Counts empty_counts() const;
   // Rounds (requests: sequences) that a whole chunk holds.
   [[nodiscard]] std::uint64_t chunk_size() const;
-  // Chunk `index` of a run of `total` rounds (requests: of `total` sequences): adds to `counts`.
+  // Runs chunk `index` of a run of `total` rounds (requests: of `total` sequences) and adds it to `counts`.
   void run(std::uint64_t index, std::uint64_t total, Counts& counts, RoundSink* sink = nullptr) const;
-  // The same code with random bits from elsewhere: one sequence of `rounds` rounds in lane 0.
+  // Runs one sequence of `rounds` rounds in lane 0 by the same code, with random bits from elsewhere.
   void run_scripted(std::uint64_t rounds, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
 
  private:
   void run_chunk(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
   void run_prepared(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
-  // In a file of its own: the compiler's choices for the usual loop do not depend on it.
+  // It has a file of its own, so that the compiler's choices for the usual loop do not depend on it.
   void run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
                                   RoundSink* sink) const;
   void run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
   void run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const;
-  // Chains that stay in one context, by a rule that judges them side by side: the same counts as run_blocks().
+  // Runs chains that stay in one context by a rule that judges them side by side, and counts what run_blocks() would.
   [[nodiscard]] const verify::ChainRule* chain_rule() const;
   void run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts) const;
 

@@ -16,7 +16,7 @@ struct Sequence {
   std::uint64_t full = 0;
   std::uint64_t emitted = 0;
   std::uint64_t rounds_left = 0;  // requests: 1 until they are done
-  std::uint64_t tokens = 0;       // of a request
+  std::uint64_t tokens = 0;       // how many a request emits
   draft::LengthPolicy::Memory memory;
   std::vector<Token> text;  // for drafters that read it
   std::unique_ptr<draft::BlockDrafter::Memory> drafter_memory;

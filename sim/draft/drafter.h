@@ -100,7 +100,7 @@ class BlockDrafter {
   [[nodiscard]] virtual const tokens::Tree* tree() const { return nullptr; }
   // What the drafter remembers at the start of a sequence; nullptr where it remembers nothing.
   [[nodiscard]] virtual std::unique_ptr<Memory> start() const { return nullptr; }
-  // Where tree() gives none: chooses the round's block. `block` comes in empty; `memory` is the sequence's own, from start().
+  // Chooses the round's block where tree() gives none. `block` comes in empty; `memory` is the sequence's own, from start().
   virtual void choose(Sight& /*sight*/, Memory* /*memory*/, ChosenBlock& /*block*/) const {}
   // What the drafter makes of the configured draft distribution at a depth of the block.
   virtual void alter_distribution(int /*depth*/, std::span<const double> /*target*/, std::span<double> /*draft*/) const {}

@@ -22,23 +22,23 @@ class LengthPolicy {
   LengthPolicy& operator=(const LengthPolicy&) = delete;
   virtual ~LengthPolicy() = default;
 
-  // At a sequence's start; `length` is that of the first round, at most the drafter's draft_length.
+  // What it remembers at a sequence's start; `length` is that of the first round, at most the drafter's draft_length.
   [[nodiscard]] virtual Memory start() const = 0;
-  // After a round that drafted and accepted so many tokens: sets the length of the next one, and what the policy remembers.
+  // Sets the length of the next round, and what the policy remembers, after a round that drafted and accepted so many tokens.
   virtual void observe(Memory& /*memory*/, int /*drafted*/, int /*accepted*/) const {}
-  // While drafting, after each token but the last: whether to draft another. `probability` of the token under the draft's
-  // distribution, `entropy` of that distribution in nats.
+  // Whether to draft another token; asked after each one but the last. `probability` is the token's under the draft's
+  // distribution, `entropy` that distribution's in nats.
   [[nodiscard]] virtual bool goes_on(double /*probability*/, double /*entropy*/) const { return true; }
   // True if goes_on() is to be asked while drafting.
   [[nodiscard]] virtual bool looks() const { return false; }
-  // True if the policy knows how many tokens will be accepted and drafts no more than these, which nobody can know: no method that
-  // somebody can run, and a bound at batch 1 alone.
+  // True if the policy knows how many tokens will be accepted and drafts no more than these, which nobody can know: no method
+  // that somebody can run, and a bound at batch 1 alone.
   [[nodiscard]] virtual bool foresees() const { return false; }
 };
 
 // What a policy is told when it is made.
 struct LengthChoice {
-  int longest = 0;                  // the drafter's draft_length
+  int longest = 0;  // the drafter's draft_length
   // [longest + 1]: how long a round takes that drafts so many tokens, in any unit; empty where it is not known.
   std::vector<double> round_times;
 };

@@ -18,7 +18,7 @@ std::vector<config::Parameter> shape_parameters(std::vector<config::Parameter> o
 config::Parameter siblings_parameter();
 tokens::Siblings siblings_of(const config::Arguments& arguments);
 
-// From exactly one of `branching`, `paths` and `parents`; nullopt after reporting.
+// Reads a tree from exactly one of `branching`, `paths` and `parents`; nullopt after reporting.
 std::optional<tokens::Tree> tree_of(const config::Arguments& arguments, tokens::Siblings siblings, Diagnostics& diagnostics);
 
 }  // namespace specsim::draft

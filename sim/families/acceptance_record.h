@@ -31,11 +31,11 @@ struct RecordedPair {
 // One request. `form` says which of the lists is filled.
 struct AcceptanceRecord {
   RecordForm form = RecordForm::overlap;
-  int draft_length = 0;                 // of `accepted` and `rounds`
-  std::vector<int> accepted;            // by position, or by round
-  std::vector<int> drafted;             // by round
-  std::vector<double> overlap;          // by position
-  std::vector<RecordedPair> positions;  // of `distributions`
+  int draft_length = 0;                 // tokens that each entry of `accepted` or round of `rounds` drafted
+  std::vector<int> accepted;            // [position] where `form` is accepted, [round] where it is rounds
+  std::vector<int> drafted;             // [round]
+  std::vector<double> overlap;          // [position]
+  std::vector<RecordedPair> positions;  // [position], with both distributions
 };
 
 // Reads the requests of `path` that are of `kind` ("": all). What is wrong goes to `diagnostics`: the line of a broken record, of

@@ -13,7 +13,7 @@ namespace specsim::families {
 
 // A process and the pairs of distributions of its contexts.
 struct ContextModel {
-  std::string name;  // of the process in the registry
+  std::string name;  // the process's name in the registry
   std::unique_ptr<ContextProcess> process;
   std::vector<PairSource> pairs;  // one for all contexts (drawn afresh for each), or one for each
   [[nodiscard]] const PairSource& pair(std::size_t context) const { return pairs.size() == 1 ? pairs[0] : pairs[context]; }

@@ -11,7 +11,7 @@ namespace specsim::placement {
 
 namespace {
 
-// Of (value, how many); sorts them.
+// The mean and percentiles of values given as (value, how many), which are sorted on the way.
 template <typename Ps>
 Spread spread_of(std::vector<std::pair<Ps, std::uint64_t>>& values) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();

@@ -45,14 +45,14 @@ class Lockstep {
   [[nodiscard]] std::uint64_t round() const { return result_.rounds; }
   // Sequences that passes hold, at least 1 before the end.
   [[nodiscard]] std::uint64_t size() const { return job_.shrink ? running_.size() : result_.sequences; }
-  // Mean tokens cached over them.
+  // The mean of the tokens that these sequences have cached.
   [[nodiscard]] double context() const;
-  // Share of them that the draft must catch up with: they accepted everything in the last round, a bonus token came after.
+  // The share of them that the draft must catch up with: they accepted everything in the last round, and got a bonus token.
   [[nodiscard]] double catch_up_share() const;
 
   [[nodiscard]] Priced prefill_price(cost::Role role) const;
-  // Pass `index` of a block that begins at so many cached tokens; all of a block, over `batch` sequences whose texts are `ahead`
-  // tokens further on than what is emitted.
+  // The draft's pass `index` of a block that begins at `context` cached tokens, and all passes of a block, over `batch` sequences
+  // whose texts are `ahead` tokens further on than what is emitted.
   [[nodiscard]] Priced draft_pass_price(std::uint64_t batch, int index, double context) const;
   [[nodiscard]] Priced draft_price(std::uint64_t batch, double ahead, double extra) const;
   // The target's pass over draft_length + 1 tokens; with the round's overhead where there are drafts.
@@ -63,10 +63,10 @@ class Lockstep {
   // Every running sequence's next round ends now: its tokens come.
   Outcome finish_round();
 
-  // `wall` went to `part`, less what of it was the pass's sampling and host.
+  // Books `wall` to `part`, less what of it was the pass's sampling and host.
   void spend(Duration Parts::*part, Duration wall, const Priced& pass);
   void spend(Duration Parts::*part, Duration wall) { result_.parts.*part += wall; }
-  // Drafting of a block of `drafted` tokens of which `used` were emitted.
+  // Books the share of a block's drafting that was for nothing: of `drafted` tokens, `used` were emitted.
   void waste(Duration block, std::uint64_t used, std::uint64_t drafted);
   void in_vain(Duration stretch);
 
@@ -76,7 +76,7 @@ class Lockstep {
   void span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration) const;
   void span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration, std::uint64_t round,
             std::uint64_t batch, std::string_view colour = {}) const;
-  // Coloured by how many drafts were accepted.
+  // Draws a round's span, coloured by how many drafts were accepted.
   void span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration, const Outcome& outcome) const;
 
   // Runs the engine to the end; checks that the parts are all of it.
@@ -93,7 +93,7 @@ class Lockstep {
   std::vector<std::uint32_t> running_;  // sequences that are not finished, in order
   std::vector<std::uint64_t> emitted_;  // [sequence]
   std::vector<std::int64_t> ended_ps_;  // [sequence]
-  std::uint64_t emitted_in_batch_ = 0;  // by those that passes hold
+  std::uint64_t emitted_in_batch_ = 0;  // tokens of the sequences that passes hold
   std::uint64_t full_ = 0;              // running sequences that accepted everything in the last round
   SimTime last_burst_;
   std::vector<std::pair<std::int64_t, std::uint64_t>> gaps_;  // ps between bursts, how many of them

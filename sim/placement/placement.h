@@ -33,11 +33,11 @@ struct Job {
 
 // What the time to the last token went to: at every moment one of these.
 struct Parts {
-  Duration prefill;   // of either model
+  Duration prefill;   // prompts, read by either model
   Duration draft;     // drafting while no verification goes on
   Duration verify;    // verification, whatever goes on beside it
-  Duration sampling;  // logits to tokens, of either
-  Duration host;      // the processor beside the GPU, of either, and of rounds
+  Duration sampling;  // logits to tokens, for either model
+  Duration host;      // the processor beside the GPU, for either model's passes and for rounds
   Duration network;   // messages on their way
   Duration waiting;   // the target's GPU idle until a pre-drafted block is whole
   [[nodiscard]] Duration total() const { return prefill + draft + verify + sampling + host + network + waiting; }
@@ -52,26 +52,26 @@ struct Spread {  // seconds; percentiles by nearest rank; NaN of nothing
 
 struct Result {
   std::uint64_t sequences = 0;
-  std::uint64_t rounds = 0;           // of the batch
+  std::uint64_t rounds = 0;           // rounds of the whole batch
   std::uint64_t sequence_rounds = 0;  // sum over sequences
   std::uint64_t emitted = 0;          // sum of output_tokens
   std::uint64_t drafted = 0;          // verified drafts: draft_length a sequence and round
-  std::uint64_t accepted = 0;         // of them emitted
+  std::uint64_t accepted = 0;         // verified drafts that were emitted
   std::uint64_t cut_rounds = 0;       // last rounds that would have emitted more than was left
-  std::uint64_t cut_tokens = 0;       // by so much
+  std::uint64_t cut_tokens = 0;       // what these would have emitted beyond it
   Duration end;                       // the last token of the last sequence
   Parts parts;
   // Beside the parts, for drafting may go on behind verification. On one shared GPU both are busy at once.
   Duration target_busy;
   Duration draft_busy;
-  Duration wasted_draft;  // of drafting, the share of drafts that were not emitted, and what was drafted in vain
-  Duration in_vain;       // of it, pre-drafting for sequences that then rejected or ended
+  Duration wasted_draft;  // drafting of tokens that were not emitted, and what was drafted in vain
+  Duration in_vain;       // the part of wasted_draft that was pre-drafting for sequences that then rejected or ended
   Duration time_to_first_token;
   Spread time_per_output_token;  // (end - time to first token) / (output_tokens - 1), over sequences of more than one token
   Spread inter_token;            // between bursts: a round's tokens come at once and count as one
   double tokens_per_second = 0.0;
   std::uint64_t events = 0;
-  std::uint64_t fingerprint = 0;  // of the engine
+  std::uint64_t fingerprint = 0;  // the engine's hash over all events
 };
 
 struct Setting;
@@ -90,13 +90,13 @@ class Placement {
   [[nodiscard]] virtual bool passes_one_after_the_other() const { return false; }
   // The draft has a GPU of its own, which plain decoding could have for its target.
   [[nodiscard]] virtual bool second_gpu() const { return false; }
-  // Of a round whose passes take so many seconds one after the other: at most.
+  // The most seconds that a round can take whose passes take `passes` seconds one after the other.
   [[nodiscard]] virtual double longest_round(double passes, const Setting& /*setting*/, int /*draft_length*/) const {
     return passes;
   }
   // Messages carry the draft's distributions, of Setting::vocab tokens each.
   [[nodiscard]] virtual bool sends_distributions() const { return false; }
-  // It does not lie beside the target.
+  // The draft does not lie beside the target.
   [[nodiscard]] virtual bool draft_elsewhere() const { return second_gpu(); }
   // The job's counts must have been recorded with this placement's bonus(), and draft_length >= 1 unless it is plain.
   [[nodiscard]] virtual Result simulate(const Job& job, engine::Timeline* timeline) const = 0;
@@ -113,7 +113,7 @@ struct Setting {
   std::shared_ptr<const Placement> placement;
   std::uint64_t batch = 1;
   std::uint64_t prompt_tokens = 1;
-  std::uint64_t output_tokens = 128;  // at most
+  std::uint64_t output_tokens = 128;  // the most that a sequence emits
   double end_token_rate = 0.0;        // chance that an emitted token ends its sequence
   int vocab = 0;
   bool shrink = true;

@@ -8,8 +8,8 @@ namespace specsim::placement {
 
 namespace {
 
-// As two_gpus, on one: a stream for each model, and the GPU's speed shared among the two. A draft pass under way cannot be
-// broken off: after a rejection it runs out before drafting begins again.
+// Goes as two_gpus does, on one GPU: a stream for each model, and the GPU's speed shared among the two. A draft pass under way
+// cannot be broken off: after a rejection it runs out before drafting begins again.
 class SharedRun final : public Lockstep {
  public:
   SharedRun(const Job& job, engine::Timeline* timeline, double target_share, double draft_share)

@@ -53,7 +53,7 @@ class OverlappedRun final : public Lockstep {
     began_ = engine_.now();
     batch_ = size();
     verify_ = verify_price();
-    // Behind the block that is being verified, which the draft takes for accepted.
+    // The next block begins behind the one that is being verified, which the draft takes for accepted.
     ahead_ = draft_price(batch_, draft_length(), 0.0);
     engine_.schedule_after(
         verify_.total(), [this] { verified(); }, engine::kNormal, 1);

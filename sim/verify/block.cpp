@@ -16,12 +16,12 @@ class BlockVerification final : public ChainRule {
   AcceptedPath verify(Block& block) const override {
     std::array<double, kMaxDraftLength + 1> p;
     p[0] = 1.0;
-    int last = 0;  // that may stay
+    int last = 0;  // the last draft token that may stay
     bool whole = true;
     while (whole && block.children(last) > 0) {
       const auto at = static_cast<std::size_t>(last);
       p[at + 1] = grown(p[at], block.distributions(last), block.token(last + 1));
-      whole = p[at + 1] > 0.0;  // else neither it nor those behind it
+      whole = p[at + 1] > 0.0;  // otherwise neither this token nor one behind it may stay
       if (whole) ++last;
     }
     for (int node = last; node > 0; --node) {

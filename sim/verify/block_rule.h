@@ -152,7 +152,7 @@ class NodeRule : public BlockRule {
 
  protected:
   static constexpr int kNone = -1;
-  // At a node with children: the accepted one, or kNone with the final token.
+  // Judges the children of a node that has some: returns the accepted one, or kNone and sets the final token.
   virtual int step(Block& block, int node, Token& final_token) const = 0;
 };
 

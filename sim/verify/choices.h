@@ -9,7 +9,7 @@
 
 namespace specsim::verify {
 
-// Something to draw one token from.
+// A distribution that one token is drawn from.
 class Pickable {
  public:
   Pickable() = default;

@@ -123,8 +123,8 @@ class Coupling final : public NodePlan {
   }
 
   std::size_t vocab_;
-  std::vector<double> set_left_;           // [set]: not yet coupled
-  std::vector<double> rest_;               // [token]: of the target, not yet coupled
+  std::vector<double> set_left_;           // [set]: the draft's mass that is not yet coupled
+  std::vector<double> rest_;               // [token]: the target's mass that is not yet coupled
   std::vector<std::vector<double>> flow_;  // [set][token]
 };
 

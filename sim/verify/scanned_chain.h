@@ -51,7 +51,8 @@ class ScannedChain {
     int accepted = 0;
     bool whole = false;  // every draft token was accepted
   };
-  // One round by `rule`; `with_bonus`: full acceptance adds a token of the target's. Valid until the next one.
+  // Plays one round by `rule`; `with_bonus`: full acceptance adds a token of the target's. The outcome is valid until the next
+  // round.
   const Outcome& play(const PositionRule& rule, ChainDrafts& drafts, ChoiceSource& choices, bool with_bonus = true);
 
  private:

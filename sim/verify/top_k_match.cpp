@@ -18,7 +18,7 @@ class TopMatchRule final : public NodeRule {
  public:
   explicit TopMatchRule(int k) : k_(k) {}
 
-  // Ties: the lower token.
+  // At a tie the lower token is the better one.
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     auto plan = std::make_unique<TopTokens>();
     std::vector<double> target(distributions.vocab());

@@ -13,7 +13,7 @@ namespace {
 struct ShrunkTarget {
   struct Kept {
     Token token = 0;
-    double more = 0.0;  // than the cut gives it
+    double more = 0.0;  // its weight beyond what the cut gives it
   };
   math::Residual cut;
   std::vector<Kept> kept;
@@ -63,12 +63,12 @@ struct Step {
   int node = 0;
   double stays = 1.0;     // the probability with which the path down to here may stay
   ShrunkTarget residual;  // what is left of the target's distribution after it
-  int tried = 0;          // children
+  int tried = 0;          // how many of its children have been judged
 };
 
-// From the leaves up: the path to the first leaf is accepted whole with its own probability; if not, the leaf goes, its parent's
-// distribution and probability account for it, and the next leaf of the tree has its turn. A node without children left is a
-// leaf.
+// Judges from the leaves up: the path to the first leaf is accepted whole with its own probability; if not, the leaf goes, its
+// parent's distribution and probability account for it, and the next leaf of the tree has its turn. A node without children left
+// is a leaf.
 class TraversalRule final : public BlockRule {
  public:
   AcceptedPath verify(Block& block) const override {

@@ -39,7 +39,7 @@ inline double level() { return -std::expm1(std::log1p(-1e-5) / kStatisticalCheck
 struct Estimate {
   double mean = 0.0;
   double standard_error = 0.0;
-  double p_value = 0.0;  // of the claim, two-sided
+  double p_value = 0.0;  // two-sided, of the data if the claim holds
 };
 
 inline Estimate judge(const std::vector<double>& values, std::size_t batches, double claim) {

@@ -26,7 +26,7 @@ constexpr std::size_t kCustomers = 600'000;
 enum class Distribution { exponential, deterministic };
 
 struct Setting {
-  double load = 0.7;  // of each unit
+  double load = 0.7;  // the busy share of each unit that is asked for
   unsigned units = 1;
   Distribution service = Distribution::exponential;
   double slower = 1.0;  // mutant: services longer by this factor
@@ -43,7 +43,7 @@ class Queue {
     engine_.run();
   }
   std::vector<double> waits;           // in the order of starts
-  std::vector<double> in_system_seen;  // by arriving customers, who see time averages: the arrivals are Poisson
+  std::vector<double> in_system_seen;  // what arriving customers see: time averages, since the arrivals are Poisson
   std::vector<std::int64_t> arrivals_ps;
   std::vector<std::int64_t> services_ps;
   std::vector<std::int64_t> starts_ps;

@@ -39,7 +39,7 @@ std::optional<spec::Cell> cell_with(const std::string& drafter, const verify::Ve
 
 struct Audited {
   int read = 0;                // cells that make sense
-  int audited = 0;             // of them those that can be enumerated
+  int audited = 0;             // those that can be enumerated
   double most_accepted = 0.0;  // expected, of all rounds from all starts
   double least_accepted = 1e9;
 };

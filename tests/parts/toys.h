@@ -125,7 +125,7 @@ draft::DrafterEntry block_drafter(const std::string& name) {
 
 // ---- policies ---------------------------------------------------------------------------------------------------------------
 
-// As many as were accepted, and one more.
+// Drafts as many as were accepted, and one more.
 class OneMorePolicy final : public draft::LengthPolicy {
  public:
   explicit OneMorePolicy(int longest) : longest_(longest) {}
@@ -246,7 +246,7 @@ inline cost::CostEntry flat_cost() {
   return {{"toy_flat", "a toy", "", {}, ""}, [](const config::Arguments&, Diagnostics&) { return std::make_unique<FlatCost>(); }};
 }
 
-// As `serial` does.
+// Runs as `serial` does.
 class BorrowedPlacement final : public placement::Placement {
  public:
   explicit BorrowedPlacement(std::unique_ptr<placement::Placement> other) : other_(std::move(other)) {}

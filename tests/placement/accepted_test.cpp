@@ -97,7 +97,7 @@ TEST_CASE("what a round emits without a bonus token, prepared and fresh") {
     CHECK(counts.accepted_distribution == std::vector<std::uint64_t>(distribution.begin(), distribution.end()));
     CHECK(counts.emitted == tokens);
     CHECK(distribution[2] > 50);
-    // Without anybody to look on, the same counts.
+    // A run that nobody watches counts the same.
     decode::Counts again = simulator.empty_counts();
     simulator.run(0, 200, again);
     CHECK(again == counts);

@@ -1,7 +1,7 @@
 // The statistical checks of `specsim check` against the shipped code, and against every mutant that they must reject.
+#include "tests/support/mutants.h"
 #include "sim/judge/agreement.h"
 #include "tests/support/cells.h"
-#include "tests/support/mutants.h"
 
 #include <catch2/catch.hpp>
 
@@ -12,7 +12,7 @@ namespace specsim {
 
 namespace {
 
-// As a family of cells of the CI grid's size has it.
+// The level at which a cell is judged in a family of the CI grid's size.
 const double kLevel = judge::check_level(750);
 constexpr std::uint64_t kRounds = 12'000'000;
 
