@@ -33,6 +33,8 @@ ALLOWED = {
     "engine": ["base"],
     "decode": BASIS + ["tokens", "draft", "verify", "families"],
     "placement": BASIS + ["tokens", "engine", "cost", "decode", "draft", "verify", "families"],
+    # A server under load: schedulers, paged cache, arrivals, metrics.
+    "serve": BASIS + ["cost", "report"],
     # An oracle that shares code with the suspect agrees with it.
     "theory": ["base", "math/series.h"],
     # Columns, CSV, tables, intervals, manifests: what every command writes, whatever it is of.
@@ -58,7 +60,7 @@ ALLOWED = {
     # The library for programs of others: one header.
     "api": PARTS + ["theory", "spec", "run", "judge", "report"],
     # Options in, one call, print.
-    "cli": PARTS + ["theory", "spec", "run", "judge", "audit", "plan", "fit", "llm", "cuda", "calibrate", "report"],
+    "cli": PARTS + ["theory", "spec", "run", "judge", "audit", "plan", "fit", "llm", "cuda", "calibrate", "report", "serve"],
 }
 
 # A single file lent to another room must not carry in what that room may not see: not even its own room's other files.

@@ -19,6 +19,7 @@ ExitCode check_command(const std::vector<std::string>& arguments);
 ExitCode audit_command(const std::vector<std::string>& arguments);
 ExitCode plan_command(const std::vector<std::string>& arguments);
 ExitCode compare_command(const std::vector<std::string>& arguments);
+ExitCode serve_command(const std::vector<std::string>& arguments);
 ExitCode theory_command(const std::vector<std::string>& arguments);
 ExitCode pass_command(const std::vector<std::string>& arguments);
 ExitCode calibrate_command(const std::vector<std::string>& arguments);

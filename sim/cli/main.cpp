@@ -35,6 +35,7 @@ const std::vector<Command>& commands() {
       {"audit", "exact enumeration of the shipped verifier on a small vocabulary", audit_command},
       {"plan", "the best draft length on a GPU, break-even points, and when not to speculate", plan_command},
       {"compare", "methods ranked on one workload, with paired intervals; the fastest tree drawn", compare_command},
+      {"serve", "a server under load: latency, throughput and goodput, with speculation and without", serve_command},
       {"theory", "closed forms at given parameters, without simulating", theory_command},
       {"pass", "what one forward pass takes on a GPU, part by part", pass_command},
       {"calibrate", "two real models: what passes cost, how often drafts are accepted, what it gives", calibrate_command},

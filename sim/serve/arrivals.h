@@ -1,0 +1,47 @@
+// When requests are sent: the registry of arrival processes.
+#pragma once
+
+#include "sim/config/registry.h"
+#include "sim/rng/philox.h"
+#include "sim/serve/workload.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace specsim::serve {
+
+class ArrivalProcess {
+ public:
+  ArrivalProcess() = default;
+  ArrivalProcess(const ArrivalProcess&) = delete;
+  ArrivalProcess& operator=(const ArrivalProcess&) = delete;
+  virtual ~ArrivalProcess() = default;
+  // The requests and when they are due; with their lengths where brings_lengths().
+  virtual void fill(Workload& workload, rng::Key key) const = 0;
+  [[nodiscard]] virtual bool brings_lengths() const { return false; }
+  // The same at another rate, or with another limit of requests in flight, from the same random numbers; nullptr where the process
+  // has none.
+  [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_rate(double /*requests_per_second*/) const { return nullptr; }
+  [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_concurrency(std::uint32_t /*concurrency*/) const { return nullptr; }
+};
+
+struct ArrivalsEntry {
+  config::PartInfo info;
+  // nullptr after reporting.
+  std::function<std::unique_ptr<ArrivalProcess>(const config::Arguments&, Diagnostics&)> make;
+};
+
+config::Registry<ArrivalsEntry>& arrival_processes();
+
+// ---- what processes share ----
+
+config::Parameter requests_parameter(const char* fallback = "1000");
+config::Parameter rate_parameter();
+// Requests that are due at the sums of these gaps, in seconds.
+void fill_from_gaps(Workload& workload, const std::vector<double>& gaps);
+// Gaps of mean 1 / rate: gamma with this shape (1: exponential, a Poisson process), each request's from its own random numbers.
+// `rescaled`: so that the last request is due at requests / rate, as `vllm bench serve` does it.
+std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key);
+
+}  // namespace specsim::serve

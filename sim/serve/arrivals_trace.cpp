@@ -1,0 +1,300 @@
+// Recorded requests: columns of this project, of Azure's and ServeGen's CSV files, or Mooncake's JSON lines.
+#include "sim/base/whole_file.h"
+#include "sim/config/json.h"
+#include "sim/serve/arrivals.h"
+#include "sim/serve/lengths.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+constexpr std::int64_t kMostSeconds = 4'000'000;  // that a trace may last: picoseconds end at twice that
+
+class Recorded final : public ArrivalProcess {
+ public:
+  Recorded(Workload workload, double scale) : workload_(std::move(workload)), scale_(scale) {}
+  void fill(Workload& workload, rng::Key /*key*/) const override {
+    workload = workload_;
+    if (scale_ == 1.0) return;
+    for (Request& request : workload.requests) request.due = std::llround(scale_ * static_cast<double>(request.due));
+  }
+  [[nodiscard]] bool brings_lengths() const override { return true; }
+  [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
+    const double seconds = static_cast<double>(workload_.requests.back().due) / kPicosecondsPerSecond;
+    return std::make_unique<Recorded>(workload_, seconds > 0.0 ? static_cast<double>(workload_.requests.size()) / rate / seconds : 1.0);
+  }
+
+ private:
+  Workload workload_;
+  double scale_;
+};
+
+std::vector<std::string_view> split(std::string_view line, char by) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = line.find(by, begin);
+    parts.push_back(line.substr(begin, end == std::string_view::npos ? end : end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::optional<std::int64_t> whole(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+struct Moment {
+  std::int64_t seconds = 0;  // since 1970
+  Picoseconds fraction = 0;
+};
+
+// "2023-11-16 18:15:46.6805900"
+std::optional<Moment> timestamp(std::string_view text) {
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' || (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':')
+    return std::nullopt;
+  const auto year = whole(text.substr(0, 4));
+  const auto month = whole(text.substr(5, 2));
+  const auto day = whole(text.substr(8, 2));
+  const auto hour = whole(text.substr(11, 2));
+  const auto minute = whole(text.substr(14, 2));
+  const auto second = whole(text.substr(17, 2));
+  const auto inside = [](const std::optional<std::int64_t>& x, std::int64_t low, std::int64_t high) { return x && *x >= low && *x <= high; };
+  if (!year || !inside(month, 1, 12) || !inside(day, 1, 31) || !inside(hour, 0, 23) || !inside(minute, 0, 59) || !inside(second, 0, 60))
+    return std::nullopt;
+  // Days of the civil calendar, years counted from March.
+  const std::int64_t y = *year - (*month <= 2 ? 1 : 0);
+  const std::int64_t era = y / 400;
+  const std::int64_t in_era = y - era * 400;
+  const std::int64_t in_year = (153 * (*month + (*month > 2 ? -3 : 9)) + 2) / 5 + *day - 1;
+  const std::int64_t days = era * 146097 + in_era * 365 + in_era / 4 - in_era / 100 + in_year - 719468;
+  Moment moment{days * 86400 + *hour * 3600 + *minute * 60 + *second, 0};
+  std::string_view rest = text.substr(19);
+  if (!rest.empty() && rest[0] == '.') {
+    Picoseconds unit = 100'000'000'000;
+    for (rest.remove_prefix(1); !rest.empty() && rest[0] >= '0' && rest[0] <= '9'; rest.remove_prefix(1), unit /= 10)
+      moment.fraction += unit * (rest[0] - '0');
+  }
+  if (!rest.empty() && rest != "Z" && rest != "+00:00") return std::nullopt;
+  return moment;
+}
+
+// "0-146" or "3" or "7-9 12", ranges of hashes.
+bool read_hashes(std::string_view text, std::vector<std::uint64_t>& hashes) {
+  for (std::string_view part : split(text, text.find(';') != std::string_view::npos ? ';' : ' ')) {
+    if (part.empty()) continue;
+    const std::size_t dash = part.find('-');
+    const auto first = whole(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : whole(part.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last - *first > 10'000'000) return false;
+    for (std::int64_t hash = *first; hash <= *last; ++hash) hashes.push_back(static_cast<std::uint64_t>(hash));
+  }
+  return true;
+}
+
+class Reader {
+ public:
+  Reader(std::string file, std::size_t most, Diagnostics& diagnostics) : file_(std::move(file)), most_(most), diagnostics_(diagnostics) {}
+
+  bool read(const std::string& text) {
+    const bool json = text.find_first_not_of(" \t\r\n") != std::string::npos && text[text.find_first_not_of(" \t\r\n")] == '{';
+    for (std::size_t begin = 0; begin < text.size() && workload.requests.size() < most_;) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      std::string_view line(text.data() + begin, end - begin);
+      begin = end + 1;
+      ++line_;
+      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+      if (line.empty()) continue;
+      const bool good = json ? json_line(std::string(line)) : columns_.empty() ? header(line) : csv_line(line);
+      if (!good) return false;
+    }
+    if (workload.requests.empty()) {
+      diagnostics_.add({file_, 0, 0}, "has no request, allowed: at least one");
+      return false;
+    }
+    return true;
+  }
+
+  Workload workload;
+
+ private:
+  enum class Column { skipped, arrived_us, timestamp, prompt, output, hashes, priority };
+
+  bool wrong(std::size_t column, const std::string& what) {
+    diagnostics_.add({file_, static_cast<int>(line_), static_cast<int>(column)}, what);
+    return false;
+  }
+
+  bool header(std::string_view line) {
+    static const std::array<std::pair<const char*, Column>, 11> kNames = {{{"arrived_us", Column::arrived_us},
+                                                                           {"TIMESTAMP", Column::timestamp},
+                                                                           {"prompt", Column::prompt},
+                                                                           {"prompt_tokens", Column::prompt},
+                                                                           {"ContextTokens", Column::prompt},
+                                                                           {"num_prefill_tokens", Column::prompt},
+                                                                           {"output", Column::output},
+                                                                           {"output_tokens", Column::output},
+                                                                           {"GeneratedTokens", Column::output},
+                                                                           {"num_decode_tokens", Column::output},
+                                                                           {"block_hashes", Column::hashes}}};
+    for (const std::string_view name : split(line, ',')) {
+      Column column = name == "priority" ? Column::priority : Column::skipped;
+      for (const auto& [known, meaning] : kNames)
+        if (name == known) column = meaning;
+      columns_.push_back(column);
+    }
+    const auto has = [&](Column column) { return std::find(columns_.begin(), columns_.end(), column) != columns_.end(); };
+    if (!has(Column::prompt) || !has(Column::output) || !(has(Column::arrived_us) || has(Column::timestamp)))
+      return wrong(1, fmt::format("the columns are {}, allowed: arrived_us,prompt,output[,block_hashes][,priority], or Azure's "
+                                  "TIMESTAMP,ContextTokens,GeneratedTokens, or JSON lines of timestamp,input_length,output_length[,hash_ids]",
+                                  config::quote_for_message(line)));
+    return true;
+  }
+
+  bool csv_line(std::string_view line) {
+    Request request;
+    std::size_t at = 0;
+    std::size_t place = 1;
+    for (std::size_t begin = 0; at < columns_.size(); ++at) {
+      const std::size_t end = line.find(',', begin);
+      const std::string_view field = line.substr(begin, end == std::string_view::npos ? end : end - begin);
+      place = begin + 1;
+      if (!take(columns_[at], field, request, place)) return false;
+      if (end == std::string_view::npos) {
+        ++at;
+        break;
+      }
+      begin = end + 1;
+    }
+    if (at < columns_.size()) return wrong(line.size() + 1, fmt::format("the line has {} fields, allowed: {} as in the first line", at, columns_.size()));
+    return add(request);
+  }
+
+  bool take(Column column, std::string_view field, Request& request, std::size_t place) {
+    const auto count = [&](std::uint32_t& tokens, const char* what) {
+      const auto value = whole(field);
+      if (!value || *value < 1 || *value > static_cast<std::int64_t>(kMostTokens))
+        return wrong(place, fmt::format("{} is {}, allowed: a whole number from 1 to {:g}", what, config::quote_for_message(field), kMostTokens));
+      tokens = static_cast<std::uint32_t>(*value);
+      return true;
+    };
+    switch (column) {
+      case Column::prompt: return count(request.prompt, "prompt");
+      case Column::output: return count(request.output, "output");
+      case Column::arrived_us: {
+        double us = 0.0;
+        const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), us);
+        if (error != std::errc() || end != field.data() + field.size() || !(us >= 0.0 && us < 1e12))
+          return wrong(place, fmt::format("arrived_us is {}, allowed: microseconds in [0, 1e12)", config::quote_for_message(field)));
+        request.due = std::llround(us * 1e6);
+        return true;
+      }
+      case Column::timestamp: {
+        const auto time = timestamp(field);
+        if (!time) return wrong(place, fmt::format("TIMESTAMP is {}, allowed: as 2023-11-16 18:15:46.6805900", config::quote_for_message(field)));
+        if (workload.requests.empty()) start_ = *time;
+        if (std::abs(time->seconds - start_.seconds) > kMostSeconds)
+          return wrong(place, fmt::format("TIMESTAMP is {} s from the first one, allowed: at most {}", time->seconds - start_.seconds, kMostSeconds));
+        request.due = (time->seconds - start_.seconds) * 1'000'000'000'000 + time->fraction - start_.fraction;
+        return true;
+      }
+      case Column::priority: {
+        const auto value = whole(field);
+        if (!value || *value < -1000000000 || *value > 1000000000)
+          return wrong(place, fmt::format("priority is {}, allowed: a whole number, lower goes first", config::quote_for_message(field)));
+        request.priority = static_cast<std::int32_t>(*value);
+        return true;
+      }
+      case Column::hashes:
+        request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
+        if (!read_hashes(field, workload.hashes))
+          return wrong(place, fmt::format("block_hashes is {}, allowed: whole numbers and ranges, as 0-146 or 3 7-9", config::quote_for_message(field)));
+        request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
+        return true;
+      case Column::skipped: break;
+    }
+    return true;
+  }
+
+  bool json_line(const std::string& line) {
+    Diagnostics own;
+    const config::Value value = config::parse_json(line, file_, own, static_cast<int>(line_));
+    const auto number = [&](const char* key) { return value.find(key) != nullptr ? config::as_number(*value.find(key)) : std::nullopt; };
+    const auto time = number("timestamp");
+    const auto prompt = number("input_length");
+    const auto output = number("output_length");
+    const auto count = [](const std::optional<double>& tokens) { return tokens && *tokens >= 1.0 && *tokens <= kMostTokens && *tokens == std::floor(*tokens); };
+    if (!own.list().empty() || !time || *time < 0.0 || *time > 1e9 || !count(prompt) || !count(output))
+      return wrong(1, "is no request, allowed: {\"timestamp\": milliseconds, \"input_length\": tokens, \"output_length\": tokens, \"hash_ids\": [...]}");
+    Request request;
+    request.due = std::llround(*time * 1e9);
+    request.prompt = static_cast<std::uint32_t>(*prompt);
+    request.output = static_cast<std::uint32_t>(*output);
+    workload.hash_tokens = 512;
+    request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
+    if (const config::Value* const ids = value.find("hash_ids"))
+      for (const config::Value& id : ids->items) {
+        const auto hash = config::as_integer(id);
+        if (!hash || *hash < 0) return wrong(1, "hash_ids holds something else, allowed: whole numbers from 0");
+        workload.hashes.push_back(static_cast<std::uint64_t>(*hash));
+      }
+    request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
+    return add(request);
+  }
+
+  bool add(const Request& request) {
+    if (!workload.requests.empty() && request.due < workload.requests.back().due)
+      return wrong(1, fmt::format("arrives {:.6g} s before the line above, allowed: requests in order of arrival",
+                                  static_cast<double>(workload.requests.back().due - request.due) / kPicosecondsPerSecond));
+    workload.requests.push_back(request);
+    return true;
+  }
+
+  std::string file_;
+  std::size_t most_;
+  Diagnostics& diagnostics_;
+  std::size_t line_ = 0;
+  std::vector<Column> columns_;
+  Moment start_;
+};
+
+}  // namespace
+
+ArrivalsEntry trace_arrivals() {
+  return {{"trace",
+           "recorded requests, with their lengths",
+           "",
+           {{"file", config::Type::value, {}, "CSV or JSON lines", {}, {}},
+            {"requests", config::Type::integer, "100000000", "the first of them alone", config::between(1, 1e8), {}},
+            {"time_scale", config::Type::number, "1", "factor on the times between them: 0.5 is twice the load", config::between(1e-6, 1e6), {}}},
+           "CSV: arrived_us,prompt,output, and where they are known block_hashes (hashes of the prompt's blocks of 16 tokens: 0-146) and priority. "
+           "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; Mooncake's JSON lines, whose hash_ids stand for 512 tokens each."},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
+            const config::Value& file = arguments.value("file");
+            std::string text;
+            try {
+              text = read_whole_file(file.text);
+            } catch (const ReadError& error) {
+              diagnostics.add(file.where, error.message("trace of requests"));
+              return nullptr;
+            }
+            Reader reader(file.text, static_cast<std::size_t>(arguments.integer("requests")), diagnostics);
+            if (!reader.read(text)) return nullptr;
+            return std::make_unique<Recorded>(std::move(reader.workload), arguments.number("time_scale"));
+          }};
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,72 @@
+// The paged cache: blocks of tokens, counted, and with prefix caching each with its content's hash.
+//
+// As vLLM's V1 block pool: one block, the null block, is never handed out; a freed block keeps its content until it is handed out
+// again; free blocks are taken in the order in which they were freed, a sequence's last block freed first.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <unordered_map>
+#include <vector>
+
+namespace specsim::serve {
+
+constexpr std::uint32_t kUnlimitedBlocks = std::numeric_limits<std::uint32_t>::max();
+
+class BlockPool {
+ public:
+  using Block = std::uint32_t;
+  // `blocks`: in all, the null block among them; kUnlimitedBlocks: as many as anybody asks for, and none is cached.
+  BlockPool(std::uint32_t blocks, std::uint32_t block_tokens, bool prefix_caching);
+
+  [[nodiscard]] std::uint32_t block_tokens() const { return block_tokens_; }
+  // Blocks of so many tokens, the last one begun.
+  [[nodiscard]] std::uint32_t blocks_for(std::uint64_t tokens) const {
+    return static_cast<std::uint32_t>(shift_ >= 0 ? (tokens + block_tokens_ - 1) >> shift_ : (tokens + block_tokens_ - 1) / block_tokens_);
+  }
+  [[nodiscard]] bool caches() const { return caches_; }
+  [[nodiscard]] bool unlimited() const { return blocks_ == kUnlimitedBlocks; }
+  [[nodiscard]] std::uint32_t usable() const { return unlimited() ? blocks_ : blocks_ - 1; }
+  [[nodiscard]] std::uint32_t free() const { return free_; }
+
+  // Without prefix caching blocks are a number.
+  void take(std::uint32_t count) { free_ -= unlimited() ? 0 : count; }
+  void give_back(std::uint32_t count) { free_ += unlimited() ? 0 : count; }
+
+  // ---- with prefix caching ----
+  // The block that holds this content, or nothing.
+  [[nodiscard]] const Block* find(std::uint64_t hash) const;
+  // Nobody uses it: it lies among the free ones, and using it takes one of them.
+  [[nodiscard]] bool is_free(Block block) const { return all_[block].users == 0; }
+  // One more user of a block that was found.
+  void use(Block block);
+  // A block for new content. The pool must have a free one.
+  Block take_one();
+  // From now on it is found by this hash.
+  void name(Block block, std::uint64_t hash);
+  // The users of a sequence's blocks go, its last block first.
+  void release(const std::vector<Block>& blocks);
+
+ private:
+  struct Entry {
+    std::uint64_t hash = 0;
+    Block before = 0;  // among the free ones, or of those with the same hash nothing
+    Block after = 0;
+    Block next_same = 0;  // content that was computed twice
+    std::uint32_t users = 0;
+    bool named = false;
+  };
+  void append_free(Block block);
+  void remove_free(Block block);
+  void forget(Block block);
+
+  std::uint32_t blocks_;
+  std::uint32_t block_tokens_;
+  int shift_ = -1;  // block_tokens is 2^shift
+  bool caches_;
+  std::uint32_t free_;
+  std::vector<Entry> all_;  // [block]; the null block is the ends of the ring of free ones
+  std::unordered_map<std::uint64_t, Block> by_hash_;
+};
+
+}  // namespace specsim::serve

@@ -1,0 +1,155 @@
+#include "sim/serve/curve.h"
+
+#include "sim/base/error.h"
+#include "sim/base/parallel.h"
+#include "sim/report/csv.h"
+#include "sim/report/intervals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <utility>
+
+namespace specsim::serve {
+
+const char* load_name(Load load) { return load == Load::rate ? "rate" : "concurrency"; }
+
+std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values, int replications,
+                                   bool both, unsigned threads, const std::string& option, const ServeOptions& options) {
+  std::vector<ServeExperiment> at_load;
+  std::vector<CurvePoint> curve;
+  for (const double value : values) {
+    ServeExperiment one = experiment;
+    one.arrivals = load == Load::rate ? experiment.arrivals->with_rate(value)
+                                      : experiment.arrivals->with_concurrency(static_cast<std::uint32_t>(value));
+    if (!one.arrivals)
+      throw BadInput({option, 0, 0}, fmt::format("the arrivals have no {}, allowed: a process that has one", load_name(load)));
+    for (const bool speculative : {false, true}) {
+      if (speculative ? !experiment.speculation : experiment.speculation && !both) continue;
+      curve.push_back({value, speculative, std::vector<Summary>(static_cast<std::size_t>(replications))});
+      at_load.push_back(speculative ? one : without_speculation(one));
+    }
+  }
+  const auto runs = static_cast<std::size_t>(replications);
+  std::atomic<std::size_t> finished = 0;
+  std::mutex showing;
+  for_each(curve.size() * runs, threads, [&](std::size_t task) {
+    const std::size_t point = task / runs;
+    const std::size_t replication = task % runs;
+    ServeExperiment one = at_load[point];
+    one.seed = experiment.seed + replication;
+    ServeOptions quiet;
+    quiet.stop = options.stop;
+    if (options.stop != nullptr && options.stop->load()) return;
+    curve[point].replications[replication] = serve(one, make_workload(one), quiet).summary;
+    ++finished;
+    if (!options.progress) return;
+    const std::lock_guard lock(showing);
+    options.progress(finished);
+  });
+  return curve;
+}
+
+CurveFigure figure(const CurvePoint& point, double (*of)(const Summary&)) {
+  std::vector<double> samples;
+  for (const Summary& summary : point.replications)
+    if (const double value = of(summary); !std::isnan(value)) samples.push_back(value);
+  if (samples.empty()) return {NAN, NAN};
+  const report::Estimate mean = report::mean_of(samples);
+  return {mean.value, report::half_width(mean)};
+}
+
+std::string curve_csv(const std::vector<CurvePoint>& curve, Load load) {
+  struct Interval {
+    const char* name;
+    double (*of)(const Summary&);
+  };
+  static const Interval kIntervals[] = {{"mean_ttft_ms", [](const Summary& s) { return s.ttft_ms.mean; }},
+                                        {"p99_ttft_ms", [](const Summary& s) { return s.ttft_ms.p99; }},
+                                        {"mean_tpot_ms", [](const Summary& s) { return s.tpot_ms.mean; }},
+                                        {"p99_tpot_ms", [](const Summary& s) { return s.tpot_ms.p99; }},
+                                        {"output_throughput", [](const Summary& s) { return s.output_throughput; }}};
+  std::string text;
+  for (const CurvePoint& point : curve) {
+    std::vector<std::string> fields = {report::csv_real(point.load), point.speculative ? "1" : "0", std::to_string(point.replications.size())};
+    std::vector<std::string> header = {load_name(load), "speculative", "replications"};
+    std::vector<std::pair<std::string, double>> sums;
+    for (const Summary& summary : point.replications) {
+      const auto columns = summary_columns(summary);
+      if (sums.empty())
+        sums = columns;
+      else
+        for (std::size_t i = 0; i < columns.size(); ++i) sums[i].second += columns[i].second;
+    }
+    for (const auto& [name, sum] : sums) {
+      header.push_back(name);
+      fields.push_back(report::csv_real(sum / static_cast<double>(point.replications.size())));
+    }
+    for (const Interval& one : kIntervals) {
+      header.push_back(std::string(one.name) + "_half_width");
+      fields.push_back(report::csv_real(figure(point, one.of).half_width));
+    }
+    if (text.empty()) text = report::csv_line(header) + "\n";
+    text += report::csv_line(fields) + "\n";
+  }
+  return text;
+}
+
+namespace {
+
+struct Pair {
+  const CurvePoint* plain;
+  const CurvePoint* speculative;
+};
+
+// "up to 12", "at every load that was tried", "at none of them"; by whether it pays at each load.
+std::string up_to(const std::vector<Pair>& pairs, const std::vector<bool>& pays, Load load) {
+  if (std::all_of(pays.begin(), pays.end(), [](bool yes) { return yes; })) return "at every load tried";
+  if (std::none_of(pays.begin(), pays.end(), [](bool yes) { return yes; })) return "at no load tried";
+  const auto first_not = static_cast<std::size_t>(std::find(pays.begin(), pays.end(), false) - pays.begin());
+  const bool once = std::none_of(pays.begin() + static_cast<std::ptrdiff_t>(first_not), pays.end(), [](bool yes) { return yes; });
+  if (once)
+    return fmt::format("up to {} {:g}, no longer at {:g}", load_name(load), pairs[first_not - 1].plain->load, pairs[first_not].plain->load);
+  std::string list;
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    if (pays[i]) list += fmt::format("{}{:g}", list.empty() ? "" : ", ", pairs[i].plain->load);
+  return fmt::format("at {} {}", load_name(load), list);
+}
+
+}  // namespace
+
+std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load, const Slo& slo) {
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i + 1 < curve.size(); ++i)
+    if (!curve[i].speculative && curve[i + 1].speculative) pairs.push_back({&curve[i], &curve[i + 1]});
+  std::vector<std::string> lines;
+  if (!pairs.empty()) {
+    std::vector<bool> faster;
+    std::vector<bool> more;
+    for (const Pair& pair : pairs) {
+      const auto tpot = [](const Summary& s) { return s.tpot_ms.mean; };
+      const auto throughput = [](const Summary& s) { return s.output_throughput; };
+      faster.push_back(figure(*pair.speculative, tpot).mean < figure(*pair.plain, tpot).mean);
+      more.push_back(figure(*pair.speculative, throughput).mean > figure(*pair.plain, throughput).mean);
+    }
+    lines.push_back("speculation lowers the mean TPOT " + up_to(pairs, faster, load));
+    lines.push_back("speculation raises output throughput " + up_to(pairs, more, load));
+  }
+  if (slo.any()) {
+    for (const bool speculative : {false, true}) {
+      double best = NAN;
+      for (const CurvePoint& point : curve)
+        if (point.speculative == speculative && figure(point, [](const Summary& s) { return s.meets_slo ? 1.0 : 0.0; }).mean > 0.5) best = point.load;
+      const bool any = std::any_of(curve.begin(), curve.end(), [&](const CurvePoint& point) { return point.speculative == speculative; });
+      if (any)
+        lines.push_back(fmt::format("largest {} that keeps the SLO {}: {}", load_name(load), speculative ? "with speculation" : "without",
+                                    std::isnan(best) ? "none of those tried" : fmt::format("{:g}", best)));
+    }
+  }
+  return lines;
+}
+
+}  // namespace specsim::serve

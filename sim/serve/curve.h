@@ -1,0 +1,40 @@
+// A server at several loads, with its speculation and without, over the same arrivals and the same texts.
+#pragma once
+
+#include "sim/serve/experiment.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::serve {
+
+// What a sweep goes over.
+enum class Load { rate, concurrency };
+const char* load_name(Load load);
+
+struct CurvePoint {
+  double load = 0.0;
+  bool speculative = false;
+  std::vector<Summary> replications;  // with seeds of their own, the same for every point and for both ways
+};
+
+// In the order of the loads, at each the plain server first where there are both. `both`: where the experiment speculates, the
+// plain server as well. Throws BadInput, at `option`, where the arrivals have no such load.
+std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values, int replications,
+                                   bool both, unsigned threads, const std::string& option, const ServeOptions& options);
+
+// A line for each point: means over the replications, and half a 95 % interval of the main figures.
+std::string curve_csv(const std::vector<CurvePoint>& curve, Load load);
+
+// Of one figure of a summary: the mean over the replications, half its 95 % interval (NaN for one replication).
+struct CurveFigure {
+  double mean = 0.0;
+  double half_width = 0.0;
+};
+CurveFigure figure(const CurvePoint& point, double (*of)(const Summary&));
+
+// Up to which load speculation pays, in words: by mean TPOT, by output throughput, by the SLO.
+std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load, const Slo& slo);
+
+}  // namespace specsim::serve

@@ -1,0 +1,97 @@
+#include "sim/serve/experiment.h"
+
+#include "sim/base/error.h"
+#include "sim/rng/address.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+rng::Key key_of(const ServeExperiment& experiment, const char* what) { return rng::make_key(experiment.seed, rng::hash_text(what)); }
+
+Server::Parts make_engine(const ServeExperiment& experiment, const Acceptance* acceptance, const StepPricer& pricer) {
+  Diagnostics none;
+  Server::Parts parts;
+  parts.scheduler = experiment.scheduler.entry->make(experiment.scheduler.arguments, none);
+  parts.pool = std::make_unique<BlockPool>(experiment.blocks, experiment.block_tokens, parts.scheduler->prefix_caching());
+  parts.acceptance = acceptance;
+  parts.pricer = &pricer;
+  if (!experiment.speculation) return parts;
+  const Speculation& speculation = *experiment.speculation;
+  PolicySetting setting;
+  setting.seconds = [&pricer](const BatchState& batch, int draft_length) {
+    StepWork work;
+    work.requests = batch.requests;
+    work.rows = batch.requests * (1.0 + draft_length);
+    work.logits = work.rows;
+    work.cached = batch.cached;
+    work.cached_after = batch.cached + batch.requests;
+    return pricer.seconds(work, draft_length);
+  };
+  parts.policy = speculation.policy.entry->make(speculation.policy.arguments, setting, none);
+  const bool cached = speculation.method != DraftMethod::ngram && parts.policy->longest() > 0;
+  parts.lookahead = cached ? static_cast<std::uint32_t>(parts.policy->longest()) : 0;
+  parts.drafts_cached = cached && speculation.method == DraftMethod::eagle;
+  parts.extra_rows = cached && speculation.method == DraftMethod::draft_model ? 1 : 0;
+  return parts;
+}
+
+}  // namespace
+
+Workload make_workload(const ServeExperiment& experiment) {
+  Workload workload;
+  experiment.arrivals->fill(workload, key_of(experiment, "arrivals"));
+  if (experiment.arrivals->brings_lengths()) return workload;
+  const rng::Key key = key_of(experiment, "lengths");
+  for (std::size_t i = 0; i < workload.requests.size(); ++i) {
+    rng::Stream prompt_bits(key, rng::Purpose::length, 0, i);
+    rng::Stream output_bits(key, rng::Purpose::length, 1, i);
+    workload.requests[i].prompt = experiment.prompts->draw(i, prompt_bits);
+    const std::uint32_t output = experiment.outputs->draw(i, output_bits);
+    workload.requests[i].output = experiment.max_tokens > 0 ? std::min(output, experiment.max_tokens) : output;
+    workload.requests[i].limit = experiment.max_tokens;
+  }
+  return workload;
+}
+
+Served serve(const ServeExperiment& experiment, const Workload& workload, const ServeOptions& options) {
+  Diagnostics none;
+  std::unique_ptr<Acceptance> acceptance;
+  if (experiment.speculation)
+    acceptance = read_acceptance(experiment.speculation->acceptance, key_of(experiment, "acceptance"), none);
+  const std::unique_ptr<Scheduler> probe = experiment.scheduler.entry->make(experiment.scheduler.arguments, none);
+  const StepPricer pricer(*experiment.cost, experiment.speculation ? experiment.speculation->method : DraftMethod::ngram, probe->asynchronous());
+  RunSetting setting;
+  setting.make_engine = [&] { return make_engine(experiment, acceptance.get(), pricer); };
+  setting.replicas = experiment.replicas;
+  setting.routing = experiment.routing;
+  setting.frontend = experiment.frontend;
+  setting.horizon = experiment.horizon;
+  setting.observer = options.observer;
+  setting.stop = options.stop;
+  setting.progress = options.progress;
+
+  std::vector<Sequence> nobody;
+  const Server engine(0, setting.make_engine(), workload, nobody, nullptr);
+  for (std::size_t i = 0; i < workload.requests.size(); ++i)
+    if (const std::string why = engine.refusal(workload.requests[i]); !why.empty())
+      throw BadInput({experiment.file, 0, 0}, fmt::format("request {} can never be served: {}", i, why));
+
+  Served served;
+  served.result = simulate(workload, setting);
+  served.summary = summarise(workload, served.result, experiment.slo, experiment.replicas);
+  return served;
+}
+
+ServeExperiment without_speculation(ServeExperiment experiment) {
+  experiment.speculation.reset();
+  return experiment;
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,81 @@
+// A server under load, as a config asks for it.
+#pragma once
+
+#include "sim/config/value.h"
+#include "sim/cost/cost_model.h"
+#include "sim/serve/arrivals.h"
+#include "sim/serve/lengths.h"
+#include "sim/serve/metrics.h"
+#include "sim/serve/policy.h"
+#include "sim/serve/scheduler.h"
+#include "sim/serve/simulate.h"
+#include "sim/serve/step_price.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace specsim::serve {
+
+// A part that the config chose, to be made anew for every replica and run.
+template <class Entry>
+struct Choice {
+  const Entry* entry = nullptr;
+  config::Arguments arguments;
+};
+
+struct Speculation {
+  Choice<ServerPolicyEntry> policy;
+  config::Value acceptance;
+  DraftMethod method = DraftMethod::eagle;
+};
+
+struct ServeExperiment {
+  std::string name;
+  std::string file;
+  config::Value config;  // with --set applied
+  std::uint64_t seed = 1;
+  std::shared_ptr<const ArrivalProcess> arrivals;
+  std::shared_ptr<const LengthDistribution> prompts;  // nullptr where the arrivals bring lengths
+  std::shared_ptr<const LengthDistribution> outputs;
+  std::uint32_t max_tokens = 0;  // that requests ask for at most; 0: as many as they get
+  Choice<SchedulerEntry> scheduler;
+  std::shared_ptr<const cost::CostModel> cost;
+  std::uint32_t block_tokens = 16;
+  std::uint32_t blocks = kUnlimitedBlocks;
+  std::optional<Speculation> speculation;  // nullopt: plain decoding
+  std::uint32_t replicas = 1;
+  std::shared_ptr<const Routing> routing;
+  Picoseconds frontend = 0;
+  Picoseconds horizon = kNever;
+  Slo slo;
+};
+
+// Reads a config's `serve` and `cost`; every mistake goes to `diagnostics`.
+ServeExperiment read_serve_experiment(const config::Value& config, const std::string& file, Diagnostics& diagnostics);
+
+// The keys of `serve` and of its parts, for the reference.
+const std::vector<config::Parameter>& serve_parameters();
+const std::vector<config::Parameter>& kv_parameters();
+const std::vector<config::Parameter>& speculation_parameters();
+const std::vector<config::Parameter>& slo_parameters();
+
+// The requests that its seed gives; throws BadInput for one that the server can never serve.
+Workload make_workload(const ServeExperiment& experiment);
+
+struct Served {
+  RunResult result;
+  Summary summary;
+};
+struct ServeOptions {
+  StepObserver* observer = nullptr;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(std::size_t finished)> progress;
+};
+Served serve(const ServeExperiment& experiment, const Workload& workload, const ServeOptions& options);
+
+// The same server, clients and texts without speculation. Its pool stays as it was given.
+ServeExperiment without_speculation(ServeExperiment experiment);
+
+}  // namespace specsim::serve

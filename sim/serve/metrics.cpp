@@ -1,0 +1,199 @@
+#include "sim/serve/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace specsim::serve {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kPicosecondsPerMs = 1e9;
+
+double ms(Picoseconds time) { return static_cast<double>(time) / kPicosecondsPerMs; }
+
+// Samples that come in numbers.
+struct Weighted {
+  double value = 0.0;
+  double count = 0.0;
+};
+
+Statistics weighted_statistics(std::vector<Weighted> samples) {
+  Statistics result{0.0, kNone, kNone, kNone, kNone, kNone, kNone};
+  if (samples.empty()) return result;
+  std::sort(samples.begin(), samples.end(), [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  double sum = 0.0;
+  for (const Weighted& one : samples) {
+    result.count += one.count;
+    sum += one.count * one.value;
+  }
+  result.mean = sum / result.count;
+  result.max = samples.back().value;
+  const auto percentile = [&](double share) {
+    const double place = share * (result.count - 1.0);
+    const double low = std::floor(place);
+    double before = 0.0;
+    std::size_t at = 0;
+    while (before + samples[at].count <= low) before += samples[at++].count;
+    const double next = at + 1 < samples.size() && before + samples[at].count <= low + 1.0 ? samples[at + 1].value : samples[at].value;
+    return samples[at].value + (place - low) * (next - samples[at].value);
+  };
+  result.p50 = percentile(0.5);
+  result.p90 = percentile(0.9);
+  result.p95 = percentile(0.95);
+  result.p99 = percentile(0.99);
+  return result;
+}
+
+// The value that this share of samples does not exceed.
+double percentile_of(std::vector<double> samples, double share) {
+  if (samples.empty()) return kNone;
+  std::sort(samples.begin(), samples.end());
+  const double place = share * static_cast<double>(samples.size() - 1);
+  const auto low = static_cast<std::size_t>(place);
+  const std::size_t high = std::min(low + 1, samples.size() - 1);
+  return samples[low] + (place - static_cast<double>(low)) * (samples[high] - samples[low]);
+}
+
+}  // namespace
+
+Statistics statistics(std::vector<double> samples) {
+  std::vector<Weighted> weighted;
+  weighted.reserve(samples.size());
+  for (const double sample : samples) weighted.push_back({sample, 1.0});
+  return weighted_statistics(std::move(weighted));
+}
+
+Summary summarise(const Workload& /*workload*/, const RunResult& result, const Slo& slo, std::uint32_t replicas) {
+  Summary summary;
+  std::vector<double> ttft;
+  std::vector<double> tpot;
+  std::vector<double> e2el;
+  std::vector<double> queue;
+  Picoseconds first = kNever;
+  double within = 0.0;
+  double life = 0.0;
+  for (std::size_t i = 0; i < result.sent; ++i) {
+    const Sequence& sequence = result.sequences[i];
+    first = std::min(first, sequence.sent);
+    summary.recomputed_tokens += sequence.recomputed;
+    summary.drafted += sequence.drafted;
+    summary.accepted += sequence.accepted;
+    if (sequence.status != Status::finished) continue;
+    const double own_ttft = ms(sequence.first_token - sequence.sent);
+    const double own_e2el = ms(sequence.last_token - sequence.sent);
+    const double own_tpot = sequence.emitted > 1 ? ms(sequence.last_token - sequence.first_token) / (sequence.emitted - 1.0) : 0.0;
+    ttft.push_back(own_ttft);
+    e2el.push_back(own_e2el);
+    if (sequence.emitted > 1) tpot.push_back(own_tpot);
+    queue.push_back(ms(sequence.spent[static_cast<std::size_t>(Cause::queue)]));
+    summary.prompt_tokens += sequence.prompt;
+    summary.output_tokens += sequence.emitted;
+    life += static_cast<double>(sequence.last_token - sequence.sent);
+    for (std::size_t cause = 0; cause < kCauses; ++cause) summary.life_ms[cause] += ms(sequence.spent[cause]);
+    if (own_ttft <= slo.ttft_ms.value_or(own_ttft) && own_tpot <= slo.tpot_ms.value_or(own_tpot) && own_e2el <= slo.e2el_ms.value_or(own_e2el))
+      within += 1.0;
+  }
+  summary.requests = result.sent;
+  summary.completed = ttft.size();
+  summary.stable = result.reached_end;
+  const auto completed = static_cast<double>(summary.completed);
+  for (double& part : summary.life_ms) part = completed > 0.0 ? part / completed : kNone;
+  summary.duration_s = first == kNever || result.end <= first ? 0.0 : static_cast<double>(result.end - first) / kPicosecondsPerSecond;
+  const auto per_second = [&](double count) { return summary.duration_s > 0.0 ? count / summary.duration_s : kNone; };
+  summary.request_throughput = per_second(completed);
+  summary.output_throughput = per_second(summary.output_tokens);
+  summary.total_token_throughput = per_second(summary.output_tokens + summary.prompt_tokens);
+  summary.request_goodput = slo.any() ? per_second(within) : kNone;
+  summary.slo_share = slo.any() && completed > 0.0 ? within / completed : kNone;
+  const double share = 0.01 * slo.percentile;
+  summary.meets_slo = slo.any() && result.reached_end && (!slo.ttft_ms || percentile_of(ttft, share) <= *slo.ttft_ms) &&
+                      (!slo.tpot_ms || tpot.empty() || percentile_of(tpot, share) <= *slo.tpot_ms) &&
+                      (!slo.e2el_ms || percentile_of(e2el, share) <= *slo.e2el_ms);
+  summary.mean_concurrency = per_second(life / kPicosecondsPerSecond);
+  summary.ttft_ms = statistics(std::move(ttft));
+  summary.tpot_ms = statistics(std::move(tpot));
+  summary.e2el_ms = statistics(std::move(e2el));
+  summary.queue_ms = statistics(std::move(queue));
+  std::vector<Weighted> chunks;
+  std::vector<Weighted> tokens;
+  for (const Gap& gap : result.gaps) {
+    chunks.push_back({ms(gap.length), static_cast<double>(gap.count)});
+    tokens.push_back({ms(gap.length) / gap.tokens, static_cast<double>(gap.count) * gap.tokens});
+  }
+  summary.itl_ms = weighted_statistics(std::move(chunks));
+  summary.itl_token_ms = weighted_statistics(std::move(tokens));
+  double rounds = 0.0;
+  double batch = 0.0;
+  double busy = 0.0;
+  summary.fewest_free_blocks = result.totals.front().fewest_free_blocks;
+  for (const ServerTotals& one : result.totals) {
+    rounds += static_cast<double>(one.rounds);
+    summary.steps += static_cast<double>(one.steps);
+    summary.prefill_steps += static_cast<double>(one.prefill_steps);
+    summary.preemptions += static_cast<double>(one.preemptions);
+    summary.largest_batch = std::max(summary.largest_batch, static_cast<double>(one.largest_batch));
+    summary.fewest_free_blocks = std::min(summary.fewest_free_blocks, static_cast<double>(one.fewest_free_blocks));
+    batch += one.batch_ps;
+    busy += static_cast<double>(one.busy);
+  }
+  summary.mean_batch = busy > 0.0 ? batch / busy : kNone;
+  summary.busy_share = per_second(busy / kPicosecondsPerSecond / replicas);
+  summary.tokens_per_round = rounds > 0.0 ? 1.0 + summary.accepted / rounds : kNone;
+  summary.acceptance_rate = summary.drafted > 0.0 ? summary.accepted / summary.drafted : kNone;
+  summary.wasted_drafts = summary.drafted - summary.accepted;
+  summary.pool_tokens = result.pool_tokens;
+  return summary;
+}
+
+std::vector<std::pair<std::string, double>> summary_columns(const Summary& summary) {
+  std::vector<std::pair<std::string, double>> columns = {{"requests", static_cast<double>(summary.requests)},
+                                                         {"completed", static_cast<double>(summary.completed)},
+                                                         {"stable", summary.stable ? 1.0 : 0.0},
+                                                         {"duration_s", summary.duration_s},
+                                                         {"total_input_tokens", summary.prompt_tokens},
+                                                         {"total_output_tokens", summary.output_tokens},
+                                                         {"request_throughput", summary.request_throughput},
+                                                         {"output_throughput", summary.output_throughput},
+                                                         {"total_token_throughput", summary.total_token_throughput},
+                                                         {"request_goodput", summary.request_goodput},
+                                                         {"slo_share", summary.slo_share},
+                                                         {"meets_slo", summary.meets_slo ? 1.0 : 0.0}};
+  const auto add = [&](const char* name, const Statistics& one) {
+    const std::string suffix = std::string("_") + name + "_ms";
+    columns.insert(columns.end(), {{"mean" + suffix, one.mean},
+                                   {"p50" + suffix, one.p50},
+                                   {"p90" + suffix, one.p90},
+                                   {"p95" + suffix, one.p95},
+                                   {"p99" + suffix, one.p99},
+                                   {"max" + suffix, one.max}});
+  };
+  add("ttft", summary.ttft_ms);
+  add("tpot", summary.tpot_ms);
+  add("itl", summary.itl_ms);
+  add("itl_token", summary.itl_token_ms);
+  add("e2el", summary.e2el_ms);
+  add("queue", summary.queue_ms);
+  columns.insert(columns.end(), {{"mean_concurrency", summary.mean_concurrency},
+                                 {"mean_batch", summary.mean_batch},
+                                 {"largest_batch", summary.largest_batch},
+                                 {"steps", summary.steps},
+                                 {"prefill_steps", summary.prefill_steps},
+                                 {"busy_share", summary.busy_share},
+                                 {"tokens_per_round", summary.tokens_per_round},
+                                 {"drafted", summary.drafted},
+                                 {"accepted", summary.accepted},
+                                 {"acceptance_rate", summary.acceptance_rate},
+                                 {"wasted_drafts", summary.wasted_drafts},
+                                 {"preemptions", summary.preemptions},
+                                 {"recomputed_tokens", summary.recomputed_tokens},
+                                 {"pool_tokens", summary.pool_tokens},
+                                 {"fewest_free_blocks", summary.fewest_free_blocks}});
+  for (std::size_t cause = 0; cause < kCauses; ++cause)
+    columns.emplace_back(std::string("mean_") + cause_names()[cause] + "_ms", summary.life_ms[cause]);
+  return columns;
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,80 @@
+#include "sim/serve/outputs.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace specsim::serve {
+
+namespace {
+
+constexpr std::size_t kWriteAt = std::size_t{1} << 20;
+
+void append_seconds(std::string& text, Picoseconds time) {
+  if (time == kNever) return;
+  constexpr Picoseconds kSecond = 1'000'000'000'000;
+  fmt::format_to(std::back_inserter(text), "{}", time / kSecond);
+  if (Picoseconds rest = time % kSecond; rest != 0) {
+    int digits = 12;
+    for (; rest % 10 == 0; rest /= 10) --digits;
+    fmt::format_to(std::back_inserter(text), ".{:0{}}", rest, digits);
+  }
+}
+
+}  // namespace
+
+std::string seconds_text(Picoseconds time) {
+  std::string text;
+  append_seconds(text, time);
+  return text;
+}
+
+std::string requests_csv(const RunResult& result) {
+  std::string text =
+      "replica,request,arrival_s,first_scheduled_s,first_token_s,last_token_s,prompt_tokens,output_tokens,rounds,drafted,accepted,preemptions,"
+      "recomputed_tokens,finished";
+  for (const char* const cause : cause_names()) text += fmt::format(",{}_s", cause);
+  text += "\n";
+  text.reserve(text.size() + result.sent * 160);
+  for (std::size_t i = 0; i < result.sent; ++i) {
+    const Sequence& sequence = result.sequences[i];
+    fmt::format_to(std::back_inserter(text), "{},{},", result.replica_of.empty() ? 0 : result.replica_of[i], i);
+    for (const Picoseconds time : {sequence.sent, sequence.first_scheduled, sequence.first_token, sequence.last_token}) {
+      append_seconds(text, time);
+      text += ',';
+    }
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}", sequence.prompt, sequence.emitted, sequence.rounds, sequence.drafted,
+                   sequence.accepted, sequence.preemptions, sequence.recomputed, sequence.status == Status::finished ? 1 : 0);
+    for (const Picoseconds time : sequence.spent) {
+      text += ',';
+      append_seconds(text, time);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+StepLog::StepLog(const std::string& path) : file_(path) {
+  text_ =
+      "replica,step,start_s,duration_s,requests,waiting,prefill_rows,decode_rows,draft_rows,preempted,free_blocks,draft_length\n";
+}
+
+void StepLog::began(const StepRecord& record) {
+  fmt::format_to(std::back_inserter(text_), "{},{},", record.replica, record.step);
+  append_seconds(text_, record.start);
+  text_ += ',';
+  append_seconds(text_, record.price.total());
+  const Step& step = *record.plan;
+  fmt::format_to(std::back_inserter(text_), ",{},{},{},{},{},{},{},{}\n", step.items.size(), step.waiting, record.prefill_rows,
+                 record.decode_rows, record.draft_rows, step.preempted, step.free_blocks, step.draft_length);
+  if (text_.size() < kWriteAt) return;
+  file_.append(text_);
+  text_.clear();
+}
+
+void StepLog::commit() {
+  file_.append(text_);
+  file_.commit();
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,76 @@
+#include "sim/base/token.h"
+#include "sim/serve/policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace specsim::serve {
+
+namespace {
+
+// The length with the most expected tokens a second, by the step's price and acceptance as it was in the past, each position's own
+// (SmartSpec, arXiv 2406.14066). What was seen is forgotten by `memory` a step.
+class Goodput final : public ServerPolicy {
+ public:
+  Goodput(int longest, double prior, double memory, StepSeconds seconds)
+      : longest_(longest), memory_(memory), seconds_(std::move(seconds)), verified_(static_cast<std::size_t>(longest)), accepted_(verified_.size()) {
+    for (std::size_t i = 0; i < verified_.size(); ++i) {
+      verified_[i] = 1.0;
+      accepted_[i] = prior;
+    }
+  }
+  [[nodiscard]] int draft_length(const BatchState& batch) override {
+    int best = 0;
+    double best_rate = 0.0;
+    double reached = 1.0;
+    double tokens = 1.0;
+    for (int length = 0; length <= longest_; ++length) {
+      if (length > 0) {
+        const auto at = static_cast<std::size_t>(length - 1);
+        reached *= accepted_[at] / verified_[at];
+        tokens += reached;
+      }
+      const double rate = tokens / seconds_(batch, length);
+      if (rate > best_rate * (1.0 + 1e-12)) {
+        best = length;
+        best_rate = rate;
+      }
+    }
+    return best;
+  }
+  [[nodiscard]] int longest() const override { return longest_; }
+  void observe(int position, std::uint32_t verified, std::uint32_t accepted) override {
+    const auto at = static_cast<std::size_t>(position);
+    if (at >= verified_.size()) return;
+    verified_[at] = memory_ * verified_[at] + verified;
+    accepted_[at] = memory_ * accepted_[at] + accepted;
+  }
+
+ private:
+  int longest_;
+  double memory_;
+  StepSeconds seconds_;
+  std::vector<double> verified_;
+  std::vector<double> accepted_;
+};
+
+}  // namespace
+
+ServerPolicyEntry goodput_policy() {
+  return {{"goodput",
+           "the draft length with the most expected tokens a second",
+           "SmartSpec, arXiv 2406.14066",
+           {{"longest", config::Type::integer, "8", "draft length that is tried at most", config::between(1, kMaxDraftLength), {}},
+            {"prior", config::Type::number, "0.7", "acceptance of each position before anything is seen", config::between(0, 1), {}},
+            {"memory", config::Type::number, "0.99", "what a step leaves of everything seen before it", config::between(0, 1), {}}},
+           "Step times are the cost model's own for the batch as it stands; acceptance is that of the rounds before."},
+          [](const config::Arguments& arguments, const PolicySetting& setting, Diagnostics&) {
+            return std::make_unique<Goodput>(static_cast<int>(arguments.integer("longest")), arguments.number("prior"), arguments.number("memory"), setting.seconds);
+          }};
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,234 @@
+#include "sim/base/token.h"
+#include "sim/serve/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+
+constexpr const char* kDefaultSeed = "20260117";
+constexpr double kMostBlocks = 4e9;
+
+const std::vector<Parameter>& top_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"experiment", Type::text, "serve", "name of the experiment", {}, {}},
+      {"description", Type::text, "", "what it is for", {}, {}},
+      {"seed", Type::integer, kDefaultSeed, "all randomness follows from it", config::between(0, 9.2e18), {}},
+      {"serve", Type::value, {}, "the server and its clients", {}, {}},
+      {"cost", Type::value, {}, "how long passes take: {model: NAME, ...}, in seconds", {}, {}}};
+  return parameters;
+}
+
+// {kind_key: NAME, ...} by a registry; no entry after reporting.
+template <class Entry>
+Choice<Entry> choose(config::Registry<Entry>& registry, const config::Value& value, const char* kind_key, Diagnostics& diagnostics) {
+  config::Value named = value;
+  if (value.is_scalar()) named = config::map({{kind_key, value}}, value.where);
+  const config::Value* const kind = named.find(kind_key);
+  if (kind == nullptr || !kind->is_scalar()) {
+    diagnostics.add(value.where, fmt::format("the {} has no {}, allowed: {}", registry.kind(), kind_key, registry.names()));
+    return {};
+  }
+  const Entry* const entry = registry.find(kind->text, kind->where, diagnostics);
+  if (entry == nullptr) return {};
+  const std::size_t before = diagnostics.list().size();
+  Choice<Entry> choice{entry, config::read_arguments(named, entry->info.parameters, {kind_key}, fmt::format("{} {}", registry.kind(), entry->info.name), diagnostics)};
+  if (diagnostics.list().size() != before) choice.entry = nullptr;
+  return choice;
+}
+
+std::shared_ptr<const cost::CostModel> read_cost(const config::Value& value, Diagnostics& diagnostics) {
+  const Choice<cost::CostEntry> choice = choose(cost::cost_models(), value, "model", diagnostics);
+  if (choice.entry == nullptr) return nullptr;
+  std::shared_ptr<const cost::CostModel> cost = choice.entry->make(choice.arguments, diagnostics);
+  if (cost && !cost->in_seconds())
+    diagnostics.add(value.where, fmt::format("cost model {} counts in passes, allowed: one in seconds", choice.entry->info.name));
+  return cost;
+}
+
+// Blocks of a pool that fills `utilization` of the GPU's memory beside the weights.
+std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, Diagnostics& diagnostics) {
+  const auto bytes = [&](double context) { return cost.memory_budget({1.0, context}, 0, cost::Kept::both); };
+  const auto none = bytes(0.0);
+  const auto many = bytes(1e6);
+  if (!none || !many) {
+    diagnostics.add(kv.where("utilization"), "the cost model does not know the GPU's memory, allowed: blocks or tokens, or the cost model roofline");
+    return 2;
+  }
+  const double a_token = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
+  const double left = none->available_bytes * kv.number("utilization") / 0.9 - none->needed_bytes() - kv.number("reserved_gib") * 0x1.0p30;
+  const double blocks = std::floor(left / (a_token * static_cast<double>(kv.integer("block"))));
+  if (!(blocks >= 2.0)) {
+    diagnostics.add(kv.where("utilization"), fmt::format("weights and reserve leave {:.2f} GiB for the cache, allowed: room for two blocks", left / 0x1.0p30));
+    return 2;
+  }
+  return static_cast<std::uint32_t>(std::min(blocks, kMostBlocks));
+}
+
+std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, Diagnostics& diagnostics) {
+  std::vector<std::string> given;
+  for (const char* name : {"blocks", "tokens", "utilization"})
+    if (kv.has(name)) given.emplace_back(name);
+  if (given.empty()) return kUnlimitedBlocks;
+  if (given.size() > 1) {
+    diagnostics.add(kv.where(given[1]), fmt::format("{} stands beside {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
+    return 2;
+  }
+  if (kv.has("blocks")) return static_cast<std::uint32_t>(kv.integer("blocks"));
+  if (kv.has("utilization")) return cost != nullptr ? blocks_in_memory(kv, *cost, diagnostics) : 2;
+  const std::int64_t blocks = kv.integer("tokens") / kv.integer("block");
+  if (blocks < 2) diagnostics.add(kv.where("tokens"), fmt::format("{} tokens are {} blocks, allowed: at least 2", kv.integer("tokens"), blocks));
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(blocks, 2));
+}
+
+Speculation read_speculation(const config::Value& value, std::uint64_t seed, Diagnostics& diagnostics) {
+  Speculation speculation;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments arguments = config::read_arguments(value, speculation_parameters(), {}, "serve.speculation", diagnostics);
+  if (diagnostics.list().size() != before) return speculation;
+  speculation.policy = choose(server_policies(), arguments.value("policy"), "kind", diagnostics);
+  if (speculation.policy.entry != nullptr) {
+    const PolicySetting probe{[](const BatchState&, int) { return 1.0; }};
+    static_cast<void>(speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics));
+  }
+  speculation.acceptance = arguments.value("acceptance");
+  static_cast<void>(read_acceptance(speculation.acceptance, rng::Key{static_cast<std::uint32_t>(seed), 0}, diagnostics));
+  const std::string& method = arguments.text("method");
+  speculation.method = method == "ngram" ? DraftMethod::ngram : method == "draft_model" ? DraftMethod::draft_model : DraftMethod::eagle;
+  return speculation;
+}
+
+void read_replicas(const config::Value& value, ServeExperiment& experiment, Diagnostics& diagnostics) {
+  config::Value named = value;
+  if (value.is_scalar()) named = config::map({{"count", value}}, value.where);
+  const std::vector<Parameter> parameters = {{"count", Type::integer, "1", "engines", config::between(1, 4096), {}},
+                                             {"routing", Type::value, "round_robin", "who serves a request", {}, {}}};
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments arguments = config::read_arguments(named, parameters, {}, "serve.replicas", diagnostics);
+  if (diagnostics.list().size() != before) return;
+  experiment.replicas = static_cast<std::uint32_t>(arguments.integer("count"));
+  const Choice<RoutingEntry> routing = choose(routings(), arguments.value("routing"), "kind", diagnostics);
+  if (routing.entry != nullptr) experiment.routing = routing.entry->make(routing.arguments, diagnostics);
+}
+
+Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
+  Slo slo;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments arguments = config::read_arguments(value, slo_parameters(), {}, "serve.slo", diagnostics);
+  if (diagnostics.list().size() != before) return slo;
+  const auto limit = [&](const char* name) { return arguments.has(name) ? std::optional(arguments.number(name)) : std::nullopt; };
+  slo.ttft_ms = limit("ttft_ms");
+  slo.tpot_ms = limit("tpot_ms");
+  slo.e2el_ms = limit("e2el_ms");
+  slo.percentile = arguments.number("percentile");
+  return slo;
+}
+
+}  // namespace
+
+const std::vector<Parameter>& serve_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"scheduler", Type::value, "vllm_v1", "who computes what in a step: {kind: NAME, ...}", {}, {}},
+      {"kv", Type::value, "{}", "the paged cache", {}, {}},
+      {"arrivals", Type::value, {}, "when requests are sent: {process: NAME, ...}", {}, {}},
+      {"lengths", Type::value, "", "{prompt: ..., output: ...}, where the arrivals bring none", {}, {}},
+      {"speculation", Type::value, "", "drafting; left out: plain decoding", {}, {}},
+      {"replicas", Type::value, "1", "engines, a number or {count, routing}", {}, {}},
+      {"slo", Type::value, "{}", "limits that requests are to keep", {}, {}},
+      {"frontend_ms", Type::number, "0", "between a client's sending and the engine's queue: HTTP, tokens of the prompt", config::between(0, 1e6), {}},
+      {"horizon_s", Type::number, "", "simulated seconds at most; requests that are left then count as unstable", config::between(1e-3, 4e6), {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& kv_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"block", Type::integer, "16", "tokens of a block", config::between(1, 65536), {}},
+      {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
+      {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
+      {"utilization", Type::number, "", "share of the GPU's memory for weights and cache, where the cost model knows it", config::between(0.05, 1), {}},
+      {"reserved_gib", Type::number, "2", "of that share, for activations and graphs", config::between(0, 1e4), {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& speculation_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"policy", Type::value, {}, "how many tokens to draft: {kind: NAME, ...}", {}, {}},
+      {"acceptance", Type::value, {}, "{position_rates: [...]}, {conditional_rates: [...]} or {alpha: a}; classes of requests may differ", {}, {}},
+      {"method",
+       Type::text,
+       "eagle",
+       "what drafts: eagle heads and draft_model keep a cache in the same blocks (a model also lays one row a sequence into the budget), ngram "
+       "neither computes nor keeps anything",
+       {},
+       {"eagle", "draft_model", "ngram"}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& slo_parameters() {
+  static const std::vector<Parameter> parameters = {{"ttft_ms", Type::number, "", "time to first token", config::between(0, 1e9), {}},
+                                                    {"tpot_ms", Type::number, "", "time per output token", config::between(0, 1e9), {}},
+                                                    {"e2el_ms", Type::number, "", "end to end", config::between(0, 1e9), {}},
+                                                    {"percentile", Type::number, "99", "of requests that must keep each limit", config::between(0, 100), {}}};
+  return parameters;
+}
+
+ServeExperiment read_serve_experiment(const config::Value& config, const std::string& file, Diagnostics& diagnostics) {
+  ServeExperiment experiment;
+  experiment.file = file;
+  experiment.config = config;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "config", diagnostics);
+  if (diagnostics.list().size() != before) return experiment;
+  experiment.name = top.text("experiment");
+  experiment.seed = static_cast<std::uint64_t>(top.integer("seed"));
+  experiment.cost = read_cost(top.value("cost"), diagnostics);
+  const config::Arguments serve = config::read_arguments(top.value("serve"), serve_parameters(), {}, "serve", diagnostics);
+  if (diagnostics.list().size() != before) return experiment;
+
+  experiment.scheduler = choose(schedulers(), serve.value("scheduler"), "kind", diagnostics);
+  if (experiment.scheduler.entry != nullptr) static_cast<void>(experiment.scheduler.entry->make(experiment.scheduler.arguments, diagnostics));
+  const std::size_t before_kv = diagnostics.list().size();
+  const config::Arguments kv = config::read_arguments(serve.value("kv"), kv_parameters(), {}, "serve.kv", diagnostics);
+  if (diagnostics.list().size() == before_kv) {
+    experiment.block_tokens = static_cast<std::uint32_t>(kv.integer("block"));
+    experiment.blocks = read_blocks(kv, experiment.cost.get(), diagnostics);
+  }
+  const Choice<ArrivalsEntry> arrivals = choose(arrival_processes(), serve.value("arrivals"), "process", diagnostics);
+  if (arrivals.entry != nullptr) experiment.arrivals = arrivals.entry->make(arrivals.arguments, diagnostics);
+  if (experiment.arrivals && !experiment.arrivals->brings_lengths()) {
+    const config::Value lengths = serve.has("lengths") ? serve.value("lengths") : config::map({}, serve.where());
+    const std::vector<Parameter> parameters = {{"prompt", Type::value, {}, "tokens of a prompt", {}, {}},
+                                               {"output", Type::value, {}, "tokens of an output", {}, {}},
+                                               {"max_tokens",
+                                                Type::integer,
+                                                "",
+                                                "that requests ask for at most: an output that ends before it ends unforeseen",
+                                                config::between(1, kMostTokens),
+                                                {}}};
+    const std::size_t before_lengths = diagnostics.list().size();
+    const config::Arguments arguments = config::read_arguments(lengths, parameters, {}, "serve.lengths", diagnostics);
+    if (diagnostics.list().size() == before_lengths) {
+      experiment.prompts = read_lengths(arguments.value("prompt"), "prompt", diagnostics);
+      if (arguments.has("max_tokens")) experiment.max_tokens = static_cast<std::uint32_t>(arguments.integer("max_tokens"));
+      experiment.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
+    }
+  } else if (experiment.arrivals && serve.has("lengths")) {
+    diagnostics.add(serve.where("lengths"), "lengths stand beside arrivals that bring their own, allowed: without lengths");
+  }
+  if (serve.has("speculation")) experiment.speculation = read_speculation(serve.value("speculation"), experiment.seed, diagnostics);
+  read_replicas(serve.value("replicas"), experiment, diagnostics);
+  experiment.slo = read_slo(serve.value("slo"), diagnostics);
+  experiment.frontend = std::llround(1e-3 * kPicosecondsPerSecond * serve.number("frontend_ms"));
+  if (serve.has("horizon_s")) experiment.horizon = std::llround(kPicosecondsPerSecond * serve.number("horizon_s"));
+  return experiment;
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,34 @@
+// Which replica serves a request: the registry of routings.
+#pragma once
+
+#include "sim/config/registry.h"
+#include "sim/serve/workload.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace specsim::serve {
+
+class Server;
+
+class Routing {
+ public:
+  Routing() = default;
+  Routing(const Routing&) = delete;
+  Routing& operator=(const Routing&) = delete;
+  virtual ~Routing() = default;
+  // For a request that arrives now; requests come in order.
+  [[nodiscard]] virtual std::uint32_t replica(RequestId request, const Workload& workload,
+                                              const std::vector<std::unique_ptr<Server>>& servers) const = 0;
+};
+
+struct RoutingEntry {
+  config::PartInfo info;
+  std::function<std::unique_ptr<Routing>(const config::Arguments&, Diagnostics&)> make;
+};
+
+config::Registry<RoutingEntry>& routings();
+
+}  // namespace specsim::serve

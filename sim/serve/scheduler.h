@@ -1,0 +1,140 @@
+// Who computes how many tokens in the next step: the registry of schedulers, and the state that they work on.
+#pragma once
+
+#include "sim/config/registry.h"
+#include "sim/serve/block_pool.h"
+#include "sim/serve/policy.h"
+#include "sim/serve/workload.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace specsim::serve {
+
+enum class Status : std::uint8_t { unsent, waiting, running, preempted, finished };
+
+// What every second of a request's life goes to, from the moment it is sent to its last token: exactly one of these.
+enum class Cause : std::uint8_t {
+  frontend,     // on its way to the engine
+  queue,        // waiting for admission, never admitted before
+  prefill,      // admitted, its prompt not computed yet
+  decode,       // in steps of its own, the target's passes where no prompt is in the step
+  draft,        // in steps of its own, the draft's passes
+  interference, // in steps of its own, the target's passes that also compute prompts
+  stalled,      // admitted and not scheduled: no budget or no block was left
+  preempted,    // waiting for its next admission
+  recompute     // admitted again, what was lost not computed yet
+};
+constexpr std::size_t kCauses = 9;
+const std::array<const char*, kCauses>& cause_names();
+
+// A request as the engine sees it.
+struct Sequence {
+  std::uint32_t prompt = 0;
+  std::uint32_t output = 0;         // tokens at which it ends
+  std::uint32_t limit = 0;          // tokens at which the server knows that it ends, at least `output`
+  std::uint32_t emitted = 0;        // tokens that the engine has seen
+  std::uint32_t computed = 0;       // tokens whose keys and values exist or are in flight, drafts too
+  std::uint32_t spec = 0;           // drafts for its next step
+  std::uint32_t placeholders = 0;   // tokens in flight, where steps are scheduled ahead
+  std::uint32_t held = 0;           // blocks
+  std::uint32_t prefill_target = 0; // tokens that it had at its last admission
+  std::int32_t priority = 0;
+  Status status = Status::unsent;
+  bool resumed = false;             // admitted again after a preemption, and not computed again yet
+  std::uint64_t scheduled_in = 0;   // number of the last scheduling that took it
+
+  std::uint32_t rounds = 0;
+  std::uint32_t drafted = 0;
+  std::uint32_t accepted = 0;
+  std::uint32_t preemptions = 0;
+  std::uint32_t recomputed = 0;  // tokens
+  Picoseconds sent = 0;
+  Picoseconds first_scheduled = kNever;
+  Picoseconds first_token = kNever;
+  Picoseconds last_token = kNever;
+  Picoseconds since = 0;  // what came before is in `spent`
+  std::array<Picoseconds, kCauses> spent{};
+
+  [[nodiscard]] std::uint32_t tokens() const { return prompt + emitted; }
+  [[nodiscard]] bool in_prefill() const { return computed < prefill_target; }
+};
+
+// A sequence's share of a step.
+struct Item {
+  RequestId request = 0;
+  std::uint32_t rows = 0;      // tokens that are computed
+  std::uint32_t drafts = 0;    // of them, drafts that are verified
+  std::uint32_t accepted = 0;  // known when the pass begins
+  bool prefill = false;        // rows are of the prompt, or of what a preemption lost
+  bool emits = false;          // a token comes out
+  std::uint32_t emitted_before = 0;  // of its request, when the pass begins
+};
+
+struct Step {
+  std::vector<Item> items;
+  std::uint32_t preempted = 0;
+  std::uint32_t waiting = 0;      // behind the scheduling
+  std::uint32_t free_blocks = 0;  // behind the scheduling
+  int draft_length = 0;           // drafts that the step makes for the next
+  void clear() {
+    items.clear();
+    preempted = 0;
+    draft_length = 0;
+  }
+};
+
+// All that schedulers share: the requests, the pool, who drafts.
+struct EngineState {
+  std::vector<Sequence>* sequences = nullptr;  // [request]: of all replicas
+  const Workload* workload = nullptr;
+  BlockPool* pool = nullptr;
+  ServerPolicy* policy = nullptr;
+  std::uint32_t lookahead = 0;     // slots that a scheduled sequence needs beyond its tokens, for drafts
+  std::uint32_t extra_rows = 0;    // that every sequence may lay into a step beyond its tokens, for the draft
+  bool drafts_cached = false;      // the draft keeps keys and values: the last block of a cached prefix is computed anew
+  Picoseconds now = 0;
+
+  [[nodiscard]] Sequence& at(RequestId request) const { return (*sequences)[request]; }
+  // Time up to now goes to `cause`.
+  void spend(Sequence& sequence, Cause cause) const {
+    sequence.spent[static_cast<std::size_t>(cause)] += now - sequence.since;
+    sequence.since = now;
+  }
+};
+
+class Scheduler {
+ public:
+  Scheduler() = default;
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+  virtual ~Scheduler() = default;
+  // Steps are scheduled while the one before still runs.
+  [[nodiscard]] virtual bool asynchronous() const { return false; }
+  // Blocks of equal prefixes are computed once.
+  [[nodiscard]] virtual bool prefix_caching() const { return false; }
+  // Why this request can never be served; "" where it can.
+  [[nodiscard]] virtual std::string refusal(const Request& request, const EngineState& state) const = 0;
+  virtual void arrive(RequestId request, EngineState& state) = 0;
+  // The next step; no items where there is nothing to compute.
+  virtual void schedule(EngineState& state, Step& step) = 0;
+  // What a step gave: rejected drafts go, tokens come, sequences end. `finished` gets those that end, in the step's order.
+  virtual void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) = 0;
+  [[nodiscard]] virtual std::uint32_t waiting() const = 0;
+  [[nodiscard]] virtual std::uint32_t running() const = 0;
+};
+
+struct SchedulerEntry {
+  config::PartInfo info;
+  // May return nullptr after reporting.
+  std::function<std::unique_ptr<Scheduler>(const config::Arguments&, Diagnostics&)> make;
+};
+
+config::Registry<SchedulerEntry>& schedulers();
+
+}  // namespace specsim::serve

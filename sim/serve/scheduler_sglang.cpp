@@ -1,0 +1,265 @@
+// SGLang's scheduler: batches of prompts go first and alone, decoding takes all that run; memory is promised by a ratio that falls
+// while nothing has to be taken back.
+#include "sim/serve/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+namespace specsim::serve {
+
+namespace {
+
+struct SglangOptions {
+  std::uint32_t max_prefill_tokens = 16384;
+  std::uint32_t chunked_prefill_size = 8192;  // 0: prompts are never cut
+  std::uint32_t max_running_requests = 256;
+  std::uint32_t max_model_len = 131072;
+  double schedule_conservativeness = 1.0;
+};
+
+// Of an output that an admission counts on at most, and of the ratio's way (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION and its kin).
+constexpr std::uint32_t kMostReserved = 4096;
+constexpr double kFirstRatio = 0.7;
+constexpr double kLastRatioShare = 0.14;
+constexpr double kDecaySteps = 600.0;
+constexpr double kStepsAfterRetraction = 20.0;
+
+class Sglang final : public Scheduler {
+ public:
+  explicit Sglang(const SglangOptions& options)
+      : options_(options),
+        first_ratio_(std::min(1.0, kFirstRatio * options.schedule_conservativeness)),
+        last_ratio_(first_ratio_ * kLastRatioShare),
+        ratio_(first_ratio_) {}
+  [[nodiscard]] std::uint32_t waiting() const override { return static_cast<std::uint32_t>(waiting_.size()); }
+  [[nodiscard]] std::uint32_t running() const override { return static_cast<std::uint32_t>(running_.size() + (chunked_ ? 1 : 0)); }
+
+  [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
+    if (request.prompt >= options_.max_model_len)
+      return fmt::format("its prompt has {} tokens, allowed: fewer than max_model_len, {}", request.prompt, options_.max_model_len);
+    const std::uint64_t most = std::uint64_t{request.prompt} + request.output + width(state);
+    if (!state.pool->unlimited() && state.pool->blocks_for(most) > state.pool->usable())
+      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", state.pool->blocks_for(most), state.pool->usable());
+    return "";
+  }
+
+  void arrive(RequestId request, EngineState& state) override {
+    state.at(request).status = Status::waiting;
+    waiting_.push_back(request);
+  }
+
+  void schedule(EngineState& state, Step& step) override {
+    step.clear();
+    if (running_.empty() && !chunked_) ratio_ = first_ratio_;
+    prefill_batch(state, step);
+    if (step.items.empty()) decode_batch(state, step);
+    step.waiting = waiting();
+    step.free_blocks = state.pool->free();
+    if (step.items.empty()) return;
+    if (state.policy != nullptr) {
+      BatchState batch{static_cast<std::uint32_t>(step.items.size()), step.waiting, 0.0};
+      for (const Item& item : step.items) batch.cached += state.at(item.request).computed;
+      step.draft_length = state.policy->draft_length(batch);
+    }
+    for (Item& item : step.items) {
+      Sequence& sequence = state.at(item.request);
+      sequence.computed += item.rows;
+      item.emits = sequence.computed >= sequence.tokens();
+    }
+  }
+
+  void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
+    for (const Item& item : step.items) {
+      Sequence& sequence = state.at(item.request);
+      if (!item.emits) continue;
+      sequence.computed -= item.drafts - item.accepted;
+      const std::uint32_t room = std::min(sequence.output - sequence.emitted, options_.max_model_len - sequence.tokens());
+      sequence.emitted += std::min(item.accepted + 1, room);
+      const bool ends = sequence.emitted == sequence.output || sequence.tokens() >= options_.max_model_len;
+      if (item.prefill && !ends) running_.push_back(item.request);
+      sequence.spec = static_cast<std::uint32_t>(step.draft_length);
+      if (!ends) continue;
+      give_back(sequence, state);
+      sequence.status = Status::finished;
+      finished.push_back(item.request);
+    }
+    std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
+  }
+
+ private:
+  // Slots that a decoding request takes beyond its tokens.
+  [[nodiscard]] static std::uint32_t width(const EngineState& state) {
+    return 1 + (state.policy != nullptr ? static_cast<std::uint32_t>(state.policy->longest()) : 0);
+  }
+
+  static std::uint32_t missing(const Sequence& sequence, std::uint64_t tokens, const EngineState& state) {
+    const std::uint32_t wanted = state.pool->blocks_for(tokens);
+    return wanted > sequence.held ? wanted - sequence.held : 0;
+  }
+
+  static void take(Sequence& sequence, std::uint32_t blocks, EngineState& state) {
+    state.pool->take(blocks);
+    sequence.held += blocks;
+  }
+
+  static void give_back(Sequence& sequence, EngineState& state) {
+    state.pool->give_back(sequence.held);
+    sequence.held = 0;
+  }
+
+  // Tokens of their outputs that running requests are promised.
+  [[nodiscard]] double promised(const EngineState& state) const {
+    double tokens = 0.0;
+    for (const RequestId id : running_) {
+      const Sequence& sequence = state.at(id);
+      tokens += ratio_ * std::min(sequence.limit - sequence.emitted, kMostReserved);
+    }
+    return tokens;
+  }
+
+  void prefill_batch(EngineState& state, Step& step) {
+    std::int64_t prefill_budget = options_.max_prefill_tokens;
+    std::int64_t chunk_budget = options_.chunked_prefill_size > 0 ? options_.chunked_prefill_size : std::int64_t{1} << 40;
+    double free_tokens = state.pool->unlimited() ? 1e18 : static_cast<double>(state.pool->free()) * state.pool->block_tokens() - promised(state);
+    const auto charge = [&](std::uint32_t rows) {  // whole pages
+      const std::int64_t tokens = std::int64_t{state.pool->blocks_for(rows)} * state.pool->block_tokens();
+      prefill_budget -= tokens;
+      chunk_budget -= tokens;
+    };
+    const auto add = [&](RequestId request, Sequence& sequence, std::uint32_t rows) {
+      take(sequence, missing(sequence, std::uint64_t{sequence.computed} + rows, state), state);
+      step.items.push_back({request, rows, 0, 0, true, false, 0});
+      charge(rows);
+    };
+    if (chunked_) {
+      Sequence& sequence = state.at(chunked_request_);
+      const std::uint32_t rest = sequence.tokens() - sequence.computed;
+      const auto rows = static_cast<std::uint32_t>(std::min<std::int64_t>(rest, chunk_budget));
+      if (!state.pool->unlimited() && missing(sequence, std::uint64_t{sequence.computed} + rows, state) > state.pool->free()) return;
+      chunked_ = rows < rest;
+      add(chunked_request_, sequence, rows);
+    }
+    while (!waiting_.empty() && !chunked_ && prefill_budget > 0 && chunk_budget > 0 && running_.size() + step.items.size() < options_.max_running_requests) {
+      const RequestId request = waiting_.front();
+      Sequence& sequence = state.at(request);
+      const std::uint32_t whole = sequence.tokens();
+      const double reserve = std::min(sequence.limit - sequence.emitted, kMostReserved);
+      if (whole + reserve + state.pool->block_tokens() > free_tokens) break;
+      const bool cut = whole > chunk_budget;
+      if (!cut && whole > prefill_budget && !step.items.empty()) break;
+      const auto rows = cut ? static_cast<std::uint32_t>(chunk_budget / state.pool->block_tokens() * state.pool->block_tokens()) : whole;
+      if (rows == 0) break;
+      waiting_.pop_front();
+      sequence.prefill_target = whole;
+      sequence.resumed = sequence.status == Status::preempted;
+      state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
+      if (sequence.resumed) sequence.recomputed += whole;
+      sequence.status = Status::running;
+      if (sequence.first_scheduled == kNever) sequence.first_scheduled = state.now;
+      add(request, sequence, rows);
+      free_tokens -= rows + (cut ? 0.0 : reserve);
+      if (cut) {
+        chunked_ = true;
+        chunked_request_ = request;
+      }
+    }
+  }
+
+  void retract(RequestId request, EngineState& state, Step& step) {
+    Sequence& sequence = state.at(request);
+    give_back(sequence, state);
+    sequence.computed = 0;
+    sequence.spec = 0;
+    sequence.prefill_target = 0;
+    sequence.status = Status::preempted;
+    ++sequence.preemptions;
+    ++step.preempted;
+    waiting_.push_back(request);
+  }
+
+  void decode_batch(EngineState& state, Step& step) {
+    const auto needed = [&] {
+      std::uint64_t blocks = 0;
+      for (const RequestId id : running_) {
+        const Sequence& sequence = state.at(id);
+        blocks += missing(sequence, std::uint64_t{sequence.computed} + width(state), state);
+      }
+      return blocks;
+    };
+    bool retracted = false;
+    while (running_.size() > 1 && !state.pool->unlimited() && needed() > state.pool->free()) {
+      auto victim = running_.end() - 1;
+      if (state.policy == nullptr || state.policy->longest() == 0)  // the fewest tokens of output, then the longest prompt
+        victim = std::min_element(running_.begin(), running_.end(), [&](RequestId a, RequestId b) {
+          const Sequence& x = state.at(a);
+          const Sequence& y = state.at(b);
+          return x.emitted != y.emitted ? x.emitted < y.emitted : x.prompt > y.prompt;
+        });
+      const RequestId request = *victim;
+      running_.erase(victim);
+      retract(request, state, step);
+      retracted = true;
+    }
+    if (retracted) {
+      double emitted = 0.0;
+      double limits = 0.0;
+      for (const RequestId id : running_) {
+        emitted += state.at(id).emitted;
+        limits += state.at(id).limit;
+      }
+      ratio_ = std::min(1.0, (emitted + kStepsAfterRetraction * static_cast<double>(running_.size())) / (limits + 1.0));
+    } else if (!running_.empty()) {
+      ratio_ = std::max(last_ratio_, ratio_ - (first_ratio_ - last_ratio_) / kDecaySteps);
+    }
+    for (const RequestId id : running_) {
+      Sequence& sequence = state.at(id);
+      const std::uint32_t drafts = sequence.spec;
+      take(sequence, missing(sequence, std::uint64_t{sequence.computed} + width(state), state), state);
+      step.items.push_back({id, 1 + drafts, drafts, 0, false, false, 0});
+      sequence.spec = 0;
+    }
+  }
+
+  SglangOptions options_;
+  double first_ratio_;
+  double last_ratio_;
+  double ratio_;
+  std::deque<RequestId> waiting_;
+  std::vector<RequestId> running_;  // in order of admission, prompts computed
+  bool chunked_ = false;            // a prompt is cut, and goes on in the next step
+  RequestId chunked_request_ = 0;
+};
+
+}  // namespace
+
+SchedulerEntry sglang_scheduler() {
+  const auto tokens = [](const char* name, const char* fallback, const char* summary, double low) {
+    return config::Parameter{name, config::Type::integer, fallback, summary, config::between(low, 1e9), {}};
+  };
+  return {{"sglang",
+           "batches of prompts first and alone, then all that run decode; retraction where memory ends",
+           "SGLang, python/sglang/srt/managers/schedule_policy.py and scheduler.py (2025, 2026)",
+           {tokens("max_prefill_tokens", "16384", "tokens of prompts in a step at most, but one prompt always fits", 1),
+            tokens("chunked_prefill_size", "8192", "tokens of prompts in a step at most, the last of which is cut; 0: never cut", 0),
+            tokens("max_running_requests", "256", "requests that run at once at most", 1),
+            tokens("max_model_len", "131072", "prompt and output of a request at most", 2),
+            {"schedule_conservativeness", config::Type::number, "1", "factor on the share of outputs that an admission reserves", config::between(0.01, 10), {}}},
+           "An admission counts on what runs to need new_token_ratio of its remaining limit (at most 4,096 tokens each): 0.7 at first, falling over 600 "
+           "decoding steps to 0.098, set anew by a retraction. Retracted are the shortest outputs, with speculation the last of the batch; they "
+           "lose their cache and go to the end of the queue. Queue order: first come, first served; no radix cache."},
+          [](const config::Arguments& arguments, Diagnostics&) {
+            const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
+            SglangOptions options;
+            options.max_prefill_tokens = count("max_prefill_tokens");
+            options.chunked_prefill_size = count("chunked_prefill_size");
+            options.max_running_requests = count("max_running_requests");
+            options.max_model_len = count("max_model_len");
+            options.schedule_conservativeness = arguments.number("schedule_conservativeness");
+            return std::make_unique<Sglang>(options);
+          }};
+}
+
+}  // namespace specsim::serve

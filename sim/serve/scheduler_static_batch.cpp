@@ -1,0 +1,101 @@
+// A static batch: requests that wait are taken together, computed together, and the next batch begins when the last has ended.
+#include "sim/serve/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+namespace specsim::serve {
+
+namespace {
+
+class StaticBatch final : public Scheduler {
+ public:
+  explicit StaticBatch(std::uint32_t batch) : batch_(batch) {}
+  [[nodiscard]] std::uint32_t waiting() const override { return static_cast<std::uint32_t>(waiting_.size()); }
+  [[nodiscard]] std::uint32_t running() const override { return static_cast<std::uint32_t>(running_.size()); }
+
+  [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
+    const std::uint32_t blocks = needed(request.prompt, request.output, state);
+    if (!state.pool->unlimited() && blocks > state.pool->usable())
+      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", blocks, state.pool->usable());
+    return "";
+  }
+
+  void arrive(RequestId request, EngineState& state) override {
+    state.at(request).status = Status::waiting;
+    waiting_.push_back(request);
+  }
+
+  void schedule(EngineState& state, Step& step) override {
+    step.clear();
+    if (running_.empty()) admit(state);
+    for (const RequestId request : running_) {
+      Sequence& sequence = state.at(request);
+      const bool prefill = sequence.computed == 0;
+      const std::uint32_t drafts = prefill ? 0 : sequence.spec;
+      step.items.push_back({request, prefill ? sequence.prompt : 1 + drafts, drafts, 0, prefill, true, 0});
+      sequence.computed += step.items.back().rows;
+      sequence.spec = 0;
+    }
+    step.waiting = waiting();
+    step.free_blocks = state.pool->free();
+    if (step.items.empty() || state.policy == nullptr) return;
+    step.draft_length = state.policy->draft_length({static_cast<std::uint32_t>(step.items.size()), step.waiting, 0.0});
+  }
+
+  void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
+    for (const Item& item : step.items) {
+      Sequence& sequence = state.at(item.request);
+      sequence.computed -= item.drafts - item.accepted;
+      sequence.emitted += std::min(item.accepted + 1, sequence.output - sequence.emitted);
+      sequence.spec = static_cast<std::uint32_t>(step.draft_length);
+      if (sequence.emitted < sequence.output) continue;
+      state.pool->give_back(sequence.held);
+      sequence.held = 0;
+      sequence.status = Status::finished;
+      finished.push_back(item.request);
+    }
+    std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
+  }
+
+ private:
+  static std::uint32_t needed(std::uint32_t prompt, std::uint32_t output, const EngineState& state) {
+    return state.pool->blocks_for(std::uint64_t{prompt} + output + state.lookahead);
+  }
+
+  void admit(EngineState& state) {
+    while (!waiting_.empty() && running_.size() < batch_) {
+      const RequestId request = waiting_.front();
+      Sequence& sequence = state.at(request);
+      const std::uint32_t blocks = needed(sequence.prompt, sequence.output, state);
+      if (!state.pool->unlimited() && blocks > state.pool->free()) return;
+      waiting_.pop_front();
+      running_.push_back(request);
+      state.pool->take(blocks);
+      sequence.held = blocks;
+      sequence.prefill_target = sequence.prompt;
+      state.spend(sequence, Cause::queue);
+      sequence.status = Status::running;
+      sequence.first_scheduled = state.now;
+    }
+  }
+
+  std::uint32_t batch_;
+  std::deque<RequestId> waiting_;
+  std::vector<RequestId> running_;
+};
+
+}  // namespace
+
+SchedulerEntry static_batch_scheduler() {
+  return {{"static",
+           "batches that begin together; the next one when the last sequence has ended",
+           "",
+           {{"batch", config::Type::integer, {}, "requests of a batch at most", config::between(1, 1e7), {}}},
+           "Blocks are kept to the end of each output, so nothing is ever preempted. What a placement does to one batch."},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<StaticBatch>(static_cast<std::uint32_t>(arguments.integer("batch"))); }};
+}
+
+}  // namespace specsim::serve

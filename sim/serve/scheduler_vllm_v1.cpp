@@ -1,0 +1,363 @@
+// vLLM's V1 scheduler, request by request as it decides: vllm/v1/core/sched/scheduler.py and kv_cache_manager.py of 2026.
+#include "sim/base/check.h"
+#include "sim/serve/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+
+namespace specsim::serve {
+
+namespace {
+
+struct VllmOptions {
+  std::uint32_t max_num_batched_tokens = 2048;
+  std::uint32_t max_num_seqs = 256;
+  std::uint32_t max_model_len = 131072;
+  std::uint32_t long_prefill_token_threshold = 0;
+  bool chunked_prefill = true;
+  bool by_priority = false;
+  bool asynchronous = true;
+  bool reserve_full_isl = true;
+  bool prefix_caching = false;
+  double watermark = 0.0;
+};
+
+class VllmV1 final : public Scheduler {
+ public:
+  explicit VllmV1(const VllmOptions& options) : options_(options) {}
+  [[nodiscard]] bool asynchronous() const override { return options_.asynchronous; }
+  [[nodiscard]] bool prefix_caching() const override { return options_.prefix_caching; }
+  [[nodiscard]] std::uint32_t waiting() const override { return static_cast<std::uint32_t>(waiting_.size()); }
+  [[nodiscard]] std::uint32_t running() const override { return static_cast<std::uint32_t>(running_.size()); }
+
+  [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
+    if (request.prompt >= options_.max_model_len)
+      return fmt::format("its prompt has {} tokens, allowed: fewer than max_model_len, {}", request.prompt, options_.max_model_len);
+    if (!options_.chunked_prefill && request.prompt > options_.max_num_batched_tokens)
+      return fmt::format("its prompt has {} tokens and chunked_prefill is false, allowed: at most max_num_batched_tokens, {}", request.prompt,
+                         options_.max_num_batched_tokens);
+    const std::uint64_t most = std::min<std::uint64_t>(std::uint64_t{request.prompt} + request.output + state.lookahead + static_cast<std::uint64_t>(state.policy != nullptr ? state.policy->longest() : 0), options_.max_model_len);
+    if (!state.pool->unlimited() && state.pool->blocks_for(most) > state.pool->usable())
+      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", state.pool->blocks_for(most), state.pool->usable());
+    return "";
+  }
+
+  void arrive(RequestId request, EngineState& state) override {
+    state.at(request).status = Status::waiting;
+    enqueue(request, state);
+  }
+
+  void schedule(EngineState& state, Step& step) override {
+    step.clear();
+    const std::int64_t reserved = std::int64_t{state.extra_rows} * options_.max_num_seqs;
+    std::int64_t budget = options_.max_num_batched_tokens;
+    if (reserved < budget) budget -= reserved;
+    schedule_running(state, step, budget);
+    if (step.preempted == 0) schedule_waiting(state, step, budget);
+    step.waiting = waiting();
+    step.free_blocks = state.pool->free();
+    ++schedulings_;
+    for (const Item& item : step.items) state.at(item.request).scheduled_in = schedulings_;
+    // Drafts in flight of a sequence that is not scheduled now are given up.
+    if (options_.asynchronous && step.items.size() < running_.size())
+      for (const RequestId id : running_)
+        if (Sequence& sequence = state.at(id); sequence.scheduled_in != schedulings_) sequence.spec = 0;
+    if (step.items.empty()) return;
+    BatchState batch{static_cast<std::uint32_t>(step.items.size()), step.waiting, 0.0};
+    for (const Item& item : step.items) batch.cached += state.at(item.request).computed;
+    step.draft_length = state.policy != nullptr ? state.policy->draft_length(batch) : 0;
+    for (Item& item : step.items) {
+      Sequence& sequence = state.at(item.request);
+      sequence.computed += item.rows;
+      item.emits = sequence.computed >= sequence.tokens();
+      if (!options_.asynchronous || !item.emits) continue;
+      sequence.placeholders += 1 + item.drafts;
+      sequence.spec = static_cast<std::uint32_t>(step.draft_length);
+    }
+  }
+
+  void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
+    const std::size_t before = finished.size();
+    for (const Item& item : step.items) {
+      Sequence& sequence = state.at(item.request);
+      if (!item.emits || sequence.status == Status::finished) continue;
+      const std::uint32_t rejected = item.drafts - item.accepted;
+      if (sequence.computed > 0) sequence.computed -= rejected;
+      if (options_.asynchronous) sequence.placeholders -= rejected + item.accepted + 1;
+      const std::uint32_t room = std::min(sequence.output - sequence.emitted, options_.max_model_len - sequence.tokens());
+      sequence.emitted += std::min(item.accepted + 1, room);
+      if (sequence.emitted == sequence.output || sequence.tokens() >= options_.max_model_len) {
+        finish(item.request, sequence, state);
+        finished.push_back(item.request);
+      } else if (!options_.asynchronous) {
+        sequence.spec = static_cast<std::uint32_t>(step.draft_length);
+      } else if (state.pool->caches() && sequence.status == Status::running) {
+        name_blocks(item.request, std::min(sequence.computed - sequence.placeholders, sequence.tokens()), state);
+      }
+    }
+    if (finished.size() == before) return;
+    std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
+    if (finished_waiting_) {
+      std::erase_if(waiting_, [&](RequestId id) { return state.at(id).status == Status::finished; });
+      finished_waiting_ = false;
+    }
+  }
+
+ private:
+  // Priority, then arrival, then the order of sending.
+  [[nodiscard]] static bool goes_before(RequestId a, RequestId b, const EngineState& state) {
+    const Sequence& x = state.at(a);
+    const Sequence& y = state.at(b);
+    if (x.priority != y.priority) return x.priority < y.priority;
+    if (x.sent != y.sent) return x.sent < y.sent;
+    return a < b;
+  }
+
+  void enqueue(RequestId request, EngineState& state) {
+    if (!options_.by_priority) {
+      waiting_.push_back(request);
+      return;
+    }
+    waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), request, [&](RequestId a, RequestId b) { return goes_before(a, b, state); }), request);
+  }
+
+  [[nodiscard]] RequestId victim(const EngineState& state) const {
+    if (!options_.by_priority) return running_.back();
+    return *std::max_element(running_.begin(), running_.end(), [&](RequestId a, RequestId b) { return goes_before(a, b, state); });
+  }
+
+  void preempt(RequestId request, EngineState& state, Step& step) {
+    Sequence& sequence = state.at(request);
+    release(request, sequence, state);
+    if (sequence.in_prefill())
+      state.spend(sequence, sequence.resumed ? Cause::recompute : Cause::prefill);
+    sequence.computed = 0;
+    sequence.spec = 0;
+    sequence.prefill_target = 0;
+    sequence.status = Status::preempted;
+    ++sequence.preemptions;
+    ++step.preempted;
+    if (options_.by_priority)
+      enqueue(request, state);
+    else
+      waiting_.push_front(request);
+  }
+
+  void schedule_running(EngineState& state, Step& step, std::int64_t& budget) {
+    for (std::size_t i = 0; i < running_.size() && budget > 0;) {
+      const RequestId request = running_[i];
+      Sequence& sequence = state.at(request);
+      // It reaches its end with what is in flight, whatever is accepted.
+      if (sequence.placeholders > 0 && sequence.computed + 2 - sequence.placeholders >= sequence.prompt + sequence.limit) {
+        ++i;
+        continue;
+      }
+      std::int64_t fresh = std::int64_t{sequence.tokens()} + sequence.spec + sequence.placeholders - sequence.computed;
+      if (options_.long_prefill_token_threshold > 0) fresh = std::min<std::int64_t>(fresh, options_.long_prefill_token_threshold);
+      fresh = std::min({fresh, budget, std::int64_t{options_.max_model_len} - 1 - sequence.computed});
+      if (fresh <= 0) {
+        ++i;
+        continue;
+      }
+      const auto rows = static_cast<std::uint32_t>(fresh);
+      bool gone = false;
+      while (!allocate(request, sequence, rows, state, false)) {
+        const RequestId last = victim(state);
+        const auto place = static_cast<std::size_t>(std::find(running_.begin(), running_.end(), last) - running_.begin());
+        running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
+        const auto item = std::find_if(step.items.begin(), step.items.end(), [&](const Item& one) { return one.request == last; });
+        if (item != step.items.end()) {
+          budget += item->rows;
+          step.items.erase(item);
+          --i;
+        }
+        preempt(last, state, step);
+        if (last == request) {
+          gone = true;
+          break;
+        }
+      }
+      if (gone) break;
+      const std::int64_t verified = fresh + sequence.computed - sequence.tokens() - sequence.placeholders;
+      Item item;
+      item.request = request;
+      item.rows = rows;
+      item.prefill = sequence.in_prefill();
+      if (sequence.spec > 0 && verified > 0) item.drafts = static_cast<std::uint32_t>(std::min<std::int64_t>(sequence.spec, verified));
+      sequence.spec = 0;
+      step.items.push_back(item);
+      budget -= fresh;
+      ++i;
+    }
+  }
+
+  void schedule_waiting(EngineState& state, Step& step, std::int64_t& budget) {
+    while (!waiting_.empty() && budget > 0 && running_.size() < options_.max_num_seqs) {
+      const RequestId request = waiting_.front();
+      Sequence& sequence = state.at(request);
+      hits_.clear();
+      if (state.pool->caches()) find_prefix(request, sequence, state);
+      const auto cached = static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
+      std::int64_t fresh = std::int64_t{sequence.tokens()} - cached;
+      if (options_.long_prefill_token_threshold > 0) fresh = std::min<std::int64_t>(fresh, options_.long_prefill_token_threshold);
+      if (!options_.chunked_prefill && fresh > budget) break;
+      fresh = std::min(fresh, budget);
+      sequence.computed = cached;
+      if (!allocate(request, sequence, static_cast<std::uint32_t>(fresh), state, true)) {
+        sequence.computed = 0;
+        break;
+      }
+      waiting_.pop_front();
+      running_.push_back(request);
+      sequence.prefill_target = sequence.tokens();
+      sequence.resumed = sequence.status == Status::preempted;
+      state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
+      if (sequence.resumed) sequence.recomputed += sequence.tokens() - cached;
+      sequence.status = Status::running;
+      if (sequence.first_scheduled == kNever) sequence.first_scheduled = state.now;
+      step.items.push_back({request, static_cast<std::uint32_t>(fresh), 0, 0, true, false, 0});
+      budget -= fresh;
+    }
+  }
+
+  [[nodiscard]] std::uint64_t hash_of(RequestId request, std::uint32_t block, const EngineState& state) const {
+    const Request& asked = state.workload->requests[request];
+    const std::uint32_t per_hash = state.workload->hash_tokens / state.pool->block_tokens();
+    const std::uint32_t end = (block + 1) * state.pool->block_tokens();
+    constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;  // content that no other request has
+    if (per_hash == 0 || end > asked.prompt || block / per_hash >= asked.hashes) return kOwn | std::uint64_t{request} << 24 | block;
+    return state.workload->hashes[asked.first_hash + block / per_hash] * per_hash + block % per_hash;
+  }
+
+  // The longest cached prefix, into hits_; its last token is always computed.
+  void find_prefix(RequestId request, const Sequence& sequence, const EngineState& state) {
+    const std::uint32_t most = (sequence.tokens() - 1) / state.pool->block_tokens();
+    for (std::uint32_t block = 0; block < most; ++block) {
+      const BlockPool::Block* const found = state.pool->find(hash_of(request, block, state));
+      if (found == nullptr) break;
+      hits_.push_back(*found);
+    }
+    if (state.drafts_cached && !hits_.empty()) hits_.pop_back();
+  }
+
+  // Room for `rows` more tokens and the drafts' slots behind them. At an admission hits_ are the sequence's first blocks.
+  bool allocate(RequestId request, Sequence& sequence, std::uint32_t rows, EngineState& state, bool admission) {
+    BlockPool& pool = *state.pool;
+    if (pool.unlimited()) return true;
+    const auto hits = admission ? static_cast<std::uint32_t>(hits_.size()) : 0;
+    const std::uint32_t held = sequence.held + hits;
+    std::uint32_t woken = 0;  // hits that lie among the free blocks
+    if (admission)
+      for (const BlockPool::Block block : hits_) woken += pool.is_free(block) ? 1 : 0;
+    const std::uint64_t ahead = std::min<std::uint64_t>(std::uint64_t{sequence.computed} + rows + state.lookahead, options_.max_model_len);
+    const std::uint32_t wanted = pool.blocks_for(ahead);
+    const std::uint32_t need = wanted > held ? wanted - held : 0;
+    const std::uint64_t watermark =
+        admission && !running_.empty() ? static_cast<std::uint64_t>(options_.watermark * (pool.usable() + 1)) : 0;
+    if (admission && options_.reserve_full_isl) {
+      const std::uint32_t whole = pool.blocks_for(std::min(sequence.tokens(), options_.max_model_len));
+      if (std::uint64_t{whole > held ? whole - held : 0} + woken + watermark > pool.free()) return false;
+    }
+    if (std::uint64_t{need} + woken + watermark > pool.free()) return false;
+    if (!pool.caches()) {
+      pool.take(need);
+      sequence.held += need;
+      return true;
+    }
+    std::vector<BlockPool::Block>& blocks = blocks_[request];
+    if (admission)
+      for (const BlockPool::Block block : hits_) {
+        pool.use(block);
+        blocks.push_back(block);
+      }
+    for (std::uint32_t i = 0; i < need; ++i) blocks.push_back(pool.take_one());
+    sequence.held = static_cast<std::uint32_t>(blocks.size());
+    // Of tokens that are known, not of drafts.
+    if (admission) named_[request] = hits;
+    name_blocks(request, std::min(sequence.computed + rows, sequence.tokens()), state);
+    return true;
+  }
+
+  // The whole blocks of a sequence's first `tokens` are found by others from now on.
+  void name_blocks(RequestId request, std::uint32_t tokens, EngineState& state) {
+    const std::vector<BlockPool::Block>& blocks = blocks_[request];
+    for (std::uint32_t& named = named_[request]; named < tokens / state.pool->block_tokens(); ++named)
+      state.pool->name(blocks[named], hash_of(request, named, state));
+  }
+
+  void release(RequestId request, Sequence& sequence, EngineState& state) {
+    if (state.pool->caches()) {
+      const auto at = blocks_.find(request);
+      if (at != blocks_.end()) {
+        state.pool->release(at->second);
+        blocks_.erase(at);
+        named_.erase(request);
+      }
+    } else {
+      state.pool->give_back(sequence.held);
+    }
+    sequence.held = 0;
+  }
+
+  void finish(RequestId request, Sequence& sequence, EngineState& state) {
+    finished_waiting_ = finished_waiting_ || sequence.status == Status::preempted;  // its last token was in flight
+    release(request, sequence, state);
+    sequence.status = Status::finished;
+  }
+
+  VllmOptions options_;
+  std::deque<RequestId> waiting_;
+  std::vector<RequestId> running_;  // in order of admission
+  bool finished_waiting_ = false;
+  std::uint64_t schedulings_ = 0;
+  std::vector<BlockPool::Block> hits_;
+  std::unordered_map<RequestId, std::vector<BlockPool::Block>> blocks_;  // with prefix caching
+  std::unordered_map<RequestId, std::uint32_t> named_;                   // of them, found by others
+};
+
+config::Parameter tokens(const char* name, const char* fallback, const char* summary, double low) {
+  return {name, config::Type::integer, fallback, summary, config::between(low, 1e9), {}};
+}
+
+config::Parameter option(const char* name, const char* fallback, const char* summary) {
+  return {name, config::Type::boolean, fallback, summary, {}, {}};
+}
+
+}  // namespace
+
+SchedulerEntry vllm_v1_scheduler() {
+  return {{"vllm_v1",
+           "one budget of tokens a step for prompts and decoding alike, running requests first; preemption by recomputation",
+           "vLLM, vllm/v1/core/sched/scheduler.py (2026)",
+           {tokens("max_num_batched_tokens", "2048", "tokens that a step computes at most", 1), tokens("max_num_seqs", "256", "requests that run at once at most", 1),
+            tokens("max_model_len", "131072", "prompt and output of a request at most", 2),
+            tokens("long_prefill_token_threshold", "0", "of a request's tokens in one step at most; 0: no limit", 0),
+            option("chunked_prefill", "true", "a prompt may be cut into several steps"),
+            {"policy", config::Type::text, "fcfs", "who goes first, and who is preempted", {}, {"fcfs", "priority"}},
+            option("async", "true", "a step is scheduled while the one before it runs"),
+            option("reserve_full_isl", "true", "a request is admitted only where its whole prompt fits the pool"),
+            {"watermark", config::Type::number, "0", "share of the pool that an admission leaves free while others run", config::between(0, 0.5), {}},
+            option("prefix_caching", "false", "blocks of equal prefixes are computed once")},
+           "A draft's tokens count to the budget; drafts are cut where the budget or max_model_len ends. A decoding request needs blocks for its "
+           "drafts and as many slots again where the draft keeps a cache."},
+          [](const config::Arguments& arguments, Diagnostics&) {
+            const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
+            VllmOptions options;
+            options.max_num_batched_tokens = count("max_num_batched_tokens");
+            options.max_num_seqs = count("max_num_seqs");
+            options.max_model_len = count("max_model_len");
+            options.long_prefill_token_threshold = count("long_prefill_token_threshold");
+            options.chunked_prefill = arguments.boolean("chunked_prefill");
+            options.by_priority = arguments.text("policy") == "priority";
+            options.asynchronous = arguments.boolean("async");
+            options.reserve_full_isl = arguments.boolean("reserve_full_isl");
+            options.prefix_caching = arguments.boolean("prefix_caching");
+            options.watermark = arguments.number("watermark");
+            return std::make_unique<VllmV1>(options);
+          }};
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,187 @@
+#include "sim/serve/server.h"
+
+#include "sim/base/token.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+// Gaps beyond this are sorted, and equal ones joined.
+constexpr std::size_t kGapsKept = std::size_t{1} << 22;
+
+}  // namespace
+
+const std::array<const char*, kCauses>& cause_names() {
+  static const std::array<const char*, kCauses> names = {"frontend",     "queue",   "prefill",   "decode",   "draft",
+                                                         "interference", "stalled", "preempted", "recompute"};
+  return names;
+}
+
+Server::Server(std::uint32_t index, Parts parts, const Workload& workload, std::vector<Sequence>& sequences, StepObserver* observer)
+    : index_(index),
+      parts_(std::move(parts)),
+      observer_(observer),
+      common_gap_(kMaxDraftLength + 2),
+      verified_(kMaxDraftLength + 1),
+      accepted_(kMaxDraftLength + 1) {
+  state_.sequences = &sequences;
+  state_.workload = &workload;
+  state_.pool = parts_.pool.get();
+  state_.policy = parts_.policy.get();
+  state_.lookahead = parts_.lookahead;
+  state_.extra_rows = parts_.extra_rows;
+  state_.drafts_cached = parts_.drafts_cached;
+  totals_.fewest_free_blocks = parts_.pool->free();
+}
+
+void Server::arrive(RequestId request, Picoseconds now) {
+  state_.now = now;
+  Sequence& sequence = state_.at(request);
+  state_.spend(sequence, Cause::frontend);
+  parts_.scheduler->arrive(request, state_);
+}
+
+void Server::begin_steps(Picoseconds now) {
+  state_.now = now;
+  if (ends_ == kNever) {
+    parts_.scheduler->schedule(state_, current_);
+    if (current_.items.empty()) return;
+    begin_pass(now);
+  }
+  if (!parts_.scheduler->asynchronous() || has_queued_) return;
+  parts_.scheduler->schedule(state_, queued_);
+  has_queued_ = !queued_.items.empty();
+}
+
+void Server::begin_pass(Picoseconds now) {
+  std::uint32_t rows = 0;
+  std::uint32_t prefill_rows = 0;
+  std::uint32_t draft_rows = 0;
+  std::uint32_t decode_rows = 0;
+  std::uint32_t logits = 0;
+  std::uint64_t cached = 0;
+  std::uint64_t rejected = 0;
+  for (Item& item : current_.items) {
+    const Sequence& sequence = state_.at(item.request);
+    item.emitted_before = sequence.emitted;
+    if (item.drafts > 0 && sequence.status != Status::finished) {
+      item.accepted = parts_.acceptance->accepted(item.request, sequence.emitted, item.drafts);
+      rejected += item.drafts - item.accepted;
+    }
+    rows += item.rows;
+    cached += sequence.computed - std::min(item.rows, sequence.computed);
+    if (item.prefill) {
+      prefill_rows += item.rows;
+      logits += item.emits ? 1 : 0;
+    } else {
+      draft_rows += item.drafts;
+      decode_rows += 1;
+      logits += item.rows;
+    }
+  }
+  StepWork work;
+  work.requests = static_cast<double>(current_.items.size());
+  work.rows = rows;
+  work.logits = logits;
+  work.cached = static_cast<double>(cached);
+  work.cached_after = static_cast<double>(cached + rows - rejected);
+  price_ = parts_.pricer->price(work, current_.draft_length);
+  began_ = now;
+  ends_ = now + price_.total();
+  mixed_ = prefill_rows > 0;
+
+  if (observer_ != nullptr)
+    observer_->began({index_, totals_.steps, now, price_, prefill_rows, decode_rows, draft_rows, &current_});
+  ++totals_.steps;
+  totals_.prefill_steps += mixed_ ? 1 : 0;
+  totals_.rows += rows;
+  totals_.prefill_rows += prefill_rows;
+  totals_.draft_rows += draft_rows;
+  totals_.rounds += decode_rows;
+  totals_.preemptions += current_.preempted;
+  totals_.largest_batch = std::max(totals_.largest_batch, static_cast<std::uint32_t>(current_.items.size()));
+  totals_.fewest_free_blocks = std::min(totals_.fewest_free_blocks, current_.free_blocks);
+  totals_.batch_ps += work.requests * static_cast<double>(price_.total());
+  totals_.busy += price_.total();
+  totals_.drafting += price_.draft;
+}
+
+void Server::add_gap(const Gap& gap) {
+  if (gaps_.size() >= kGapsKept && gaps_.size() == gaps_.capacity()) {
+    const auto order = [](const Gap& a, const Gap& b) { return a.length != b.length ? a.length < b.length : a.tokens < b.tokens; };
+    std::sort(gaps_.begin(), gaps_.end(), order);
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < gaps_.size(); ++i) {
+      if (gaps_[i].length == gaps_[kept].length && gaps_[i].tokens == gaps_[kept].tokens)
+        gaps_[kept].count += gaps_[i].count;
+      else
+        gaps_[++kept] = gaps_[i];
+    }
+    gaps_.resize(kept + 1);
+  }
+  gaps_.push_back(gap);
+}
+
+// Where the step's time went for one of its sequences, and the chunk of tokens that it got.
+void Server::account(const Item& item, Picoseconds now) {
+  Sequence& sequence = state_.at(item.request);
+  // It ended with the step before, when this one was scheduled already.
+  if (sequence.status == Status::finished && sequence.last_token == began_ && sequence.emitted == item.emitted_before) return;
+  const auto spend = [&](Cause cause, Picoseconds time) { sequence.spent[static_cast<std::size_t>(cause)] += time; };
+  if (item.prefill) {
+    spend(sequence.resumed ? Cause::recompute : Cause::prefill, now - sequence.since);
+    if (item.emits) sequence.resumed = false;
+  } else {
+    if (sequence.since != began_) spend(Cause::stalled, began_ - sequence.since);
+    spend(mixed_ ? Cause::interference : Cause::decode, price_.target);
+    spend(Cause::draft, price_.draft);
+    ++sequence.rounds;
+    sequence.drafted += item.drafts;
+    sequence.accepted += item.accepted;
+    totals_.accepted += item.accepted;
+  }
+  sequence.since = now;
+  const std::uint32_t got = sequence.emitted - item.emitted_before;
+  if (got == 0) return;
+  if (sequence.first_token == kNever)
+    sequence.first_token = now;
+  else if (sequence.last_token == began_)
+    ++common_gap_[got];
+  else
+    add_gap({now - sequence.last_token, got, 1});
+  sequence.last_token = now;
+}
+
+void Server::finish_step(Picoseconds now, std::vector<RequestId>& finished) {
+  state_.now = now;
+  parts_.scheduler->update(state_, current_, finished);
+  for (const Item& item : current_.items) account(item, now);
+  for (std::uint32_t tokens = 1; tokens < common_gap_.size(); ++tokens)
+    if (common_gap_[tokens] > 0) add_gap({price_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
+  if (parts_.policy) {
+    int longest = 0;
+    for (const Item& item : current_.items) {
+      for (std::uint32_t at = 0; at < item.drafts && at <= item.accepted; ++at) {
+        ++verified_[at];
+        accepted_[at] += at < item.accepted ? 1 : 0;
+      }
+      longest = std::max(longest, static_cast<int>(item.drafts));
+    }
+    for (int position = 0; position < longest; ++position) {
+      const auto at = static_cast<std::size_t>(position);
+      parts_.policy->observe(position, std::exchange(verified_[at], 0), std::exchange(accepted_[at], 0));
+    }
+  }
+  ends_ = kNever;
+  if (!has_queued_) return;
+  std::swap(current_, queued_);
+  has_queued_ = false;
+  begin_pass(now);
+}
+
+}  // namespace specsim::serve

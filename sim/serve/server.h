@@ -1,0 +1,112 @@
+// One engine: schedules steps, prices them, and takes account of what they give.
+#pragma once
+
+#include "sim/serve/acceptance.h"
+#include "sim/serve/scheduler.h"
+#include "sim/serve/step_price.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace specsim::serve {
+
+// A chunk of tokens that a sequence got so long after the one before; equal ones together.
+struct Gap {
+  Picoseconds length = 0;
+  std::uint32_t tokens = 1;
+  std::uint32_t count = 1;
+};
+
+// What an engine did in all.
+struct ServerTotals {
+  std::uint64_t steps = 0;
+  std::uint64_t prefill_steps = 0;  // that computed tokens of prompts
+  std::uint64_t rows = 0;
+  std::uint64_t prefill_rows = 0;
+  std::uint64_t draft_rows = 0;
+  std::uint64_t rounds = 0;  // decode rows: one of a sequence and step
+  std::uint64_t accepted = 0;
+  std::uint64_t preemptions = 0;
+  std::uint32_t largest_batch = 0;
+  std::uint32_t fewest_free_blocks = 0;
+  double batch_ps = 0.0;  // integral of the batch over steps
+  Picoseconds busy = 0;
+  Picoseconds drafting = 0;
+};
+
+struct StepRecord {
+  std::uint32_t replica = 0;
+  std::uint64_t step = 0;
+  Picoseconds start = 0;
+  StepPrice price;
+  std::uint32_t prefill_rows = 0;
+  std::uint32_t decode_rows = 0;
+  std::uint32_t draft_rows = 0;
+  const Step* plan = nullptr;
+};
+
+class StepObserver {
+ public:
+  StepObserver() = default;
+  StepObserver(const StepObserver&) = delete;
+  StepObserver& operator=(const StepObserver&) = delete;
+  virtual ~StepObserver() = default;
+  virtual void began(const StepRecord& record) = 0;
+};
+
+class Server {
+ public:
+  struct Parts {
+    std::unique_ptr<Scheduler> scheduler;
+    std::unique_ptr<BlockPool> pool;
+    std::unique_ptr<ServerPolicy> policy;  // nullptr: nothing is drafted
+    const Acceptance* acceptance = nullptr;
+    const StepPricer* pricer = nullptr;
+    std::uint32_t lookahead = 0;
+    std::uint32_t extra_rows = 0;
+    bool drafts_cached = false;
+  };
+  Server(std::uint32_t index, Parts parts, const Workload& workload, std::vector<Sequence>& sequences, StepObserver* observer);
+
+  [[nodiscard]] std::string refusal(const Request& request) const { return parts_.scheduler->refusal(request, state_); }
+  void arrive(RequestId request, Picoseconds now);
+  // When the running step ends; kNever where none runs.
+  [[nodiscard]] Picoseconds next() const { return ends_; }
+  [[nodiscard]] bool idle() const { return ends_ == kNever; }
+  // At next(): the step's tokens come. `finished` gets the requests that end.
+  void finish_step(Picoseconds now, std::vector<RequestId>& finished);
+  // Behind finish_step, and when a request arrives at an idle engine: what can be computed is scheduled.
+  void begin_steps(Picoseconds now);
+
+  [[nodiscard]] std::uint32_t waiting() const { return parts_.scheduler->waiting(); }
+  [[nodiscard]] std::uint32_t in_system() const { return parts_.scheduler->waiting() + parts_.scheduler->running(); }
+  [[nodiscard]] const ServerTotals& totals() const { return totals_; }
+  [[nodiscard]] const std::vector<Gap>& gaps() const { return gaps_; }
+  [[nodiscard]] const BlockPool& pool() const { return *parts_.pool; }
+
+ private:
+  void begin_pass(Picoseconds now);
+  void account(const Item& item, Picoseconds now);
+  void add_gap(const Gap& gap);
+
+  std::uint32_t index_;
+  Parts parts_;
+  EngineState state_;
+  StepObserver* observer_;
+  Step current_;
+  Step queued_;  // of an asynchronous scheduler
+  bool has_queued_ = false;
+  Picoseconds began_ = 0;
+  Picoseconds ends_ = kNever;
+  StepPrice price_;
+  bool mixed_ = false;  // the running step computes prompts
+  ServerTotals totals_;
+  std::vector<Gap> gaps_;
+  std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences whose chunk before came when this step began
+  std::vector<std::uint32_t> verified_;    // [position]: for the policy
+  std::vector<std::uint32_t> accepted_;
+};
+
+}  // namespace specsim::serve

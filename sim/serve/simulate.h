@@ -1,0 +1,43 @@
+// A run: clients, replicas, and the clock that joins them.
+#pragma once
+
+#include "sim/serve/client.h"
+#include "sim/serve/routing.h"
+#include "sim/serve/server.h"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace specsim::serve {
+
+struct RunSetting {
+  std::function<Server::Parts()> make_engine;  // for each replica
+  std::uint32_t replicas = 1;
+  std::shared_ptr<const Routing> routing;  // may be nullptr for one replica
+  Picoseconds frontend = 0;                // between the client and the engine's queue
+  Picoseconds horizon = kNever;            // nothing happens behind it
+  StepObserver* observer = nullptr;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(std::size_t finished)> progress;  // now and then
+};
+
+struct RunResult {
+  std::vector<Sequence> sequences;   // [request]
+  std::vector<std::uint32_t> replica_of;  // [request]; only where there are several
+  std::vector<ServerTotals> totals;  // [replica]
+  std::vector<Gap> gaps;             // of all replicas
+  std::uint32_t pool_blocks = 0;     // usable, of a replica
+  std::uint32_t pool_tokens = 0;
+  std::size_t sent = 0;
+  std::size_t finished = 0;
+  Picoseconds end = 0;      // of the last request, or the horizon
+  bool reached_end = true;  // every request was sent and ended
+  bool interrupted = false;
+};
+
+RunResult simulate(const Workload& workload, const RunSetting& setting);
+
+}  // namespace specsim::serve

@@ -1,0 +1,33 @@
+#include "sim/serve/step_price.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::serve {
+
+StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) const {
+  const double n = work.requests;
+  const cost::PassTime target = cost_->pass(cost::Role::target, {n, work.rows / n, work.cached / n, work.logits / n});
+  Parts parts;
+  const double gpu = target.total() - target.host;
+  parts.target = overlapped_ ? std::max(gpu, target.host) : target.total();
+  if (draft_length == 0) return parts;
+  parts.draft = cost_->round_overhead(n);
+  if (method_ == DraftMethod::ngram) return parts;
+  parts.draft += cost_->draft_pass({n, work.cached / n}, 0, work.rows / n - 1.0).total();
+  for (int j = 1; j < draft_length; ++j) parts.draft += cost_->draft_pass({n, work.cached_after / n}, j, 0.0).total();
+  return parts;
+}
+
+StepPrice StepPricer::price(const StepWork& work, int draft_length) const {
+  const Parts time = parts(work, draft_length);
+  const Picoseconds target = std::llround(kPicosecondsPerSecond * time.target);
+  return {target, std::llround(kPicosecondsPerSecond * (time.target + time.draft)) - target};
+}
+
+double StepPricer::seconds(const StepWork& work, int draft_length) const {
+  const Parts time = parts(work, draft_length);
+  return time.target + time.draft;
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,54 @@
+// What a step of the engine takes: the target's pass over rows of different kinds, then the draft's passes, as a cost model prices
+// them.
+#pragma once
+
+#include "sim/cost/cost_model.h"
+#include "sim/serve/workload.h"
+
+namespace specsim::serve {
+
+// Who drafts, which says what it costs and what it keeps.
+enum class DraftMethod {
+  eagle,        // heads or a head model: keys and values in the target's pool, one pass over all rows and one a further draft
+  draft_model,  // the same, of a whole model, which lays an extra row a sequence into the batch
+  ngram         // no passes and no cache
+};
+
+// What a step computes, over all its sequences.
+struct StepWork {
+  double requests = 0.0;
+  double rows = 0.0;
+  double logits = 0.0;        // rows that go through the LM head
+  double cached = 0.0;        // tokens before the step
+  double cached_after = 0.0;  // tokens behind it, rejected drafts gone
+};
+
+struct StepPrice {
+  Picoseconds target = 0;
+  Picoseconds draft = 0;  // with what a speculative round costs beyond its passes
+  [[nodiscard]] Picoseconds total() const { return target + draft; }
+};
+
+class StepPricer {
+ public:
+  // `overlapped`: the host's time of a step passes behind the GPU's. The model must live longer.
+  StepPricer(const cost::CostModel& cost, DraftMethod method, bool overlapped)
+      : cost_(&cost), method_(method), overlapped_(overlapped) {}
+  // With `draft_length` drafts made for the next step; 0: no draft's pass.
+  [[nodiscard]] StepPrice price(const StepWork& work, int draft_length) const;
+  // Seconds of the same.
+  [[nodiscard]] double seconds(const StepWork& work, int draft_length) const;
+
+ private:
+  struct Parts {
+    double target = 0.0;
+    double draft = 0.0;
+  };
+  [[nodiscard]] Parts parts(const StepWork& work, int draft_length) const;
+
+  const cost::CostModel* cost_;
+  DraftMethod method_;
+  bool overlapped_;
+};
+
+}  // namespace specsim::serve

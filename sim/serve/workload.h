@@ -1,0 +1,36 @@
+// What clients ask of a server: requests with their lengths, and when they are sent.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace specsim::serve {
+
+using RequestId = std::uint32_t;
+
+// Whole picoseconds since the start of a run, as SimTime counts them.
+using Picoseconds = std::int64_t;
+constexpr Picoseconds kNever = INT64_MAX;
+constexpr double kPicosecondsPerSecond = 1e12;
+
+struct Request {
+  Picoseconds due = 0;       // when the client would send it, were there no limit on what is in flight
+  std::uint32_t prompt = 1;  // tokens
+  std::uint32_t output = 1;  // tokens; it ends there
+  std::uint32_t limit = 0;   // tokens at which the server would end it; 0: `output`. Below it the end comes unforeseen
+  std::int32_t priority = 0;  // lower goes first, where the scheduler looks at it
+  std::uint32_t first_hash = 0;  // its prompt's block hashes in Workload::hashes
+  std::uint32_t hashes = 0;
+};
+
+struct Workload {
+  std::vector<Request> requests;  // in the order in which they are sent, `due` not falling
+  // Hashes of the prompts' blocks of hash_tokens tokens, each standing for the prompt up to the block's end: equal hashes, equal
+  // prefixes. Empty where nothing is known of shared prefixes.
+  std::vector<std::uint64_t> hashes;
+  std::uint32_t hash_tokens = 16;
+  std::uint32_t concurrency = 0;  // requests in flight at most, more wait in the client; 0: no limit
+  Picoseconds think = 0;          // between the end of a request and the next of the same client, where concurrency is limited
+};
+
+}  // namespace specsim::serve
