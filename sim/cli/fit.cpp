@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 
 namespace specsim::cli {
 
@@ -42,17 +43,32 @@ std::string parameters_text(const fit::FittedProcess& model) {
   return text;
 }
 
-// One draft length, at which the processes are simulated.
-void check_lengths(const std::string& path, const std::vector<fit::RecordedRequest>& requests) {
-  const int drafted = requests[0].rounds[0].drafted;
-  for (const fit::RecordedRequest& request : requests)
-    for (const fit::RecordedRound& round : request.rounds)
-      if (round.drafted != drafted)
-        throw BadInput({path, 0, 0},
-                       fmt::format("rounds that drafted {} and {} tokens, allowed: one draft length, at which the processes are "
-                                   "simulated",
-                                   drafted, round.drafted));
-  if (drafted == 0) throw BadInput({path, 0, 0}, "rounds that drafted nothing, allowed: at least one token");
+// What the fit is made to, and the recorded draft lengths beyond it.
+struct FitData {
+  std::vector<fit::RecordedRequest> requests;
+  std::vector<fit::RecordedLength> held_out;
+};
+
+// `draft_length` 0: the longest recorded.
+FitData read_data(const std::string& path, const std::string& other, const std::string& kind, int draft_length) {
+  FitData data;
+  std::vector<fit::RecordedLength> recorded = fit::read_draft_lengths(path, kind);
+  const int longest = recorded.back().draft_length;
+  if (draft_length == 0) draft_length = longest;
+  for (fit::RecordedLength& one : recorded) {
+    if (one.draft_length == draft_length)
+      data.requests = std::move(one.requests);
+    else if (one.draft_length > draft_length)
+      data.held_out.push_back(std::move(one));
+  }
+  if (data.requests.empty())
+    throw BadInput({"--draft-length", 0, 0},
+                   fmt::format("{}, allowed: {} (what {} holds)", draft_length,
+                               recorded.size() > 1 ? fmt::format("1 to {}", longest) : std::to_string(longest), path));
+  if (other.empty()) return data;
+  for (fit::RecordedLength& one : fit::read_draft_lengths(other, kind))
+    if (one.draft_length != draft_length) data.held_out.push_back(std::move(one));
+  return data;
 }
 
 report::Csv csv_of(const fit::FitReport& report) {
@@ -69,6 +85,15 @@ report::Csv csv_of(const fit::FitReport& report) {
              i == report.best ? "1" : "0", std::to_string(report.short_length),
              tried ? report::csv_real(one.extrapolated, 6) : "", tried ? report::csv_real(one.extrapolated_z, 3) : ""});
   }
+  return csv;
+}
+
+report::Csv held_out_csv(const fit::FitReport& report) {
+  report::Csv csv({"process", "fitted_at", "draft_length", "recorded", "recorded_se", "foretold"});
+  for (const fit::ProcessReport& one : report.processes)
+    for (const fit::Foretold& at : one.foretold)
+      csv.add({to_text(one.model.process), std::to_string(report.draft_length), std::to_string(at.draft_length),
+               report::csv_real(at.recorded, 6), report::csv_real(at.recorded_error, 3), report::csv_real(at.foretold, 6)});
   return csv;
 }
 
@@ -113,6 +138,25 @@ void print_processes(const fit::FitReport& report) {
   print_output("{}", parameters.text(output_width()));
 }
 
+// What the fits say of draft lengths that they have not seen.
+void print_foretold(const fit::FitReport& report) {
+  if (report.processes[0].foretold.empty()) return;
+  std::vector<report::Head> columns = {{"K"}, {"recorded"}, {"+-"}};
+  for (const fit::ProcessReport& one : report.processes) columns.push_back({to_text(one.model.process)});
+  report::Table table(columns);
+  for (std::size_t i = 0; i < report.processes[0].foretold.size(); ++i) {
+    const fit::Foretold& at = report.processes[0].foretold[i];
+    std::vector<std::string> row = {std::to_string(at.draft_length), fmt::format("{:.4f}", at.recorded),
+                                    fmt::format("{:.4f}", at.recorded_error)};
+    for (const fit::ProcessReport& one : report.processes)
+      row.push_back(fmt::format("{:.4f} {:+.1f} %", one.foretold[i].foretold, 100.0 * one.foretold[i].relative_error()));
+    table.add(std::move(row));
+  }
+  print_output(
+      "\nheld out: tokens per round at draft lengths that the fit at {} has not seen; +- is the record's standard error\n{}",
+      report.draft_length, table.text(output_width()));
+}
+
 void print_choice(const fit::FitReport& report) {
   const fit::ProcessReport& best = report.processes[report.best];
   if (best.rejected())
@@ -124,11 +168,21 @@ void print_choice(const fit::FitReport& report) {
   else
     print_output("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score\n",
                  to_text(best.model.process));
+  const fit::ProcessReport& nearest = report.processes[report.nearest];
+  if (!best.foretold.empty()) {
+    const fit::Foretold& last = best.foretold.back();
+    print_output("at draft length {}, held out, {} is {:+.1f} % off", last.draft_length, to_text(best.model.process),
+                 100.0 * last.relative_error());
+    if (report.nearest != report.best)
+      print_output(", {}, the nearest over all held-out lengths, {:+.1f} %", to_text(nearest.model.process),
+                   100.0 * nearest.foretold.back().relative_error());
+    print_output("; beyond the recorded lengths a figure is a guess\n");
+    return;
+  }
   if (report.short_length == 0) {
     print_output("beyond draft length {} nothing is recorded: figures for longer drafts are a guess\n", report.draft_length);
     return;
   }
-  const fit::ProcessReport& nearest = report.processes[report.nearest];
   print_output("beyond draft length {} nothing is recorded: a longer draft is extrapolated. From {} to {}, {} was {:+.1f} % off",
                report.draft_length, report.short_length, report.draft_length, to_text(best.model.process),
                100.0 * (best.extrapolated / report.tokens_per_round - 1.0));
@@ -144,12 +198,17 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
   options.add_options()("kind", text(""), "only requests of this kind")("seed", text("0"), "of the bootstrap")(
-      "threads", text("0"), kThreadsHelp)(
+      "draft-length", po::value<std::string>(),
+      "fit the rounds of this draft length; accepted prefixes by position hold every one up to their own, and the longer ones "
+      "then "
+      "judge the fit (default: the longest)")(
+      "held-out", text(""), "recorded rounds at other draft lengths, to judge the fit by")("threads", text("0"), kThreadsHelp)(
       "out", po::value<std::string>(),
       "directory for fit.csv and one experiment for each process: constant, by_depth, kept_state, regimes, regimes_by_depth, "
       "requests_and_regimes");
   po::variables_map values;
-  if (!parse(arguments, options, "file", "specsim fit FILE [--kind NAME] [--out DIR] [options]",
+  if (!parse(arguments, options, "file",
+             "specsim fit FILE [--draft-length K] [--held-out FILE] [--kind NAME] [--out DIR] [options]",
              "  specsim fit results/calibration/novels/rounds_t1.jsonl --out results/mine\n", values))
     return ExitCode::fine;
   const auto files = values.count("file") > 0 ? values["file"].as<std::vector<std::string>>() : std::vector<std::string>();
@@ -158,13 +217,18 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
         {"", 0, 0},
         fmt::format("{} files, allowed: one, rounds_t*.jsonl of specsim calibrate, a log of the same form, or accepted prefixes",
                     files.size()));
-  const std::vector<fit::RecordedRequest> requests = fit::read_rounds(files[0], values["kind"].as<std::string>());
-  check_lengths(files[0], requests);
+  const int draft_length = values.count("draft-length") > 0
+                               ? static_cast<int>(read_integer(values["draft-length"].as<std::string>(), "--draft-length",
+                                                               config::between(1, kMaxDraftLength)))
+                               : 0;
+  FitData data = read_data(files[0], values["held-out"].as<std::string>(), values["kind"].as<std::string>(), draft_length);
+  const std::vector<fit::RecordedRequest>& requests = data.requests;
   Progress progress("steps");
   const StopOnSignal stop;
   const fit::FitReport report = fit::fit_processes(
       requests,
       {.seed = static_cast<std::uint64_t>(read_integer(values["seed"].as<std::string>(), "--seed", config::between(0, 9e15))),
+       .held_out = std::move(data.held_out),
        .threads = read_threads(values["threads"].as<std::string>()),
        .progress = [&](double done, double all) { progress.show(done, all); },
        .stop = stop.flag()});
@@ -177,11 +241,13 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
                report.tokens_per_round,
                report::half_width(report.tokens_per_round_error, static_cast<double>(requests.size() - 1)));
   print_processes(report);
+  print_foretold(report);
   print_choice(report);
   if (values.count("out") == 0) return ExitCode::fine;
   const auto& out = values["out"].as<std::string>();
   make_directories(out);
   write_whole_file(out + "/fit.csv", csv_of(report).text());
+  if (!report.processes[0].foretold.empty()) write_whole_file(out + "/held_out.csv", held_out_csv(report).text());
   for (const fit::ProcessReport& one : report.processes)
     write_whole_file(fmt::format("{}/{}.yaml", out, to_text(one.model.process)),
                      one.model.yaml(report.draft_length, report.tokens, report.rounds));

@@ -78,7 +78,10 @@ void print_rates(const std::vector<double>& rates, int draft_length, const theor
   if (!constant) return;
   const double alpha = rates[0];
   if (best.draft_length > 0 && best.draft_length < kMaxDraftLength)
-    line("  continuous optimum", fmt::format("{:.4f} by Lambert W", theory::continuous_best_draft_length(alpha, cost)));
+    if (const double optimum = theory::continuous_best_draft_length(alpha, cost); std::isfinite(optimum))
+      line("  continuous optimum", fmt::format("{:.4f} by Lambert W", optimum));
+    else
+      line("  continuous optimum", "none: where a draft token costs nothing, each further one pays");
   if (draft_length > 0) {
     const auto even = theory::break_even_alpha(draft_length, cost);
     line("break-even alpha at this length", even ? fmt::format("{:.6f}", *even) : "none: it always loses");

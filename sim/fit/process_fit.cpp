@@ -3,6 +3,8 @@
 #include "sim/base/parallel.h"
 #include "sim/base/wide.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -175,19 +177,24 @@ void bootstrap(ProcessReport& report, const std::vector<RecordedRequest>& reques
   }
 }
 
-// What a fit to short drafts says of the recorded ones.
-void extrapolate(ProcessReport& report, const FittedProcess& from_short, const FitReport& all, const std::vector<Length>& lengths,
-                 std::uint64_t seed) {
+// Tokens per round of texts of these lengths by a model, at a draft length that it need not have been fitted at.
+double foretell(const FittedProcess& model, int draft_length, const std::vector<Length>& lengths, rng::Key key) {
   constexpr std::uint64_t kTexts = 50;  // a fiftieth of the record's own variance is left
   double sum = 0.0;
   for (std::uint64_t i = 0; i < kTexts; ++i) {
-    rng::Stream random(rng::make_key(seed, rng::hash_text(std::string("short ") + to_text(from_short.process))),
-                       rng::Purpose::start, 0, i);
+    rng::Stream random(key, rng::Purpose::start, 0, i);
     std::vector<RecordedRequest> simulated;
-    for (const Length& length : lengths) simulated.push_back(from_short.simulate(all.draft_length, length.most, random));
+    for (const Length& length : lengths) simulated.push_back(model.simulate(draft_length, length.most, random));
     sum += tokens_per_round(simulated);
   }
-  report.extrapolated = sum / static_cast<double>(kTexts);
+  return sum / static_cast<double>(kTexts);
+}
+
+// What a fit to short drafts says of the recorded ones.
+void extrapolate(ProcessReport& report, const FittedProcess& from_short, const FitReport& all, const std::vector<Length>& lengths,
+                 std::uint64_t seed) {
+  report.extrapolated = foretell(from_short, all.draft_length, lengths,
+                                 rng::make_key(seed, rng::hash_text(std::string("short ") + to_text(from_short.process))));
   report.extrapolated_z = (report.extrapolated - all.tokens_per_round) / std::max(all.tokens_per_round_error, 1e-12);
 }
 
@@ -266,15 +273,27 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
     one.held_out = std::accumulate(scores.back().begin(), scores.back().end(), 0.0) / judged;
     bootstrap(one, requests, lengths, report.draft_length, run.seed, workers);
     if (report.short_length > 0) extrapolate(one, from_short[f], report, lengths, run.seed);
+    for (const RecordedLength& other : run.held_out) {
+      const double recorded = tokens_per_round(other.requests);
+      const rng::Key key =
+          rng::make_key(run.seed, rng::hash_text(fmt::format("at {} {}", other.draft_length, to_text(one.model.process))));
+      one.foretold.push_back({other.draft_length, recorded, tokens_per_round_error(other.requests, recorded),
+                              foretell(one.model, other.draft_length, lengths_of(other.requests), key)});
+    }
     report.processes.push_back(std::move(one));
   }
   if (workers.stopped()) {
     report.processes.clear();
     return report;
   }
+  const auto missed = [&](const ProcessReport& one) {
+    if (one.foretold.empty()) return std::abs(one.extrapolated_z);
+    double squares = 0.0;
+    for (const Foretold& at : one.foretold) squares += at.relative_error() * at.relative_error();
+    return squares;
+  };
   for (std::size_t f = 0; f < report.processes.size(); ++f)
-    if (std::abs(report.processes[f].extrapolated_z) < std::abs(report.processes[report.nearest].extrapolated_z))
-      report.nearest = f;
+    if (missed(report.processes[f]) < missed(report.processes[report.nearest])) report.nearest = f;
   const bool all_rejected =
       std::all_of(report.processes.begin(), report.processes.end(), [](const ProcessReport& one) { return one.rejected(); });
   const auto usable = [&](const ProcessReport& one) { return all_rejected || !one.rejected(); };

@@ -12,6 +12,15 @@ namespace specsim::fit {
 
 constexpr std::size_t kReplicates = 499;  // of the bootstrap
 
+// What a process that was fitted at one draft length says of another, which was recorded too.
+struct Foretold {
+  int draft_length = 0;
+  double recorded = 0.0;        // tokens per round
+  double recorded_error = 0.0;  // standard error, over requests
+  double foretold = 0.0;
+  [[nodiscard]] double relative_error() const { return foretold / recorded - 1.0; }
+};
+
 // How a process stands to the data.
 struct ProcessReport {
   FittedProcess model;
@@ -32,6 +41,7 @@ struct ProcessReport {
   // trusted.
   double extrapolated = 0.0;
   double extrapolated_z = 0.0;
+  std::vector<Foretold> foretold = {};  // [FitRun::held_out], by the fit to the whole record
   [[nodiscard]] bool rejected() const;
 };
 
@@ -46,13 +56,15 @@ struct FitReport {
   // To use: of those that the data do not reject (of all, where they reject all) the simplest that is within one standard error
   // of the best held-out score.
   std::size_t best = 0;
-  // Whose extrapolation from the short drafts came nearest to the recorded figure.
+  // Whose extrapolation from the short drafts came nearest to the recorded figure: where draft lengths are held out, the least
+  // squared relative error over those; else from half the depths.
   std::size_t nearest = 0;
 };
 
 struct FitRun {
-  std::uint64_t seed = 0;  // of the bootstrap
-  unsigned threads = 1;    // results do not depend on it
+  std::uint64_t seed = 0;                     // of the bootstrap
+  std::vector<RecordedLength> held_out = {};  // other draft lengths, at which the fits are judged
+  unsigned threads = 1;                       // results do not depend on it
   std::function<void(double done, double all)> progress = {};
   const std::atomic<bool>* stop = nullptr;  // set: return soon, without processes
 };

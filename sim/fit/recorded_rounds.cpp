@@ -5,28 +5,57 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace specsim::fit {
 
-std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind) {
+std::vector<RecordedLength> read_draft_lengths(const std::string& path, const std::string& kind) {
   using families::RecordForm;
   Diagnostics diagnostics;
-  std::vector<RecordedRequest> requests;
-  for (const families::AcceptanceRecord& record :
-       families::read_acceptance_records(path, {path, 0, 0}, kind, {RecordForm::rounds, RecordForm::accepted}, diagnostics)) {
-    RecordedRequest request;
-    if (record.form == RecordForm::accepted)
-      for (const int accepted : families::walked_rounds(record, record.draft_length))
-        request.rounds.push_back({accepted, record.draft_length});
-    else
+  const std::vector<families::AcceptanceRecord> records =
+      families::read_acceptance_records(path, {path, 0, 0}, kind, {RecordForm::rounds, RecordForm::accepted}, diagnostics);
+  std::vector<RecordedLength> lengths;
+  if (!records.empty() && records[0].form == RecordForm::accepted) {
+    int longest = records[0].draft_length;
+    for (const families::AcceptanceRecord& record : records) longest = std::min(longest, record.draft_length);
+    for (int length = 1; length <= longest; ++length) {
+      lengths.push_back({length, {}});
+      for (const families::AcceptanceRecord& record : records) {
+        RecordedRequest request;
+        for (const int accepted : families::walked_rounds(record, length)) request.rounds.push_back({accepted, length});
+        if (!request.rounds.empty()) lengths.back().requests.push_back(std::move(request));
+      }
+    }
+  } else {
+    lengths.emplace_back();
+    for (const families::AcceptanceRecord& record : records) {
+      RecordedRequest request;
       for (std::size_t i = 0; i < record.accepted.size(); ++i) request.rounds.push_back({record.accepted[i], record.drafted[i]});
-    if (!request.rounds.empty()) requests.push_back(std::move(request));
+      if (!request.rounds.empty()) lengths.back().requests.push_back(std::move(request));
+    }
   }
   constexpr std::size_t kFewest = 10;
-  if (diagnostics.empty() && requests.size() < kFewest)
-    diagnostics.add({path, 0, 0}, fmt::format("{} requests{}, allowed: at least {}", requests.size(),
+  const std::size_t requests = lengths.empty() ? 0 : lengths.back().requests.size();
+  if (diagnostics.empty() && requests < kFewest)
+    diagnostics.add({path, 0, 0}, fmt::format("{} requests{}, allowed: at least {}", requests,
                                               kind.empty() ? "" : " of kind " + kind, kFewest));
   diagnostics.throw_if_any();
-  return requests;
+  RecordedLength& last = lengths.back();
+  last.draft_length = last.requests[0].rounds[0].drafted;
+  for (const RecordedRequest& request : last.requests)
+    for (const RecordedRound& round : request.rounds)
+      if (round.drafted != last.draft_length)
+        throw BadInput({path, 0, 0},
+                       fmt::format("rounds that drafted {} and {} tokens, allowed: one draft length, at which the processes are "
+                                   "simulated",
+                                   last.draft_length, round.drafted));
+  if (last.draft_length == 0) throw BadInput({path, 0, 0}, "rounds that drafted nothing, allowed: at least one token");
+  return lengths;
+}
+
+std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind) {
+  return std::move(read_draft_lengths(path, kind).back().requests);
 }
 
 std::uint64_t judged_positions(const RecordedRequest& request) {

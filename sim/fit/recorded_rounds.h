@@ -15,8 +15,18 @@ struct RecordedRequest {
   std::vector<RecordedRound> rounds;
 };
 
-// Reads rounds_t*.jsonl of specsim calibrate, a log of the same form, or accepted prefixes by position, which hold the rounds at
-// their own draft length exactly; `kind`: "" or the only one to take. Throws BadInput with the line of what is wrong.
+// One draft length of a record.
+struct RecordedLength {
+  int draft_length = 0;
+  std::vector<RecordedRequest> requests;
+};
+
+// Reads rounds_t*.jsonl of specsim calibrate, a log of the same form, or accepted prefixes by position; `kind`: "" or the only
+// one to take. Throws BadInput with the line of what is wrong, or where rounds drafted different numbers of tokens. Prefixes hold
+// the rounds of every draft length up to their own exactly, and each is returned, the shortest first; rounds hold the one.
+std::vector<RecordedLength> read_draft_lengths(const std::string& path, const std::string& kind);
+
+// The last of these.
 std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind);
 
 // Positions at which a draft was accepted or rejected, and tokens, the bonus included.

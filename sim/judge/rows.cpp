@@ -369,9 +369,9 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
       line.push_back(text_of(half_width(row, error * row.speedup_per_token()), "{:.4f}"));
     }
     if (timed) {
-      line.push_back(row.timed ? fmt::format("{:.4f}", row.timed->speedup()) : "-");
-      line.push_back(row.timed ? fmt::format("{:.2f}", 1e3 * row.timed->run.time_to_first_token.seconds()) : "-");
-      line.push_back(row.timed ? fmt::format("{:.3f}", 1e3 * row.timed->run.time_per_output_token.p50) : "-");
+      line.push_back(row.timed ? text_of(row.timed->speedup(), "{:.4f}") : "-");
+      line.push_back(row.timed ? text_of(1e3 * row.timed->run.time_to_first_token.seconds(), "{:.2f}") : "-");
+      line.push_back(row.timed ? text_of(1e3 * row.timed->run.time_per_output_token.p50, "{:.3f}") : "-");
     }
     if (with_checks) {
       const bool known = row.judged_by.known;
@@ -399,6 +399,9 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     out.erase(out.find_last_not_of(' ') + 1);
     text += out + "\n";
   }
+  if (std::any_of(rows.begin(), rows.end(),
+                  [](const Row& row) { return row.timed && std::isnan(row.timed->run.time_per_output_token.p50); }))
+    text += "TPOT -: no answer has a second token (output_tokens is 1, or an end token came first)\n";
   if (!priced)
     text += "no speedup: the config names no cost, and tokens per round alone do not pay for drafts (cost: {model: ...})\n";
   // The answer that most sweeps are made for.

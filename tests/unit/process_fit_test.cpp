@@ -146,7 +146,8 @@ TEST_CASE("regimes whose acceptance falls with depth are found, and longer draft
       fmt::format("{{process: regimes, states: [{{drafts: [{}]}}, {{drafts: [{}]}}], transition: [[.9, .1], [.2, .8]]}}",
                   drafts(2.5), drafts(0.0));
   const std::vector<RecordedRequest> requests = simulated(context, 4, 400);
-  const fit::FitReport report = fit::fit_processes(requests, {.seed = 1, .threads = 2});
+  const fit::FitReport report =
+      fit::fit_processes(requests, {.seed = 1, .held_out = {{8, simulated(context, 8, 400)}}, .threads = 2});
   CHECK(report.processes[report.best].model.process == Process::regimes_by_depth);
   const fit::ProcessReport& own = report_of(report, Process::regimes_by_depth);
   CHECK_FALSE(own.rejected());
@@ -154,6 +155,12 @@ TEST_CASE("regimes whose acceptance falls with depth are found, and longer draft
   CHECK(own.model.rates.slope == Approx(-0.7).margin(0.2));
   CHECK(report.short_length == 2);
   CHECK(std::abs(own.extrapolated_z) < 3.0);
+  for (const fit::ProcessReport& one : report.processes) REQUIRE(one.foretold.size() == 1);
+  CHECK(own.foretold[0].draft_length == 8);
+  CHECK(own.foretold[0].recorded_error < 0.02 * own.foretold[0].recorded);
+  CHECK(std::abs(own.foretold[0].relative_error()) < 0.03);
+  CHECK(report_of(report, Process::by_depth).foretold[0].relative_error() > 0.03);
+  CHECK(fit::to_text(report.processes[report.nearest].model.process) != std::string("by_depth"));
   // Mutant: a slope of 0, which is the process regimes.
   for (const Process wrong : {Process::constant, Process::by_depth, Process::kept_state, Process::regimes})
     CHECK(report_of(report, wrong).rejected());
@@ -364,4 +371,30 @@ TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
   CHECK(says(good + "{\"draft_length\": 3, \"accepted\": [1, 0]}\n")
             .find(":11: accepted prefixes by position behind accepted tokens by") == 0);
   CHECK(says(good + "nonsense\n").find(":11:2: this is no JSON") == 0);
+}
+
+TEST_CASE("rounds of three drafted tokens foretell ten where acceptance comes in stretches: prompt lookup on real text",
+          "[fit]") {
+  const std::vector<fit::RecordedLength> lengths = fit::read_draft_lengths("tests/data/acceptance/lookup_prefixes.jsonl", "");
+  REQUIRE(lengths.size() == 10);
+  const auto tokens_at = [&](int draft_length) {
+    return fit::tokens_per_round(lengths[static_cast<std::size_t>(draft_length) - 1].requests);
+  };
+  for (int length = 1; length <= 10; ++length) CHECK(lengths[static_cast<std::size_t>(length) - 1].draft_length == length);
+  CHECK(tokens_at(3) == Approx(1.5605).margin(0.0001));  // by a walk of another program over the file
+  CHECK(tokens_at(10) == Approx(1.7047).margin(0.0001));
+  const std::vector<RecordedRequest>& seen = lengths[2].requests;
+  const auto error_at_ten = [&](Process process, std::size_t states) {
+    const FittedProcess model = fit::fit_process(process, states, seen);
+    rng::Stream random(rng::make_key(5, 5), rng::Purpose::start, 0, 0);
+    std::vector<RecordedRequest> longer;
+    for (int i = 0; i < 3000; ++i) longer.push_back(model.simulate(10, 340, random));
+    return fit::tokens_per_round(longer) / tokens_at(10) - 1.0;
+  };
+  CHECK(std::abs(error_at_ten(Process::regimes_by_depth, 3)) < 0.02);
+  CHECK(std::abs(error_at_ten(Process::requests_and_regimes, 4)) < 0.02);
+  // Mutants: processes that know of no stretches. A rate for each depth goes on with the last; one rate is too low at depth.
+  CHECK(error_at_ten(Process::by_depth, 1) > 0.035);
+  CHECK(error_at_ten(Process::constant, 1) < -0.03);
+  CHECK(error_at_ten(Process::kept_state, 3) < -0.025);
 }
