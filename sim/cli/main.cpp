@@ -44,7 +44,7 @@ const std::vector<Command>& commands() {
       {"list", "families, context processes, verifiers, cost models, GPUs, models, closed forms", list_command},
       {"describe", "one of them: its parameters, its distribution, its source (NAME or KIND/NAME)", describe_command},
       {"init", "the configs that come with the program, copied here to start from", init_command},
-      {"plot", "pictures of what run, check, plan, compare or validate wrote", plot_command},
+      {"plot", "pictures of what run, check, plan, compare, serve or validate wrote", plot_command},
       {"merge", "join the results of shards", merge_command},
       {"reference", "all of them as one page (docs/reference.md)", reference_command}};
   return list;

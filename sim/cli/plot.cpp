@@ -29,9 +29,11 @@ struct Script {
   const char* script;  // what draws it
 };
 // The first that fits draws the folder.
-constexpr std::array<Script, 4> kScripts = {{{"plan.csv", "plot_plan.py"},
+constexpr std::array<Script, 6> kScripts = {{{"plan.csv", "plot_plan.py"},
                                              {"compare.csv", "plot_compare.py"},
                                              {"validation.csv", "plot_validation.py"},
+                                             {"curve.csv", "plot_serve.py"},
+                                             {"requests.csv", "plot_serve.py"},
                                              {"data.csv", "plot_data.py"}}};
 
 // Runs the system's Python on a script and waits for its end. Throws IoError where it cannot be started.
@@ -60,7 +62,7 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
     return ExitCode::fine;
   if (values.count("directory") == 0)
     throw BadInput({"", 0, 0},
-                   "specsim plot needs a directory, allowed: what run, check, plan, compare or validate wrote with --out");
+                   "specsim plot needs a directory, allowed: what run, check, plan, compare, serve or validate wrote with --out");
   const std::string resources = resources_folder();
   if (resources.empty()) throw IoError("the plot scripts that come with specsim are neither installed nor beside the program");
   for (const std::string& folder : values["directory"].as<std::vector<std::string>>()) {

@@ -142,7 +142,7 @@ std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load
     for (const bool speculative : {false, true}) {
       double best = NAN;
       for (const CurvePoint& point : curve)
-        if (point.speculative == speculative && figure(point, [](const Summary& s) { return s.meets_slo ? 1.0 : 0.0; }).mean > 0.5) best = point.load;
+        if (point.speculative == speculative && figure(point, [](const Summary& s) { return s.meets_slo ? 1.0 : 0.0; }).mean == 1.0) best = point.load;
       const bool any = std::any_of(curve.begin(), curve.end(), [&](const CurvePoint& point) { return point.speculative == speculative; });
       if (any)
         lines.push_back(fmt::format("largest {} that keeps the SLO {}: {}", load_name(load), speculative ? "with speculation" : "without",

@@ -85,7 +85,7 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
 
   Served served;
   served.result = simulate(workload, setting);
-  served.summary = summarise(workload, served.result, experiment.slo, experiment.replicas);
+  served.summary = summarise(served.result, experiment.slo, experiment.replicas);
   return served;
 }
 

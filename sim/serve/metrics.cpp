@@ -66,7 +66,7 @@ Statistics statistics(std::vector<double> samples) {
   return weighted_statistics(std::move(weighted));
 }
 
-Summary summarise(const Workload& /*workload*/, const RunResult& result, const Slo& slo, std::uint32_t replicas) {
+Summary summarise(const RunResult& result, const Slo& slo, std::uint32_t replicas) {
   Summary summary;
   std::vector<double> ttft;
   std::vector<double> tpot;
@@ -79,6 +79,7 @@ Summary summarise(const Workload& /*workload*/, const RunResult& result, const S
     const Sequence& sequence = result.sequences[i];
     first = std::min(first, sequence.sent);
     summary.recomputed_tokens += sequence.recomputed;
+    summary.preemptions += sequence.preemptions;
     summary.drafted += sequence.drafted;
     summary.accepted += sequence.accepted;
     if (sequence.status != Status::finished) continue;
@@ -133,7 +134,6 @@ Summary summarise(const Workload& /*workload*/, const RunResult& result, const S
     rounds += static_cast<double>(one.rounds);
     summary.steps += static_cast<double>(one.steps);
     summary.prefill_steps += static_cast<double>(one.prefill_steps);
-    summary.preemptions += static_cast<double>(one.preemptions);
     summary.largest_batch = std::max(summary.largest_batch, static_cast<double>(one.largest_batch));
     summary.fewest_free_blocks = std::min(summary.fewest_free_blocks, static_cast<double>(one.fewest_free_blocks));
     batch += one.batch_ps;

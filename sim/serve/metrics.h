@@ -70,7 +70,7 @@ struct Summary {
   bool stable = true;  // the horizon was not reached with requests left
 };
 
-Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas);
+Summary summarise(const RunResult& result, const Slo& slo, std::uint32_t replicas);
 
 // Names and values, in the order of the columns of summary.csv and curve.csv.
 std::vector<std::pair<std::string, double>> summary_columns(const Summary& summary);

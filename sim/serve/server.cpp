@@ -50,6 +50,8 @@ void Server::begin_steps(Picoseconds now) {
   state_.now = now;
   if (ends_ == kNever) {
     parts_.scheduler->schedule(state_, current_);
+    // Whoever gave up its own blocks can be admitted again by the next scheduling, for which an idle engine does not wait.
+    if (current_.items.empty() && current_.preempted > 0) parts_.scheduler->schedule(state_, current_);
     if (current_.items.empty()) return;
     begin_pass(now);
   }
@@ -103,7 +105,6 @@ void Server::begin_pass(Picoseconds now) {
   totals_.prefill_rows += prefill_rows;
   totals_.draft_rows += draft_rows;
   totals_.rounds += decode_rows;
-  totals_.preemptions += current_.preempted;
   totals_.largest_batch = std::max(totals_.largest_batch, static_cast<std::uint32_t>(current_.items.size()));
   totals_.fewest_free_blocks = std::min(totals_.fewest_free_blocks, current_.free_blocks);
   totals_.batch_ps += work.requests * static_cast<double>(price_.total());

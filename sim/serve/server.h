@@ -28,7 +28,6 @@ struct ServerTotals {
   std::uint64_t draft_rows = 0;
   std::uint64_t rounds = 0;  // decode rows: one of a sequence and step
   std::uint64_t accepted = 0;
-  std::uint64_t preemptions = 0;
   std::uint32_t largest_batch = 0;
   std::uint32_t fewest_free_blocks = 0;
   double batch_ps = 0.0;  // integral of the batch over steps

@@ -1,0 +1,136 @@
+// Limits in which a server's run is known exactly, and what every run conserves.
+#include "sim/serve/curve.h"
+#include "sim/serve/outputs.h"
+#include "tests/serve/servers.h"
+
+#include <catch2/catch.hpp>
+
+#include <numeric>
+
+using namespace specsim;
+using namespace specsim::tests;
+
+namespace {
+
+const std::vector<std::string> kSchedulers = {"kind: vllm_v1, async: false", "kind: vllm_v1, async: true",
+                                              "kind: vllm_v1, async: true, max_num_batched_tokens: 160, long_prefill_token_threshold: 64",
+                                              "kind: vllm_v1, policy: priority"};
+
+class Rows final : public serve::StepObserver {
+ public:
+  void began(const serve::StepRecord& record) override {
+    std::uint64_t rows = 0;
+    for (const serve::Item& item : record.plan->items) rows += item.rows;
+    CHECK(rows == record.prefill_rows + record.decode_rows + record.draft_rows);
+    CHECK(record.start >= end_);
+    end_ = record.start + record.price.total();
+    all_ += rows;
+  }
+  [[nodiscard]] std::uint64_t all() const { return all_; }
+
+ private:
+  serve::Picoseconds end_ = 0;
+  std::uint64_t all_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("drafting nothing is the plain server, byte for byte", "[serve]") {
+  for (const std::string& scheduler : kSchedulers) {
+    const std::string plain = serve::requests_csv(run_server(server(crowded("", scheduler))).result);
+    for (const char* policy : {"kind: off", "kind: fixed, draft_length: 0", "kind: table, table: [[1, 8, 0]]"}) {
+      CAPTURE(scheduler, policy);
+      CHECK(serve::requests_csv(run_server(server(crowded(drafting(policy, "alpha: 0.7"), scheduler))).result) == plain);
+    }
+  }
+}
+
+TEST_CASE("every draft accepted: a round emits the draft length and one", "[serve]") {
+  const serve::Served served = run_server(server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 1"), "kind: vllm_v1, async: false, max_num_batched_tokens: 100000")));
+  for (const serve::Sequence& sequence : served.result.sequences)
+    if (sequence.preemptions == 0) CHECK(sequence.rounds == (sequence.output - 1 + 3) / 4);
+}
+
+TEST_CASE("no draft accepted: the rounds of plain decoding, each at the price of a round", "[serve]") {
+  const std::string one = R"(serve:
+  scheduler: {kind: vllm_v1, async: false}
+  arrivals: {process: closed, concurrency: 1, requests: 5}
+  lengths: {prompt: 100, output: 11}
+  speculation: {policy: {kind: fixed, draft_length: 2}, acceptance: {alpha: 0}}
+cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed_ms: 1, draft_ms_per_token: 0.004, overhead_ms: 0.5}
+)";
+  const serve::Served served = run_server(server(one));
+  // A prompt's step drafts as well: the draft's pass over the prompt, one more, the overhead.
+  const double prompt_ms = 6 + 0.02 * 100 + (1 + 0.004 * 100) + (1 + 0.004) + 0.5;
+  const double round_ms = 6 + 0.02 * 3 + (1 + 0.004 * 3) + (1 + 0.004) + 0.5;
+  for (const serve::Sequence& sequence : served.result.sequences) {
+    CHECK(sequence.rounds == 10);
+    CHECK(sequence.accepted == 0);
+    CHECK(static_cast<double>(sequence.first_token - sequence.sent) == Approx(1e9 * prompt_ms).epsilon(1e-12));
+    CHECK(static_cast<double>(sequence.last_token - sequence.first_token) == Approx(1e10 * round_ms).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
+  for (const char* scheduler : {"kind: vllm_v1, async: false", "kind: vllm_v1, async: true", "kind: sglang", "kind: trtllm",
+                                "kind: trtllm, capacity: max_utilization"}) {
+    for (const std::string& speculation : {std::string(), drafting("kind: fixed, draft_length: 3", "position_rates: [0.8, 0.6, 0.4]"),
+                                           drafting("kind: goodput, longest: 5", "alpha: 0.6")}) {
+      CAPTURE(scheduler, speculation);
+      std::string text = crowded(speculation, scheduler);
+      const auto own_name = text.find(", max_num_seqs: 24");
+      if (std::string(scheduler).find("vllm") == std::string::npos) text.erase(own_name, std::string(", max_num_seqs: 24").size());
+      const serve::ServeExperiment experiment = server(text);
+      Rows rows;
+      serve::ServeOptions options;
+      options.observer = &rows;
+      const serve::Served served = serve::serve(experiment, serve::make_workload(experiment), options);
+      CHECK(served.result.reached_end);
+      if (speculation.empty() && std::string(scheduler).find("vllm") != std::string::npos) CHECK(served.summary.preemptions > 10);
+      CHECK(rows.all() == served.result.totals[0].rows);
+      std::uint64_t rounds = 0;
+      std::uint64_t drafted = 0;
+      for (const serve::Sequence& sequence : served.result.sequences) {
+        CHECK(sequence.status == serve::Status::finished);
+        CHECK(sequence.emitted == sequence.output);
+        CHECK(sequence.held == 0);
+        CHECK(std::accumulate(sequence.spent.begin(), sequence.spent.end(), std::int64_t{0}) == sequence.last_token - sequence.sent);
+        CHECK(sequence.accepted <= sequence.drafted);
+        rounds += sequence.rounds;
+        drafted += sequence.drafted;
+      }
+      // An asynchronous scheduler also computes steps of requests that have just ended.
+      CHECK(rounds <= served.result.totals[0].rounds);
+      CHECK(drafted <= served.result.totals[0].draft_rows);
+      if (std::string(scheduler).find("async: true") == std::string::npos) {
+        CHECK(rounds == served.result.totals[0].rounds);
+        CHECK(drafted == served.result.totals[0].draft_rows);
+      }
+    }
+  }
+}
+
+TEST_CASE("acceptance belongs to the text: another draft length accepts the same prefix", "[serve]") {
+  const serve::ServeExperiment experiment = server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 0.6")));
+  Diagnostics none;
+  const auto acceptance = serve::read_acceptance(experiment.speculation->acceptance, rng::make_key(1, 2), none);
+  std::uint32_t cut = 0;
+  for (serve::RequestId request = 0; request < 50; ++request)
+    for (std::uint32_t emitted = 0; emitted < 50; ++emitted) {
+      const std::uint32_t whole = acceptance->accepted(request, emitted, 8);
+      for (std::uint32_t drafted = 0; drafted <= 8; ++drafted)
+        CHECK(acceptance->accepted(request, emitted, drafted) == std::min(whole, drafted));
+      // The next position's own run is the rest of this one.
+      if (whole > 0) CHECK(acceptance->accepted(request, emitted + 1, 7) == whole - 1);
+      cut += whole < 8 ? 1 : 0;
+    }
+  CHECK(cut > 100);
+}
+
+TEST_CASE("a sweep does not depend on the threads", "[serve]") {
+  const serve::ServeExperiment experiment = server(crowded(drafting("kind: fixed, draft_length: 2", "alpha: 0.6")));
+  const auto curve = [&](unsigned threads) {
+    return serve::curve_csv(serve::load_curve(experiment, serve::Load::rate, {5, 20, 60}, 3, true, threads, "--sweep", {}), serve::Load::rate);
+  };
+  CHECK(curve(1) == curve(3));
+}
