@@ -71,13 +71,14 @@ MUTANTS = {
 class Request:
     __slots__ = ("number", "prompt", "output", "priority", "hashes", "turn", "arrival", "out", "computed", "spec", "held",
                  "placeholders", "prefill_until", "preemptions", "running", "done", "first_scheduled", "first_token", "last_token",
-                 "rounds", "drafted", "accepted", "cached_blocks", "dropped", "chunks")
+                 "rounds", "drafted", "accepted", "cached_blocks", "chunks", "max_tokens")
 
     def __init__(self, number, prompt, output, priority=0, hashes=()):
         self.number, self.prompt, self.output, self.priority, self.hashes = number, prompt, output, priority, hashes
+        self.max_tokens = output             # what the engine was told; a request may end before, at its end-of-text token
         self.turn = self.arrival = None      # the turn of the arrival process and the moment of sending
         self.out = self.computed = self.spec = self.placeholders = self.preemptions = 0
-        self.rounds = self.drafted = self.accepted = self.dropped = 0
+        self.rounds = self.drafted = self.accepted = 0
         self.prefill_until = 0               # tokens that count as prefill since the last admission
         self.held = []                       # blocks; only their number where nothing is cached by prefix
         self.cached_blocks = 0
@@ -95,11 +96,11 @@ class Pool:
 
     def __init__(self, blocks, block_size, prefix_caching, mutant):
         self.size, self.block, self.caching, self.mutant = blocks, block_size, prefix_caching, mutant
-        self.count = blocks                           # free blocks
+        self.count = blocks - 1                       # free blocks; block 0 stands for "none" and is never handed out
         if prefix_caching:
             if blocks >= UNLIMITED:
                 raise SystemExit("reference: prefix caching needs a pool of stated size")
-            self.free_list = OrderedDict((number, None) for number in range(blocks))  # the least recently freed first
+            self.free_list = OrderedDict((number, None) for number in range(1, blocks))  # the least recently freed first
             self.users = [0] * blocks
             self.hash_of = [None] * blocks
             self.by_hash = {}                         # hash: numbers of the blocks that hold it, the oldest first
@@ -108,7 +109,11 @@ class Pool:
         return -(-tokens // self.block)
 
     def hash(self, request, index):
-        return request.hashes[index] if index < len(request.hashes) else (request.number, index)
+        """Hashes of a trace are of 16 tokens each, whatever the size of a block; what has none is the request's own."""
+        first, last = index * self.block // 16, ((index + 1) * self.block - 1) // 16
+        if last >= len(request.hashes):
+            return (request.number, index)
+        return (request.hashes[first:last + 1], index * self.block % 16)
 
     def hit(self, request, eagle):
         """Blocks of the longest cached prefix; the last token of the request is always computed."""
@@ -270,7 +275,7 @@ class Scheduler:
         running = self.running
         while index < len(running) and budget > 0:
             request = running[index]
-            if request.placeholders and request.computed + 2 - request.placeholders >= request.prompt + request.output \
+            if request.placeholders and request.computed + 2 - request.placeholders >= request.prompt + request.max_tokens \
                     and self.mutant != "async_extra_step":
                 index += 1
                 continue
@@ -318,6 +323,7 @@ class Scheduler:
         if not self.preempted or self.mutant == "admits_after_preemption":
             budget = self.admit(now, budget, items)
         if not items:
+            self.forget_placeholders(set())
             return None
         step = Step()
         step.items, step.preempted, step.waiting, step.free = items, self.preempted, len(self.waiting), self.pool.count
@@ -372,8 +378,11 @@ class Scheduler:
             if self.asynchronous and item.emits:
                 request.placeholders += 1 + item.drafts
                 request.spec = step.draft_length
+        self.forget_placeholders(scheduled)
+
+    def forget_placeholders(self, scheduled):
+        """Placeholders are good for the next scheduling only: the draft tokens that they stand for are gone afterwards."""
         if self.asynchronous and self.mutant != "stale_placeholders":
-            # Placeholders are good for the next scheduling only: the draft tokens that they stand for are gone afterwards.
             for request in self.running:
                 if request.number not in scheduled:
                     request.spec = 0
@@ -408,7 +417,6 @@ class Scheduler:
                 request.computed -= 1 if request.computed else 0
             kept = emitted if self.mutant == "tail_kept" else min(emitted, room)
             request.out += kept
-            request.dropped += emitted - kept
             if self.asynchronous:
                 request.placeholders -= kept
             if request.first_token is None:
@@ -586,8 +594,9 @@ class Engine:
             raise SystemExit(f"reference: more than {self.limit} steps")
         for item in step.items:
             if item.emits and item.drafts:
+                # What is computed for a request that has ended (asynchronous) is thrown away: nothing of it is rejected.
                 request = item.request
-                item.accepted = self.acceptance.accepted(request.number, request.out + request.dropped, item.drafts)
+                item.accepted = item.drafts if request.done else self.acceptance.accepted(request.number, request.out, item.drafts)
         step.start, step.duration = now, self.cost.duration(step)
         self.steps.append(step)
         return now + step.duration
@@ -661,7 +670,7 @@ def draw(section, number, generator):
 
 
 def hashes_of(text):
-    """"0-146 150" or "0-146;150": hashes of a prompt's full blocks."""
+    """"0-146 150" or "0-146;150": hashes of a prompt's full blocks of 16 tokens."""
     hashes = []
     for part in text.replace(";", " ").split():
         first, _, last = part.partition("-")
@@ -669,17 +678,17 @@ def hashes_of(text):
     return tuple(hashes)
 
 
-def read_trace(path, limit, block):
+def read_trace(path, limit):
     """(time in ps, prompt, output, priority, hashes) of each row of a trace."""
     rows = []
     with open(path, newline="") as file:
         if path.suffix == ".jsonl":
             for line in file:
                 row = json.loads(line)
-                parts = 512 // block
+                parts = 512 // 16
                 hashes = tuple((one, part) for one in row.get("hash_ids", ()) for part in range(parts))
                 rows.append((round(row["timestamp"] * 10 ** 9), row["input_length"], row["output_length"], 0,
-                             hashes[:row["input_length"] // block]))
+                             hashes[:row["input_length"] // 16]))
         else:
             origin = None
             for row in csv.DictReader(file):
@@ -724,7 +733,7 @@ def build(config, folder, mutant=None):
     process = arrivals["process"]
     how = {"frontend": round(serve.get("frontend_ms", 0) * 1e9)}
     if process == "trace":
-        rows = read_trace(folder / arrivals["file"], arrivals.get("requests"), block)
+        rows = read_trace(folder / arrivals["file"], arrivals.get("requests"))
         requests = [Request(number, row[1], row[2], row[3], row[4]) for number, row in enumerate(rows)]
         how["times"] = [round(row[0] * arrivals.get("time_scale", 1)) for row in rows]
     else:
@@ -740,6 +749,8 @@ def build(config, folder, mutant=None):
             how["times"] = poisson_times(arrivals, count, generator)
         else:
             raise SystemExit(f"reference: arrivals {process} are not known here")
+    for request in requests:
+        request.max_tokens = max(request.output, int(lengths.get("max_tokens", 0)))
     speculation = serve.get("speculation", {})
     policy = DraftPolicy(speculation.get("policy"))
     method = speculation.get("method", "eagle")

@@ -1,0 +1,453 @@
+#!/usr/bin/python3
+"""Queueing theory against `specsim serve`: formulas that share nothing with the simulator, each with the config that reaches it.
+
+Q numbers are those of docs/development (M/D/1, Erlang, Pollaczek-Khinchine with a speculative service time, Erlang C, processor
+sharing, Inoue's batches, saturation, Little, conservation, Kleinrock, monotonicity, limits, heavy traffic, the law of steps).
+Runs at the root of the repository; SPECSIM names the program. `--self` runs the reference instead, with fewer requests.
+"""
+import math
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import numpy as np  # noqa: E402
+
+from bench import Bench, Checks, config, kolmogorov_p, mean_p  # noqa: E402
+
+ALONE = "--self" in sys.argv
+LONG = 20000 if ALONE else 120000   # requests of a run that is judged by batch means
+FEW = 12000                         # requests of a mutant, which the reference runs
+ONLY = [word for word in sys.argv[1:] if word.startswith("q")]
+
+
+def poisson(rate, requests):
+    return {"process": "poisson", "rate": rate, "requests": requests}
+
+
+# ---- Q1, Q2, Q16: M/D/1 --------------------------------------------------------------------------------------------------------
+
+def erlang(x, rate, service):
+    """P(W <= x) of M/D/1 (Erlang 1909)."""
+    rho = rate * service
+    total = 0.0
+    for k in range(int(x / service) + 1):
+        u = rate * (k * service - x)
+        total += u ** k / math.factorial(k) * math.exp(-u)
+    return (1 - rho) * total
+
+
+def q1_q2(bench, checks):
+    rate, service, output = 160.0, 0.005, 5
+    lengths = {"prompt": {"fixed": 16}, "output": {"fixed": output}}
+    expected = rate * service * service / (2 * (1 - rate * service))
+
+    def judge(name, run, report):
+        wait = run.wait()
+        report(f"{name} mean", mean_p(wait, expected))
+        for x in (0.0, 0.004, 0.012, 0.03):
+            report(f"{name} P(W <= {x})", mean_p(wait <= x + 1e-12, erlang(x, rate, service)))
+
+    judge("Q1 and Q2, M/D/1", bench.run(config(poisson(rate, LONG), {"target_fixed_ms": 1.0}, lengths)), checks.p)
+    # What is wrong: a step more for each request, and a second request beside the first.
+    slower = bench.run(config(poisson(rate, LONG), {"target_fixed_ms": 1.0}, {"prompt": {"fixed": 16}, "output": {"fixed": output + 1}}))
+    checks.mutant("Q1, M/D/1", "a first token counted as a round", mean_p(slower.wait(), expected))
+    beside = bench.run(config(poisson(rate, FEW), {"target_fixed_ms": 1.0}, lengths), "seqs_off_by_one")
+    checks.mutant("Q2, M/D/1", "seqs_off_by_one", mean_p(beside.wait() <= 1e-12, erlang(0.0, rate, service)))
+
+
+def q16(bench, checks):
+    """Heavy traffic: the tail of M/D/1 at load 0.95 falls as exp(-s x), lambda (exp(s D) - 1) = s."""
+    service, rho = 0.001, 0.95
+    rate = rho / service
+    low, high = 1e-9, 10 / service
+    for _ in range(200):
+        s = (low + high) / 2
+        low, high = (s, high) if rate * (math.exp(s * service) - 1) < s else (low, s)
+    lengths = {"prompt": {"fixed": 16}, "output": {"fixed": 1}}
+
+    def tail(run):
+        # P(W > 2 m) / P(W > m) at two points beyond the first mean; judged as a mean of the difference.
+        wait, m = run.wait(), 0.01
+        ratio = math.exp(-s * m)
+        return mean_p((wait > 2 * m) * 1.0 - ratio * (wait > m), 0.0, batches=24)
+
+    checks.p("Q16, tail in heavy traffic", tail(bench.run(config(poisson(rate, 4 * LONG), {"target_fixed_ms": 1.0}, lengths))))
+    random = {"prompt": {"fixed": 16}, "output": {"geometric": {"mean": 2}}}
+    checks.mutant("Q16, tail in heavy traffic", "a service time of the same mean that varies",
+                  tail(bench.run(config(poisson(rate, 4 * LONG), {"target_fixed_ms": 0.5}, random))))
+
+
+# ---- Q3: Pollaczek-Khinchine with a speculative service time -------------------------------------------------------------------
+
+def rounds_law(tokens, rates):
+    """P(N = n) of the rounds that emit `tokens` tokens; rates: conditional acceptance by position."""
+    law_of_round, reached = [], 1.0
+    for rate in rates:
+        law_of_round.append(reached * (1 - rate))
+        reached *= rate
+    law_of_round.append(reached)                      # index a: a drafts accepted, a + 1 tokens
+    state, law = {tokens: 1.0}, []
+    while state:
+        following, ended = {}, 0.0
+        for left, p in state.items():
+            for accepted, q in enumerate(law_of_round):
+                if left - accepted - 1 <= 0:
+                    ended += p * q
+                else:
+                    following[left - accepted - 1] = following.get(left - accepted - 1, 0.0) + p * q
+        law.append(ended)
+        state = following
+    return law                                        # law[i]: i + 1 rounds
+
+
+def q3(bench, checks):
+    rates, output, rate = [0.8, 0.7, 0.5], 21, 44.0
+    step = 1e-3 * (1.0 + 3 * 0.2)                     # the target's pass and three of the draft, prefill too
+    cost = {"target_fixed_ms": 1.0, "draft_fixed_ms": 0.2}
+    speculation = {"policy": {"kind": "fixed", "draft_length": 3}, "acceptance": {"conditional_rates": rates}}
+    lengths = {"prompt": {"fixed": 16}, "output": {"fixed": output}}
+    law = rounds_law(output - 1, rates)
+    moment = [sum(p * ((n + 2) * step) ** power for n, p in enumerate(law)) for power in (1, 2, 3)]
+    rho = rate * moment[0]
+    mean = rate * moment[1] / (2 * (1 - rho))
+    square = 2 * mean ** 2 + rate * moment[2] / (3 * (1 - rho))
+    run = bench.run(config(poisson(rate, LONG), cost, lengths, speculation))
+    rounds = np.array(run.whole("rounds"))
+    checks.p("Q3, rounds of a request", mean_p(rounds, sum(p * (n + 1) for n, p in enumerate(law))))
+    checks.p("Q3, square of the rounds", mean_p(rounds ** 2.0, sum(p * (n + 1) ** 2 for n, p in enumerate(law))))
+    checks.p("Q3, Pollaczek-Khinchine, mean", mean_p(run.wait(), mean))
+    checks.p("Q3, Pollaczek-Khinchine, square", mean_p(run.wait() ** 2, square))
+    for mutant in ("bonus_dropped", "bonus_dropped_at_stop"):
+        wrong = bench.run(config(poisson(rate, FEW), cost, lengths, speculation), mutant)
+        checks.mutant("Q3, rounds of a request", mutant, mean_p(wrong.whole("rounds"), sum(p * (n + 1) for n, p in enumerate(law))))
+    wrong = bench.run(config(poisson(rate, FEW), cost, lengths, speculation), "bonus_dropped")
+    checks.mutant("Q3, Pollaczek-Khinchine, mean", "bonus_dropped", mean_p(wrong.wait(), mean))
+
+
+# ---- Q4, Q5, Q6: exponential servers --------------------------------------------------------------------------------------------
+
+def q4(bench, checks):
+    """Geometric outputs, one at a time: M/Geo/1 exactly in the mean, M/M/1 in the tail up to the length of a step."""
+    mean_output, step = 50, 1e-3
+    p = 1 / mean_output
+    first, second = step * mean_output, step * step * (2 - p) / p ** 2
+    rate = 0.7 / first
+    expected = rate * second / (2 * (1 - rate * first))
+    lengths = {"prompt": {"fixed": 1}, "output": {"geometric": {"mean": mean_output}}}
+
+    def judge(name, run, report):
+        report(f"{name} mean wait", mean_p(run.wait(), expected))
+        fall = 1 / first - rate
+        for t in (0.5 / fall, 1.5 / fall):
+            report(f"{name} P(R > {t:.3f})", mean_p(run.residence() > t, math.exp(-fall * t), allowance=step / first))
+
+    requests = LONG // 2
+    judge("Q4, M/M/1,", bench.run(config(poisson(rate, requests), {"target_fixed_ms": 1.0}, lengths)), checks.p)
+    wrong = bench.run(config(poisson(rate, requests), {"target_fixed_ms": 1.15}, lengths))
+    checks.mutant("Q4, M/M/1, mean wait", "a step 15 % longer", mean_p(wrong.wait(), expected))
+
+
+def erlang_c(servers, load):
+    top = load ** servers / math.factorial(servers) / (1 - load / servers)
+    return top / (top + sum(load ** k / math.factorial(k) for k in range(servers)))
+
+
+def q5_q6(bench, checks):
+    servers, mean_output, step = 4, 100, 1e-3
+    service = mean_output * step
+    rate = 0.8 * servers / service
+    delay = erlang_c(servers, rate * service) / (servers / service - rate)
+    lengths = {"prompt": {"fixed": 1}, "output": {"geometric": {"mean": mean_output}}}
+    run = bench.run(config(poisson(rate, LONG // 2), {"target_fixed_ms": 1.0}, lengths, max_num_seqs=servers))
+    # An arrival waits for the running step also where a server is free: up to one step.
+    checks.p("Q5, M/M/4 mean wait", mean_p(run.wait() - step / 2, delay, allowance=step))
+    wrong = bench.run(config(poisson(rate, FEW // 4), {"target_fixed_ms": 1.0}, lengths, max_num_seqs=servers), "seqs_off_by_one")
+    checks.mutant("Q5, M/M/4 mean wait", "seqs_off_by_one", mean_p(wrong.wait() - step / 2, delay, allowance=step))
+    fixed = bench.run(config(poisson(rate, LONG // 2), {"target_fixed_ms": 1.0}, {"prompt": {"fixed": 1}, "output": {"fixed": mean_output}},
+                             max_num_seqs=servers))
+    checks.p("Q6, M/D/4 within 10 % of half the wait of M/M/4", mean_p(fixed.wait() - step / 2, delay / 2, allowance=0.1 * delay / 2 + step))
+
+
+# ---- Q7, Q8: processor sharing --------------------------------------------------------------------------------------------------
+
+def q7_q8(bench, checks):
+    """Every request runs at once; a step of n takes t0 + c n: state-dependent processor sharing, insensitive to the law of lengths."""
+    base, share, mean_output = 0.4e-3, 0.1e-3, 60
+    rate = 0.75 / (share * mean_output)
+    weights, n = [1.0], 0
+    while n < 4000 and (n < 50 or weights[-1] > 1e-16 * max(weights)):
+        n += 1
+        weights.append(weights[-1] * rate * mean_output * (base + share * n) / n)
+    total = sum(weights)
+    number = sum(k * w for k, w in enumerate(weights)) / total
+    step_time = base + share * number
+    cost = {"target_fixed_ms": base * 1e3, "target_ms_per_token": share * 1e3}
+    laws = {"geometric": {"geometric": {"mean": mean_output}}, "fixed": {"fixed": mean_output},
+            "uniform": {"uniform": {"from": 1, "to": 2 * mean_output - 1}}}
+    requests = LONG // 4
+
+    def residence_p(run):
+        return mean_p(run.residence(), number / rate, allowance=0.03 * number / rate)  # steps are not short: the grid and the first step
+
+    for name, law in laws.items():
+        run = bench.run(config(poisson(rate, requests), cost, {"prompt": {"fixed": 1}, "output": law}, max_num_seqs=100000))
+        checks.p(f"Q8, processor sharing, {name}", residence_p(run))
+        if name == "uniform":
+            residence, output = run.residence(), np.array(run.whole("output_tokens"))
+            for long in (False, True):
+                some = (output > mean_output) == long
+                each = number / rate / mean_output    # time per token, whatever the length
+                checks.p(f"Q8, residence in proportion to length, {'long' if long else 'short'}",
+                         mean_p(residence[some] - each * output[some], 0.0, allowance=0.03 * each * output[some].mean() + 1.5 * step_time))
+    wrong = bench.run(config(poisson(rate, requests), dict(cost, target_ms_per_token=share * 1.2e3),
+                             {"prompt": {"fixed": 1}, "output": {"fixed": mean_output}}, max_num_seqs=100000))
+    checks.mutant("Q8, processor sharing", "a row costs 20 % more", residence_p(wrong))
+    # Q7: no fixed part. E[R | x] = x / (1 - rho).
+    pure = {"target_ms_per_token": share * 1e3}
+    rho = rate * share * mean_output
+    run = bench.run(config(poisson(rate, requests), pure, {"prompt": {"fixed": 1}, "output": {"geometric": {"mean": mean_output}}},
+                           max_num_seqs=100000))
+    served = share * np.array(run.whole("output_tokens"))
+    checks.p("Q7, slowdown of processor sharing", mean_p(run.residence() - served / (1 - rho), 0.0,
+                                                        allowance=0.03 * share * mean_output / (1 - rho)))
+    wrong = bench.run(config(poisson(rate, requests), pure, {"prompt": {"fixed": 1}, "output": {"geometric": {"mean": mean_output}}},
+                             max_num_seqs=3))
+    served = share * np.array(wrong.whole("output_tokens"))
+    checks.mutant("Q7, slowdown of processor sharing", "three at a time",
+                  mean_p(np.abs(wrong.wait()), 0.0, allowance=2 * share / (1 - rho)))
+
+
+# ---- Q9: batches that take all who wait ------------------------------------------------------------------------------------------
+
+def q9(bench, checks):
+    base, each, rate = 2e-3, 0.5e-3, 1600.0
+    size = 400
+    moves = np.zeros((size, size))                    # the batch behind a batch of b: those who came, or the next one
+    for b in range(1, size):
+        mean = rate * (base + each * b)
+        law = np.exp(np.arange(size) * math.log(mean) - mean - np.array([math.lgamma(k + 1) for k in range(size)]))
+        law[1] += law[0]
+        law[0] = 0.0
+        moves[b] = law / law.sum()
+    state = np.full(size, 1.0 / size)
+    state[0] = 0.0
+    for _ in range(3000):
+        state = state @ moves
+        state /= state.sum()
+    batches = np.arange(size)
+    served = base + each * batches
+    response = (state * (rate * served ** 2 / 2 + batches * served)).sum() / (state * batches).sum()
+    la = rate * each
+    bound = min((each + base) / (2 * (1 - la)) * (1 + 2 * rate * base + (1 - rate * base) / (1 + la)),
+                1.5 * base / (1 - la) + each / 2 * (la + 2) / (1 - la * la))
+    checks.holds("Q9, exact value below Inoue's bound", response <= bound * (1 + 1e-9))
+    cost = {"target_fixed_ms": base * 1e3, "target_ms_per_token": each * 1e3}
+    lengths = {"prompt": {"fixed": 1}, "output": {"fixed": 1}}
+
+    # A batch that begins behind an idle time is of the one who came: his wait is zero, and the formula's first step begins with him.
+    def judge(run):
+        return mean_p(run.residence(), exact)
+
+    exact = idle_response(state, served, rate, base, each, size)
+    checks.p("Q9, batches of all who wait", judge(bench.run(config(poisson(rate, LONG), cost, lengths, max_num_seqs=100000))))
+    wrong = bench.run(config(poisson(rate, LONG), cost, lengths, max_num_seqs=100000, max_num_batched_tokens=12))
+    checks.mutant("Q9, batches of all who wait", "at most twelve at once", judge(wrong))
+
+
+def idle_response(state, served, rate, base, each, size):
+    """E[R] by cycles: those who come during a batch wait for its end and take part in the next; after an idle time one alone."""
+    people = time = 0.0
+    for b in range(1, size):
+        length = served[b]
+        come = rate * length
+        people += state[b] * (come + math.exp(-come))             # with nobody there the next to come begins at once
+        # Those who come during this batch: on average half of it, then a batch of their number; E[k (t0 + a k)] for k Poisson.
+        time += state[b] * (come * length / 2 + base * come + each * (come + come * come) + math.exp(-come) * (base + each))
+    return time / people
+
+
+# ---- Q10: saturation -------------------------------------------------------------------------------------------------------------
+
+def q10(bench, checks):
+    batch, output, requests = 8, 30, 8 * 25
+    closed = {"process": "closed", "concurrency": batch, "requests": requests}
+    run = bench.run(config(closed, {"target_fixed_ms": 2.0, "target_ms_per_token": 0.25}, {"prompt": {"fixed": 1}, "output": {"fixed": output}},
+                           max_num_seqs=batch))
+    # Equal lengths run in lockstep: requests / batch generations of `output` steps of 2 + 0.25 batch ms.
+    checks.exact("Q10, saturated throughput", max(run.ps("last_token_s")), requests // batch * output * (2000 + 250 * batch) * 10 ** 6)
+    rates, tokens = [0.7, 0.6], 41
+    law = rounds_law(tokens - 1, rates)
+    rounds = sum(p * (n + 1) for n, p in enumerate(law))
+    speculation = {"policy": {"kind": "fixed", "draft_length": 2}, "acceptance": {"conditional_rates": rates}}
+    lengths = {"prompt": {"fixed": 1}, "output": {"fixed": tokens}}
+    cost = {"target_fixed_ms": 1.0, "draft_fixed_ms": 0.25}
+
+    def gaps(run):
+        """Time between ends in a saturated server of constant steps: (1 + E[N]) T / batch."""
+        ends = np.sort(run.seconds("last_token_s"))
+        cut = len(ends) // 20
+        return mean_p(np.diff(ends[cut:-cut]), (1 + rounds) * 1.5e-3 / batch, batches=32)
+
+    closed = {"process": "closed", "concurrency": 3 * batch, "requests": LONG // 6}
+    checks.p("Q10, saturated throughput with speculation", gaps(bench.run(config(closed, cost, lengths, speculation, max_num_seqs=batch))))
+    wrong = bench.run(config(dict(closed, requests=FEW // 3), cost, lengths, speculation, max_num_seqs=batch), "bonus_dropped")
+    checks.mutant("Q10, saturated throughput with speculation", "bonus_dropped", gaps(wrong))
+
+
+# ---- Q11 to Q15: exact laws of every run ---------------------------------------------------------------------------------------------
+
+def blocks_integral(prompt, output, step, block=16):
+    return step * sum(-(-(prompt + i) // block) for i in range(output))
+
+
+def q11_q12(bench, checks):
+    cost = {"target_fixed_ms": 2.0}
+    lengths = {"prompt": {"list": [5, 40, 17, 90]}, "output": {"list": [9, 1, 33, 20, 7]}}
+    total = 500
+
+    def judge(run, exact):
+        steps, requests = run.ps("duration_s", True), run.whole("requests", True)
+        held = [total - 1 - free for free in run.whole("free_blocks", True)]
+        alive = sum(a - b for a, b in zip(run.ps("last_token_s"), run.ps("first_scheduled_s")))
+        exact("Q11, Little: batch over time = time in service", sum(n * t for n, t in zip(requests, steps)), alive)
+        want = sum(blocks_integral(p, o, 2 * 10 ** 9) for p, o in zip(run.whole("prompt_tokens"), run.whole("output_tokens")))
+        exact("Q11, Little: blocks over time", sum(n * t for n, t in zip(held, steps)), want)
+        exact("Q12, rows of prompts", sum(run.whole("prefill_rows", True)), sum(run.whole("prompt_tokens")))
+        exact("Q12, decode rows = rounds", sum(run.whole("decode_rows", True)), sum(run.whole("rounds")))
+        exact("Q12, plain rounds", run.whole("rounds"), [o - 1 for o in run.whole("output_tokens")])
+        starts = run.ps("start_s", True)
+        exact("Q12, no two steps at once", [i for i in range(1, len(starts)) if starts[i] < starts[i - 1] + steps[i - 1]], [])
+
+    arrivals = {"process": "closed", "concurrency": 20, "requests": 300}
+    one = config(arrivals, cost, lengths, kv={"block": 16, "blocks": total}, max_num_seqs=12)
+    judge(bench.run(one, steps=True), checks.exact)
+    noticed = []
+    judge(bench.run(one, "seqs_off_by_one", steps=True), lambda name, a, b: noticed.append((name, a == b)))
+    preempting = config(arrivals, cost, lengths, kv={"block": 16, "blocks": 24}, max_num_seqs=12)
+    noticed = []
+    judge(bench.run(preempting, "resumes_prompt_only", steps=True), lambda name, a, b: noticed.append(a == b))
+    checks.rejects_exactly("Q11 and Q12", "preemption by a prompt alone", not all(noticed))
+    # With speculation and preemption: rows, tokens and blocks still add up.
+    speculation = {"policy": {"kind": "fixed", "draft_length": 3}, "acceptance": {"alpha": 0.6}}
+    for mutant in (None, "tail_kept"):
+        run = bench.run(config(arrivals, dict(cost, draft_fixed_ms=0.5), lengths, speculation, kv={"block": 16, "blocks": 30}, max_num_seqs=12),
+                        mutant, steps=True)
+        asked = [[9, 1, 33, 20, 7][number % 5] for number in run.whole("request")]
+        if mutant:
+            checks.rejects_exactly("Q12, tokens asked", mutant, run.whole("output_tokens") != asked)
+            continue
+        checks.exact("Q12, tokens asked", run.whole("output_tokens"), asked)
+        checks.exact("Q12, draft rows = drafted", sum(run.whole("draft_rows", True)), sum(run.whole("drafted")))
+        checks.exact("Q12, decode rows = rounds, speculative", sum(run.whole("decode_rows", True)), sum(run.whole("rounds")))
+        recomputed = sum(run.whole("prefill_rows", True)) - sum(run.whole("prompt_tokens"))
+        checks.holds("Q12, preempted requests recompute", recomputed >= sum(run.whole("preemptions")) > 0)
+        given = zip(run.whole("output_tokens"), run.whole("rounds"), run.whole("accepted"), run.whole("preemptions"))
+        # A token of each prefill, one of each round and the accepted ones; what lies behind a stop is dropped.
+        checks.holds("Q12, where tokens come from", all(o <= 1 + back + r + a <= o + 3 + back for o, r, a, back in given))
+
+
+def random_trace(generator, requests, mean_gap_us, priorities=1):
+    time, rows = 0, []
+    for _ in range(requests):
+        time += 1 + int(generator.exponential(mean_gap_us))
+        rows.append((time, int(generator.integers(1, 60)), int(generator.integers(1, 30)), int(generator.integers(priorities))))
+    return rows
+
+
+def q13(bench, checks):
+    """Kleinrock: one at a time, sum of service times waiting times is the same in every order that ignores the lengths' future."""
+    rows = random_trace(np.random.default_rng(13), 3000, 17000, 3)
+    arrivals = bench.trace("kleinrock", rows)
+
+    def total(run):
+        served = [last - first for last, first in zip(run.ps("last_token_s"), run.ps("first_scheduled_s"))]
+        return sum(s * (first - came) for s, first, came in zip(served, run.ps("first_scheduled_s"), run.ps("arrival_s")))
+
+    def once(policy, mutant=None):
+        return bench.run(config(arrivals, {"target_fixed_ms": 1.0}, policy=policy), mutant)
+
+    in_order, ranked = once("fcfs"), once("priority")
+    checks.exact("Q13, Kleinrock's conservation law", total(ranked), total(in_order))
+    checks.holds("Q13, priorities change the order", ranked.ps("last_token_s") != in_order.ps("last_token_s"))
+    waits = [np.mean([w for w, row in zip(ranked.wait(), rows) if row[3] == rank]) for rank in range(3)]
+    checks.holds("Q13, lower numbers wait less", waits[0] < waits[1] < waits[2])
+    checks.rejects_exactly("Q13, Kleinrock's conservation law", "two at a time", total(once("priority", "seqs_off_by_one")) != total(in_order))
+
+
+def q14(bench, checks):
+    """Path by path: one at a time, first come first served, an earlier end is never had by a later or an additional arrival."""
+    rows = random_trace(np.random.default_rng(14), 800, 16000)
+    base = bench.run(config(bench.trace("monotone", rows), {"target_fixed_ms": 1.0})).ps("last_token_s")
+    more = bench.run(config(bench.trace("added", rows[:300] + [(rows[299][0], 40, 25, 0)] + rows[300:]), {"target_fixed_ms": 1.0}))
+    ends = more.ps("last_token_s")
+    checks.holds("Q14, one request more", all(a >= b for a, b in zip(ends[:300] + ends[301:], base)) and ends != base)
+    later = [(row[0] + (5000 if 200 <= i else 0), *row[1:]) for i, row in enumerate(rows)]
+    ends = bench.run(config(bench.trace("later", later), {"target_fixed_ms": 1.0})).ps("last_token_s")
+    checks.holds("Q14, later arrivals", all(a >= b for a, b in zip(ends, base)))
+    ends = bench.run(config(bench.trace("monotone", rows), {"target_fixed_ms": 1.1})).ps("last_token_s")
+    checks.holds("Q14, slower steps", all(a > b for a, b in zip(ends, base)))
+
+
+def q15(bench, checks):
+    rows = random_trace(np.random.default_rng(15), 120, 3000)
+    arrivals = bench.trace("limits", rows)
+    settings = {"max_num_seqs": 8, "max_num_batched_tokens": 64}
+    cost = {"target_fixed_ms": 1.0, "target_ms_per_token": 0.125, "draft_fixed_ms": 0.25}
+
+    def once(speculation, price=cost, mutant=None, **more):
+        return bench.run(config(arrivals, price, None, speculation, kv={"block": 16, "blocks": 40}, **{**settings, **more}), mutant, steps=True)
+
+    for mode in (False, True):
+        plain = once(None, **{"async": mode})
+        zero = once({"policy": {"kind": "fixed", "draft_length": 0}, "acceptance": {"alpha": 0.5}}, **{"async": mode})
+        for name in ("requests.csv", "steps.csv"):
+            checks.exact(f"Q15, draft length 0 is no speculation, {name}", (zero.folder / name).read_bytes(), (plain.folder / name).read_bytes())
+    for accepted in (0, 1):
+        run = once({"policy": {"kind": "fixed", "draft_length": 3}, "acceptance": {"alpha": accepted}}, max_num_batched_tokens=100000)
+        pairs = [(r, o, back) for r, o, back in zip(run.whole("rounds"), run.whole("output_tokens"), run.whole("preemptions")) if not back]
+        want = [-(-(o - 1) // (3 * accepted + 1)) for _, o, _ in pairs]
+        checks.exact(f"Q15, rounds at acceptance {accepted}", [r for r, _, _ in pairs], want)
+    wrong = once({"policy": {"kind": "fixed", "draft_length": 3}, "acceptance": {"alpha": 1}}, mutant="bonus_dropped", max_num_batched_tokens=100000)
+    checks.rejects_exactly("Q15, rounds at acceptance 1", "bonus_dropped",
+                           wrong.whole("rounds") != [-(-(o - 1) // 4) for o in wrong.whole("output_tokens")])
+    # Time scales: everything twice as slow, arrivals too.
+    once_more = bench.run(config(bench.trace("slow", [(2 * row[0], *row[1:]) for row in rows]), {name: 2 * value for name, value in cost.items()},
+                                 kv={"block": 16, "blocks": 40}, **settings), steps=True)
+    plain = once(None)
+    checks.exact("Q15, time scales", once_more.ps("last_token_s"), [2 * time for time in plain.ps("last_token_s")])
+    checks.exact("Q15, the same steps", once_more.whole("prefill_rows", True), plain.whole("prefill_rows", True))
+
+
+# ---- Q17: the law of steps --------------------------------------------------------------------------------------------------------
+
+def q17(bench, checks):
+    """A probe waits for the end of the running step, whose rest is uniform; asynchronous: for the queued step too."""
+    generator = np.random.default_rng(17)
+    step, probes = 0.01, 3000 if ALONE else 6000
+    times = np.cumsum(generator.exponential(0.2, probes)) + 1.0
+    rows = [(0, 1, int((times[-1] + 5) / step), 0)] + [(int(time * 1e6), 1, 1, 0) for time in times]
+    arrivals = bench.trace("probes", rows)
+
+    def judge(queued, mutant=None):
+        run = bench.run(config(arrivals, {"target_fixed_ms": 1e3 * step}, None, max_num_seqs=1000, max_model_len=1 << 22,
+                               **{"async": queued > 0}), mutant)
+        return kolmogorov_p(run.ttft()[1:], lambda x: min(1.0, max(0.0, (x - step * (1 + queued)) / step)))
+
+    checks.p("Q17, first token at low load", judge(0))
+    checks.p("Q17, first token at low load, asynchronous", judge(1))
+    checks.mutant("Q17, first token at low load, asynchronous", "async_as_sync", judge(1, "async_as_sync"))
+
+
+def main():
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder, ALONE)
+        for oracle in (q1_q2, q3, q4, q5_q6, q7_q8, q9, q10, q11_q12, q13, q14, q15, q16, q17):
+            if not ONLY or oracle.__name__ in ONLY:
+                oracle(bench, checks)
+    return checks.finish("oracles_test")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
