@@ -29,8 +29,10 @@ void normalise(std::span<double> weights) {
   double total = 0.0;
   for (const double w : weights) total += w;
   SPECSIM_CHECK(total > 0.0 && std::isfinite(total), "sum = {}", total);
-  for (double& w : weights) w /= total;
-  drop_subnormal(weights);
+  for (double& w : weights) {  // one pass for both: distributions that are used once spend their time here
+    const double share = w / total;
+    w = share < std::numeric_limits<double>::min() ? 0.0 : share;
+  }
 }
 
 void softmax(std::span<double> logits) {
@@ -71,7 +73,8 @@ double overlap(std::span<const double> a, std::span<const double> b) {
 
 void apply_temperature(std::span<double> distribution, double temperature) {
   const double highest = *std::max_element(distribution.begin(), distribution.end());
-  for (double& mass : distribution) mass = mass > 0.0 ? std::exp((std::log(mass) - std::log(highest)) / temperature) : 0.0;
+  const double log_highest = std::log(highest);
+  for (double& mass : distribution) mass = mass > 0.0 ? std::exp((std::log(mass) - log_highest) / temperature) : 0.0;
   normalise(distribution);
 }
 

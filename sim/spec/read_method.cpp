@@ -43,6 +43,14 @@ std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDra
   return "";
 }
 
+// The lossless verifiers of chains that judge position by position: "token, greedy, ...".
+std::string position_verifiers() {
+  std::string names;
+  for (const verify::VerifierEntry& entry : verify::verifiers().entries())
+    if (entry.make && entry.lossless) names += (names.empty() ? "" : ", ") + entry.info.name;
+  return names;
+}
+
 }  // namespace
 
 MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
@@ -68,7 +76,8 @@ MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
     const Value& policy = arguments.value("policy");
     parts.policy_where = policy.where;
     parts.with_policy = true;
-    parts.policy = choose(draft::policies(), policy, "kind", "decode.policy", {"round_cost"}, parts.policy_arguments, diagnostics);
+    parts.policy =
+        choose(draft::policies(), policy, "kind", "decode.policy", {"round_cost"}, parts.policy_arguments, diagnostics);
     if (const Value* cost = policy.is_map() ? policy.find("round_cost") : nullptr) {
       const auto x = config::as_number(*cost);
       const config::Interval allowed = config::between(0, 1000);
@@ -156,8 +165,8 @@ void check_block(const Value& config, const Cell& cell, const BlockMethod& block
     diagnostics.add(
         where("context.file"),
         fmt::format("recorded overlaps with verifier {} and drafted blocks, allowed: a verifier of chains that judges "
-                    "position by position (token, greedy, sample_match), or recorded distributions",
-                    block.verifier.name()));
+                    "position by position ({}), or recorded distributions",
+                    block.verifier.name(), position_verifiers()));
   if (shape.ranks > cell.vocab)
     diagnostics.add(
         where("decode.drafter"),
@@ -176,7 +185,7 @@ void check_block(const Value& config, const Cell& cell, const BlockMethod& block
     diagnostics.add(where("placement"),
                     fmt::format("placement with verifier {} and drafted blocks, allowed: a verifier of chains that "
                                 "judges position by position ({})",
-                                block.verifier.name(), "token, greedy, sample_match"));
+                                block.verifier.name(), position_verifiers()));
 }
 
 }  // namespace specsim::spec
