@@ -6,6 +6,7 @@
 #include "sim/config/value.h"
 #include "sim/rng/philox.h"
 #include "sim/serve/workload.h"
+#include "sim/spec/cell.h"
 
 #include <cstdint>
 #include <memory>
@@ -26,5 +27,11 @@ class Acceptance {
 
 // `acceptance:` of a config. nullptr after reporting.
 std::unique_ptr<Acceptance> read_acceptance(const config::Value& value, rng::Key key, Diagnostics& diagnostics);
+
+// The rounds of an experiment's own distributions and method, executed: request i is its sequence i (again from the first behind
+// kMostExecuted of them). A round that begins in the middle of an executed one accepts what that one accepted from there on. The cell
+// must draft chains, of its longest length; `tokens`: that an output has at most.
+constexpr std::size_t kMostExecuted = 4096;
+std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, std::size_t requests, std::uint32_t tokens);
 
 }  // namespace specsim::serve

@@ -63,8 +63,14 @@ Workload make_workload(const ServeExperiment& experiment) {
 Served serve(const ServeExperiment& experiment, const Workload& workload, const ServeOptions& options) {
   Diagnostics none;
   std::unique_ptr<Acceptance> acceptance;
-  if (experiment.speculation)
+  if (experiment.speculation && experiment.speculation->cell) {
+    std::uint32_t longest = 1;
+    for (const Request& request : workload.requests) longest = std::max(longest, request.output);
+    acceptance = executed_acceptance(spec::reseeded(*experiment.speculation->cell, experiment.seed, experiment.speculation->cell->rounds),
+                                     workload.requests.size(), longest);
+  } else if (experiment.speculation) {
     acceptance = read_acceptance(experiment.speculation->acceptance, key_of(experiment, "acceptance"), none);
+  }
   const std::unique_ptr<Scheduler> probe = experiment.scheduler.entry->make(experiment.scheduler.arguments, none);
   const StepPricer pricer(*experiment.cost, experiment.speculation ? experiment.speculation->method : DraftMethod::ngram, probe->asynchronous());
   RunSetting setting;
@@ -91,6 +97,7 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
 
 ServeExperiment without_speculation(ServeExperiment experiment) {
   experiment.speculation.reset();
+  experiment.blocks = experiment.plain_blocks;
   return experiment;
 }
 

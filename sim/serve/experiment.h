@@ -28,6 +28,7 @@ struct Choice {
 struct Speculation {
   Choice<ServerPolicyEntry> policy;
   config::Value acceptance;
+  std::shared_ptr<const spec::Cell> cell;  // in its place: distributions and method whose rounds are executed
   DraftMethod method = DraftMethod::eagle;
 };
 
@@ -43,7 +44,8 @@ struct ServeExperiment {
   Choice<SchedulerEntry> scheduler;
   std::shared_ptr<const cost::CostModel> cost;
   std::uint32_t block_tokens = 16;
-  std::uint32_t blocks = kUnlimitedBlocks;
+  std::uint32_t blocks = kUnlimitedBlocks;        // of the pool
+  std::uint32_t plain_blocks = kUnlimitedBlocks;  // where no draft lies beside the target
   std::optional<Speculation> speculation;  // nullopt: plain decoding
   std::uint32_t replicas = 1;
   std::shared_ptr<const Routing> routing;
@@ -75,7 +77,7 @@ struct ServeOptions {
 };
 Served serve(const ServeExperiment& experiment, const Workload& workload, const ServeOptions& options);
 
-// The same server, clients and texts without speculation. Its pool stays as it was given.
+// The same server, clients and texts without speculation, and with the pool that it has without the draft.
 ServeExperiment without_speculation(ServeExperiment experiment);
 
 }  // namespace specsim::serve

@@ -1,5 +1,6 @@
 #include "sim/base/token.h"
 #include "sim/serve/experiment.h"
+#include "sim/spec/spec.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,10 @@ const std::vector<Parameter>& top_parameters() {
       {"description", Type::text, "", "what it is for", {}, {}},
       {"seed", Type::integer, kDefaultSeed, "all randomness follows from it", config::between(0, 9.2e18), {}},
       {"serve", Type::value, {}, "the server and its clients", {}, {}},
-      {"cost", Type::value, {}, "how long passes take: {model: NAME, ...}, in seconds", {}, {}}};
+      {"cost", Type::value, {}, "how long passes take: {model: NAME, ...}, in seconds", {}, {}},
+      {"pair", Type::value, "", "distributions whose rounds are executed, where speculation states no acceptance", {}, {}},
+      {"context", Type::value, "", "how they change along the text", {}, {}},
+      {"decode", Type::value, "", "drafter and verifier of those rounds", {}, {}}};
   return parameters;
 }
 
@@ -55,8 +59,8 @@ std::shared_ptr<const cost::CostModel> read_cost(const config::Value& value, Dia
 }
 
 // Blocks of a pool that fills `utilization` of the GPU's memory beside the weights.
-std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, Diagnostics& diagnostics) {
-  const auto bytes = [&](double context) { return cost.memory_budget({1.0, context}, 0, cost::Kept::both); };
+std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, cost::Kept kept, Diagnostics& diagnostics) {
+  const auto bytes = [&](double context) { return cost.memory_budget({1.0, context}, 0, kept); };
   const auto none = bytes(0.0);
   const auto many = bytes(1e6);
   if (!none || !many) {
@@ -73,7 +77,9 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
   return static_cast<std::uint32_t>(std::min(blocks, kMostBlocks));
 }
 
-std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, Diagnostics& diagnostics) {
+// Of the pool beside both models, or beside the target alone.
+std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, bool drafts, Diagnostics& diagnostics) {
+  if (!drafts && kv.has("plain_tokens")) return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / kv.integer("block"), 2));
   std::vector<std::string> given;
   for (const char* name : {"blocks", "tokens", "utilization"})
     if (kv.has(name)) given.emplace_back(name);
@@ -83,24 +89,49 @@ std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* co
     return 2;
   }
   if (kv.has("blocks")) return static_cast<std::uint32_t>(kv.integer("blocks"));
-  if (kv.has("utilization")) return cost != nullptr ? blocks_in_memory(kv, *cost, diagnostics) : 2;
+  if (kv.has("utilization")) return cost != nullptr ? blocks_in_memory(kv, *cost, drafts ? cost::Kept::both : cost::Kept::target, diagnostics) : 2;
   const std::int64_t blocks = kv.integer("tokens") / kv.integer("block");
   if (blocks < 2) diagnostics.add(kv.where("tokens"), fmt::format("{} tokens are {} blocks, allowed: at least 2", kv.integer("tokens"), blocks));
   return static_cast<std::uint32_t>(std::max<std::int64_t>(blocks, 2));
 }
 
-Speculation read_speculation(const config::Value& value, std::uint64_t seed, Diagnostics& diagnostics) {
+// The one cell of the config's own distributions and method.
+std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const std::string& file, const Location& where, Diagnostics& diagnostics) {
+  config::Value own = config;
+  std::erase_if(own.fields, [](const config::Field& field) { return field.key == "serve" || field.key == "cost"; });
+  if (own.find("experiment") == nullptr) own.fields.push_back({"experiment", own.where, config::scalar("serve", own.where)});
+  const std::size_t before = diagnostics.list().size();
+  const spec::Experiment experiment = spec::read_experiment(std::move(own), file, {}, diagnostics);
+  if (diagnostics.list().size() != before) return nullptr;
+  const auto cell = std::make_shared<const spec::Cell>(experiment.cells.front());
+  if (experiment.cells.size() != 1 || !cell->drafts_chains() || cell->policy() != nullptr) {
+    diagnostics.add(where, "speculation states no acceptance and decode drafts no chain of one length, allowed: drafter {kind: chain, ...} without a policy, or acceptance");
+    return nullptr;
+  }
+  return cell;
+}
+
+Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file, std::uint64_t seed, Diagnostics& diagnostics) {
   Speculation speculation;
   const std::size_t before = diagnostics.list().size();
   const config::Arguments arguments = config::read_arguments(value, speculation_parameters(), {}, "serve.speculation", diagnostics);
   if (diagnostics.list().size() != before) return speculation;
   speculation.policy = choose(server_policies(), arguments.value("policy"), "kind", diagnostics);
+  int longest = 0;
   if (speculation.policy.entry != nullptr) {
     const PolicySetting probe{[](const BatchState&, int) { return 1.0; }};
-    static_cast<void>(speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics));
+    if (const auto policy = speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics)) longest = policy->longest();
   }
-  speculation.acceptance = arguments.value("acceptance");
-  static_cast<void>(read_acceptance(speculation.acceptance, rng::Key{static_cast<std::uint32_t>(seed), 0}, diagnostics));
+  if (arguments.has("acceptance")) {
+    speculation.acceptance = arguments.value("acceptance");
+    static_cast<void>(read_acceptance(speculation.acceptance, rng::Key{static_cast<std::uint32_t>(seed), 0}, diagnostics));
+  } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
+    diagnostics.add(value.where, "speculation states no acceptance, allowed: acceptance: {position_rates: [...]}, or pair and decode beside serve, whose rounds are executed");
+  } else {
+    speculation.cell = read_cell(config, file, value.where, diagnostics);
+    if (speculation.cell && longest > speculation.cell->draft_length())
+      diagnostics.add(arguments.where("policy"), fmt::format("the policy drafts up to {} tokens, allowed: at most decode's draft_length, {}", longest, speculation.cell->draft_length()));
+  }
   const std::string& method = arguments.text("method");
   speculation.method = method == "ngram" ? DraftMethod::ngram : method == "draft_model" ? DraftMethod::draft_model : DraftMethod::eagle;
   return speculation;
@@ -153,6 +184,7 @@ const std::vector<Parameter>& kv_parameters() {
       {"block", Type::integer, "16", "tokens of a block", config::between(1, 65536), {}},
       {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
       {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
+      {"plain_tokens", Type::integer, "", "the pool of the server without speculation, where no draft takes memory", config::between(2, 1e13), {}},
       {"utilization", Type::number, "", "share of the GPU's memory for weights and cache, where the cost model knows it", config::between(0.05, 1), {}},
       {"reserved_gib", Type::number, "2", "of that share, for activations and graphs", config::between(0, 1e4), {}}};
   return parameters;
@@ -161,7 +193,7 @@ const std::vector<Parameter>& kv_parameters() {
 const std::vector<Parameter>& speculation_parameters() {
   static const std::vector<Parameter> parameters = {
       {"policy", Type::value, {}, "how many tokens to draft: {kind: NAME, ...}", {}, {}},
-      {"acceptance", Type::value, {}, "{position_rates: [...]}, {conditional_rates: [...]} or {alpha: a}; classes of requests may differ", {}, {}},
+      {"acceptance", Type::value, "", "{position_rates: [...]}, {conditional_rates: [...]} or {alpha: a}; classes of requests may differ; left out: rounds of pair and decode, executed", {}, {}},
       {"method",
        Type::text,
        "eagle",
@@ -199,7 +231,8 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   const config::Arguments kv = config::read_arguments(serve.value("kv"), kv_parameters(), {}, "serve.kv", diagnostics);
   if (diagnostics.list().size() == before_kv) {
     experiment.block_tokens = static_cast<std::uint32_t>(kv.integer("block"));
-    experiment.blocks = read_blocks(kv, experiment.cost.get(), diagnostics);
+    experiment.plain_blocks = read_blocks(kv, experiment.cost.get(), false, diagnostics);
+    experiment.blocks = serve.has("speculation") ? read_blocks(kv, experiment.cost.get(), true, diagnostics) : experiment.plain_blocks;
   }
   const Choice<ArrivalsEntry> arrivals = choose(arrival_processes(), serve.value("arrivals"), "process", diagnostics);
   if (arrivals.entry != nullptr) experiment.arrivals = arrivals.entry->make(arrivals.arguments, diagnostics);
@@ -223,7 +256,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   } else if (experiment.arrivals && serve.has("lengths")) {
     diagnostics.add(serve.where("lengths"), "lengths stand beside arrivals that bring their own, allowed: without lengths");
   }
-  if (serve.has("speculation")) experiment.speculation = read_speculation(serve.value("speculation"), experiment.seed, diagnostics);
+  if (serve.has("speculation")) experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.seed, diagnostics);
   read_replicas(serve.value("replicas"), experiment, diagnostics);
   experiment.slo = read_slo(serve.value("slo"), diagnostics);
   experiment.frontend = std::llround(1e-3 * kPicosecondsPerSecond * serve.number("frontend_ms"));
