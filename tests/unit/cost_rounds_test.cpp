@@ -1,5 +1,6 @@
 // Rounds made of passes; affine and table models; the waterfall.
 #include "sim/base/check.h"
+#include "tests/support/cells.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -248,4 +249,28 @@ TEST_CASE("table: lines that are no measurement", "[cost][table]") {
   make_cost("table", "{file: no/such/table.csv}", &mistakes);
   CHECK(mistakes.find("no/such/table.csv") != std::string::npos);
   CHECK(mistakes.find("allowed: a readable CSV file") != std::string::npos);
+}
+
+TEST_CASE("a policy's own cost is paid in every round, and the policy that goes by times knows it", "[cost][round]") {
+  const auto cell_with = [](const std::string& round_cost) {
+    return tests::experiment_of(
+               fmt::format(
+                   "{{experiment: policy_cost, pair: {{vocab: 9, target: {{family: uniform}}, draft: {{from: target, transform: "
+                   "overlap, value: .7, shape: disjoint_tail}}}}, cost: {{model: ratio, target_seconds: 0.02, draft_seconds: "
+                   "0.003}}, "
+                   "decode: {{drafter: {{kind: chain, draft_length: 4}}, policy: {{kind: goodput{}}}}}}}",
+                   round_cost))
+        .cells.at(0);
+  };
+  const spec::Cell free = cell_with("");
+  const spec::Cell paid = cell_with(", round_cost: 0.25");
+  const std::vector<std::uint64_t> drafted = {5, 0, 3, 0, 2};  // rounds by drafted tokens
+  // A quarter of a pass of plain decoding, 20 ms; mutants: nothing, or a quarter of a draft pass.
+  CHECK(near(paid.round_time(0.3, drafted).total() - free.round_time(0.3, drafted).total(), 0.25 * 0.02, 1e-12));
+  CHECK(near(paid.round_time(0.3).total() - free.round_time(0.3).total(), 0.25 * 0.02, 1e-12));
+  REQUIRE(paid.policy()->round_times.size() == 5);
+  for (std::size_t length = 0; length < 5; ++length)
+    CHECK(near(paid.policy()->round_times[length] - free.policy()->round_times[length], 0.25 * 0.02, 1e-12));
+  CHECK(near(speedup(paid.round_time(0.3, drafted), 2.0) / speedup(free.round_time(0.3, drafted), 2.0),
+             free.round_time(0.3, drafted).total() / paid.round_time(0.3, drafted).total(), 1e-12));
 }
