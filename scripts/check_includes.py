@@ -6,7 +6,8 @@
 
 Refused: an include of a room (or file) that the table below does not allow; code in sim/ that includes tests or Catch2;
 quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
-namespace scope in a header.
+namespace scope in a header; two types of one name in one program, of which the linker would silently take one's
+functions for both's (types in anonymous namespaces are their file's own).
 """
 
 import re
@@ -162,6 +163,61 @@ def check_text(path, text):
     return problems
 
 
+def types_of(text):
+    """Classes, structs and enumerations that other files of a program can see: [(qualified name, line)]."""
+    found = []
+    scopes = []  # a namespace's name, "" for an anonymous one, None for any other brace
+    statement = []
+    for token in TOKEN.finditer(text):
+        kind, value = token.lastgroup, token.group()
+        if kind == "word" and statement and text[token.start() - 2:token.start()] == "::":
+            statement[-1] += "::" + value
+        elif kind == "word":
+            statement.append(value)
+        elif kind == "mark":
+            if value == "{":
+                if statement[:1] == ["namespace"] or statement[:2] == ["inline", "namespace"]:
+                    scopes.append("".join(statement[statement.index("namespace") + 1:]))
+                else:
+                    words = statement[1:] if statement[:1] == ["enum"] else statement
+                    if words[:1] in (["class"], ["struct"]) and len(words) > 1 and all(scopes):
+                        found.append(("::".join(scopes + [words[1]]), text.count("\n", 0, token.start()) + 1))
+                    scopes.append(None)
+            elif value == "}" and scopes:
+                scopes.pop()
+            statement = []
+    return found
+
+
+def check_types(texts):
+    """Types that two files of one program define, as "path:line: message" strings; `texts`: {path: text}. sim/ is a program, and
+    so is each folder of tests/ with the headers of tests/ that it includes."""
+    programs = {}
+    for path in texts:
+        folder = path.split("/")[1]
+        if path.startswith("sim/"):
+            programs.setdefault("sim", set()).add(path)
+        elif path.endswith(".cpp"):
+            programs.setdefault(folder, set()).add(path)
+    for paths in programs.values():
+        todo = list(paths)
+        while todo:
+            for include in TOKEN.finditer(texts[todo.pop()]):
+                target = include.group("quoted")
+                if target and target.startswith("tests/") and target in texts and target not in paths:
+                    paths.add(target)
+                    todo.append(target)
+    problems = []
+    for paths in programs.values():
+        first = {}
+        for path in sorted(paths):
+            for name, line in types_of(texts[path]):
+                other = first.setdefault(name, path)
+                if other != path:
+                    problems.append(f"{path}:{line}: {name} is defined in {other} as well, allowed: one type of a name in a program")
+    return sorted(set(problems))
+
+
 def self_test():
     once = "#pragma once\n"
     good = [
@@ -215,9 +271,19 @@ def self_test():
         problems = check_text(path, text)
         if len(problems) != 1 or not problems[0].startswith(f"{path}:{line}: ") or part not in problems[0]:
             failures.append(f"expected {path}:{line}: ...{part}..., got {problems}\n{text}")
+    numbers = once + "namespace a::b {\nclass Numbers { int x; };\n}\n"
+    one_program = {"tests/support/n.h": numbers, "tests/unit/n.h": numbers, "tests/exact/n.h": numbers}
+    apart = {"tests/unit/a.cpp": '#include "tests/unit/n.h"\n', "tests/exact/a.cpp": '#include "tests/exact/n.h"\n',
+             "tests/exact/b.cpp": "namespace a::b {\nnamespace {\nclass Numbers {};\n}\nclass Numbers;\n}\n"}
+    if check_types({**one_program, **apart}):
+        failures.append(f"refused what is allowed: {check_types({**one_program, **apart})}")
+    clash = check_types({**one_program, "tests/unit/a.cpp": '#include "tests/unit/n.h"\n',
+                         "tests/unit/b.cpp": '#include "tests/support/n.h"\n'})
+    if len(clash) != 1 or not clash[0].startswith("tests/unit/n.h:3: a::b::Numbers is defined in tests/support/n.h as well"):
+        failures.append(f"expected two types called a::b::Numbers, got {clash}")
     for failure in failures:
         print(f"self-test: {failure}", file=sys.stderr)
-    print(f"{len(good) + len(bad)} cases, {len(failures)} failures")
+    print(f"{len(good) + len(bad) + 2} cases, {len(failures)} failures")
     return 1 if failures else 0
 
 
@@ -229,9 +295,8 @@ def main(arguments):
         return 0 if arguments in (["-h"], ["--help"]) else 2
     root = Path(__file__).resolve().parent.parent
     files = sorted(f for top in ("sim", "tests") for kind in ("*.h", "*.cpp", "*.cu") for f in (root / top).rglob(kind))
-    problems = []
-    for file in files:
-        problems += check_text(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8"))
+    texts = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
+    problems = [problem for path, text in texts.items() for problem in check_text(path, text)] + check_types(texts)
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{len(files)} files, {len(problems)} violations")

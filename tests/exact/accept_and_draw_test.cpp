@@ -72,7 +72,7 @@ TEST_CASE("accept, scripted through the hot loop: (t 1/4, d 1/2, u 1/2) and (t 0
 }
 
 TEST_CASE("accept_threshold decides as accepts() does, at its boundary and everywhere else") {
-  Numbers numbers(3);
+  InputNumbers numbers(3);
   const auto unit = [](std::uint64_t m) { return static_cast<double>(m) * 0x1.0p-53; };
   std::size_t wrong = 0;
   for (int i = 0; i < 20000; ++i) {
@@ -113,7 +113,7 @@ TEST_CASE("accept_threshold decides as accepts() does, at its boundary and every
 }
 
 TEST_CASE("alias tables imply their weights, and never draw a token of weight zero") {
-  Numbers numbers(4);
+  InputNumbers numbers(4);
   for (int i = 0; i < 400; ++i) {
     const std::size_t size = i < 300 ? 1 + numbers.below(12) : 1 + numbers.below(300);
     Distribution distribution = numbers.distribution(size, i % 3 == 0 ? 0.0 : 0.5);

@@ -109,7 +109,7 @@ TEST_CASE("every lossless verifier is lossless, and as the independent enumerati
 }
 
 TEST_CASE("a lossless verifier on contexts of any shape, without sharing what positions have in common") {
-  Numbers numbers(11);
+  InputNumbers numbers(11);
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     if (!entry.lossless) continue;
     for (int i = 0; i < 12; ++i) {
@@ -171,7 +171,7 @@ TEST_CASE("the distribution of one round over its tokens and next context") {
 }
 
 TEST_CASE("soft_argmax is biased by exactly what theory says") {
-  Numbers numbers(5);
+  InputNumbers numbers(5);
   double largest_bias = 0.0;
   for (int i = 0; i < 60; ++i) {
     const Distribution target = numbers.distribution(2 + numbers.below(5), 0.2);

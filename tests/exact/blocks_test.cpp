@@ -120,7 +120,7 @@ TEST_CASE("two siblings: what is accepted, worked by hand") {
   CHECK(accepted({0.5, 0.3, 0.2}, {0.1, 0.3, 0.6}, "tree_point_mass", tokens::Siblings::point_mass) ==
         Approx(0.5).epsilon(0).margin(kExact));
   // The best rule's value is a minimum over sets: 1 + min(target(H) - draft(H)^k).
-  Numbers numbers(31);
+  InputNumbers numbers(31);
   for (int i = 0; i < 40; ++i) {
     const std::size_t vocab = 2 + numbers.below(3);
     const Distribution target = numbers.distribution(vocab, 0.2);
@@ -224,7 +224,7 @@ TEST_CASE("mutants start from an unbroken rule") {
 }
 
 TEST_CASE("lossy verifiers of blocks are biased by exactly what their distribution says") {
-  Numbers numbers(77);
+  InputNumbers numbers(77);
   const auto first_token = [](const Distribution& target, const Distribution& draft, const std::string& verifier) {
     return audit::audit_cell(cell_of(explicit_pair(target, draft), "{process: fixed}", chain(1), verifier)).starts[0].first_token;
   };

@@ -237,9 +237,9 @@ inline void run_chunk(const spec::Cell& cell, std::uint64_t rounds, Run& run) {
 }
 
 // Small addressed numbers for test inputs.
-class Numbers {
+class InputNumbers {
  public:
-  explicit Numbers(std::uint64_t seed) : stream_(rng::make_key(seed, 99), rng::Purpose::distribution, 0, 0) {}
+  explicit InputNumbers(std::uint64_t seed) : stream_(rng::make_key(seed, 99), rng::Purpose::distribution, 0, 0) {}
   double next() { return rng::to_unit(stream_()); }
   std::uint64_t bits() { return stream_(); }
   std::size_t below(std::size_t bound) { return static_cast<std::size_t>(next() * static_cast<double>(bound)); }

@@ -11,7 +11,7 @@ using audit::audit_cell;
 using audit::AuditReport;
 
 TEST_CASE("equal distributions: everything is accepted") {
-  Numbers numbers(21);
+  InputNumbers numbers(21);
   for (int i = 0; i < 20; ++i) {
     const Distribution distribution = numbers.distribution(2 + numbers.below(5), 0.3);
     const AuditReport report =
@@ -31,7 +31,7 @@ TEST_CASE("disjoint supports: nothing is accepted") {
 }
 
 TEST_CASE("relabelled tokens permute the output and change nothing else") {
-  Numbers numbers(22);
+  InputNumbers numbers(22);
   for (const char* verifier : {"token", "sample_match"}) {
     for (int i = 0; i < 20; ++i) {
       const std::size_t vocab = 3 + numbers.below(3);
@@ -61,7 +61,7 @@ TEST_CASE("relabelled tokens permute the output and change nothing else") {
 }
 
 TEST_CASE("the output distribution does not depend on the drafter") {
-  Numbers numbers(23);
+  InputNumbers numbers(23);
   const Distribution target = numbers.distribution(4, 0.0);
   const Distribution reference =
       audit::audit_cell(cell_of(explicit_pair(target, target), "{process: fixed}", chain(2), "token")).starts[0].joint;
@@ -77,7 +77,7 @@ TEST_CASE("the output distribution does not depend on the drafter") {
 TEST_CASE(
     "acceptance: rejection sampling is never below sample and match; an argmax draft is accepted with the target's probability "
     "of it") {
-  Numbers numbers(24);
+  InputNumbers numbers(24);
   for (int i = 0; i < 30; ++i) {
     const Distribution target = numbers.distribution(4, 0.2);
     const Distribution draft = numbers.distribution(4, 0.2);

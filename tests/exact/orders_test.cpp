@@ -52,7 +52,7 @@ class Distributions {
 };
 
 // Every tenth pair is a corner: a distribution on one token, on two, equal distributions, distributions that share nothing.
-Distribution corner(Numbers& numbers, std::size_t size) {
+Distribution corner(InputNumbers& numbers, std::size_t size) {
   Distribution distribution(size, 0.0);
   const std::size_t first = numbers.below(size);
   const std::size_t second = numbers.below(size);
@@ -65,7 +65,7 @@ Distribution corner(Numbers& numbers, std::size_t size) {
 
 TEST_CASE("orders of the shipped rules on 10,000 audited pairs") {
   constexpr double slack = 1e-11;
-  Numbers numbers(20260318);
+  InputNumbers numbers(20260318);
   int block_gains = 0;
   int kseq_gains = 0;
   int beyond_optimum = 0;
