@@ -18,10 +18,11 @@ namespace specsim::api {
 
 namespace {
 
-std::vector<spec::Override> overrides_of(const Options& options) {
+std::vector<spec::Override> overrides_of(const Options& options, Diagnostics& diagnostics) {
   std::vector<spec::Override> overrides;
-  for (const auto& [path, value] : options.set) overrides.push_back({path, value, path});
-  if (options.seed) overrides.push_back({"seed", std::to_string(*options.seed), "seed"});
+  for (const auto& [path, value] : options.set)
+    if (auto change = spec::read_override(path, value, path, diagnostics)) overrides.push_back(*std::move(change));
+  if (options.seed) overrides.push_back({"seed", config::scalar(std::to_string(*options.seed), {"seed", 0, 0}), {"seed", 0, 0}});
   return overrides;
 }
 
@@ -106,8 +107,9 @@ double Row::number(const std::string& column) const {
 }
 
 Results run_file(const std::string& path, const Options& options) {
-  return read_and_run([&](Diagnostics& diagnostics) { return spec::read_experiment(path, overrides_of(options), diagnostics); },
-                      options);
+  return read_and_run(
+      [&](Diagnostics& diagnostics) { return spec::read_experiment(path, overrides_of(options, diagnostics), diagnostics); },
+      options);
 }
 
 Results run_text(const std::string& yaml, const std::string& name, const Options& options) {
@@ -115,7 +117,7 @@ Results run_text(const std::string& yaml, const std::string& name, const Options
       [&](Diagnostics& diagnostics) {
         config::Value config = config::parse_text(yaml, name, diagnostics);
         diagnostics.throw_if_any();
-        return spec::read_experiment(std::move(config), name, overrides_of(options), diagnostics);
+        return spec::read_experiment(std::move(config), name, overrides_of(options, diagnostics), diagnostics);
       },
       options);
 }

@@ -1,12 +1,13 @@
 // specsim calibrate: what two real models' passes cost here, how often the target accepts the draft, and what speculation gives.
 #include "sim/base/output.h"
 #include "sim/calibrate/passes.h"
-#include "sim/calibrate/result_folder.h"
+#include "sim/calibrate/result_files.h"
 #include "sim/calibrate/speed.h"
 #include "sim/cli/calibrate_gpu.h"
 #include "sim/cli/command.h"
 #include "sim/cli/model_commands.h"
 #include "sim/cli/numbers.h"
+#include "sim/report/output_folder.h"
 #include "sim/report/table.h"
 
 #include <fmt/format.h>
@@ -84,7 +85,7 @@ std::vector<std::string> file_names(const calibrate::Settings& settings) {
 }
 
 void write_acceptance(const std::vector<calibrate::TemperatureAcceptance>& acceptance, const calibrate::Settings& settings,
-                      calibrate::ResultFolder& folder) {
+                      report::OutputFolder& folder) {
   std::vector<calibrate::Condition> conditions;
   std::vector<calibrate::AcceptedCount> counts;
   for (const calibrate::TemperatureAcceptance& one : acceptance) {
@@ -104,8 +105,8 @@ void write_acceptance(const std::vector<calibrate::TemperatureAcceptance>& accep
 ExitCode calibrate_on_cpu(const po::variables_map& values, const calibrate::Settings& settings) {
   const double begin = wall_clock();
   require_cpu(values);
-  calibrate::ResultFolder folder(values["out"].as<std::string>(), file_names(settings), values.count("force") > 0,
-                                 calibrate::Writing::at_once);
+  report::OutputFolder folder(values["out"].as<std::string>());
+  folder.claim({file_names(settings), "specsim calibrate", values.count("force") > 0, false, report::Writing::at_once});
   calibrate::LoadedModels models = calibrate::load_models(settings, false);
   std::vector<llm::Prompt> prompts;
   if (!models.random) prompts = models.prompts(settings.prompts, "--prompts", settings);

@@ -4,10 +4,11 @@
 
 #include "sim/base/output.h"
 #include "sim/calibrate/gpu_runs.h"
-#include "sim/calibrate/result_folder.h"
+#include "sim/calibrate/result_files.h"
 #include "sim/cli/command.h"
 #include "sim/cli/model_commands.h"
 #include "sim/cli/numbers.h"
+#include "sim/report/output_folder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,7 +34,7 @@ void say(fmt::format_string<Values...> format, Values&&... values) {
 // Files go into the folder, and a line for the reader is printed as things are measured.
 class GpuPrinter final : public calibrate::GpuObserver {
  public:
-  GpuPrinter(calibrate::ResultFolder& folder, const calibrate::GpuSetup& setup) : folder_(folder), setup_(setup) {}
+  GpuPrinter(report::OutputFolder& folder, const calibrate::GpuSetup& setup) : folder_(folder), setup_(setup) {}
 
   void file(const std::string& name, const std::string& text) override { folder_.write(name, text); }
   void progress(const std::string& unit, double done, double all) override { progress_(unit, done, all); }
@@ -92,7 +93,7 @@ class GpuPrinter final : public calibrate::GpuObserver {
       say("{:<7}{:>7}{:>6}{:>9}{:>11}{:>10}{:>8}\n", "model", "tokens", "batch", "context", "ms", "GB/s", "share");
   }
 
-  calibrate::ResultFolder& folder_;
+  report::OutputFolder& folder_;
   const calibrate::GpuSetup& setup_;
   PhaseProgress progress_;
   bool pass_heads_ = false;
@@ -182,8 +183,9 @@ ExitCode calibrate_on_gpu(const po::variables_map& values) {
   const bool only_device = values.count("only-device") > 0;
   calibrate::GpuSetup setup(settings, gpu);
   if (!only_device) setup.load();
-  calibrate::ResultFolder folder(values["out"].as<std::string>(), gpu_file_names(settings, gpu, only_device),
-                                 values.count("force") > 0, calibrate::Writing::growing);
+  report::OutputFolder folder(values["out"].as<std::string>());
+  folder.claim({gpu_file_names(settings, gpu, only_device), "specsim calibrate", values.count("force") > 0, false,
+                report::Writing::growing});
   GpuPrinter printer(folder, setup);
   printer.device();
   const std::size_t timed = only_device ? 0 : measure(setup, printer);

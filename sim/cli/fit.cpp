@@ -1,6 +1,5 @@
 // specsim fit: which of the simulator's context processes reproduces recorded acceptance.
 #include "sim/base/output.h"
-#include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
@@ -8,6 +7,7 @@
 #include "sim/fit/process_fit.h"
 #include "sim/report/csv.h"
 #include "sim/report/intervals.h"
+#include "sim/report/output_folder.h"
 #include "sim/report/table.h"
 
 #include <fmt/format.h>
@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -205,12 +206,13 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
       "held-out", text(""), "recorded rounds at other draft lengths, to judge the fit by")("threads", text("0"), kThreadsHelp)(
       "out", po::value<std::string>(),
       "directory for fit.csv and one experiment for each process: constant, by_depth, kept_state, regimes, regimes_by_depth, "
-      "requests_and_regimes");
+      "requests_and_regimes")("force", kForceHelp);
   po::variables_map values;
   if (!parse(arguments, options, "file",
              "specsim fit FILE [--draft-length K] [--held-out FILE] [--kind NAME] [--out DIR] [options]",
              "  specsim fit results/calibration/novels/rounds_t1.jsonl --out results/mine\n", values))
     return ExitCode::fine;
+  const double started = wall_clock();
   const auto files = values.count("file") > 0 ? values["file"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (files.size() != 1)
     throw BadInput(
@@ -223,13 +225,21 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
                                : 0;
   FitData data = read_data(files[0], values["held-out"].as<std::string>(), values["kind"].as<std::string>(), draft_length);
   const std::vector<fit::RecordedRequest>& requests = data.requests;
+  std::optional<report::OutputFolder> folder;
+  if (values.count("out") > 0) {
+    folder.emplace(values["out"].as<std::string>());
+    std::vector<std::string> names = {"fit.csv", "held_out.csv"};
+    for (const fit::Process process : fit::kAllProcesses) names.push_back(fmt::format("{}.yaml", to_text(process)));
+    folder->claim({names, "specsim fit", values.count("force") > 0, true, report::Writing::at_once});
+  }
+  const unsigned threads = read_threads(values["threads"].as<std::string>());
   Progress progress("steps");
   const StopOnSignal stop;
   const fit::FitReport report = fit::fit_processes(
       requests,
       {.seed = static_cast<std::uint64_t>(read_integer(values["seed"].as<std::string>(), "--seed", config::between(0, 9e15))),
        .held_out = std::move(data.held_out),
-       .threads = read_threads(values["threads"].as<std::string>()),
+       .threads = threads,
        .progress = [&](double done, double all) { progress.show(done, all); },
        .stop = stop.flag()});
   progress.finish();
@@ -243,15 +253,20 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
   print_processes(report);
   print_foretold(report);
   print_choice(report);
-  if (values.count("out") == 0) return ExitCode::fine;
-  const auto& out = values["out"].as<std::string>();
-  make_directories(out);
-  write_whole_file(out + "/fit.csv", csv_of(report).text());
-  if (!report.processes[0].foretold.empty()) write_whole_file(out + "/held_out.csv", held_out_csv(report).text());
+  if (!folder) return ExitCode::fine;
+  folder->write("fit.csv", csv_of(report).text());
+  if (!report.processes[0].foretold.empty()) folder->write("held_out.csv", held_out_csv(report).text());
   for (const fit::ProcessReport& one : report.processes)
-    write_whole_file(fmt::format("{}/{}.yaml", out, to_text(one.model.process)),
-                     one.model.yaml(report.draft_length, report.tokens, report.rounds));
-  print_output("wrote {}: fit.csv, and {}.yaml for specsim run, like the others\n", out,
+    folder->write(fmt::format("{}.yaml", to_text(one.model.process)),
+                  one.model.yaml(report.draft_length, report.tokens, report.rounds));
+  report::Manifest manifest = report::new_manifest(command_line());
+  manifest.threads = threads;
+  manifest.files = files;
+  manifest.configs = {"{}"};
+  manifest.cells = report.processes.size();
+  manifest.wall_seconds = wall_clock() - started;
+  folder->finish(manifest);
+  print_output("wrote {}: fit.csv, and {}.yaml for specsim run, like the others\n", folder->path(),
                to_text(report.processes[report.best].model.process));
   return ExitCode::fine;
 }

@@ -97,17 +97,13 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
 
   report::OutputFolder folder(out);
   const std::string identity_of_whole = identity + " 1/1";
-  if (values.count("force") > 0) {
-    folder.remove(kJournal);
-  } else {
-    if (folder.has(kJournal))
-      throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
-    folder.guard(kResultFiles, identity_of_whole);
-  }
+  const bool force = values.count("force") > 0;
+  if (force) folder.remove(kJournal);
+  if (folder.has(kJournal))
+    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
+  folder.claim({kResultFiles, identity_of_whole, force});
 
-  std::vector<const spec::Cell*> cells;
-  for (const spec::Experiment& one : experiments)
-    for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
+  const std::vector<const spec::Cell*> cells = cells_of(experiments);
   judge::FactsOfCells facts;
   run::RunOptions options_of_run;
   options_of_run.observe = facts.observe();
@@ -143,7 +139,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   manifest.identity = identity_of_whole;
   manifest.inputs = inputs;
   manifest.verdict = summary.verdict;
-  print_output("wrote {}/{}\n", out, write_results(folder, rows, std::move(manifest), true));
+  print_output("wrote {}/{}\n", out, write_results(folder, rows, manifest, true));
   // Shards of a run that nobody wanted checked may be too few rounds for it.
   return summary.status == ExitCode::disagree ? ExitCode::disagree : ExitCode::fine;
 }

@@ -20,6 +20,7 @@ std::vector<double> read_numbers(const std::string& list, const std::string& opt
 std::vector<std::int64_t> read_integers(const std::string& list, const std::string& option, const config::Interval& interval);
 
 // Of --threads, everywhere the same: 0 stands for as many as the machine has cores.
+constexpr const char* kForceHelp = "replace what another command or somebody else left in --out";
 constexpr const char* kThreadsHelp = "worker threads; 0: all cores. Results do not depend on them";
 unsigned read_threads(const std::string& text);
 

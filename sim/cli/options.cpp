@@ -108,17 +108,21 @@ std::vector<spec::Override> read_overrides(const std::vector<std::string>& sets,
     if (equals == std::string::npos || equals == 0)
       diagnostics.add({"--set", 0, 0}, fmt::format("{} is no path=value, allowed: a path and a value, as rounds=1e5",
                                                    config::quote_for_message(set)));
-    else
-      overrides.push_back({set.substr(0, equals), set.substr(equals + 1), "--set " + set.substr(0, equals)});
+    else if (auto change = spec::read_override(set.substr(0, equals), set.substr(equals + 1), "--set " + set.substr(0, equals),
+                                               diagnostics))
+      overrides.push_back(*std::move(change));
   }
-  if (!seed.empty()) overrides.push_back({"seed", seed, "--seed"});
+  if (!seed.empty())
+    if (auto change = spec::read_override("seed", seed, "--seed", diagnostics)) overrides.push_back(*std::move(change));
   return overrides;
 }
 
 std::vector<spec::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
-                                               const std::string& seed, spec::Misfits misfits) {
+                                               const std::string& seed, spec::Misfits misfits,
+                                               const std::vector<spec::Override>& more) {
   Diagnostics diagnostics;
-  const std::vector<spec::Override> overrides = read_overrides(sets, seed, diagnostics);
+  std::vector<spec::Override> overrides = read_overrides(sets, seed, diagnostics);
+  overrides.insert(overrides.end(), more.begin(), more.end());
   std::vector<spec::Experiment> experiments;
   for (const std::string& file : files) {
     experiments.push_back(spec::read_experiment(shipped_or_own(file), overrides, diagnostics, misfits));
@@ -129,6 +133,13 @@ std::vector<spec::Experiment> read_experiments(const std::vector<std::string>& f
   }
   if (!diagnostics.empty()) throw BadInput(by_place(diagnostics.list()));
   return experiments;
+}
+
+std::vector<const spec::Cell*> cells_of(const std::vector<spec::Experiment>& experiments) {
+  std::vector<const spec::Cell*> cells;
+  for (const spec::Experiment& one : experiments)
+    for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
+  return cells;
 }
 
 std::string bytes_text(std::size_t bytes) {

@@ -12,6 +12,21 @@
 
 namespace specsim::cli {
 
+// What was given on a command line, by option, as the type that the option was declared with.
+class Options {
+ public:
+  explicit Options(const boost::program_options::variables_map& values) : values_(&values) {}
+  [[nodiscard]] bool has(const char* name) const { return values_->count(name) > 0; }
+  [[nodiscard]] std::string text(const char* name) const { return (*values_)[name].as<std::string>(); }
+  // Empty where it was not given.
+  [[nodiscard]] std::vector<std::string> texts(const char* name) const {
+    return has(name) ? (*values_)[name].as<std::vector<std::string>>() : std::vector<std::string>{};
+  }
+
+ private:
+  const boost::program_options::variables_map* values_;
+};
+
 // Parses `arguments`; with --help prints usage, options and `examples`, and returns false. `positional`: the name of the
 // option that takes what stands without a dash, "" for none. Throws BadInput.
 bool parse(const std::vector<std::string>& arguments, const boost::program_options::options_description& options,
@@ -22,9 +37,14 @@ bool parse(const std::vector<std::string>& arguments, const boost::program_optio
 std::vector<spec::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
                                            Diagnostics& diagnostics);
 
-// Reads every config with its --set and --seed ("": none); throws BadInput with all mistakes, in the order of their places.
+// Reads every config with its --set and --seed ("": none), and then `more` changes; throws BadInput with all mistakes, in the
+// order of their places.
 std::vector<spec::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
-                                               const std::string& seed, spec::Misfits misfits = spec::Misfits::refused);
+                                               const std::string& seed, spec::Misfits misfits = spec::Misfits::refused,
+                                               const std::vector<spec::Override>& more = {});
+
+// All cells of the experiments, in order.
+std::vector<const spec::Cell*> cells_of(const std::vector<spec::Experiment>& experiments);
 
 // Throws BadInput, at `file`, where this machine lacks the memory to prepare the cells' contexts, each with `draws` draws of the
 // distributions.

@@ -1,12 +1,9 @@
 #include "sim/cli/result_files.h"
 
-#include "sim/base/checksum.h"
 #include "sim/run/counts_file.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <utility>
 
 namespace specsim::cli {
 
@@ -20,24 +17,15 @@ std::string counts_of(const std::vector<judge::Row>& rows) {
 
 }  // namespace
 
-std::string write_results(const report::OutputFolder& folder, const std::vector<judge::Row>& rows, report::Manifest manifest,
+std::string write_results(report::OutputFolder& folder, const std::vector<judge::Row>& rows, const report::Manifest& manifest,
                           bool whole) {
-  std::vector<std::pair<std::string, std::string>> files;
-  if (whole) files.emplace_back("data.csv", judge::data_csv(rows));
-  files.emplace_back("counts.csv", counts_of(rows));
-  std::string waterfall = whole ? judge::waterfall_csv(rows) : "";
-  if (waterfall.empty())
-    folder.remove("waterfall.csv");  // of another run, with --force
-  else
-    files.emplace_back("waterfall.csv", std::move(waterfall));
-  std::vector<std::string> names;
-  for (const auto& [name, text] : files) {
-    folder.write(name, text);
-    manifest.results.push_back({name, checksum(text)});
-    names.push_back(name);
-  }
-  folder.write("manifest.yaml", report::manifest_text(manifest));
-  return fmt::format("{}, manifest.yaml{}", fmt::join(names, ", "), whole ? "" : " (a shard: specsim merge makes data.csv)");
+  if (whole) folder.write("data.csv", judge::data_csv(rows));
+  folder.write("counts.csv", counts_of(rows));
+  if (const std::string waterfall = whole ? judge::waterfall_csv(rows) : ""; !waterfall.empty())
+    folder.write("waterfall.csv", waterfall);
+  folder.finish(manifest);
+  return fmt::format("{}, manifest.yaml{}", fmt::join(folder.written(), ", "),
+                     whole ? "" : " (a shard: specsim merge makes data.csv)");
 }
 
 }  // namespace specsim::cli

@@ -10,12 +10,12 @@
 
 namespace specsim::cli {
 
-inline const std::vector<std::string> kResultFiles = {"data.csv", "counts.csv", "waterfall.csv", "manifest.yaml"};
-inline constexpr const char* kJournal = "journal.txt";  // of an unfinished run
+inline const std::vector<std::string> kResultFiles = {"data.csv", "counts.csv", "waterfall.csv"};  // beside manifest.yaml
+inline constexpr const char* kJournal = "journal.txt";                                             // of an unfinished run
 
 // Writes them, the manifest with the checksums of the others as the last, and returns their names as a sentence has them.
 // `whole`: not only a shard, of which there are counts and nothing else. Throws IoError.
-std::string write_results(const report::OutputFolder& folder, const std::vector<judge::Row>& rows, report::Manifest manifest,
+std::string write_results(report::OutputFolder& folder, const std::vector<judge::Row>& rows, const report::Manifest& manifest,
                           bool whole);
 
 }  // namespace specsim::cli

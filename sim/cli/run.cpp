@@ -39,16 +39,13 @@ run::Shard read_shard(const std::string& text) {
   return {index, of};
 }
 
-// The folder, safe to write into: nothing in it but what may be replaced, or this run's own unfinished work.
-void guard_folder(const report::OutputFolder& folder, const std::string& identity, bool resume, bool force) {
-  if (force) {
-    folder.remove(kJournal);
-    return;
-  }
-  // Whoever began the run said what may be replaced; whether it is this run the journal says itself.
-  if (folder.has(kJournal)) return;
-  folder.guard(kResultFiles, identity);
-  if (resume && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", folder.path());
+// Makes the folder safe to write into: nothing in it but what may be replaced, or this run's own unfinished work.
+void claim_folder(report::OutputFolder& folder, const std::string& identity, bool resume, bool force) {
+  if (force) folder.remove(kJournal);
+  // Whoever began an unfinished run said what may be replaced; whether it is this run the journal says itself.
+  const bool begun = folder.has(kJournal);
+  folder.claim({kResultFiles, identity, force || begun});
+  if (resume && !begun && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", folder.path());
 }
 
 ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
@@ -96,9 +93,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
       read_experiments(values["config"].as<std::vector<std::string>>(),
                        values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{},
                        values.count("seed") > 0 ? values["seed"].as<std::string>() : "");
-  std::vector<const spec::Cell*> cells;
-  for (const spec::Experiment& one : experiments)
-    for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
+  const std::vector<const spec::Cell*> cells = cells_of(experiments);
 
   const std::string trace = values.count("trace") > 0 ? values["trace"].as<std::string>() : "";
   if (values.count("trace") > 0 && trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
@@ -123,7 +118,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   if (!out.empty()) {
     folder.emplace(out);
     run.resume = values.count("resume") > 0;
-    guard_folder(*folder, identity, run.resume, values.count("force") > 0);
+    claim_folder(*folder, identity, run.resume, values.count("force") > 0);
     resumable = folder->has(kJournal);
     run.journal = folder->file(kJournal);
     run.origin = run::new_origin(identity, inputs);
@@ -185,7 +180,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
     manifest.identity = identity;
     manifest.inputs = inputs;
     manifest.verdict = summary.verdict;
-    const std::string written = write_results(*folder, rows, std::move(manifest), whole);
+    const std::string written = write_results(*folder, rows, manifest, whole);
     folder->remove(kJournal);
     print_output("wrote {}/{}\n", out, written);
   }

@@ -2,10 +2,11 @@
 #include "sim/calibrate/validate.h"
 
 #include "sim/base/output.h"
-#include "sim/base/whole_file.h"
-#include "sim/calibrate/result_folder.h"
+#include "sim/calibrate/result_files.h"
 #include "sim/cli/command.h"
 #include "sim/cli/model_commands.h"
+#include "sim/cli/result_files.h"
+#include "sim/report/output_folder.h"
 #include "sim/report/table.h"
 #include "sim/run/journal.h"
 
@@ -67,8 +68,7 @@ std::vector<std::string> file_names(const calibrate::Settings& settings) {
   return names;
 }
 
-void write_results(const calibrate::Validation& validation, const calibrate::Settings& settings,
-                   calibrate::ResultFolder& folder) {
+void write_results(const calibrate::Validation& validation, const calibrate::Settings& settings, report::OutputFolder& folder) {
   for (std::size_t t = 0; t < settings.temperatures.size(); ++t)
     folder.write(fmt::format("trace_t{:g}.jsonl", settings.temperatures[t]), validation.forecasts[t].trace);
   for (const calibrate::CostTable& table : validation.tables)
@@ -130,11 +130,11 @@ ExitCode validate_command(const std::vector<std::string>& arguments) {
   const calibrate::Settings settings = read_settings(values);
   require_cpu(values);
   const bool force = values.count("force") > 0;
-  calibrate::ResultFolder folder(values["out"].as<std::string>(), file_names(settings), force, calibrate::Writing::at_once);
+  report::OutputFolder folder(values["out"].as<std::string>());
+  folder.claim({file_names(settings), "specsim validate", force, false, report::Writing::at_once});
   const calibrate::LoadedModels models = calibrate::load_models(settings, true);
   const calibrate::ValidationPrompts prompts = calibrate::validation_prompts(models, settings);
-  make_directories(folder.path());
-  const std::string journal = folder.path() + "/journal.txt";
+  const std::string journal = folder.file(kJournal);
   if (force) drop_journal(journal);
   {
     Kept kept(journal, calibrate::validation_identity(models, settings, prompts), values.count("resume") > 0);
@@ -145,7 +145,7 @@ ExitCode validate_command(const std::vector<std::string>& arguments) {
     print_lines(validation.lines);
     print_output("\n{}", validation.summary);
   }
-  std::filesystem::remove(journal);
+  folder.remove(kJournal);
   return ExitCode::fine;
 }
 

@@ -2,13 +2,13 @@
 
 #include "sim/base/error.h"
 #include "sim/cli/numbers.h"
-#include "sim/report/manifest.h"
+#include "sim/plan/built_in.h"
+#include "sim/spec/sections.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
+#include <tuple>
 #include <utility>
 
 namespace specsim::cli {
@@ -20,7 +20,8 @@ void add_workload_options(po::options_description& description) {
   description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
                             "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
       "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
-      "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model; none: n-grams, or heads inside the target")(
+      "target", text(), "the target model: a name (specsim list model) or a file")(
+      "draft", text(), "the draft model; none: n-grams, or heads inside the target")(
       "context", text(), "tokens cached by each sequence")("tensor-parallel", text(), "GPUs that share the target")(
       "draft-tensor-parallel", text(), "GPUs that share the draft; as many as share the target, which is what engines demand")(
       "weight-bits", text(), "of a weight of the target's layers")("kv-bits", text(), "of the target's cached keys and values")(
@@ -33,98 +34,148 @@ namespace {
 bool sets_path(const Options& options, const std::string& name) {
   const std::string path = name == "context" ? "workload.context_length" : "cost." + name;
   const std::vector<std::string> sets = options.texts("set");
-  return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
-    return set.starts_with(path) || set.starts_with("sweep." + path);
-  });
+  return std::any_of(sets.begin(), sets.end(),
+                     [&](const std::string& set) { return set.starts_with(path) || set.starts_with("sweep." + path); });
+}
+
+// Throws BadInput where --set touches what the option sets at `path`.
+void refuse_set(const Options& options, const std::string& option, const std::string& path) {
+  for (const std::string& set : options.texts("set")) {
+    const std::string other = set.substr(0, set.find('='));
+    const std::string& longer = other.size() > path.size() ? other : path;
+    const std::string& shorter = other.size() > path.size() ? path : other;
+    if (longer == shorter || longer.compare(0, shorter.size() + 1, shorter + ".") == 0)
+      throw BadInput({"--set " + other, 0, 0},
+                     fmt::format("given together with --{}, which sets {}, allowed: one of them", option, path));
+  }
+}
+
+// A name, the path of a file, or a map in braces.
+config::Value name_or_map(const std::string& text, const std::string& option) {
+  if (text.find('{') == std::string::npos) return config::scalar(text, {option, 0, 0});
+  Diagnostics diagnostics;
+  config::Value value = config::parse_text(text, option, diagnostics);
+  diagnostics.throw_if_any();
+  return value;
+}
+
+bool in_braces(const std::string& model) { return model.find('{') != std::string::npos; }
+
+// A number that changes the named model, if the option is given.
+void add_change(const Options& options, const std::string& option, const std::string& key, spec::ModelValues& model) {
+  const std::string place = "--" + option;
+  const double number = read_number(options.text(option.c_str()), place, config::between(1, 64));
+  model.changes.emplace_back(key, config::scalar(fmt::format("{:g}", number), {place, 0, 0}));
+}
+
+std::optional<spec::ModelValues> read_target(const Options& options, bool built_in) {
+  std::string last;  // of the options that change the target
+  for (const char* option : {"tensor-parallel", "weight-bits", "kv-bits"})
+    if (options.has(option)) last = option;
+  if (!options.has("target") && last.empty()) return std::nullopt;
+  if (!options.has("target") && !built_in)
+    throw BadInput({"--" + last, 0, 0},
+                   "given with a config but without --target, allowed: with it, or --set cost.target=\"{preset: NAME, ...}\"");
+  const std::string target = options.has("target") ? options.text("target") : plan::kDefaultTarget;
+  if (!last.empty() && in_braces(target))
+    throw BadInput({"--" + last, 0, 0}, "given with a --target in braces, allowed: inside the braces");
+  refuse_set(options, options.has("target") ? "target" : last, "cost.target");
+  spec::ModelValues model{name_or_map(target, options.has("target") ? "--target" : "--" + last), {}};
+  for (const auto& [option, key] :
+       {std::pair{"tensor-parallel", "tensor_parallel"}, {"weight-bits", "weight_bits"}, {"kv-bits", "kv_bits"}})
+    if (options.has(option)) add_change(options, option, key, model);
+  return model;
 }
 
 // The draft is cut as the target is, unless something else is asked for: engines cut both alike.
-template <class Add>
-void add_draft(const Options& options, bool built_in, const std::vector<std::string>& sets, const Add& add) {
+std::optional<spec::ModelValues> read_draft(const Options& options, bool built_in) {
   const char* const own = "draft-tensor-parallel";
-  const std::string draft = options.has("draft") ? options.text("draft") : kDefaultDraft;
-  const bool whole = draft == "none" || draft.find('{') != std::string::npos;
-  if (options.has(own) && (whole || (!options.has("draft") && !built_in)))
+  const bool given = options.has("draft");
+  const std::string draft = given ? options.text("draft") : plan::kDefaultDraft;
+  const bool whole = draft == "none" || in_braces(draft);
+  if (options.has(own) && (whole || (!given && !built_in)))
     throw BadInput({std::string("--") + own, 0, 0},
                    "given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces");
-  const std::string shards = options.has(own)                 ? options.text(own)
-                             : options.has("tensor-parallel") ? options.text("tensor-parallel")
-                                                              : "";
-  const bool replaced = std::any_of(sets.begin(), sets.end(), [](const std::string& set) { return set.starts_with("cost.draft"); });
-  if (shards.empty() || whole || (!options.has("draft") && (!built_in || replaced))) {
-    if (options.has("draft")) add("draft", "cost.draft", draft);
-    return;
-  }
-  add(options.has("draft") ? "draft" : own, "cost.draft",
-      fmt::format("{{preset: {}, tensor_parallel: {:g}}}", draft,
-                  read_number(shards, options.has(own) ? std::string("--") + own : "--tensor-parallel", config::between(1, 64))));
+  const std::string shards = options.has(own) ? own : options.has("tensor-parallel") ? "tensor-parallel" : "";
+  const std::vector<std::string> sets = options.texts("set");
+  const bool replaced =
+      std::any_of(sets.begin(), sets.end(), [](const std::string& set) { return set.starts_with("cost.draft"); });
+  const bool cut = !shards.empty() && !whole && (given || (built_in && !replaced));
+  if (!given && !cut) return std::nullopt;
+  refuse_set(options, given ? "draft" : own, "cost.draft");
+  spec::ModelValues model{name_or_map(draft, given ? "--draft" : "--" + shards), {}};
+  if (cut) add_change(options, shards, "tensor_parallel", model);
+  return model;
+}
+
+// Of --batch or --context, which set the number at `key` of the workload.
+std::vector<std::int64_t> read_counts(const Options& options, const std::string& option, const std::string& key) {
+  if (!options.has(option.c_str())) return {};
+  const auto& parameters = spec::workload_parameters();
+  const auto parameter = std::find_if(parameters.begin(), parameters.end(), [&](const auto& own) { return own.name == key; });
+  std::vector<std::int64_t> counts = read_integers(options.text(option.c_str()), "--" + option, parameter->interval);
+  refuse_set(options, option, (counts.size() > 1 ? "sweep.workload." : "workload.") + key);
+  return counts;
 }
 
 }  // namespace
 
 std::string assumptions(const Options& options) {
+  const std::string context = std::to_string(plan::kDefaultContext);
   std::string list;
-  for (const auto& [name, value] : {std::pair{"hardware", kDefaultHardware}, {"target", kDefaultTarget}, {"draft", kDefaultDraft},
-                                    {"context", kDefaultContext}})
+  for (const auto& [name, value] : {std::pair{"hardware", plan::kDefaultHardware},
+                                    {"target", plan::kDefaultTarget},
+                                    {"draft", plan::kDefaultDraft},
+                                    {"context", context.c_str()}})
     if (!options.has(name) && !sets_path(options, name)) list += fmt::format("{}--{} {}", list.empty() ? "" : " ", name, value);
   return list;
 }
 
-std::vector<std::string> named_sets(const Options& options, bool built_in) {
-  std::vector<std::string> sets = options.texts("set");
-  const std::vector<std::string> given = sets;
-  const auto add = [&](const std::string& option, const std::string& path, const std::string& value) {
-    for (const std::string& set : given) {
-      const std::string other = set.substr(0, set.find('='));
-      const std::string& longer = other.size() > path.size() ? other : path;
-      const std::string& shorter = other.size() > path.size() ? path : other;
-      if (longer == shorter || longer.compare(0, shorter.size() + 1, shorter + ".") == 0)
-        throw BadInput({"--set " + other, 0, 0},
-                       fmt::format("given together with --{}, which sets {}, allowed: one of them", option, path));
-    }
-    sets.push_back(fmt::format("{}={}", path, value));
-  };
-  for (const char* name : {"hardware", "engine"})
-    if (options.has(name)) add(name, fmt::format("cost.{}", name), options.text(name));
-  for (const char* name : {"batch", "context"}) {
-    if (!options.has(name)) continue;
-    const std::string value = options.text(name);
-    const std::string path = name == std::string("context") ? "workload.context_length" : "workload.batch";
-    if (value.find(',') == std::string::npos) {
-      add(name, path, value);
-      continue;
-    }
-    static_cast<void>(read_texts(value, fmt::format("--{}", name)));
-    add(name, "sweep." + path, "[" + value + "]");
+WorkloadChoice read_workload(const Options& options, bool built_in) {
+  WorkloadChoice choice;
+  if (options.has("hardware")) {
+    refuse_set(options, "hardware", "cost.hardware");
+    choice.hardware = name_or_map(options.text("hardware"), "--hardware");
   }
-  std::string how;
-  std::string last;
-  for (const auto& [name, key] :
-       {std::pair{"tensor-parallel", "tensor_parallel"}, {"weight-bits", "weight_bits"}, {"kv-bits", "kv_bits"}})
-    if (options.has(name)) {
-      last = name;
-      how += fmt::format(", {}: {:g}", key, read_number(options.text(name), fmt::format("--{}", name), config::between(1, 64)));
-    }
-  if (!how.empty() && !options.has("target") && !built_in)
-    throw BadInput({"--" + last, 0, 0},
-                   "given with a config but without --target, allowed: with it, or --set cost.target=\"{preset: NAME, ...}\"");
-  const std::string target = options.has("target") ? options.text("target") : kDefaultTarget;
-  if (!how.empty() && target.find('{') != std::string::npos)
-    throw BadInput({"--" + last, 0, 0}, "given with a --target in braces, allowed: inside the braces");
-  if (!how.empty())
-    add(options.has("target") ? "target" : last, "cost.target", fmt::format("{{preset: {}{}}}", target, how));
-  else if (options.has("target"))
-    add("target", "cost.target", target);
-  add_draft(options, built_in, given, add);
-  return sets;
+  if (options.has("engine")) {
+    refuse_set(options, "engine", "cost.engine");
+    choice.engine = config::scalar(options.text("engine"), {"--engine", 0, 0});
+  }
+  choice.batches = read_counts(options, "batch", "batch");
+  choice.context_lengths = read_counts(options, "context", "context_length");
+  choice.target = read_target(options, built_in);
+  choice.draft = read_draft(options, built_in);
+  return choice;
 }
 
-void guard_results(const std::string& out) {
-  const std::string path = out + "/manifest.yaml";
-  std::error_code ignored;
-  if (out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
-  if (std::filesystem::is_regular_file(path, ignored) && !report::read_manifest(path).identity.empty())
-    throw BadInput({out, 0, 0}, "holds the results of a run, allowed: another --out");
+void WorkloadChoice::change(spec::ExperimentValues& values) const {
+  if (hardware) values.cost.hardware = *hardware;
+  if (target) values.cost.target = *target;
+  if (draft) values.cost.draft = *draft;
+  if (engine) values.cost.engine = engine;
+  if (batches.size() == 1) values.batch = batches.front();
+  if (batches.size() > 1) values.batches = batches;
+  if (context_lengths.size() == 1) values.context_length = context_lengths.front();
+  if (context_lengths.size() > 1) values.context_lengths = context_lengths;
+}
+
+std::vector<spec::Override> WorkloadChoice::overrides() const {
+  std::vector<spec::Override> list;
+  const auto add = [&](const std::string& path, config::Value value) {
+    const Location where = value.where;
+    list.push_back({path, std::move(value), where});
+  };
+  if (hardware) add("cost.hardware", *hardware);
+  if (engine) add("cost.engine", *engine);
+  for (const auto& [option, path, counts] :
+       {std::tuple{"--batch", "workload.batch", &batches}, {"--context", "workload.context_length", &context_lengths}}) {
+    const Location where{option, 0, 0};
+    if (counts->size() == 1) add(path, config::scalar(std::to_string(counts->front()), where));
+    if (counts->size() > 1) add(std::string("sweep.") + path, spec::to_config(*counts, where));
+  }
+  if (target) add("cost.target", spec::to_config(*target));
+  if (draft) add("cost.draft", spec::to_config(*draft));
+  return list;
 }
 
 }  // namespace specsim::cli

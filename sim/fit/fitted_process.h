@@ -13,6 +13,7 @@
 #include "sim/fit/recorded_rounds.h"
 #include "sim/rng/address.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@
 namespace specsim::fit {
 
 enum class Process { constant, by_depth, kept_state, regimes, regimes_by_depth, requests_and_regimes };
+inline constexpr std::array kAllProcesses = {Process::constant, Process::by_depth,         Process::kept_state,
+                                             Process::regimes,  Process::regimes_by_depth, Process::requests_and_regimes};
 [[nodiscard]] const char* to_text(Process process);
 
 struct FittedProcess {

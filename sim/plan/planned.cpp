@@ -1,6 +1,7 @@
 #include "sim/plan/planned.h"
 
 #include "sim/judge/rows.h"
+#include "sim/plan/schedule.h"
 #include "sim/report/csv.h"
 
 #include <fmt/format.h>
@@ -80,9 +81,9 @@ std::string plan_csv(const std::vector<Planned>& planned) {
       std::vector<std::string> fields = {std::to_string(i)};
       fields.insert(fields.end(), values.begin(), values.end());
       fields.push_back(std::to_string(p.draft_length));
-      for (const double x : {p.tokens_per_round, 1e3 * p.time.plain.total(), 1e3 * p.time.draft.total(),
-                             1e3 * p.time.verify.total(), 1e3 * p.time.overhead, 1e3 * p.time.total(), p.tokens_per_second,
-                             p.speedup})
+      for (const double x :
+           {p.tokens_per_round, 1e3 * p.time.plain.total(), 1e3 * p.time.draft.total(), 1e3 * p.time.verify.total(),
+            1e3 * p.time.overhead, 1e3 * p.time.total(), p.tokens_per_second, p.speedup})
         fields.push_back(report::csv_real(x));
       fields.emplace_back(p.draft_length == planned[i].plan.best ? "1" : "0");
       file.add(fields);
@@ -95,7 +96,8 @@ std::string waterfall_csv(const std::vector<Planned>& planned) {
   std::string text = "cell,draft_length,step,ms,speedup_after\n";
   for (std::size_t i = 0; i < planned.size(); ++i) {
     const Plan& plan = planned[i].plan;
-    text += judge::waterfall_lines(fmt::format("{},{}", i, plan.best), plan.best_point().time, plan.best_point().tokens_per_round);
+    text +=
+        judge::waterfall_lines(fmt::format("{},{}", i, plan.best), plan.best_point().time, plan.best_point().tokens_per_round);
   }
   return text;
 }
@@ -105,9 +107,27 @@ std::string map_csv(const std::vector<MapCell>& cells) {
   for (const MapCell& cell : cells)
     file.add({fmt::format("{:g}", cell.batch), fmt::format("{:g}", cell.context), fmt::format("{:g}", cell.alpha),
               cell.known() ? std::to_string(cell.best) : "", cell.known() ? report::csv_real(cell.speedup) : "",
-              cell.known() && cell.break_even_alpha <= 1.0 ? report::csv_real(cell.break_even_alpha) : "",
-              to_text(cell.regime)});
+              cell.known() && cell.break_even_alpha <= 1.0 ? report::csv_real(cell.break_even_alpha) : "", to_text(cell.regime)});
   return file.text();
+}
+
+const std::vector<std::string>& plan_file_names() {
+  static const std::vector<std::string> names = {"plan.csv", "waterfall.csv", "map.csv", "own_map.csv"};
+  return names;
+}
+
+std::vector<std::pair<std::string, std::string>> plan_files(const std::vector<Planned>& planned, int longest, unsigned threads) {
+  std::vector<std::pair<std::string, std::string>> files = {{"plan.csv", plan_csv(planned)},
+                                                            {"waterfall.csv", waterfall_csv(planned)}};
+  const cost::CostModel& cost = planned[0].cell->cost();
+  if (planned.size() > 1 || !cost.in_seconds()) return files;
+  std::vector<double> alphas;
+  for (int i = 6; i <= 19; ++i) alphas.push_back(0.05 * i);
+  const std::vector<double> batches = doubling(1, 512);
+  const std::vector<double> contexts = doubling(512, 131072);
+  files.emplace_back("map.csv", map_csv(make_map(cost, batches, contexts, alphas, longest, threads)));
+  files.emplace_back("own_map.csv", map_csv(make_own_map(cost, batches, contexts, planned[0].curve, threads)));
+  return files;
 }
 
 }  // namespace specsim::plan

@@ -40,4 +40,10 @@ std::string plan_csv(const std::vector<Planned>& planned);
 std::string waterfall_csv(const std::vector<Planned>& planned);
 std::string map_csv(const std::vector<MapCell>& cells);
 
+// Names that plan_files() may give, whatever is planned.
+const std::vector<std::string>& plan_file_names();
+// Name and text of every file of a plan: plan.csv, waterfall.csv and, of one cell with costs in seconds, map.csv (the best draft
+// length by batch, context and alpha, up to `longest`) and own_map.csv (at the cell's own acceptance), made by `threads` threads.
+std::vector<std::pair<std::string, std::string>> plan_files(const std::vector<Planned>& planned, int longest, unsigned threads);
+
 }  // namespace specsim::plan

@@ -169,6 +169,22 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
   return rankings;
 }
 
+const tokens::Tree* tree_of(const spec::Cell& cell) {
+  const tokens::Tree* tree = cell.block() != nullptr ? cell.block()->drafter->tree() : nullptr;
+  return tree != nullptr && tree->drafted() > tree->height() ? tree : nullptr;  // a chain needs no drawing
+}
+
+std::string trees_csv(const std::vector<Ranking>& rankings) {
+  std::string text = "workload,method,node,parent,depth,rank\n";
+  for (const Ranking& ranking : rankings)
+    if (const tokens::Tree* tree = tree_of(*ranking.contenders.front().row.cell))
+      for (std::size_t node = 0; node < tree->nodes.size(); ++node)
+        text += fmt::format("{},{},{},{},{},{}\n", judge::csv_text(ranking.workload),
+                            judge::csv_text(ranking.contenders.front().row.cell->method_text), node, tree->nodes[node].parent,
+                            tree->nodes[node].depth, tree->nodes[node].rank);
+  return text;
+}
+
 std::string ranking_csv(const std::vector<Ranking>& rankings) {
   std::string text =
       "workload,rank,experiment,cell,method,lossless,tokens_per_round,tokens_per_round_se,draft_passes,verified_rows,speedup,"

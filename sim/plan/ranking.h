@@ -3,6 +3,7 @@
 
 #include "sim/judge/rows.h"
 #include "sim/run/runner.h"
+#include "sim/tokens/tree.h"
 
 #include <string>
 #include <vector>
@@ -41,6 +42,11 @@ struct Ranking {
 // was stopped.
 std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, const run::RunOptions& options);
 
+// The token tree of the cell's drafter; nullptr where it has none, or one that is a chain.
+const tokens::Tree* tree_of(const spec::Cell& cell);
+
+// The trees of the fastest methods, a line for each node.
+std::string trees_csv(const std::vector<Ranking>& rankings);
 std::string ranking_csv(const std::vector<Ranking>& rankings);
 
 }  // namespace specsim::plan

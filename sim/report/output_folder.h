@@ -1,17 +1,42 @@
-// A folder that a command writes its results into: one writer at a time, and nothing in it is replaced by mistake.
+// A folder that a command writes its results into: one writer at a time, nothing in it is replaced by mistake, and whoever finds
+// it later can tell from its manifest what made it and whether it is whole.
 #pragma once
 
+#include "sim/report/manifest.h"
+
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace specsim::report {
 
+// How files appear in the folder.
+enum class Writing {
+  in_place,  // each as it is written; manifest.yaml comes last
+  at_once,   // they are kept aside and moved in together, when all of them are there
+  growing,   // each as soon as there is something in it, and anew as it grows: what is measured is not lost where the work is cut
+             // short. Where earlier results are replaced, these stay until the end all the same.
+};
+
+// What a command is about to write, and what it may replace.
+struct OutputClaim {
+  std::vector<std::string> names;  // of every file that may be written, manifest.yaml apart
+  // Who makes the same results again: a run's identity, or "specsim COMMAND". Compared with the manifest that is there.
+  std::string owner;
+  bool force = false;  // --force was given
+  // Results of the same owner are replaced without --force, since they come out the same; false where they are measurements.
+  bool repeatable = true;
+  Writing writing = Writing::in_place;
+};
+
 class OutputFolder {
  public:
-  // Makes the directory and its parents, and locks it. Throws BadInput where another process has it locked; IoError.
+  // Makes the directory and its parents, and locks it. Throws BadInput where `path` is empty or another process has it locked;
+  // IoError.
   explicit OutputFolder(std::string path);
-  // Unlocks it, and removes again what was made and is still empty.
+  // Without finish(), removes what was kept aside; files that grew stay, with a manifest that calls them unfinished. Unlocks the
+  // directory, and removes it again if it was made here and is still empty.
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
@@ -20,19 +45,40 @@ class OutputFolder {
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
   [[nodiscard]] bool has(const std::string& name) const;  // whatever it is, a link that leads nowhere too
 
-  // Throws BadInput where writing the files of these names would lose something: results of a manifest with another identity, or
-  // files of which no manifest says what made them.
-  void guard(const std::vector<std::string>& names, const std::string& identity) const;
+  // Says what is going to be written; nothing is touched yet. Throws BadInput where that would lose what is not `owner`'s:
+  // results whose manifest names another owner, or a file of one of `names` that the manifest does not list, both without
+  // `force`. Measurements never replace these, nor a file that was changed since it was written, and replace their own kind with
+  // `force` alone.
+  void claim(OutputClaim claim);
 
-  // As write_whole_file; a folder that was removed in the meantime is made again. Throws IoError.
-  void write(const std::string& name, std::string_view text) const;
-  // Does nothing where there is no such file. Throws IoError.
+  // Writes a file of the claim, whole or not at all. Where the directory was removed in the meantime it is made again; if files
+  // were lost with it, throws IoError. Throws IoError.
+  void write(const std::string& name, std::string_view text);
+  // Moves files in that were kept aside, removes what is left of the results that they replace, and writes manifest.yaml with
+  // their checksums; `manifest` comes without results. Throws IoError.
+  void finish(const Manifest& manifest);
+  [[nodiscard]] std::vector<std::string> written() const;  // names, in order
+
+  // Removes a file that is not of the claim, such as a journal; does nothing where there is none. Throws IoError.
   void remove(const std::string& name) const;
 
  private:
+  // Looks at the results that are there; whether their manifest lists its files.
+  bool check_earlier();
+  [[nodiscard]] bool announced(const std::string& name) const;
+  void make_and_lock();
+  void check_there();  // makes the directory again where it was removed
+  void write_manifest(Manifest manifest) const;
+  [[nodiscard]] const std::string& place() const { return stage_.empty() ? path_ : stage_; }
+
   std::string path_;
   std::vector<std::string> made_;  // directories, the outermost first
   int lock_ = -1;                  // the directory itself, open
+  OutputClaim claim_;
+  std::set<std::string> earlier_;  // files of earlier results that are to be replaced
+  std::string stage_;              // where files are kept aside; "": they are written where they belong
+  std::vector<FileSum> files_;     // that were written
+  bool finished_ = false;
 };
 
 }  // namespace specsim::report

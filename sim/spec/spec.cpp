@@ -90,6 +90,13 @@ void set_axis(Value& config, const std::string& path, Value value, const Locatio
 
 }  // namespace
 
+std::optional<Override> read_override(const std::string& path, const std::string& value, const std::string& shown,
+                                      Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  Override change{path, config::parse_text(value, shown, diagnostics), {shown, 0, 0}};
+  return diagnostics.list().size() == before ? std::optional(std::move(change)) : std::nullopt;
+}
+
 Experiment read_experiment(const std::string& path, const std::vector<Override>& overrides, Diagnostics& diagnostics,
                            Misfits misfits) {
   const std::size_t before = diagnostics.list().size();
@@ -108,8 +115,8 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
     return experiment;
   }
   for (const Override& override_ : overrides) {
-    Value value = config::parse_text(override_.value, override_.shown, diagnostics);
-    const Location where{override_.shown, 0, 0};
+    Value value = override_.value;
+    const Location& where = override_.where;
     if (override_.path == "sweep" && value.is_map() && value.fields.empty()) {  // --set sweep={}: the base cell alone
       std::erase_if(config.fields, [](const config::Field& field) { return field.key == "sweep"; });
       continue;

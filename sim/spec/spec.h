@@ -4,6 +4,7 @@
 #include "sim/config/value.h"
 #include "sim/spec/cell.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,15 @@ struct Experiment {
 // What becomes of cells whose models and caches the GPU's memory cannot hold, while other cells fit.
 enum class Misfits { refused, left_out };
 
+// A change to a config: `value` in place of what stands at `path`.
 struct Override {
   std::string path;  // "sweep.PATH" sets the axis PATH
-  std::string value;
-  std::string shown;  // in messages: "--set PATH"
+  config::Value value;
+  Location where;  // of the path, for messages
 };
+// One whose value is given as YAML; `shown` stands for it in messages: "--set PATH". nullopt after reporting.
+std::optional<Override> read_override(const std::string& path, const std::string& value, const std::string& shown,
+                                      Diagnostics& diagnostics);
 
 // Reads and validates whole experiments, all cells included; every mistake goes to `diagnostics`.
 Experiment read_experiment(const std::string& path, const std::vector<Override>& overrides, Diagnostics& diagnostics,

@@ -56,15 +56,17 @@ void feed_overrides(std::string_view bytes) {  // PATH=VALUE, the first line's c
       "experiment: a\npair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, "
       "value: 0.7}}\n"
       "decode: {drafter: {kind: chain, draft_length: 3}}\nrounds: 100\n");
+  Diagnostics diagnostics;
   std::vector<spec::Override> overrides;
   while (!bytes.empty() && overrides.size() < 8) {
     const std::string_view line = bytes.substr(0, bytes.find('\n'));
     bytes.remove_prefix(std::min(bytes.size(), line.size() + 1));
     const std::size_t equals = line.find('=');
     if (equals == 0 || equals == std::string_view::npos) continue;
-    overrides.push_back({std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)), "--set x"});
+    if (auto change = spec::read_override(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)), "--set x",
+                                          diagnostics))
+      overrides.push_back(*std::move(change));
   }
-  Diagnostics diagnostics;
   static_cast<void>(spec::read_experiment(base, "case.yaml", overrides, diagnostics));
   diagnostics.throw_if_any();
 }

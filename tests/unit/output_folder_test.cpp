@@ -1,6 +1,6 @@
-// The folder of a calibration's results: a user's files are never touched, earlier results only when that is asked for, and only
-// by results that are whole.
-#include "sim/calibrate/result_folder.h"
+// The folder of a command's results: a user's files are never touched, earlier results only by the same again or when that is
+// asked for, and only by results that are whole.
+#include "sim/report/output_folder.h"
 
 #include "sim/base/error.h"
 #include "sim/base/whole_file.h"
@@ -13,9 +13,9 @@
 #include <set>
 
 using namespace specsim;
-using calibrate::ResultFolder;
-using calibrate::Writing;
 using Catch::Contains;
+using report::OutputFolder;
+using report::Writing;
 
 namespace {
 
@@ -50,10 +50,22 @@ class Folder {
 using Files = std::map<std::string, std::string>;
 const std::vector<std::string> kNames = {"passes.csv", "speed.csv", "trace_t1.jsonl"};
 
+const std::string kMeasuring = "specsim calibrate";
+const std::string kComputing = "specsim plan";
+
+report::Manifest manifest_of(const std::string& owner) {
+  report::Manifest manifest = report::new_manifest(owner + " --out x");
+  manifest.files = {"models"};
+  manifest.configs = {"{}"};
+  return manifest;
+}
+
+// Measurements: --force alone replaces them.
 void write_results(const Folder& folder, const Files& files, bool force, Writing writing) {
-  ResultFolder results(folder.path(), kNames, force, writing);
+  OutputFolder results(folder.path());
+  results.claim({kNames, kMeasuring, force, false, writing});
   for (const auto& [name, text] : files) results.write(name, text);
-  results.finish(calibrate::manifest_of("specsim calibrate", "{}", 1, 1, 0.0));
+  results.finish(manifest_of(kMeasuring));
 }
 
 }  // namespace
@@ -78,7 +90,8 @@ TEST_CASE("results: only what an earlier manifest lists is replaced, and only wi
     CHECK(folder.files() == and_users(first));
 
     {  // Whoever breaks off leaves the earlier results as they were.
-      ResultFolder broken_off(folder.path(), kNames, true, writing);
+      OutputFolder broken_off(folder.path());
+      broken_off.claim({kNames, kMeasuring, true, false, writing});
       broken_off.write("passes.csv", "half");
     }
     CHECK(folder.files() == and_users(first));
@@ -123,8 +136,9 @@ TEST_CASE(
 TEST_CASE("results that grow are there before the end, and whoever comes next knows that they are unfinished") {
   const Folder folder;
   {
-    ResultFolder growing(folder.path(), kNames, false, Writing::growing);
-    CHECK(!std::filesystem::exists(folder.path()));
+    OutputFolder growing(folder.path());
+    growing.claim({kNames, kMeasuring, false, false, Writing::growing});
+    CHECK(folder.files().empty());
     growing.write("passes.csv", "1");
     CHECK(folder.files() == Files{{"manifest.yaml", ""}, {"passes.csv", "1"}});
     growing.write("passes.csv", "1 2");
@@ -134,4 +148,59 @@ TEST_CASE("results that grow are there before the end, and whoever comes next kn
                     Contains("unfinished results are here"));
   write_results(folder, {{"speed.csv", "3"}}, true, Writing::growing);
   CHECK(folder.files() == Files{{"manifest.yaml", ""}, {"speed.csv", "3"}});
+}
+
+TEST_CASE("results that come out the same again replace their own, and nothing else without force") {
+  for (const Writing writing : {Writing::in_place, Writing::at_once}) {
+    const auto write = [&](const Folder& folder, const Files& files, const std::string& owner, bool force) {
+      OutputFolder results(folder.path());
+      results.claim({kNames, owner, force, true, writing});
+      for (const auto& [name, text] : files) results.write(name, text);
+      results.finish(manifest_of(owner));
+    };
+    const Folder folder;
+    folder.put("speed.csv", "a user's");
+    CHECK_THROWS_WITH(write(folder, {{"passes.csv", "1"}}, kComputing, false),
+                      Contains("speed.csv: is here without a manifest.yaml that says what made it"));
+    CHECK(folder.files() == Files{{"speed.csv", "a user's"}});
+    std::filesystem::remove(folder.path() + "/speed.csv");
+
+    write(folder, {{"passes.csv", "1"}, {"speed.csv", "1"}}, kComputing, false);
+    write(folder, {{"passes.csv", "2"}}, kComputing, false);
+    CHECK(folder.files() == Files{{"manifest.yaml", ""}, {"passes.csv", "2"}});
+
+    folder.put("speed.csv", "a user's");
+    CHECK_THROWS_WITH(write(folder, {{"passes.csv", "3"}}, kComputing, false),
+                      Contains("speed.csv: is here and the manifest.yaml beside it does not list it"));
+    std::filesystem::remove(folder.path() + "/speed.csv");
+    CHECK_THROWS_WITH(write(folder, {{"passes.csv", "3"}}, "specsim compare", false),
+                      Contains("holds the finished results of another run"));
+    CHECK(folder.files() == Files{{"manifest.yaml", ""}, {"passes.csv", "2"}});
+    folder.put("notes.txt", "a user's");
+    write(folder, {{"speed.csv", "3"}}, "specsim compare", true);
+    CHECK(folder.files() == Files{{"manifest.yaml", ""}, {"notes.txt", "a user's"}, {"speed.csv", "3"}});
+  }
+}
+
+TEST_CASE("a folder that is removed while files are written into it is noticed with the next file") {
+  for (const Writing writing : {Writing::in_place, Writing::at_once, Writing::growing}) {
+    const Folder folder;
+    OutputFolder results(folder.path());
+    results.claim({kNames, kMeasuring, false, false, writing});
+    std::filesystem::remove_all(folder.path());
+    results.write("passes.csv", "1");  // nothing was lost: it is made again
+    std::filesystem::remove_all(folder.path());
+    CHECK_THROWS_WITH(results.write("speed.csv", "1"), Contains("was removed while files were being written into it"));
+    CHECK_THROWS_AS(results.finish(manifest_of(kMeasuring)), IoError);
+  }
+}
+
+TEST_CASE("a folder has one writer, and one that nothing was written into goes again") {
+  const Folder folder;
+  {
+    const OutputFolder first(folder.path() + "/a/b");
+    CHECK_THROWS_WITH(OutputFolder(folder.path() + "/a/b"), Contains("another process is writing here"));
+  }
+  CHECK(!std::filesystem::exists(folder.path()));
+  CHECK_THROWS_AS(OutputFolder(""), BadInput);
 }

@@ -1,0 +1,160 @@
+#include "sim/cli/named_parts.h"
+
+#include "sim/base/error.h"
+#include "sim/cost/cost_model.h"
+#include "sim/cost/hardware.h"
+#include "sim/cost/model_shape.h"
+#include "sim/cost/presets.h"
+#include "sim/draft/drafter.h"
+#include "sim/draft/length_policy.h"
+#include "sim/families/context.h"
+#include "sim/judge/coverage.h"
+#include "sim/placement/placement.h"
+#include "sim/theory/closed_forms.h"
+#include "sim/verify/verifier.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace specsim::cli {
+
+namespace {
+
+template <class Registry, class Mark>
+void add(std::vector<NamedPart>& parts, const std::string& kind, const Registry& registry, Mark mark) {
+  for (const auto& entry : registry.entries()) parts.push_back({kind, entry.info, mark(entry)});
+}
+
+// A preset's figures, worked out.
+NamedPart preset_part(const cost::Preset& preset) {
+  Diagnostics diagnostics;
+  const config::Value value = config::parse_text(preset.text, preset.path, diagnostics);
+  NamedPart part{preset.kind, {preset.name, "", "", {}, ""}, ""};
+  if (std::string(preset.kind) == "model") {
+    const cost::ModelShape shape = cost::read_model(value, preset.name, diagnostics);
+    part.info.summary =
+        fmt::format("{:.3f}B parameters, {:.2f} GB in 16 bits, {:.1f} kB of KV per token", 1e-9 * shape.total_parameters(),
+                    1e-9 * shape.weight_bytes(), 1e-3 * shape.kv_bytes_per_token());
+    part.info.notes = fmt::format(
+        "{} layers of width {}, {} heads, {} of keys and values, {} wide, feed-forward {}{}, vocabulary {}{}. {:.3f}B parameters "
+        "in the "
+        "layers.",
+        shape.layers, shape.hidden, shape.heads, shape.kv_heads, shape.head_dim,
+        shape.experts > 0.0 ? fmt::format("{} of {} experts of {}", shape.experts_per_token, shape.experts, shape.expert_ffn)
+                            : fmt::format("{}", shape.ffn),
+        shape.gated ? " gated" : "", shape.vocab,
+        shape.shares_lm_head    ? ", embeddings and LM head shared with the target"
+        : shape.tied_embeddings ? ", tied"
+                                : "",
+        1e-9 * shape.layer_parameters());
+    part.mark = shape.unverified ? "unverified" : "";
+  } else {
+    const cost::Hardware hardware = cost::read_hardware(value, diagnostics);
+    part.info.summary = fmt::format("{}: {:.0f} GB at {:.0f} GB/s, {:.0f} TFLOP/s dense bf16", hardware.name,
+                                    1e-9 * hardware.memory_bytes, 1e-9 * hardware.bandwidth, 1e-12 * hardware.flops);
+    const cost::Calibration& c = hardware.calibration;
+    part.info.notes = fmt::format(
+        "{} multiprocessors; to a peer {:.0f} GB/s and {:g} us. A decode step turns compute-bound near {:.0f} rows. Matrix "
+        "products reach "
+        "{:.1f} % of the bandwidth, operands arrive at {:.1f} TB/s, each product takes {:.1f} us beside.",
+        hardware.multiprocessors, 1e-9 * hardware.link_bandwidth, 1e6 * hardware.link_latency,
+        hardware.flops / (hardware.bandwidth * c.memory_efficiency), 100.0 * c.memory_efficiency, c.feed_tb_per_s, c.kernel_us);
+    if (const config::Value* source = config::find_path(value, "calibration.source")) part.info.paper = source->text;
+    part.mark = hardware.unverified ? "unverified" : "";
+  }
+  if (const config::Value* source = value.find("source")) part.info.paper = source->text;
+  diagnostics.throw_if_any();
+  return part;
+}
+
+}  // namespace
+
+const std::vector<std::pair<std::string, std::string>>& part_kinds() {
+  static const std::vector<std::pair<std::string, std::string>> list = {
+      {"family", "next-token distributions that stand on their own: {family: NAME, ...}"},
+      {"transform", "distributions made from another one: {from: target | DISTRIBUTION, transform: NAME, ...}"},
+      {"context", "how the distributions change along the text: context: {process: NAME, ...}"},
+      {"drafter", "decode.drafter: {kind: NAME, ...}"},
+      {"verifier", "decode.verifier: NAME, or {kind: NAME, ...}"},
+      {"policy", "decode.policy: {kind: NAME, ...}"},
+      {"cost", "cost: {model: NAME, ...}"},
+      {"hardware", "cost: {model: roofline, hardware: NAME, ...}"},
+      {"model", "cost: {model: roofline, target: NAME, draft: NAME, ...}"},
+      {"placement", "placement: {kind: NAME, ...}"},
+      {"theory", "what a cell is held to, by its verifier and drafter: theory: {name: exact} takes the one that covers it"},
+      {"closed_form", "theory: {name: NAME}"}};
+  return list;
+}
+
+std::vector<NamedPart> named_parts() {
+  std::vector<NamedPart> parts;
+  const auto plain = [](const auto&) { return std::string(); };
+  add(parts, "family", families::families(), plain);
+  add(parts, "transform", families::transforms(), plain);
+  add(parts, "context", families::context_processes(), plain);
+  add(parts, "drafter", draft::drafters(), plain);
+  add(parts, "verifier", verify::verifiers(),
+      [](const verify::VerifierEntry& entry) { return std::string(entry.lossless ? "lossless" : "not lossless"); });
+  add(parts, "policy", draft::policies(), plain);
+  add(parts, "cost", cost::cost_models(), plain);
+  for (const cost::Preset& preset : cost::presets()) parts.push_back(preset_part(preset));
+  add(parts, "placement", placement::placements(), plain);
+  for (const judge::TheoryEntry& entry : judge::theories().entries()) {
+    NamedPart part{"theory", entry.info, ""};
+    part.info.notes = fmt::format("Of verifiers {}; of {}.", fmt::join(entry.verifiers, ", "),
+                                  entry.drafters.empty() ? "chains, and trees that are the same in every round"
+                                                         : fmt::format("drafter {}", fmt::join(entry.drafters, ", ")));
+    parts.push_back(std::move(part));
+  }
+  for (const theory::ClosedForm& form : theory::closed_forms())
+    parts.push_back(
+        {"closed_form",
+         {form.name, form.summary, form.source, {}, form.formula + (form.claim.empty() ? "" : " (claim " + form.claim + ")")},
+         form.known_wrong ? "known to be wrong" : ""});
+  return parts;
+}
+
+std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, const std::string& wanted) {
+  std::vector<const NamedPart*> found;
+  std::vector<std::string> names;
+  for (const NamedPart& part : parts) {
+    const std::string full = part.kind + "/" + part.info.name;
+    if (wanted == full || wanted == part.info.name) found.push_back(&part);
+    names.push_back(full);
+    names.push_back(part.info.name);
+  }
+  if (!found.empty()) return found;
+  throw BadInput({"", 0, 0}, fmt::format("unknown part \"{}\"{} allowed: what specsim list prints, as NAME or KIND/NAME", wanted,
+                                         did_you_mean(wanted, names)));
+}
+
+std::string type_text(const config::Parameter& parameter) {
+  switch (parameter.type) {
+    case config::Type::integer:
+      return "integer " + parameter.interval.to_text();
+    case config::Type::number:
+      return "number " + parameter.interval.to_text();
+    case config::Type::text:
+      return parameter.choices.empty() ? "text" : fmt::format("{}", fmt::join(parameter.choices, " | "));
+    case config::Type::boolean:
+      return "true | false";
+    case config::Type::number_list:
+      return "list of numbers " + parameter.interval.to_text();
+    case config::Type::number_table:
+      return "table of numbers " + parameter.interval.to_text();
+    case config::Type::value:
+      return "map";
+    case config::Type::value_list:
+      return "list of maps";
+  }
+  return "";
+}
+
+std::string default_text(const config::Parameter& parameter) {
+  if (!parameter.fallback) return "required";
+  return parameter.fallback->empty() ? "optional" : "default " + *parameter.fallback;
+}
+
+}  // namespace specsim::cli

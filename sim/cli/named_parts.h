@@ -1,0 +1,29 @@
+// Everything that has a name in a config, from the registries alone.
+#pragma once
+
+#include "sim/config/registry.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::cli {
+
+struct NamedPart {
+  std::string kind;  // as in describe KIND/NAME
+  config::PartInfo info;
+  std::string mark;  // "not lossless", "known to be wrong"; "" where there is nothing to say
+};
+
+// The kinds of parts in the order in which they are listed, and how a config names one of each.
+const std::vector<std::pair<std::string, std::string>>& part_kinds();
+// All parts; those of one kind in the order of their registry.
+std::vector<NamedPart> named_parts();
+// Those of `parts` that are called so, as KIND/NAME or, over all kinds, as NAME. Throws BadInput where there is none.
+std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, const std::string& wanted);
+
+// What a parameter may be, and what it is where it is left out, in words.
+std::string type_text(const config::Parameter& parameter);
+std::string default_text(const config::Parameter& parameter);
+
+}  // namespace specsim::cli

@@ -1,0 +1,91 @@
+// Experiments that are made of typed values: the same cells as those of the config that is printed for them.
+#include "sim/plan/built_in.h"
+
+#include "sim/base/error.h"
+#include "sim/config/value.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <string>
+
+using namespace specsim;
+
+namespace {
+
+spec::Experiment made(const spec::ExperimentValues& values) {
+  Diagnostics diagnostics;
+  spec::Experiment experiment = spec::make_experiment(values, "made", {}, diagnostics);
+  diagnostics.throw_if_any();
+  return experiment;
+}
+
+// Of the config that is printed for them.
+spec::Experiment read_back(const spec::ExperimentValues& values) {
+  Diagnostics diagnostics;
+  config::Value config = config::parse_text(config::to_flow_text(spec::to_config(values)), "printed", diagnostics);
+  diagnostics.throw_if_any();
+  spec::Experiment experiment = spec::read_experiment(std::move(config), "printed", {}, diagnostics);
+  diagnostics.throw_if_any();
+  return experiment;
+}
+
+void check_same(const spec::ExperimentValues& values) {
+  const spec::Experiment a = made(values);
+  const spec::Experiment b = read_back(values);
+  CHECK(a.name == b.name);
+  CHECK(a.axes == b.axes);
+  REQUIRE(a.cells.size() == b.cells.size());
+  for (std::size_t i = 0; i < a.cells.size(); ++i) {
+    const spec::Cell& x = a.cells[i];
+    const spec::Cell& y = b.cells[i];
+    CAPTURE(x.method_text);
+    CHECK(x.axes == y.axes);
+    CHECK(x.rounds == y.rounds);
+    CHECK(x.method_text == y.method_text);
+    CHECK(x.pairing_group == y.pairing_group);
+    CHECK(x.preparation_key == y.preparation_key);
+    CHECK(x.simulation_key == y.simulation_key);
+    CHECK(x.drafted_nodes() == y.drafted_nodes());
+    CHECK(x.round_time(0.5).total() == y.round_time(0.5).total());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the built-in experiments read back from their printed configs are the same cells") {
+  check_same(plan::planning_experiment());
+  check_same(plan::methods_to_compare(0.7));
+  spec::ExperimentValues values = plan::methods_to_compare(1.0 / 3.0);
+  values.cost.hardware = config::scalar("l40s", {});
+  values.cost.target = {config::scalar("llama-2-7b", {}), {{"weight_bits", config::scalar("4.5", {})}}};
+  values.cost.draft = spec::ModelValues::named("none");
+  values.cost.engine = config::scalar("bare", {});
+  values.batches = {3};
+  values.context_lengths = {100, 2000};
+  check_same(values);
+  const spec::Experiment experiment = made(values);
+  CHECK(experiment.axes == std::vector<std::string>{"decode", "workload.batch", "workload.context_length"});
+  CHECK(experiment.cells.size() == 12 * 1 * 2);
+  CHECK(experiment.cells.back().workload.context == 2000.0);
+}
+
+TEST_CASE("settings keep their type: a text that reads as a number stays a text, a number its last digit") {
+  spec::ExperimentValues values = plan::methods_to_compare(0.1 + 0.2);
+  values.name = "10";
+  const config::Value config = spec::to_config(values);
+  CHECK(config::to_flow_text(*config.find("experiment")) == "\"10\"");
+  const config::Value* alpha = config::find_path(config, "pair.draft.value");
+  REQUIRE(alpha != nullptr);
+  CHECK(config::as_number(*alpha) == std::optional(0.1 + 0.2));
+}
+
+TEST_CASE("mistakes in typed values are told as those of a config are, at the name of the experiment") {
+  spec::ExperimentValues values = plan::planning_experiment();
+  values.method.drafter.settings = {{"draft_length", std::int64_t{65}}};
+  Diagnostics diagnostics;
+  spec::make_experiment(values, "the built-in plan", {}, diagnostics);
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(to_string(diagnostics.list()[0].where) == "the built-in plan");
+  CHECK(diagnostics.list()[0].message.find("draft_length is 65, allowed: an integer in [0, 64]") != std::string::npos);
+}
