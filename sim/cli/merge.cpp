@@ -22,6 +22,124 @@ namespace specsim::cli {
 
 namespace po = boost::program_options;
 
+namespace {
+
+// The shards of one run: what their manifests say, which agree.
+struct Shards {
+  std::vector<spec::Experiment> experiments;
+  std::string identity;  // of the whole run, without the shard
+  std::vector<FileSum> inputs;
+  double seconds = 0.0;  // of all shards together
+  unsigned threads = 1;
+  std::uint64_t of = 0;
+  std::map<std::uint64_t, std::string> directories;       // by the shard's number
+  std::map<std::uint64_t, std::vector<FileSum>> results;  // files that its manifest lists
+};
+
+// Throws BadInput where another program made the shard, or its run is unfinished.
+report::Manifest read_shard_manifest(const std::string& directory) {
+  std::error_code ignored;
+  const std::string path = directory + "/manifest.yaml";
+  if (std::filesystem::exists(directory + "/" + kJournal, ignored))
+    throw BadInput({directory + "/" + kJournal, 0, 0},
+                   "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
+  report::Manifest own = report::read_manifest(path);
+  const report::Manifest mine = report::new_manifest("");
+  if (own.commit != mine.commit || own.version != mine.version)
+    throw BadInput({path, 0, 0}, fmt::format("was made by specsim {} ({}), and this is {} ({}): shards are joined by the program "
+                                             "that made them",
+                                             own.version, own.commit, mine.version, mine.commit));
+  return own;
+}
+
+// Throws BadInput unless the shard belongs to those before it.
+void add_shard(const std::string& directory, const std::string& first, Shards& shards) {
+  const std::string path = directory + "/manifest.yaml";
+  const report::Manifest own = read_shard_manifest(directory);
+  Diagnostics diagnostics;
+  std::vector<spec::Experiment> parsed;
+  const FilesRead read;
+  for (std::size_t i = 0; i < own.configs.size(); ++i) {
+    config::Value config = config::parse_text(own.configs[i], own.files[i], diagnostics);
+    diagnostics.throw_if_any();
+    parsed.push_back(spec::read_experiment(std::move(config), own.files[i], {}, diagnostics));
+  }
+  diagnostics.throw_if_any();
+  const std::string name = run::identity(parsed);
+  if (shards.of == 0) {
+    shards.of = own.shards;
+    shards.identity = name;
+  }
+  shards.seconds += own.wall_seconds;
+  shards.threads = std::max(shards.threads, own.threads);
+  if (name != shards.identity)
+    throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", first));
+  shards.inputs = run::inputs_of(parsed, read.sums());
+  if (const std::string changed = run::changed_inputs(own.inputs, shards.inputs); !changed.empty())
+    throw BadInput({path, 0, 0}, changed + ", allowed: the files that the shard was run with");
+  if (own.shards != shards.of)
+    throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard, own.shards, shards.of));
+  if (shards.experiments.empty()) shards.experiments = std::move(parsed);
+  shards.results[own.shard] = own.results;
+  const auto [place, added] = shards.directories.emplace(own.shard, directory);
+  if (!added)
+    throw BadInput({path, 0, 0},
+                   fmt::format("is shard {}/{}, and so is {}: shards overlap", own.shard, shards.of, place->second));
+}
+
+// All shards of a run. Throws BadInput where one is missing or given twice.
+Shards read_shards(const std::vector<std::string>& directories) {
+  Shards shards;
+  for (const std::string& directory : directories) add_shard(directory, directories.front(), shards);
+  for (std::uint64_t i = 1; i <= shards.of; ++i)
+    if (shards.directories.count(i) == 0)
+      throw BadInput({directories.front(), 0, 0},
+                     fmt::format("shard {}/{} is missing: {} of {} given", i, shards.of, shards.directories.size(), shards.of));
+  return shards;
+}
+
+// Adds the counts of all shards to those of the rows. Throws BadInput where they are not what a manifest has the checksum of, or
+// not those of the whole run.
+void add_counts(const Shards& shards, const std::string& first, std::vector<judge::Row>& rows) {
+  std::map<std::pair<std::string, std::size_t>, decode::Counts*> counts;
+  for (judge::Row& row : rows) counts[{row.cell->experiment, row.cell->index}] = &row.counts;
+  for (const auto& [index, directory] : shards.directories) {
+    const std::string path = directory + "/counts.csv";
+    const std::string text = read_whole_file(path);
+    run::add_counts_csv(path, text, counts);
+    const std::vector<FileSum>& listed = shards.results.at(index);
+    if (std::find(listed.begin(), listed.end(), FileSum{"counts.csv", checksum(text)}) == listed.end())
+      throw BadInput({path, 0, 0},
+                     "is not what the manifest beside it has the checksum of, allowed: counts as they were written");
+  }
+  for (const judge::Row& row : rows) {
+    const std::string wrong = run::incompleteness(*row.cell, row.counts);
+    if (!wrong.empty())
+      throw BadInput({first, 0, 0}, fmt::format("the shards' counts do not add up to the whole: {} cell {}: {}",
+                                                row.cell->experiment, row.cell->index, wrong));
+  }
+}
+
+// Rows of the whole run, judged.
+std::vector<judge::Row> merged_rows(const Shards& shards, const std::string& first) {
+  const std::vector<const spec::Cell*> cells = cells_of(shards.experiments);
+  judge::FactsOfCells facts;
+  run::RunOptions options;
+  options.observe = facts.observe();
+  run::RunResult prepared = run::prepare_cells(cells, options);
+  std::vector<judge::Row> rows(cells.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    rows[i].cell = cells[i];
+    rows[i].counts = std::move(prepared.counts[i]);
+    rows[i].timed = std::move(prepared.timed[i]);
+  }
+  add_counts(shards, first, rows);
+  judge::judge_rows(rows, facts);
+  return rows;
+}
+
+}  // namespace
+
 ExitCode merge_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("out", po::value<std::string>()->required(),
@@ -42,102 +160,23 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   for (const std::string& directory : directories)
     if (std::filesystem::equivalent(directory, out, ignored))
       throw BadInput({"--out", 0, 0}, fmt::format("is {}, a directory to read from, allowed: another one", directory));
-  std::vector<spec::Experiment> experiments;
-  std::string identity;
-  std::vector<FileSum> inputs;
-  double seconds = 0.0;
-  unsigned threads = 1;
-  std::map<std::uint64_t, std::string> seen;
-  std::map<std::uint64_t, std::vector<FileSum>> sums_of;
-  std::uint64_t of = 0;
-  for (const std::string& directory : directories) {
-    const std::string path = directory + "/manifest.yaml";
-    if (std::filesystem::exists(directory + "/journal.txt", ignored))
-      throw BadInput({directory + "/journal.txt", 0, 0},
-                     "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
-    const report::Manifest own = report::read_manifest(path);
-    Diagnostics diagnostics;
-    std::vector<spec::Experiment> parsed;
-    const FilesRead read;
-    for (std::size_t i = 0; i < own.configs.size(); ++i) {
-      config::Value config = config::parse_text(own.configs[i], own.files[i], diagnostics);
-      diagnostics.throw_if_any();
-      parsed.push_back(spec::read_experiment(std::move(config), own.files[i], {}, diagnostics));
-    }
-    diagnostics.throw_if_any();
-    const std::string name = run::identity(parsed);
-    if (of == 0) {
-      of = own.shards;
-      identity = name;
-    }
-    seconds += own.wall_seconds;
-    threads = std::max(threads, own.threads);
-    const report::Manifest mine = report::new_manifest("");
-    if (own.commit != mine.commit || own.version != mine.version)
-      throw BadInput({path, 0, 0},
-                     fmt::format("was made by specsim {} ({}), and this is {} ({}): shards are joined by the program "
-                                 "that made them",
-                                 own.version, own.commit, mine.version, mine.commit));
-    if (name != identity)
-      throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", directories.front()));
-    inputs = run::inputs_of(parsed, read.sums());
-    if (const std::string changed = run::changed_inputs(own.inputs, inputs); !changed.empty())
-      throw BadInput({path, 0, 0}, changed + ", allowed: the files that the shard was run with");
-    if (own.shards != of)
-      throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard, own.shards, of));
-    if (experiments.empty()) experiments = std::move(parsed);
-    sums_of[own.shard] = own.results;
-    const auto [place, added] = seen.emplace(own.shard, directory);
-    if (!added)
-      throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, and so is {}: shards overlap", own.shard, of, place->second));
-  }
-  for (std::uint64_t i = 1; i <= of; ++i)
-    if (seen.count(i) == 0)
-      throw BadInput({directories.front(), 0, 0}, fmt::format("shard {}/{} is missing: {} of {} given", i, of, seen.size(), of));
-
+  const Shards shards = read_shards(directories);
+  const std::string identity_of_whole = shards.identity + " 1/1";
   report::OutputFolder folder(out);
-  const std::string identity_of_whole = identity + " 1/1";
   const bool force = values.count("force") > 0;
   if (force) folder.remove(kJournal);
   if (folder.has(kJournal))
     throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
   folder.claim({kResultFiles, identity_of_whole, force});
 
-  const std::vector<const spec::Cell*> cells = cells_of(experiments);
-  judge::FactsOfCells facts;
-  run::RunOptions options_of_run;
-  options_of_run.observe = facts.observe();
-  run::RunResult prepared = run::prepare_cells(cells, options_of_run);
-  std::vector<judge::Row> rows(cells.size());
-  std::map<std::pair<std::string, std::size_t>, decode::Counts*> counts;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    rows[i].cell = cells[i];
-    rows[i].counts = std::move(prepared.counts[i]);
-    rows[i].timed = std::move(prepared.timed[i]);
-    counts[{cells[i]->experiment, cells[i]->index}] = &rows[i].counts;
-  }
-  for (const auto& [index, directory] : seen) {
-    const std::string path = directory + "/counts.csv";
-    const std::string text = read_whole_file(path);
-    run::add_counts_csv(path, text, counts);
-    if (std::find(sums_of[index].begin(), sums_of[index].end(), FileSum{"counts.csv", checksum(text)}) == sums_of[index].end())
-      throw BadInput({path, 0, 0},
-                     "is not what the manifest beside it has the checksum of, allowed: counts as they were written");
-  }
-  for (const judge::Row& row : rows) {
-    const std::string wrong = run::incompleteness(*row.cell, row.counts);
-    if (!wrong.empty())
-      throw BadInput({directories.front(), 0, 0}, fmt::format("the shards' counts do not add up to the whole: {} cell {}: {}",
-                                                              row.cell->experiment, row.cell->index, wrong));
-  }
-  judge::judge_rows(rows, facts);
+  const std::vector<judge::Row> rows = merged_rows(shards, directories.front());
   const CheckSummary summary = summarise_check(rows);
   write_output(judge::table(rows, true) + summary.text);
   flush_output();
-  report::Manifest manifest = new_manifest(experiments, threads, 0.0);
-  manifest.wall_seconds = seconds;  // of all shards together
+  report::Manifest manifest = new_manifest(shards.experiments, shards.threads, 0.0);
+  manifest.wall_seconds = shards.seconds;
   manifest.identity = identity_of_whole;
-  manifest.inputs = inputs;
+  manifest.inputs = shards.inputs;
   manifest.verdict = summary.verdict;
   print_output("wrote {}/{}\n", out, write_results(folder, rows, manifest, true));
   // Shards of a run that nobody wanted checked may be too few rounds for it.

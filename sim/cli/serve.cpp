@@ -31,7 +31,7 @@ using serve::ServeExperiment;
 using serve::Served;
 using serve::Summary;
 
-const std::vector<std::string> kFiles = {"summary.csv", "requests.csv", "steps.csv", "curve.csv", "manifest.yaml"};
+const std::vector<std::string> kFiles = {"summary.csv", "requests.csv", "steps.csv", "curve.csv"};
 
 config::Value scalar_of(const std::string& text, const std::string& option) { return config::scalar(text, {option, 0, 0}); }
 
@@ -121,7 +121,7 @@ config::Value build_config(const po::variables_map& values, Diagnostics& diagnos
   ConfigEditor editor(config, values, diagnostics);
   if (values.count("set") > 0)
     for (const spec::Override& one : read_overrides(values["set"].as<std::vector<std::string>>(), "", diagnostics))
-      editor.set(one.path, config::parse_text(one.value, one.shown, diagnostics));
+      editor.set(one.path, one.value);
   editor.take("seed", "seed");
   if (!given) fill_defaults(editor);
   if (given) {
@@ -367,7 +367,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   std::optional<report::OutputFolder> folder;
   if (!out.empty()) {
     folder.emplace(out);
-    if (values.count("force") == 0) folder->guard(kFiles, manifest.identity);
+    folder->claim({kFiles, manifest.identity, values.count("force") > 0});
   }
   const StopOnSignal stop;
   Progress progress(values.count("sweep") > 0 ? "runs" : "requests");
@@ -413,7 +413,10 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
       if (folder) {
         folder->write("summary.csv", summary_csv(summaries));
         folder->write("requests.csv", serve::requests_csv(own.result));
-        if (log) log->commit();
+        if (log) {
+          log->commit();
+          folder->wrote("steps.csv");
+        }
         written = log ? "summary.csv, requests.csv, steps.csv" : "summary.csv, requests.csv";
       }
     }
@@ -425,7 +428,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   if (folder) {
     manifest.inputs = read.sums();
     manifest.wall_seconds = wall_clock() - started;
-    folder->write("manifest.yaml", report::manifest_text(manifest));
+    folder->finish(manifest);
     print_output("wrote {}/{}, manifest.yaml\n", out, written);
   }
   return ExitCode::fine;

@@ -17,7 +17,7 @@ namespace specsim::config {
 namespace {
 
 // A list of a million wrong numbers is one mistake of the user's, not a million.
-constexpr int max_mistakes_of_list = 5;
+constexpr int kMostMistakesOfList = 5;
 
 std::string bound_text(double x) {
   if (std::abs(x) < 1e15 && x == std::floor(x)) return fmt::format("{:.0f}", x == 0.0 ? 0.0 : x);
@@ -73,11 +73,11 @@ class ListMistakes {
   [[nodiscard]] bool any() const { return count_ > 0; }
   // True when the list is to be left.
   bool add() {
-    if (++count_ < max_mistakes_of_list) return false;
+    if (++count_ < kMostMistakesOfList) return false;
     diagnostics_.add(list_.where, fmt::format("{} has {} wrong items so far, the rest was not read", what_, count_));
     return true;
   }
-  [[nodiscard]] bool full() const { return count_ >= max_mistakes_of_list; }
+  [[nodiscard]] bool full() const { return count_ >= kMostMistakesOfList; }
 
  private:
   const Value& list_;

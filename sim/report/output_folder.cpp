@@ -169,6 +169,11 @@ void OutputFolder::write(const std::string& name, std::string_view text) {
   write_whole_file(place() + "/" + name, text);
 }
 
+void OutputFolder::wrote(const std::string& name) {
+  SPECSIM_CHECK(announced(name) && stage_.empty(), "{} was not announced, or is kept aside", name);
+  files_.push_back({name, checksum(read_whole_file(file(name)))});
+}
+
 void OutputFolder::write_manifest(Manifest manifest) const {
   manifest.results = files_;
   write_whole_file(file(kManifest), manifest_text(manifest));

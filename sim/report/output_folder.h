@@ -54,6 +54,8 @@ class OutputFolder {
   // Writes a file of the claim, whole or not at all. Where the directory was removed in the meantime it is made again; if files
   // were lost with it, throws IoError. Throws IoError.
   void write(const std::string& name, std::string_view text);
+  // A file of the claim, written in place by somebody else, is one of the results. Throws IoError.
+  void wrote(const std::string& name);
   // Moves files in that were kept aside, removes what is left of the results that they replace, and writes manifest.yaml with
   // their checksums; `manifest` comes without results. Throws IoError.
   void finish(const Manifest& manifest);
