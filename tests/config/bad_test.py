@@ -37,7 +37,7 @@ CONFIG = "tests/config/good/zeros.yaml"
 
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --help"
-COMMANDS = "run, check, audit, plan, compare, theory, pass, calibrate, validate, fit, list, describe, init, plot, merge, reference"
+COMMANDS = "run, check, audit, plan, compare, serve, theory, pass, calibrate, validate, fit, list, describe, init, plot, merge, reference"
 GPUS = "<names of hardware>, or the path of a .yaml file"
 MODELS = "tests/data/models/"
 PROMPTS = "tests/data/prompts/held_out.jsonl"
