@@ -27,8 +27,8 @@ namespace po = boost::program_options;
 
 namespace {
 
-using serve::ServeExperiment;
 using serve::Served;
+using serve::ServeExperiment;
 using serve::Summary;
 
 const std::vector<std::string> kFiles = {"summary.csv", "requests.csv", "steps.csv", "curve.csv"};
@@ -83,7 +83,8 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
       long long length = 0;
       char more = 0;
       if (std::sscanf(range.c_str(), "%lld-%lld=%lld%c", &from, &to, &length, &more) != 3)
-        throw BadInput({option, 0, 0}, fmt::format("{} in the table, allowed: FROM-TO=DRAFT_LENGTH, as table:1-4=5,5-64=3", config::quote_for_message(range)));
+        throw BadInput({option, 0, 0}, fmt::format("{} in the table, allowed: FROM-TO=DRAFT_LENGTH, as table:1-4=5,5-64=3",
+                                                   config::quote_for_message(range)));
       config::Value row;
       row.kind = config::Kind::list;
       row.where = {option, 0, 0};
@@ -132,7 +133,9 @@ config::Value build_config(const po::variables_map& values, Diagnostics& diagnos
   const int loads = (editor.has("rate") ? 1 : 0) + (editor.has("concurrency") ? 1 : 0) + (editor.has("trace") ? 1 : 0);
   if (loads > 1) throw BadInput({"--rate", 0, 0}, "given with another load, allowed: one of --rate, --concurrency, --trace");
   if (loads == 0 && !given && !editor.has("sweep"))
-    throw BadInput({"", 0, 0}, "specsim serve needs a config, or a load: --rate, --concurrency, --trace or --sweep; specsim serve --help shows examples");
+    throw BadInput({"", 0, 0},
+                   "specsim serve needs a config, or a load: --rate, --concurrency, --trace or --sweep; specsim serve --help "
+                   "shows examples");
   if (loads > 0 || !given) {
     if (given && loads > 0) editor.set("serve.arrivals", config::map({}, {"--rate", 0, 0}));
     const bool closed = editor.has("concurrency") || (editor.has("sweep") && editor.text("sweep").starts_with("concurrency"));
@@ -166,14 +169,19 @@ config::Value build_config(const po::variables_map& values, Diagnostics& diagnos
   }
   if (editor.has("alpha"))
     editor.set("serve.speculation.acceptance",
-               config::map({{"alpha", scalar_of(fmt::format("{}", read_share(editor.text("alpha"), "--alpha")), "--alpha")}}, {"--alpha", 0, 0}));
+               config::map({{"alpha", scalar_of(fmt::format("{}", read_share(editor.text("alpha"), "--alpha")), "--alpha")}},
+                           {"--alpha", 0, 0}));
   editor.take("method", "serve.speculation.method");
+  if (config::Value* replicas = config.find("serve") != nullptr ? config.find("serve")->find("replicas") : nullptr;
+      replicas != nullptr && replicas->is_scalar() && (editor.has("replicas") || editor.has("routing")))
+    *replicas = config::map({{"count", *replicas}}, replicas->where);
   editor.take("replicas", "serve.replicas.count");
   editor.take("routing", "serve.replicas.routing");
   if (editor.has("slo"))
     for (const std::string& part : read_texts(editor.text("slo"), "--slo")) {
       const std::size_t equals = part.find('=');
-      if (equals == std::string::npos) throw BadInput({"--slo", 0, 0}, fmt::format("{}, allowed: ttft=MS,tpot=MS,e2el=MS", config::quote_for_message(part)));
+      if (equals == std::string::npos)
+        throw BadInput({"--slo", 0, 0}, fmt::format("{}, allowed: ttft=MS,tpot=MS,e2el=MS", config::quote_for_message(part)));
       editor.set("serve.slo." + part.substr(0, equals) + "_ms", scalar_of(part.substr(equals + 1), "--slo"));
     }
   return config;
@@ -189,7 +197,8 @@ Sweep read_sweep(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string name = text.substr(0, equals);
   if (equals == std::string::npos || (name != "rate" && name != "concurrency"))
-    throw BadInput({"--sweep", 0, 0}, fmt::format("{}, allowed: rate=FROM:TO:COUNT, rate=1,2,4 or concurrency=1,2,4", config::quote_for_message(text)));
+    throw BadInput({"--sweep", 0, 0}, fmt::format("{}, allowed: rate=FROM:TO:COUNT, rate=1,2,4 or concurrency=1,2,4",
+                                                  config::quote_for_message(text)));
   Sweep sweep;
   sweep.load = name == "rate" ? serve::Load::rate : serve::Load::concurrency;
   const std::string list = text.substr(equals + 1);
@@ -229,7 +238,7 @@ void print_summaries(const std::vector<std::pair<std::string, Summary>>& summari
   const auto number = [&](const std::string& name, double (*of)(const Summary&)) {
     row(name, [&](const Summary& s) { return figure_text(of(s)); });
   };
-  const auto spread = [&](const char* name, serve::Statistics Summary::* of) {
+  const auto spread = [&](const char* name, serve::Statistics Summary::*of) {
     row(fmt::format("{} ms: mean, p50, p99", name), [&](const Summary& s) {
       const serve::Statistics& one = s.*of;
       return fmt::format("{}, {}, {}", figure_text(one.mean), figure_text(one.p50), figure_text(one.p99));
@@ -247,6 +256,7 @@ void print_summaries(const std::vector<std::pair<std::string, Summary>>& summari
   number("mean concurrency", [](const Summary& s) { return s.mean_concurrency; });
   number("tokens/round", [](const Summary& s) { return s.tokens_per_round; });
   number("accepted/drafted", [](const Summary& s) { return s.acceptance_rate; });
+  row("overloaded", [](const Summary& s) { return std::string(s.overloaded ? "yes: the queue grew to the end" : "no"); });
   number("preemptions", [](const Summary& s) { return s.preemptions; });
   number("cache, tokens (0: no limit)", [](const Summary& s) { return s.pool_tokens; });
   bool limits = false;
@@ -304,14 +314,17 @@ void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load) 
     bool stable = true;
     bool kept = true;
     for (const Summary& summary : point.replications) {
-      stable = stable && summary.stable;
+      stable = stable && summary.stable && !summary.overloaded;
       kept = kept && summary.meets_slo;
     }
-    table.add({fmt::format("{:g}", point.load), point.speculative ? "yes" : "no", interval([](const Summary& s) { return s.ttft_ms.mean; }),
-               mean([](const Summary& s) { return s.ttft_ms.p99; }), interval([](const Summary& s) { return s.tpot_ms.mean; }),
-               mean([](const Summary& s) { return s.tpot_ms.p99; }), interval([](const Summary& s) { return s.output_throughput; }),
+    table.add({fmt::format("{:g}", point.load), point.speculative ? "yes" : "no",
+               interval([](const Summary& s) { return s.ttft_ms.mean; }), mean([](const Summary& s) { return s.ttft_ms.p99; }),
+               interval([](const Summary& s) { return s.tpot_ms.mean; }), mean([](const Summary& s) { return s.tpot_ms.p99; }),
+               interval([](const Summary& s) { return s.output_throughput; }),
                mean([](const Summary& s) { return s.mean_batch; }), mean([](const Summary& s) { return s.tokens_per_round; }),
-               !stable ? "unstable" : kept ? "kept" : "-"});
+               !stable ? "overloaded"
+               : kept  ? "kept"
+                       : "-"});
   }
   print_output("{}", table.text(output_width()));
 }
@@ -321,25 +334,32 @@ void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load) 
 ExitCode serve_command(const std::vector<std::string>& arguments) {
   po::options_description description;
   const auto text = [] { return po::value<std::string>(); };
-  description.add_options()("set", po::value<std::vector<std::string>>()->composing(), "PATH=VALUE replaces a value of the config")(
-      "seed", text(), "in place of the config's")("hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
+  description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
+                            "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
+      "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
       "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model, or none")(
       "rate", text(), "requests a second, a Poisson process")("concurrency", text(), "clients that each wait for their answer")(
       "trace", text(), "recorded requests: CSV or JSON lines")("requests", text(), "how many are sent")(
-      "prompt", text(), "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}")("output", text(), "tokens of an output, as --prompt")(
-      "policy", text(), "off, fixed:3, table:1-4=5,5-64=3, goodput")("alpha", text(), "acceptance of a draft token, the same at every position")(
-      "position-rates", text(), "acceptance by position, of all rounds, as vLLM logs it")("method", text(), "eagle, draft_model or ngram")(
-      "replicas", text(), "engines")("routing", text(), "round_robin, least_loaded, join_shortest_queue, prefix_affinity")(
-      "slo", text(), "limits in milliseconds: ttft=500,tpot=50,e2el=10000")("sweep", text(), "rate=1:40:8 or concurrency=1,2,4,8")(
-      "replications", po::value<std::string>()->default_value("1"), "of every point of a sweep, with random numbers of their own")(
-      "alone", "the config's server alone, without the plain one beside a speculating one")("out", text(), "directory for the CSV files")(
-      "steps", "steps.csv as well")("force", "replace what another run left in --out")("threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
+      "prompt", text(), "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}")(
+      "output", text(), "tokens of an output, as --prompt")("policy", text(), "off, fixed:3, table:1-4=5,5-64=3, goodput")(
+      "alpha", text(), "acceptance of a draft token, the same at every position")(
+      "position-rates", text(), "acceptance by position, of all rounds, as vLLM logs it")(
+      "method", text(), "eagle, draft_model or ngram")("replicas", text(), "engines")(
+      "routing", text(), "round_robin, least_loaded, join_shortest_queue, prefix_affinity")(
+      "slo", text(), "limits in milliseconds: ttft=500,tpot=50,e2el=10000")(
+      "sweep", text(), "rate=1:40:8 or concurrency=1,2,4,8")("replications", po::value<std::string>()->default_value("1"),
+                                                             "of every point of a sweep, with random numbers of their own")(
+      "alone", "the config's server alone, without the plain one beside a speculating one")(
+      "out", text(), "directory for the CSV files")("steps", "steps.csv as well")(
+      "force", "replace what another run left in --out")("threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
   po::variables_map values;
   if (!parse(arguments, description, "config", "specsim serve [CONFIG] [options]",
              "  specsim serve configs/serve/chat.yaml --out build/serve\n"
-             "  specsim serve --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --position-rates 0.77,0.55,0.39 --policy fixed:3 "
+             "  specsim serve --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --position-rates 0.77,0.55,0.39 "
+             "--policy fixed:3 "
              "--rate 8\n"
-             "  specsim serve configs/serve/chat.yaml --sweep rate=1:40:8 --replications 4 --slo ttft=500,tpot=50 --out build/curve\n"
+             "  specsim serve configs/serve/chat.yaml --sweep rate=1:40:8 --replications 4 --slo ttft=500,tpot=50 --out "
+             "build/curve\n"
              "  specsim serve configs/serve/chat.yaml --trace requests.csv --policy table:1-8=5,9-64=3,65-256=0\n",
              values))
     return ExitCode::fine;
@@ -352,7 +372,8 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   const ServeExperiment experiment = serve::read_serve_experiment(config, file, diagnostics);
   diagnostics.throw_if_any();
   const unsigned threads = read_threads(values["threads"].as<std::string>());
-  const auto replications = static_cast<int>(read_integer(values["replications"].as<std::string>(), "--replications", config::between(1, 10000)));
+  const auto replications =
+      static_cast<int>(read_integer(values["replications"].as<std::string>(), "--replications", config::between(1, 10000)));
   const bool both = values.count("alone") == 0;
   const std::string out = values.count("out") > 0 ? values["out"].as<std::string>() : "";
   if (values.count("out") > 0 && out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
@@ -392,7 +413,9 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
     }
   } else {
     const serve::Workload workload = serve::make_workload(experiment);
-    options.progress = [&](std::size_t done) { progress.show(static_cast<double>(done), static_cast<double>(workload.requests.size())); };
+    options.progress = [&](std::size_t done) {
+      progress.show(static_cast<double>(done), static_cast<double>(workload.requests.size()));
+    };
     std::optional<serve::StepLog> log;
     if (values.count("steps") > 0) options.observer = &log.emplace(folder->file("steps.csv"));
     const Served own = serve::serve(experiment, workload, options);
@@ -408,8 +431,8 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
     if (!interrupted) {
       print_summaries(summaries);
       if (!own.summary.stable)
-        print_output("UNSTABLE: {} of {} requests had not ended when the horizon was reached\n", workload.requests.size() - own.summary.completed,
-                     workload.requests.size());
+        print_output("UNSTABLE: {} of {} requests had not ended when the horizon was reached\n",
+                     workload.requests.size() - own.summary.completed, workload.requests.size());
       if (folder) {
         folder->write("summary.csv", summary_csv(summaries));
         folder->write("requests.csv", serve::requests_csv(own.result));

@@ -110,17 +110,30 @@ class ReplayedAcceptance final : public Acceptance {
 
 const std::vector<config::Parameter>& rate_parameters() {
   static const std::vector<config::Parameter> parameters = {
-      {"position_rates", config::Type::number_list, "", "accepted at each position, of all rounds, as vLLM logs it", config::between(0, 1), {}},
-      {"conditional_rates", config::Type::number_list, "", "accepted at each position, of the rounds that reach it", config::between(0, 1), {}},
+      {"position_rates",
+       config::Type::number_list,
+       "",
+       "accepted at each position, of all rounds, as vLLM logs it",
+       config::between(0, 1),
+       {}},
+      {"conditional_rates",
+       config::Type::number_list,
+       "",
+       "accepted at each position, of the rounds that reach it",
+       config::between(0, 1),
+       {}},
       {"alpha", config::Type::number, "", "the same at every position", config::between(0, 1), {}}};
   return parameters;
 }
 
 // Conditional rates; empty after reporting.
 std::vector<double> read_rates(const config::Arguments& arguments, Diagnostics& diagnostics) {
-  const int given = (arguments.has("position_rates") ? 1 : 0) + (arguments.has("conditional_rates") ? 1 : 0) + (arguments.has("alpha") ? 1 : 0);
+  const int given =
+      (arguments.has("position_rates") ? 1 : 0) + (arguments.has("conditional_rates") ? 1 : 0) + (arguments.has("alpha") ? 1 : 0);
   if (given != 1) {
-    diagnostics.add(arguments.where(), fmt::format("acceptance says {} of position_rates, conditional_rates and alpha, allowed: one of them", given));
+    diagnostics.add(
+        arguments.where(),
+        fmt::format("acceptance says {} of position_rates, conditional_rates and alpha, allowed: one of them", given));
     return {};
   }
   if (arguments.has("alpha")) return {arguments.number("alpha")};
@@ -133,14 +146,18 @@ std::vector<double> read_rates(const config::Arguments& arguments, Diagnostics& 
   double before = 1.0;
   for (const double rate : arguments.numbers("position_rates")) {
     if (rate > before) {
-      diagnostics.add(arguments.where("position_rates"),
-                      fmt::format("position_rates rises from {:g} to {:g}, allowed: shares of all rounds, which never rise (conditional_rates may)", before, rate));
+      diagnostics.add(
+          arguments.where("position_rates"),
+          fmt::format(
+              "position_rates rises from {:g} to {:g}, allowed: shares of all rounds, which never rise (conditional_rates may)",
+              before, rate));
       return {};
     }
     rates.push_back(before > 0.0 ? rate / before : 0.0);
     before = rate;
   }
-  if (rates.empty()) diagnostics.add(arguments.where("position_rates"), "position_rates is empty, allowed: a rate for each position");
+  if (rates.empty())
+    diagnostics.add(arguments.where("position_rates"), "position_rates is empty, allowed: a rate for each position");
   return rates;
 }
 
@@ -182,7 +199,8 @@ std::unordered_map<std::uint64_t, double> read_uniforms(const config::Value& fil
 std::unique_ptr<Acceptance> read_acceptance(const config::Value& value, rng::Key key, Diagnostics& diagnostics) {
   std::vector<config::Parameter> parameters = rate_parameters();
   parameters.push_back({"classes", config::Type::value_list, "", "kinds of requests: each {share, and its rates}", {}, {}});
-  parameters.push_back({"replay", config::Type::value, "", "a CSV of request,position,uniform in place of random numbers", {}, {}});
+  parameters.push_back(
+      {"replay", config::Type::value, "", "a CSV of request,position,uniform in place of random numbers", {}, {}});
   const std::size_t before = diagnostics.list().size();
   const config::Arguments arguments = config::read_arguments(value, parameters, {}, "acceptance", diagnostics);
   if (diagnostics.list().size() != before) return nullptr;

@@ -29,8 +29,8 @@ class Acceptance {
 std::unique_ptr<Acceptance> read_acceptance(const config::Value& value, rng::Key key, Diagnostics& diagnostics);
 
 // The rounds of an experiment's own distributions and method, executed: request i is its sequence i (again from the first behind
-// kMostExecuted of them). A round that begins in the middle of an executed one accepts what that one accepted from there on. The cell
-// must draft chains, of its longest length; `tokens`: that an output has at most.
+// kMostExecuted of them). A round that begins in the middle of an executed one accepts what that one accepted from there on. The
+// cell must draft chains, of its longest length; `tokens`: that an output has at most.
 constexpr std::size_t kMostExecuted = 4096;
 std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, std::size_t requests, std::uint32_t tokens);
 

@@ -20,8 +20,8 @@ class ArrivalProcess {
   // The requests and when they are due; with their lengths where brings_lengths().
   virtual void fill(Workload& workload, rng::Key key) const = 0;
   [[nodiscard]] virtual bool brings_lengths() const { return false; }
-  // The same at another rate, or with another limit of requests in flight, from the same random numbers; nullptr where the process
-  // has none.
+  // The same at another rate, or with another limit of requests in flight, from the same random numbers; nullptr where the
+  // process has none.
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_rate(double /*requests_per_second*/) const { return nullptr; }
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_concurrency(std::uint32_t /*concurrency*/) const { return nullptr; }
 };

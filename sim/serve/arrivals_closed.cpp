@@ -42,13 +42,24 @@ ArrivalsEntry closed_arrivals() {
            {{"concurrency", config::Type::integer, {}, "requests in flight at most", config::between(1, 1e7), {}},
             requests_parameter(),
             {"think_ms", config::Type::number, "0", "between an answer and the next request", config::between(0, 1e9), {}},
-            {"rate", config::Type::number, "0", "requests become due at this rate as well (--request-rate); 0: all at once", config::between(0, 1e9), {}},
-            {"burstiness", config::Type::number, "1", "shape of their gaps, rescaled as vllm bench serve has it", config::between(1e-3, 1e6), {}}},
+            {"rate",
+             config::Type::number,
+             "0",
+             "requests become due at this rate as well (--request-rate); 0: all at once",
+             config::between(0, 1e9),
+             {}},
+            {"burstiness",
+             config::Type::number,
+             "1",
+             "shape of their gaps, rescaled as vllm bench serve has it",
+             config::between(1e-3, 1e6),
+             {}}},
            "What is due while as many are in flight waits in the client: TTFT counts from sending."},
           [](const config::Arguments& arguments, Diagnostics&) {
             return std::make_unique<Closed>(static_cast<std::size_t>(arguments.integer("requests")),
-                                            static_cast<std::uint32_t>(arguments.integer("concurrency")), arguments.number("think_ms"),
-                                            arguments.number("rate"), arguments.number("burstiness"));
+                                            static_cast<std::uint32_t>(arguments.integer("concurrency")),
+                                            arguments.number("think_ms"), arguments.number("rate"),
+                                            arguments.number("burstiness"));
           }};
 }
 

@@ -29,13 +29,24 @@ ArrivalsEntry gamma_arrivals() {
            "gaps with a gamma distribution: burstier than Poisson's below burstiness 1, more regular above",
            "vLLM's --burstiness",
            {rate_parameter(),
-            {"burstiness", config::Type::number, "1", "shape of the gaps; their coefficient of variation is 1 / sqrt of it", config::between(1e-3, 1e6), {}},
+            {"burstiness",
+             config::Type::number,
+             "1",
+             "shape of the gaps; their coefficient of variation is 1 / sqrt of it",
+             config::between(1e-3, 1e6),
+             {}},
             requests_parameter(),
-            {"rescaled", config::Type::boolean, "false", "the last request is due at requests / rate, as vllm bench serve has it", {}, {}}},
+            {"rescaled",
+             config::Type::boolean,
+             "false",
+             "the last request is due at requests / rate, as vllm bench serve has it",
+             {},
+             {}}},
            ""},
           [](const config::Arguments& arguments, Diagnostics&) {
-            return std::make_unique<GammaArrivals>(static_cast<std::size_t>(arguments.integer("requests")), arguments.number("rate"),
-                                                   arguments.number("burstiness"), arguments.boolean("rescaled"));
+            return std::make_unique<GammaArrivals>(static_cast<std::size_t>(arguments.integer("requests")),
+                                                   arguments.number("rate"), arguments.number("burstiness"),
+                                                   arguments.boolean("rescaled"));
           }};
 }
 

@@ -18,7 +18,9 @@ class MarkovModulated final : public ArrivalProcess {
       : requests_(requests), rates_(std::move(rates)), holding_(std::move(holding)) {}
   void fill(Workload& workload, rng::Key key) const override {
     rng::Stream random_bits(key, rng::Purpose::start, 2, 0);
-    const auto exponential = [&](double mean) { return boost::random::exponential_distribution<double>(1.0 / mean)(random_bits); };
+    const auto exponential = [&](double mean) {
+      return boost::random::exponential_distribution<double>(1.0 / mean)(random_bits);
+    };
     std::vector<double> gaps;
     std::size_t state = 0;
     double left = exponential(holding_[state]);
@@ -68,12 +70,15 @@ ArrivalsEntry markov_modulated_arrivals() {
            ""},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
             const std::vector<double>& rates = arguments.numbers("rates");
-            if (rates.empty() || rates.size() != arguments.numbers("holding_s").size() || std::accumulate(rates.begin(), rates.end(), 0.0) <= 0.0) {
-              diagnostics.add(arguments.where("rates"), fmt::format("{} rates and {} holding_s, allowed: as many of both, and one rate above 0",
-                                                                    rates.size(), arguments.numbers("holding_s").size()));
+            if (rates.empty() || rates.size() != arguments.numbers("holding_s").size() ||
+                std::accumulate(rates.begin(), rates.end(), 0.0) <= 0.0) {
+              diagnostics.add(arguments.where("rates"),
+                              fmt::format("{} rates and {} holding_s, allowed: as many of both, and one rate above 0",
+                                          rates.size(), arguments.numbers("holding_s").size()));
               return nullptr;
             }
-            return std::make_unique<MarkovModulated>(static_cast<std::size_t>(arguments.integer("requests")), rates, arguments.numbers("holding_s"));
+            return std::make_unique<MarkovModulated>(static_cast<std::size_t>(arguments.integer("requests")), rates,
+                                                     arguments.numbers("holding_s"));
           }};
 }
 

@@ -28,7 +28,12 @@ ArrivalsEntry poisson_arrivals() {
            "",
            {rate_parameter(),
             requests_parameter(),
-            {"rescaled", config::Type::boolean, "false", "the last request is due at requests / rate, as vllm bench serve has it", {}, {}}},
+            {"rescaled",
+             config::Type::boolean,
+             "false",
+             "the last request is due at requests / rate, as vllm bench serve has it",
+             {},
+             {}}},
            ""},
           [](const config::Arguments& arguments, Diagnostics&) {
             return std::make_unique<Poisson>(static_cast<std::size_t>(arguments.integer("requests")), arguments.number("rate"),

@@ -32,7 +32,8 @@ class Recorded final : public ArrivalProcess {
   [[nodiscard]] bool brings_lengths() const override { return true; }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     const double seconds = static_cast<double>(workload_.requests.back().due) / kPicosecondsPerSecond;
-    return std::make_unique<Recorded>(workload_, seconds > 0.0 ? static_cast<double>(workload_.requests.size()) / rate / seconds : 1.0);
+    return std::make_unique<Recorded>(workload_,
+                                      seconds > 0.0 ? static_cast<double>(workload_.requests.size()) / rate / seconds : 1.0);
   }
 
  private:
@@ -64,7 +65,8 @@ struct Moment {
 
 // "2023-11-16 18:15:46.6805900"
 std::optional<Moment> timestamp(std::string_view text) {
-  if (text.size() < 19 || text[4] != '-' || text[7] != '-' || (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':')
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' || (text[10] != ' ' && text[10] != 'T') || text[13] != ':' ||
+      text[16] != ':')
     return std::nullopt;
   const auto year = whole(text.substr(0, 4));
   const auto month = whole(text.substr(5, 2));
@@ -72,8 +74,11 @@ std::optional<Moment> timestamp(std::string_view text) {
   const auto hour = whole(text.substr(11, 2));
   const auto minute = whole(text.substr(14, 2));
   const auto second = whole(text.substr(17, 2));
-  const auto inside = [](const std::optional<std::int64_t>& x, std::int64_t low, std::int64_t high) { return x && *x >= low && *x <= high; };
-  if (!year || !inside(month, 1, 12) || !inside(day, 1, 31) || !inside(hour, 0, 23) || !inside(minute, 0, 59) || !inside(second, 0, 60))
+  const auto inside = [](const std::optional<std::int64_t>& x, std::int64_t low, std::int64_t high) {
+    return x && *x >= low && *x <= high;
+  };
+  if (!year || !inside(month, 1, 12) || !inside(day, 1, 31) || !inside(hour, 0, 23) || !inside(minute, 0, 59) ||
+      !inside(second, 0, 60))
     return std::nullopt;
   // Days of the civil calendar, years counted from March.
   const std::int64_t y = *year - (*month <= 2 ? 1 : 0);
@@ -107,7 +112,8 @@ bool read_hashes(std::string_view text, std::vector<std::uint64_t>& hashes) {
 
 class Reader {
  public:
-  Reader(std::string file, std::size_t most, Diagnostics& diagnostics) : file_(std::move(file)), most_(most), diagnostics_(diagnostics) {}
+  Reader(std::string file, std::size_t most, Diagnostics& diagnostics)
+      : file_(std::move(file)), most_(most), diagnostics_(diagnostics) {}
 
   bool read(const std::string& text) {
     const bool json = text.find_first_not_of(" \t\r\n") != std::string::npos && text[text.find_first_not_of(" \t\r\n")] == '{';
@@ -158,9 +164,11 @@ class Reader {
     }
     const auto has = [&](Column column) { return std::find(columns_.begin(), columns_.end(), column) != columns_.end(); };
     if (!has(Column::prompt) || !has(Column::output) || !(has(Column::arrived_us) || has(Column::timestamp)))
-      return wrong(1, fmt::format("the columns are {}, allowed: arrived_us,prompt,output[,block_hashes][,priority], or Azure's "
-                                  "TIMESTAMP,ContextTokens,GeneratedTokens, or JSON lines of timestamp,input_length,output_length[,hash_ids]",
-                                  config::quote_for_message(line)));
+      return wrong(
+          1,
+          fmt::format("the columns are {}, allowed: arrived_us,prompt,output[,block_hashes][,priority], or Azure's "
+                      "TIMESTAMP,ContextTokens,GeneratedTokens, or JSON lines of timestamp,input_length,output_length[,hash_ids]",
+                      config::quote_for_message(line)));
     return true;
   }
 
@@ -179,7 +187,8 @@ class Reader {
       }
       begin = end + 1;
     }
-    if (at < columns_.size()) return wrong(line.size() + 1, fmt::format("the line has {} fields, allowed: {} as in the first line", at, columns_.size()));
+    if (at < columns_.size())
+      return wrong(line.size() + 1, fmt::format("the line has {} fields, allowed: {} as in the first line", at, columns_.size()));
     return add(request);
   }
 
@@ -187,44 +196,54 @@ class Reader {
     const auto count = [&](std::uint32_t& tokens, const char* what) {
       const auto value = whole(field);
       if (!value || *value < 1 || *value > static_cast<std::int64_t>(kMostTokens))
-        return wrong(place, fmt::format("{} is {}, allowed: a whole number from 1 to {:g}", what, config::quote_for_message(field), kMostTokens));
+        return wrong(place, fmt::format("{} is {}, allowed: a whole number from 1 to {:g}", what,
+                                        config::quote_for_message(field), kMostTokens));
       tokens = static_cast<std::uint32_t>(*value);
       return true;
     };
     switch (column) {
-      case Column::prompt: return count(request.prompt, "prompt");
-      case Column::output: return count(request.output, "output");
+      case Column::prompt:
+        return count(request.prompt, "prompt");
+      case Column::output:
+        return count(request.output, "output");
       case Column::arrived_us: {
         double us = 0.0;
         const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), us);
         if (error != std::errc() || end != field.data() + field.size() || !(us >= 0.0 && us < 1e12))
-          return wrong(place, fmt::format("arrived_us is {}, allowed: microseconds in [0, 1e12)", config::quote_for_message(field)));
+          return wrong(place,
+                       fmt::format("arrived_us is {}, allowed: microseconds in [0, 1e12)", config::quote_for_message(field)));
         request.due = std::llround(us * 1e6);
         return true;
       }
       case Column::timestamp: {
         const auto time = timestamp(field);
-        if (!time) return wrong(place, fmt::format("TIMESTAMP is {}, allowed: as 2023-11-16 18:15:46.6805900", config::quote_for_message(field)));
+        if (!time)
+          return wrong(place,
+                       fmt::format("TIMESTAMP is {}, allowed: as 2023-11-16 18:15:46.6805900", config::quote_for_message(field)));
         if (workload.requests.empty()) start_ = *time;
         if (std::abs(time->seconds - start_.seconds) > kMostSeconds)
-          return wrong(place, fmt::format("TIMESTAMP is {} s from the first one, allowed: at most {}", time->seconds - start_.seconds, kMostSeconds));
+          return wrong(place, fmt::format("TIMESTAMP is {} s from the first one, allowed: at most {}",
+                                          time->seconds - start_.seconds, kMostSeconds));
         request.due = (time->seconds - start_.seconds) * 1'000'000'000'000 + time->fraction - start_.fraction;
         return true;
       }
       case Column::priority: {
         const auto value = whole(field);
         if (!value || *value < -1000000000 || *value > 1000000000)
-          return wrong(place, fmt::format("priority is {}, allowed: a whole number, lower goes first", config::quote_for_message(field)));
+          return wrong(
+              place, fmt::format("priority is {}, allowed: a whole number, lower goes first", config::quote_for_message(field)));
         request.priority = static_cast<std::int32_t>(*value);
         return true;
       }
       case Column::hashes:
         request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
         if (!read_hashes(field, workload.hashes))
-          return wrong(place, fmt::format("block_hashes is {}, allowed: whole numbers and ranges, as 0-146 or 3 7-9", config::quote_for_message(field)));
+          return wrong(place, fmt::format("block_hashes is {}, allowed: whole numbers and ranges, as 0-146 or 3 7-9",
+                                          config::quote_for_message(field)));
         request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
         return true;
-      case Column::skipped: break;
+      case Column::skipped:
+        break;
     }
     return true;
   }
@@ -232,13 +251,19 @@ class Reader {
   bool json_line(const std::string& line) {
     Diagnostics own;
     const config::Value value = config::parse_json(line, file_, own, static_cast<int>(line_));
-    const auto number = [&](const char* key) { return value.find(key) != nullptr ? config::as_number(*value.find(key)) : std::nullopt; };
+    const auto number = [&](const char* key) {
+      return value.find(key) != nullptr ? config::as_number(*value.find(key)) : std::nullopt;
+    };
     const auto time = number("timestamp");
     const auto prompt = number("input_length");
     const auto output = number("output_length");
-    const auto count = [](const std::optional<double>& tokens) { return tokens && *tokens >= 1.0 && *tokens <= kMostTokens && *tokens == std::floor(*tokens); };
+    const auto count = [](const std::optional<double>& tokens) {
+      return tokens && *tokens >= 1.0 && *tokens <= kMostTokens && *tokens == std::floor(*tokens);
+    };
     if (!own.list().empty() || !time || *time < 0.0 || *time > 1e9 || !count(prompt) || !count(output))
-      return wrong(1, "is no request, allowed: {\"timestamp\": milliseconds, \"input_length\": tokens, \"output_length\": tokens, \"hash_ids\": [...]}");
+      return wrong(1,
+                   "is no request, allowed: {\"timestamp\": milliseconds, \"input_length\": tokens, \"output_length\": tokens, "
+                   "\"hash_ids\": [...]}");
     Request request;
     request.due = std::llround(*time * 1e9);
     request.prompt = static_cast<std::uint32_t>(*prompt);
@@ -260,6 +285,7 @@ class Reader {
       return wrong(1, fmt::format("arrives {:.6g} s before the line above, allowed: requests in order of arrival",
                                   static_cast<double>(workload.requests.back().due - request.due) / kPicosecondsPerSecond));
     workload.requests.push_back(request);
+    workload.requests.back().line = static_cast<std::uint32_t>(line_);
     return true;
   }
 
@@ -279,9 +305,16 @@ ArrivalsEntry trace_arrivals() {
            "",
            {{"file", config::Type::value, {}, "CSV or JSON lines", {}, {}},
             {"requests", config::Type::integer, "100000000", "the first of them alone", config::between(1, 1e8), {}},
-            {"time_scale", config::Type::number, "1", "factor on the times between them: 0.5 is twice the load", config::between(1e-6, 1e6), {}}},
-           "CSV: arrived_us,prompt,output, and where they are known block_hashes (hashes of the prompt's blocks of 16 tokens: 0-146) and priority. "
-           "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; Mooncake's JSON lines, whose hash_ids stand for 512 tokens each."},
+            {"time_scale",
+             config::Type::number,
+             "1",
+             "factor on the times between them: 0.5 is twice the load",
+             config::between(1e-6, 1e6),
+             {}}},
+           "CSV: arrived_us,prompt,output, and where they are known block_hashes (hashes of the prompt's blocks of 16 tokens: "
+           "0-146) and priority. "
+           "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; Mooncake's JSON lines, whose hash_ids stand for "
+           "512 tokens each."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
             const config::Value& file = arguments.value("file");
             std::string text;
@@ -293,6 +326,7 @@ ArrivalsEntry trace_arrivals() {
             }
             Reader reader(file.text, static_cast<std::size_t>(arguments.integer("requests")), diagnostics);
             if (!reader.read(text)) return nullptr;
+            reader.workload.file = file.text;
             return std::make_unique<Recorded>(std::move(reader.workload), arguments.number("time_scale"));
           }};
 }

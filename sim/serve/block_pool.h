@@ -22,7 +22,8 @@ class BlockPool {
   [[nodiscard]] std::uint32_t block_tokens() const { return block_tokens_; }
   // Blocks of so many tokens, the last one begun.
   [[nodiscard]] std::uint32_t blocks_for(std::uint64_t tokens) const {
-    return static_cast<std::uint32_t>(shift_ >= 0 ? (tokens + block_tokens_ - 1) >> shift_ : (tokens + block_tokens_ - 1) / block_tokens_);
+    return static_cast<std::uint32_t>(shift_ >= 0 ? (tokens + block_tokens_ - 1) >> shift_
+                                                  : (tokens + block_tokens_ - 1) / block_tokens_);
   }
   [[nodiscard]] bool caches() const { return caches_; }
   [[nodiscard]] bool unlimited() const { return blocks_ == kUnlimitedBlocks; }

@@ -17,8 +17,9 @@ namespace specsim::serve {
 
 const char* load_name(Load load) { return load == Load::rate ? "rate" : "concurrency"; }
 
-std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values, int replications,
-                                   bool both, unsigned threads, const std::string& option, const ServeOptions& options) {
+std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
+                                   int replications, bool both, unsigned threads, const std::string& option,
+                                   const ServeOptions& options) {
   std::vector<ServeExperiment> at_load;
   std::vector<CurvePoint> curve;
   for (const double value : values) {
@@ -74,7 +75,8 @@ std::string curve_csv(const std::vector<CurvePoint>& curve, Load load) {
                                         {"output_throughput", [](const Summary& s) { return s.output_throughput; }}};
   std::string text;
   for (const CurvePoint& point : curve) {
-    std::vector<std::string> fields = {report::csv_real(point.load), point.speculative ? "1" : "0", std::to_string(point.replications.size())};
+    std::vector<std::string> fields = {report::csv_real(point.load), point.speculative ? "1" : "0",
+                                       std::to_string(point.replications.size())};
     std::vector<std::string> header = {load_name(load), "speculative", "replications"};
     std::vector<std::pair<std::string, double>> sums;
     for (const Summary& summary : point.replications) {
@@ -112,7 +114,8 @@ std::string up_to(const std::vector<Pair>& pairs, const std::vector<bool>& pays,
   const auto first_not = static_cast<std::size_t>(std::find(pays.begin(), pays.end(), false) - pays.begin());
   const bool once = std::none_of(pays.begin() + static_cast<std::ptrdiff_t>(first_not), pays.end(), [](bool yes) { return yes; });
   if (once)
-    return fmt::format("up to {} {:g}, no longer at {:g}", load_name(load), pairs[first_not - 1].plain->load, pairs[first_not].plain->load);
+    return fmt::format("up to {} {:g}, no longer at {:g}", load_name(load), pairs[first_not - 1].plain->load,
+                       pairs[first_not].plain->load);
   std::string list;
   for (std::size_t i = 0; i < pairs.size(); ++i)
     if (pays[i]) list += fmt::format("{}{:g}", list.empty() ? "" : ", ", pairs[i].plain->load);
@@ -138,14 +141,35 @@ std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load
     lines.push_back("speculation lowers the mean TPOT " + up_to(pairs, faster, load));
     lines.push_back("speculation raises output throughput " + up_to(pairs, more, load));
   }
+  if (load == Load::rate)
+    for (const bool speculative : {false, true}) {
+      double largest = NAN;
+      double overload = NAN;
+      bool any = false;
+      for (const CurvePoint& point : curve) {
+        if (point.speculative != speculative) continue;
+        any = true;
+        const bool over = figure(point, [](const Summary& s) { return s.overloaded || !s.stable ? 1.0 : 0.0; }).mean > 0.0;
+        if (over && std::isnan(overload)) overload = point.load;
+        if (!over && std::isnan(overload)) largest = point.load;
+      }
+      if (any && !std::isnan(overload))
+        lines.push_back(fmt::format("{}: overloaded at rate {:g}; largest rate below that keeps up: {}",
+                                    speculative ? "with speculation" : "plain", overload,
+                                    std::isnan(largest) ? "none of those tried" : fmt::format("{:g}", largest)));
+    }
   if (slo.any()) {
     for (const bool speculative : {false, true}) {
       double best = NAN;
       for (const CurvePoint& point : curve)
-        if (point.speculative == speculative && figure(point, [](const Summary& s) { return s.meets_slo ? 1.0 : 0.0; }).mean == 1.0) best = point.load;
-      const bool any = std::any_of(curve.begin(), curve.end(), [&](const CurvePoint& point) { return point.speculative == speculative; });
+        if (point.speculative == speculative &&
+            figure(point, [](const Summary& s) { return s.meets_slo ? 1.0 : 0.0; }).mean == 1.0)
+          best = point.load;
+      const bool any =
+          std::any_of(curve.begin(), curve.end(), [&](const CurvePoint& point) { return point.speculative == speculative; });
       if (any)
-        lines.push_back(fmt::format("largest {} that keeps the SLO {}: {}", load_name(load), speculative ? "with speculation" : "without",
+        lines.push_back(fmt::format("largest {} that keeps the SLO {}: {}", load_name(load),
+                                    speculative ? "with speculation" : "without",
                                     std::isnan(best) ? "none of those tried" : fmt::format("{:g}", best)));
     }
   }

@@ -21,8 +21,9 @@ struct CurvePoint {
 
 // In the order of the loads, at each the plain server first where there are both. `both`: where the experiment speculates, the
 // plain server as well. Throws BadInput, at `option`, where the arrivals have no such load.
-std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values, int replications,
-                                   bool both, unsigned threads, const std::string& option, const ServeOptions& options);
+std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
+                                   int replications, bool both, unsigned threads, const std::string& option,
+                                   const ServeOptions& options);
 
 // A line for each point: means over the replications, and half a 95 % interval of the main figures.
 std::string curve_csv(const std::vector<CurvePoint>& curve, Load load);

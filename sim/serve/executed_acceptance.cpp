@@ -1,5 +1,5 @@
-#include "sim/run/runner.h"
 #include "sim/placement/accepted.h"
+#include "sim/run/runner.h"
 #include "sim/serve/acceptance.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace {
 
 class ExecutedAcceptance final : public Acceptance {
  public:
-  explicit ExecutedAcceptance(const placement::AcceptedCounts& counts) : draft_length_(counts.draft_length), left_(counts.of_sequence.size()) {
+  explicit ExecutedAcceptance(const placement::AcceptedCounts& counts)
+      : draft_length_(counts.draft_length), left_(counts.of_sequence.size()) {
     double rounds = 0.0;
     reached_.resize(static_cast<std::size_t>(draft_length_) + 1);
     for (std::size_t i = 0; i < left_.size(); ++i)
@@ -33,7 +34,8 @@ class ExecutedAcceptance final : public Acceptance {
   }
   [[nodiscard]] double tokens_per_round(int draft_length) const override {
     double tokens = 1.0;
-    for (int place = 1; place <= std::min(draft_length, draft_length_); ++place) tokens += reached_[static_cast<std::size_t>(place)];
+    for (int place = 1; place <= std::min(draft_length, draft_length_); ++place)
+      tokens += reached_[static_cast<std::size_t>(place)];
     return tokens;
   }
 
@@ -48,8 +50,8 @@ class ExecutedAcceptance final : public Acceptance {
 std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, std::size_t requests, std::uint32_t tokens) {
   const decode::Prepared tables = run::prepare_cell(cell, nullptr, true);
   return std::make_unique<ExecutedAcceptance>(
-      placement::record_accepted({spec::plan_of(cell), &tables, spec::draw_key(cell), cell.draft_length()}, decode::Bonus::emitted,
-                                 std::min(requests, kMostExecuted), tokens));
+      placement::record_accepted({spec::plan_of(cell), &tables, spec::draw_key(cell), cell.draft_length()},
+                                 decode::Bonus::emitted, std::min(requests, kMostExecuted), tokens));
 }
 
 }  // namespace specsim::serve

@@ -1,6 +1,7 @@
 #include "sim/serve/experiment.h"
 
 #include "sim/base/error.h"
+#include "sim/base/memory.h"
 #include "sim/rng/address.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,9 @@ namespace specsim::serve {
 
 namespace {
 
-rng::Key key_of(const ServeExperiment& experiment, const char* what) { return rng::make_key(experiment.seed, rng::hash_text(what)); }
+rng::Key key_of(const ServeExperiment& experiment, const char* what) {
+  return rng::make_key(experiment.seed, rng::hash_text(what));
+}
 
 Server::Parts make_engine(const ServeExperiment& experiment, const Acceptance* acceptance, const StepPricer& pricer) {
   Diagnostics none;
@@ -66,13 +69,15 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
   if (experiment.speculation && experiment.speculation->cell) {
     std::uint32_t longest = 1;
     for (const Request& request : workload.requests) longest = std::max(longest, request.output);
-    acceptance = executed_acceptance(spec::reseeded(*experiment.speculation->cell, experiment.seed, experiment.speculation->cell->rounds),
-                                     workload.requests.size(), longest);
+    acceptance =
+        executed_acceptance(spec::reseeded(*experiment.speculation->cell, experiment.seed, experiment.speculation->cell->rounds),
+                            workload.requests.size(), longest);
   } else if (experiment.speculation) {
     acceptance = read_acceptance(experiment.speculation->acceptance, key_of(experiment, "acceptance"), none);
   }
   const std::unique_ptr<Scheduler> probe = experiment.scheduler.entry->make(experiment.scheduler.arguments, none);
-  const StepPricer pricer(*experiment.cost, experiment.speculation ? experiment.speculation->method : DraftMethod::ngram, probe->asynchronous());
+  const StepPricer pricer(*experiment.cost, experiment.speculation ? experiment.speculation->method : DraftMethod::ngram,
+                          probe->asynchronous());
   RunSetting setting;
   setting.make_engine = [&] { return make_engine(experiment, acceptance.get(), pricer); };
   setting.replicas = experiment.replicas;
@@ -83,15 +88,22 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
   setting.stop = options.stop;
   setting.progress = options.progress;
 
+  if (workload.requests.size() * (sizeof(Sequence) + 64) > available_memory())
+    throw BadInput(
+        {experiment.file, 0, 0},
+        fmt::format("{} requests take more memory than this machine has free, allowed: fewer, as --requests {:.0f}",
+                    workload.requests.size(), 0.5 * static_cast<double>(available_memory()) / (sizeof(Sequence) + 64)));
   std::vector<Sequence> nobody;
   const Server engine(0, setting.make_engine(), workload, nobody, nullptr);
   for (std::size_t i = 0; i < workload.requests.size(); ++i)
     if (const std::string why = engine.refusal(workload.requests[i]); !why.empty())
-      throw BadInput({experiment.file, 0, 0}, fmt::format("request {} can never be served: {}", i, why));
+      throw BadInput({workload.file.empty() ? experiment.file : workload.file, static_cast<int>(workload.requests[i].line),
+                      workload.file.empty() ? 0 : 1},
+                     fmt::format("request {} can never be served: {}", i, why));
 
   Served served;
   served.result = simulate(workload, setting);
-  served.summary = summarise(served.result, experiment.slo, experiment.replicas);
+  served.summary = summarise(workload, served.result, experiment.slo, experiment.replicas);
   return served;
 }
 

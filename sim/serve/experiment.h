@@ -46,7 +46,7 @@ struct ServeExperiment {
   std::uint32_t block_tokens = 16;
   std::uint32_t blocks = kUnlimitedBlocks;        // of the pool
   std::uint32_t plain_blocks = kUnlimitedBlocks;  // where no draft lies beside the target
-  std::optional<Speculation> speculation;  // nullopt: plain decoding
+  std::optional<Speculation> speculation;         // nullopt: plain decoding
   std::uint32_t replicas = 1;
   std::shared_ptr<const Routing> routing;
   Picoseconds frontend = 0;

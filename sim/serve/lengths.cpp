@@ -8,8 +8,9 @@ std::unique_ptr<LengthDistribution> read_lengths(const config::Value& value, con
   config::Value named = value;
   if (value.is_scalar()) named = config::map({{"fixed", value}}, value.where);
   if (!named.is_map() || named.fields.size() != 1) {
-    diagnostics.add(value.where, fmt::format("{} is {}, allowed: one of {{{}}} with its parameters, as {{lognormal: {{mean: 1155, cv: 1.1}}}}",
-                                             what, config::found_text(value), length_distributions().names()));
+    diagnostics.add(value.where,
+                    fmt::format("{} is {}, allowed: one of {{{}}} with its parameters, as {{lognormal: {{mean: 1155, cv: 1.1}}}}",
+                                what, config::found_text(value), length_distributions().names()));
     return nullptr;
   }
   const config::Field& field = named.fields.front();

@@ -16,12 +16,13 @@ class FixedLength final : public LengthDistribution {
 }  // namespace
 
 LengthsEntry fixed_lengths() {
-  return {{"fixed", "the same for every request: {fixed: 128}, or the number alone", "", {}, ""},
-          [](const config::Value& value, const config::PartInfo&, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
-            const auto tokens = config::read_integer(value, config::between(1, kMostTokens), "fixed", diagnostics);
-            if (!tokens) return nullptr;
-            return std::make_unique<FixedLength>(static_cast<std::uint32_t>(*tokens));
-          }};
+  return {
+      {"fixed", "the same for every request: {fixed: 128}, or the number alone", "", {}, ""},
+      [](const config::Value& value, const config::PartInfo&, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+        const auto tokens = config::read_integer(value, config::between(1, kMostTokens), "fixed", diagnostics);
+        if (!tokens) return nullptr;
+        return std::make_unique<FixedLength>(static_cast<std::uint32_t>(*tokens));
+      }};
 }
 
 }  // namespace specsim::serve

@@ -30,9 +30,11 @@ LengthsEntry geometric_lengths() {
            "",
            {{"mean", config::Type::number, {}, "of the tokens", config::between(1, kMostTokens), {}}},
            ""},
-          [](const config::Value& value, const config::PartInfo& info, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+          [](const config::Value& value, const config::PartInfo& info,
+             Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
             const std::size_t before = diagnostics.list().size();
-            const config::Arguments arguments = config::read_arguments(value, info.parameters, {}, "lengths geometric", diagnostics);
+            const config::Arguments arguments =
+                config::read_arguments(value, info.parameters, {}, "lengths geometric", diagnostics);
             if (diagnostics.list().size() != before) return nullptr;
             return std::make_unique<GeometricLength>(arguments.number("mean"));
           }};

@@ -27,20 +27,22 @@ class LognormalLength final : public LengthDistribution {
 }  // namespace
 
 LengthsEntry lognormal_lengths() {
-  return {{"lognormal",
-           "the logarithm is normal, rounded to whole tokens",
-           "",
-           {{"mean", config::Type::number, {}, "of the tokens, before rounding and the limit", config::between(1, kMostTokens), {}},
-            {"cv", config::Type::number, {}, "coefficient of variation: standard deviation over mean", config::between(0, 100), {}},
-            {"most", config::Type::integer, "100000000", "tokens at most; longer ones are cut", config::between(1, kMostTokens), {}}},
-           ""},
-          [](const config::Value& value, const config::PartInfo& info, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
-            const std::size_t before = diagnostics.list().size();
-            const config::Arguments arguments = config::read_arguments(value, info.parameters, {}, "lengths lognormal", diagnostics);
-            if (diagnostics.list().size() != before) return nullptr;
-            return std::make_unique<LognormalLength>(arguments.number("mean"), arguments.number("cv"),
-                                                     static_cast<double>(arguments.integer("most")));
-          }};
+  return {
+      {"lognormal",
+       "the logarithm is normal, rounded to whole tokens",
+       "",
+       {{"mean", config::Type::number, {}, "of the tokens, before rounding and the limit", config::between(1, kMostTokens), {}},
+        {"cv", config::Type::number, {}, "coefficient of variation: standard deviation over mean", config::between(0, 100), {}},
+        {"most", config::Type::integer, "100000000", "tokens at most; longer ones are cut", config::between(1, kMostTokens), {}}},
+       ""},
+      [](const config::Value& value, const config::PartInfo& info,
+         Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+        const std::size_t before = diagnostics.list().size();
+        const config::Arguments arguments = config::read_arguments(value, info.parameters, {}, "lengths lognormal", diagnostics);
+        if (diagnostics.list().size() != before) return nullptr;
+        return std::make_unique<LognormalLength>(arguments.number("mean"), arguments.number("cv"),
+                                                 static_cast<double>(arguments.integer("most")));
+      }};
 }
 
 }  // namespace specsim::serve

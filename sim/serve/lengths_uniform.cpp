@@ -27,9 +27,11 @@ LengthsEntry uniform_lengths() {
            {{"from", config::Type::integer, {}, "tokens at least", config::between(1, kMostTokens), {}},
             {"to", config::Type::integer, {}, "tokens at most", config::between(1, kMostTokens), {}}},
            ""},
-          [](const config::Value& value, const config::PartInfo& info, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+          [](const config::Value& value, const config::PartInfo& info,
+             Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
             const std::size_t before = diagnostics.list().size();
-            const config::Arguments arguments = config::read_arguments(value, info.parameters, {}, "lengths uniform", diagnostics);
+            const config::Arguments arguments =
+                config::read_arguments(value, info.parameters, {}, "lengths uniform", diagnostics);
             if (diagnostics.list().size() != before) return nullptr;
             if (arguments.integer("to") < arguments.integer("from")) {
               diagnostics.add(arguments.where("to"), "to is less than from, allowed: at least from");

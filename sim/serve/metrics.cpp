@@ -37,7 +37,8 @@ Statistics weighted_statistics(std::vector<Weighted> samples) {
     double before = 0.0;
     std::size_t at = 0;
     while (before + samples[at].count <= low) before += samples[at++].count;
-    const double next = at + 1 < samples.size() && before + samples[at].count <= low + 1.0 ? samples[at + 1].value : samples[at].value;
+    const double next =
+        at + 1 < samples.size() && before + samples[at].count <= low + 1.0 ? samples[at + 1].value : samples[at].value;
     return samples[at].value + (place - low) * (next - samples[at].value);
   };
   result.p50 = percentile(0.5);
@@ -66,18 +67,21 @@ Statistics statistics(std::vector<double> samples) {
   return weighted_statistics(std::move(weighted));
 }
 
-Summary summarise(const RunResult& result, const Slo& slo, std::uint32_t replicas) {
+Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas) {
   Summary summary;
   std::vector<double> ttft;
   std::vector<double> tpot;
   std::vector<double> e2el;
   std::vector<double> queue;
+  std::vector<double> unqueued;
+  Picoseconds last = 0;
   Picoseconds first = kNever;
   double within = 0.0;
   double life = 0.0;
   for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
     first = std::min(first, sequence.sent);
+    last = std::max(last, sequence.sent);
     summary.recomputed_tokens += sequence.recomputed;
     summary.preemptions += sequence.preemptions;
     summary.drafted += sequence.drafted;
@@ -85,24 +89,31 @@ Summary summarise(const RunResult& result, const Slo& slo, std::uint32_t replica
     if (sequence.status != Status::finished) continue;
     const double own_ttft = ms(sequence.first_token - sequence.sent);
     const double own_e2el = ms(sequence.last_token - sequence.sent);
-    const double own_tpot = sequence.emitted > 1 ? ms(sequence.last_token - sequence.first_token) / (sequence.emitted - 1.0) : 0.0;
+    const double own_tpot =
+        sequence.emitted > 1 ? ms(sequence.last_token - sequence.first_token) / (sequence.emitted - 1.0) : 0.0;
     ttft.push_back(own_ttft);
     e2el.push_back(own_e2el);
     if (sequence.emitted > 1) tpot.push_back(own_tpot);
     queue.push_back(ms(sequence.spent[static_cast<std::size_t>(Cause::queue)]));
+    unqueued.push_back(own_e2el - queue.back());
     summary.prompt_tokens += sequence.prompt;
     summary.output_tokens += sequence.emitted;
     life += static_cast<double>(sequence.last_token - sequence.sent);
     for (std::size_t cause = 0; cause < kCauses; ++cause) summary.life_ms[cause] += ms(sequence.spent[cause]);
-    if (own_ttft <= slo.ttft_ms.value_or(own_ttft) && own_tpot <= slo.tpot_ms.value_or(own_tpot) && own_e2el <= slo.e2el_ms.value_or(own_e2el))
+    if (own_ttft <= slo.ttft_ms.value_or(own_ttft) && own_tpot <= slo.tpot_ms.value_or(own_tpot) &&
+        own_e2el <= slo.e2el_ms.value_or(own_e2el))
       within += 1.0;
   }
   summary.requests = result.sent;
   summary.completed = ttft.size();
   summary.stable = result.reached_end;
+  constexpr double kDrain = 0.05;  // of the time of sending
+  summary.overloaded = workload.concurrency == 0 && result.end > last && !unqueued.empty() &&
+                       ms(result.end - last) > kDrain * ms(last - first) + percentile_of(unqueued, 0.99);
   const auto completed = static_cast<double>(summary.completed);
   for (double& part : summary.life_ms) part = completed > 0.0 ? part / completed : kNone;
-  summary.duration_s = first == kNever || result.end <= first ? 0.0 : static_cast<double>(result.end - first) / kPicosecondsPerSecond;
+  summary.duration_s =
+      first == kNever || result.end <= first ? 0.0 : static_cast<double>(result.end - first) / kPicosecondsPerSecond;
   const auto per_second = [&](double count) { return summary.duration_s > 0.0 ? count / summary.duration_s : kNone; };
   summary.request_throughput = per_second(completed);
   summary.output_throughput = per_second(summary.output_tokens);
@@ -152,6 +163,7 @@ std::vector<std::pair<std::string, double>> summary_columns(const Summary& summa
   std::vector<std::pair<std::string, double>> columns = {{"requests", static_cast<double>(summary.requests)},
                                                          {"completed", static_cast<double>(summary.completed)},
                                                          {"stable", summary.stable ? 1.0 : 0.0},
+                                                         {"overloaded", summary.overloaded ? 1.0 : 0.0},
                                                          {"duration_s", summary.duration_s},
                                                          {"total_input_tokens", summary.prompt_tokens},
                                                          {"total_output_tokens", summary.output_tokens},

@@ -33,33 +33,33 @@ struct Statistics {
 Statistics statistics(std::vector<double> samples);
 
 struct Summary {
-  std::size_t requests = 0;   // sent
+  std::size_t requests = 0;  // sent
   std::size_t completed = 0;
-  double duration_s = 0.0;    // from the first sending to the last end
+  double duration_s = 0.0;     // from the first sending to the last end
   double prompt_tokens = 0.0;  // of completed requests
   double output_tokens = 0.0;
-  Statistics ttft_ms;        // first token - sending
-  Statistics tpot_ms;        // (last - first token) / (output tokens - 1), over requests of more than one token
-  Statistics itl_ms;         // between chunks, pooled over requests: one a chunk, as vLLM counts
-  Statistics itl_token_ms;   // between tokens: a chunk's gap divided by its tokens, once for each, as SGLang counts
-  Statistics e2el_ms;        // last token - sending
-  Statistics queue_ms;       // in the engine's queue before the first admission
-  double request_throughput = 0.0;       // a second
-  double output_throughput = 0.0;        // tokens a second
-  double total_token_throughput = 0.0;   // prompts too
-  double request_goodput = 0.0;          // requests a second that keep the SLO; NaN without one
-  double slo_share = 0.0;                // of completed requests
-  bool meets_slo = false;                // the SLO's percentile of each figure lies within its limit
-  double mean_concurrency = 0.0;         // requests in the system, over time
-  double mean_batch = 0.0;               // requests in a step, over time
+  Statistics ttft_ms;                   // first token - sending
+  Statistics tpot_ms;                   // (last - first token) / (output tokens - 1), over requests of more than one token
+  Statistics itl_ms;                    // between chunks, pooled over requests: one a chunk, as vLLM counts
+  Statistics itl_token_ms;              // between tokens: a chunk's gap divided by its tokens, once for each, as SGLang counts
+  Statistics e2el_ms;                   // last token - sending
+  Statistics queue_ms;                  // in the engine's queue before the first admission
+  double request_throughput = 0.0;      // a second
+  double output_throughput = 0.0;       // tokens a second
+  double total_token_throughput = 0.0;  // prompts too
+  double request_goodput = 0.0;         // requests a second that keep the SLO; NaN without one
+  double slo_share = 0.0;               // of completed requests
+  bool meets_slo = false;               // the SLO's percentile of each figure lies within its limit
+  double mean_concurrency = 0.0;        // requests in the system, over time
+  double mean_batch = 0.0;              // requests in a step, over time
   double steps = 0.0;
   double prefill_steps = 0.0;
-  double busy_share = 0.0;               // of time, an engine's mean
-  double tokens_per_round = 0.0;         // NaN without rounds
-  double drafted = 0.0;                  // verified drafts
+  double busy_share = 0.0;        // of time, an engine's mean
+  double tokens_per_round = 0.0;  // NaN without rounds
+  double drafted = 0.0;           // verified drafts
   double accepted = 0.0;
-  double acceptance_rate = 0.0;          // accepted / drafted; NaN without drafts
-  double wasted_drafts = 0.0;            // drafted - accepted
+  double acceptance_rate = 0.0;  // accepted / drafted; NaN without drafts
+  double wasted_drafts = 0.0;    // drafted - accepted
   double preemptions = 0.0;
   double recomputed_tokens = 0.0;
   double largest_batch = 0.0;
@@ -67,10 +67,13 @@ struct Summary {
   double pool_tokens = 0.0;  // of a replica; 0: no limit
   // Mean milliseconds of a request's life, up to its first token and behind it, by cause.
   std::array<double, kCauses> life_ms{};
+  // An open loop's clients sent faster than the server answered: what was left when the last request was sent took longer than a
+  // twentieth of the sending and the slowest hundredth of lives without the queue.
+  bool overloaded = false;
   bool stable = true;  // the horizon was not reached with requests left
 };
 
-Summary summarise(const RunResult& result, const Slo& slo, std::uint32_t replicas);
+Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas);
 
 // Names and values, in the order of the columns of summary.csv and curve.csv.
 std::vector<std::pair<std::string, double>> summary_columns(const Summary& summary);

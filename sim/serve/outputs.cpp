@@ -31,7 +31,8 @@ std::string seconds_text(Picoseconds time) {
 
 std::string requests_csv(const RunResult& result) {
   std::string text =
-      "replica,request,arrival_s,first_scheduled_s,first_token_s,last_token_s,prompt_tokens,output_tokens,rounds,drafted,accepted,preemptions,"
+      "replica,request,arrival_s,first_scheduled_s,first_token_s,last_token_s,prompt_tokens,output_tokens,rounds,drafted,"
+      "accepted,preemptions,"
       "recomputed_tokens,finished";
   for (const char* const cause : cause_names()) text += fmt::format(",{}_s", cause);
   text += "\n";
@@ -43,8 +44,9 @@ std::string requests_csv(const RunResult& result) {
       append_seconds(text, time);
       text += ',';
     }
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}", sequence.prompt, sequence.emitted, sequence.rounds, sequence.drafted,
-                   sequence.accepted, sequence.preemptions, sequence.recomputed, sequence.status == Status::finished ? 1 : 0);
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}", sequence.prompt, sequence.emitted, sequence.rounds,
+                   sequence.drafted, sequence.accepted, sequence.preemptions, sequence.recomputed,
+                   sequence.status == Status::finished ? 1 : 0);
     for (const Picoseconds time : sequence.spent) {
       text += ',';
       append_seconds(text, time);

@@ -12,8 +12,8 @@ namespace specsim::serve {
 // A moment in seconds, to the picosecond, without zeros at its end; "" for kNever.
 std::string seconds_text(Picoseconds time);
 
-// A line for each request that was sent: when it was sent, scheduled first, got its first and last token; what it had; its rounds;
-// and the milliseconds that its life went to, by cause.
+// A line for each request that was sent: when it was sent, scheduled first, got its first and last token; what it had; its
+// rounds; and the milliseconds that its life went to, by cause.
 std::string requests_csv(const RunResult& result);
 
 // steps.csv, written as the steps begin.

@@ -30,17 +30,29 @@ class Fixed final : public ServerPolicy {
 }  // namespace
 
 ServerPolicyEntry fixed_policy() {
-  return {{"fixed",
-           "the same draft length for every sequence and step",
-           "",
-           {{"draft_length", config::Type::integer, {}, "tokens that every sequence drafts", config::between(0, kMaxDraftLength), {}},
-            {"disable_above_batch", config::Type::integer, "4000000000", "with more requests in a step nothing is drafted", config::between(0, 4e9), {}},
-            {"disable_above_queue", config::Type::integer, "4000000000", "with more requests waiting nothing is drafted", config::between(0, 4e9), {}}},
-           ""},
-          [](const config::Arguments& arguments, const PolicySetting&, Diagnostics&) {
-            return std::make_unique<Fixed>(static_cast<int>(arguments.integer("draft_length")), static_cast<std::uint32_t>(arguments.integer("disable_above_batch")),
-                                           static_cast<std::uint32_t>(arguments.integer("disable_above_queue")));
-          }};
+  return {
+      {"fixed",
+       "the same draft length for every sequence and step",
+       "",
+       {{"draft_length", config::Type::integer, {}, "tokens that every sequence drafts", config::between(0, kMaxDraftLength), {}},
+        {"disable_above_batch",
+         config::Type::integer,
+         "4000000000",
+         "with more requests in a step nothing is drafted",
+         config::between(0, 4e9),
+         {}},
+        {"disable_above_queue",
+         config::Type::integer,
+         "4000000000",
+         "with more requests waiting nothing is drafted",
+         config::between(0, 4e9),
+         {}}},
+       ""},
+      [](const config::Arguments& arguments, const PolicySetting&, Diagnostics&) {
+        return std::make_unique<Fixed>(static_cast<int>(arguments.integer("draft_length")),
+                                       static_cast<std::uint32_t>(arguments.integer("disable_above_batch")),
+                                       static_cast<std::uint32_t>(arguments.integer("disable_above_queue")));
+      }};
 }
 
 }  // namespace specsim::serve

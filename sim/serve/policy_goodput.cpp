@@ -12,12 +12,16 @@ namespace specsim::serve {
 
 namespace {
 
-// The length with the most expected tokens a second, by the step's price and acceptance as it was in the past, each position's own
-// (SmartSpec, arXiv 2406.14066). What was seen is forgotten by `memory` a step.
+// The length with the most expected tokens a second, by the step's price and acceptance as it was in the past, each position's
+// own (SmartSpec, arXiv 2406.14066). What was seen is forgotten by `memory` a step.
 class Goodput final : public ServerPolicy {
  public:
   Goodput(int longest, double prior, double memory, StepSeconds seconds)
-      : longest_(longest), memory_(memory), seconds_(std::move(seconds)), verified_(static_cast<std::size_t>(longest)), accepted_(verified_.size()) {
+      : longest_(longest),
+        memory_(memory),
+        seconds_(std::move(seconds)),
+        verified_(static_cast<std::size_t>(longest)),
+        accepted_(verified_.size()) {
     for (std::size_t i = 0; i < verified_.size(); ++i) {
       verified_[i] = 1.0;
       accepted_[i] = prior;
@@ -61,16 +65,18 @@ class Goodput final : public ServerPolicy {
 }  // namespace
 
 ServerPolicyEntry goodput_policy() {
-  return {{"goodput",
-           "the draft length with the most expected tokens a second",
-           "SmartSpec, arXiv 2406.14066",
-           {{"longest", config::Type::integer, "8", "draft length that is tried at most", config::between(1, kMaxDraftLength), {}},
-            {"prior", config::Type::number, "0.7", "acceptance of each position before anything is seen", config::between(0, 1), {}},
-            {"memory", config::Type::number, "0.99", "what a step leaves of everything seen before it", config::between(0, 1), {}}},
-           "Step times are the cost model's own for the batch as it stands; acceptance is that of the rounds before."},
-          [](const config::Arguments& arguments, const PolicySetting& setting, Diagnostics&) {
-            return std::make_unique<Goodput>(static_cast<int>(arguments.integer("longest")), arguments.number("prior"), arguments.number("memory"), setting.seconds);
-          }};
+  return {
+      {"goodput",
+       "the draft length with the most expected tokens a second",
+       "SmartSpec, arXiv 2406.14066",
+       {{"longest", config::Type::integer, "8", "draft length that is tried at most", config::between(1, kMaxDraftLength), {}},
+        {"prior", config::Type::number, "0.7", "acceptance of each position before anything is seen", config::between(0, 1), {}},
+        {"memory", config::Type::number, "0.99", "what a step leaves of everything seen before it", config::between(0, 1), {}}},
+       "Step times are the cost model's own for the batch as it stands; acceptance is that of the rounds before."},
+      [](const config::Arguments& arguments, const PolicySetting& setting, Diagnostics&) {
+        return std::make_unique<Goodput>(static_cast<int>(arguments.integer("longest")), arguments.number("prior"),
+                                         arguments.number("memory"), setting.seconds);
+      }};
 }
 
 }  // namespace specsim::serve

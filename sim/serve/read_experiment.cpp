@@ -33,7 +33,8 @@ const std::vector<Parameter>& top_parameters() {
 
 // {kind_key: NAME, ...} by a registry; no entry after reporting.
 template <class Entry>
-Choice<Entry> choose(config::Registry<Entry>& registry, const config::Value& value, const char* kind_key, Diagnostics& diagnostics) {
+Choice<Entry> choose(config::Registry<Entry>& registry, const config::Value& value, const char* kind_key,
+                     Diagnostics& diagnostics) {
   config::Value named = value;
   if (value.is_scalar()) named = config::map({{kind_key, value}}, value.where);
   const config::Value* const kind = named.find(kind_key);
@@ -44,7 +45,8 @@ Choice<Entry> choose(config::Registry<Entry>& registry, const config::Value& val
   const Entry* const entry = registry.find(kind->text, kind->where, diagnostics);
   if (entry == nullptr) return {};
   const std::size_t before = diagnostics.list().size();
-  Choice<Entry> choice{entry, config::read_arguments(named, entry->info.parameters, {kind_key}, fmt::format("{} {}", registry.kind(), entry->info.name), diagnostics)};
+  Choice<Entry> choice{entry, config::read_arguments(named, entry->info.parameters, {kind_key},
+                                                     fmt::format("{} {}", registry.kind(), entry->info.name), diagnostics)};
   if (diagnostics.list().size() != before) choice.entry = nullptr;
   return choice;
 }
@@ -59,19 +61,24 @@ std::shared_ptr<const cost::CostModel> read_cost(const config::Value& value, Dia
 }
 
 // Blocks of a pool that fills `utilization` of the GPU's memory beside the weights.
-std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, cost::Kept kept, Diagnostics& diagnostics) {
+std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, cost::Kept kept,
+                               Diagnostics& diagnostics) {
   const auto bytes = [&](double context) { return cost.memory_budget({1.0, context}, 0, kept); };
   const auto none = bytes(0.0);
   const auto many = bytes(1e6);
   if (!none || !many) {
-    diagnostics.add(kv.where("utilization"), "the cost model does not know the GPU's memory, allowed: blocks or tokens, or the cost model roofline");
+    diagnostics.add(kv.where("utilization"),
+                    "the cost model does not know the GPU's memory, allowed: blocks or tokens, or the cost model roofline");
     return 2;
   }
   const double a_token = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
-  const double left = none->available_bytes * kv.number("utilization") / 0.9 - none->needed_bytes() - kv.number("reserved_gib") * 0x1.0p30;
+  const double left =
+      none->available_bytes * kv.number("utilization") / 0.9 - none->needed_bytes() - kv.number("reserved_gib") * 0x1.0p30;
   const double blocks = std::floor(left / (a_token * static_cast<double>(kv.integer("block"))));
   if (!(blocks >= 2.0)) {
-    diagnostics.add(kv.where("utilization"), fmt::format("weights and reserve leave {:.2f} GiB for the cache, allowed: room for two blocks", left / 0x1.0p30));
+    diagnostics.add(
+        kv.where("utilization"),
+        fmt::format("weights and reserve leave {:.2f} GiB for the cache, allowed: room for two blocks", left / 0x1.0p30));
     return 2;
   }
   return static_cast<std::uint32_t>(std::min(blocks, kMostBlocks));
@@ -79,24 +86,30 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
 
 // Of the pool beside both models, or beside the target alone.
 std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, bool drafts, Diagnostics& diagnostics) {
-  if (!drafts && kv.has("plain_tokens")) return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / kv.integer("block"), 2));
+  if (!drafts && kv.has("plain_tokens"))
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / kv.integer("block"), 2));
   std::vector<std::string> given;
   for (const char* name : {"blocks", "tokens", "utilization"})
     if (kv.has(name)) given.emplace_back(name);
   if (given.empty()) return kUnlimitedBlocks;
   if (given.size() > 1) {
-    diagnostics.add(kv.where(given[1]), fmt::format("{} stands beside {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
+    diagnostics.add(kv.where(given[1]),
+                    fmt::format("{} stands beside {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
     return 2;
   }
   if (kv.has("blocks")) return static_cast<std::uint32_t>(kv.integer("blocks"));
-  if (kv.has("utilization")) return cost != nullptr ? blocks_in_memory(kv, *cost, drafts ? cost::Kept::both : cost::Kept::target, diagnostics) : 2;
+  if (kv.has("utilization"))
+    return cost != nullptr ? blocks_in_memory(kv, *cost, drafts ? cost::Kept::both : cost::Kept::target, diagnostics) : 2;
   const std::int64_t blocks = kv.integer("tokens") / kv.integer("block");
-  if (blocks < 2) diagnostics.add(kv.where("tokens"), fmt::format("{} tokens are {} blocks, allowed: at least 2", kv.integer("tokens"), blocks));
+  if (blocks < 2)
+    diagnostics.add(kv.where("tokens"),
+                    fmt::format("{} tokens are {} blocks, allowed: at least 2", kv.integer("tokens"), blocks));
   return static_cast<std::uint32_t>(std::max<std::int64_t>(blocks, 2));
 }
 
 // The one cell of the config's own distributions and method.
-std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const std::string& file, const Location& where, Diagnostics& diagnostics) {
+std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const std::string& file, const Location& where,
+                                            Diagnostics& diagnostics) {
   config::Value own = config;
   std::erase_if(own.fields, [](const config::Field& field) { return field.key == "serve" || field.key == "cost"; });
   if (own.find("experiment") == nullptr) own.fields.push_back({"experiment", own.where, config::scalar("serve", own.where)});
@@ -105,35 +118,46 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
   if (diagnostics.list().size() != before) return nullptr;
   const auto cell = std::make_shared<const spec::Cell>(experiment.cells.front());
   if (experiment.cells.size() != 1 || !cell->drafts_chains() || cell->policy() != nullptr) {
-    diagnostics.add(where, "speculation states no acceptance and decode drafts no chain of one length, allowed: drafter {kind: chain, ...} without a policy, or acceptance");
+    diagnostics.add(where,
+                    "speculation states no acceptance and decode drafts no chain of one length, allowed: drafter {kind: chain, "
+                    "...} without a policy, or acceptance");
     return nullptr;
   }
   return cell;
 }
 
-Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file, std::uint64_t seed, Diagnostics& diagnostics) {
+Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file, std::uint64_t seed,
+                             Diagnostics& diagnostics) {
   Speculation speculation;
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments arguments = config::read_arguments(value, speculation_parameters(), {}, "serve.speculation", diagnostics);
+  const config::Arguments arguments =
+      config::read_arguments(value, speculation_parameters(), {}, "serve.speculation", diagnostics);
   if (diagnostics.list().size() != before) return speculation;
   speculation.policy = choose(server_policies(), arguments.value("policy"), "kind", diagnostics);
   int longest = 0;
   if (speculation.policy.entry != nullptr) {
     const PolicySetting probe{[](const BatchState&, int) { return 1.0; }};
-    if (const auto policy = speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics)) longest = policy->longest();
+    if (const auto policy = speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics))
+      longest = policy->longest();
   }
   if (arguments.has("acceptance")) {
     speculation.acceptance = arguments.value("acceptance");
     static_cast<void>(read_acceptance(speculation.acceptance, rng::Key{static_cast<std::uint32_t>(seed), 0}, diagnostics));
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
-    diagnostics.add(value.where, "speculation states no acceptance, allowed: acceptance: {position_rates: [...]}, or pair and decode beside serve, whose rounds are executed");
+    diagnostics.add(value.where,
+                    "speculation states no acceptance, allowed: acceptance: {position_rates: [...]}, or pair and decode beside "
+                    "serve, whose rounds are executed");
   } else {
     speculation.cell = read_cell(config, file, value.where, diagnostics);
     if (speculation.cell && longest > speculation.cell->draft_length())
-      diagnostics.add(arguments.where("policy"), fmt::format("the policy drafts up to {} tokens, allowed: at most decode's draft_length, {}", longest, speculation.cell->draft_length()));
+      diagnostics.add(arguments.where("policy"),
+                      fmt::format("the policy drafts up to {} tokens, allowed: at most decode's draft_length, {}", longest,
+                                  speculation.cell->draft_length()));
   }
   const std::string& method = arguments.text("method");
-  speculation.method = method == "ngram" ? DraftMethod::ngram : method == "draft_model" ? DraftMethod::draft_model : DraftMethod::eagle;
+  speculation.method = method == "ngram"         ? DraftMethod::ngram
+                       : method == "draft_model" ? DraftMethod::draft_model
+                                                 : DraftMethod::eagle;
   return speculation;
 }
 
@@ -174,8 +198,18 @@ const std::vector<Parameter>& serve_parameters() {
       {"speculation", Type::value, "", "drafting; left out: plain decoding", {}, {}},
       {"replicas", Type::value, "1", "engines, a number or {count, routing}", {}, {}},
       {"slo", Type::value, "{}", "limits that requests are to keep", {}, {}},
-      {"frontend_ms", Type::number, "0", "between a client's sending and the engine's queue: HTTP, tokens of the prompt", config::between(0, 1e6), {}},
-      {"horizon_s", Type::number, "", "simulated seconds at most; requests that are left then count as unstable", config::between(1e-3, 4e6), {}}};
+      {"frontend_ms",
+       Type::number,
+       "0",
+       "between a client's sending and the engine's queue: HTTP, tokens of the prompt",
+       config::between(0, 1e6),
+       {}},
+      {"horizon_s",
+       Type::number,
+       "",
+       "simulated seconds at most; requests that are left then count as unstable",
+       config::between(1e-3, 4e6),
+       {}}};
   return parameters;
 }
 
@@ -184,8 +218,18 @@ const std::vector<Parameter>& kv_parameters() {
       {"block", Type::integer, "16", "tokens of a block", config::between(1, 65536), {}},
       {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
       {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
-      {"plain_tokens", Type::integer, "", "the pool of the server without speculation, where no draft takes memory", config::between(2, 1e13), {}},
-      {"utilization", Type::number, "", "share of the GPU's memory for weights and cache, where the cost model knows it", config::between(0.05, 1), {}},
+      {"plain_tokens",
+       Type::integer,
+       "",
+       "the pool of the server without speculation, where no draft takes memory",
+       config::between(2, 1e13),
+       {}},
+      {"utilization",
+       Type::number,
+       "",
+       "share of the GPU's memory for weights and cache, where the cost model knows it",
+       config::between(0.05, 1),
+       {}},
       {"reserved_gib", Type::number, "2", "of that share, for activations and graphs", config::between(0, 1e4), {}}};
   return parameters;
 }
@@ -193,11 +237,18 @@ const std::vector<Parameter>& kv_parameters() {
 const std::vector<Parameter>& speculation_parameters() {
   static const std::vector<Parameter> parameters = {
       {"policy", Type::value, {}, "how many tokens to draft: {kind: NAME, ...}", {}, {}},
-      {"acceptance", Type::value, "", "{position_rates: [...]}, {conditional_rates: [...]} or {alpha: a}; classes of requests may differ; left out: rounds of pair and decode, executed", {}, {}},
+      {"acceptance",
+       Type::value,
+       "",
+       "{position_rates: [...]}, {conditional_rates: [...]} or {alpha: a}; classes of requests may differ; left out: rounds of "
+       "pair and decode, executed",
+       {},
+       {}},
       {"method",
        Type::text,
        "eagle",
-       "what drafts: eagle heads and draft_model keep a cache in the same blocks (a model also lays one row a sequence into the budget), ngram "
+       "what drafts: eagle heads and draft_model keep a cache in the same blocks (a model also lays one row a sequence into the "
+       "budget), ngram "
        "neither computes nor keeps anything",
        {},
        {"eagle", "draft_model", "ngram"}}};
@@ -205,10 +256,11 @@ const std::vector<Parameter>& speculation_parameters() {
 }
 
 const std::vector<Parameter>& slo_parameters() {
-  static const std::vector<Parameter> parameters = {{"ttft_ms", Type::number, "", "time to first token", config::between(0, 1e9), {}},
-                                                    {"tpot_ms", Type::number, "", "time per output token", config::between(0, 1e9), {}},
-                                                    {"e2el_ms", Type::number, "", "end to end", config::between(0, 1e9), {}},
-                                                    {"percentile", Type::number, "99", "of requests that must keep each limit", config::between(0, 100), {}}};
+  static const std::vector<Parameter> parameters = {
+      {"ttft_ms", Type::number, "", "time to first token", config::between(0, 1e9), {}},
+      {"tpot_ms", Type::number, "", "time per output token", config::between(0, 1e9), {}},
+      {"e2el_ms", Type::number, "", "end to end", config::between(0, 1e9), {}},
+      {"percentile", Type::number, "99", "of requests that must keep each limit", config::between(0, 100), {}}};
   return parameters;
 }
 
@@ -226,13 +278,16 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   if (diagnostics.list().size() != before) return experiment;
 
   experiment.scheduler = choose(schedulers(), serve.value("scheduler"), "kind", diagnostics);
-  if (experiment.scheduler.entry != nullptr) static_cast<void>(experiment.scheduler.entry->make(experiment.scheduler.arguments, diagnostics));
+  if (experiment.scheduler.entry != nullptr)
+    static_cast<void>(experiment.scheduler.entry->make(experiment.scheduler.arguments, diagnostics));
   const std::size_t before_kv = diagnostics.list().size();
   const config::Arguments kv = config::read_arguments(serve.value("kv"), kv_parameters(), {}, "serve.kv", diagnostics);
   if (diagnostics.list().size() == before_kv) {
     experiment.block_tokens = static_cast<std::uint32_t>(kv.integer("block"));
     experiment.plain_blocks = read_blocks(kv, experiment.cost.get(), false, diagnostics);
-    experiment.blocks = serve.has("speculation") ? read_blocks(kv, experiment.cost.get(), true, diagnostics) : experiment.plain_blocks;
+    experiment.blocks = serve.has("speculation") && diagnostics.list().size() == before_kv
+                            ? read_blocks(kv, experiment.cost.get(), true, diagnostics)
+                            : experiment.plain_blocks;
   }
   const Choice<ArrivalsEntry> arrivals = choose(arrival_processes(), serve.value("arrivals"), "process", diagnostics);
   if (arrivals.entry != nullptr) experiment.arrivals = arrivals.entry->make(arrivals.arguments, diagnostics);
@@ -256,7 +311,8 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   } else if (experiment.arrivals && serve.has("lengths")) {
     diagnostics.add(serve.where("lengths"), "lengths stand beside arrivals that bring their own, allowed: without lengths");
   }
-  if (serve.has("speculation")) experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.seed, diagnostics);
+  if (serve.has("speculation"))
+    experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.seed, diagnostics);
   read_replicas(serve.value("replicas"), experiment, diagnostics);
   experiment.slo = read_slo(serve.value("slo"), diagnostics);
   experiment.frontend = std::llround(1e-3 * kPicosecondsPerSecond * serve.number("frontend_ms"));

@@ -20,15 +20,15 @@ enum class Status : std::uint8_t { unsent, waiting, running, preempted, finished
 
 // What every second of a request's life goes to, from the moment it is sent to its last token: exactly one of these.
 enum class Cause : std::uint8_t {
-  frontend,     // on its way to the engine
-  queue,        // waiting for admission, never admitted before
-  prefill,      // admitted, its prompt not computed yet
-  decode,       // in steps of its own, the target's passes where no prompt is in the step
-  draft,        // in steps of its own, the draft's passes
-  interference, // in steps of its own, the target's passes that also compute prompts
-  stalled,      // admitted and not scheduled: no budget or no block was left
-  preempted,    // waiting for its next admission
-  recompute     // admitted again, what was lost not computed yet
+  frontend,      // on its way to the engine
+  queue,         // waiting for admission, never admitted before
+  prefill,       // admitted, its prompt not computed yet
+  decode,        // in steps of its own, the target's passes where no prompt is in the step
+  draft,         // in steps of its own, the draft's passes
+  interference,  // in steps of its own, the target's passes that also compute prompts
+  stalled,       // admitted and not scheduled: no budget or no block was left
+  preempted,     // waiting for its next admission
+  recompute      // admitted again, what was lost not computed yet
 };
 constexpr std::size_t kCauses = 9;
 const std::array<const char*, kCauses>& cause_names();
@@ -36,18 +36,18 @@ const std::array<const char*, kCauses>& cause_names();
 // A request as the engine sees it.
 struct Sequence {
   std::uint32_t prompt = 0;
-  std::uint32_t output = 0;         // tokens at which it ends
-  std::uint32_t limit = 0;          // tokens at which the server knows that it ends, at least `output`
-  std::uint32_t emitted = 0;        // tokens that the engine has seen
-  std::uint32_t computed = 0;       // tokens whose keys and values exist or are in flight, drafts too
-  std::uint32_t spec = 0;           // drafts for its next step
-  std::uint32_t placeholders = 0;   // tokens in flight, where steps are scheduled ahead
-  std::uint32_t held = 0;           // blocks
-  std::uint32_t prefill_target = 0; // tokens that it had at its last admission
+  std::uint32_t output = 0;          // tokens at which it ends
+  std::uint32_t limit = 0;           // tokens at which the server knows that it ends, at least `output`
+  std::uint32_t emitted = 0;         // tokens that the engine has seen
+  std::uint32_t computed = 0;        // tokens whose keys and values exist or are in flight, drafts too
+  std::uint32_t spec = 0;            // drafts for its next step
+  std::uint32_t placeholders = 0;    // tokens in flight, where steps are scheduled ahead
+  std::uint32_t held = 0;            // blocks
+  std::uint32_t prefill_target = 0;  // tokens that it had at its last admission
   std::int32_t priority = 0;
   Status status = Status::unsent;
-  bool resumed = false;             // admitted again after a preemption, and not computed again yet
-  std::uint64_t scheduled_in = 0;   // number of the last scheduling that took it
+  bool resumed = false;            // admitted again after a preemption, and not computed again yet
+  std::uint64_t scheduled_in = 0;  // number of the last scheduling that took it
 
   std::uint32_t rounds = 0;
   std::uint32_t drafted = 0;
@@ -68,11 +68,11 @@ struct Sequence {
 // A sequence's share of a step.
 struct Item {
   RequestId request = 0;
-  std::uint32_t rows = 0;      // tokens that are computed
-  std::uint32_t drafts = 0;    // of them, drafts that are verified
-  std::uint32_t accepted = 0;  // known when the pass begins
-  bool prefill = false;        // rows are of the prompt, or of what a preemption lost
-  bool emits = false;          // a token comes out
+  std::uint32_t rows = 0;            // tokens that are computed
+  std::uint32_t drafts = 0;          // of them, drafts that are verified
+  std::uint32_t accepted = 0;        // known when the pass begins
+  bool prefill = false;              // rows are of the prompt, or of what a preemption lost
+  bool emits = false;                // a token comes out
   std::uint32_t emitted_before = 0;  // of its request, when the pass begins
 };
 
@@ -95,9 +95,9 @@ struct EngineState {
   const Workload* workload = nullptr;
   BlockPool* pool = nullptr;
   ServerPolicy* policy = nullptr;
-  std::uint32_t lookahead = 0;     // slots that a scheduled sequence needs beyond its tokens, for drafts
-  std::uint32_t extra_rows = 0;    // that every sequence may lay into a step beyond its tokens, for the draft
-  bool drafts_cached = false;      // the draft keeps keys and values: the last block of a cached prefix is computed anew
+  std::uint32_t lookahead = 0;   // slots that a scheduled sequence needs beyond its tokens, for drafts
+  std::uint32_t extra_rows = 0;  // that every sequence may lay into a step beyond its tokens, for the draft
+  bool drafts_cached = false;    // the draft keeps keys and values: the last block of a cached prefix is computed anew
   Picoseconds now = 0;
 
   [[nodiscard]] Sequence& at(RequestId request) const { return (*sequences)[request]; }

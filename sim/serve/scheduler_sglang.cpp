@@ -1,5 +1,5 @@
-// SGLang's scheduler: batches of prompts go first and alone, decoding takes all that run; memory is promised by a ratio that falls
-// while nothing has to be taken back.
+// SGLang's scheduler: batches of prompts go first and alone, decoding takes all that run; memory is promised by a ratio that
+// falls while nothing has to be taken back.
 #include "sim/serve/scheduler.h"
 
 #include <fmt/format.h>
@@ -35,14 +35,18 @@ class Sglang final : public Scheduler {
         last_ratio_(first_ratio_ * kLastRatioShare),
         ratio_(first_ratio_) {}
   [[nodiscard]] std::uint32_t waiting() const override { return static_cast<std::uint32_t>(waiting_.size()); }
-  [[nodiscard]] std::uint32_t running() const override { return static_cast<std::uint32_t>(running_.size() + (chunked_ ? 1 : 0)); }
+  [[nodiscard]] std::uint32_t running() const override {
+    return static_cast<std::uint32_t>(running_.size() + (chunked_ ? 1 : 0));
+  }
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
     if (request.prompt >= options_.max_model_len)
-      return fmt::format("its prompt has {} tokens, allowed: fewer than max_model_len, {}", request.prompt, options_.max_model_len);
+      return fmt::format("its prompt has {} tokens, allowed: fewer than max_model_len, {}", request.prompt,
+                         options_.max_model_len);
     const std::uint64_t most = std::uint64_t{request.prompt} + request.output + width(state);
     if (!state.pool->unlimited() && state.pool->blocks_for(most) > state.pool->usable())
-      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", state.pool->blocks_for(most), state.pool->usable());
+      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", state.pool->blocks_for(most),
+                         state.pool->usable());
     return "";
   }
 
@@ -123,7 +127,8 @@ class Sglang final : public Scheduler {
   void prefill_batch(EngineState& state, Step& step) {
     std::int64_t prefill_budget = options_.max_prefill_tokens;
     std::int64_t chunk_budget = options_.chunked_prefill_size > 0 ? options_.chunked_prefill_size : std::int64_t{1} << 40;
-    double free_tokens = state.pool->unlimited() ? 1e18 : static_cast<double>(state.pool->free()) * state.pool->block_tokens() - promised(state);
+    double free_tokens =
+        state.pool->unlimited() ? 1e18 : static_cast<double>(state.pool->free()) * state.pool->block_tokens() - promised(state);
     const auto charge = [&](std::uint32_t rows) {  // whole pages
       const std::int64_t tokens = std::int64_t{state.pool->blocks_for(rows)} * state.pool->block_tokens();
       prefill_budget -= tokens;
@@ -138,11 +143,13 @@ class Sglang final : public Scheduler {
       Sequence& sequence = state.at(chunked_request_);
       const std::uint32_t rest = sequence.tokens() - sequence.computed;
       const auto rows = static_cast<std::uint32_t>(std::min<std::int64_t>(rest, chunk_budget));
-      if (!state.pool->unlimited() && missing(sequence, std::uint64_t{sequence.computed} + rows, state) > state.pool->free()) return;
+      if (!state.pool->unlimited() && missing(sequence, std::uint64_t{sequence.computed} + rows, state) > state.pool->free())
+        return;
       chunked_ = rows < rest;
       add(chunked_request_, sequence, rows);
     }
-    while (!waiting_.empty() && !chunked_ && prefill_budget > 0 && chunk_budget > 0 && running_.size() + step.items.size() < options_.max_running_requests) {
+    while (!waiting_.empty() && !chunked_ && prefill_budget > 0 && chunk_budget > 0 &&
+           running_.size() + step.items.size() < options_.max_running_requests) {
       const RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       const std::uint32_t whole = sequence.tokens();
@@ -150,7 +157,8 @@ class Sglang final : public Scheduler {
       if (whole + reserve + state.pool->block_tokens() > free_tokens) break;
       const bool cut = whole > chunk_budget;
       if (!cut && whole > prefill_budget && !step.items.empty()) break;
-      const auto rows = cut ? static_cast<std::uint32_t>(chunk_budget / state.pool->block_tokens() * state.pool->block_tokens()) : whole;
+      const auto rows =
+          cut ? static_cast<std::uint32_t>(chunk_budget / state.pool->block_tokens() * state.pool->block_tokens()) : whole;
       if (rows == 0) break;
       waiting_.pop_front();
       sequence.prefill_target = whole;
@@ -239,27 +247,35 @@ SchedulerEntry sglang_scheduler() {
   const auto tokens = [](const char* name, const char* fallback, const char* summary, double low) {
     return config::Parameter{name, config::Type::integer, fallback, summary, config::between(low, 1e9), {}};
   };
-  return {{"sglang",
-           "batches of prompts first and alone, then all that run decode; retraction where memory ends",
-           "SGLang, python/sglang/srt/managers/schedule_policy.py and scheduler.py (2025, 2026)",
-           {tokens("max_prefill_tokens", "16384", "tokens of prompts in a step at most, but one prompt always fits", 1),
-            tokens("chunked_prefill_size", "8192", "tokens of prompts in a step at most, the last of which is cut; 0: never cut", 0),
-            tokens("max_running_requests", "256", "requests that run at once at most", 1),
-            tokens("max_model_len", "131072", "prompt and output of a request at most", 2),
-            {"schedule_conservativeness", config::Type::number, "1", "factor on the share of outputs that an admission reserves", config::between(0.01, 10), {}}},
-           "An admission counts on what runs to need new_token_ratio of its remaining limit (at most 4,096 tokens each): 0.7 at first, falling over 600 "
-           "decoding steps to 0.098, set anew by a retraction. Retracted are the shortest outputs, with speculation the last of the batch; they "
-           "lose their cache and go to the end of the queue. Queue order: first come, first served; no radix cache."},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
-            SglangOptions options;
-            options.max_prefill_tokens = count("max_prefill_tokens");
-            options.chunked_prefill_size = count("chunked_prefill_size");
-            options.max_running_requests = count("max_running_requests");
-            options.max_model_len = count("max_model_len");
-            options.schedule_conservativeness = arguments.number("schedule_conservativeness");
-            return std::make_unique<Sglang>(options);
-          }};
+  return {
+      {"sglang",
+       "batches of prompts first and alone, then all that run decode; retraction where memory ends",
+       "SGLang, python/sglang/srt/managers/schedule_policy.py and scheduler.py (2025, 2026)",
+       {tokens("max_prefill_tokens", "16384", "tokens of prompts in a step at most, but one prompt always fits", 1),
+        tokens("chunked_prefill_size", "8192", "tokens of prompts in a step at most, the last of which is cut; 0: never cut", 0),
+        tokens("max_running_requests", "256", "requests that run at once at most", 1),
+        tokens("max_model_len", "131072", "prompt and output of a request at most", 2),
+        {"schedule_conservativeness",
+         config::Type::number,
+         "1",
+         "factor on the share of outputs that an admission reserves",
+         config::between(0.01, 10),
+         {}}},
+       "An admission counts on what runs to need new_token_ratio of its remaining limit (at most 4,096 tokens each): 0.7 at "
+       "first, falling over 600 "
+       "decoding steps to 0.098, set anew by a retraction. Retracted are the shortest outputs, with speculation the last of the "
+       "batch; they "
+       "lose their cache and go to the end of the queue. Queue order: first come, first served; no radix cache."},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
+        SglangOptions options;
+        options.max_prefill_tokens = count("max_prefill_tokens");
+        options.chunked_prefill_size = count("chunked_prefill_size");
+        options.max_running_requests = count("max_running_requests");
+        options.max_model_len = count("max_model_len");
+        options.schedule_conservativeness = arguments.number("schedule_conservativeness");
+        return std::make_unique<Sglang>(options);
+      }};
 }
 
 }  // namespace specsim::serve

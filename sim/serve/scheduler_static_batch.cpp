@@ -95,7 +95,9 @@ SchedulerEntry static_batch_scheduler() {
            "",
            {{"batch", config::Type::integer, {}, "requests of a batch at most", config::between(1, 1e7), {}}},
            "Blocks are kept to the end of each output, so nothing is ever preempted. What a placement does to one batch."},
-          [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<StaticBatch>(static_cast<std::uint32_t>(arguments.integer("batch"))); }};
+          [](const config::Arguments& arguments, Diagnostics&) {
+            return std::make_unique<StaticBatch>(static_cast<std::uint32_t>(arguments.integer("batch")));
+          }};
 }
 
 }  // namespace specsim::serve

@@ -25,8 +25,8 @@ class Trtllm final : public Scheduler {
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
     if (!options_.chunked_context && request.prompt > options_.max_num_tokens)
-      return fmt::format("its prompt has {} tokens and chunked_context is false, allowed: at most max_num_tokens, {}", request.prompt,
-                         options_.max_num_tokens);
+      return fmt::format("its prompt has {} tokens and chunked_context is false, allowed: at most max_num_tokens, {}",
+                         request.prompt, options_.max_num_tokens);
     const std::uint32_t blocks = to_completion(request.prompt, std::max(request.limit, request.output), state);
     if (!state.pool->unlimited() && blocks > state.pool->usable())
       return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", blocks, state.pool->usable());
@@ -81,7 +81,8 @@ class Trtllm final : public Scheduler {
   // Blocks of the next step of a sequence that decodes.
   static std::uint32_t next_step(const Sequence& sequence, const EngineState& state) {
     const std::uint32_t longest = state.policy != nullptr ? static_cast<std::uint32_t>(state.policy->longest()) : 0;
-    return state.pool->blocks_for(std::uint64_t{sequence.in_prefill() ? sequence.prefill_target : sequence.computed} + 1 + longest);
+    return state.pool->blocks_for(std::uint64_t{sequence.in_prefill() ? sequence.prefill_target : sequence.computed} + 1 +
+                                  longest);
   }
 
   static void hold(Sequence& sequence, std::uint32_t blocks, EngineState& state) {
@@ -124,8 +125,8 @@ class Trtllm final : public Scheduler {
     while (!waiting_.empty() && running_.size() < options_.max_batch_size) {
       const RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
-      const std::uint32_t blocks =
-          options_.max_utilization ? state.pool->blocks_for(std::uint64_t{sequence.tokens()} + 1) : to_completion(sequence.prompt, sequence.limit, state);
+      const std::uint32_t blocks = options_.max_utilization ? state.pool->blocks_for(std::uint64_t{sequence.tokens()} + 1)
+                                                            : to_completion(sequence.prompt, sequence.limit, state);
       if (!state.pool->unlimited() && blocks > state.pool->free()) return;
       waiting_.pop_front();
       running_.push_back(request);
@@ -173,28 +174,30 @@ class Trtllm final : public Scheduler {
 }  // namespace
 
 SchedulerEntry trtllm_scheduler() {
-  return {{"trtllm",
-           "requests are admitted where the cache has room to their end, or for their next step alone",
-           "TensorRT-LLM, capacityScheduler.cpp and microBatchScheduler.cpp (2026)",
-           {{"capacity",
-             config::Type::text,
-             "guaranteed_no_evict",
-             "guaranteed_no_evict: room to the end of every output, nothing is ever paused; max_utilization: room for the next step, the last started is "
-             "paused where it ends",
-             {},
-             {"guaranteed_no_evict", "max_utilization"}},
-            {"max_batch_size", config::Type::integer, "256", "requests that run at once at most", config::between(1, 1e7), {}},
-            {"max_num_tokens", config::Type::integer, "8192", "tokens that a step computes at most", config::between(1, 1e9), {}},
-            {"chunked_context", config::Type::boolean, "true", "a prompt may be cut into several steps, at whole blocks", {}, {}}},
-           "First come, first served. Drafts count fully to max_num_tokens."},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            TrtllmOptions options;
-            options.max_batch_size = static_cast<std::uint32_t>(arguments.integer("max_batch_size"));
-            options.max_num_tokens = static_cast<std::uint32_t>(arguments.integer("max_num_tokens"));
-            options.chunked_context = arguments.boolean("chunked_context");
-            options.max_utilization = arguments.text("capacity") == "max_utilization";
-            return std::make_unique<Trtllm>(options);
-          }};
+  return {
+      {"trtllm",
+       "requests are admitted where the cache has room to their end, or for their next step alone",
+       "TensorRT-LLM, capacityScheduler.cpp and microBatchScheduler.cpp (2026)",
+       {{"capacity",
+         config::Type::text,
+         "guaranteed_no_evict",
+         "guaranteed_no_evict: room to the end of every output, nothing is ever paused; max_utilization: room for the next step, "
+         "the last started is "
+         "paused where it ends",
+         {},
+         {"guaranteed_no_evict", "max_utilization"}},
+        {"max_batch_size", config::Type::integer, "256", "requests that run at once at most", config::between(1, 1e7), {}},
+        {"max_num_tokens", config::Type::integer, "8192", "tokens that a step computes at most", config::between(1, 1e9), {}},
+        {"chunked_context", config::Type::boolean, "true", "a prompt may be cut into several steps, at whole blocks", {}, {}}},
+       "First come, first served. Drafts count fully to max_num_tokens."},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        TrtllmOptions options;
+        options.max_batch_size = static_cast<std::uint32_t>(arguments.integer("max_batch_size"));
+        options.max_num_tokens = static_cast<std::uint32_t>(arguments.integer("max_num_tokens"));
+        options.chunked_context = arguments.boolean("chunked_context");
+        options.max_utilization = arguments.text("capacity") == "max_utilization";
+        return std::make_unique<Trtllm>(options);
+      }};
 }
 
 }  // namespace specsim::serve

@@ -35,13 +35,18 @@ class VllmV1 final : public Scheduler {
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
     if (request.prompt >= options_.max_model_len)
-      return fmt::format("its prompt has {} tokens, allowed: fewer than max_model_len, {}", request.prompt, options_.max_model_len);
+      return fmt::format("its prompt has {} tokens, allowed: fewer than max_model_len, {}", request.prompt,
+                         options_.max_model_len);
     if (!options_.chunked_prefill && request.prompt > options_.max_num_batched_tokens)
-      return fmt::format("its prompt has {} tokens and chunked_prefill is false, allowed: at most max_num_batched_tokens, {}", request.prompt,
-                         options_.max_num_batched_tokens);
-    const std::uint64_t most = std::min<std::uint64_t>(std::uint64_t{request.prompt} + request.output + state.lookahead + static_cast<std::uint64_t>(state.policy != nullptr ? state.policy->longest() : 0), options_.max_model_len);
+      return fmt::format("its prompt has {} tokens and chunked_prefill is false, allowed: at most max_num_batched_tokens, {}",
+                         request.prompt, options_.max_num_batched_tokens);
+    const std::uint64_t most =
+        std::min<std::uint64_t>(std::uint64_t{request.prompt} + request.output + state.lookahead +
+                                    static_cast<std::uint64_t>(state.policy != nullptr ? state.policy->longest() : 0),
+                                options_.max_model_len);
     if (!state.pool->unlimited() && state.pool->blocks_for(most) > state.pool->usable())
-      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", state.pool->blocks_for(most), state.pool->usable());
+      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", state.pool->blocks_for(most),
+                         state.pool->usable());
     return "";
   }
 
@@ -121,19 +126,21 @@ class VllmV1 final : public Scheduler {
       waiting_.push_back(request);
       return;
     }
-    waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), request, [&](RequestId a, RequestId b) { return goes_before(a, b, state); }), request);
+    waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), request,
+                                     [&](RequestId a, RequestId b) { return goes_before(a, b, state); }),
+                    request);
   }
 
   [[nodiscard]] RequestId victim(const EngineState& state) const {
     if (!options_.by_priority) return running_.back();
-    return *std::max_element(running_.begin(), running_.end(), [&](RequestId a, RequestId b) { return goes_before(a, b, state); });
+    return *std::max_element(running_.begin(), running_.end(),
+                             [&](RequestId a, RequestId b) { return goes_before(a, b, state); });
   }
 
   void preempt(RequestId request, EngineState& state, Step& step) {
     Sequence& sequence = state.at(request);
     release(request, sequence, state);
-    if (sequence.in_prefill())
-      state.spend(sequence, sequence.resumed ? Cause::recompute : Cause::prefill);
+    if (sequence.in_prefill()) state.spend(sequence, sequence.resumed ? Cause::recompute : Cause::prefill);
     sequence.computed = 0;
     sequence.spec = 0;
     sequence.prefill_target = 0;
@@ -168,7 +175,8 @@ class VllmV1 final : public Scheduler {
         const RequestId last = victim(state);
         const auto place = static_cast<std::size_t>(std::find(running_.begin(), running_.end(), last) - running_.begin());
         running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
-        const auto item = std::find_if(step.items.begin(), step.items.end(), [&](const Item& one) { return one.request == last; });
+        const auto item =
+            std::find_if(step.items.begin(), step.items.end(), [&](const Item& one) { return one.request == last; });
         if (item != step.items.end()) {
           budget += item->rows;
           step.items.erase(item);
@@ -186,7 +194,8 @@ class VllmV1 final : public Scheduler {
       item.request = request;
       item.rows = rows;
       item.prefill = sequence.in_prefill();
-      if (sequence.spec > 0 && verified > 0) item.drafts = static_cast<std::uint32_t>(std::min<std::int64_t>(sequence.spec, verified));
+      if (sequence.spec > 0 && verified > 0)
+        item.drafts = static_cast<std::uint32_t>(std::min<std::int64_t>(sequence.spec, verified));
       sequence.spec = 0;
       step.items.push_back(item);
       budget -= fresh;
@@ -228,7 +237,8 @@ class VllmV1 final : public Scheduler {
     const std::uint32_t per_hash = state.workload->hash_tokens / state.pool->block_tokens();
     const std::uint32_t end = (block + 1) * state.pool->block_tokens();
     constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;  // content that no other request has
-    if (per_hash == 0 || end > asked.prompt || block / per_hash >= asked.hashes) return kOwn | std::uint64_t{request} << 24 | block;
+    if (per_hash == 0 || end > asked.prompt || block / per_hash >= asked.hashes)
+      return kOwn | std::uint64_t{request} << 24 | block;
     return state.workload->hashes[asked.first_hash + block / per_hash] * per_hash + block % per_hash;
   }
 
@@ -252,7 +262,8 @@ class VllmV1 final : public Scheduler {
     std::uint32_t woken = 0;  // hits that lie among the free blocks
     if (admission)
       for (const BlockPool::Block block : hits_) woken += pool.is_free(block) ? 1 : 0;
-    const std::uint64_t ahead = std::min<std::uint64_t>(std::uint64_t{sequence.computed} + rows + state.lookahead, options_.max_model_len);
+    const std::uint64_t ahead =
+        std::min<std::uint64_t>(std::uint64_t{sequence.computed} + rows + state.lookahead, options_.max_model_len);
     const std::uint32_t wanted = pool.blocks_for(ahead);
     const std::uint32_t need = wanted > held ? wanted - held : 0;
     const std::uint64_t watermark =
@@ -332,16 +343,23 @@ SchedulerEntry vllm_v1_scheduler() {
   return {{"vllm_v1",
            "one budget of tokens a step for prompts and decoding alike, running requests first; preemption by recomputation",
            "vLLM, vllm/v1/core/sched/scheduler.py (2026)",
-           {tokens("max_num_batched_tokens", "2048", "tokens that a step computes at most", 1), tokens("max_num_seqs", "256", "requests that run at once at most", 1),
+           {tokens("max_num_batched_tokens", "2048", "tokens that a step computes at most", 1),
+            tokens("max_num_seqs", "256", "requests that run at once at most", 1),
             tokens("max_model_len", "131072", "prompt and output of a request at most", 2),
             tokens("long_prefill_token_threshold", "0", "of a request's tokens in one step at most; 0: no limit", 0),
             option("chunked_prefill", "true", "a prompt may be cut into several steps"),
             {"policy", config::Type::text, "fcfs", "who goes first, and who is preempted", {}, {"fcfs", "priority"}},
             option("async", "true", "a step is scheduled while the one before it runs"),
             option("reserve_full_isl", "true", "a request is admitted only where its whole prompt fits the pool"),
-            {"watermark", config::Type::number, "0", "share of the pool that an admission leaves free while others run", config::between(0, 0.5), {}},
+            {"watermark",
+             config::Type::number,
+             "0",
+             "share of the pool that an admission leaves free while others run",
+             config::between(0, 0.5),
+             {}},
             option("prefix_caching", "false", "blocks of equal prefixes are computed once")},
-           "A draft's tokens count to the budget; drafts are cut where the budget or max_model_len ends. A decoding request needs blocks for its "
+           "A draft's tokens count to the budget; drafts are cut where the budget or max_model_len ends. A decoding request "
+           "needs blocks for its "
            "drafts and as many slots again where the draft keeps a cache."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };

@@ -22,7 +22,8 @@ const std::array<const char*, kCauses>& cause_names() {
   return names;
 }
 
-Server::Server(std::uint32_t index, Parts parts, const Workload& workload, std::vector<Sequence>& sequences, StepObserver* observer)
+Server::Server(std::uint32_t index, Parts parts, const Workload& workload, std::vector<Sequence>& sequences,
+               StepObserver* observer)
     : index_(index),
       parts_(std::move(parts)),
       observer_(observer),
@@ -114,7 +115,9 @@ void Server::begin_pass(Picoseconds now) {
 
 void Server::add_gap(const Gap& gap) {
   if (gaps_.size() >= kGapsKept && gaps_.size() == gaps_.capacity()) {
-    const auto order = [](const Gap& a, const Gap& b) { return a.length != b.length ? a.length < b.length : a.tokens < b.tokens; };
+    const auto order = [](const Gap& a, const Gap& b) {
+      return a.length != b.length ? a.length < b.length : a.tokens < b.tokens;
+    };
     std::sort(gaps_.begin(), gaps_.end(), order);
     std::size_t kept = 0;
     for (std::size_t i = 1; i < gaps_.size(); ++i) {

@@ -25,11 +25,11 @@ struct RunSetting {
 };
 
 struct RunResult {
-  std::vector<Sequence> sequences;   // [request]
+  std::vector<Sequence> sequences;        // [request]
   std::vector<std::uint32_t> replica_of;  // [request]; only where there are several
-  std::vector<ServerTotals> totals;  // [replica]
-  std::vector<Gap> gaps;             // of all replicas
-  std::uint32_t pool_blocks = 0;     // usable, of a replica
+  std::vector<ServerTotals> totals;       // [replica]
+  std::vector<Gap> gaps;                  // of all replicas
+  std::uint32_t pool_blocks = 0;          // usable, of a replica
   std::uint32_t pool_tokens = 0;
   std::size_t sent = 0;
   std::size_t finished = 0;

@@ -1,5 +1,5 @@
-// What a step of the engine takes: the target's pass over rows of different kinds, then the draft's passes, as a cost model prices
-// them.
+// What a step of the engine takes: the target's pass over rows of different kinds, then the draft's passes, as a cost model
+// prices them.
 #pragma once
 
 #include "sim/cost/cost_model.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace specsim::serve {
@@ -14,16 +15,18 @@ constexpr Picoseconds kNever = INT64_MAX;
 constexpr double kPicosecondsPerSecond = 1e12;
 
 struct Request {
-  Picoseconds due = 0;       // when the client would send it, were there no limit on what is in flight
-  std::uint32_t prompt = 1;  // tokens
-  std::uint32_t output = 1;  // tokens; it ends there
-  std::uint32_t limit = 0;   // tokens at which the server would end it; 0: `output`. Below it the end comes unforeseen
-  std::int32_t priority = 0;  // lower goes first, where the scheduler looks at it
+  Picoseconds due = 0;           // when the client would send it, were there no limit on what is in flight
+  std::uint32_t prompt = 1;      // tokens
+  std::uint32_t output = 1;      // tokens; it ends there
+  std::uint32_t limit = 0;       // tokens at which the server would end it; 0: `output`. Below it the end comes unforeseen
+  std::int32_t priority = 0;     // lower goes first, where the scheduler looks at it
   std::uint32_t first_hash = 0;  // its prompt's block hashes in Workload::hashes
   std::uint32_t hashes = 0;
+  std::uint32_t line = 0;  // of Workload::file; 0: of no file
 };
 
 struct Workload {
+  std::string file;               // where the requests were read
   std::vector<Request> requests;  // in the order in which they are sent, `due` not falling
   // Hashes of the prompts' blocks of hash_tokens tokens, each standing for the prompt up to the block's end: equal hashes, equal
   // prefixes. Empty where nothing is known of shared prefixes.

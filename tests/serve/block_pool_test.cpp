@@ -1,5 +1,5 @@
-#include "sim/rng/address.h"
 #include "sim/serve/block_pool.h"
+#include "sim/rng/address.h"
 
 #include <catch2/catch.hpp>
 

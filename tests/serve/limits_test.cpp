@@ -12,9 +12,10 @@ using namespace specsim::tests;
 
 namespace {
 
-const std::vector<std::string> kSchedulers = {"kind: vllm_v1, async: false", "kind: vllm_v1, async: true",
-                                              "kind: vllm_v1, async: true, max_num_batched_tokens: 160, long_prefill_token_threshold: 64",
-                                              "kind: vllm_v1, policy: priority"};
+const std::vector<std::string> kSchedulers = {
+    "kind: vllm_v1, async: false", "kind: vllm_v1, async: true",
+    "kind: vllm_v1, async: true, max_num_batched_tokens: 160, long_prefill_token_threshold: 64",
+    "kind: vllm_v1, policy: priority"};
 
 class Rows final : public serve::StepObserver {
  public:
@@ -46,7 +47,8 @@ TEST_CASE("drafting nothing is the plain server, byte for byte", "[serve]") {
 }
 
 TEST_CASE("every draft accepted: a round emits the draft length and one", "[serve]") {
-  const serve::Served served = run_server(server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 1"), "kind: vllm_v1, async: false, max_num_batched_tokens: 100000")));
+  const serve::Served served = run_server(server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 1"),
+                                                         "kind: vllm_v1, async: false, max_num_batched_tokens: 100000")));
   for (const serve::Sequence& sequence : served.result.sequences)
     if (sequence.preemptions == 0) CHECK(sequence.rounds == (sequence.output - 1 + 3) / 4);
 }
@@ -74,12 +76,14 @@ cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed
 TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
   for (const char* scheduler : {"kind: vllm_v1, async: false", "kind: vllm_v1, async: true", "kind: sglang", "kind: trtllm",
                                 "kind: trtllm, capacity: max_utilization"}) {
-    for (const std::string& speculation : {std::string(), drafting("kind: fixed, draft_length: 3", "position_rates: [0.8, 0.6, 0.4]"),
-                                           drafting("kind: goodput, longest: 5", "alpha: 0.6")}) {
+    for (const std::string& speculation :
+         {std::string(), drafting("kind: fixed, draft_length: 3", "position_rates: [0.8, 0.6, 0.4]"),
+          drafting("kind: goodput, longest: 5", "alpha: 0.6")}) {
       CAPTURE(scheduler, speculation);
       std::string text = crowded(speculation, scheduler);
       const auto own_name = text.find(", max_num_seqs: 24");
-      if (std::string(scheduler).find("vllm") == std::string::npos) text.erase(own_name, std::string(", max_num_seqs: 24").size());
+      if (std::string(scheduler).find("vllm") == std::string::npos)
+        text.erase(own_name, std::string(", max_num_seqs: 24").size());
       const serve::ServeExperiment experiment = server(text);
       Rows rows;
       serve::ServeOptions options;
@@ -94,7 +98,8 @@ TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
         CHECK(sequence.status == serve::Status::finished);
         CHECK(sequence.emitted == sequence.output);
         CHECK(sequence.held == 0);
-        CHECK(std::accumulate(sequence.spent.begin(), sequence.spent.end(), std::int64_t{0}) == sequence.last_token - sequence.sent);
+        CHECK(std::accumulate(sequence.spent.begin(), sequence.spent.end(), std::int64_t{0}) ==
+              sequence.last_token - sequence.sent);
         CHECK(sequence.accepted <= sequence.drafted);
         rounds += sequence.rounds;
         drafted += sequence.drafted;
@@ -130,7 +135,8 @@ TEST_CASE("acceptance belongs to the text: another draft length accepts the same
 TEST_CASE("a sweep does not depend on the threads", "[serve]") {
   const serve::ServeExperiment experiment = server(crowded(drafting("kind: fixed, draft_length: 2", "alpha: 0.6")));
   const auto curve = [&](unsigned threads) {
-    return serve::curve_csv(serve::load_curve(experiment, serve::Load::rate, {5, 20, 60}, 3, true, threads, "--sweep", {}), serve::Load::rate);
+    return serve::curve_csv(serve::load_curve(experiment, serve::Load::rate, {5, 20, 60}, 3, true, threads, "--sweep", {}),
+                            serve::Load::rate);
   };
   CHECK(curve(1) == curve(3));
 }

@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+"""What specsim serve says to wrong input: where, what was found, what is allowed, and exit 2; nothing is written."""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SPECSIM = os.path.abspath(os.environ["SPECSIM"])
+BASE = """experiment: x
+serve:
+  scheduler: {kind: vllm_v1}
+  kv: {block: 16, blocks: 200}
+  arrivals: {process: poisson, rate: 5, requests: 20}
+  lengths: {prompt: 100, output: 50}
+  speculation: {policy: {kind: fixed, draft_length: 3}, acceptance: {alpha: 0.7}}
+cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02}
+"""
+FILES = {"base.yaml": BASE, "plain.yaml": BASE.replace("  lengths: {prompt: 100, output: 50}\n", ""),
+         "unsorted.csv": "arrived_us,prompt,output\n100,5,5\n50,5,5\n", "zero.csv": "arrived_us,prompt,output\n100,0,5\n",
+         "header.csv": "a,b\n1,2\n", "short.csv": "arrived_us,prompt,output\n1,2\n", "empty.csv": "arrived_us,prompt,output\n",
+         "large.csv": "arrived_us,prompt,output\n1,2,3\n2,90000,3\n", "lines.jsonl": '{"timestamp": 0, "input_length": 5}\n',
+         "azure.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:15:46.68,374,44\n"}
+CASES = [
+    (["base.yaml", "--set", "serve.scheduler.kind=vllm"], 'unknown scheduler "vllm", did you mean "vllm_v1"? allowed: vllm_v1'),
+    (["base.yaml", "--set", "serve.scheduler.max_num_seq=5"], 'unknown key "max_num_seq" in scheduler vllm_v1, did you mean "max_num_seqs"?'),
+    (["base.yaml", "--set", "serve.arrivals.rate=0"], "rate is 0, allowed: a number in"),
+    (["base.yaml", "--set", "serve.arrivals.process=burst"], 'unknown arrival process "burst", allowed: poisson'),
+    (["base.yaml", "--set", "serve.lengths.prompt=-3"], "fixed is -3, allowed: an integer in [1,"),
+    (["base.yaml", "--set", "serve.kv.blocks=5"], "base.yaml: request 0 can never be served: it needs 10 blocks to its end, allowed: at most the pool's 4"),
+    (["base.yaml", "--set", "serve.kv.tokens=500"], "tokens stands beside blocks, allowed: one of"),
+    (["base.yaml", "--set", "serve.speculation.acceptance={position_rates: [0.5, 0.7]}"], "position_rates rises from 0.5 to 0.7, allowed:"),
+    (["base.yaml", "--set", "serve.speculation.policy={kind: table, table: [[2, 5, 3]]}"], "the table starts at 2, allowed: 1"),
+    (["base.yaml", "--policy", "table:1-4"], '--policy: "1-4" in the table, allowed:'),
+    (["base.yaml", "--policy", "fixed:100"], "--policy: draft_length is 100, allowed: an integer in [0, 64]"),
+    (["base.yaml", "--sweep", "speed=1:2:3"], '--sweep: "speed=1:2:3", allowed:'),
+    (["base.yaml", "--sweep", "concurrency=1,2"], "--sweep: the arrivals have no concurrency, allowed:"),
+    (["base.yaml", "--slo", "ttft"], '--slo: "ttft", allowed: ttft=MS'),
+    (["base.yaml", "--steps"], "--steps: given without --out, allowed: with --out"),
+    (["base.yaml", "--rate", "3", "--concurrency", "4"], "given with another load, allowed: one of"),
+    (["base.yaml", "--trace", "nothere.csv"], "cannot be read: no such file or directory"),
+    (["plain.yaml", "--trace", "unsorted.csv"], "unsorted.csv:3:1: arrives 5e-05 s before the line above, allowed:"),
+    (["plain.yaml", "--trace", "zero.csv"], 'zero.csv:2:5: prompt is "0", allowed: a whole number from 1'),
+    (["plain.yaml", "--trace", "header.csv"], 'header.csv:1:1: the columns are "a,b", allowed: arrived_us'),
+    (["plain.yaml", "--trace", "short.csv"], "short.csv:2:4: the line has 2 fields, allowed: 3"),
+    (["plain.yaml", "--trace", "empty.csv"], "empty.csv: has no request, allowed: at least one"),
+    (["plain.yaml", "--trace", "large.csv"], "large.csv:3:1: request 1 can never be served: it needs"),
+    (["plain.yaml", "--trace", "lines.jsonl"], "lines.jsonl:1:1: is no request, allowed:"),
+    (["plain.yaml", "--trace", "azure.csv"], 'azure.csv:2:1: TIMESTAMP is "2023-13-16 18:15:46.68", allowed:'),
+    (["base.yaml", "--set", "serve.replicas=2", "--routing", "nope"], 'unknown routing "nope", allowed: round_robin'),
+    (["base.yaml", "--requests", "1e12"], "requests is 1e12, allowed: an integer in [1,"),
+    (["base.yaml", "--set", "cost={model: ratio, draft_cost: 0.1}"], "cost"),
+    ([], "specsim serve needs a config, or a load"),
+    (["nothere.yaml"], "nothere.yaml: cannot be read"),
+]
+
+failures = 0
+with tempfile.TemporaryDirectory() as folder:
+    for name, text in FILES.items():
+        Path(folder, name).write_text(text)
+    for arguments, wanted in CASES:
+        done = subprocess.run([SPECSIM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
+        if done.returncode != 2 or wanted not in done.stderr or done.stdout or "should not happen" in done.stderr:
+            print(f"specsim serve {' '.join(arguments)}\n  wanted exit 2 and: {wanted}\n  exit {done.returncode}: {done.stderr.strip()}")
+            failures += 1
+    good = subprocess.run([SPECSIM, "serve", "base.yaml", "--out", "out", "--steps"], cwd=folder, capture_output=True, text=True, timeout=120)
+    if good.returncode != 0 or sorted(os.listdir(Path(folder, "out"))) != ["manifest.yaml", "requests.csv", "steps.csv", "summary.csv"]:
+        print(f"the base config does not run: {good.stderr}")
+        failures += 1
+    again = subprocess.run([SPECSIM, "serve", "base.yaml", "--out", "out", "--rate", "7"], cwd=folder, capture_output=True, text=True, timeout=120)
+    if again.returncode != 2:
+        print(f"another run's results were replaced without --force: exit {again.returncode}")
+        failures += 1
+    if sorted(os.listdir(folder)) != sorted([*FILES, "out"]):
+        print(f"files were left: {os.listdir(folder)}")
+        failures += 1
+print(f"{len(CASES) + 3} cases, {failures} wrong")
+sys.exit(failures > 0)
