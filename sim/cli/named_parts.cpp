@@ -10,6 +10,11 @@
 #include "sim/families/context.h"
 #include "sim/judge/coverage.h"
 #include "sim/placement/placement.h"
+#include "sim/serve/arrivals.h"
+#include "sim/serve/lengths.h"
+#include "sim/serve/policy.h"
+#include "sim/serve/routing.h"
+#include "sim/serve/scheduler.h"
 #include "sim/theory/closed_forms.h"
 #include "sim/verify/verifier.h"
 
@@ -83,6 +88,11 @@ const std::vector<std::pair<std::string, std::string>>& part_kinds() {
       {"hardware", "cost: {model: roofline, hardware: NAME, ...}"},
       {"model", "cost: {model: roofline, target: NAME, draft: NAME, ...}"},
       {"placement", "placement: {kind: NAME, ...}"},
+      {"scheduler", "serve.scheduler: {kind: NAME, ...}"},
+      {"arrivals", "serve.arrivals: {process: NAME, ...}"},
+      {"lengths", "serve.lengths: {prompt: {NAME: ...}, output: {NAME: ...}}"},
+      {"server_policy", "serve.speculation.policy: {kind: NAME, ...}"},
+      {"routing", "serve.replicas: {count: N, routing: NAME}"},
       {"theory", "what a cell is held to, by its verifier and drafter: theory: {name: exact} takes the one that covers it"},
       {"closed_form", "theory: {name: NAME}"}};
   return list;
@@ -101,6 +111,11 @@ std::vector<NamedPart> named_parts() {
   add(parts, "cost", cost::cost_models(), plain);
   for (const cost::Preset& preset : cost::presets()) parts.push_back(preset_part(preset));
   add(parts, "placement", placement::placements(), plain);
+  add(parts, "scheduler", serve::schedulers(), plain);
+  add(parts, "arrivals", serve::arrival_processes(), plain);
+  add(parts, "lengths", serve::length_distributions(), plain);
+  add(parts, "server_policy", serve::server_policies(), plain);
+  add(parts, "routing", serve::routings(), plain);
   for (const judge::TheoryEntry& entry : judge::theories().entries()) {
     NamedPart part{"theory", entry.info, ""};
     part.info.notes = fmt::format("Of verifiers {}; of {}.", fmt::join(entry.verifiers, ", "),

@@ -7,6 +7,7 @@
 #include "sim/judge/coverage.h"
 #include "sim/judge/rows.h"
 #include "sim/report/table.h"
+#include "sim/serve/experiment.h"
 #include "sim/spec/sections.h"
 
 #include <fmt/format.h>
@@ -54,10 +55,11 @@ void print_parameters(const std::vector<config::Parameter>& parameters) {
 
 void print_sections() {
   print_output("\n## Sections\n");
-  for (const spec::SectionInfo& section : spec::config_sections()) {
-    print_output("\n### {}\n\n{}\n", section.path.empty() ? "(top level)" : section.path, section.summary);
-    print_parameters(section.parameters);
-  }
+  for (const auto* const sections : {&spec::config_sections(), &serve::serve_sections()})
+    for (const spec::SectionInfo& section : *sections) {
+      print_output("\n### {}\n\n{}\n", section.path.empty() ? "(top level)" : section.path, section.summary);
+      print_parameters(section.parameters);
+    }
 }
 
 void print_parts() {

@@ -10,6 +10,7 @@
 #include "sim/serve/scheduler.h"
 #include "sim/serve/simulate.h"
 #include "sim/serve/step_price.h"
+#include "sim/spec/sections.h"
 
 #include <cstdint>
 #include <memory>
@@ -57,11 +58,8 @@ struct ServeExperiment {
 // Reads a config's `serve` and `cost`; every mistake goes to `diagnostics`.
 ServeExperiment read_serve_experiment(const config::Value& config, const std::string& file, Diagnostics& diagnostics);
 
-// The keys of `serve` and of its parts, for the reference.
-const std::vector<config::Parameter>& serve_parameters();
-const std::vector<config::Parameter>& kv_parameters();
-const std::vector<config::Parameter>& speculation_parameters();
-const std::vector<config::Parameter>& slo_parameters();
+// The sections of such a config and their keys, for the reference.
+const std::vector<spec::SectionInfo>& serve_sections();
 
 // The requests that its seed gives; throws BadInput for one that the server can never serve.
 Workload make_workload(const ServeExperiment& experiment);

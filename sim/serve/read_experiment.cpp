@@ -31,6 +31,100 @@ const std::vector<Parameter>& top_parameters() {
   return parameters;
 }
 
+const std::vector<Parameter>& serve_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"scheduler", Type::value, "vllm_v1", "who computes what in a step: {kind: NAME, ...}", {}, {}},
+      {"kv", Type::value, "{}", "the paged cache", {}, {}},
+      {"arrivals", Type::value, {}, "when requests are sent: {process: NAME, ...}", {}, {}},
+      {"lengths", Type::value, "", "{prompt: ..., output: ...}, where the arrivals bring none", {}, {}},
+      {"speculation", Type::value, "", "drafting; left out: plain decoding", {}, {}},
+      {"replicas", Type::value, "1", "engines, a number or {count, routing}", {}, {}},
+      {"slo", Type::value, "{}", "limits that requests are to keep", {}, {}},
+      {"frontend_ms",
+       Type::number,
+       "0",
+       "between a client's sending and the engine's queue: HTTP, tokens of the prompt",
+       config::between(0, 1e6),
+       {}},
+      {"horizon_s",
+       Type::number,
+       "",
+       "simulated seconds at most; requests that are left then count as unstable",
+       config::between(1e-3, 4e6),
+       {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& kv_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"block", Type::integer, "16", "tokens of a block", config::between(1, 65536), {}},
+      {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
+      {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
+      {"plain_tokens",
+       Type::integer,
+       "",
+       "the pool of the server without speculation, where no draft takes memory",
+       config::between(2, 1e13),
+       {}},
+      {"utilization",
+       Type::number,
+       "",
+       "share of the GPU's memory for weights and cache, where the cost model knows it",
+       config::between(0.05, 1),
+       {}},
+      {"reserved_gib", Type::number, "2", "of that share, for activations and graphs", config::between(0, 1e4), {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& speculation_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"policy", Type::value, {}, "how many tokens to draft: {kind: NAME, ...}", {}, {}},
+      {"acceptance",
+       Type::value,
+       "",
+       "{position_rates: [...]}, {conditional_rates: [...]} or {alpha: a}; classes of requests may differ; left out: rounds of "
+       "pair and decode, executed",
+       {},
+       {}},
+      {"method",
+       Type::text,
+       "eagle",
+       "what drafts: eagle heads and draft_model keep a cache in the same blocks (a model also lays one row a sequence into the "
+       "budget), ngram "
+       "neither computes nor keeps anything",
+       {},
+       {"eagle", "draft_model", "ngram"}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& slo_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"ttft_ms", Type::number, "", "time to first token", config::between(0, 1e9), {}},
+      {"tpot_ms", Type::number, "", "time per output token", config::between(0, 1e9), {}},
+      {"e2el_ms", Type::number, "", "end to end", config::between(0, 1e9), {}},
+      {"percentile", Type::number, "99", "of requests that must keep each limit", config::between(0, 100), {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& length_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"prompt", Type::value, {}, "tokens of a prompt", {}, {}},
+      {"output", Type::value, {}, "tokens of an output", {}, {}},
+      {"max_tokens",
+       Type::integer,
+       "",
+       "that requests ask for at most: an output that ends before it ends unforeseen",
+       config::between(1, kMostTokens),
+       {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& replica_parameters() {
+  static const std::vector<Parameter> parameters = {{"count", Type::integer, "1", "engines", config::between(1, 4096), {}},
+                                                    {"routing", Type::value, "round_robin", "who serves a request", {}, {}}};
+  return parameters;
+}
+
 // {kind_key: NAME, ...} by a registry; no entry after reporting.
 template <class Entry>
 Choice<Entry> choose(config::Registry<Entry>& registry, const config::Value& value, const char* kind_key,
@@ -164,10 +258,8 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
 void read_replicas(const config::Value& value, ServeExperiment& experiment, Diagnostics& diagnostics) {
   config::Value named = value;
   if (value.is_scalar()) named = config::map({{"count", value}}, value.where);
-  const std::vector<Parameter> parameters = {{"count", Type::integer, "1", "engines", config::between(1, 4096), {}},
-                                             {"routing", Type::value, "round_robin", "who serves a request", {}, {}}};
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments arguments = config::read_arguments(named, parameters, {}, "serve.replicas", diagnostics);
+  const config::Arguments arguments = config::read_arguments(named, replica_parameters(), {}, "serve.replicas", diagnostics);
   if (diagnostics.list().size() != before) return;
   experiment.replicas = static_cast<std::uint32_t>(arguments.integer("count"));
   const Choice<RoutingEntry> routing = choose(routings(), arguments.value("routing"), "kind", diagnostics);
@@ -189,79 +281,16 @@ Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
 
 }  // namespace
 
-const std::vector<Parameter>& serve_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"scheduler", Type::value, "vllm_v1", "who computes what in a step: {kind: NAME, ...}", {}, {}},
-      {"kv", Type::value, "{}", "the paged cache", {}, {}},
-      {"arrivals", Type::value, {}, "when requests are sent: {process: NAME, ...}", {}, {}},
-      {"lengths", Type::value, "", "{prompt: ..., output: ...}, where the arrivals bring none", {}, {}},
-      {"speculation", Type::value, "", "drafting; left out: plain decoding", {}, {}},
-      {"replicas", Type::value, "1", "engines, a number or {count, routing}", {}, {}},
-      {"slo", Type::value, "{}", "limits that requests are to keep", {}, {}},
-      {"frontend_ms",
-       Type::number,
-       "0",
-       "between a client's sending and the engine's queue: HTTP, tokens of the prompt",
-       config::between(0, 1e6),
-       {}},
-      {"horizon_s",
-       Type::number,
-       "",
-       "simulated seconds at most; requests that are left then count as unstable",
-       config::between(1e-3, 4e6),
-       {}}};
-  return parameters;
-}
-
-const std::vector<Parameter>& kv_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"block", Type::integer, "16", "tokens of a block", config::between(1, 65536), {}},
-      {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
-      {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
-      {"plain_tokens",
-       Type::integer,
-       "",
-       "the pool of the server without speculation, where no draft takes memory",
-       config::between(2, 1e13),
-       {}},
-      {"utilization",
-       Type::number,
-       "",
-       "share of the GPU's memory for weights and cache, where the cost model knows it",
-       config::between(0.05, 1),
-       {}},
-      {"reserved_gib", Type::number, "2", "of that share, for activations and graphs", config::between(0, 1e4), {}}};
-  return parameters;
-}
-
-const std::vector<Parameter>& speculation_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"policy", Type::value, {}, "how many tokens to draft: {kind: NAME, ...}", {}, {}},
-      {"acceptance",
-       Type::value,
-       "",
-       "{position_rates: [...]}, {conditional_rates: [...]} or {alpha: a}; classes of requests may differ; left out: rounds of "
-       "pair and decode, executed",
-       {},
-       {}},
-      {"method",
-       Type::text,
-       "eagle",
-       "what drafts: eagle heads and draft_model keep a cache in the same blocks (a model also lays one row a sequence into the "
-       "budget), ngram "
-       "neither computes nor keeps anything",
-       {},
-       {"eagle", "draft_model", "ngram"}}};
-  return parameters;
-}
-
-const std::vector<Parameter>& slo_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"ttft_ms", Type::number, "", "time to first token", config::between(0, 1e9), {}},
-      {"tpot_ms", Type::number, "", "time per output token", config::between(0, 1e9), {}},
-      {"e2el_ms", Type::number, "", "end to end", config::between(0, 1e9), {}},
-      {"percentile", Type::number, "99", "of requests that must keep each limit", config::between(0, 100), {}}};
-  return parameters;
+const std::vector<spec::SectionInfo>& serve_sections() {
+  static const std::vector<spec::SectionInfo> sections = {
+      {"(top level of specsim serve)", "a server's config", top_parameters()},
+      {"serve", "the server and its clients", serve_parameters()},
+      {"serve.kv", "the paged cache; left out, memory never ends", kv_parameters()},
+      {"serve.lengths", "where the arrivals bring none", length_parameters()},
+      {"serve.speculation", "drafting", speculation_parameters()},
+      {"serve.replicas", "engines behind one queue of clients", replica_parameters()},
+      {"serve.slo", "limits that requests are to keep", slo_parameters()}};
+  return sections;
 }
 
 ServeExperiment read_serve_experiment(const config::Value& config, const std::string& file, Diagnostics& diagnostics) {
@@ -293,16 +322,8 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   if (arrivals.entry != nullptr) experiment.arrivals = arrivals.entry->make(arrivals.arguments, diagnostics);
   if (experiment.arrivals && !experiment.arrivals->brings_lengths()) {
     const config::Value lengths = serve.has("lengths") ? serve.value("lengths") : config::map({}, serve.where());
-    const std::vector<Parameter> parameters = {{"prompt", Type::value, {}, "tokens of a prompt", {}, {}},
-                                               {"output", Type::value, {}, "tokens of an output", {}, {}},
-                                               {"max_tokens",
-                                                Type::integer,
-                                                "",
-                                                "that requests ask for at most: an output that ends before it ends unforeseen",
-                                                config::between(1, kMostTokens),
-                                                {}}};
     const std::size_t before_lengths = diagnostics.list().size();
-    const config::Arguments arguments = config::read_arguments(lengths, parameters, {}, "serve.lengths", diagnostics);
+    const config::Arguments arguments = config::read_arguments(lengths, length_parameters(), {}, "serve.lengths", diagnostics);
     if (diagnostics.list().size() == before_lengths) {
       experiment.prompts = read_lengths(arguments.value("prompt"), "prompt", diagnostics);
       if (arguments.has("max_tokens")) experiment.max_tokens = static_cast<std::uint32_t>(arguments.integer("max_tokens"));
