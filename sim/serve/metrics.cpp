@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 
 namespace specsim::serve {
 
@@ -73,7 +74,6 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
   std::vector<double> tpot;
   std::vector<double> e2el;
   std::vector<double> queue;
-  std::vector<double> unqueued;
   Picoseconds last = 0;
   Picoseconds first = kNever;
   double within = 0.0;
@@ -95,7 +95,6 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
     e2el.push_back(own_e2el);
     if (sequence.emitted > 1) tpot.push_back(own_tpot);
     queue.push_back(ms(sequence.spent[static_cast<std::size_t>(Cause::queue)]));
-    unqueued.push_back(own_e2el - queue.back());
     summary.prompt_tokens += sequence.prompt;
     summary.output_tokens += sequence.emitted;
     life += static_cast<double>(sequence.last_token - sequence.sent);
@@ -107,9 +106,16 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
   summary.requests = result.sent;
   summary.completed = ttft.size();
   summary.stable = result.reached_end;
-  constexpr double kDrain = 0.05;  // of the time of sending
-  summary.overloaded = workload.concurrency == 0 && result.end > last && !unqueued.empty() &&
-                       ms(result.end - last) > kDrain * ms(last - first) + percentile_of(unqueued, 0.99);
+  // `queue` is in the order of sending: a server that is short of capacity by a share makes the last ones wait that share of the
+  // time.
+  constexpr double kShort = 0.02;
+  constexpr std::size_t kLast = 20;  // a twentieth
+  if (workload.concurrency == 0 && !queue.empty()) {
+    const std::size_t count = std::max<std::size_t>(queue.size() / kLast, 1);
+    const double waited =
+        std::accumulate(queue.end() - static_cast<std::ptrdiff_t>(count), queue.end(), 0.0) / static_cast<double>(count);
+    summary.overloaded = last > first && waited > kShort * ms(last - first) && queue.size() >= kLast;
+  }
   const auto completed = static_cast<double>(summary.completed);
   for (double& part : summary.life_ms) part = completed > 0.0 ? part / completed : kNone;
   summary.duration_s =

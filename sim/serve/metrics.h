@@ -67,8 +67,8 @@ struct Summary {
   double pool_tokens = 0.0;  // of a replica; 0: no limit
   // Mean milliseconds of a request's life, up to its first token and behind it, by cause.
   std::array<double, kCauses> life_ms{};
-  // An open loop's clients sent faster than the server answered: what was left when the last request was sent took longer than a
-  // twentieth of the sending and the slowest hundredth of lives without the queue.
+  // An open loop's clients sent faster than the server answered: the last twentieth of them waited longer in its queue than 2 % of
+  // the time of sending.
   bool overloaded = false;
   bool stable = true;  // the horizon was not reached with requests left
 };
