@@ -63,18 +63,19 @@ Workload make_workload(const ServeExperiment& experiment) {
   return workload;
 }
 
+std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, const Workload& workload) {
+  const Speculation& speculation = *experiment.speculation;
+  Diagnostics none;
+  if (!speculation.cell) return read_acceptance(speculation.acceptance, key_of(experiment, "acceptance"), none);
+  std::uint32_t longest = 1;
+  for (const Request& request : workload.requests) longest = std::max(longest, request.output);
+  return executed_acceptance(spec::reseeded(*speculation.cell, experiment.seed, speculation.cell->rounds),
+                             workload.requests.size(), longest);
+}
+
 Served serve(const ServeExperiment& experiment, const Workload& workload, const ServeOptions& options) {
   Diagnostics none;
-  std::unique_ptr<Acceptance> acceptance;
-  if (experiment.speculation && experiment.speculation->cell) {
-    std::uint32_t longest = 1;
-    for (const Request& request : workload.requests) longest = std::max(longest, request.output);
-    acceptance =
-        executed_acceptance(spec::reseeded(*experiment.speculation->cell, experiment.seed, experiment.speculation->cell->rounds),
-                            workload.requests.size(), longest);
-  } else if (experiment.speculation) {
-    acceptance = read_acceptance(experiment.speculation->acceptance, key_of(experiment, "acceptance"), none);
-  }
+  const std::unique_ptr<Acceptance> acceptance = experiment.speculation ? make_acceptance(experiment, workload) : nullptr;
   const std::unique_ptr<Scheduler> probe = experiment.scheduler.entry->make(experiment.scheduler.arguments, none);
   const StepPricer pricer(*experiment.cost, experiment.speculation ? experiment.speculation->method : DraftMethod::ngram,
                           probe->asynchronous());

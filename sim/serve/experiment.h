@@ -64,6 +64,9 @@ const std::vector<spec::SectionInfo>& serve_sections();
 // The requests that its seed gives; throws BadInput for one that the server can never serve.
 Workload make_workload(const ServeExperiment& experiment);
 
+// How drafts are accepted, as the experiment says; it must speculate.
+std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, const Workload& workload);
+
 struct Served {
   RunResult result;
   Summary summary;

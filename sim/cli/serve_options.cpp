@@ -1,0 +1,205 @@
+#include "sim/cli/serve_options.h"
+
+#include "sim/cli/numbers.h"
+#include "sim/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+config::Value scalar_of(const std::string& text, const std::string& option) { return config::scalar(text, {option, 0, 0}); }
+
+// Puts what the options say into the config.
+class ConfigEditor {
+ public:
+  ConfigEditor(config::Value& config, const po::variables_map& values, Diagnostics& diagnostics)
+      : config_(config), values_(values), diagnostics_(diagnostics) {}
+
+  [[nodiscard]] bool has(const char* option) const { return values_.count(option) > 0; }
+  [[nodiscard]] const std::string& text(const char* option) const { return values_[option].as<std::string>(); }
+  void set(const std::string& path, config::Value value) {
+    const Location where = value.where;
+    config::set_path(config_, path, std::move(value), where, diagnostics_);
+  }
+  // A path's value from an option; flow-style YAML is taken too.
+  void take(const char* option, const std::string& path) {
+    if (has(option)) set(path, config::parse_text(text(option), std::string("--") + option, diagnostics_));
+  }
+  void take(const char* option, const std::string& path, const char* fallback) {
+    if (has(option))
+      take(option, path);
+    else if (config::find_path(config_, path) == nullptr)
+      set(path, config::parse_text(fallback, std::string("--") + option, diagnostics_));
+  }
+
+ private:
+  config::Value& config_;
+  const po::variables_map& values_;
+  Diagnostics& diagnostics_;
+};
+
+// off, fixed:3, table:1-4=5,5-64=3, goodput; or {kind: ...}.
+config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
+  const std::string option = "--policy";
+  if (text.starts_with("{")) return config::parse_text(text, option, diagnostics);
+  const std::size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  config::Value policy = config::map({{"kind", scalar_of(kind, option)}}, {option, 0, 0});
+  if (colon == std::string::npos) return policy;
+  const std::string rest = text.substr(colon + 1);
+  if (kind == "table") {
+    config::Value table;
+    table.kind = config::Kind::list;
+    table.where = {option, 0, 0};
+    for (const std::string& range : read_texts(rest, option)) {
+      long long from = 0;
+      long long to = 0;
+      long long length = 0;
+      char more = 0;
+      if (std::sscanf(range.c_str(), "%lld-%lld=%lld%c", &from, &to, &length, &more) != 3)
+        throw BadInput({option, 0, 0}, fmt::format("{} in the table, allowed: FROM-TO=DRAFT_LENGTH, as table:1-4=5,5-64=3",
+                                                   config::quote_for_message(range)));
+      config::Value row;
+      row.kind = config::Kind::list;
+      row.where = {option, 0, 0};
+      for (const long long x : {from, to, length}) row.items.push_back(scalar_of(std::to_string(x), option));
+      table.items.push_back(std::move(row));
+    }
+    policy.fields.push_back({"table", {option, 0, 0}, std::move(table)});
+  } else {
+    policy.fields.push_back({kind == "goodput" ? "longest" : "draft_length", {option, 0, 0}, scalar_of(rest, option)});
+  }
+  return policy;
+}
+
+// The server that flags alone describe, where there is no config.
+void fill_defaults(ConfigEditor& editor) {
+  editor.take("hardware", "cost.hardware", "h100-sxm");
+  editor.take("target", "cost.target", "llama-3.1-8b");
+  editor.take("draft", "cost.draft", "none");
+  editor.set("cost.model", scalar_of("roofline", "--hardware"));
+  editor.set("serve.kv.utilization", scalar_of("0.9", "--hardware"));
+  editor.set("serve.scheduler.kind", scalar_of("vllm_v1", "--hardware"));
+}
+
+}  // namespace
+
+config::Value serve_config(const po::variables_map& values, Diagnostics& diagnostics, std::string& file) {
+  const bool given = values.count("config") > 0;
+  config::Value config = config::map({}, {"the options", 0, 0});
+  file = "the options";
+  if (given) {
+    const auto& files = values["config"].as<std::vector<std::string>>();
+    if (files.size() > 1) throw BadInput({files[1], 0, 0}, "a second config, allowed: one");
+    file = files.front();
+    config = config::parse_file(file, diagnostics);
+    diagnostics.throw_if_any();
+  }
+  ConfigEditor editor(config, values, diagnostics);
+  if (values.count("set") > 0)
+    for (const spec::Override& one : read_overrides(values["set"].as<std::vector<std::string>>(), "", diagnostics))
+      editor.set(one.path, one.value);
+  editor.take("seed", "seed");
+  if (!given) fill_defaults(editor);
+  if (given) {
+    editor.take("hardware", "cost.hardware");
+    editor.take("target", "cost.target");
+    editor.take("draft", "cost.draft");
+  }
+  const int loads = (editor.has("rate") ? 1 : 0) + (editor.has("concurrency") ? 1 : 0) + (editor.has("trace") ? 1 : 0);
+  if (loads > 1) throw BadInput({"--rate", 0, 0}, "given with another load, allowed: one of --rate, --concurrency, --trace");
+  if (loads == 0 && !given && !editor.has("sweep"))
+    throw BadInput({"", 0, 0},
+                   "specsim serve needs a config, or a load: --rate, --concurrency, --trace or --sweep; specsim serve --help "
+                   "shows examples");
+  if (loads > 0 || !given) {
+    if (given && loads > 0) editor.set("serve.arrivals", config::map({}, {"--rate", 0, 0}));
+    const bool closed = editor.has("concurrency") || (editor.has("sweep") && editor.text("sweep").starts_with("concurrency"));
+    if (editor.has("trace")) {
+      editor.set("serve.arrivals.process", scalar_of("trace", "--trace"));
+      editor.take("trace", "serve.arrivals.file");
+    } else if (closed) {
+      editor.set("serve.arrivals.process", scalar_of("closed", "--concurrency"));
+      editor.take("concurrency", "serve.arrivals.concurrency", "1");
+    } else {
+      editor.set("serve.arrivals.process", scalar_of("poisson", "--rate"));
+      editor.take("rate", "serve.arrivals.rate", "1");
+    }
+  }
+  editor.take("requests", "serve.arrivals.requests");
+  if (!given && !editor.has("trace")) {
+    editor.take("prompt", "serve.lengths.prompt", "{lognormal: {mean: 512, cv: 1}}");
+    editor.take("output", "serve.lengths.output", "{lognormal: {mean: 256, cv: 1}}");
+  } else {
+    editor.take("prompt", "serve.lengths.prompt");
+    editor.take("output", "serve.lengths.output");
+  }
+  if (editor.has("policy")) editor.set("serve.speculation.policy", policy_of(editor.text("policy"), diagnostics));
+  if (editor.has("position-rates")) {
+    config::Value rates;
+    rates.kind = config::Kind::list;
+    rates.where = {"--position-rates", 0, 0};
+    for (const double rate : read_shares(editor.text("position-rates"), "--position-rates"))
+      rates.items.push_back(scalar_of(fmt::format("{}", rate), "--position-rates"));
+    editor.set("serve.speculation.acceptance", config::map({{"position_rates", std::move(rates)}}, {"--position-rates", 0, 0}));
+  }
+  if (editor.has("alpha"))
+    editor.set("serve.speculation.acceptance",
+               config::map({{"alpha", scalar_of(fmt::format("{}", read_share(editor.text("alpha"), "--alpha")), "--alpha")}},
+                           {"--alpha", 0, 0}));
+  editor.take("method", "serve.speculation.method");
+  if (config::Value* replicas = config.find("serve") != nullptr ? config.find("serve")->find("replicas") : nullptr;
+      replicas != nullptr && replicas->is_scalar() && (editor.has("replicas") || editor.has("routing")))
+    *replicas = config::map({{"count", *replicas}}, replicas->where);
+  editor.take("replicas", "serve.replicas.count");
+  editor.take("routing", "serve.replicas.routing");
+  if (editor.has("slo"))
+    for (const std::string& part : read_texts(editor.text("slo"), "--slo")) {
+      const std::size_t equals = part.find('=');
+      if (equals == std::string::npos)
+        throw BadInput({"--slo", 0, 0}, fmt::format("{}, allowed: ttft=MS,tpot=MS,e2el=MS", config::quote_for_message(part)));
+      editor.set("serve.slo." + part.substr(0, equals) + "_ms", scalar_of(part.substr(equals + 1), "--slo"));
+    }
+  return config;
+}
+
+Sweep read_sweep(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  if (equals == std::string::npos || (name != "rate" && name != "concurrency"))
+    throw BadInput({"--sweep", 0, 0}, fmt::format("{}, allowed: rate=FROM:TO:COUNT, rate=1,2,4 or concurrency=1,2,4",
+                                                  config::quote_for_message(text)));
+  Sweep sweep;
+  sweep.load = name == "rate" ? serve::Load::rate : serve::Load::concurrency;
+  const std::string list = text.substr(equals + 1);
+  const config::Interval allowed = sweep.load == serve::Load::rate ? config::between(1e-9, 1e9) : config::between(1, 1e7);
+  if (const std::size_t colon = list.find(':'); colon != std::string::npos) {
+    const std::size_t second = list.find(':', colon + 1);
+    if (second == std::string::npos)
+      throw BadInput({"--sweep", 0, 0}, fmt::format("{}, allowed: FROM:TO:COUNT or a list", config::quote_for_message(list)));
+    const double from = read_number(list.substr(0, colon), "--sweep", allowed);
+    const double to = read_number(list.substr(colon + 1, second - colon - 1), "--sweep", allowed);
+    const std::int64_t count = read_integer(list.substr(second + 1), "--sweep", config::between(2, 10000));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double value = from + (to - from) * static_cast<double>(i) / static_cast<double>(count - 1);
+      sweep.values.push_back(sweep.load == serve::Load::rate ? value : std::round(value));
+    }
+    return sweep;
+  }
+  if (sweep.load == serve::Load::rate) {
+    sweep.values = read_numbers(list, "--sweep", allowed);
+  } else {
+    for (const std::int64_t value : read_integers(list, "--sweep", allowed)) sweep.values.push_back(static_cast<double>(value));
+  }
+  return sweep;
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,140 @@
+#include "sim/cli/serve_report.h"
+
+#include "sim/base/output.h"
+#include "sim/report/csv.h"
+#include "sim/report/table.h"
+#include "sim/serve/best_lengths.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace specsim::cli {
+
+using serve::Summary;
+
+namespace {
+
+std::string figure_text(double x) { return report::cell_text(x, x >= 1000.0 ? "{:.0f}" : x >= 100.0 ? "{:.1f}" : "{:.2f}"); }
+
+}  // namespace
+
+void print_summaries(const Summaries& summaries) {
+  std::vector<report::Head> heads = {{"", report::Align::left}};
+  for (const auto& [name, summary] : summaries) heads.push_back({name});
+  report::Table table(heads, {.indent = 2});
+  const auto row = [&](const std::string& name, auto of) {
+    std::vector<std::string> cells = {name};
+    for (const auto& [unused, summary] : summaries) cells.push_back(of(summary));
+    table.add(cells);
+  };
+  const auto number = [&](const std::string& name, double (*of)(const Summary&)) {
+    row(name, [&](const Summary& s) { return figure_text(of(s)); });
+  };
+  const auto spread = [&](const char* name, serve::Statistics Summary::*of) {
+    row(fmt::format("{} ms: mean, p50, p99", name), [&](const Summary& s) {
+      const serve::Statistics& one = s.*of;
+      return fmt::format("{}, {}, {}", figure_text(one.mean), figure_text(one.p50), figure_text(one.p99));
+    });
+  };
+  row("requests completed", [](const Summary& s) { return fmt::format("{} of {}", s.completed, s.requests); });
+  number("requests/s", [](const Summary& s) { return s.request_throughput; });
+  number("output tokens/s", [](const Summary& s) { return s.output_throughput; });
+  spread("TTFT", &Summary::ttft_ms);
+  spread("TPOT", &Summary::tpot_ms);
+  spread("ITL, a chunk", &Summary::itl_ms);
+  spread("ITL, a token", &Summary::itl_token_ms);
+  spread("end to end", &Summary::e2el_ms);
+  number("mean batch", [](const Summary& s) { return s.mean_batch; });
+  number("mean concurrency", [](const Summary& s) { return s.mean_concurrency; });
+  number("tokens/round", [](const Summary& s) { return s.tokens_per_round; });
+  number("accepted/drafted", [](const Summary& s) { return s.acceptance_rate; });
+  row("overloaded", [](const Summary& s) { return std::string(s.overloaded ? "yes: the queue grew to the end" : "no"); });
+  number("preemptions", [](const Summary& s) { return s.preemptions; });
+  number("cache, tokens (0: no limit)", [](const Summary& s) { return s.pool_tokens; });
+  bool limits = false;
+  for (const auto& [unused, summary] : summaries) limits = limits || !std::isnan(summary.request_goodput);
+  if (limits) {
+    number("goodput, requests/s within the SLO", [](const Summary& s) { return s.request_goodput; });
+    row("SLO kept", [](const Summary& s) { return std::string(s.meets_slo ? "yes" : "no"); });
+  }
+  print_output("{}", table.text(output_width()));
+  std::vector<report::Head> causes = {{"mean ms of a request's life", report::Align::left}};
+  for (const auto& [name, summary] : summaries) causes.push_back({name});
+  report::Table waterfall(causes, {.indent = 2});
+  for (std::size_t cause = 0; cause < serve::kCauses; ++cause) {
+    std::vector<std::string> cells = {serve::cause_names()[cause]};
+    for (const auto& [name, summary] : summaries) cells.push_back(figure_text(summary.life_ms[cause]));
+    waterfall.add(cells);
+  }
+  print_output("\n{}", waterfall.text(output_width()));
+}
+
+std::string summary_csv(const Summaries& summaries) {
+  std::string text;
+  for (const auto& [name, summary] : summaries) {
+    const auto columns = serve::summary_columns(summary);
+    if (text.empty()) {
+      text = "server";
+      for (const auto& [column, value] : columns) text += "," + column;
+      text += "\n";
+    }
+    text += name;
+    for (const auto& [column, value] : columns) text += "," + report::csv_real(value);
+    text += "\n";
+  }
+  return text;
+}
+
+void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load) {
+  report::Table table({{load_name(load)},
+                       {"speculation", report::Align::left},
+                       {"TTFT ms"},
+                       {"p99"},
+                       {"TPOT ms"},
+                       {"p99"},
+                       {"tokens/s"},
+                       {"batch"},
+                       {"tokens/round"},
+                       {"SLO", report::Align::left}},
+                      {.indent = 2, .keys = 2});
+  for (const serve::CurvePoint& point : curve) {
+    const auto mean = [&](double (*of)(const Summary&)) { return figure_text(serve::figure(point, of).mean); };
+    const auto interval = [&](double (*of)(const Summary&)) {
+      const serve::CurveFigure one = serve::figure(point, of);
+      return figure_text(one.mean) + (std::isnan(one.half_width) ? "" : fmt::format(" ± {}", figure_text(one.half_width)));
+    };
+    bool stable = true;
+    bool kept = true;
+    for (const Summary& summary : point.replications) {
+      stable = stable && summary.stable && !summary.overloaded;
+      kept = kept && summary.meets_slo;
+    }
+    table.add({fmt::format("{:g}", point.load), point.speculative ? "yes" : "no",
+               interval([](const Summary& s) { return s.ttft_ms.mean; }), mean([](const Summary& s) { return s.ttft_ms.p99; }),
+               interval([](const Summary& s) { return s.tpot_ms.mean; }), mean([](const Summary& s) { return s.tpot_ms.p99; }),
+               interval([](const Summary& s) { return s.output_throughput; }),
+               mean([](const Summary& s) { return s.mean_batch; }), mean([](const Summary& s) { return s.tokens_per_round; }),
+               !stable ? "overloaded"
+               : kept  ? "kept"
+                       : "-"});
+  }
+  print_output("{}", table.text(output_width()));
+}
+
+void print_best_lengths(const serve::ServeExperiment& experiment, const serve::Workload& workload) {
+  constexpr std::uint32_t kMostRequests = 256;
+  constexpr int kLongest = 8;
+  double cached = 0.0;
+  for (const serve::Request& request : workload.requests) cached += request.prompt + 0.5 * request.output;
+  cached /= static_cast<double>(workload.requests.size());
+  const auto acceptance = serve::make_acceptance(experiment, workload);
+  const auto ranges = serve::best_lengths(experiment, *acceptance, cached, kMostRequests, kLongest);
+  const std::string words = fmt::format(
+      "most tokens a second, [from, to, draft length] by requests in the step, at {:.0f} cached tokens each (vLLM: "
+      "num_speculative_tokens_per_batch_size): {}",
+      cached, serve::ranges_text(ranges));
+  for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
+}
+
+}  // namespace specsim::cli

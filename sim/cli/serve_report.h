@@ -1,0 +1,20 @@
+// What specsim serve prints, and summary.csv.
+#pragma once
+
+#include "sim/serve/curve.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::cli {
+
+// Servers beside each other: name and figures.
+using Summaries = std::vector<std::pair<std::string, serve::Summary>>;
+void print_summaries(const Summaries& summaries);
+std::string summary_csv(const Summaries& summaries);
+void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load);
+// The best draft length by requests in a step, for a server with such an acceptance and workload.
+void print_best_lengths(const serve::ServeExperiment& experiment, const serve::Workload& workload);
+
+}  // namespace specsim::cli

@@ -1,0 +1,26 @@
+// Which draft length gives the most tokens a second at which batch: what a server's table of draft lengths should say.
+#pragma once
+
+#include "sim/serve/experiment.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace specsim::serve {
+
+struct LengthRange {
+  std::uint32_t from = 1;  // requests in the step
+  std::uint32_t to = 1;
+  int draft_length = 0;
+};
+
+// For steps of up to `most` requests that decode, `cached` tokens of context each; draft lengths up to `longest`. By expected
+// tokens over the step's seconds, both with the acceptance and the prices of the experiment, which must speculate.
+std::vector<LengthRange> best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached,
+                                      std::uint32_t most, int longest);
+
+// [[1, 8, 4], [9, 64, 2]], as vLLM takes it for num_speculative_tokens_per_batch_size.
+std::string ranges_text(const std::vector<LengthRange>& ranges);
+
+}  // namespace specsim::serve
