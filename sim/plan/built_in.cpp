@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,15 +29,27 @@ MethodValues fixed_tree(const std::string& verifier) {
   return {{"tree_static", {{"branching", std::vector<double>{2, 2, 1, 1}}}}, PartValues{verifier, {}}};
 }
 
+MethodValues likeliest(MethodValues method) {
+  method.drafter.settings.emplace_back("siblings", std::string("top_k"));
+  return method;
+}
+
+// The draft's likeliest token, and the likeliest after it, and so on.
+MethodValues argmax_chain(std::int64_t draft_length) {
+  MethodValues method = chain(draft_length, "token");
+  method.drafter.settings.emplace_back("selection", std::string("argmax"));
+  return method;
+}
+
 MethodValues without_replacement(MethodValues method) {
   method.drafter.settings.emplace_back("siblings", std::string("without_replacement"));
   return method;
 }
 
 // Sequoia's tree of `budget` tokens for `acceptance`, the chance that the child of each rank is the one accepted.
-MethodValues best_tree(std::int64_t budget, const std::vector<double>& acceptance) {
-  return without_replacement({{"tree_sequoia", {{"budget", budget}, {"depth", std::int64_t{4}}, {"acceptance", acceptance}}},
-                              PartValues{"without_replacement", {}}});
+MethodValues best_tree(std::int64_t budget, const std::vector<double>& acceptance, const std::string& verifier) {
+  return {{"tree_sequoia", {{"budget", budget}, {"depth", std::int64_t{4}}, {"acceptance", acceptance}}},
+          PartValues{verifier, {}}};
 }
 
 // The draft's likeliest tokens, chosen and not drawn (EAGLE-2).
@@ -58,23 +72,66 @@ spec::ExperimentValues planning_experiment() {
   return values;
 }
 
-spec::ExperimentValues methods_to_compare(double alpha) {
+double noise_of_draft(double alpha) {
+  // Noise, and alpha by theory over 1,500 contexts of normal logits with sigma 4 over 1,000 tokens.
+  struct Knot {
+    double noise;
+    double alpha;
+  };
+  static constexpr std::array kKnots = {
+      Knot{0, 1},         Knot{0.03, 0.9905}, Knot{0.05, 0.9842}, Knot{0.1, 0.9683},  Knot{0.2, 0.9367}, Knot{0.3, 0.9053},
+      Knot{0.45, 0.8587}, Knot{0.6, 0.8129},  Knot{0.8, 0.7537},  Knot{0.95, 0.7108}, Knot{1.1, 0.6693}, Knot{1.3, 0.6163},
+      Knot{1.6, 0.5425},  Knot{2, 0.4553},    Knot{2.5, 0.3642},  Knot{3, 0.2928},    Knot{4, 0.1927},   Knot{5, 0.1308},
+      Knot{6, 0.0907},    Knot{8, 0.0473},    Knot{10, 0.029},    Knot{14, 0.0141},   Knot{20, 0.0063}};
+  const auto* const next =
+      std::find_if(kKnots.begin() + 1, kKnots.end() - 1, [&](const Knot& knot) { return knot.alpha <= alpha; });
+  const Knot& above = *(next - 1);
+  const double share = (above.alpha - alpha) / (above.alpha - next->alpha);
+  return above.noise + share * (next->noise - above.noise);
+}
+
+spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
   // Ranks beyond the first share what is left in a row that falls by .4; this only says what tree to build.
   std::vector<double> acceptance = {six_digits(alpha)};
   for (double share = 0.4; acceptance.size() < 4; share *= 0.4) acceptance.push_back(six_digits(share * (1.0 - alpha)));
   spec::ExperimentValues values;
   values.name = "compare";
   values.rounds = 200000;
-  values.pair = {4000, {"normal_logits", {{"sigma", 5.0}}}, {"overlap", {{"value", alpha}}}, true};
-  values.context = PartValues{"iid", {{"pool", std::int64_t{32}}}};
-  values.method = chain(4, "token");
+  values.pair = {kComparedVocab,
+                 {"normal_logits", {{"sigma", kComparedSigma}}},
+                 {"logit_noise", {{"value", six_digits(noise_of_draft(alpha))}}},
+                 true};
+  values.context = PartValues{"iid", {{"pool", std::int64_t{256}}}};
   values.cost = default_cost();
   values.context_length = kDefaultContext;
-  values.methods = {chain(2, "token"),         chain(4, "token"),         chain(6, "token"),
-                    chain(4, "block"),         chain(6, "block"),         fixed_tree("multi_draft_recursive"),
-                    fixed_tree("kseq"),        fixed_tree("traversal"),   without_replacement(fixed_tree("without_replacement")),
-                    best_tree(16, acceptance), best_tree(64, acceptance), likeliest_tokens(4, 4, 16)};
   values.batches = {1, 8, 32};
+  if (temperature == 0.0) {
+    // The draft ranks its tokens by its own distribution, as EAGLE-2 does, and not by what is left of it at temperature 0.
+    values.pair.target_temperature = 0.0;
+    values.method = argmax_chain(4);
+    values.methods = {argmax_chain(2),
+                      argmax_chain(4),
+                      argmax_chain(6),
+                      likeliest(fixed_tree("tree_point_mass")),
+                      likeliest(best_tree(16, acceptance, "tree_point_mass")),
+                      likeliest(best_tree(64, acceptance, "tree_point_mass")),
+                      likeliest_tokens(4, 4, 16)};
+    return values;
+  }
+  if (temperature != 1.0) values.pair.target_temperature = values.pair.draft_temperature = temperature;
+  values.method = chain(4, "token");
+  values.methods = {chain(2, "token"),
+                    chain(4, "token"),
+                    chain(6, "token"),
+                    chain(4, "block"),
+                    chain(6, "block"),
+                    fixed_tree("multi_draft_recursive"),
+                    fixed_tree("kseq"),
+                    fixed_tree("traversal"),
+                    without_replacement(fixed_tree("without_replacement")),
+                    without_replacement(best_tree(16, acceptance, "without_replacement")),
+                    without_replacement(best_tree(64, acceptance, "without_replacement")),
+                    likeliest_tokens(4, 4, 16)};
   return values;
 }
 

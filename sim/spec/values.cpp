@@ -51,11 +51,16 @@ Value part_value(const std::string& selector, const PartValues& part, Fields fir
 }
 
 Value pair_value(const PairValues& pair) {
-  return config::map({{"vocab", setting_value(pair.vocab)},
-                      {"target", part_value("family", pair.target)},
-                      {"draft", pair.draft_from_target ? part_value("transform", pair.draft, {{"from", text_value("target")}})
-                                                       : part_value("family", pair.draft)}},
-                     {});
+  Fields fields = {{"vocab", setting_value(pair.vocab)},
+                   {"target", part_value("family", pair.target)},
+                   {"draft", pair.draft_from_target ? part_value("transform", pair.draft, {{"from", text_value("target")}})
+                                                    : part_value("family", pair.draft)}};
+  const auto sampling = [&](const char* key, const std::optional<double>& temperature) {
+    if (temperature) fields.emplace_back(key, config::map({{"temperature", setting_value(*temperature)}}, {}));
+  };
+  sampling("target_sampling", pair.target_temperature);
+  sampling("draft_sampling", pair.draft_temperature);
+  return config::map(std::move(fields), {});
 }
 
 Value method_value(const MethodValues& method) {

@@ -29,6 +29,9 @@ struct PairValues {
   PartValues target;
   PartValues draft;                // a family, or a transform of the target's distribution
   bool draft_from_target = false;  // it is such a transform
+  // What both are sampled at; nullopt: 1, and nothing is written.
+  std::optional<double> target_temperature = {};
+  std::optional<double> draft_temperature = {};
 };
 
 struct MethodValues {

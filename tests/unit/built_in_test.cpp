@@ -3,6 +3,7 @@
 
 #include "sim/base/error.h"
 #include "sim/config/value.h"
+#include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>
 
@@ -55,8 +56,8 @@ void check_same(const spec::ExperimentValues& values) {
 
 TEST_CASE("the built-in experiments read back from their printed configs are the same cells") {
   check_same(plan::planning_experiment());
-  check_same(plan::methods_to_compare(0.7));
-  spec::ExperimentValues values = plan::methods_to_compare(1.0 / 3.0);
+  for (const double temperature : {0.0, 0.6, 1.0}) check_same(plan::methods_to_compare(0.7, temperature));
+  spec::ExperimentValues values = plan::methods_to_compare(1.0 / 3.0, 1.0);
   values.cost.hardware = config::scalar("l40s", {});
   values.cost.target = {config::scalar("llama-2-7b", {}), {{"weight_bits", config::scalar("4.5", {})}}};
   values.cost.draft = spec::ModelValues::named("none");
@@ -70,8 +71,24 @@ TEST_CASE("the built-in experiments read back from their printed configs are the
   CHECK(experiment.cells.back().workload.context == 2000.0);
 }
 
+TEST_CASE("the draft of the built-in methods is accepted as often as was asked for", "[stat]") {
+  CHECK(plan::noise_of_draft(0.7108) == Approx(0.95));
+  CHECK(plan::noise_of_draft(0.69) == Approx(1.025).margin(0.005));
+  for (const double alpha : {0.05, 0.3, 0.5, 0.7, 0.9, 0.99}) {
+    spec::ExperimentValues values = plan::methods_to_compare(alpha, 1.0);
+    values.methods = {};
+    values.batches = {};
+    const tests::ReadyCell ready(made(values).cells.at(0));
+    const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), ready.cell().work());
+    REQUIRE(prediction.known);
+    // Of 256 contexts, whose alphas differ by some .2. Mutant: the draft at the next knot's noise.
+    CHECK(prediction.alpha == Approx(alpha).margin(0.04));
+  }
+}
+
 TEST_CASE("settings keep their type: a text that reads as a number stays a text, a number its last digit") {
-  spec::ExperimentValues values = plan::methods_to_compare(0.1 + 0.2);
+  spec::ExperimentValues values = plan::methods_to_compare(0.7, 1.0);
+  values.pair.draft.settings.at(0).second = 0.1 + 0.2;
   values.name = "10";
   const config::Value config = spec::to_config(values);
   CHECK(config::to_flow_text(*config.find("experiment")) == "\"10\"");
