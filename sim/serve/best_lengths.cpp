@@ -2,36 +2,53 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+
 namespace specsim::serve {
 
-std::vector<LengthRange> best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached,
-                                      std::uint32_t most, int longest) {
+BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached, std::uint32_t most,
+                         int longest) {
   Diagnostics none;
   const bool overlapped = experiment.scheduler.entry->make(experiment.scheduler.arguments, none)->asynchronous();
   const StepPricer pricer(*experiment.cost, experiment.speculation->method, overlapped);
-  std::vector<LengthRange> ranges;
+  const auto lengths = static_cast<std::size_t>(longest) + 1;
+  // [requests - 1][length]: share of the best length's tokens a second that is lost.
+  std::vector<std::vector<double>> lost(most, std::vector<double>(lengths));
   for (std::uint32_t requests = 1; requests <= most; ++requests) {
-    int best = 0;
-    double best_rate = 0.0;
-    for (int length = 0; length <= longest; ++length) {
-      const double emitted = acceptance.tokens_per_round(length);
+    std::vector<double>& own = lost[requests - 1];
+    double best = 0.0;
+    for (std::size_t length = 0; length < lengths; ++length) {
+      const double emitted = acceptance.tokens_per_round(static_cast<int>(length));
       StepWork work;
       work.requests = requests;
-      work.rows = requests * (1.0 + length);
+      work.rows = requests * (1.0 + static_cast<double>(length));
       work.logits = work.rows;
       work.cached = requests * cached;
       work.cached_after = requests * (cached + emitted);
-      const double rate = emitted / pricer.seconds(work, length);
-      if (rate <= best_rate * (1.0 + 1e-12)) continue;
-      best = length;
-      best_rate = rate;
+      own[length] = emitted / pricer.seconds(work, static_cast<int>(length));
+      best = std::max(best, own[length]);
     }
-    if (!ranges.empty() && ranges.back().draft_length == best)
-      ranges.back().to = requests;
-    else
-      ranges.push_back({requests, requests, best});
+    for (double& rate : own) rate = 1.0 - rate / best;
   }
-  return ranges;
+  // From the largest step down: the least that is lost from here on where no longer step drafts more than `length`.
+  std::vector<std::vector<double>> least(most + 1, std::vector<double>(lengths, 0.0));
+  for (std::size_t step = most; step-- > 0;)
+    for (std::size_t length = 0; length < lengths; ++length) {
+      const double here = lost[step][length] + least[step + 1][length];
+      least[step][length] = length > 0 ? std::min(here, least[step][length - 1]) : here;
+    }
+  BestLengths best;
+  std::size_t length = lengths - 1;
+  for (std::uint32_t step = 0; step < most; ++step) {
+    while (length > 0 && least[step][length - 1] <= least[step][length]) --length;
+    best.worst_loss = std::max(best.worst_loss, lost[step][length]);
+    if (!best.ranges.empty() && best.ranges.back().draft_length == static_cast<int>(length))
+      best.ranges.back().to = step + 1;
+    else
+      best.ranges.push_back({step + 1, step + 1, static_cast<int>(length)});
+  }
+  return best;
 }
 
 std::string ranges_text(const std::vector<LengthRange>& ranges) {

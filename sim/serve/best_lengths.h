@@ -15,10 +15,15 @@ struct LengthRange {
   int draft_length = 0;
 };
 
+struct BestLengths {
+  std::vector<LengthRange> ranges;  // draft lengths never rise with the requests
+  double worst_loss = 0.0;          // share of tokens a second that they lose against each step's own best length
+};
+
 // For steps of up to `most` requests that decode, `cached` tokens of context each; draft lengths up to `longest`. By expected
 // tokens over the step's seconds, both with the acceptance and the prices of the experiment, which must speculate.
-std::vector<LengthRange> best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached,
-                                      std::uint32_t most, int longest);
+BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached, std::uint32_t most,
+                         int longest);
 
 // [[1, 8, 4], [9, 64, 2]], as vLLM takes it for num_speculative_tokens_per_batch_size.
 std::string ranges_text(const std::vector<LengthRange>& ranges);
