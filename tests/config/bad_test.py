@@ -41,7 +41,7 @@ COMMANDS = "run, check, audit, plan, compare, serve, theory, pass, calibrate, va
 GPUS = "<names of hardware>, or the path of a .yaml file"
 MODELS = "tests/data/models/"
 PROMPTS = "tests/data/prompts/held_out.jsonl"
-CALIBRATE = ["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "novels-0.2m-distilled", "--out", "nowhere"]
+CALIBRATE = ["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "novels-0.2m-distilled", "--out", "OUT"]
 PASS = ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"]
 
 # Arguments, and what standard error says.
@@ -111,7 +111,7 @@ LINES = [
     (["chekc"], f'specsim: unknown command "chekc", did you mean "check"? allowed: {COMMANDS}'),
     (["simulate"], f'specsim: unknown command "simulate", allowed: {COMMANDS}'),
     (["list", "familys"], 'unknown kind "familys", did you mean "family"? '
-                          "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, placement, theory, closed_form"),
+                          "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, placement, scheduler, arrivals, lengths, server_policy, routing, theory, closed_form"),
     (["describe"], "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
                                     "allowed: what specsim list prints, as NAME or KIND/NAME"),
@@ -225,12 +225,12 @@ LINES = [
     (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS, "--batches", "128"],
      PROMPTS + ": 100 prompts, allowed for a batch of 128: at least as many"),
     ([*CALIBRATE, "--draft-lengths", "4,65"], '--draft-lengths: "65", allowed: integers in [1, 64] with commas between'),
-    (["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "tiny-qwen", "--out", "nowhere"],
+    (["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "tiny-qwen", "--out", "OUT"],
      MODELS + "tiny-qwen/config.json: vocab_size is 40 and the target's is 2048, allowed: one vocabulary for both"),
-    (["calibrate", "--target", "lama-160m", "--draft", "llama-68m", "--out", "nowhere"],
+    (["calibrate", "--target", "lama-160m", "--draft", "llama-68m", "--out", "OUT"],
      '--target: "lama-160m" is no directory and no known shape, allowed: a directory with config.json and model.safetensors or its index, '
      "a file that ends in .gguf, or a name of configs/models (random weights, for timing alone)"),
-    (["calibrate", "--target", "no.gguf", "--draft", "llama-68m", "--out", "nowhere"],
+    (["calibrate", "--target", "no.gguf", "--draft", "llama-68m", "--out", "OUT"],
      "no.gguf: cannot be read: No such file or directory, allowed: a readable GGUF file"),
     ([*CALIBRATE, "--prompts", PROMPTS, "--overlong", "some"], '--overlong: "some", allowed: error, skip, cut'),
     (["fit", "tests/data/acceptance/trace_t1.jsonl", "--kind", "none"],
