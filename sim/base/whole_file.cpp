@@ -28,6 +28,33 @@ namespace {
 
 std::atomic<std::size_t> files_written{0};
 
+// The names of pieces that lie on disk, where a signal's handler finds them. Pieces beyond so many at a time are not known here.
+struct Pieces {
+  std::atomic<bool> taken{false};
+  std::atomic<bool> on_disk{false};
+  std::array<char, PATH_MAX> path{};
+};
+std::array<Pieces, 8> pieces;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void remember_pieces(const std::string& path) {
+  for (Pieces& one : pieces) {
+    if (path.size() >= one.path.size() || one.taken.exchange(true)) continue;
+    std::memcpy(one.path.data(), path.c_str(), path.size() + 1);
+    one.on_disk = true;
+    return;
+  }
+}
+
+void forget_pieces(const std::string& path) {
+  for (Pieces& one : pieces) {
+    if (!one.on_disk || path != one.path.data()) continue;
+    one.on_disk = false;
+    one.taken = false;
+    return;
+  }
+}
+
 class OpenFile {
  public:
   explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
@@ -129,12 +156,15 @@ void WholeFileWriter::open_beside() {
   }
   if (file_ < 0) fail(temporary_, "cannot be written", errno);
   remains_ = true;
+  remember_pieces(temporary_);
   static_cast<void>(flock(file_, LOCK_EX | LOCK_NB));  // a file system without locks only lacks the word to a second writer
 }
 
 WholeFileWriter::~WholeFileWriter() {
   if (file_ >= 0) close(file_);
-  if (remains_) unlink(temporary_.c_str());
+  if (!remains_) return;
+  unlink(temporary_.c_str());
+  forget_pieces(temporary_);
 }
 
 void WholeFileWriter::append(std::string_view text) {
@@ -154,6 +184,7 @@ void WholeFileWriter::commit() {
   if (fsync(file_) != 0) fail(path_, "cannot be written", errno);
   if (rename(temporary_.c_str(), target_.c_str()) != 0) fail(path_, "cannot be replaced", errno);
   remains_ = false;
+  forget_pieces(temporary_);
   if (close(std::exchange(file_, -1)) != 0) fail(path_, "cannot be written", errno);
   sync_directory_of(target_);
   ++files_written;
@@ -163,6 +194,11 @@ void write_whole_file(const std::string& path, std::string_view text) {
   WholeFileWriter file(path);
   file.append(text);
   file.commit();
+}
+
+void remove_unfinished_files() {
+  for (const Pieces& one : pieces)
+    if (one.on_disk) unlink(one.path.data());
 }
 
 std::size_t whole_files_written() { return files_written; }

@@ -38,6 +38,10 @@ class WholeFileWriter {
 // and the system's reason; `path` is then as it was.
 void write_whole_file(const std::string& path, std::string_view text);
 
+// Removes the pieces of files that are being written at this moment, for what ends the program by a signal: it calls nothing that a
+// signal's handler may not.
+void remove_unfinished_files();
+
 // How many files this program has written, pieces of none.
 std::size_t whole_files_written();
 

@@ -3,6 +3,7 @@
 #include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
+#include "sim/cli/stop.h"
 #include "specsim_version.h"
 
 #include <fmt/format.h>
@@ -135,6 +136,7 @@ const std::string& command_line() { return typed_line; }
 int main(int argc, char** argv) {
   specsim::guard_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
+  specsim::cli::end_without_pieces();
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a write error like any other
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   specsim::cli::typed_line = "specsim";

@@ -1,5 +1,7 @@
 #include "sim/cli/stop.h"
 
+#include "sim/base/whole_file.h"
+
 #include <csignal>
 
 namespace specsim::cli {
@@ -9,9 +11,15 @@ namespace {
 std::atomic<bool> requested{false};  // handlers see nothing else
 static_assert(std::atomic<bool>::is_always_lock_free);
 
+void end_now(int signal) {
+  remove_unfinished_files();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
 void request_stop(int signal) {
   requested = true;
-  std::signal(signal, SIG_DFL);
+  std::signal(signal, end_now);
 }
 
 void handle_with(void (*handler)(int)) {
@@ -20,11 +28,16 @@ void handle_with(void (*handler)(int)) {
 
 }  // namespace
 
+void end_without_pieces() {
+  handle_with(end_now);
+  if (std::signal(SIGHUP, end_now) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // started by nohup
+}
+
 StopOnSignal::StopOnSignal() {
   requested = false;
   handle_with(request_stop);
 }
-StopOnSignal::~StopOnSignal() { handle_with(SIG_DFL); }
+StopOnSignal::~StopOnSignal() { handle_with(end_now); }
 const std::atomic<bool>* StopOnSignal::flag() const { return &requested; }
 
 }  // namespace specsim::cli

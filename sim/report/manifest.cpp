@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <system_error>
 
 namespace specsim::report {
 
@@ -119,6 +121,10 @@ std::string manifest_text(const Manifest& manifest) {
 }
 
 Manifest read_manifest(const std::string& path) {
+  std::error_code ignored;
+  if (const auto found = std::filesystem::status(path, ignored);
+      std::filesystem::exists(found) && !std::filesystem::is_regular_file(found))
+    throw BadInput({path, 0, 0}, "is no regular file, allowed: a manifest as it was written");  // reading a pipe would wait
   Diagnostics diagnostics;
   const config::Value root = config::parse_file(path, diagnostics);
   diagnostics.throw_if_any();

@@ -233,6 +233,17 @@ class Faults(unittest.TestCase):
         self.assertEqual(run("run", self.config, "--out", out, "--force").returncode, FINE)
         self.same(out)
 
+    def test_a_pipe_named_manifest(self):
+        out = self.scratch / "out"
+        out.mkdir()
+        os.mkfifo(out / "manifest.yaml")
+        model = "tests/data/models/tiny-llama3"
+        prompts = self.scratch / "prompts.jsonl"
+        prompts.write_text('{"tokens": [1, 2, 3]}\n')
+        for command in (["run", self.config], ["merge", out], ["calibrate", "--target", model, "--draft", model, "--prompts", prompts, "--quick"]):
+            more = ["--out", self.scratch / "all"] if command[0] == "merge" else ["--out", out]
+            self.refused(run(*command, *more), "manifest.yaml: is no regular file|holds the finished results of another run")
+
     def test_traces_through_pipes(self):
         config = self.scratch / "timed.yaml"
         config.write_text(TIMED)
