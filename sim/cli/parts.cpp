@@ -82,8 +82,8 @@ void print_columns() {
   print_output(
       "\n## Columns of data.csv\n\n`experiment, cell, seed`, one column per sweep axis (its path), then:\n\n| column | unit | "
       "formula |\n|---|---|---|\n");
-  for (const judge::Column& column : judge::columns())
-    print_output("| `{}` | {} | {} |\n", column.name, column.unit, cell(column.formula));
+  for (const auto& column : judge::columns())
+    print_output("| `{}` | {} | {} |\n", column.name, column.unit, cell(column.meaning));
   for (const report::FileInfo& file : calibrate::described_files()) {
     print_output("\n## Columns of {}\n\n| column | unit | meaning |\n|---|---|---|\n", file.name);
     for (const report::ColumnInfo& column : file.columns)

@@ -48,9 +48,7 @@ void claim_folder(report::OutputFolder& folder, const std::string& identity, boo
   if (resume && !begun && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", folder.path());
 }
 
-ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
-  const std::string name = check ? "check" : "run";
-  po::options_description options;
+void add_run_options(po::options_description& options) {
   options.add_options()("set", po::value<std::vector<std::string>>()->composing(),
                         "path=value: override the configs, e.g. --set rounds=1e5")(
       "out", po::value<std::string>(),
@@ -62,6 +60,47 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
       "force", "drop an unfinished run in --out, or replace another run's results there")(
       "dry-run", "say what it would take, and stop")("quiet", "no table, no warnings")(
       "trace", po::value<std::string>(), "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing");
+}
+
+// Throws BadInput for options that do not go together.
+void check_options(const po::variables_map& values, bool shards, bool check) {
+  const bool with_out = values.count("out") > 0;
+  if (shards && check)
+    throw BadInput({"--shard", 0, 0},
+                   "given to specsim check, allowed: specsim run for each shard, then specsim merge, which judges the whole");
+  if (shards && !with_out && values.count("dry-run") == 0)
+    throw BadInput({"--shard", 0, 0}, "given without --out, allowed: with --out, since specsim merge needs the counts");
+  if (values.count("resume") > 0 && !with_out)
+    throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
+  if (values.count("resume") > 0 && values.count("force") > 0)
+    throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
+}
+
+// What a run of the cells would take.
+void print_estimate(const std::vector<const spec::Cell*>& cells, unsigned threads) {
+  const run::RunEstimate needs = run::estimate(cells, threads);
+  const bool fits = needs.memory_bytes <= available_memory();
+  const double seconds = fits ? run::measured_seconds(cells, threads).value_or(needs.seconds) : needs.seconds;
+  print_output("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.{}f} s on {} threads\n", needs.cells,
+               needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), seconds,
+               seconds < 10.0 ? 1 : 0, threads);
+}
+
+// The run's counts by cell; nothing is left of them in `result`.
+std::vector<judge::Row> rows_of(const std::vector<const spec::Cell*>& cells, run::RunResult& result) {
+  std::vector<judge::Row> rows(cells.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    rows[i].cell = cells[i];
+    rows[i].counts = std::move(result.counts[i]);
+    rows[i].timed = std::move(result.timed[i]);
+  }
+  return rows;
+}
+
+ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
+  const std::string name = check ? "check" : "run";
+  po::options_description options;
+  add_run_options(options);
   po::variables_map values;
   if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
              fmt::format("  specsim {0} configs/quickstart.yaml\n"
@@ -79,15 +118,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   run.shard = read_shard(values["shard"].as<std::string>());
   const std::string out = values.count("out") > 0 ? values["out"].as<std::string>() : "";
   if (values.count("out") > 0 && out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
-  if (run.shard.of > 1 && check)
-    throw BadInput({"--shard", 0, 0},
-                   "given to specsim check, allowed: specsim run for each shard, then specsim merge, which judges the whole");
-  if (run.shard.of > 1 && out.empty() && values.count("dry-run") == 0)
-    throw BadInput({"--shard", 0, 0}, "given without --out, allowed: with --out, since specsim merge needs the counts");
-  if (values.count("resume") > 0 && out.empty())
-    throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
-  if (values.count("resume") > 0 && values.count("force") > 0)
-    throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
+  check_options(values, run.shard.of > 1, check);
   const FilesRead read;
   const std::vector<spec::Experiment> experiments =
       read_experiments(values["config"].as<std::vector<std::string>>(),
@@ -99,14 +130,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   if (values.count("trace") > 0 && trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
   if (!trace.empty()) run::check_traceable(*cells.front(), {"--trace", 0, 0});
 
-  if (values.count("dry-run") > 0) {
-    const run::RunEstimate needs = run::estimate(cells, run.threads);
-    const bool fits = needs.memory_bytes <= available_memory();
-    const double seconds = fits ? run::measured_seconds(cells, run.threads).value_or(needs.seconds) : needs.seconds;
-    print_output("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.{}f} s on {} threads\n", needs.cells,
-                 needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), seconds,
-                 seconds < 10.0 ? 1 : 0, run.threads);
-  }
+  if (values.count("dry-run") > 0) print_estimate(cells, run.threads);
   check_tables(cells, run.threads, experiments.front().file);
   if (values.count("quiet") == 0) print_warnings(cells);
   if (values.count("dry-run") > 0) return ExitCode::fine;
@@ -150,14 +174,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
     return ExitCode::interrupted;
   }
 
-  std::vector<judge::Row> rows;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    judge::Row row;
-    row.cell = cells[i];
-    row.counts = std::move(result.counts[i]);
-    row.timed = std::move(result.timed[i]);
-    rows.push_back(std::move(row));
-  }
+  std::vector<judge::Row> rows = rows_of(cells, result);
   CheckSummary summary;
   if (judged) judge::judge_rows(rows, facts);
   if (whole) {

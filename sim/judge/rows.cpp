@@ -136,8 +136,8 @@ std::string real_text(double x) {
   return fmt::format("{:.10g}", x);
 }
 
-const std::vector<Column>& columns() {
-  static const std::vector<Column> list = {
+const std::vector<report::Column<Row>>& columns() {
+  static const std::vector<report::Column<Row>> list = {
       {"rounds", "1", "whole rounds simulated", [](const Row& r) { return std::to_string(r.counts.rounds); }},
       {"drafted", "tokens", "draft_length for each round; the nodes of each round's tree",
        [](const Row& r) { return count_text(r.drafted()); }},
@@ -262,7 +262,7 @@ std::string data_csv(const std::vector<Row>& rows) {
   for (const Row& row : rows) positions = std::max(positions, row.counts.accepted.size());
   std::string text = "experiment,cell,seed";
   for (const std::string& axis : axes) text += "," + csv_text(axis);
-  for (const Column& column : columns()) {
+  for (const report::Column<Row>& column : columns()) {
     if (column.text) {
       text += "," + column.name;
     } else {
@@ -273,7 +273,7 @@ std::string data_csv(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     text += fmt::format("{},{},{}", csv_text(row.cell->experiment), row.cell->index, row.cell->seed);
     for (const std::string& axis : axes) text += "," + csv_text(axis_value(row, axis));
-    for (const Column& column : columns()) {
+    for (const report::Column<Row>& column : columns()) {
       if (column.text) {
         text += "," + column.text(row);
       } else {

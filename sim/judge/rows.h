@@ -2,9 +2,9 @@
 #pragma once
 
 #include "sim/judge/agreement.h"
+#include "sim/report/column.h"
 #include "sim/spec/spec.h"
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,14 +39,8 @@ struct Row {
   [[nodiscard]] double tokens_per_second() const;  // of the whole batch; means something where the cost is in seconds
 };
 
-// Every column once: name, unit, formula, and how a row prints it. Axes and accepted_pos_* come in between.
-struct Column {
-  std::string name;
-  std::string unit;
-  std::string formula;
-  std::function<std::string(const Row&)> text;
-};
-const std::vector<Column>& columns();
+// Every column of data.csv once. Axes and accepted_pos_* come in between.
+const std::vector<report::Column<Row>>& columns();
 
 // Judges every row of a family: levels depend on how many cells there are.
 void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts);

@@ -13,7 +13,7 @@ namespace {
 
 // The mean and percentiles of values given as (value, how many), which are sorted on the way.
 template <typename Ps>
-Spread spread_of(std::vector<std::pair<Ps, std::uint64_t>>& values) {
+MeanAndPercentiles mean_and_percentiles(std::vector<std::pair<Ps, std::uint64_t>>& values) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   std::uint64_t count = 0;
   double sum = 0.0;
@@ -202,14 +202,14 @@ Result Lockstep::run() {
   const std::uint64_t asked = std::accumulate(job_.output_tokens.begin(), job_.output_tokens.end(), std::uint64_t{0});
   SPECSIM_CHECK(result_.emitted == asked, "{} tokens of {}", result_.emitted, asked);
   result_.tokens_per_second = result_.end == Duration() ? 0.0 : static_cast<double>(result_.emitted) / result_.end.seconds();
-  result_.inter_token = spread_of(gaps_);
+  result_.inter_token = mean_and_percentiles(gaps_);
   std::vector<std::pair<double, std::uint64_t>> per_token;
   for (std::size_t i = 0; i < ended_ps_.size(); ++i)
     if (job_.output_tokens[i] > 1)
       per_token.emplace_back(
           static_cast<double>(ended_ps_[i] - result_.time_to_first_token.ps()) / static_cast<double>(job_.output_tokens[i] - 1),
           1);
-  result_.time_per_output_token = spread_of(per_token);
+  result_.time_per_output_token = mean_and_percentiles(per_token);
   return result_;
 }
 

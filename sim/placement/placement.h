@@ -43,7 +43,8 @@ struct Parts {
   [[nodiscard]] Duration total() const { return prefill + draft + verify + sampling + host + network + waiting; }
 };
 
-struct Spread {  // seconds; percentiles by nearest rank; NaN of nothing
+// Of times in seconds; percentiles by nearest rank; not a number of no times.
+struct MeanAndPercentiles {
   double mean = 0.0;
   double p50 = 0.0;
   double p90 = 0.0;
@@ -67,8 +68,9 @@ struct Result {
   Duration wasted_draft;  // drafting of tokens that were not emitted, and what was drafted in vain
   Duration in_vain;       // the part of wasted_draft that was pre-drafting for sequences that then rejected or ended
   Duration time_to_first_token;
-  Spread time_per_output_token;  // (end - time to first token) / (output_tokens - 1), over sequences of more than one token
-  Spread inter_token;            // between bursts: a round's tokens come at once and count as one
+  MeanAndPercentiles
+      time_per_output_token;       // (end - time to first token) / (output_tokens - 1), over sequences of more than one token
+  MeanAndPercentiles inter_token;  // between bursts: a round's tokens come at once and count as one
   double tokens_per_second = 0.0;
   std::uint64_t events = 0;
   std::uint64_t fingerprint = 0;  // the engine's hash over all events

@@ -190,8 +190,7 @@ std::string ranking_csv(const std::vector<Ranking>& rankings) {
       "workload,rank,experiment,cell,method,lossless,tokens_per_round,tokens_per_round_se,draft_passes,verified_rows,speedup,"
       "speedup_half_width,behind,behind_half_width\n";
   const auto column = [](const char* name, const judge::Row& row) {
-    const auto at =
-        std::find_if(judge::columns().begin(), judge::columns().end(), [&](const judge::Column& c) { return c.name == name; });
+    const auto at = std::find_if(judge::columns().begin(), judge::columns().end(), [&](const auto& c) { return c.name == name; });
     return at->text(row);
   };
   for (const Ranking& ranking : rankings)
