@@ -1,7 +1,7 @@
-# Writes SOURCE_FILE: the YAML files of configs/hardware and configs/models as text, so that the program knows them wherever it
+# Writes SOURCE_FILE: the YAML files of configs/hardware, configs/models and configs/kernels as text, so that the program knows them wherever it
 # is installed.
 
-set(text "// Written by cmake/presets.cmake from configs/hardware and configs/models.\n#include \"sim/cost/presets.h\"\n\n")
+set(text "// Written by cmake/presets.cmake from configs/hardware, configs/models and configs/kernels.\n#include \"sim/cost/presets.h\"\n\n")
 string(APPEND text "namespace specsim::cost {\n\nconst std::vector<Preset>& presets() {\n  static const std::vector<Preset> list = {\n")
 foreach(kind hardware models)
   file(GLOB files ${SOURCE}/configs/${kind}/*.yaml)
@@ -12,6 +12,14 @@ foreach(kind hardware models)
     string(REGEX REPLACE "s$" "" kind_name ${kind})
     string(APPEND text "      {\"${kind_name}\", \"${name}\", \"configs/${kind}/${name}.yaml\", R\"yaml(${yaml})yaml\"},\n")
   endforeach()
+endforeach()
+string(APPEND text "  };\n  return list;\n}\n\nconst std::vector<Preset>& kernel_presets() {\n  static const std::vector<Preset> list = {\n")
+file(GLOB files ${SOURCE}/configs/kernels/*.yaml)
+list(SORT files)
+foreach(file ${files})
+  get_filename_component(name ${file} NAME_WLE)
+  file(READ ${file} yaml)
+  string(APPEND text "      {\"kernels\", \"${name}\", \"configs/kernels/${name}.yaml\", R\"yaml(${yaml})yaml\"},\n")
 endforeach()
 string(APPEND text "  };\n  return list;\n}\n\n}  // namespace specsim::cost\n")
 file(CONFIGURE OUTPUT ${SOURCE_FILE} @ONLY CONTENT "${text}")

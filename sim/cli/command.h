@@ -22,6 +22,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments);
 ExitCode serve_command(const std::vector<std::string>& arguments);
 ExitCode theory_command(const std::vector<std::string>& arguments);
 ExitCode pass_command(const std::vector<std::string>& arguments);
+ExitCode kernels_command(const std::vector<std::string>& arguments);
 ExitCode calibrate_command(const std::vector<std::string>& arguments);
 ExitCode validate_command(const std::vector<std::string>& arguments);
 ExitCode fit_command(const std::vector<std::string>& arguments);

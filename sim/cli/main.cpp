@@ -39,6 +39,7 @@ const std::vector<Command>& commands() {
       {"serve", "a server under load: latency, throughput and goodput, with speculation and without", serve_command},
       {"theory", "closed forms at given parameters, without simulating", theory_command},
       {"pass", "what one forward pass takes on a GPU, part by part", pass_command},
+      {"kernels", "measured kernels beside their prices: how far to trust a price, by GPU and dtype", kernels_command},
       {"calibrate", "two real models: what passes cost, how often drafts are accepted, what it gives", calibrate_command},
       {"validate", "predict runs of other prompts from a calibration, and measure them", validate_command},
       {"fit", "which context process reproduces recorded acceptance, and with which parameters", fit_command},

@@ -3,6 +3,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/cost/pass_kernels.h"
 #include "sim/cost/roofline.h"
 #include "sim/plan/passes.h"
 #include "sim/report/table.h"
@@ -29,13 +30,10 @@ constexpr std::size_t kMaxPasses = 1'000'000;
 
 Location at_option(const std::string& option) { return {"--" + option, 0, 0}; }
 
-void check_engine(const std::string& name) {
-  const std::vector<std::string> names = cost::engine_names();
+void check_name(const std::string& option, const std::string& name, const std::vector<std::string>& names) {
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
-  const std::string near = nearest_name(name, names);
-  throw BadInput(at_option("engine"), fmt::format("engine is \"{}\"{} allowed: {}", name,
-                                                  near.empty() ? "," : fmt::format(", did you mean \"{}\"?", near),
-                                                  fmt::join(names, ", ")));
+  throw BadInput(at_option(option),
+                 fmt::format("{} is \"{}\"{} allowed: {}", option, name, did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 // Reads the models and GPUs that the options name, one setting for each combination.
@@ -59,11 +57,14 @@ std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Ro
           if (values.count("head-bits") > 0) fields.emplace_back("head_bits", given("head-bits"));
           PassSetting setting{hardware, model, shards, bits, {}};
           setting.deployment.engine = values["engine"].as<std::string>();
+          setting.deployment.kernels = values["kernels"].as<std::string>();
           setting.deployment.hardware = cost::read_hardware(config::scalar(hardware, at_option("hardware")), diagnostics);
-          const cost::ModelShape shape =
-              cost::read_model(config::map(std::move(fields), at_option("model")), role == cost::Role::target ? "target" : "draft",
-                               diagnostics);
+          const cost::ModelShape shape = cost::read_model(config::map(std::move(fields), at_option("model")),
+                                                          role == cost::Role::target ? "target" : "draft", diagnostics);
           diagnostics.throw_if_any();
+          if (!setting.deployment.kernels.empty() && setting.deployment.hardware.kernels == nullptr)
+            throw BadInput(at_option("kernels"),
+                           fmt::format("no kernels of {} were measured, allowed: no --kernels for it", hardware));
           if (role == cost::Role::target && shape.fused_inputs > 0.0)
             throw BadInput(at_option("model"),
                            "the target is a head that cannot stand alone, allowed: a whole model, or --role draft");
@@ -79,8 +80,19 @@ std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Ro
 void print_passes(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes, double first_tokens) {
   for (std::size_t at = 0; at < settings.size(); ++at) {
     const PassSetting& setting = settings[at];
-    report::Table table({{"batch"}, {"context"}, {"tokens"}, {"ms"}, {"ratio"}, {"weights"}, {"compute"}, {"kv"}, {"comm"},
-                         {"launch"}, {"host"}, {"sampling"}, {"", report::Align::left}},
+    report::Table table({{"batch"},
+                         {"context"},
+                         {"tokens"},
+                         {"ms"},
+                         {"ratio"},
+                         {"weights"},
+                         {"compute"},
+                         {"kv"},
+                         {"comm"},
+                         {"launch"},
+                         {"host"},
+                         {"sampling"},
+                         {"", report::Align::left}},
                         {.keys = 3});
     for (const PricedPass& one : passes) {
       if (one.setting != at) continue;
@@ -95,10 +107,12 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
       table.add(cells);
     }
     print_output("{}{} on {}{}{}\n{}", at == 0 ? "" : "\n", setting.model, setting.hardware,
-          setting.tensor_parallel == "1" ? "" : fmt::format(" x {}", setting.tensor_parallel),
-          setting.weight_bits == "16" ? "" : fmt::format(", {}-bit weights", setting.weight_bits), table.text(output_width()));
+                 setting.tensor_parallel == "1" ? "" : fmt::format(" x {}", setting.tensor_parallel),
+                 setting.weight_bits == "16" ? "" : fmt::format(", {}-bit weights", setting.weight_bits),
+                 table.text(output_width()));
   }
-  print_output("\nratio: to the pass over {:g} tokens a sequence; compute: what arithmetic adds to reading the weights\n", first_tokens);
+  print_output("\nratio: to the pass over {:g} tokens a sequence; compute: what arithmetic adds to reading the weights\n",
+               first_tokens);
 }
 
 }  // namespace
@@ -113,9 +127,9 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
       "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
       "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"), "of a weight")(
       "head-bits", po::value<std::string>(), "of a weight of LM head and embeddings; 16, or weight-bits if more")(
-      "kv-bits", text("16"), "of a cached key or value")("kv-window", text("0"),
-                                                         "newest cached tokens that attention reads; 0: all")(
-      "engine", text("vllm"), engines.c_str())(
+      "kv-bits", text("16"), "of a cached key or value")(
+      "kv-window", text("0"), "newest cached tokens that attention reads; 0: all")("engine", text("vllm"), engines.c_str())(
+      "kernels", text(""), "vllm, sglang, trtllm: price by the fits of its measured kernels; none given: by the calibration")(
       "logits", text("all"), "rows of each sequence through the LM head: all, none, or at most so many")(
       "role", text("target"), "target, or draft: no host time, but the engine's floor")(
       "products-only", "the layers' matrix products alone")("csv", "as CSV");
@@ -154,7 +168,9 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   grid.contexts = counts("context", 0, 1e7);
   grid.most_logits = *most_logits;
   grid.products_only = products_only;
-  check_engine(values["engine"].as<std::string>());
+  check_name("engine", values["engine"].as<std::string>(), cost::engine_names());
+  if (!values["kernels"].as<std::string>().empty())
+    check_name("kernels", values["kernels"].as<std::string>(), cost::kernel_engines());
   const std::vector<PassSetting> settings = read_settings(values, role);
   if (static_cast<double>(settings.size()) * static_cast<double>(grid.batches.size()) *
           static_cast<double>(grid.contexts.size()) * static_cast<double>(grid.tokens.size()) >

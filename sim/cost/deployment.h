@@ -12,8 +12,10 @@ namespace specsim::cost {
 struct Deployment {
   Hardware hardware;
   std::optional<ModelShape> target;
-  std::optional<ModelShape> draft;  // none: nothing is drafted by a model of its own
-  std::string engine;               // what host and launches are priced as, by name
+  std::optional<ModelShape> draft;      // none: nothing is drafted by a model of its own
+  std::string engine;                   // what host and launches are priced as, by name
+  std::string kernels;                  // whose kernels are priced by their fits; empty: the data sheet's formula
+  std::string attention = "automatic";  // how attention of several tokens reads the cache, where kernels are priced by fits
 };
 
 }  // namespace specsim::cost

@@ -92,11 +92,13 @@ const std::vector<Parameter>& hardware_parameters() {
       figure("bf16_tflops", {}, "dense bf16 arithmetic, by the data sheet"),
       figure("fp8_tflops", "", "dense fp8 arithmetic"),
       figure("int8_tops", "", "dense int8 arithmetic"),
+      figure("fp4_tflops", "", "dense fp4 arithmetic"),
       figure("multiprocessors", {}, "streaming multiprocessors, compute units or cores"),
       figure("l2_mb", "", "last-level cache"),
       figure("link_gb_per_s", "32", "to a peer GPU, one direction"),
       figure("link_latency_us", "10", "of an all-reduce of a few bytes, launched by the host"),
       figure("graph_link_latency_us", "", "of one in a captured graph; link_latency_us where not given"),
+      {"kernels", Type::text, "", "fits of single kernels by engine and dtype: a name of configs/kernels, or a file", {}, {}},
       {"calibration", Type::value, "{}", "what measurements say of its matrix products", {}, {}}};
   return parameters;
 }
@@ -167,7 +169,12 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.memory_bytes = 1e9 * a.number("memory_gb");
   hardware.bandwidth = 1e9 * a.number("bandwidth_gb_per_s");
   hardware.flops = 1e12 * a.number("bf16_tflops");
+  const auto peak_or = [&](const char* key, double next) { return a.has(key) ? 1e12 * a.number(key) : next; };
+  hardware.fp8_flops = peak_or("fp8_tflops", hardware.flops);
+  hardware.int8_flops = peak_or("int8_tops", hardware.flops);
+  hardware.fp4_flops = peak_or("fp4_tflops", hardware.fp8_flops);
   hardware.multiprocessors = a.number("multiprocessors");
+  if (a.has("kernels")) hardware.kernels = read_kernel_fits(a.text("kernels"), a.where("kernels"), diagnostics);
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
   hardware.link_latency = 1e-6 * a.number("link_latency_us");
   hardware.graph_link_latency = a.has("graph_link_latency_us") ? 1e-6 * a.number("graph_link_latency_us") : hardware.link_latency;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "sim/config/arguments.h"
+#include "sim/cost/kernels.h"
 
+#include <memory>
 #include <string>
 
 namespace specsim::cost {
@@ -28,12 +30,16 @@ struct Hardware {
   double memory_bytes = 0.0;
   double bandwidth = 0.0;  // bytes per second
   double flops = 0.0;      // dense bf16 operations per second
+  double fp8_flops = 0.0;  // of other types; where the data sheet has none, those of the next wider type
+  double int8_flops = 0.0;
+  double fp4_flops = 0.0;
   double multiprocessors = 1.0;
   double link_bandwidth = 0.0;      // bytes per second, one direction, to a peer
   double link_latency = 0.0;        // seconds, of an all-reduce that is launched
   double graph_link_latency = 0.0;  // of one in a captured graph
   Calibration calibration;
-  std::string fitted_on;  // another GPU whose measurements the calibration is from; empty: its own
+  std::shared_ptr<const KernelFits> kernels;  // fits of single kernels by engine and dtype; nullptr: none were measured
+  std::string fitted_on;                      // another GPU whose measurements the calibration is from; empty: its own
   bool unverified = false;
 };
 

@@ -15,6 +15,7 @@ struct Preset {
   const char* text;
 };
 const std::vector<Preset>& presets();  // generated, see cmake/presets.cmake
+const std::vector<Preset>& kernel_presets();  // configs/kernels: fits of single kernels, apart because they are long
 
 // What `spec` names: a preset (one of its aliases), the path of a .yaml file, or a map: {preset: NAME, ...} with keys that
 // replace the preset's, or a whole description. A null value after reporting.

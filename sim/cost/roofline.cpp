@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/pass_kernels.h"
 
 #include <fmt/format.h>
 
@@ -38,8 +39,8 @@ struct Engine {
 // thirty-second of it.
 constexpr std::array<Engine, 4> kEngines = {
     {{"bare", "nothing but the GPU's own work, no rows of padding: a lower bound", 0, 0, 0, 0, false},
-     {"graphs", "captured graphs and no server around them; 0.5 ms a pass of a 2-layer draft: Sequoia on an A100", 0, 187.5, 500, 0,
-      true},
+     {"graphs", "captured graphs and no server around them; 0.5 ms a pass of a 2-layer draft: Sequoia on an A100", 0, 187.5, 500,
+      0, true},
      {"vllm", "SpecDecode-Bench's fit on an H100: host 1.207 ms a step, 2.135 ms for 3 passes of an EAGLE head", 1207, 187.5, 712,
       0, true},
      {"eager", "transformers without graphs: at least 0.756 ms a layer, Sequoia's 24.2 ms over 32 on an A100", 0, 756, 0, 0,
@@ -60,7 +61,9 @@ class RooflineCost final : public CostModel {
         engine_(engine),
         largest_graph_(largest_graph),
         memory_share_(memory_share),
-        quantized_efficiency_(quantized_efficiency) {}
+        quantized_efficiency_(quantized_efficiency) {
+    if (!deployment_.kernels.empty()) kernels_.emplace(deployment_.hardware, deployment_.kernels, deployment_.attention);
+  }
 
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
     if (role == Role::draft && !draft_) return {};  // nothing is drafted by a model: proposals take no pass
@@ -82,11 +85,16 @@ class RooflineCost final : public CostModel {
                                    (seen + 0.5 * (pass.tokens + 1.0)) / shards;
     time.kv = std::max(kv_bytes / (hardware_.bandwidth * c.attention_efficiency), attention_flops / hardware_.flops) +
               1e-6 * model.layers * c.attention_us;
+    if (kernels_)
+      if (const auto fitted = kernels_->attention(model, pass.batch, pass.tokens, seen)) time.kv = model.layers * *fitted;
     if (shards > 1.0) {
       const double bytes = rows * model.hidden * kActivationBytes * 2.0 * (shards - 1.0) / shards;
       const bool launched = captured == 0.0 && (engine_.graphs || engine_.host_us_per_layer > 0.0);
       const double latency = launched ? hardware_.link_latency : hardware_.graph_link_latency;
       time.communication = 2.0 * model.layers * (latency + bytes / hardware_.link_bandwidth);
+      if (kernels_)
+        if (const auto fitted = kernels_->allreduce(shards, rows * model.hidden * kActivationBytes, launched))
+          time.communication = 2.0 * model.layers * *fitted;
     }
     const double elementwise_bytes = kElementwisePasses * rows * model.hidden * kActivationBytes;
     time.launch = model.layers * (1e-6 * c.elementwise_us + elementwise_bytes / (hardware_.bandwidth * c.memory_efficiency));
@@ -150,7 +158,8 @@ class RooflineCost final : public CostModel {
       if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, nobody has checked it");
       if ((*model)->weight_bits < 16.0)
         list.push_back(fmt::format(
-            "{}: weights are read with {:g} bits, arithmetic is priced at 16. Kernels that quantise weights alone (GPTQ, AWQ, GGUF) "
+            "{}: weights are read with {:g} bits, arithmetic is priced at 16. Kernels that quantise weights alone (GPTQ, AWQ, "
+            "GGUF) "
             "lose time from a few rows on, so that verification can cost more than is priced here; kernels that quantise "
             "activations too (fp8, int8) take less at many rows",
             (*model)->name, (*model)->weight_bits));
@@ -182,7 +191,8 @@ class RooflineCost final : public CostModel {
   // GPUs that cut the cache between them: a key and value head is not cut, where there are fewer each GPU keeps a copy.
   static double kv_shards(const ModelShape& model) { return std::min(model.tensor_parallel, model.kv_heads); }
 
-  [[nodiscard]] double products_seconds(const ModelShape& model, double rows, double logit_rows, double active) const {
+  [[nodiscard]] double products_seconds(const ModelShape& model, double rows, double tokens, double logit_rows,
+                                        double active) const {
     // Kernels for fewer than 16 bits do not reach the bandwidth of plain ones.
     const auto reading = [&](double bits) {
       const double usual = bits >= 8.0 ? 0.77 : 0.62;
@@ -192,9 +202,12 @@ class RooflineCost final : public CostModel {
     const auto one = [&](const Product& product, double n, double groups) {
       // The first product of a pair is cut by columns, the second by rows.
       const bool by_columns = product.name == "qkv" || product.name == "up" || product.name == "lm_head";
-      return product_seconds(hardware_, n, by_columns ? product.inner : product.inner / shards,
-                             by_columns ? product.outer / shards : product.outer,
-                             reading(product.name == "lm_head" ? model.head_bits : model.weight_bits), groups);
+      const double inner = by_columns ? product.inner : product.inner / shards;
+      const double outer = by_columns ? product.outer / shards : product.outer;
+      const double bits = product.name == "lm_head" ? model.head_bits : model.weight_bits;
+      if (kernels_ && groups == 1.0)
+        if (const auto fitted = kernels_->product(n, inner, outer, bits)) return *fitted;
+      return product_seconds(hardware_, n, inner, outer, reading(bits), groups);
     };
     double layer = 0.0;
     for (Product product : model.products()) {
@@ -202,7 +215,9 @@ class RooflineCost final : public CostModel {
         product.outer = (model.heads + 2.0 * model.kv_heads * shards / kv_shards(model)) * model.head_dim;
       layer += one(product, rows, 1.0);
     }
-    for (const Product& product : model.expert_products())
+    const auto experts = kernels_ ? kernels_->experts(model, tokens) : std::nullopt;
+    if (experts) layer += *experts;
+    for (const Product& product : experts ? std::vector<Product>() : model.expert_products())
       layer += one(product, std::max(1.0, rows * model.experts_per_token / active), active);
     double sum = model.layers * layer;
     if (logit_rows > 0.0) sum += one({"lm_head", model.hidden, model.vocab}, logit_rows, 1.0);
@@ -222,8 +237,8 @@ class RooflineCost final : public CostModel {
           model.experts > 0.0 ? std::max(1.0, expected_experts(model.experts, model.experts_per_token, tokens)) : 0.0;
       const double fewer = std::floor(active);
       const auto between = [&](double n, double logits) {
-        const double low = products_seconds(model, n, logits, fewer);
-        return active == fewer ? low : low + (active - fewer) * (products_seconds(model, n, logits, fewer + 1.0) - low);
+        const double low = products_seconds(model, n, tokens, logits, fewer);
+        return active == fewer ? low : low + (active - fewer) * (products_seconds(model, n, tokens, logits, fewer + 1.0) - low);
       };
       at->second.total = between(rows, logit_rows);
       at->second.streaming = std::min(at->second.total, between(1.0, std::min(1.0, logit_rows)));
@@ -239,6 +254,7 @@ class RooflineCost final : public CostModel {
   double largest_graph_;
   double memory_share_;
   double quantized_efficiency_;
+  std::optional<PassKernels> kernels_;  // none: the data sheet's formula
   mutable std::mutex mutex_;
   mutable std::array<std::map<std::array<double, 3>, Products>, 2> kept_;
 };
@@ -281,7 +297,8 @@ CostEntry roofline_cost() {
         {"draft",
          config::Type::value,
          {},
-         "the same for the draft; kv_window for one that reads the newest tokens alone; none where no model drafts (n-grams, heads "
+         "the same for the draft; kv_window for one that reads the newest tokens alone; none where no model drafts (n-grams, "
+         "heads "
          "inside the target), whose proposals take no pass: round_us prices them",
          {},
          {}},
@@ -291,6 +308,21 @@ CostEntry roofline_cost() {
          "what host and launches add: bare nothing, graphs captured ones, vllm host time as well, eager a floor per layer",
          {},
          engine_names()},
+        {"kernels",
+         config::Type::text,
+         "",
+         "whose kernels are priced by fits to measured ones (configs/kernels), on GPUs that have them; the calibration where not "
+         "given",
+         {},
+         kernel_engines()},
+        {"attention",
+         config::Type::text,
+         "automatic",
+         "with kernels: how several tokens of a sequence read the cache. serial: blocks that walk all keys (FlashAttention 2); "
+         "split: "
+         "blocks that share them; automatic: what the GPU's kernel does",
+         {},
+         attention_kernels()},
         microseconds("host_us", "of a target pass, in place of the engine's"),
         microseconds("host_us_per_layer", "least time of a pass without a graph, per layer, in place of the engine's"),
         microseconds("draft_floor_us", "least time of a draft pass, in place of the engine's"),
@@ -340,10 +372,15 @@ CostEntry roofline_cost() {
           diagnostics.add(arguments.where("draft"),
                           fmt::format("the draft's tensor_parallel is {}, allowed: at most the target's {}",
                                       draft->tensor_parallel, target.tensor_parallel));
+        if (arguments.has("kernels") && hardware.kernels == nullptr)
+          diagnostics.add(arguments.where("kernels"),
+                          fmt::format("kernels is {}, allowed: none on {}, of which no kernels were measured",
+                                      arguments.text("kernels"), hardware.name));
         if (diagnostics.list().size() != before) return nullptr;
         return std::make_unique<RooflineCost>(
-            Deployment{std::move(hardware), std::move(target), std::move(draft), arguments.text("engine")}, engine,
-            static_cast<double>(arguments.integer("largest_graph")), arguments.number("memory_share"),
+            Deployment{std::move(hardware), std::move(target), std::move(draft), arguments.text("engine"),
+                       arguments.has("kernels") ? arguments.text("kernels") : "", arguments.text("attention")},
+            engine, static_cast<double>(arguments.integer("largest_graph")), arguments.number("memory_share"),
             arguments.has("quantized_efficiency") ? arguments.number("quantized_efficiency") : 0.0);
       }};
 }

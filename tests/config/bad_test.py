@@ -37,7 +37,7 @@ CONFIG = "tests/config/good/zeros.yaml"
 
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --help"
-COMMANDS = "run, check, audit, plan, compare, serve, theory, pass, calibrate, validate, fit, list, describe, init, plot, merge, reference"
+COMMANDS = "run, check, audit, plan, compare, serve, theory, pass, kernels, calibrate, validate, fit, list, describe, init, plot, merge, reference"
 GPUS = "<names of hardware>, or the path of a .yaml file"
 MODELS = "tests/data/models/"
 PROMPTS = "tests/data/prompts/held_out.jsonl"
@@ -169,7 +169,7 @@ LINES = [
     (["plan", "--alpha", "0.5", "--trace", "x"], "--trace: given together with --alpha, allowed: one figure of acceptance"),
     (["plan", "--alpha", "0.5", "--hardware", "h100"],
      '--hardware: unknown hardware "h100", did you mean "h100-pcie"? allowed: a100-40gb-sxm, a100-80gb-pcie, '
-     "a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, tpu-v4, or the path of a .yaml file"),
+     "a100-80gb-sxm, a10g, a40, b200, h100-pcie, h100-sxm, h200-sxm, l40s, mi300x, rtx-3090, rtx-4090, rtx-pro-6000, tpu-v4, or the path of a .yaml file"),
     (["plan", "--position-rates", "0.5,0.7"],
      "--position-rates: 0.7 after 0.5, allowed: rates of all rounds, which cannot rise from one position to the next (those of "
      "rounds that reached the position can, and are given as such)"),
@@ -241,6 +241,10 @@ LINES = [
      "--draft-length: 3, allowed: 8 (what tests/data/acceptance/rounds_t1.jsonl holds)"),
     (["fit", "tests/data/acceptance/rounds_t1.jsonl", "--held-out", "nowhere.jsonl"],
      "nowhere.jsonl: cannot be read: no such file or directory, allowed: a readable JSONL file"),
+    (["kernels"], "specsim kernels needs a table of measured kernels; specsim kernels --help shows examples"),
+    (["kernels", "tests/data/pass_times.csv"], "specsim kernels needs --out; specsim kernels --help shows examples"),
+    (["kernels", "no.csv", "--out", "nowhere"], "no.csv: cannot be read: no such file or directory, allowed: a readable table of measured kernels, .csv or .csv.xz"),
+    ([*PASS, "--kernels", "vlm"], '--kernels: kernels is "vlm", did you mean "vllm"? allowed: vllm, sglang, trtllm'),
     (["pass"], "specsim pass needs --hardware; specsim pass --help shows examples"),
     (["pass", "--hardware", "h100-sxm"], "specsim pass needs --model; specsim pass --help shows examples"),
     (["pass", "--hardware", "h100-smx", "--model", "llama-2-7b"],

@@ -1,0 +1,459 @@
+#!/usr/bin/env python3
+"""Fits the kernel prices of configs/kernels to tables of measured kernels.
+
+    scripts/fit_kernels.py TABLES --out configs/kernels [--report FILE.csv] [--only KIND] [--gpu NAME]
+
+TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_prefill_aic.csv.xz, attention_verify.csv.xz,
+moe_aic.csv.xz and allreduce_aic.csv.xz (.csv does as well). A fit is a formula of a few figures with a physical meaning (sim/cost/
+kernel_formulas.cpp holds the same formulas) and a correction of its logarithm: piecewise linear in the logarithm of one figure
+(rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others. A third of the shapes, drawn by a
+hash of the shape, is held out while the figures and a first correction are fitted; the errors in the files are of those rows. The
+correction is then fitted once more to all rows.
+
+Needs NumPy and SciPy (scripts/setup --fit).
+"""
+import argparse
+import csv
+import io
+import lzma
+import os
+import pickle
+import sys
+import textwrap
+import zlib
+
+import numpy as np
+from scipy.optimize import minimize
+
+MOST_ROWS = 512      # of a product: beyond, nothing was measured
+LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
+SAMPLE = 700         # rows that the figures of a formula are fitted to
+
+
+def read_hardware(folder):
+    """The figures of configs/hardware/*.yaml that formulas need."""
+    import yaml
+    gpus = {}
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".yaml"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                y = yaml.safe_load(file)
+            gpus[name[:-5]] = {
+                "bandwidth": 1e9 * y["bandwidth_gb_per_s"], "bf16": 1e12 * y["bf16_tflops"],
+                "fp8": 1e12 * y.get("fp8_tflops", y["bf16_tflops"]), "int8": 1e12 * y.get("int8_tops", y["bf16_tflops"]),
+                "fp4": 1e12 * y.get("fp4_tflops", y.get("fp8_tflops", y["bf16_tflops"])),
+                "multiprocessors": float(y["multiprocessors"]), "link": 1e9 * y.get("link_gb_per_s", 32)}
+    return gpus
+
+
+# Bytes of a weight and of an activation, and the arithmetic. Block scales count as weights.
+DTYPES = {"bfloat16": (2, 2, "bf16"), "float16": (2, 2, "bf16"), "fp8": (1, 1, "fp8"), "fp8_block": (1, 1, "fp8"),
+          "int8_wo": (1, 2, "bf16"), "int4_wo": (0.5, 2, "bf16"), "sq": (1, 1, "int8"), "nvfp4": (0.5625, 0.5625, "fp4"),
+          "w4a16_mxfp4": (0.53125, 2, "bf16"), "w4a8_mxfp4_mxfp8": (0.53125, 1, "fp8"), "int8": (1, 1, "int8")}
+
+TILES = [(64, 16), (64, 32), (64, 64), (64, 128), (128, 16), (128, 32), (128, 64), (128, 128), (128, 256), (256, 128)]
+SPLITS = [1, 2, 3, 4, 6, 8, 16]
+
+
+def norm(p, *parts):
+    big = np.maximum.reduce(parts)
+    return big * sum((part / big) ** p for part in parts) ** (1 / p)
+
+
+class Product:
+    kind = "product"
+    figures = {"memory_efficiency": (0.82, 0.2, 1.05), "feed_tb_per_s": (15, 1, 500), "overlap_power": (3, 1, 12),
+               "kernel_us": (4, 0.05, 60), "split_us": (2, 0.05, 40), "arithmetic_efficiency": (0.9, 0.1, 1.1), "whole_waves": (0.6, 0.01, 0.99)}
+    # Libraries change kernels after 16, 32, 64, ... rows: two knots make a step.
+    over = [1, 8, 16, 17, 32, 33, 64, 65, 96, 97, 128, 129, 192, 193, 256, 257, 512]
+    by = [[512, 2048, 8192, 65536], [512, 2048, 8192, 65536], [2.0 ** e for e in (20, 22, 24, 26, 28)], [2.0 ** e for e in (0.25, 0.5, 0.75, 1)]]
+
+    def __init__(self, hardware, dtype, x):
+        self.m, self.n, self.k = x["m"], x["n"], x["k"]
+        self.b, self.a, arithmetic = DTYPES[dtype]
+        self.h, self.peak = hardware, hardware[arithmetic]
+        waves, work, feed, split = [], [], [], []
+        for tile_m, tile_n in TILES:
+            for s in SPLITS:
+                waves.append(np.ceil(self.n / tile_m) * np.ceil(self.m / tile_n) * s / hardware["multiprocessors"])
+                inner = 64 * np.ceil(self.k / s / 64)
+                work.append(inner * 2 * tile_m * tile_n)
+                feed.append(inner * (tile_m * self.b + np.minimum(tile_n, self.m) * self.a))
+                split.append(np.full(len(self.m), float(s)))
+        self.waves, self.work, self.feed, self.split = (np.array(v) for v in (waves, work, feed, split))
+
+    def us(self, f):
+        memory = (self.n * self.k * self.b + self.m * self.k * self.a + 2 * self.m * self.n) / (
+            self.h["bandwidth"] * f["memory_efficiency"])
+        waves = f["whole_waves"] * np.ceil(self.waves) + (1 - f["whole_waves"]) * np.maximum(self.waves, 1)
+        feed = 1e12 * f["feed_tb_per_s"]
+        units = self.h["multiprocessors"]
+        core = waves * np.maximum(self.work / (self.peak * f["arithmetic_efficiency"] / units), self.feed / (feed / units))
+        core += np.where(self.split > 1, 8 * self.split * self.m * self.n / feed + 1e-6 * f["split_us"], 0)
+        return 1e6 * norm(f["overlap_power"], memory, core.min(0)) + f["kernel_us"]
+
+    def coordinates(self):
+        waves = np.ceil(self.n / 128) * np.ceil(self.m / 128) / self.h["multiprocessors"]
+        return np.log2(self.m), [np.log2(self.n), np.log2(self.k), np.log2(self.n * self.k), waves / np.ceil(waves)]  # how full the last wave is
+
+
+class Decode:
+    kind = "attention_decode"
+    figures = {"memory_efficiency": (0.8, 0.1, 1.05), "overlap_power": (3, 1, 12), "kernel_us": (10, 0.5, 60),
+               "sequence_us": (0.2, 0.001, 20), "head_us": (0.01, 1e-5, 5)}
+    over = [2.0 ** e for e in (14, 18, 20, 22, 24, 25, 26, 27, 28, 30, 32)]
+    by = [[2.0 ** e for e in (1, 7, 9, 11, 13, 17)], [1, 4, 16, 64, 256, 4096], [1, 2, 4, 8, 16, 64]]
+
+    def __init__(self, hardware, dtype, x):
+        self.h = hardware
+        self.b = DTYPES[dtype][0]
+        self.batch, self.context, self.heads, self.kv, self.dim = (x[c] for c in ("batch", "context", "heads", "kv_heads", "head_dim"))
+        self.bytes = 2 * self.batch * self.context * self.kv * self.dim * self.b
+
+    def us(self, f):
+        memory = 1e6 * self.bytes / (self.h["bandwidth"] * f["memory_efficiency"])
+        rows = self.batch * f["sequence_us"] + self.batch * self.heads * f["head_us"]
+        return f["kernel_us"] + norm(f["overlap_power"], memory, rows)
+
+    def coordinates(self):
+        return np.log2(self.bytes), [np.log2(self.context), np.log2(self.batch * self.kv), np.log2(self.heads / self.kv)]
+
+
+class Verify:
+    """Attention of several query tokens over a cache, blocks that walk the keys one after the other."""
+    kind = "attention_verify"
+    figures = {"memory_efficiency": (0.7, 0.05, 1.05), "arithmetic_efficiency": (0.5, 0.02, 1.0), "overlap_power": (3, 1, 12),
+               "kernel_us": (8, 0.5, 60), "key_us": (0.02, 1e-5, 1)}
+    over = [1, 16, 64, 128, 256, 512, 1024, 4096]
+    by = [[64, 512, 2048, 8192, 32768], [1, 32, 256, 2048]]
+
+    def __init__(self, hardware, dtype, x):
+        self.h = hardware
+        self.b = DTYPES[dtype][0]
+        self.batch, self.tokens, self.context, self.heads, self.kv, self.dim = (
+            x[c] for c in ("batch", "tokens", "context", "heads", "kv_heads", "head_dim"))
+
+    def us(self, f):
+        keys = self.context + 0.5 * (self.tokens + 1)
+        memory = 1e6 * 2 * self.batch * (self.context + self.tokens) * self.kv * self.dim * self.b / (
+            self.h["bandwidth"] * f["memory_efficiency"])
+        arithmetic = 1e6 * 4 * self.batch * self.heads * self.dim * self.tokens * keys / (self.h["bf16"] * f["arithmetic_efficiency"])
+        waves = np.ceil(self.batch * self.heads * np.ceil(self.tokens / 128) / self.h["multiprocessors"])
+        serial = waves * keys * f["key_us"]
+        return f["kernel_us"] + norm(f["overlap_power"], memory, arithmetic, serial)
+
+    def coordinates(self):
+        return np.log2(self.tokens), [np.log2(np.maximum(self.context, 1)), np.log2(self.batch * self.heads)]
+
+
+class Prefill(Verify):
+    kind = "attention_prefill"
+    over = [1, 16, 64, 256, 1024, 4096, 16384]
+    by = [[1, 4, 16, 64, 256, 1024], [1, 2, 4, 8, 16, 64], [64, 128]]
+
+    def coordinates(self):
+        return np.log2(self.tokens), [np.log2(self.batch * self.heads), np.log2(self.heads / self.kv), np.log2(self.dim)]
+
+
+class Experts:
+    kind = "experts"
+    figures = {"memory_efficiency": (0.7, 0.05, 1.05), "arithmetic_efficiency": (0.6, 0.02, 1.1), "overlap_power": (3, 1, 12),
+               "kernel_us": (25, 1, 300), "expert_us": (0.05, 1e-4, 5), "row_us": (0.005, 1e-5, 2)}
+    over = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096]
+    by = [[8, 64, 256, 512], [64, 256, 1024, 4096, 16384], [1, 2, 8], [1, 2 ** 1.01, 2 ** 1.2]]
+
+    def __init__(self, hardware, dtype, x):
+        self.b, _, arithmetic = DTYPES[dtype]
+        self.h, self.peak = hardware, hardware[arithmetic]
+        self.tokens, self.hidden, self.topk, self.experts, self.skew = (x[c] for c in ("tokens", "hidden", "topk", "experts", "skew"))
+        self.inner = x["inter"] / x["tp"]
+        chosen = np.minimum(self.experts, self.tokens * self.topk)
+        independent = self.experts * (1 - (1 - np.minimum(self.topk / self.experts, 1 - 1e-12)) ** self.tokens)
+        self.active = np.where(self.skew > 0, np.maximum(independent, 1), chosen)
+
+    def us(self, f):
+        rows = self.tokens * self.topk
+        matrix = 3 * self.hidden * self.inner
+        memory = 1e6 * self.active * matrix * self.b / (self.h["bandwidth"] * f["memory_efficiency"])
+        padded = self.active * 16 * np.ceil(rows / self.active / 16)
+        arithmetic = 1e6 * 2 * matrix * padded / (self.peak * f["arithmetic_efficiency"])
+        return f["kernel_us"] + norm(f["overlap_power"], memory, arithmetic) + f["expert_us"] * self.active + f["row_us"] * rows
+
+    def coordinates(self):
+        return np.log2(self.tokens), [np.log2(self.experts), np.log2(self.inner), np.log2(self.topk), self.skew]
+
+
+class AllReduce:
+    kind = "allreduce"
+    figures = {"link_efficiency": (0.6, 0.01, 1.2), "kernel_us": (8, 0.5, 100), "overlap_power": (2, 1, 12)}
+    over = [2.0 ** e for e in (8, 12, 14, 16, 18, 20, 22, 26)]
+    by = [[2, 8]]
+
+    def __init__(self, hardware, dtype, x):
+        self.h, self.gpus, self.bytes = hardware, x["gpus"], x["bytes"]
+
+    def us(self, f):
+        link = 1e6 * 2 * (self.gpus - 1) / self.gpus * self.bytes / (self.h["link"] * f["link_efficiency"])
+        return norm(f["overlap_power"], link, np.full(len(link), f["kernel_us"]))
+
+    def coordinates(self):
+        return np.log2(self.bytes), [np.log2(self.gpus)]
+
+
+KINDS = {c.kind: c for c in (Product, Decode, Prefill, Verify, Experts, AllReduce)}
+
+
+def hats(x, knots):
+    x = np.clip(x, knots[0], knots[-1])
+    out = np.zeros((len(x), len(knots)))
+    j = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
+    t = (x - knots[j]) / (knots[j + 1] - knots[j])
+    out[np.arange(len(x)), j] = 1 - t
+    out[np.arange(len(x)), j + 1] = t
+    return out
+
+
+def knots_of(model):
+    """The knots, cut to the range that was measured, in the coordinates of the correction."""
+    first, others = model.coordinates()
+
+    def cut(knots, x):
+        knots = np.log2(np.array(knots, float))
+        inside = [k for k in knots if x.min() - 1e-9 <= k <= x.max() + 1e-9]
+        ends = np.unique(np.round(np.array([x.min(), *inside, x.max()]), 4))
+        return ends if len(ends) > 1 else None
+    over = cut(model.over, first)
+    if over is None:
+        over = np.array([round(first.min(), 4), round(first.min() + 1, 4)])
+    return over, [cut(knots, x) for knots, x in zip(model.by, others)]
+
+
+def features(model, over, by):
+    first, others = model.coordinates()
+    weights = [np.ones((len(first), 1))] + [hats(x, k) for x, k in zip(others, by) if k is not None]
+    return (hats(first, over)[:, :, None] * np.column_stack(weights)[:, None, :]).reshape(len(first), -1)
+
+
+def least_absolute(x, y, ridge, weights):
+    """Minimises mostly the absolute deviation, by least squares that are weighted anew."""
+    w = np.ones(len(y))
+    for _ in range(8):
+        solution = np.linalg.solve(x.T @ (x * (w * weights)[:, None]) + ridge * np.eye(x.shape[1]), x.T @ (w * weights * y))
+        w = 0.05 / np.maximum(np.abs(y - x @ solution), 0.02)
+    return solution
+
+
+def fit_figures(kind, hardware, dtype, x, us, weights, evaluations):
+    low, high, start = [], [], []
+    for at, least, most in kind.figures.values():
+        low.append(least), high.append(most), start.append(at)
+    low, high, start = map(np.array, (low, high, start))
+    log = high / low > 20
+
+    def unpack(z):
+        share = 1 / (1 + np.exp(-z))
+        return np.where(log, low * (high / low) ** share, low + (high - low) * share)
+    share = np.where(log, np.log(start / low) / np.log(high / low), (start - low) / (high - low))
+    chosen = np.random.RandomState(0).permutation(len(us))[:SAMPLE]
+    model = kind(hardware, dtype, {c: v[chosen] for c, v in x.items()})
+    target, weights = us[chosen], weights[chosen]
+
+    def loss(z):
+        return np.sum(weights * np.abs(np.log(model.us(dict(zip(kind.figures, unpack(z)))) / target)))
+
+    best = minimize(loss, np.log(share / (1 - share)), method="Nelder-Mead", options={"maxfev": evaluations, "adaptive": True})
+    return dict(zip(kind.figures, (float("%.4g" % v) for v in unpack(best.x))))
+
+
+def held_out(shapes):
+    return np.array([zlib.crc32(("held out " + s).encode()) % 3 == 0 for s in shapes])
+
+
+def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluations=260):
+    out = held_out(shapes)
+    if (out & (w == 1)).sum() < 5 or (~out & (w == 1)).sum() < 10:
+        out = np.arange(len(us)) % 3 == (1 if len(us) > 10 else 4)  # too few to hold any out: errors are those of the fit
+    seen = ~out
+    if not out.any():
+        out = seen.copy()
+    figures = figures or fit_figures(kind, hardware, dtype, {c: v[seen] for c, v in x.items()}, us[seen], w[seen], evaluations)
+    model = kind(hardware, dtype, x)
+    y = np.log(us / model.us(figures))
+    over, by = knots_of(model)
+    f = features(model, over, by)
+    first = least_absolute(f[seen], y[seen], ridge, w[seen])
+    out &= w == 1
+    error = np.abs(np.expm1(f[out] @ first - y[out]))
+    final = least_absolute(f, y, ridge, w)
+    spread = float(np.median(np.abs(f[out] @ first - y[out])) / 0.6745)
+    return {"figures": figures, "over": over, "by": by, "correction": final, "held_out": error, "spread": spread,
+            "plain": np.abs(model.us(figures)[out] / us[out] - 1), "held_rows": 2.0 ** model.coordinates()[0][out]}
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------------------
+
+
+def table(folder, name):
+    for path in (os.path.join(folder, name + ".csv.xz"), os.path.join(folder, name + ".csv")):
+        if os.path.exists(path):
+            with (lzma.open(path, "rt") if path.endswith(".xz") else open(path, encoding="utf-8")) as file:
+                yield from csv.DictReader(file)
+            return
+    sys.exit(f"{folder}: no {name}.csv.xz")
+
+
+def groups(kind, folder):
+    """Groups of rows that one fit is made for: (gpu, engine, dtype, kernel) to columns, times and shapes."""
+    found = {}
+    def add(key, figures, us, shape):
+        found.setdefault(key, []).append((figures, us, shape))
+    if kind == "product":
+        for r in table(folder, "gemm_aic"):
+            if float(r["m"]) <= MOST_ROWS:
+                add((r["gpu"], r["engine"], r["dtype"], ""), {**{c: float(r[c]) for c in ("m", "n", "k")}, "over_l2": float(r["set_over_l2"])},
+                    float(r["us"]), f"{r['n']}x{r['k']}")
+    elif kind == "attention_decode":
+        for r in table(folder, "attention_decode_aic"):
+            over = float(r["kv_over_l2"])
+            add((r["gpu"], r["engine"], r["kv_dtype"], r["kernel"]),
+                {**{c: float(r[c]) for c in ("heads", "kv_heads", "head_dim", "batch", "context")}, "over_l2": over},
+                float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']} {r['batch']}")
+    elif kind == "attention_prefill":
+        for r in table(folder, "attention_prefill_aic"):
+            add((r["gpu"], r["engine"], r["dtype"], r["kernel"]),
+                {**{c: float(r[c]) for c in ("heads", "kv_heads", "head_dim", "batch", "tokens")}, "context": 0.0},
+                float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']} {r['batch']}")
+    elif kind == "attention_verify":
+        for r in table(folder, "attention_verify"):
+            if not r["gpu"] or not r["tokens"].isdigit() or not r["context"]:
+                continue
+            add((r["gpu"], "", r["kv_dtype"] or "float16", r["kernel"]),
+                {"heads": float(r["heads"] or 64), "kv_heads": float(r["kv_heads"] or 8), "head_dim": float(r["head_dim"] or 128),
+                 **{c: float(r[c]) for c in ("batch", "tokens", "context")}}, float(r["us"]), f"{r['batch']} {r['tokens']}")
+    elif kind == "experts":
+        for r in table(folder, "moe_aic"):
+            skew = 0.0 if r["routing"] == "balanced" else float(r["routing"].split("_")[-1])
+            add((r["gpu"], r["engine"], r["dtype"], r["kernel"]),
+                {**{c: float(r[c]) for c in ("hidden", "inter", "topk", "experts", "tp", "tokens")}, "skew": skew},
+                float(r["us"]), f"{r['hidden']} {r['inter']} {r['topk']} {r['experts']} {r['tp']}")
+    elif kind == "allreduce":
+        for r in table(folder, "allreduce_aic"):
+            add((r["gpu"], r["engine"], "bfloat16", r["kernel"]), {"gpus": float(r["gpus"]), "bytes": float(r["bytes"])},
+                float(r["us"]), f"{r['gpus']} {r['bytes']}")
+    for key, rows in found.items():
+        columns = {c: np.array([f[c] for f, _, _ in rows]) for c in rows[0][0]}
+        yield key, columns, np.array([u for _, u, _ in rows]), np.array([s for _, _, s in rows])
+
+
+def weights_of(kind, x, us):
+    """What a row counts in a fit: nothing where weights or keys were read from the second-level cache."""
+    if kind == "product":
+        weights = np.where(x["over_l2"] >= LEAST_SETS, 1.0, 0.0)
+        # TensorRT-LLM's tables have few sets of weights: most shapes are read from the cache in part.
+        for least in (1.0, 0.0):
+            if len(set(zip(x["n"][weights > 0], x["k"][weights > 0]))) < 30:
+                weights = np.maximum(weights, np.where(x["over_l2"] >= least, 0.2 if least else 0.05, 0.0))
+        return weights if weights.max() == 1.0 else weights / weights.max()
+    if kind == "attention_decode":
+        return np.where((x["over_l2"] > 2) | (x["over_l2"] < 0.05), 1.0, 0.0)
+    return np.ones(len(us))
+
+
+def numbers(values, digits):
+    """Numbers with spaces between, in lines of at most 128 characters."""
+    return "\n      ".join(textwrap.wrap(" ".join("0" if float(digits % v) == 0 else digits % v for v in values), 120))
+
+
+def quoted(values):
+    return '"' + " ".join("%.5g" % v for v in values) + '"'
+
+
+def write(path, gpu, fits):
+    text = io.StringIO()
+    text.write(f"# Kernel prices of {gpu}, written by scripts/fit_kernels.py. spread: standard deviation of the logarithm on shapes that the\n"
+               "# fit did not see; errors: median and 90th percentile on them, percent. Correction: docs/results/prices.md.\n"
+               "source: ai-dynamo/aiconfigurator 095f58a51c4c (Apache-2.0), Vidur 7d47513363ec and LLMServingSim 5daddb21a545 (MIT), "
+               "vLLM flash-attention 193, flashinfer 1832\nfits:\n")
+    for (kind, engine, dtype, kernel), f, rows in fits:
+        e = 100 * f["held_out"]
+        figures = ", ".join(f"{k}: {v:.4g}" for k, v in f["figures"].items())
+        text.write(f"  - kind: {kind}\n    engine: {engine or 'any'}\n    dtype: {dtype}\n    kernel: \"{kernel}\"\n    rows: {rows}\n"
+                   f"    spread: {f['spread']:.4g}\n    errors: [{np.median(e):.3g}, {np.percentile(e, 90):.3g}]\n"
+                   f"    figures: {{{figures}}}\n    over: \"{numbers(f['over'], '%.5g')}\"\n"
+                   f"    by: [{', '.join(quoted([] if k is None else k) for k in f['by'])}]\n"
+                   f"    correction: \"{numbers(f['correction'], '%.3f')}\"\n")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.getvalue())
+
+
+RIDGE = {"product": 0.6, "attention_decode": 0.3, "attention_prefill": 0.3, "attention_verify": 0.3, "experts": 1.0, "allreduce": 0.05}
+
+
+BANDS = {"1": (0, 1), "2-16": (1, 16), "17-64": (16, 64), "65-128": (64, 128), "129-512": (128, 512), "over 512": (512, 1e15)}
+
+
+def write_report(path, by_gpu):
+    """Errors on held-out shapes, all engines and kernels together; decode attention and all-reduces by bytes are not cut into bands."""
+    lines = ["kind,gpu,dtype,rows,count,median_percent,p90_percent"]
+    for kind in KINDS:
+        for gpu, fits in sorted(by_gpu.items()):
+            for dtype in sorted({k[2] for k in fits if k[0] == kind}):
+                of = [fits[k][0] for k in fits if k[0] == kind and k[2] == dtype]
+                error = 100 * np.concatenate([f["held_out"] for f in of])
+                rows = np.concatenate([f["held_rows"] for f in of])
+                bands = {"all": (-1, 1e18), **(BANDS if kind not in ("attention_decode", "allreduce") else {})}
+                for band, (over, most) in bands.items():
+                    at = (rows > over * 1.0001) & (rows <= most * 1.0001)
+                    if at.any():
+                        lines.append(f"{kind},{gpu},{dtype},{band},{at.sum()},{np.median(error[at]):.1f},{np.percentile(error[at], 90):.1f}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--only", action="append", choices=sorted(KINDS))
+    parser.add_argument("--gpu", action="append")
+    parser.add_argument("--hardware", default="configs/hardware")
+    parser.add_argument("--keep", help="a .pkl of fits that were made before: kinds that are not fitted now are taken from there")
+    parser.add_argument("--corrections", action="store_true", help="with --keep: the figures stay, corrections alone are fitted")
+    parser.add_argument("--report", help="a .csv of the errors on held-out shapes by kind, GPU, dtype and rows")
+    options = parser.parse_args()
+    hardware = read_hardware(options.hardware)
+    by_gpu = {}
+    if options.keep and os.path.exists(options.keep):
+        with open(options.keep, "rb") as file:
+            by_gpu = pickle.load(file)
+    for kind in options.only or KINDS:
+        for (gpu, engine, dtype, kernel), x, us, shapes in groups(kind, options.tables):
+            if (options.gpu and gpu not in options.gpu) or gpu not in hardware:
+                continue
+            weights = weights_of(kind, x, us)
+            rows = weights > 0
+            if rows.sum() < 3 or dtype not in DTYPES:
+                continue
+            before = by_gpu.get(gpu, {}).get((kind, engine, dtype, kernel))
+            figures = before[0]["figures"] if before and options.corrections else None
+            f = fit(KINDS[kind], hardware[gpu], dtype, {c: v[rows] for c, v in x.items()}, us[rows], shapes[rows], weights[rows],
+                    RIDGE[kind], figures)
+            e = 100 * f["held_out"]
+            p = 100 * f["plain"]
+            print(f"{kind} {gpu} {engine} {dtype} {kernel[-40:]} rows {rows.sum()}: held out {np.median(e):.1f} {np.percentile(e, 90):.1f}, "
+                  f"formula alone {np.median(p):.1f} {np.percentile(p, 90):.1f}, {len(f['correction'])} weights", flush=True)
+            key = (kind, engine, dtype, kernel)
+            by_gpu.setdefault(gpu, {})[key] = (f, int(rows.sum()))
+            if options.keep:
+                with open(options.keep, "wb") as file:
+                    pickle.dump(by_gpu, file)
+    if options.report:
+        write_report(options.report, by_gpu)
+    for gpu, fits in by_gpu.items():
+        order = {k: i for i, k in enumerate(KINDS)}
+        write(os.path.join(options.out, gpu + ".yaml"), gpu,
+              [(k, *fits[k]) for k in sorted(fits, key=lambda k: (order[k[0]],) + k[1:])])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+// specsim kernels: measured kernels beside their prices.
+#include "sim/base/output.h"
+#include "sim/base/whole_file.h"
+#include "sim/cli/command.h"
+#include "sim/cli/options.h"
+#include "sim/cost/kernel_tables.h"
+#include "sim/report/csv.h"
+#include "sim/report/output_folder.h"
+#include "sim/report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#ifdef SPECSIM_WITH_LZMA
+#include <lzma.h>
+#endif
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr const char* kOwner = "specsim kernels";  // as the manifest's command begins
+
+#ifdef SPECSIM_WITH_LZMA
+std::string unpacked(const std::string& packed, const std::string& path) {
+  lzma_stream stream = LZMA_STREAM_INIT;
+  constexpr std::uint64_t kMemory = std::uint64_t{256} << 20U;
+  std::string text;
+  std::vector<char> piece(std::size_t{1} << 20U);
+  lzma_ret state = lzma_stream_decoder(&stream, kMemory, LZMA_CONCATENATED);
+  stream.next_in = reinterpret_cast<const std::uint8_t*>(packed.data());
+  stream.avail_in = packed.size();
+  while (state == LZMA_OK && text.size() <= kMostFileBytes) {
+    stream.next_out = reinterpret_cast<std::uint8_t*>(piece.data());
+    stream.avail_out = piece.size();
+    state = lzma_code(&stream, LZMA_FINISH);
+    text.append(piece.data(), piece.size() - stream.avail_out);
+  }
+  lzma_end(&stream);
+  if (state != LZMA_STREAM_END)
+    throw BadInput({path, 0, 0}, state == LZMA_OK
+                                     ? fmt::format("it unpacks to over {} bytes, allowed: smaller tables", kMostFileBytes)
+                                     : std::string("it is no whole .xz file, allowed: what xz packed"));
+  return text;
+}
+#else
+std::string unpacked(const std::string& /*packed*/, const std::string& path) {
+  throw BadInput({path, 0, 0}, "this specsim was built without liblzma, allowed: the table unpacked (xz -d)");
+}
+#endif
+
+std::vector<std::vector<std::string>> read_lines(const std::string& path) {
+  std::string text;
+  try {
+    text = read_whole_file(path);
+  } catch (const ReadError& error) {
+    throw BadInput({path, 0, 0}, error.message("table of measured kernels, .csv or .csv.xz"));
+  }
+  if (path.ends_with(".xz")) text = unpacked(text, path);
+  std::vector<std::vector<std::string>> lines;
+  std::string_view rest = text;
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::size_t end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() && rest.empty()) break;
+    auto fields = report::csv_fields(line);
+    if (!fields) throw BadInput({path, number, 0}, "a quote is out of place, allowed: CSV");
+    lines.push_back(std::move(*fields));
+  }
+  return lines;
+}
+
+std::string priced_csv(const cost::PricedTable& table) {
+  std::vector<std::string> header = table.header;
+  header.insert(header.end(), {"priced_us", "ratio", "covered"});
+  report::Csv csv(header);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const cost::PricedKernel& row = table.rows[i];
+    std::vector<std::string> fields = table.lines[i];
+    const bool priced = row.priced_us > 0.0;
+    fields.push_back(priced ? report::csv_real(row.priced_us, 6) : "");
+    fields.push_back(priced ? report::csv_real(row.priced_us / row.us, 6) : "");
+    fields.emplace_back(row.covered ? "1" : "0");
+    csv.add(fields);
+  }
+  return csv.text();
+}
+
+}  // namespace
+
+ExitCode kernels_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("out", po::value<std::string>(), "folder for priced.csv and errors.csv")("bands",
+                                                                                                 "errors by number of rows too");
+  po::variables_map values;
+  if (!parse(arguments, options, "table",
+             "specsim kernels TABLE --out DIRECTORY [--bands] [--force]\n\nTABLE: measured kernels, .csv or .csv.xz, told apart "
+             "by their "
+             "header",
+             "  specsim kernels gemm_aic.csv.xz --out out/products\n"
+             "  specsim kernels attention_decode_aic.csv --out out/decode --bands\n",
+             values))
+    return ExitCode::fine;
+  for (const char* option : {"table", "out"})
+    if (values.count(option) == 0)
+      throw BadInput({"", 0, 0}, fmt::format("specsim kernels needs {}; specsim kernels --help shows examples",
+                                             std::string_view(option) == "table" ? "a table of measured kernels" : "--out"));
+  const auto& paths = values["table"].as<std::vector<std::string>>();
+  if (paths.size() > 1) throw BadInput({paths[1], 0, 0}, "a second table, allowed: one at a time");
+  const std::string& path = paths.front();
+  const cost::PricedTable table = cost::price_kernel_table(path, read_lines(path));
+  const std::vector<cost::KernelErrors> errors = cost::kernel_errors(table);
+  for (const std::string& warning : table.warnings) print_error("warning: {}\n", warning);
+
+  report::OutputFolder folder(values["out"].as<std::string>());
+  folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
+  folder.write("priced.csv", priced_csv(table));
+  report::Csv csv({"gpu", "engine", "dtype", "rows", "count", "covered", "median_ratio", "median_error", "p90_error"});
+  report::Table shown({{"GPU", report::Align::left},
+                       {"engine", report::Align::left},
+                       {"dtype", report::Align::left},
+                       {"rows", report::Align::left},
+                       {"count"},
+                       {"covered"},
+                       {"ratio"},
+                       {"error %"},
+                       {"90th"}},
+                      {.keys = 4});
+  for (const cost::KernelErrors& e : errors) {
+    csv.add({e.gpu, e.engine, e.dtype, e.rows, std::to_string(e.count), std::to_string(e.covered),
+             report::csv_real(e.median_ratio, 5), report::csv_real(e.median_error, 5), report::csv_real(e.high_error, 5)});
+    if (e.rows == "all" || values.count("bands") > 0)
+      shown.add({e.gpu, e.engine, e.dtype, e.rows, std::to_string(e.count), std::to_string(e.covered),
+                 fmt::format("{:.3f}", e.median_ratio), fmt::format("{:.1f}", 100.0 * e.median_error),
+                 fmt::format("{:.1f}", 100.0 * e.high_error)});
+  }
+  folder.write("errors.csv", csv.text());
+  report::Manifest manifest = report::new_manifest(command_line());
+  manifest.files = {path};
+  manifest.configs = {"{}"};
+  folder.finish(manifest);
+  const auto count = [&](auto what) { return std::count_if(table.rows.begin(), table.rows.end(), what); };
+  print_output(
+      "{}: {} rows of kind {}, {} priced, {} of them measured in the second-level cache and not counted below\n{}\n"
+      "ratio: priced over measured, in the middle; error: of the price, middle and 90th percentile\n",
+      path, table.rows.size(), cost::kernel_kind_name(table.kind),
+      count([](const cost::PricedKernel& row) { return row.priced_us > 0.0; }),
+      count([](const cost::PricedKernel& row) { return row.warm; }), shown.text(output_width()));
+  return ExitCode::fine;
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,215 @@
+// The formulas of kernels; scripts/fit_kernels.py holds the same ones and fits their figures.
+#include "sim/base/check.h"
+#include "sim/cost/hardware.h"
+#include "sim/cost/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+
+namespace specsim::cost {
+
+namespace {
+
+struct ProductTile {
+  double m;
+  double n;
+};
+
+constexpr std::array<ProductTile, 10> kProductTiles = {
+    {{64, 16}, {64, 32}, {64, 64}, {64, 128}, {128, 16}, {128, 32}, {128, 64}, {128, 128}, {128, 256}, {256, 128}}};
+constexpr std::array<double, 7> kProductSplits = {1, 2, 3, 4, 6, 8, 16};
+constexpr double kProductStep = 64.0;    // of the inner length
+constexpr double kWaveTile = 128.0;      // rows and columns of a usual tile
+constexpr double kQueryTile = 128.0;     // query tokens that one block of attention holds
+constexpr double kExpertRowTile = 16.0;  // rows that an expert's product is padded to
+constexpr double kKernelMicro = 1e6;
+
+double peak(const Hardware& hardware, Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::bf16:
+      return hardware.flops;
+    case Arithmetic::fp8:
+      return hardware.fp8_flops;
+    case Arithmetic::int8:
+      return hardware.int8_flops;
+    case Arithmetic::fp4:
+      return hardware.fp4_flops;
+  }
+  return hardware.flops;
+}
+
+// The p-norm, in units of the largest part: no part is lost to a power of it.
+double power_norm(double p, std::initializer_list<double> parts) {
+  const double largest = std::max(parts);
+  if (largest <= 0.0) return 0.0;
+  double sum = 0.0;
+  for (const double part : parts) sum += part == largest ? 1.0 : std::pow(part / largest, p);
+  return largest * std::pow(sum, 1.0 / p);
+}
+
+double product_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, feed_tb, power, kernel, split_us, arithmetic, whole] = fit.figures;
+  const Dtype& t = fit.dtype;
+  const double memory = (x.outer * x.inner * t.weight_bytes + x.rows * x.inner * t.activation_bytes + 2.0 * x.rows * x.outer) /
+                        (hardware.bandwidth * efficiency);
+  const double feed = 1e12 * feed_tb;
+  const double units = hardware.multiprocessors;
+  const double flops = peak(hardware, t.arithmetic) * arithmetic / units;
+  std::array<double, kProductSplits.size()> inners{};
+  for (std::size_t i = 0; i < inners.size(); ++i)
+    inners[i] = kProductStep * std::ceil(x.inner / kProductSplits[i] / kProductStep);
+  double core = std::numeric_limits<double>::infinity();
+  for (const ProductTile& tile : kProductTiles) {
+    const double tiles = std::ceil(x.outer / tile.m) * std::ceil(x.rows / tile.n);
+    const double step = std::max(2.0 * tile.m * tile.n / flops,
+                                 (tile.m * t.weight_bytes + std::min(tile.n, x.rows) * t.activation_bytes) / (feed / units));
+    for (std::size_t i = 0; i < inners.size(); ++i) {
+      const double split = kProductSplits[i];
+      const double waves = tiles * split / units;
+      double time = (whole * std::ceil(waves) + (1.0 - whole) * std::max(waves, 1.0)) * step * inners[i];
+      if (split > 1.0) time += 8.0 * split * x.rows * x.outer / feed + 1e-6 * split_us;
+      core = std::min(core, time);
+    }
+  }
+  return kKernelMicro * power_norm(power, {memory, core}) + kernel;
+}
+
+double kept_bytes(const KernelFit& fit, const KernelShape& x, double keys) {
+  return 2.0 * x.batch * keys * x.kv_heads * x.head_dim * fit.dtype.weight_bytes;
+}
+
+double decode_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, power, kernel, sequence, head, unused, unused_too] = fit.figures;
+  const double memory = kKernelMicro * kept_bytes(fit, x, x.context) / (hardware.bandwidth * efficiency);
+  return kernel + power_norm(power, {memory, x.batch * (sequence + x.heads * head)});
+}
+
+double verify_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, arithmetic, power, kernel, key, unused, unused_too] = fit.figures;
+  const double keys = x.context + 0.5 * (x.tokens + 1.0);
+  const double memory = kKernelMicro * kept_bytes(fit, x, x.context + x.tokens) / (hardware.bandwidth * efficiency);
+  const double operations = kKernelMicro * 4.0 * x.batch * x.heads * x.head_dim * x.tokens * keys / (hardware.flops * arithmetic);
+  const double waves = std::ceil(x.batch * x.heads * std::ceil(x.tokens / kQueryTile) / hardware.multiprocessors);
+  return kernel + power_norm(power, {memory, operations, waves * keys * key});
+}
+
+double experts_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, arithmetic, power, kernel, expert, row, unused] = fit.figures;
+  const double rows = x.tokens * x.experts_per_token;
+  const double independent =
+      x.experts * -std::expm1(x.tokens * std::log1p(-std::min(x.experts_per_token / x.experts, 1.0 - 1e-12)));
+  const double active = x.skew > 0.0 ? std::max(1.0, independent) : std::min(x.experts, rows);
+  const double matrix = 3.0 * x.hidden * x.expert_width;
+  const double memory = kKernelMicro * active * matrix * fit.dtype.weight_bytes / (hardware.bandwidth * efficiency);
+  const double padded = active * kExpertRowTile * std::ceil(rows / active / kExpertRowTile);
+  const double operations = kKernelMicro * 2.0 * matrix * padded / (peak(hardware, fit.dtype.arithmetic) * arithmetic);
+  return kernel + power_norm(power, {memory, operations}) + expert * active + row * rows;
+}
+
+double allreduce_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, kernel, power, a, b, c, d] = fit.figures;
+  const double link = kKernelMicro * 2.0 * (x.gpus - 1.0) / x.gpus * x.bytes / (hardware.link_bandwidth * efficiency);
+  return power_norm(power, {link, kernel});
+}
+
+double formula_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  switch (fit.kind) {
+    case KernelKind::product:
+      return product_us(fit, hardware, x);
+    case KernelKind::attention_decode:
+      return decode_us(fit, hardware, x);
+    case KernelKind::attention_prefill:
+    case KernelKind::attention_verify:
+      return verify_us(fit, hardware, x);
+    case KernelKind::experts:
+      return experts_us(fit, hardware, x);
+    case KernelKind::allreduce:
+      return allreduce_us(fit, hardware, x);
+  }
+  return 0.0;
+}
+
+constexpr std::size_t kMostCoordinates = 5;
+
+// What the correction looks at, the first of them along KernelFit::over.
+struct Coordinates {
+  std::array<double, kMostCoordinates> at{};
+  std::size_t count = 0;
+};
+
+Coordinates coordinates(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  using std::log2;
+  switch (fit.kind) {
+    case KernelKind::product: {
+      const double waves = std::ceil(x.outer / kWaveTile) * std::ceil(x.rows / kWaveTile) / hardware.multiprocessors;
+      const double full = waves / std::ceil(waves);  // of the last wave of usual tiles
+      return {{log2(x.rows), log2(x.outer), log2(x.inner), log2(x.outer * x.inner), full}, 5};
+    }
+    case KernelKind::attention_decode:
+      return {{log2(kept_bytes(fit, x, x.context)), log2(x.context), log2(x.batch * x.kv_heads), log2(x.heads / x.kv_heads)}, 4};
+    case KernelKind::attention_prefill:
+      return {{log2(x.tokens), log2(x.batch * x.heads), log2(x.heads / x.kv_heads), log2(x.head_dim)}, 4};
+    case KernelKind::attention_verify:
+      return {{log2(x.tokens), log2(std::max(x.context, 1.0)), log2(x.batch * x.heads)}, 3};
+    case KernelKind::experts:
+      return {{log2(x.tokens), log2(x.experts), log2(x.expert_width), log2(x.experts_per_token), x.skew}, 5};
+    case KernelKind::allreduce:
+      return {{log2(x.bytes), log2(x.gpus)}, 2};
+  }
+  return {};
+}
+
+// The two knots around `x` and the share of the upper one.
+struct Between {
+  std::size_t low = 0;
+  double upper = 0.0;
+};
+
+Between between_knots(const std::vector<double>& knots, double x) {
+  const double inside = std::clamp(x, knots.front(), knots.back());
+  const auto above = std::upper_bound(knots.begin(), knots.end(), inside);
+  const std::size_t low =
+      std::min(static_cast<std::size_t>(std::max<std::ptrdiff_t>(above - knots.begin() - 1, 0)), knots.size() - 2);
+  return {low, (inside - knots[low]) / (knots[low + 1] - knots[low])};
+}
+
+double corrected(const KernelFit& fit, const Coordinates& x) {
+  const Between first = between_knots(fit.over, x.at[0]);
+  const std::size_t width = fit.correction.size() / fit.over.size();
+  const auto across = [&](std::size_t row) {
+    const double* weights = fit.correction.data() + row * width;
+    double sum = weights[0];
+    std::size_t at = 1;
+    for (std::size_t i = 0; i < fit.by.size(); ++i) {
+      if (fit.by[i].empty()) continue;
+      const Between b = between_knots(fit.by[i], x.at[i + 1]);
+      sum += (1.0 - b.upper) * weights[at + b.low] + b.upper * weights[at + b.low + 1];
+      at += fit.by[i].size();
+    }
+    return sum;
+  };
+  return (1.0 - first.upper) * across(first.low) + first.upper * across(first.low + 1);
+}
+
+}  // namespace
+
+double KernelFit::microseconds(const Hardware& hardware, const KernelShape& shape) const {
+  return formula_us(*this, hardware, shape) * std::exp(corrected(*this, coordinates(*this, hardware, shape)));
+}
+
+bool KernelFit::covers(const Hardware& hardware, const KernelShape& shape) const {
+  constexpr double kSlack = 0.01;             // knots are rounded
+  constexpr std::size_t kWaveCoordinate = 3;  // a share, whatever was measured
+  const Coordinates x = coordinates(*this, hardware, shape);
+  const auto inside = [](const std::vector<double>& knots, double at) {
+    return at >= knots.front() - kSlack && at <= knots.back() + kSlack;
+  };
+  if (!inside(over, x.at[0])) return false;
+  for (std::size_t i = 0; i < by.size(); ++i)
+    if (!by[i].empty() && !inside(by[i], x.at[i + 1]) && !(kind == KernelKind::product && i == kWaveCoordinate)) return false;
+  return true;
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,337 @@
+#include "sim/cost/kernel_tables.h"
+
+#include "sim/config/value.h"
+#include "sim/cost/hardware.h"
+#include "sim/cost/presets.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace specsim::cost {
+
+namespace {
+
+// Which columns make a table one of a kind; the first that has all of them.
+struct TableKind {
+  KernelKind kind;
+  std::vector<const char*> columns;
+  const char* dtype;    // column
+  const char* over_l2;  // column with bytes over the second-level cache's, "" for none
+  double cold;          // from which on they come from memory
+};
+
+const std::vector<TableKind>& table_kinds() {
+  static const std::vector<TableKind> kinds = {
+      {KernelKind::product, {"gpu", "engine", "dtype", "n", "k", "m", "us"}, "dtype", "set_over_l2", 3},
+      {KernelKind::experts,
+       {"gpu", "engine", "dtype", "kernel", "hidden", "inter", "topk", "experts", "tp", "routing", "tokens", "us"},
+       "dtype",
+       "",
+       0},
+      {KernelKind::attention_verify,
+       {"gpu", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "tokens", "context", "us"},
+       "kv_dtype",
+       "",
+       0},
+      {KernelKind::attention_decode,
+       {"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "context", "us"},
+       "kv_dtype",
+       "kv_over_l2",
+       2},
+      {KernelKind::attention_prefill,
+       {"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "dtype", "batch", "tokens", "us"},
+       "dtype",
+       "",
+       0},
+      {KernelKind::allreduce, {"gpu", "engine", "kernel", "gpus", "bytes", "us"}, "", "", 0}};
+  return kinds;
+}
+
+class TableReader {
+ public:
+  TableReader(std::string file, const std::vector<std::string>& header) : file_(std::move(file)), header_(header) {}
+
+  [[nodiscard]] std::optional<std::size_t> column(const char* name) const {
+    const auto at = std::find(header_.begin(), header_.end(), name);
+    return at == header_.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - header_.begin()));
+  }
+  [[nodiscard]] std::string text(const std::vector<std::string>& line, const char* name) const {
+    const auto at = column(name);
+    return at ? line[*at] : "";
+  }
+  // A figure above 0; `otherwise` for an empty field, where there is one.
+  [[nodiscard]] double figure(const std::vector<std::string>& line, std::size_t number, const char* name,
+                              std::optional<double> otherwise = {}, double least = 0.0, bool open = true) const {
+    const std::string& field = line[*column(name)];
+    if (field.empty() && otherwise) return *otherwise;
+    const std::optional<double> x = config::as_number(field);
+    if (!x || *x < least || (open && *x == least) || *x > 1e15)
+      throw BadInput({file_, static_cast<int>(number), 0},
+                     fmt::format("{} is {}, allowed: a number {} {:g}", name, config::quote_for_message(field),
+                                 open ? "above" : "at least", least));
+    return *x;
+  }
+  [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }
+
+ private:
+  std::string file_;
+  const std::vector<std::string>& header_;
+};
+
+// "balanced" or "power_law_1.2".
+double routing_skew(const std::string& routing, const Location& where) {
+  constexpr std::string_view kLaw = "power_law_";
+  if (routing == "balanced") return 0.0;
+  const std::optional<double> skew =
+      routing.starts_with(kLaw) ? config::as_number(std::string_view(routing).substr(kLaw.size())) : std::nullopt;
+  if (!skew || *skew <= 0.0 || *skew > 10.0)
+    throw BadInput(where,
+                   fmt::format("routing is {}, allowed: balanced, power_law_EXPONENT", config::quote_for_message(routing)));
+  return *skew;
+}
+
+KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vector<std::string>& line, std::size_t number) {
+  KernelShape x;
+  const auto figure = [&](const char* name, std::optional<double> otherwise = {}) {
+    return read.figure(line, number, name, otherwise);
+  };
+  switch (kind) {
+    case KernelKind::product:
+      x.rows = figure("m");
+      x.outer = figure("n");
+      x.inner = figure("k");
+      return x;
+    case KernelKind::experts:
+      x.hidden = figure("hidden");
+      x.expert_width = figure("inter") / figure("tp");
+      x.experts = figure("experts");
+      x.experts_per_token = figure("topk");
+      x.tokens = figure("tokens");
+      x.skew = routing_skew(read.text(line, "routing"), read.at(number));
+      return x;
+    case KernelKind::allreduce:
+      x.gpus = figure("gpus");
+      x.bytes = figure("bytes");
+      return x;
+    default:
+      break;
+  }
+  // Tables from threads leave the model out: the layer of a 70B Llama, as most of them have it.
+  x.heads = figure("heads", 64);
+  x.kv_heads = figure("kv_heads", 8);
+  x.head_dim = figure("head_dim", 128);
+  x.batch = figure("batch");
+  if (kind != KernelKind::attention_decode) x.tokens = figure("tokens");
+  if (kind != KernelKind::attention_prefill)
+    x.context = read.figure(line, number, "context", {}, 0.0, kind == KernelKind::attention_decode);
+  if (x.kv_heads > x.heads)
+    throw BadInput(read.at(number),
+                   fmt::format("kv_heads is {:g} of {:g} heads, allowed: at most as many as heads", x.kv_heads, x.heads));
+  return x;
+}
+
+// The GPU's figures by name; without a preset of that name nullptr, and a warning.
+const Hardware* hardware_named(const std::string& name, std::map<std::string, std::optional<Hardware>>& known,
+                               std::vector<std::string>& warnings) {
+  const auto [at, fresh] = known.try_emplace(name);
+  if (fresh) {
+    const auto& list = presets();
+    if (std::any_of(list.begin(), list.end(),
+                    [&](const Preset& preset) { return std::string_view(preset.kind) == "hardware" && name == preset.name; })) {
+      Diagnostics diagnostics;
+      at->second = read_hardware(config::scalar(name, {}), diagnostics);
+      diagnostics.throw_if_any();
+    } else {
+      warnings.push_back(name.empty()
+                             ? "rows without a GPU are not priced"
+                             : fmt::format("rows on {} are not priced: specsim list hardware shows the GPUs that are known",
+                                           config::quote_for_message(name)));
+    }
+  }
+  return at->second ? &*at->second : nullptr;
+}
+
+// GPUs whose fits serve one that was not measured, the nearest of age first where only one is taken.
+constexpr std::array<const char*, 5> kMeasured = {"h100-sxm", "h200-sxm", "b200", "l40s", "a100-80gb-sxm"};
+
+// The fits that a GPU takes on which nothing of the kind was measured, at its own data sheet's figures. What feeds a product's
+// operands grows with the multiprocessors and the root of their arithmetic (each measured GPU left out in turn: see
+// docs/results/prices.md).
+std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, const std::string& engine,
+                                     const std::string& dtype, const std::string& kernel) {
+  std::vector<KernelFit> fits;
+  for (const char* from : kMeasured) {
+    Diagnostics diagnostics;
+    const Hardware measured = read_hardware(config::scalar(from, {}), diagnostics);
+    diagnostics.throw_if_any();
+    const KernelFit* fit = measured.kernels ? measured.kernels->nearest(kind, engine, dtype, kernel) : nullptr;
+    if (fit == nullptr) continue;
+    fits.push_back(*fit);
+    std::fill(fits.back().correction.begin(), fits.back().correction.end(), 0.0);  // it is of a library on another chip
+    if (kind == KernelKind::product)
+      fits.back().figures[1] *= std::sqrt(hardware.multiprocessors / measured.multiprocessors * hardware.flops / measured.flops);
+  }
+  return fits;
+}
+
+double quantile(std::vector<double>& sorted_in_place, double share) {
+  std::sort(sorted_in_place.begin(), sorted_in_place.end());
+  const double at = share * static_cast<double>(sorted_in_place.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const std::size_t high = std::min(low + 1, sorted_in_place.size() - 1);
+  return sorted_in_place[low] + (at - static_cast<double>(low)) * (sorted_in_place[high] - sorted_in_place[low]);
+}
+
+// What prices the rows of one GPU, engine, dtype and kernel.
+struct Pricer {
+  const KernelFit* own = nullptr;  // of the GPU, engine and dtype
+  std::vector<KernelFit> others;   // otherwise: the price is their median
+
+  [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const {
+    if (own != nullptr) return own->microseconds(hardware, shape);
+    std::vector<double> prices;
+    for (const KernelFit& fit : others) prices.push_back(fit.microseconds(hardware, shape));
+    return prices.empty() ? 0.0 : quantile(prices, 0.5);
+  }
+};
+
+struct Band {
+  double most;
+  const char* rows;
+};
+
+constexpr std::array<Band, 6> kBands = {
+    {{1, "1"}, {16, "2-16"}, {64, "17-64"}, {128, "65-128"}, {512, "129-512"}, {1e15, "over 512"}}};
+
+std::string band_of(KernelKind kind, double rows) {
+  if (kind == KernelKind::allreduce) return rows <= 65536 ? "to 64 KiB" : rows <= 1048576 ? "to 1 MiB" : "over 1 MiB";
+  for (const Band& band : kBands)
+    if (rows <= band.most) return band.rows;
+  return "";
+}
+
+}  // namespace
+
+PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields) {
+  PricedTable table;
+  if (fields.empty()) throw BadInput({file, 0, 0}, "it is empty, allowed: a table of measured kernels with a header");
+  table.header = fields.front();
+  const TableReader read(file, table.header);
+  const auto& kinds = table_kinds();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const TableKind& one) {
+    return std::all_of(one.columns.begin(), one.columns.end(), [&](const char* name) { return read.column(name).has_value(); });
+  });
+  if (kind == kinds.end()) {
+    std::vector<std::string> allowed;
+    for (const TableKind& one : kinds)
+      allowed.push_back(fmt::format("{} ({})", kernel_kind_name(one.kind), fmt::join(one.columns, ",")));
+    throw BadInput({file, 1, 0}, fmt::format("the header is {}, allowed: the columns of {}",
+                                             config::quote_for_message(fmt::format("{}", fmt::join(table.header, ","))),
+                                             fmt::join(allowed, "; ")));
+  }
+  table.kind = kind->kind;
+  std::map<std::string, std::optional<Hardware>> known;
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, Pricer> pricers;
+  std::vector<double> ratios;
+  for (std::size_t i = 1; i < fields.size(); ++i) {
+    const std::vector<std::string>& line = fields[i];
+    if (line.size() != table.header.size())
+      throw BadInput(read.at(i + 1), fmt::format("{} fields, allowed: {} as in the header", line.size(), table.header.size()));
+    table.lines.push_back(line);
+    PricedKernel& row = table.rows.emplace_back();
+    row.gpu = read.text(line, "gpu");
+    row.engine = read.text(line, "engine");
+    row.dtype = *kind->dtype == '\0' ? "bfloat16" : read.text(line, kind->dtype);
+    if (row.dtype.empty()) row.dtype = "float16";
+    if (find_dtype(row.dtype) == nullptr)
+      throw BadInput(read.at(i + 1), fmt::format("{} is {}{} allowed: {}", kind->dtype, config::quote_for_message(row.dtype),
+                                                 did_you_mean(row.dtype, dtype_names()), fmt::join(dtype_names(), ", ")));
+    row.us = read.figure(line, i + 1, "us");
+    const std::string kernel = read.text(line, "kernel");
+    const Hardware* hardware = hardware_named(row.gpu, known, table.warnings);
+    if (table.kind == KernelKind::attention_verify &&
+        (!config::as_number(read.text(line, "tokens")) || read.text(line, "context").empty()))
+      continue;  // ragged: no one number of tokens
+    const KernelShape shape = read_shape(table.kind, read, line, i + 1);
+    row.rows = table.kind == KernelKind::product            ? shape.rows
+               : table.kind == KernelKind::attention_decode ? shape.batch
+               : table.kind == KernelKind::allreduce        ? shape.bytes
+                                                            : shape.tokens;
+    if (hardware == nullptr) continue;
+    const auto [at, fresh] = pricers.try_emplace({row.gpu, row.engine, row.dtype, kernel});
+    Pricer& pricer = at->second;
+    if (fresh) {
+      if (hardware->kernels) pricer.own = hardware->kernels->find(table.kind, row.engine, row.dtype, kernel);
+      const KernelFit* near = pricer.own == nullptr && hardware->kernels
+                                  ? hardware->kernels->nearest(table.kind, row.engine, row.dtype, kernel)
+                                  : nullptr;
+      if (near != nullptr) pricer.others = {*near};
+      if (pricer.own == nullptr && near == nullptr) {
+        pricer.others = borrowed_fits(*hardware, table.kind, row.engine, row.dtype, kernel);
+        table.warnings.push_back(
+            fmt::format("{}, {}: no kernel was measured; priced from the data sheet with the fits of other GPUs, "
+                        "which is off by 5 to 16 % in the middle where it can be checked (products in bf16)",
+                        row.gpu, row.dtype));
+      }
+    }
+    row.priced_us = pricer.microseconds(*hardware, shape);
+    if (row.priced_us <= 0.0) continue;
+    row.warm = *kind->over_l2 != '\0' && read.column(kind->over_l2) &&
+               read.figure(line, i + 1, kind->over_l2, {}, 0.0, false) < kind->cold;
+    row.covered = pricer.own != nullptr && pricer.own->covers(*hardware, shape);
+    ratios.push_back(row.priced_us / row.us);
+  }
+  constexpr std::size_t kEnough = 20;
+  constexpr double kUnits = 100.0;  // no fit is off by that much in the middle
+  if (ratios.size() >= kEnough) {
+    const double middle = quantile(ratios, 0.5);
+    if (middle > kUnits || middle < 1.0 / kUnits)
+      throw BadInput(
+          {file, 1, 0},
+          fmt::format("the prices are {:.3g} times the column us in the middle, allowed: times in microseconds", middle));
+  }
+  return table;
+}
+
+std::vector<KernelErrors> kernel_errors(const PricedTable& table) {
+  struct Group {
+    std::vector<double> ratios;
+    std::size_t covered = 0;
+    double least = 1e300;  // rows, for the order of bands
+  };
+  std::map<std::tuple<std::string, std::string, std::string>, std::map<std::string, Group>> groups;
+  for (const PricedKernel& row : table.rows) {
+    if (row.priced_us <= 0.0 || row.warm) continue;
+    for (const std::string& band : {std::string("all"), band_of(table.kind, row.rows)}) {
+      Group& group = groups[{row.gpu, row.engine, row.dtype}][band];
+      group.ratios.push_back(row.priced_us / row.us);
+      group.covered += row.covered ? 1 : 0;
+      group.least = band == "all" ? 0.0 : std::min(group.least, row.rows);
+    }
+  }
+  std::vector<KernelErrors> list;
+  for (auto& [key, bands] : groups) {
+    std::vector<std::pair<double, std::string>> order;
+    for (const auto& [band, group] : bands) order.emplace_back(group.least, band);
+    std::sort(order.begin(), order.end());
+    for (const auto& [least, band] : order) {
+      Group& group = bands[band];
+      std::vector<double> off;
+      for (const double ratio : group.ratios) off.push_back(std::abs(ratio - 1.0));
+      KernelErrors e{std::get<0>(key), std::get<1>(key), std::get<2>(key), band, group.ratios.size(), group.covered, 0, 0, 0};
+      e.median_ratio = quantile(group.ratios, 0.5);
+      e.median_error = quantile(off, 0.5);
+      e.high_error = quantile(off, 0.9);
+      list.push_back(e);
+    }
+  }
+  return list;
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,229 @@
+#include "sim/cost/kernels.h"
+
+#include "sim/base/check.h"
+#include "sim/config/arguments.h"
+#include "sim/cost/presets.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace specsim::cost {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+
+constexpr std::array<Dtype, 12> kDtypes = {{{"bfloat16", 2, 2, Arithmetic::bf16},
+                                            {"float16", 2, 2, Arithmetic::bf16},
+                                            {"fp8", 1, 1, Arithmetic::fp8},
+                                            {"fp8_block", 1, 1, Arithmetic::fp8},
+                                            {"int8", 1, 1, Arithmetic::int8},
+                                            {"sq", 1, 1, Arithmetic::int8},
+                                            {"int8_wo", 1, 2, Arithmetic::bf16},
+                                            {"int4_wo", 0.5, 2, Arithmetic::bf16},
+                                            {"nvfp4", 0.5625, 0.5625, Arithmetic::fp4},
+                                            {"w4a16_mxfp4", 0.53125, 2, Arithmetic::bf16},
+                                            {"w4a8_mxfp4_mxfp8", 0.53125, 1, Arithmetic::fp8},
+                                            {"w4a8", 0.5, 1, Arithmetic::fp8}}};
+
+constexpr std::array<const char*, 6> kKindNames = {"product",          "attention_decode", "attention_prefill",
+                                                   "attention_verify", "experts",          "allreduce"};
+
+constexpr std::array<std::size_t, 6> kOtherCoordinates = {4, 3, 3, 2, 4, 1};
+
+const std::vector<Parameter>& fit_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"kind", Type::text, {}, "of kernel", {}, {kKindNames.begin(), kKindNames.end()}},
+      {"engine", Type::text, {}, "whose kernel it is; any: every engine's", {}, {}},
+      {"dtype", Type::text, {}, "of weights, or of keys and values", {}, dtype_names()},
+      {"kernel", Type::text, "", "its name in the table", {}, {}},
+      {"rows", Type::integer, {}, "of the table that were fitted", config::at_least(1), {}},
+      {"spread",
+       Type::number,
+       {},
+       "standard deviation of the logarithm on shapes that were held out",
+       config::between(0, 10),
+       {}},
+      {"errors", Type::number_list, {}, "median and 90th percentile on them, percent", config::at_least(0), {}},
+      {"figures", Type::value, {}, "of the formula", {}, {}},
+      {"over", Type::text, {}, "knots of the first coordinate, log2", {}, {}},
+      {"by", Type::value, {}, "knots of the others", {}, {}},
+      {"correction", Type::text, {}, "of the logarithm, at the knots", {}, {}}};
+  return parameters;
+}
+
+// Numbers with spaces between: thousands of them are read in no time.
+std::vector<double> read_numbers(const std::string& text, const Location& where, const char* what, Diagnostics& diagnostics) {
+  std::vector<double> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    if (*at == ' ') {
+      ++at;
+      continue;
+    }
+    double x = 0.0;
+    const auto [next, error] = std::from_chars(at, end, x);
+    if (error != std::errc() || (next != end && *next != ' ')) {
+      diagnostics.add(where, fmt::format("{} holds \"{}\", allowed: numbers with spaces between", what,
+                                         std::string(at, std::find(at, end, ' '))));
+      return {};
+    }
+    numbers.push_back(x);
+    at = next;
+  }
+  return numbers;
+}
+
+std::vector<double> read_knots(const std::string& text, const Location& where, const char* what, Diagnostics& diagnostics) {
+  std::vector<double> knots = read_numbers(text, where, what, diagnostics);
+  for (std::size_t i = 1; i < knots.size(); ++i)
+    if (knots[i] <= knots[i - 1]) {
+      diagnostics.add(where, fmt::format("{} goes from {} to {}, allowed: growing knots", what, knots[i - 1], knots[i]));
+      return {};
+    }
+  if (knots.size() == 1) diagnostics.add(where, fmt::format("{} has one knot, allowed: two and more", what));
+  return knots;
+}
+
+KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
+  KernelFit fit;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments a = config::read_arguments(value, fit_parameters(), {}, "fit", diagnostics);
+  if (diagnostics.list().size() != before) return fit;
+  const auto kind = std::find(kKindNames.begin(), kKindNames.end(), a.text("kind")) - kKindNames.begin();
+  fit.kind = static_cast<KernelKind>(kind);
+  fit.engine = a.text("engine");
+  fit.dtype = *find_dtype(a.text("dtype"));
+  fit.kernel = a.has("kernel") ? a.text("kernel") : "";
+  fit.rows = static_cast<double>(a.integer("rows"));
+  fit.spread = a.number("spread");
+  const std::vector<double>& errors = a.numbers("errors");
+  if (errors.size() != 2) {
+    diagnostics.add(a.where("errors"), fmt::format("errors has {} numbers, allowed: median and 90th percentile", errors.size()));
+    return fit;
+  }
+  fit.median_error = errors[0];
+  fit.high_error = errors[1];
+  std::vector<Parameter> figures;
+  for (const char* name : kernel_figures(fit.kind)) figures.push_back({name, Type::number, {}, "", config::between(0, 1e9), {}});
+  const config::Arguments f = config::read_arguments(a.value("figures"), figures, {}, "figures", diagnostics);
+  if (diagnostics.list().size() != before) return fit;
+  for (std::size_t i = 0; i < figures.size(); ++i) fit.figures[i] = f.number(figures[i].name);
+  fit.over = read_knots(a.text("over"), a.where("over"), "over", diagnostics);
+  const config::Value& by = a.value("by");
+  const std::size_t others = kOtherCoordinates[static_cast<std::size_t>(fit.kind)];
+  if (!by.is_list() || by.items.size() != others) {
+    diagnostics.add(a.where("by"), fmt::format("by is {}, allowed: a list of {} texts", config::found_text(by), others));
+    return fit;
+  }
+  std::size_t width = 1;
+  for (const config::Value& item : by.items) {
+    fit.by.push_back(read_knots(item.text, item.where, "by", diagnostics));
+    width += fit.by.back().size();
+  }
+  fit.correction = read_numbers(a.text("correction"), a.where("correction"), "correction", diagnostics);
+  if (diagnostics.list().size() == before && (fit.over.empty() || fit.correction.size() != fit.over.size() * width))
+    diagnostics.add(a.where("correction"), fmt::format("correction has {} numbers, allowed: {} of {} knots",
+                                                       fit.correction.size(), fit.over.size() * width, fit.over.size()));
+  return fit;
+}
+
+std::shared_ptr<const KernelFits> read_fits(const config::Value& file, Diagnostics& diagnostics) {
+  static const std::vector<Parameter> parameters = {{"source", Type::text, {}, "of the measurements", {}, {}},
+                                                    {"fits", Type::value_list, {}, "one for each kernel", {}, {}}};
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments a = config::read_arguments(file, parameters, {}, "kernels", diagnostics);
+  if (diagnostics.list().size() != before) return nullptr;
+  auto fits = std::make_shared<KernelFits>();
+  fits->source = a.text("source");
+  for (const config::Value& item : a.value("fits").items) fits->list.push_back(read_fit(item, diagnostics));
+  return diagnostics.list().size() == before ? fits : nullptr;
+}
+
+const Preset* find_kernel_preset(const std::string& name) {
+  for (const Preset& preset : kernel_presets())
+    if (name == preset.name) return &preset;
+  return nullptr;
+}
+
+}  // namespace
+
+const char* kernel_kind_name(KernelKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+const Dtype* find_dtype(const std::string& name) {
+  const auto* const at = std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& dtype) { return name == dtype.name; });
+  return at == kDtypes.end() ? nullptr : at;
+}
+
+std::vector<std::string> dtype_names() {
+  std::vector<std::string> names;
+  for (const Dtype& dtype : kDtypes) names.emplace_back(dtype.name);
+  return names;
+}
+
+const std::vector<const char*>& kernel_figures(KernelKind kind) {
+  static const std::vector<const char*> attention = {"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us",
+                                                     "key_us"};
+  static const std::array<std::vector<const char*>, 6> figures = {
+      {{"memory_efficiency", "feed_tb_per_s", "overlap_power", "kernel_us", "split_us", "arithmetic_efficiency", "whole_waves"},
+       {"memory_efficiency", "overlap_power", "kernel_us", "sequence_us", "head_us"},
+       attention,
+       attention,
+       {"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "expert_us", "row_us"},
+       {"link_efficiency", "kernel_us", "overlap_power"}}};
+  return figures[static_cast<std::size_t>(kind)];
+}
+
+const KernelFit* KernelFits::find(KernelKind kind, const std::string& engine, const std::string& dtype,
+                                  const std::string& kernel) const {
+  for (const KernelFit& fit : list)
+    if (fit.kind == kind && (fit.engine == engine || fit.engine == "any") && fit.dtype.name == dtype &&
+        (kernel.empty() || fit.kernel.empty() || fit.kernel == kernel))
+      return &fit;
+  return nullptr;
+}
+
+const KernelFit* KernelFits::nearest(KernelKind kind, const std::string& engine, const std::string& dtype,
+                                     const std::string& kernel) const {
+  if (const KernelFit* own = find(kind, engine, dtype, kernel)) return own;
+  if (const KernelFit* own = find(kind, engine, dtype)) return own;
+  for (const char* other : {"vllm", "sglang", "trtllm"})
+    if (const KernelFit* fit = find(kind, other, dtype)) return fit;
+  for (const KernelFit& fit : list)
+    if (fit.kind == kind && fit.dtype.name == dtype) return &fit;
+  return nullptr;
+}
+
+std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics) {
+  if (name.ends_with(".yaml") || name.ends_with(".yml")) {
+    const config::Value file = config::parse_file(name, diagnostics);
+    return file.is_null() ? nullptr : read_fits(file, diagnostics);
+  }
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const KernelFits>> known;
+  const std::lock_guard lock(mutex);
+  const auto [at, fresh] = known.try_emplace(name);
+  if (!fresh) return at->second;
+  const Preset* preset = find_kernel_preset(name);
+  if (preset == nullptr) {
+    std::vector<std::string> names;
+    for (const Preset& one : kernel_presets()) names.emplace_back(one.name);
+    diagnostics.add(where, fmt::format("unknown kernels {}{} allowed: {}, or the path of a .yaml file",
+                                       config::quote_for_message(name), did_you_mean(name, names), fmt::join(names, ", ")));
+    known.erase(at);
+    return nullptr;
+  }
+  const config::Value file = config::parse_text(preset->text, preset->path, diagnostics);
+  at->second = read_fits(file, diagnostics);
+  return at->second;
+}
+
+}  // namespace specsim::cost

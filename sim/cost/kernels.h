@@ -1,0 +1,95 @@
+// Prices of single kernels: formulas of a few figures with a physical meaning, and a correction that measured kernels gave.
+#pragma once
+
+#include "sim/base/error.h"
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::cost {
+
+struct Hardware;
+
+enum class KernelKind { product, attention_decode, attention_prefill, attention_verify, experts, allreduce };
+
+// The kind's name in configs/kernels.
+const char* kernel_kind_name(KernelKind kind);
+
+// Bytes of a weight (or of a cached key), of an activation, and which of a GPU's peaks the arithmetic has.
+enum class Arithmetic { bf16, fp8, int8, fp4 };
+struct Dtype {
+  const char* name;
+  double weight_bytes;
+  double activation_bytes;
+  Arithmetic arithmetic;
+};
+// nullptr for a name that is not known.
+const Dtype* find_dtype(const std::string& name);
+std::vector<std::string> dtype_names();
+
+// What one kernel computes; each kind reads its own figures.
+struct KernelShape {
+  double rows = 1.0;     // product: new tokens
+  double inner = 1.0;    // product: summed over
+  double outer = 1.0;    // product: columns of the result
+  double batch = 1.0;    // attention: sequences
+  double tokens = 1.0;   // attention: query tokens of each sequence; experts: all tokens
+  double context = 0.0;  // attention: keys cached before
+  double heads = 1.0;
+  double kv_heads = 1.0;
+  double head_dim = 128.0;
+  double hidden = 1.0;        // experts
+  double expert_width = 1.0;  // experts: of one, on one GPU
+  double experts = 1.0;
+  double experts_per_token = 1.0;
+  double skew = 0.0;   // experts: exponent of the power law of routing; 0: balanced
+  double gpus = 2.0;   // all-reduce
+  double bytes = 1.0;  // all-reduce
+};
+
+// One fit: the logarithm of a formula's time, corrected by weights that are piecewise linear in the logarithms of the shape.
+struct KernelFit {
+  static constexpr std::size_t kMostFigures = 7;
+
+  KernelKind kind = KernelKind::product;
+  std::string engine;
+  Dtype dtype{};
+  std::string kernel;
+  double rows = 0.0;                           // that it was fitted to
+  double spread = 0.0;                         // standard deviation of the logarithm, on shapes that the fit had not seen
+  double median_error = 0.0;                   // on the same, percent
+  double high_error = 0.0;                     // 90th percentile
+  std::array<double, kMostFigures> figures{};  // in the order of kernel_figures()
+  std::vector<double> over;                    // knots of the first coordinate, log2
+  std::vector<std::vector<double>> by;         // knots of the others; empty: the fit does not look at it
+  std::vector<double> correction;              // over.size() rows of 1 + all knots of `by`
+
+  [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const;
+  // Whether the shape lies within what was measured; beyond, the correction of the nearest measured shape holds.
+  [[nodiscard]] bool covers(const Hardware& hardware, const KernelShape& shape) const;
+};
+
+// Names of a formula's figures, in their order.
+const std::vector<const char*>& kernel_figures(KernelKind kind);
+
+// The fits of one GPU.
+struct KernelFits {
+  std::string source;
+  std::vector<KernelFit> list;
+
+  // The first of the engine, dtype and kernel ("": any); nullptr for none.
+  [[nodiscard]] const KernelFit* find(KernelKind kind, const std::string& engine, const std::string& dtype,
+                                      const std::string& kernel = "") const;
+  // The same, or of another engine, vllm before others; nullptr where nothing of the dtype was measured.
+  [[nodiscard]] const KernelFit* nearest(KernelKind kind, const std::string& engine, const std::string& dtype,
+                                         const std::string& kernel = "") const;
+};
+
+// `name`: one of configs/kernels, or the path of a .yaml file, at `where` for messages; read once. nullptr after reporting.
+std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics);
+
+}  // namespace specsim::cost

@@ -1,0 +1,44 @@
+// The kernels of a pass, priced with the fits of one engine's kernels: matrix products by dtype, attention by kernel, experts,
+// all-reduces.
+#pragma once
+
+#include "sim/cost/hardware.h"
+#include "sim/cost/model_shape.h"
+#include "sim/cost/pass.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::cost {
+
+// Engines whose kernels were measured.
+std::vector<std::string> kernel_engines();
+// How attention of several query tokens a sequence reads the cache: automatic what the GPU's kernel does; serial by blocks that
+// walk all keys; split by blocks that share them.
+std::vector<std::string> attention_kernels();
+
+// All times are seconds; none where no fit of the GPU serves, so that the data sheet's formula has to.
+class PassKernels {
+ public:
+  // `engine`: one of kernel_engines(); `attention`: one of attention_kernels(). `hardware` must outlive this.
+  PassKernels(const Hardware& hardware, std::string engine, std::string attention);
+
+  // Of `bits` a weight. Where weights of so many bits were measured with several types: fp8 before int8 before weights alone.
+  [[nodiscard]] std::optional<double> product(double rows, double inner, double outer, double bits) const;
+  // Of a layer: `pass` with whole tokens on `context` keys that are looked at.
+  [[nodiscard]] std::optional<double> attention(const ModelShape& model, double batch, double tokens, double context) const;
+  // The experts of a layer over `tokens` tokens of the whole pass.
+  [[nodiscard]] std::optional<double> experts(const ModelShape& model, double tokens) const;
+  [[nodiscard]] std::optional<double> allreduce(double gpus, double bytes, bool launched) const;
+
+ private:
+  [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
+  [[nodiscard]] const KernelFit* fit_of_bits(KernelKind kind, double bits) const;
+
+  const Hardware& hardware_;
+  std::string engine_;
+  std::string attention_;
+};
+
+}  // namespace specsim::cost

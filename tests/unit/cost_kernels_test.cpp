@@ -1,0 +1,244 @@
+// Prices of single kernels: formulas by hand, the correction between its knots, the shipped fits, tables and what is wrong in
+// them.
+#include "sim/cost/kernel_tables.h"
+#include "sim/cost/kernels.h"
+#include "sim/cost/pass_kernels.h"
+#include "tests/support/costs.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace specsim;
+using namespace specsim::cost;
+using specsim::tests::all_messages;
+using specsim::tests::hardware_of;
+using specsim::tests::make_cost;
+using specsim::tests::near;
+
+namespace {
+
+// 1 TB/s, 100 multiprocessors, arithmetic and links for nothing.
+Hardware plain_gpu() {
+  Hardware hardware;
+  hardware.bandwidth = 1e12;
+  hardware.flops = hardware.fp8_flops = hardware.int8_flops = hardware.fp4_flops = 1e20;
+  hardware.multiprocessors = 100;
+  hardware.link_bandwidth = 1e11;
+  return hardware;
+}
+
+KernelFit plain_fit(KernelKind kind, std::vector<double> figures, std::size_t others) {
+  KernelFit fit;
+  fit.kind = kind;
+  fit.dtype = *find_dtype("bfloat16");
+  std::copy(figures.begin(), figures.end(), fit.figures.begin());
+  fit.over = {0, 10};
+  fit.by.assign(others, {});
+  fit.correction = {0, 0};
+  return fit;
+}
+
+std::vector<std::vector<std::string>> product_table(const std::string& us) {
+  return {{"gpu", "engine", "dtype", "n", "k", "m", "us"}, {"h100-sxm", "vllm", "bfloat16", "8192", "8192", "8", us}};
+}
+
+std::string message_of(const std::vector<std::vector<std::string>>& fields) {
+  try {
+    (void)price_kernel_table("t.csv", fields);
+  } catch (const BadInput& error) {
+    return to_string(error.list().front().where) + ": " + error.list().front().message;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a product that streams its weights, by hand", "[cost][kernels]") {
+  const KernelFit fit = plain_fit(KernelKind::product, {0.5, 1e9, 12, 3, 1e6, 1, 0.5}, 4);
+  KernelShape x;
+  x.rows = 4;
+  x.inner = 1000;
+  x.outer = 2000;
+  const double bytes = 2.0 * 1000 * 2000 + 2.0 * 4 * 1000 + 2.0 * 4 * 2000;
+  CHECK(near(fit.microseconds(plain_gpu(), x), 1e6 * bytes / 0.5e12 + 3, 1e-6));
+  KernelFit narrow = fit;
+  narrow.dtype = *find_dtype("int4_wo");
+  CHECK(near(narrow.microseconds(plain_gpu(), x), 1e6 * (bytes - 1.5 * 1000 * 2000) / 0.5e12 + 3, 1e-6));
+}
+
+TEST_CASE("a product bound by arithmetic pays for whole tiles and part of whole waves", "[cost][kernels]") {
+  Hardware hardware = plain_gpu();
+  hardware.flops = 1e12;
+  hardware.bandwidth = 1e20;
+  KernelShape x;
+  x.rows = 16;
+  x.inner = 640;
+  x.outer = 64.0 * 101;
+  // 101 tiles of 64 x 16 on 100 multiprocessors: 1.01 waves, in whole ones 2; wider tiles do not help.
+  const double work = 1e6 * 2.0 * 16 * 640 * x.outer / 1e12;
+  const double even = plain_fit(KernelKind::product, {1, 1e9, 12, 0, 1e6, 1, 0.0}, 4).microseconds(hardware, x);
+  const double whole = plain_fit(KernelKind::product, {1, 1e9, 12, 0, 1e6, 1, 1.0}, 4).microseconds(hardware, x);
+  CHECK(near(even, work, 1e-6));
+  CHECK(near(whole, work * 2.0 / 1.01, 1e-6));
+}
+
+TEST_CASE("decode attention, experts and all-reduces, by hand", "[cost][kernels]") {
+  KernelShape x;
+  x.batch = 4;
+  x.context = 1000;
+  x.heads = 32;
+  x.kv_heads = 8;
+  const double kept = 2.0 * 4 * 1000 * 8 * 128 * 2;
+  CHECK(near(plain_fit(KernelKind::attention_decode, {0.8, 12, 7, 0, 0}, 3).microseconds(plain_gpu(), x), 7 + 1e6 * kept / 0.8e12,
+             1e-9));
+  KernelShape serial = x;
+  serial.tokens = 9;
+  // One wave of 4 x 32 blocks is two on 100 multiprocessors; each walks 1005 keys.
+  CHECK(near(plain_fit(KernelKind::attention_verify, {1e6, 1, 12, 7, 0.5}, 2).microseconds(plain_gpu(), serial),
+             7 + 2 * 1005 * 0.5, 1e-9));
+  KernelShape experts;
+  experts.hidden = 100;
+  experts.expert_width = 50;
+  experts.experts = 8;
+  experts.experts_per_token = 2;
+  experts.tokens = 3;
+  const KernelFit layer = plain_fit(KernelKind::experts, {1, 1, 12, 5, 0.5, 0.25}, 4);
+  CHECK(near(layer.microseconds(plain_gpu(), experts), 5 + 1e6 * 6 * 3 * 100 * 50 * 2 / 1e12 + 0.5 * 6 + 0.25 * 6, 1e-9));
+  experts.skew = 1.0;  // then experts are chosen independently
+  const double active = 8 * (1 - std::pow(0.75, 3));
+  CHECK(
+      near(layer.microseconds(plain_gpu(), experts), 5 + 1e6 * active * 3 * 100 * 50 * 2 / 1e12 + 0.5 * active + 0.25 * 6, 1e-9));
+  KernelShape link;
+  link.gpus = 4;
+  link.bytes = 1e6;
+  CHECK(near(plain_fit(KernelKind::allreduce, {0.5, 0, 2}, 1).microseconds(plain_gpu(), link), 1e6 * 1.5 * 1e6 / 0.5e11, 1e-9));
+}
+
+TEST_CASE("the correction is linear between its knots and constant beyond", "[cost][kernels]") {
+  KernelFit fit = plain_fit(KernelKind::allreduce, {0.5, 10, 2}, 1);
+  fit.over = {10, 12};
+  fit.by = {{1, 3}};
+  fit.correction = {0.1, 0.0, 0.4, 0.2, 0.0, 0.0};  // at 1 KiB: .1 + 0 or .4 by the GPUs, at 4 KiB .2
+  KernelFit none = fit;
+  none.correction.assign(6, 0.0);
+  const auto correction = [&](double bytes, double gpus) {
+    KernelShape x;
+    x.bytes = bytes;
+    x.gpus = gpus;
+    return std::log(fit.microseconds(plain_gpu(), x) / none.microseconds(plain_gpu(), x));
+  };
+  CHECK(near(correction(1024, 2), 0.1, 1e-9));
+  CHECK(near(correction(1024, 4), 0.3, 1e-9));
+  CHECK(near(correction(1024, 8), 0.5, 1e-9));
+  CHECK(near(correction(2048, 8), 0.35, 1e-9));
+  CHECK(near(correction(4096, 8), 0.2, 1e-9));
+  CHECK(near(correction(1 << 20, 64), 0.2, 1e-9));
+  KernelShape x;
+  x.bytes = 2048;
+  x.gpus = 4;
+  CHECK(fit.covers(plain_gpu(), x));
+  x.gpus = 16;
+  CHECK_FALSE(fit.covers(plain_gpu(), x));
+}
+
+TEST_CASE("every shipped fit is read, prices its GPU and says what it is worth", "[cost][kernels]") {
+  std::size_t fits = 0;
+  for (const char* gpu : {"a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200", "l40s", "rtx-4090", "rtx-3090", "rtx-pro-6000"}) {
+    const Hardware hardware = hardware_of(gpu);
+    REQUIRE(hardware.kernels != nullptr);
+    for (const KernelFit& fit : hardware.kernels->list) {
+      INFO(gpu << " " << kernel_kind_name(fit.kind) << " " << fit.engine << " " << fit.dtype.name << " " << fit.kernel);
+      KernelShape x;
+      x.rows = 64;
+      x.inner = x.outer = 4096;
+      x.batch = 8;
+      x.tokens = 8;
+      x.context = 4096;
+      x.heads = 32;
+      x.kv_heads = 8;
+      x.hidden = 2048;
+      x.expert_width = 768;
+      x.experts = 128;
+      x.experts_per_token = 8;
+      x.bytes = 65536;
+      const double us = fit.microseconds(hardware, x);
+      CHECK(us > 1);
+      CHECK(us < 20000);
+      if (fit.kind == KernelKind::product && fit.dtype.arithmetic == Arithmetic::bf16 && fit.dtype.weight_bytes == 2.0) {
+        CHECK(fit.median_error < 5);
+        CHECK(fit.high_error < 15);
+      }
+      ++fits;
+    }
+  }
+  CHECK(fits > 150);
+}
+
+TEST_CASE("weights alone of four bits leave the memory bound within few rows", "[cost][kernels]") {
+  const Hardware a100 = hardware_of("a100-80gb-sxm");
+  const PassKernels kernels(a100, "trtllm", "automatic");
+  const auto us = [&](double rows, double bits) { return *kernels.product(rows, 4096, 4096, bits); };
+  CHECK(us(16, 4) / us(1, 4) > 1.2);
+  CHECK(us(16, 16) / us(1, 16) < 1.1);
+}
+
+TEST_CASE("attention of several tokens: serial blocks pay, split ones hardly do", "[cost][kernels]") {
+  const auto kv = [](const char* gpu, const char* attention, double tokens) {
+    const std::string text = std::string("{hardware: ") + gpu +
+                             ", target: llama-3.1-8b, draft: none, engine: bare, kernels: vllm, attention: " + attention + "}";
+    return make_cost("roofline", text)->pass(Role::target, {1, tokens, 8192, 1}).kv;
+  };
+  CHECK(kv("a100-80gb-sxm", "automatic", 16) > 1.5 * kv("a100-80gb-sxm", "automatic", 1));
+  CHECK(kv("a100-80gb-sxm", "split", 16) < 1.2 * kv("a100-80gb-sxm", "split", 1));
+  CHECK(kv("h100-sxm", "automatic", 16) < 1.2 * kv("h100-sxm", "automatic", 1));
+  CHECK(kv("a100-80gb-sxm", "automatic", 1) == kv("a100-80gb-sxm", "serial", 1));
+}
+
+TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
+  auto fields = product_table("100");
+  fields.push_back({"no-such-gpu", "vllm", "bfloat16", "8192", "8192", "8", "100"});
+  fields.push_back({"h100-sxm", "vllm", "bfloat16", "8192", "8192", "4096", "100"});
+  const PricedTable table = price_kernel_table("t.csv", fields);
+  CHECK(table.kind == KernelKind::product);
+  REQUIRE(table.rows.size() == 3);
+  CHECK(table.rows[0].covered);
+  // 134 MB at 3.35 TB/s are 40 us.
+  CHECK(table.rows[0].priced_us > 40);
+  CHECK(table.rows[0].priced_us < 60);
+  CHECK(table.rows[1].priced_us == 0);
+  CHECK(table.warnings.size() == 1);
+  CHECK_FALSE(table.rows[2].covered);  // more rows than were measured
+  const auto errors = kernel_errors(table);
+  REQUIRE(errors.size() == 3);
+  CHECK(errors[0].rows == "all");
+  CHECK(errors[0].count == 2);
+  CHECK(errors[1].rows == "2-16");
+  CHECK(near(errors[1].median_ratio, table.rows[0].priced_us / 100));
+}
+
+TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
+  CHECK(message_of({}).find("it is empty") != std::string::npos);
+  CHECK(message_of({{"a", "b"}}).find("t.csv:1: the header is \"a,b\", allowed: the columns of product") != std::string::npos);
+  CHECK(message_of(product_table("fast")) == "t.csv:2: us is \"fast\", allowed: a number above 0");
+  auto fields = product_table("100");
+  fields[1][2] = "bfloat17";
+  CHECK(message_of(fields).find("t.csv:2: dtype is \"bfloat17\", did you mean \"bfloat16\"? allowed: bfloat16, ") !=
+        std::string::npos);
+  fields = product_table("100");
+  fields[1].pop_back();
+  CHECK(message_of(fields) == "t.csv:2: 6 fields, allowed: 7 as in the header");
+  fields = product_table("0.1");
+  for (int i = 0; i < 30; ++i) fields.push_back(fields[1]);
+  CHECK(message_of(fields).find("allowed: times in microseconds") != std::string::npos);
+}
+
+TEST_CASE("what is wrong in a file of fits is told by its place", "[cost][kernels]") {
+  std::string mistakes;
+  make_cost("roofline", "{hardware: {preset: h100-sxm, kernels: h100-smx}, target: llama-3.1-8b, draft: none}", &mistakes);
+  CHECK(mistakes.find("unknown kernels \"h100-smx\", did you mean \"h100-sxm\"? allowed: ") != std::string::npos);
+  make_cost("roofline", "{hardware: tpu-v4, target: llama-3.1-8b, draft: none, kernels: vllm}", &mistakes);
+  CHECK(mistakes.find("kernels is vllm, allowed: none on ") != std::string::npos);
+}
