@@ -299,12 +299,26 @@ def names_of(kind):
 KINDS = ("family", "transform", "context", "drafter", "verifier", "policy", "cost", "hardware", "model", "placement", "closed_form")
 
 
+@cache
+def presets_of(folder):
+    """The presets of configs/models or configs/hardware as messages list them: each file's name, then its aliases."""
+    names = []
+    for path in sorted(Path("configs", folder).glob("*.yaml")):
+        lines = path.read_text().splitlines()
+        names += [line.split(":")[1].strip() for line in lines if line.startswith("name: ")] if folder == "models" else [path.stem]
+        names += [alias.strip() for line in lines if line.startswith("aliases: ") for alias in line.split("[")[1].split("]")[0].split(",")]
+    return ", ".join(names)
+
+
 def with_names(text):
+    text = re.sub("<presets of ([a-z]+)>", lambda match: presets_of(match.group(1)), text)
     return re.sub("<names of ([a-z_]+)>", lambda match: names_of(match.group(1)), text)
 
 
 def without_names(text):
     """The other way round, longest lists first; a list of fewer than three names may be there by chance."""
+    for folder in ("models", "hardware"):
+        text = text.replace(presets_of(folder), f"<presets of {folder}>")
     for kind in sorted(KINDS, key=lambda kind: -len(names_of(kind))):
         if names_of(kind).count(", ") >= 2:
             text = text.replace(names_of(kind), f"<names of {kind}>")
