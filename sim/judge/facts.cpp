@@ -1,6 +1,7 @@
 #include "sim/judge/facts.h"
 
 #include "sim/base/check.h"
+#include "sim/judge/cell_theory.h"
 #include "sim/judge/method.h"
 #include "sim/theory/bounds.h"
 
@@ -49,6 +50,10 @@ void FactsObserver::finish(const decode::Prepared& prepared) {
 }
 
 run::Observe FactsOfCells::observe() {
+  // The registry is made here and not by the first worker thread: gcc 12 frees what it has not made yet where an entry's list of
+  // parameters runs out of memory, and threads' stacks are what makes memory end.
+  static_cast<void>(theories());
+  static_cast<void>(policy_theories());
   return [this](const spec::Cell& cell) {
     auto observer = std::make_shared<FactsObserver>(cell);
     const std::lock_guard lock(mutex_);
