@@ -40,6 +40,12 @@ class Run {
     for (std::uint64_t turn = 0;; ++turn) {
       const Picoseconds now = next_moment();
       if (now == kNever || now > setting_.horizon) break;
+      if (static_cast<double>(now) > kLongestRun * kPicosecondsPerSecond)
+        throw BadInput(
+            {"", 0, 0},
+            fmt::format("the run lasts longer than {:g} s, where simulated time ends, allowed: fewer requests, cheaper "
+                        "steps, or serve.horizon_s",
+                        kLongestRun));
       ends_of_steps(now);
       arrivals(now);
       for (std::size_t i = 0; i < servers_.size(); ++i)

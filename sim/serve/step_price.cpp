@@ -1,5 +1,9 @@
 #include "sim/serve/step_price.h"
 
+#include "sim/base/error.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -21,6 +25,10 @@ StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) cons
 
 StepPrice StepPricer::price(const StepWork& work, int draft_length) const {
   const Parts time = parts(work, draft_length);
+  if (!(time.target + time.draft < kLongestRun))
+    throw BadInput({"", 0, 0},
+                   fmt::format("a step takes {:.4g} s by the cost model, allowed: less than {:g} s, where simulated time ends",
+                               time.target + time.draft, kLongestRun));
   const Picoseconds target = std::llround(kPicosecondsPerSecond * time.target);
   return {target, std::llround(kPicosecondsPerSecond * (time.target + time.draft)) - target};
 }

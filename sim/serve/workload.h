@@ -13,6 +13,7 @@ using RequestId = std::uint32_t;
 using Picoseconds = std::int64_t;
 constexpr Picoseconds kNever = INT64_MAX;
 constexpr double kPicosecondsPerSecond = 1e12;
+constexpr double kLongestRun = 4.5e6;  // seconds: with one step more, of as many, picoseconds still fit
 
 struct Request {
   Picoseconds due = 0;           // when the client would send it, were there no limit on what is in flight

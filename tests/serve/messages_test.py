@@ -50,6 +50,8 @@ CASES = [
     (["base.yaml", "--set", "serve.replicas=2", "--routing", "nope"], 'unknown routing "nope", allowed: round_robin'),
     (["base.yaml", "--requests", "1e12"], "requests is 1e12, allowed: an integer in [1,"),
     (["base.yaml", "--set", "cost={model: ratio, draft_cost: 0.1}"], "cost"),
+    (["base.yaml", "--set", "cost.target_fixed_ms=1e9"], "the run lasts longer than 4.5e+06 s, where simulated time ends, allowed:"),
+    (["base.yaml", "--set", "cost.target_ms_per_token=1e9"], "a step takes 1e+08 s by the cost model, allowed: less than 4.5e+06 s"),
     ([], "specsim serve needs a config, or a load"),
     (["nothere.yaml"], "nothere.yaml: cannot be read"),
 ]
