@@ -5,6 +5,7 @@
 #include <boost/random/exponential_distribution.hpp>
 #include <boost/random/gamma_distribution.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace specsim::serve {
@@ -17,10 +18,12 @@ config::Parameter rate_parameter() {
   return {"rate", config::Type::number, {}, "requests a second, in the mean", config::between(1e-9, 1e9), {}};
 }
 
+Picoseconds moment(double seconds) { return std::llround(kPicosecondsPerSecond * std::min(seconds, 1.1 * kLongestRun)); }
+
 void fill_from_gaps(Workload& workload, const std::vector<double>& gaps) {
   double due = 0.0;
   workload.requests.resize(gaps.size());
-  for (std::size_t i = 0; i < gaps.size(); ++i) workload.requests[i].due = std::llround(kPicosecondsPerSecond * (due += gaps[i]));
+  for (std::size_t i = 0; i < gaps.size(); ++i) workload.requests[i].due = moment(due += gaps[i]);
 }
 
 std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key) {

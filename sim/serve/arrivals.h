@@ -38,6 +38,8 @@ config::Registry<ArrivalsEntry>& arrival_processes();
 
 config::Parameter requests_parameter(const char* fallback = "1000");
 config::Parameter rate_parameter();
+// So many seconds after the start; beyond the longest run a moment behind its end, which the run refuses.
+Picoseconds moment(double seconds);
 // Requests that are due at the sums of these gaps, in seconds.
 void fill_from_gaps(Workload& workload, const std::vector<double>& gaps);
 // Gaps of mean 1 / rate: gamma with this shape (1: exponential, a Poisson process), each request's from its own random numbers.

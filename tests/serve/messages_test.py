@@ -52,6 +52,7 @@ CASES = [
     (["base.yaml", "--set", "cost={model: ratio, draft_cost: 0.1}"], "cost"),
     (["base.yaml", "--set", "cost.target_fixed_ms=1e9"], "the run lasts longer than 4.5e+06 s, where simulated time ends, allowed:"),
     (["base.yaml", "--set", "cost.target_ms_per_token=1e9"], "a step takes 1e+08 s by the cost model, allowed: less than 4.5e+06 s"),
+    (["base.yaml", "--set", "serve.arrivals.rate=1e-9"], "the run lasts longer than 4.5e+06 s, where simulated time ends, allowed:"),
     ([], "specsim serve needs a config, or a load"),
     (["nothere.yaml"], "nothere.yaml: cannot be read"),
 ]
