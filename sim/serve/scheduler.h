@@ -129,6 +129,10 @@ class Scheduler {
   [[nodiscard]] virtual std::uint32_t running() const = 0;
 };
 
+// What every scheduler does with the items that it took: the policy chooses the drafts of the next step by the batch as it stands, then
+// the items' rows count as computed, and a sequence whose tokens all are gets a token.
+void complete_step(EngineState& state, Step& step, std::uint32_t waiting);
+
 struct SchedulerEntry {
   config::PartInfo info;
   // May return nullptr after reporting.

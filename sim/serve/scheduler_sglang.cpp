@@ -60,19 +60,7 @@ class Sglang final : public Scheduler {
     if (running_.empty() && !chunked_) ratio_ = first_ratio_;
     prefill_batch(state, step);
     if (step.items.empty()) decode_batch(state, step);
-    step.waiting = waiting();
-    step.free_blocks = state.pool->free();
-    if (step.items.empty()) return;
-    if (state.policy != nullptr) {
-      BatchState batch{static_cast<std::uint32_t>(step.items.size()), step.waiting, 0.0};
-      for (const Item& item : step.items) batch.cached += state.at(item.request).computed;
-      step.draft_length = state.policy->draft_length(batch);
-    }
-    for (Item& item : step.items) {
-      Sequence& sequence = state.at(item.request);
-      sequence.computed += item.rows;
-      item.emits = sequence.computed >= sequence.tokens();
-    }
+    complete_step(state, step, waiting());
   }
 
   void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {

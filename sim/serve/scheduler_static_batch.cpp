@@ -36,13 +36,9 @@ class StaticBatch final : public Scheduler {
       const bool prefill = sequence.computed == 0;
       const std::uint32_t drafts = prefill ? 0 : sequence.spec;
       step.items.push_back({request, prefill ? sequence.prompt : 1 + drafts, drafts, 0, prefill, true, 0});
-      sequence.computed += step.items.back().rows;
       sequence.spec = 0;
     }
-    step.waiting = waiting();
-    step.free_blocks = state.pool->free();
-    if (step.items.empty() || state.policy == nullptr) return;
-    step.draft_length = state.policy->draft_length({static_cast<std::uint32_t>(step.items.size()), step.waiting, 0.0});
+    complete_step(state, step, waiting());
   }
 
   void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {

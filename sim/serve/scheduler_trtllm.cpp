@@ -43,19 +43,7 @@ class Trtllm final : public Scheduler {
     if (options_.max_utilization) make_room(state, step);
     if (step.preempted == 0) admit(state);
     micro_batch(state, step);
-    step.waiting = waiting();
-    step.free_blocks = state.pool->free();
-    if (step.items.empty()) return;
-    if (state.policy != nullptr) {
-      BatchState batch{static_cast<std::uint32_t>(step.items.size()), step.waiting, 0.0};
-      for (const Item& item : step.items) batch.cached += state.at(item.request).computed;
-      step.draft_length = state.policy->draft_length(batch);
-    }
-    for (Item& item : step.items) {
-      Sequence& sequence = state.at(item.request);
-      sequence.computed += item.rows;
-      item.emits = sequence.computed >= sequence.tokens();
-    }
+    complete_step(state, step, waiting());
   }
 
   void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
