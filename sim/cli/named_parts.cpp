@@ -2,6 +2,7 @@
 
 #include "sim/base/error.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/engine.h"
 #include "sim/cost/hardware.h"
 #include "sim/cost/model_shape.h"
 #include "sim/cost/presets.h"
@@ -32,6 +33,18 @@ void add(std::vector<NamedPart>& parts, const std::string& kind, const Registry&
   for (const auto& entry : registry.entries()) parts.push_back({kind, entry.info, mark(entry)});
 }
 
+// An engine's figures, with the comments' worth of them in the file that the source names.
+config::PartInfo engine_info(const char* name, const config::Value& value, Diagnostics& diagnostics) {
+  const cost::Engine engine = cost::read_engine(value, diagnostics);
+  config::PartInfo info{name, engine.name, engine.source, {}, ""};
+  std::vector<std::string> figures;
+  figures.push_back(engine.graphs ? fmt::format("captured graphs to {:g} rows", engine.largest_graph) : "no graphs");
+  for (const cost::EngineFigure& figure : cost::engine_figures())
+    if (engine.*figure.figure > 0.0) figures.push_back(fmt::format("{} {:g}: {}", figure.key, engine.*figure.figure, figure.summary));
+  info.notes = fmt::format("{}.", fmt::join(figures, "; "));
+  return info;
+}
+
 // A preset's figures, worked out.
 NamedPart preset_part(const cost::Preset& preset) {
   Diagnostics diagnostics;
@@ -55,6 +68,8 @@ NamedPart preset_part(const cost::Preset& preset) {
                                 : "",
         1e-9 * shape.layer_parameters());
     part.mark = shape.unverified ? "unverified" : "";
+  } else if (std::string(preset.kind) == "engine") {
+    part.info = engine_info(preset.name, value, diagnostics);
   } else {
     const cost::Hardware hardware = cost::read_hardware(value, diagnostics);
     part.info.summary = fmt::format("{}: {:.0f} GB at {:.0f} GB/s, {:.0f} TFLOP/s dense bf16", hardware.name,
@@ -87,6 +102,7 @@ const std::vector<std::pair<std::string, std::string>>& part_kinds() {
       {"cost", "cost: {model: NAME, ...}"},
       {"hardware", "cost: {model: roofline, hardware: NAME, ...}"},
       {"model", "cost: {model: roofline, target: NAME, draft: NAME, ...}"},
+      {"engine", "cost: {model: roofline, engine: NAME, ...}"},
       {"placement", "placement: {kind: NAME, ...}"},
       {"scheduler", "serve.scheduler: {kind: NAME, ...}"},
       {"arrivals", "serve.arrivals: {process: NAME, ...}"},

@@ -56,7 +56,7 @@ std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Ro
               {"kv_window", given("kv-window")}};
           if (values.count("head-bits") > 0) fields.emplace_back("head_bits", given("head-bits"));
           PassSetting setting{hardware, model, shards, bits, {}};
-          setting.deployment.engine = values["engine"].as<std::string>();
+          setting.deployment.engine = cost::read_engine(given("engine"), diagnostics);
           setting.deployment.kernels = values["kernels"].as<std::string>();
           setting.deployment.hardware = cost::read_hardware(config::scalar(hardware, at_option("hardware")), diagnostics);
           const cost::ModelShape shape = cost::read_model(config::map(std::move(fields), at_option("model")),
@@ -120,7 +120,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
 ExitCode pass_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
-  const std::string engines = fmt::format("{}: host, launches, padding", fmt::join(cost::engine_names(), ", "));
+  const std::string engines = fmt::format("{}, or a .yaml file: host, launches, padding", fmt::join(cost::engine_names(), ", "));
   options.add_options()("hardware", po::value<std::string>(), "GPUs: names or .yaml files, commas between")(
       "model", po::value<std::string>(), "models, the same way")(
       "tokens", text("1,2,4,8,16,32,64,128"), "new tokens of each sequence: 1 plain, draft length + 1 verified")(
@@ -168,7 +168,6 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   grid.contexts = counts("context", 0, 1e7);
   grid.most_logits = *most_logits;
   grid.products_only = products_only;
-  check_name("engine", values["engine"].as<std::string>(), cost::engine_names());
   if (!values["kernels"].as<std::string>().empty())
     check_name("kernels", values["kernels"].as<std::string>(), cost::kernel_engines());
   const std::vector<PassSetting> settings = read_settings(values, role);

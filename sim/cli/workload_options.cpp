@@ -25,7 +25,7 @@ void add_workload_options(po::options_description& description) {
       "context", text(), "tokens cached by each sequence")("tensor-parallel", text(), "GPUs that share the target")(
       "draft-tensor-parallel", text(), "GPUs that share the draft; as many as share the target, which is what engines demand")(
       "weight-bits", text(), "of a weight of the target's layers")("kv-bits", text(), "of the target's cached keys and values")(
-      "engine", text(), "bare, graphs, vllm or eager");
+      "engine", text(), "what host and launches add: a name (specsim list engine) or a file");
 }
 
 namespace {

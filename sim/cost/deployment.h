@@ -1,6 +1,7 @@
 // Which GPU and models a cost model prices, where it knows them by name: for reports, and for the rules of serving engines.
 #pragma once
 
+#include "sim/cost/engine.h"
 #include "sim/cost/hardware.h"
 #include "sim/cost/model_shape.h"
 
@@ -13,7 +14,7 @@ struct Deployment {
   Hardware hardware;
   std::optional<ModelShape> target;
   std::optional<ModelShape> draft;      // none: nothing is drafted by a model of its own
-  std::string engine;                   // what host and launches are priced as, by name
+  Engine engine;                        // what host and launches are priced as
   std::string kernels;                  // whose kernels are priced by their fits; empty: the data sheet's formula
   std::string attention = "automatic";  // how attention of several tokens reads the cache, where kernels are priced by fits
 };

@@ -1,4 +1,4 @@
-// The YAML files of configs/hardware and configs/models, built into the program, and how a config names one of them.
+// The YAML files of configs/hardware, configs/models and configs/engines, built into the program, and how a config names one of them.
 #pragma once
 
 #include "sim/config/value.h"
@@ -9,7 +9,7 @@
 namespace specsim::cost {
 
 struct Preset {
-  const char* kind;  // "hardware" or "model"
+  const char* kind;  // "hardware", "model" or "engine"
   const char* name;
   const char* path;  // in the repository, for messages
   const char* text;

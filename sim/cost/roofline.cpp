@@ -17,34 +17,9 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr int kLargestGraph = 512;    // rows
 constexpr double kMemoryShare = 0.9;  // of a GPU's memory
 constexpr double kLogitBytes = 4.0;
 constexpr double kLogitPasses = 3.0;  // written by the LM head, read by softmax and by the sampler
-
-// What an engine adds to what the GPU does. Seconds.
-struct Engine {
-  const char* name;
-  const char* source;
-  double host_us;            // of every target pass
-  double host_us_per_layer;  // a pass that no graph was captured for takes at least this times its layers
-  double draft_floor_us;     // a draft pass takes at least this
-  double round_us;           // of a speculative round beyond its passes
-  bool graphs;
-};
-
-// Without a graph launches run ahead of the GPU, so the host's time is a floor, not a term, and it grows with the kernels that
-// are launched: a dozen a layer, so many layers. eager: Llama-2-7B in transformers on an A100 takes 24.2 ms a token over 32
-// layers, three times its GPU work. vllm and graphs: 6 ms over the 32 layers of Llama-3.1-8B; a head of one layer launches a
-// thirty-second of it.
-constexpr std::array<Engine, 4> kEngines = {
-    {{"bare", "nothing but the GPU's own work, no rows of padding: a lower bound", 0, 0, 0, 0, false},
-     {"graphs", "captured graphs and no server around them; 0.5 ms a pass of a 2-layer draft: Sequoia on an A100", 0, 187.5, 500,
-      0, true},
-     {"vllm", "SpecDecode-Bench's fit on an H100: host 1.207 ms a step, 2.135 ms for 3 passes of an EAGLE head", 1207, 187.5, 712,
-      0, true},
-     {"eager", "transformers without graphs: at least 0.756 ms a layer, Sequoia's 24.2 ms over 32 on an A100", 0, 756, 0, 0,
-      false}}};
 
 // Rows that engines capture graphs for; a pass is padded up to the next one.
 double captured_rows(double rows, double largest) {
@@ -55,13 +30,8 @@ double captured_rows(double rows, double largest) {
 
 class RooflineCost final : public CostModel {
  public:
-  RooflineCost(Deployment deployment, const Engine& engine, double largest_graph, double memory_share,
-               double quantized_efficiency)
-      : deployment_(std::move(deployment)),
-        engine_(engine),
-        largest_graph_(largest_graph),
-        memory_share_(memory_share),
-        quantized_efficiency_(quantized_efficiency) {
+  RooflineCost(Deployment deployment, double memory_share, double quantized_efficiency)
+      : deployment_(std::move(deployment)), memory_share_(memory_share), quantized_efficiency_(quantized_efficiency) {
     if (!deployment_.kernels.empty()) kernels_.emplace(deployment_.hardware, deployment_.kernels, deployment_.attention);
   }
 
@@ -69,7 +39,7 @@ class RooflineCost final : public CostModel {
     if (role == Role::draft && !draft_) return {};  // nothing is drafted by a model: proposals take no pass
     const ModelShape& model = shape(role);
     const double wanted = std::ceil(pass.batch * pass.tokens - 1e-9);
-    const double captured = engine_.graphs ? captured_rows(wanted, largest_graph_) : 0.0;
+    const double captured = engine_.graphs ? captured_rows(wanted, engine_.largest_graph) : 0.0;
     const double rows = captured > 0.0 ? captured : wanted;
     const double logit_rows = std::ceil(pass.batch * pass.logits - 1e-9);
     const Products& products = products_of(role, rows, wanted, logit_rows);
@@ -137,15 +107,14 @@ class RooflineCost final : public CostModel {
     Deployment twice = deployment_;
     twice.target->tensor_parallel *= 2.0;
     if (std::fmod(twice.target->heads, twice.target->tensor_parallel) != 0.0) return nullptr;
-    return std::make_unique<RooflineCost>(std::move(twice), engine_, largest_graph_, memory_share_, quantized_efficiency_);
+    return std::make_unique<RooflineCost>(std::move(twice), memory_share_, quantized_efficiency_);
   }
 
   [[nodiscard]] std::unique_ptr<CostModel> scaled(double bandwidth, double host) const override {
     Deployment changed = deployment_;
     changed.hardware.bandwidth *= bandwidth;
-    Engine engine = engine_;
-    for (double* time : {&engine.host_us, &engine.host_us_per_layer, &engine.draft_floor_us, &engine.round_us}) *time *= host;
-    return std::make_unique<RooflineCost>(std::move(changed), engine, largest_graph_, memory_share_, quantized_efficiency_);
+    for (const EngineFigure& figure : engine_figures()) changed.engine.*figure.figure *= host;
+    return std::make_unique<RooflineCost>(std::move(changed), memory_share_, quantized_efficiency_);
   }
 
   [[nodiscard]] std::vector<std::string> warnings() const override {
@@ -250,8 +219,7 @@ class RooflineCost final : public CostModel {
   const Hardware& hardware_ = deployment_.hardware;
   const std::optional<ModelShape>& target_ = deployment_.target;
   const std::optional<ModelShape>& draft_ = deployment_.draft;
-  Engine engine_;
-  double largest_graph_;
+  const Engine& engine_ = deployment_.engine;
   double memory_share_;
   double quantized_efficiency_;
   std::optional<PassKernels> kernels_;  // none: the data sheet's formula
@@ -259,35 +227,14 @@ class RooflineCost final : public CostModel {
   mutable std::array<std::map<std::array<double, 3>, Products>, 2> kept_;
 };
 
-const Engine& engine_of(const std::string& name) {
-  const auto* const at = std::find_if(kEngines.begin(), kEngines.end(), [&](const Engine& e) { return e.name == name; });
-  SPECSIM_CHECK(at != kEngines.end(), "engine {}", name);
-  return *at;
+config::Parameter microseconds(const EngineFigure& figure) {
+  return {figure.key, config::Type::number, "", std::string(figure.summary) + ", in place of the engine's",
+          config::between(0, 1e9), {}};
 }
 
-config::Parameter microseconds(const char* name, const char* summary) {
-  return {name, config::Type::number, "", summary, config::between(0, 1e9), {}};
-}
-
-}  // namespace
-
-std::vector<std::string> engine_names() {
-  std::vector<std::string> names;
-  for (const Engine& engine : kEngines) names.emplace_back(engine.name);
-  return names;
-}
-
-std::unique_ptr<CostModel> make_roofline(Deployment deployment) {
-  const Engine& engine = engine_of(deployment.engine);
-  return std::make_unique<RooflineCost>(std::move(deployment), engine, kLargestGraph, kMemoryShare, 0.0);
-}
-
-CostEntry roofline_cost() {
-  return {
-      {"roofline",
-       "passes priced operator by operator from a GPU's and the models' figures",
-       "Williams et al. 2009; matrix products fitted to Vidur's and LLMServingSim's public profiles",
-       {{"hardware", config::Type::value, {}, "a GPU: a name (specsim list hardware), a file, or {preset: NAME, ...}", {}, {}},
+std::vector<config::Parameter> roofline_parameters() {
+  std::vector<config::Parameter> list = {
+        {"hardware", config::Type::value, {}, "a GPU: a name (specsim list hardware), a file, or {preset: NAME, ...}", {}, {}},
         {"target",
          config::Type::value,
          {},
@@ -303,11 +250,11 @@ CostEntry roofline_cost() {
          {},
          {}},
         {"engine",
-         config::Type::text,
+         config::Type::value,
          "vllm",
-         "what host and launches add: bare nothing, graphs captured ones, vllm host time as well, eager a floor per layer",
+         "what host and launches add: a name (specsim list engine), a file, or {preset: NAME, ...}",
          {},
-         engine_names()},
+         {}},
         {"kernels",
          config::Type::text,
          "",
@@ -323,14 +270,10 @@ CostEntry roofline_cost() {
          "blocks that share them; automatic: what the GPU's kernel does",
          {},
          attention_kernels()},
-        microseconds("host_us", "of a target pass, in place of the engine's"),
-        microseconds("host_us_per_layer", "least time of a pass without a graph, per layer, in place of the engine's"),
-        microseconds("draft_floor_us", "least time of a draft pass, in place of the engine's"),
-        microseconds("round_us", "of a speculative round beyond its passes, in place of the engine's"),
         {"largest_graph",
          config::Type::integer,
-         std::to_string(kLargestGraph),
-         "rows of the largest captured graph; passes are padded to 1, 2, 4, 8, 16, 24, ...",
+         "",
+         "rows of the largest captured graph, in place of the engine's; passes are padded to 1, 2, 4, 8, 16, 24, ...",
          config::between(1, 1e6),
          {}},
         {"memory_share",
@@ -345,7 +288,23 @@ CostEntry roofline_cost() {
          "of a plain kernel's bandwidth, reached with weights of fewer than 16 bits; 0.77 from 8 bits up and 0.62 below where it "
          "is not given (gpt-fast on an A100)",
          config::between(0.05, 1),
-         {}}},
+         {}}};
+  for (const EngineFigure& figure : engine_figures()) list.push_back(microseconds(figure));
+  return list;
+}
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_roofline(Deployment deployment) {
+  return std::make_unique<RooflineCost>(std::move(deployment), kMemoryShare, 0.0);
+}
+
+CostEntry roofline_cost() {
+  return {
+      {"roofline",
+       "passes priced operator by operator from a GPU's and the models' figures",
+       "Williams et al. 2009; matrix products fitted to Vidur's and LLMServingSim's public profiles",
+       roofline_parameters(),
        "Weights once a pass, keys and values once a sequence, the LM head on every verified row; the experts that all tokens of "
        "the pass choose; two all-reduces a layer with tensor_parallel. Each matrix product is the p-norm of memory, arithmetic "
        "and operand feed over whole tiles and waves; the others are bytes over bandwidth plus a fixed time."},
@@ -357,15 +316,11 @@ CostEntry roofline_cost() {
         std::optional<ModelShape> draft;
         const config::Value& drafted_by = arguments.value("draft");
         if (!drafted_by.is_scalar() || drafted_by.text != "none") draft = read_model(drafted_by, "draft", diagnostics);
+        Engine engine = read_engine(arguments.value("engine"), diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
-        Engine engine = engine_of(arguments.text("engine"));
-        const auto replace = [&](const char* key, double& figure) {
-          if (arguments.has(key)) figure = arguments.number(key);
-        };
-        replace("host_us", engine.host_us);
-        replace("host_us_per_layer", engine.host_us_per_layer);
-        replace("draft_floor_us", engine.draft_floor_us);
-        replace("round_us", engine.round_us);
+        for (const EngineFigure& figure : engine_figures())
+          if (arguments.has(figure.key)) engine.*figure.figure = arguments.number(figure.key);
+        if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
         if (target.fused_inputs > 0.0)
           diagnostics.add(arguments.where("target"), "the target is a head that cannot stand alone, allowed: a whole model");
         if (draft && draft->tensor_parallel > target.tensor_parallel)
@@ -378,9 +333,9 @@ CostEntry roofline_cost() {
                                       arguments.text("kernels"), hardware.name));
         if (diagnostics.list().size() != before) return nullptr;
         return std::make_unique<RooflineCost>(
-            Deployment{std::move(hardware), std::move(target), std::move(draft), arguments.text("engine"),
+            Deployment{std::move(hardware), std::move(target), std::move(draft), std::move(engine),
                        arguments.has("kernels") ? arguments.text("kernels") : "", arguments.text("attention")},
-            engine, static_cast<double>(arguments.integer("largest_graph")), arguments.number("memory_share"),
+            arguments.number("memory_share"),
             arguments.has("quantized_efficiency") ? arguments.number("quantized_efficiency") : 0.0);
       }};
 }

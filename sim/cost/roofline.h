@@ -5,13 +5,8 @@
 #include "sim/cost/deployment.h"
 
 #include <memory>
-#include <string>
-#include <vector>
 
 namespace specsim::cost {
-
-// What `engine` of the cost model may be: bare, graphs, vllm, eager.
-std::vector<std::string> engine_names();
 
 // With the engine's own figures. Where a model is left out, no pass of its role may be asked for, but a draft's, which then takes
 // no time.

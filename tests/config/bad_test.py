@@ -111,7 +111,7 @@ LINES = [
     (["chekc"], f'specsim: unknown command "chekc", did you mean "check"? allowed: {COMMANDS}'),
     (["simulate"], f'specsim: unknown command "simulate", allowed: {COMMANDS}'),
     (["list", "familys"], 'unknown kind "familys", did you mean "family"? '
-                          "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, placement, scheduler, arrivals, lengths, server_policy, routing, theory, closed_form"),
+                          "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, engine, placement, scheduler, arrivals, lengths, server_policy, routing, theory, closed_form"),
     (["describe"], "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
                                     "allowed: what specsim list prints, as NAME or KIND/NAME"),
@@ -191,7 +191,7 @@ LINES = [
     (["plan", "configs/examples/two_gpus.yaml"], 'configs/examples/two_gpus.yaml:21:14: placement "plain", allowed: serial or none, which is what a '
      "plan prices; specsim run compares placements"),
     (["plan", "--alpha", "0.5", "--batch", "0"], '--batch: "0", allowed: integers in [1, 1000000] with commas between'),
-    (["plan", "--alpha", "0.5", "--engine", "tgi"], '--engine: engine is "tgi", allowed: bare, graphs, vllm, eager'),
+    (["plan", "--alpha", "0.5", "--engine", "tgi"], '--engine: unknown engine "tgi", allowed: <names of engine>, or the path of a .yaml file'),
     (["plan", CONFIG, "--tensor-parallel", "2"],
      "--tensor-parallel: given with a config but without --target, allowed: with it, or --set cost.target=\"{preset: NAME, ...}\""),
     (["theory", "--alpha", "0.5", "--cost-ratio", "-1"], '--cost-ratio: "-1", allowed: a number in [0, 1000000]'),
@@ -256,7 +256,7 @@ LINES = [
     ([*PASS, "--context", "-1"], '--context: "-1", allowed: integers in [0, 10000000] with commas between'),
     ([*PASS, "--tensor-parallel", "3"], "--tensor-parallel: tensor_parallel is 3, allowed: a divisor of the 32 heads"),
     ([*PASS, "--weight-bits", "fp8"], '--weight-bits: weight_bits is "fp8", allowed: a number in [1, 32]'),
-    ([*PASS, "--engine", "vlm"], '--engine: engine is "vlm", did you mean "vllm"? allowed: bare, graphs, vllm, eager'),
+    ([*PASS, "--engine", "vlm"], '--engine: unknown engine "vlm", did you mean "vllm"? allowed: <names of engine>, or the path of a .yaml file'),
     ([*PASS, "--logits", "some"], '--logits: "some", allowed: all, none, or an integer in [0, 1000000]'),
     ([*PASS, "--role", "tutor"], '--role: "tutor", allowed: target, draft'),
     (["pass", "--hardware", "h100-sxm", "--model", "eagle-head-7b"],
@@ -296,7 +296,7 @@ def names_of(kind):
     return ", ".join(line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("   "))
 
 
-KINDS = ("family", "transform", "context", "drafter", "verifier", "policy", "cost", "hardware", "model", "placement", "closed_form")
+KINDS = ("family", "transform", "context", "drafter", "verifier", "policy", "cost", "hardware", "model", "engine", "placement", "closed_form")
 
 
 @cache

@@ -25,10 +25,10 @@ cost::Deployment deployment(const std::string& target, const std::string& draft)
   Diagnostics diagnostics;
   cost::Deployment d;
   d.hardware = cost::read_hardware(config::scalar("h100-sxm", {"test", 1, 1}), diagnostics);
+  d.engine = cost::read_engine(config::scalar("vllm", {"test", 1, 1}), diagnostics);
   diagnostics.throw_if_any();
   d.target = shape(target);
   if (draft != "none") d.draft = shape(draft);
-  d.engine = "vllm";
   return d;
 }
 
