@@ -40,7 +40,8 @@ config::PartInfo engine_info(const char* name, const config::Value& value, Diagn
   std::vector<std::string> figures;
   figures.push_back(engine.graphs ? fmt::format("captured graphs to {:g} rows", engine.largest_graph) : "no graphs");
   for (const cost::EngineFigure& figure : cost::engine_figures())
-    if (engine.*figure.figure > 0.0) figures.push_back(fmt::format("{} {:g}: {}", figure.key, engine.*figure.figure, figure.summary));
+    if (engine.*figure.figure > 0.0)
+      figures.push_back(fmt::format("{} {:g}: {}", figure.key, engine.*figure.figure, figure.summary));
   info.notes = fmt::format("{}.", fmt::join(figures, "; "));
   return info;
 }

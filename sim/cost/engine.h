@@ -12,13 +12,13 @@ namespace specsim::cost {
 struct Engine {
   std::string name;  // as the config calls it
   std::string source;
-  bool graphs = false;          // passes are captured; rows are padded up to the next captured number
-  double largest_graph = 0.0;   // rows of the largest captured pass
-  double host_us = 0.0;         // of every target pass, with the GPU idle
+  bool graphs = false;             // passes are captured; rows are padded up to the next captured number
+  double largest_graph = 0.0;      // rows of the largest captured pass
+  double host_us = 0.0;            // of every target pass, with the GPU idle
   double host_us_per_layer = 0.0;  // a pass that no graph was captured for takes at least this times its layers: launches run
                                    // ahead of the GPU, so that the host's time is a floor, not a term
-  double draft_floor_us = 0.0;  // a draft pass takes at least this
-  double round_us = 0.0;        // of a speculative round beyond its passes
+  double draft_floor_us = 0.0;     // a draft pass takes at least this
+  double round_us = 0.0;           // of a speculative round beyond its passes
 };
 
 // The figures that a cost model may replace by their names in the config.

@@ -228,67 +228,68 @@ class RooflineCost final : public CostModel {
 };
 
 config::Parameter microseconds(const EngineFigure& figure) {
-  return {figure.key, config::Type::number, "", std::string(figure.summary) + ", in place of the engine's",
-          config::between(0, 1e9), {}};
+  return {
+      figure.key, config::Type::number, "", std::string(figure.summary) + ", in place of the engine's", config::between(0, 1e9),
+      {}};
 }
 
 std::vector<config::Parameter> roofline_parameters() {
   std::vector<config::Parameter> list = {
-        {"hardware", config::Type::value, {}, "a GPU: a name (specsim list hardware), a file, or {preset: NAME, ...}", {}, {}},
-        {"target",
-         config::Type::value,
-         {},
-         "a model: a name (specsim list model), a file, or {preset: NAME, weight_bits, ...}",
-         {},
-         {}},
-        {"draft",
-         config::Type::value,
-         {},
-         "the same for the draft; kv_window for one that reads the newest tokens alone; none where no model drafts (n-grams, "
-         "heads "
-         "inside the target), whose proposals take no pass: round_us prices them",
-         {},
-         {}},
-        {"engine",
-         config::Type::value,
-         "vllm",
-         "what host and launches add: a name (specsim list engine), a file, or {preset: NAME, ...}",
-         {},
-         {}},
-        {"kernels",
-         config::Type::text,
-         "",
-         "whose kernels are priced by fits to measured ones (configs/kernels), on GPUs that have them; the calibration where not "
-         "given",
-         {},
-         kernel_engines()},
-        {"attention",
-         config::Type::text,
-         "automatic",
-         "with kernels: how several tokens of a sequence read the cache. serial: blocks that walk all keys (FlashAttention 2); "
-         "split: "
-         "blocks that share them; automatic: what the GPU's kernel does",
-         {},
-         attention_kernels()},
-        {"largest_graph",
-         config::Type::integer,
-         "",
-         "rows of the largest captured graph, in place of the engine's; passes are padded to 1, 2, 4, 8, 16, 24, ...",
-         config::between(1, 1e6),
-         {}},
-        {"memory_share",
-         config::Type::number,
-         fmt::format("{:g}", kMemoryShare),
-         "of the GPU's memory, for weights and caches",
-         config::between(0.05, 1),
-         {}},
-        {"quantized_efficiency",
-         config::Type::number,
-         "",
-         "of a plain kernel's bandwidth, reached with weights of fewer than 16 bits; 0.77 from 8 bits up and 0.62 below where it "
-         "is not given (gpt-fast on an A100)",
-         config::between(0.05, 1),
-         {}}};
+      {"hardware", config::Type::value, {}, "a GPU: a name (specsim list hardware), a file, or {preset: NAME, ...}", {}, {}},
+      {"target",
+       config::Type::value,
+       {},
+       "a model: a name (specsim list model), a file, or {preset: NAME, weight_bits, ...}",
+       {},
+       {}},
+      {"draft",
+       config::Type::value,
+       {},
+       "the same for the draft; kv_window for one that reads the newest tokens alone; none where no model drafts (n-grams, "
+       "heads "
+       "inside the target), whose proposals take no pass: round_us prices them",
+       {},
+       {}},
+      {"engine",
+       config::Type::value,
+       "vllm",
+       "what host and launches add: a name (specsim list engine), a file, or {preset: NAME, ...}",
+       {},
+       {}},
+      {"kernels",
+       config::Type::text,
+       "",
+       "whose kernels are priced by fits to measured ones (configs/kernels), on GPUs that have them; the calibration where not "
+       "given",
+       {},
+       kernel_engines()},
+      {"attention",
+       config::Type::text,
+       "automatic",
+       "with kernels: how several tokens of a sequence read the cache. serial: blocks that walk all keys (FlashAttention 2); "
+       "split: "
+       "blocks that share them; automatic: what the GPU's kernel does",
+       {},
+       attention_kernels()},
+      {"largest_graph",
+       config::Type::integer,
+       "",
+       "rows of the largest captured graph, in place of the engine's; passes are padded to 1, 2, 4, 8, 16, 24, ...",
+       config::between(1, 1e6),
+       {}},
+      {"memory_share",
+       config::Type::number,
+       fmt::format("{:g}", kMemoryShare),
+       "of the GPU's memory, for weights and caches",
+       config::between(0.05, 1),
+       {}},
+      {"quantized_efficiency",
+       config::Type::number,
+       "",
+       "of a plain kernel's bandwidth, reached with weights of fewer than 16 bits; 0.77 from 8 bits up and 0.62 below where it "
+       "is not given (gpt-fast on an A100)",
+       config::between(0.05, 1),
+       {}}};
   for (const EngineFigure& figure : engine_figures()) list.push_back(microseconds(figure));
   return list;
 }
@@ -301,10 +302,8 @@ std::unique_ptr<CostModel> make_roofline(Deployment deployment) {
 
 CostEntry roofline_cost() {
   return {
-      {"roofline",
-       "passes priced operator by operator from a GPU's and the models' figures",
-       "Williams et al. 2009; matrix products fitted to Vidur's and LLMServingSim's public profiles",
-       roofline_parameters(),
+      {"roofline", "passes priced operator by operator from a GPU's and the models' figures",
+       "Williams et al. 2009; matrix products fitted to Vidur's and LLMServingSim's public profiles", roofline_parameters(),
        "Weights once a pass, keys and values once a sequence, the LM head on every verified row; the experts that all tokens of "
        "the pass choose; two all-reduces a layer with tensor_parallel. Each matrix product is the p-norm of memory, arithmetic "
        "and operand feed over whole tiles and waves; the others are bytes over bandwidth plus a fixed time."},
