@@ -1,6 +1,7 @@
 #include "sim/cli/serve_report.h"
 
 #include "sim/base/output.h"
+#include "sim/base/token.h"
 #include "sim/report/csv.h"
 #include "sim/report/table.h"
 #include "sim/serve/best_lengths.h"
@@ -129,7 +130,10 @@ void print_best_lengths(const serve::ServeExperiment& experiment, const serve::W
   for (const serve::Request& request : workload.requests) cached += request.prompt + 0.5 * request.output;
   cached /= static_cast<double>(workload.requests.size());
   const auto acceptance = serve::make_acceptance(experiment, workload);
-  const serve::BestLengths best = serve::best_lengths(experiment, *acceptance, cached, kMostRequests, kLongest);
+  int longest = kLongest;
+  for (int length = kLongest + 1; length <= kMaxDraftLength; ++length)  // of a tree or a chain that is drafted whole
+    if (!acceptance->offers(kLongest) && acceptance->offers(length)) longest = length;
+  const serve::BestLengths best = serve::best_lengths(experiment, *acceptance, cached, kMostRequests, longest);
   const std::string words = fmt::format(
       "most tokens a second, [from, to, draft length] by requests in the step, at {:.0f} cached tokens each (vLLM: "
       "num_speculative_tokens_per_batch_size): {}; at most {:.1f} % below the best of each number alone",

@@ -94,6 +94,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
           }
         }
         if (sink != nullptr) {
+          sink->drafted(first_lane + lane, number, static_cast<std::uint32_t>(drafted));
           sink->accepted(first_lane + lane, number, static_cast<std::uint32_t>(accepted));
           sink->round(first_lane + lane, number, emitted, outcome.next_context);
         }

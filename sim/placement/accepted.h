@@ -13,6 +13,8 @@ struct AcceptedCounts {
   int draft_length = 0;
   decode::Bonus bonus = decode::Bonus::emitted;
   std::vector<std::vector<std::uint8_t>> of_sequence;  // [sequence][round]: 0 .. draft_length
+  // [sequence][round]: tokens that were drafted, over all paths; empty where every round drafts the same.
+  std::vector<std::vector<std::uint16_t>> drafted;
 
   // Tokens that a round emits.
   [[nodiscard]] int emitted(int accepted) const {

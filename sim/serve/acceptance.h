@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace specsim::serve {
 
@@ -19,19 +20,39 @@ class Acceptance {
   Acceptance(const Acceptance&) = delete;
   Acceptance& operator=(const Acceptance&) = delete;
   virtual ~Acceptance() = default;
-  // Of `drafted` drafts behind the output token number `emitted` of a request: how many are accepted, 0 .. drafted.
+  // Of `drafted` drafted rows behind the output token number `emitted` of a request: how many are accepted, 0 .. drafted.
   [[nodiscard]] virtual std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const = 0;
   // Expected tokens of a round that drafts so many, its last token included; what policies plan with.
   [[nodiscard]] virtual double tokens_per_round(int draft_length) const = 0;
+
+  // ---- where a round drafts something else than a chain of the policy's length ----
+  // True there; the rest is asked only then.
+  [[nodiscard]] virtual bool uneven() const { return false; }
+  // Whether a policy may choose this length: a tree is drafted whole or not at all.
+  [[nodiscard]] virtual bool offers(int /*draft_length*/) const { return true; }
+  // Rows that the round behind the output token number `emitted` verifies beside the sequence's own, and the most that any does.
+  [[nodiscard]] virtual std::uint32_t drafted(RequestId /*request*/, std::uint32_t /*emitted*/, int draft_length) const {
+    return static_cast<std::uint32_t>(draft_length);
+  }
+  [[nodiscard]] virtual std::uint32_t widest(int draft_length) const { return static_cast<std::uint32_t>(draft_length); }
+  // [pass of the draft]: rows of a sequence whose block verifies so many; nullptr: one in as many passes.
+  [[nodiscard]] virtual const std::vector<double>* passes(std::uint32_t /*drafted*/) const { return nullptr; }
 };
 
 // `acceptance:` of a config. nullptr after reporting.
 std::unique_ptr<Acceptance> read_acceptance(const config::Value& value, rng::Key key, Diagnostics& diagnostics);
 
 // The rounds of an experiment's own distributions and method, executed: request i is its sequence i (again from the first behind
-// kMostExecuted of them). A round that begins in the middle of an executed one accepts what that one accepted from there on. The
-// cell must draft chains, of its longest length; `tokens`: that an output has at most.
+// kMostExecuted of them). A round that begins in the middle of an executed one, as behind a preemption, accepts what that one
+// accepted from there on. Where the verifier judges chains as blocks, each of `lengths` is executed by itself; other chains are
+// the longest one cut. A tree, and a chain whose length decode's own policy chooses, is drafted whole or not at all; of one that
+// a step's budget cuts, the whole levels count where the tree is the same every round, and nothing where it is not. `tokens`:
+// that an output has at most.
 constexpr std::size_t kMostExecuted = 4096;
-std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, std::size_t requests, std::uint32_t tokens);
+std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const std::vector<int>& lengths, std::size_t requests,
+                                                std::uint32_t tokens);
+// Whether a policy of the server may choose this length for the cell's method, and whether it drafts without passes of a model.
+bool executed_offers(const spec::Cell& cell, int draft_length);
+bool drafts_without_passes(const spec::Cell& cell);
 
 }  // namespace specsim::serve

@@ -7,6 +7,12 @@
 
 namespace specsim::serve {
 
+namespace {
+
+constexpr double kNotOffered = 1e6;
+
+}  // namespace
+
 BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached, std::uint32_t most,
                          int longest) {
   Diagnostics none;
@@ -19,17 +25,15 @@ BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& ac
     std::vector<double>& own = lost[requests - 1];
     double best = 0.0;
     for (std::size_t length = 0; length < lengths; ++length) {
-      const double emitted = acceptance.tokens_per_round(static_cast<int>(length));
-      StepWork work;
-      work.requests = requests;
-      work.rows = requests * (1.0 + static_cast<double>(length));
-      work.logits = work.rows;
-      work.cached = requests * cached;
-      work.cached_after = requests * (cached + emitted);
-      own[length] = emitted / pricer.seconds(work, static_cast<int>(length));
+      const auto drafted = static_cast<int>(length);
+      if (!acceptance.offers(drafted)) continue;
+      const double emitted = acceptance.tokens_per_round(drafted);
+      const BatchState batch{requests, 0, requests * cached};
+      own[length] = emitted / step_seconds(pricer, acceptance, batch, requests * (cached + emitted), drafted);
       best = std::max(best, own[length]);
     }
-    for (double& rate : own) rate = 1.0 - rate / best;
+    // What is not offered loses more than anything that is.
+    for (double& rate : own) rate = rate > 0.0 ? 1.0 - rate / best : kNotOffered;
   }
   // From the largest step down: the least that is lost from here on where no longer step drafts more than `length`.
   std::vector<std::vector<double>> least(most + 1, std::vector<double>(lengths, 0.0));

@@ -3,6 +3,7 @@
 #include "sim/serve/acceptance.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -11,47 +12,153 @@ namespace specsim::serve {
 
 namespace {
 
-class ExecutedAcceptance final : public Acceptance {
- public:
-  explicit ExecutedAcceptance(const placement::AcceptedCounts& counts)
-      : draft_length_(counts.draft_length), left_(counts.of_sequence.size()) {
+// Rounds of one draft length, by text position.
+struct ExecutedRounds {
+  explicit ExecutedRounds(const placement::AcceptedCounts& counts)
+      : draft_length(counts.draft_length), left(counts.of_sequence.size()), nodes(counts.drafted.size()) {
     double rounds = 0.0;
-    reached_.resize(static_cast<std::size_t>(draft_length_) + 1);
-    for (std::size_t i = 0; i < left_.size(); ++i)
-      for (const std::uint8_t accepted : counts.of_sequence[i]) {
+    reached.resize(static_cast<std::size_t>(draft_length) + 1);
+    for (std::size_t i = 0; i < left.size(); ++i)
+      for (std::size_t round = 0; round < counts.of_sequence[i].size(); ++round) {
+        const std::uint8_t accepted = counts.of_sequence[i][round];
         // Behind the last token of the round before: so many drafts are accepted here, one fewer behind each of them.
-        for (int rest = accepted; rest >= 0; --rest) left_[i].push_back(static_cast<std::uint8_t>(rest));
+        for (int rest = accepted; rest >= 0; --rest) {
+          left[i].push_back(static_cast<std::uint8_t>(rest));
+          if (!nodes.empty()) nodes[i].push_back(counts.drafted[i][round]);
+        }
         rounds += 1.0;
-        for (std::size_t place = 1; place <= accepted; ++place) reached_[place] += 1.0;
+        for (std::size_t place = 1; place <= accepted; ++place) reached[place] += 1.0;
       }
-    for (double& share : reached_) share = rounds > 0.0 ? share / rounds : 0.0;
+    for (double& share : reached) share = rounds > 0.0 ? share / rounds : 0.0;
   }
+  int draft_length;
+  std::vector<std::vector<std::uint8_t>> left;    // [sequence][tokens behind the first]: drafts accepted there
+  std::vector<std::vector<std::uint16_t>> nodes;  // the same: tokens drafted; empty where every round drafts the same
+  std::vector<double> reached;                    // [place]: share of rounds that accept so many at least
+};
+
+placement::AcceptedCounts record(const spec::Cell& cell, std::size_t requests, std::uint32_t tokens) {
+  const decode::Prepared tables = run::prepare_cell(cell, nullptr, true);
+  return placement::record_accepted({spec::plan_of(cell), &tables, spec::draw_key(cell), cell.draft_length()},
+                                    decode::Bonus::emitted, std::min(requests, kMostExecuted), tokens);
+}
+
+// Chains whose length the server's policy chooses: of each length that was executed, or the longest one cut.
+class ExecutedChains final : public Acceptance {
+ public:
+  explicit ExecutedChains(std::vector<ExecutedRounds> by_length) : by_length_(std::move(by_length)) {}
   [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
-    const std::vector<std::uint8_t>& left = left_[request % left_.size()];
+    const ExecutedRounds& rounds = of_length(static_cast<int>(drafted));
+    const std::vector<std::uint8_t>& left = rounds.left[request % rounds.left.size()];
     // The first token comes with the prompt: rounds begin behind it.
     const std::size_t at = emitted - 1;
     return at < left.size() ? std::min<std::uint32_t>(left[at], drafted) : 0;
   }
   [[nodiscard]] double tokens_per_round(int draft_length) const override {
+    const ExecutedRounds& rounds = of_length(draft_length);
     double tokens = 1.0;
-    for (int place = 1; place <= std::min(draft_length, draft_length_); ++place)
-      tokens += reached_[static_cast<std::size_t>(place)];
+    for (int place = 1; place <= std::min(draft_length, rounds.draft_length); ++place)
+      tokens += rounds.reached[static_cast<std::size_t>(place)];
     return tokens;
   }
 
  private:
-  int draft_length_;
-  std::vector<std::vector<std::uint8_t>> left_;  // [sequence][tokens behind the first]: drafts accepted there
-  std::vector<double> reached_;                  // [place]: share of rounds that accept so many at least
+  // The shortest of at least this length.
+  [[nodiscard]] const ExecutedRounds& of_length(int draft_length) const {
+    std::size_t at = 0;
+    while (at + 1 < by_length_.size() && by_length_[at].draft_length < draft_length) ++at;
+    return by_length_[at];
+  }
+  std::vector<ExecutedRounds> by_length_;  // lengths rising
 };
+
+// Trees, and chains whose length decode's own policy chooses.
+class ExecutedBlocks final : public Acceptance {
+ public:
+  ExecutedBlocks(ExecutedRounds rounds, const draft::BlockDrafter& drafter, bool is_chain)
+      : rounds_(std::move(rounds)), is_chain_(is_chain) {
+    const int most = drafter.shape().nodes;
+    for (int nodes = 0; nodes <= most; ++nodes) {
+      const draft::Work work = drafter.work(nodes);
+      rows_.push_back(static_cast<std::uint32_t>(std::llround(std::ceil(work.verified_rows))) - 1);
+      if (passes_.size() <= rows_.back()) passes_.resize(rows_.back() + std::size_t{1});
+      passes_[rows_.back()] = work.pass_rows;
+    }
+    if (drafter.tree() == nullptr || is_chain) return;
+    levels_.assign(static_cast<std::size_t>(drafter.tree()->height()) + 1, 0);
+    for (const tokens::Tree::Node& node : drafter.tree()->nodes)
+      if (node.depth > 0) ++levels_[static_cast<std::size_t>(node.depth)];
+    for (std::size_t depth = 1; depth < levels_.size(); ++depth) levels_[depth] += levels_[depth - 1];
+  }
+  [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+    const std::vector<std::uint8_t>& left = rounds_.left[request % rounds_.left.size()];
+    const std::size_t at = emitted - 1;
+    if (at >= left.size()) return 0;
+    const std::uint32_t accepted = left[at];
+    if (drafted >= block(request, emitted)) return accepted;
+    if (is_chain_) return std::min(accepted, drafted);
+    std::uint32_t depth = 0;
+    while (depth + 1 < levels_.size() && levels_[depth + 1] <= drafted) ++depth;
+    return std::min(accepted, depth);
+  }
+  [[nodiscard]] double tokens_per_round(int draft_length) const override {
+    double tokens = 1.0;
+    if (draft_length == 0) return tokens;
+    for (std::size_t place = 1; place < rounds_.reached.size(); ++place) tokens += rounds_.reached[place];
+    return tokens;
+  }
+  [[nodiscard]] bool uneven() const override { return true; }
+  [[nodiscard]] bool offers(int draft_length) const override { return draft_length == 0 || draft_length == rounds_.draft_length; }
+  [[nodiscard]] std::uint32_t drafted(RequestId request, std::uint32_t emitted, int draft_length) const override {
+    return draft_length > 0 ? block(request, emitted) : 0;
+  }
+  [[nodiscard]] std::uint32_t widest(int draft_length) const override {
+    return draft_length > 0 ? *std::max_element(rows_.begin(), rows_.end()) : 0;
+  }
+  [[nodiscard]] const std::vector<double>* passes(std::uint32_t drafted) const override {
+    return &passes_[std::min<std::size_t>(drafted, passes_.size() - 1)];
+  }
+
+ private:
+  // Rows of the block that is drafted behind so many tokens.
+  [[nodiscard]] std::uint32_t block(RequestId request, std::uint32_t emitted) const {
+    if (rounds_.nodes.empty()) return rows_.back();
+    const std::vector<std::uint16_t>& nodes = rounds_.nodes[request % rounds_.nodes.size()];
+    const std::size_t at = emitted - 1;
+    return at < nodes.size() ? rows_[nodes[at]] : rows_.back();
+  }
+  ExecutedRounds rounds_;
+  bool is_chain_;
+  std::vector<std::uint32_t> rows_;          // [tokens drafted]: verified beside the sequence's own
+  std::vector<std::vector<double>> passes_;  // [verified rows]
+  std::vector<std::uint32_t> levels_;        // [depth]: tokens down to it, where every round drafts the same tree
+};
+
+// The server's policy chooses among its lengths.
+bool cuts_chains(const spec::Cell& cell) { return cell.drafts_chains() && cell.policy() == nullptr; }
 
 }  // namespace
 
-std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, std::size_t requests, std::uint32_t tokens) {
-  const decode::Prepared tables = run::prepare_cell(cell, nullptr, true);
-  return std::make_unique<ExecutedAcceptance>(
-      placement::record_accepted({spec::plan_of(cell), &tables, spec::draw_key(cell), cell.draft_length()},
-                                 decode::Bonus::emitted, std::min(requests, kMostExecuted), tokens));
+bool executed_offers(const spec::Cell& cell, int draft_length) {
+  return cuts_chains(cell) ? draft_length <= cell.draft_length() : draft_length == cell.draft_length() || draft_length == 0;
+}
+
+bool drafts_without_passes(const spec::Cell& cell) {
+  return cell.block() != nullptr && cell.block()->drafter->work(cell.block()->drafter->shape().nodes).pass_rows.empty();
+}
+
+std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const std::vector<int>& lengths, std::size_t requests,
+                                                std::uint32_t tokens) {
+  if (!cuts_chains(cell)) {
+    const draft::BlockDrafter& drafter = *cell.block()->drafter;
+    return std::make_unique<ExecutedBlocks>(ExecutedRounds(record(cell, requests, tokens)), drafter, cell.block()->is_chain);
+  }
+  std::vector<ExecutedRounds> by_length;
+  if (cell.block() != nullptr)
+    for (const int length : lengths)
+      if (length < cell.draft_length()) by_length.emplace_back(record(spec::with_draft_length(cell, length), requests, tokens));
+  by_length.emplace_back(record(cell, requests, tokens));
+  return std::make_unique<ExecutedChains>(std::move(by_length));
 }
 
 }  // namespace specsim::serve

@@ -28,24 +28,36 @@ Server::Parts make_engine(const ServeExperiment& experiment, const Acceptance* a
   if (!experiment.speculation) return parts;
   const Speculation& speculation = *experiment.speculation;
   PolicySetting setting;
-  setting.seconds = [&pricer](const BatchState& batch, int draft_length) {
-    StepWork work;
-    work.requests = batch.requests;
-    work.rows = batch.requests * (1.0 + draft_length);
-    work.logits = work.rows;
-    work.cached = batch.cached;
-    work.cached_after = batch.cached + batch.requests;
-    return pricer.seconds(work, draft_length);
+  setting.seconds = [&pricer, acceptance](const BatchState& batch, int draft_length) {
+    return step_seconds(pricer, *acceptance, batch, batch.cached + batch.requests, draft_length);
   };
+  setting.offers = [acceptance](int draft_length) { return acceptance->offers(draft_length); };
   parts.policy = speculation.policy.entry->make(speculation.policy.arguments, setting, none);
   const bool cached = speculation.method != DraftMethod::ngram && parts.policy->longest() > 0;
-  parts.lookahead = cached ? static_cast<std::uint32_t>(parts.policy->longest()) : 0;
+  parts.lookahead = cached ? acceptance->widest(parts.policy->longest()) : 0;
   parts.drafts_cached = cached && speculation.method == DraftMethod::eagle;
   parts.extra_rows = cached && speculation.method == DraftMethod::draft_model ? 1 : 0;
   return parts;
 }
 
 }  // namespace
+
+double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, const BatchState& batch, double cached_after,
+                    int draft_length) {
+  const std::uint32_t block = acceptance.widest(draft_length);
+  StepWork work;
+  work.requests = batch.requests;
+  work.rows = batch.requests * (1.0 + block);
+  work.logits = work.rows;
+  work.cached = batch.cached;
+  work.cached_after = cached_after;
+  std::vector<double> rows;
+  if (const std::vector<double>* const passes = draft_length > 0 ? acceptance.passes(block) : nullptr) {
+    for (const double each : *passes) rows.push_back(batch.requests * each);
+    work.draft_rows = &rows;
+  }
+  return pricer.seconds(work, draft_length);
+}
 
 Workload make_workload(const ServeExperiment& experiment) {
   Workload workload;
@@ -69,7 +81,16 @@ std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, c
   if (!speculation.cell) return read_acceptance(speculation.acceptance, key_of(experiment, "acceptance"), none);
   std::uint32_t longest = 1;
   for (const Request& request : workload.requests) longest = std::max(longest, request.output);
-  return executed_acceptance(spec::reseeded(*speculation.cell, experiment.seed, speculation.cell->rounds),
+  const std::uint64_t text = speculation.cell->contexts->process->shape().request_tokens;
+  if (text > 0 && longest > text)
+    throw BadInput(speculation.cell->places.process,
+                   fmt::format("the text of a request has {} tokens and the longest output {}, allowed: outputs within the text",
+                               text, longest));
+  PolicySetting probe;
+  probe.seconds = [](const BatchState&, int) { return 1.0; };
+  probe.offers = [&](int draft_length) { return executed_offers(*speculation.cell, draft_length); };
+  const auto policy = speculation.policy.entry->make(speculation.policy.arguments, probe, none);
+  return executed_acceptance(spec::reseeded(*speculation.cell, experiment.seed, speculation.cell->rounds), policy->lengths(),
                              workload.requests.size(), longest);
 }
 

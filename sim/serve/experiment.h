@@ -64,6 +64,11 @@ const std::vector<spec::SectionInfo>& serve_sections();
 // The requests that its seed gives; throws BadInput for one that the server can never serve.
 Workload make_workload(const ServeExperiment& experiment);
 
+// The rows and passes of a step in which so many sequences decode, each with a block of the policy's length, and draft as many
+// anew.
+double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, const BatchState& batch, double cached_after,
+                    int draft_length);
+
 // How drafts are accepted, as the experiment says; it must speculate.
 std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, const Workload& workload);
 

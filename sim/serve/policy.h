@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace specsim::serve {
 
@@ -29,13 +30,33 @@ class ServerPolicy {
   // 0 .. longest().
   [[nodiscard]] virtual int draft_length(const BatchState& batch) = 0;
   [[nodiscard]] virtual int longest() const = 0;
+  // Those that it may choose, beside 0.
+  [[nodiscard]] virtual std::vector<int> lengths() const {
+    std::vector<int> all(static_cast<std::size_t>(longest()));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i) + 1;
+    return all;
+  }
+  // True where sequences have lengths of their own, at most the batch's; then the two below say which, and learn of each round.
+  [[nodiscard]] virtual bool per_request() const { return false; }
+  [[nodiscard]] virtual int of_request(RequestId /*request*/, int batch_length) const { return batch_length; }
+  virtual void observe_request(RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}
   // What a step's verification gave, over all sequences: rounds that verified drafts at a position, and accepted it.
   virtual void observe(int /*position*/, std::uint32_t /*verified*/, std::uint32_t /*accepted*/) {}
 };
 
+// Loads above which nothing is drafted: what most policies take beside their own parameters.
+struct DisableAbove {
+  std::uint32_t batch = 0;
+  std::uint32_t queue = 0;
+  [[nodiscard]] bool holds(const BatchState& state) const { return state.requests > batch || state.waiting > queue; }
+};
+std::vector<config::Parameter> disable_parameters();
+DisableAbove read_disable_above(const config::Arguments& arguments);
+
 // What a policy may ask of the server it works for.
 struct PolicySetting {
   StepSeconds seconds;
+  std::function<bool(int draft_length)> offers;  // whether drafts of this length can be made; empty: any
 };
 
 struct ServerPolicyEntry {

@@ -16,18 +16,23 @@ namespace {
 // own (SmartSpec, arXiv 2406.14066). What was seen is forgotten by `memory` a step.
 class Goodput final : public ServerPolicy {
  public:
-  Goodput(int longest, double prior, double memory, StepSeconds seconds)
+  Goodput(int longest, double prior, double memory, DisableAbove disable, const PolicySetting& setting)
       : longest_(longest),
         memory_(memory),
-        seconds_(std::move(seconds)),
+        disable_(disable),
+        seconds_(setting.seconds),
+        offered_(static_cast<std::size_t>(longest) + 1, true),
         verified_(static_cast<std::size_t>(longest)),
         accepted_(verified_.size()) {
+    if (setting.offers)
+      for (int length = 1; length <= longest; ++length) offered_[static_cast<std::size_t>(length)] = setting.offers(length);
     for (std::size_t i = 0; i < verified_.size(); ++i) {
       verified_[i] = 1.0;
       accepted_[i] = prior;
     }
   }
   [[nodiscard]] int draft_length(const BatchState& batch) override {
+    if (disable_.holds(batch)) return 0;
     int best = 0;
     double best_rate = 0.0;
     double reached = 1.0;
@@ -38,6 +43,7 @@ class Goodput final : public ServerPolicy {
         reached *= accepted_[at] / verified_[at];
         tokens += reached;
       }
+      if (!offered_[static_cast<std::size_t>(length)]) continue;
       const double rate = tokens / seconds_(batch, length);
       if (rate > best_rate * (1.0 + 1e-12)) {
         best = length;
@@ -47,6 +53,12 @@ class Goodput final : public ServerPolicy {
     return best;
   }
   [[nodiscard]] int longest() const override { return longest_; }
+  [[nodiscard]] std::vector<int> lengths() const override {
+    std::vector<int> all;
+    for (int length = 1; length <= longest_; ++length)
+      if (offered_[static_cast<std::size_t>(length)]) all.push_back(length);
+    return all;
+  }
   void observe(int position, std::uint32_t verified, std::uint32_t accepted) override {
     const auto at = static_cast<std::size_t>(position);
     if (at >= verified_.size()) return;
@@ -57,7 +69,9 @@ class Goodput final : public ServerPolicy {
  private:
   int longest_;
   double memory_;
+  DisableAbove disable_;
   StepSeconds seconds_;
+  std::vector<char> offered_;  // [length]
   std::vector<double> verified_;
   std::vector<double> accepted_;
 };
@@ -65,17 +79,17 @@ class Goodput final : public ServerPolicy {
 }  // namespace
 
 ServerPolicyEntry goodput_policy() {
+  std::vector<config::Parameter> parameters = {
+      {"longest", config::Type::integer, "8", "draft length that is tried at most", config::between(1, kMaxDraftLength), {}},
+      {"prior", config::Type::number, "0.7", "acceptance of each position before anything is seen", config::between(0, 1), {}},
+      {"memory", config::Type::number, "0.99", "what a step leaves of everything seen before it", config::between(0, 1), {}}};
+  for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
   return {
-      {"goodput",
-       "the draft length with the most expected tokens a second",
-       "SmartSpec, arXiv 2406.14066",
-       {{"longest", config::Type::integer, "8", "draft length that is tried at most", config::between(1, kMaxDraftLength), {}},
-        {"prior", config::Type::number, "0.7", "acceptance of each position before anything is seen", config::between(0, 1), {}},
-        {"memory", config::Type::number, "0.99", "what a step leaves of everything seen before it", config::between(0, 1), {}}},
+      {"goodput", "the draft length with the most expected tokens a second", "SmartSpec, arXiv 2406.14066", std::move(parameters),
        "Step times are the cost model's own for the batch as it stands; acceptance is that of the rounds before."},
       [](const config::Arguments& arguments, const PolicySetting& setting, Diagnostics&) {
         return std::make_unique<Goodput>(static_cast<int>(arguments.integer("longest")), arguments.number("prior"),
-                                         arguments.number("memory"), setting.seconds);
+                                         arguments.number("memory"), read_disable_above(arguments), setting);
       }};
 }
 

@@ -211,13 +211,37 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
   const spec::Experiment experiment = spec::read_experiment(std::move(own), file, {}, diagnostics);
   if (diagnostics.list().size() != before) return nullptr;
   const auto cell = std::make_shared<const spec::Cell>(experiment.cells.front());
-  if (experiment.cells.size() != 1 || !cell->drafts_chains() || cell->policy() != nullptr) {
-    diagnostics.add(where,
-                    "speculation states no acceptance and decode drafts no chain of one length, allowed: drafter {kind: chain, "
-                    "...} without a policy, or acceptance");
+  if (experiment.cells.size() != 1) {
+    diagnostics.add(
+        where, fmt::format("decode and pair make {} cells, allowed: one, whose rounds are executed", experiment.cells.size()));
+    return nullptr;
+  }
+  if (cell->policy() != nullptr && (*cell->policy())->foresees()) {
+    diagnostics.add(where, fmt::format("decode's policy {} knows what will be accepted, allowed: one that a server can run",
+                                       cell->policy()->name()));
     return nullptr;
   }
   return cell;
+}
+
+// Whether decode's method drafts what the server's policy asks for.
+void check_lengths(const ServerPolicy& policy, const spec::Cell& cell, const Location& where, Diagnostics& diagnostics) {
+  const std::vector<int> lengths = policy.lengths();
+  const bool cut = executed_offers(cell, 1) && cell.draft_length() > 1;
+  if (lengths.empty() && policy.longest() > 0) {
+    diagnostics.add(where, fmt::format("the policy tries up to {} tokens, allowed: {}, which decode drafts whole",
+                                       policy.longest(), cell.draft_length()));
+    return;
+  }
+  for (const int length : lengths)
+    if (!executed_offers(cell, length)) {
+      diagnostics.add(where, cut ? fmt::format("the policy drafts up to {} tokens, allowed: at most decode's draft_length, {}",
+                                               policy.longest(), cell.draft_length())
+                                 : fmt::format("the policy drafts {} tokens, allowed: 0 or {}, the longest path that decode "
+                                               "drafts whole",
+                                               length, cell.draft_length()));
+      return;
+    }
 }
 
 Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file, std::uint64_t seed,
@@ -228,14 +252,12 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
       config::read_arguments(value, speculation_parameters(), {}, "serve.speculation", diagnostics);
   if (diagnostics.list().size() != before) return speculation;
   speculation.policy = choose(server_policies(), arguments.value("policy"), "kind", diagnostics);
-  int longest = 0;
-  if (speculation.policy.entry != nullptr) {
-    const PolicySetting probe{[](const BatchState&, int) { return 1.0; }};
-    if (const auto policy = speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics))
-      longest = policy->longest();
-  }
+  PolicySetting probe;
+  probe.seconds = [](const BatchState&, int) { return 1.0; };
   if (arguments.has("acceptance")) {
     speculation.acceptance = arguments.value("acceptance");
+    if (speculation.policy.entry != nullptr)
+      static_cast<void>(speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics));
     static_cast<void>(read_acceptance(speculation.acceptance, rng::Key{static_cast<std::uint32_t>(seed), 0}, diagnostics));
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
     diagnostics.add(value.where,
@@ -243,12 +265,13 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
                     "serve, whose rounds are executed");
   } else {
     speculation.cell = read_cell(config, file, value.where, diagnostics);
-    if (speculation.cell && longest > speculation.cell->draft_length())
-      diagnostics.add(arguments.where("policy"),
-                      fmt::format("the policy drafts up to {} tokens, allowed: at most decode's draft_length, {}", longest,
-                                  speculation.cell->draft_length()));
+    if (speculation.cell && speculation.policy.entry != nullptr) {
+      probe.offers = [&](int draft_length) { return executed_offers(*speculation.cell, draft_length); };
+      if (const auto policy = speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics))
+        check_lengths(*policy, *speculation.cell, arguments.where("policy"), diagnostics);
+    }
   }
-  const std::string& method = arguments.text("method");
+  const std::string method = speculation.cell && drafts_without_passes(*speculation.cell) ? "ngram" : arguments.text("method");
   speculation.method = method == "ngram"         ? DraftMethod::ngram
                        : method == "draft_model" ? DraftMethod::draft_model
                                                  : DraftMethod::eagle;

@@ -95,17 +95,32 @@ struct EngineState {
   const Workload* workload = nullptr;
   BlockPool* pool = nullptr;
   ServerPolicy* policy = nullptr;
-  std::uint32_t lookahead = 0;   // slots that a scheduled sequence needs beyond its tokens, for drafts
-  std::uint32_t extra_rows = 0;  // that every sequence may lay into a step beyond its tokens, for the draft
-  bool drafts_cached = false;    // the draft keeps keys and values: the last block of a cached prefix is computed anew
+  const Acceptance* acceptance = nullptr;  // where there is a policy
+  bool uneven = false;                     // sequences draft blocks of their own: not all as many rows as the policy's length
+  std::uint32_t widest = 0;                // rows that a sequence's drafts take at most
+  std::uint32_t lookahead = 0;             // slots that a scheduled sequence needs beyond its tokens, for drafts
+  std::uint32_t extra_rows = 0;            // that every sequence may lay into a step beyond its tokens, for the draft
+  bool drafts_cached = false;              // the draft keeps keys and values: the last block of a cached prefix is computed anew
   Picoseconds now = 0;
 
   [[nodiscard]] Sequence& at(RequestId request) const { return (*sequences)[request]; }
+  // Rows that a sequence's drafts take in its next step, behind so many tokens; `draft_length`: the policy's, of the step before.
+  [[nodiscard]] std::uint32_t drafts(RequestId request, std::uint32_t emitted, int draft_length) const {
+    return uneven ? uneven_drafts(request, emitted, draft_length) : static_cast<std::uint32_t>(draft_length);
+  }
+  // The same where the step before has not ended yet, and nobody knows how many tokens it gives: room for the widest.
+  [[nodiscard]] std::uint32_t drafts_ahead(RequestId request, int draft_length) const {
+    return uneven ? uneven_drafts_ahead(request, draft_length) : static_cast<std::uint32_t>(draft_length);
+  }
   // Time up to now goes to `cause`.
   void spend(Sequence& sequence, Cause cause) const {
     sequence.spent[static_cast<std::size_t>(cause)] += now - sequence.since;
     sequence.since = now;
   }
+
+ private:
+  [[nodiscard]] std::uint32_t uneven_drafts(RequestId request, std::uint32_t emitted, int draft_length) const;
+  [[nodiscard]] std::uint32_t uneven_drafts_ahead(RequestId request, int draft_length) const;
 };
 
 class Scheduler {
@@ -129,8 +144,8 @@ class Scheduler {
   [[nodiscard]] virtual std::uint32_t running() const = 0;
 };
 
-// What every scheduler does with the items that it took: the policy chooses the drafts of the next step by the batch as it stands, then
-// the items' rows count as computed, and a sequence whose tokens all are gets a token.
+// What every scheduler does with the items that it took: the policy chooses the drafts of the next step by the batch as it
+// stands, then the items' rows count as computed, and a sequence whose tokens all are gets a token.
 void complete_step(EngineState& state, Step& step, std::uint32_t waiting);
 
 struct SchedulerEntry {

@@ -72,7 +72,7 @@ class Sglang final : public Scheduler {
       sequence.emitted += std::min(item.accepted + 1, room);
       const bool ends = sequence.emitted == sequence.output || sequence.tokens() >= options_.max_model_len;
       if (item.prefill && !ends) running_.push_back(item.request);
-      sequence.spec = static_cast<std::uint32_t>(step.draft_length);
+      sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
       if (!ends) continue;
       give_back(sequence, state);
       sequence.status = Status::finished;
@@ -83,9 +83,7 @@ class Sglang final : public Scheduler {
 
  private:
   // Slots that a decoding request takes beyond its tokens.
-  [[nodiscard]] static std::uint32_t width(const EngineState& state) {
-    return 1 + (state.policy != nullptr ? static_cast<std::uint32_t>(state.policy->longest()) : 0);
-  }
+  [[nodiscard]] static std::uint32_t width(const EngineState& state) { return 1 + state.widest; }
 
   static std::uint32_t missing(const Sequence& sequence, std::uint64_t tokens, const EngineState& state) {
     const std::uint32_t wanted = state.pool->blocks_for(tokens);
@@ -188,7 +186,7 @@ class Sglang final : public Scheduler {
     bool retracted = false;
     while (running_.size() > 1 && !state.pool->unlimited() && needed() > state.pool->free()) {
       auto victim = running_.end() - 1;
-      if (state.policy == nullptr || state.policy->longest() == 0)  // the fewest tokens of output, then the longest prompt
+      if (state.widest == 0)  // the fewest tokens of output, then the longest prompt
         victim = std::min_element(running_.begin(), running_.end(), [&](RequestId a, RequestId b) {
           const Sequence& x = state.at(a);
           const Sequence& y = state.at(b);

@@ -46,7 +46,7 @@ class StaticBatch final : public Scheduler {
       Sequence& sequence = state.at(item.request);
       sequence.computed -= item.drafts - item.accepted;
       sequence.emitted += std::min(item.accepted + 1, sequence.output - sequence.emitted);
-      sequence.spec = static_cast<std::uint32_t>(step.draft_length);
+      sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
       if (sequence.emitted < sequence.output) continue;
       state.pool->give_back(sequence.held);
       sequence.held = 0;

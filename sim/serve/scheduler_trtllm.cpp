@@ -52,7 +52,7 @@ class Trtllm final : public Scheduler {
       if (!item.emits) continue;
       sequence.computed -= item.drafts - item.accepted;
       sequence.emitted += std::min(item.accepted + 1, sequence.output - sequence.emitted);
-      sequence.spec = static_cast<std::uint32_t>(step.draft_length);
+      sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
       if (sequence.emitted < sequence.output) continue;
       state.pool->give_back(sequence.held);
       sequence.held = 0;
@@ -68,9 +68,8 @@ class Trtllm final : public Scheduler {
   }
   // Blocks of the next step of a sequence that decodes.
   static std::uint32_t next_step(const Sequence& sequence, const EngineState& state) {
-    const std::uint32_t longest = state.policy != nullptr ? static_cast<std::uint32_t>(state.policy->longest()) : 0;
     return state.pool->blocks_for(std::uint64_t{sequence.in_prefill() ? sequence.prefill_target : sequence.computed} + 1 +
-                                  longest);
+                                  state.widest);
   }
 
   static void hold(Sequence& sequence, std::uint32_t blocks, EngineState& state) {

@@ -40,10 +40,8 @@ class VllmV1 final : public Scheduler {
     if (!options_.chunked_prefill && request.prompt > options_.max_num_batched_tokens)
       return fmt::format("its prompt has {} tokens and chunked_prefill is false, allowed: at most max_num_batched_tokens, {}",
                          request.prompt, options_.max_num_batched_tokens);
-    const std::uint64_t most =
-        std::min<std::uint64_t>(std::uint64_t{request.prompt} + request.output + state.lookahead +
-                                    static_cast<std::uint64_t>(state.policy != nullptr ? state.policy->longest() : 0),
-                                options_.max_model_len);
+    const std::uint64_t most = std::min<std::uint64_t>(
+        std::uint64_t{request.prompt} + request.output + state.lookahead + state.widest, options_.max_model_len);
     if (!state.pool->unlimited() && state.pool->blocks_for(most) > state.pool->usable())
       return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", state.pool->blocks_for(most),
                          state.pool->usable());
@@ -62,25 +60,19 @@ class VllmV1 final : public Scheduler {
     if (reserved < budget) budget -= reserved;
     schedule_running(state, step, budget);
     if (step.preempted == 0) schedule_waiting(state, step, budget);
-    step.waiting = waiting();
-    step.free_blocks = state.pool->free();
     ++schedulings_;
     for (const Item& item : step.items) state.at(item.request).scheduled_in = schedulings_;
     // Drafts in flight of a sequence that is not scheduled now are given up.
     if (options_.asynchronous && step.items.size() < running_.size())
       for (const RequestId id : running_)
         if (Sequence& sequence = state.at(id); sequence.scheduled_in != schedulings_) sequence.spec = 0;
-    if (step.items.empty()) return;
-    BatchState batch{static_cast<std::uint32_t>(step.items.size()), step.waiting, 0.0};
-    for (const Item& item : step.items) batch.cached += state.at(item.request).computed;
-    step.draft_length = state.policy != nullptr ? state.policy->draft_length(batch) : 0;
-    for (Item& item : step.items) {
+    complete_step(state, step, waiting());
+    if (!options_.asynchronous) return;
+    for (const Item& item : step.items) {
+      if (!item.emits) continue;
       Sequence& sequence = state.at(item.request);
-      sequence.computed += item.rows;
-      item.emits = sequence.computed >= sequence.tokens();
-      if (!options_.asynchronous || !item.emits) continue;
       sequence.placeholders += 1 + item.drafts;
-      sequence.spec = static_cast<std::uint32_t>(step.draft_length);
+      sequence.spec = state.drafts_ahead(item.request, step.draft_length);
     }
   }
 
@@ -98,7 +90,7 @@ class VllmV1 final : public Scheduler {
         finish(item.request, sequence, state);
         finished.push_back(item.request);
       } else if (!options_.asynchronous) {
-        sequence.spec = static_cast<std::uint32_t>(step.draft_length);
+        sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
       } else if (state.pool->caches() && sequence.status == Status::running) {
         name_blocks(item.request, std::min(sequence.computed - sequence.placeholders, sequence.tokens()), state);
       }

@@ -34,6 +34,12 @@ Server::Server(std::uint32_t index, Parts parts, const Workload& workload, std::
   state_.workload = &workload;
   state_.pool = parts_.pool.get();
   state_.policy = parts_.policy.get();
+  if (parts_.policy) {
+    state_.acceptance = parts_.acceptance;
+    state_.widest = parts_.acceptance->widest(parts_.policy->longest());
+    per_request_ = parts_.policy->per_request();
+    state_.uneven = per_request_ || parts_.acceptance->uneven();
+  }
   state_.lookahead = parts_.lookahead;
   state_.extra_rows = parts_.extra_rows;
   state_.drafts_cached = parts_.drafts_cached;
@@ -61,6 +67,20 @@ void Server::begin_steps(Picoseconds now) {
   has_queued_ = !queued_.items.empty();
 }
 
+// What the draft's passes of the running step compute, by the block that each sequence drafts.
+void Server::sum_draft_rows() {
+  draft_rows_.clear();
+  for (const Item& item : current_.items) {
+    const std::uint32_t rows = item.emits
+                                   ? state_.drafts(item.request, item.emitted_before + item.accepted + 1, current_.draft_length)
+                                   : state_.drafts_ahead(item.request, current_.draft_length);
+    const std::vector<double>* const passes = parts_.acceptance->passes(rows);
+    const std::size_t count = passes != nullptr ? passes->size() : rows;
+    if (draft_rows_.size() < count) draft_rows_.resize(count, 0.0);
+    for (std::size_t pass = 0; pass < count; ++pass) draft_rows_[pass] += passes != nullptr ? (*passes)[pass] : 1.0;
+  }
+}
+
 void Server::begin_pass(Picoseconds now) {
   std::uint32_t rows = 0;
   std::uint32_t prefill_rows = 0;
@@ -75,6 +95,8 @@ void Server::begin_pass(Picoseconds now) {
     if (item.drafts > 0 && sequence.status != Status::finished) {
       item.accepted = parts_.acceptance->accepted(item.request, sequence.emitted, item.drafts);
       rejected += item.drafts - item.accepted;
+      if (per_request_)
+        parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
     }
     rows += item.rows;
     cached += sequence.computed - std::min(item.rows, sequence.computed);
@@ -93,6 +115,10 @@ void Server::begin_pass(Picoseconds now) {
   work.logits = logits;
   work.cached = static_cast<double>(cached);
   work.cached_after = static_cast<double>(cached + rows - rejected);
+  if (state_.uneven && current_.draft_length > 0) {
+    sum_draft_rows();
+    work.draft_rows = &draft_rows_;
+  }
   price_ = parts_.pricer->price(work, current_.draft_length);
   began_ = now;
   ends_ = now + price_.total();
@@ -169,12 +195,13 @@ void Server::finish_step(Picoseconds now, std::vector<RequestId>& finished) {
     if (common_gap_[tokens] > 0) add_gap({price_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
   if (parts_.policy) {
     int longest = 0;
+    const auto most = static_cast<std::uint32_t>(parts_.policy->longest());  // tokens of a tree's longest path
     for (const Item& item : current_.items) {
-      for (std::uint32_t at = 0; at < item.drafts && at <= item.accepted; ++at) {
+      for (std::uint32_t at = 0; at < std::min(item.drafts, most) && at <= item.accepted; ++at) {
         ++verified_[at];
         accepted_[at] += at < item.accepted ? 1 : 0;
       }
-      longest = std::max(longest, static_cast<int>(item.drafts));
+      longest = std::max(longest, static_cast<int>(std::min(item.drafts, most)));
     }
     for (int position = 0; position < longest; ++position) {
       const auto at = static_cast<std::size_t>(position);

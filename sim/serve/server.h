@@ -87,6 +87,7 @@ class Server {
 
  private:
   void begin_pass(Picoseconds now);
+  void sum_draft_rows();
   void account(const Item& item, Picoseconds now);
   void add_gap(const Gap& gap);
 
@@ -104,7 +105,9 @@ class Server {
   ServerTotals totals_;
   std::vector<Gap> gaps_;
   std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences whose chunk before came when this step began
-  std::vector<std::uint32_t> verified_;    // [position]: for the policy
+  bool per_request_ = false;
+  std::vector<double> draft_rows_;       // [pass]: of the running step, where sequences draft blocks of their own
+  std::vector<std::uint32_t> verified_;  // [position]: for the policy
   std::vector<std::uint32_t> accepted_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 namespace specsim::serve {
 
@@ -18,9 +19,33 @@ StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) cons
   if (draft_length == 0) return parts;
   parts.draft = cost_->round_overhead(n);
   if (method_ == DraftMethod::ngram) return parts;
+  if (work.draft_rows != nullptr) {
+    parts.draft += passes(work);
+    return parts;
+  }
   parts.draft += cost_->draft_pass({n, work.cached / n}, 0, work.rows / n - 1.0).total();
   for (int j = 1; j < draft_length; ++j) parts.draft += cost_->draft_pass({n, work.cached_after / n}, j, 0.0).total();
   return parts;
+}
+
+double StepPricer::passes(const StepWork& work) const {
+  const std::vector<double>& rows = *work.draft_rows;
+  const double n = work.requests;
+  double seconds = 0.0;
+  for (std::size_t j = 0; j < rows.size(); ++j) {
+    if (j == 0) {
+      seconds += cost_->draft_pass({n, work.cached / n}, 0, (work.rows + std::max(rows[0], n)) / n - 2.0).total();
+      continue;
+    }
+    const double sequences = std::min(n, rows[j]);  // those that draft no further lay no row into the pass
+    if (sequences == 0.0) break;
+    const double each = rows[j] / sequences;
+    const cost::Workload workload{sequences, work.cached_after / n};
+    seconds += each == 1.0
+                   ? cost_->draft_pass(workload, static_cast<int>(j), 0.0).total()
+                   : cost_->pass(cost::Role::draft, {sequences, each, workload.context + static_cast<double>(j), each}).total();
+  }
+  return seconds;
 }
 
 StepPrice StepPricer::price(const StepWork& work, int draft_length) const {

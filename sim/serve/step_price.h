@@ -5,6 +5,8 @@
 #include "sim/cost/cost_model.h"
 #include "sim/serve/workload.h"
 
+#include <vector>
+
 namespace specsim::serve {
 
 // Who drafts, which says what it costs and what it keeps.
@@ -21,6 +23,9 @@ struct StepWork {
   double logits = 0.0;        // rows that go through the LM head
   double cached = 0.0;        // tokens before the step
   double cached_after = 0.0;  // tokens behind it, rejected drafts gone
+  // [pass of the draft]: rows of all sequences together, beside the step's own rows in the first pass; nullptr: one of each
+  // sequence in as many passes as it drafts tokens.
+  const std::vector<double>* draft_rows = nullptr;
 };
 
 struct StepPrice {
@@ -45,6 +50,8 @@ class StepPricer {
     double draft = 0.0;
   };
   [[nodiscard]] Parts parts(const StepWork& work, int draft_length) const;
+  // Seconds of the draft's passes by StepWork::draft_rows.
+  [[nodiscard]] double passes(const StepWork& work) const;
 
   const cost::CostModel* cost_;
   DraftMethod method_;

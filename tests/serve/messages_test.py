@@ -16,7 +16,10 @@ serve:
   speculation: {policy: {kind: fixed, draft_length: 3}, acceptance: {alpha: 0.7}}
 cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02}
 """
-FILES = {"base.yaml": BASE, "plain.yaml": BASE.replace("  lengths: {prompt: 100, output: 50}\n", ""),
+TREE = BASE.replace(", acceptance: {alpha: 0.7}", "") + """pair: {vocab: 24, target: {family: zipf, exponent: 1}, draft: {from: target, transform: temperature, value: 1.6}}
+decode: {drafter: {kind: tree_static, branching: [3, 2, 1]}, verifier: multi_draft_recursive}
+"""
+FILES = {"base.yaml": BASE, "tree.yaml": TREE, "plain.yaml": BASE.replace("  lengths: {prompt: 100, output: 50}\n", ""),
          "unsorted.csv": "arrived_us,prompt,output\n100,5,5\n50,5,5\n", "zero.csv": "arrived_us,prompt,output\n100,0,5\n",
          "header.csv": "a,b\n1,2\n", "short.csv": "arrived_us,prompt,output\n1,2\n", "empty.csv": "arrived_us,prompt,output\n",
          "large.csv": "arrived_us,prompt,output\n1,2,3\n2,90000,3\n", "lines.jsonl": '{"timestamp": 0, "input_length": 5}\n',
@@ -53,6 +56,15 @@ CASES = [
     (["base.yaml", "--set", "cost.target_fixed_ms=1e9"], "the run lasts longer than 4.5e+06 s, where simulated time ends, allowed:"),
     (["base.yaml", "--set", "cost.target_ms_per_token=1e9"], "a step takes 1e+08 s by the cost model, allowed: less than 4.5e+06 s"),
     (["base.yaml", "--set", "serve.arrivals.rate=1e-9"], "the run lasts longer than 4.5e+06 s, where simulated time ends, allowed:"),
+    (["base.yaml", "--set", "serve.speculation.policy={kind: table, table: [[1, 5, 0, 100, 3], [6, 9, 2]]}"], "a row of the table has 3 numbers, allowed: as the first"),
+    (["base.yaml", "--set", "serve.speculation.policy={kind: adaptive, policy: {kind: confidence}}"], "confidence looks at the draft's distributions, allowed:"),
+    (["base.yaml", "--set", "serve.speculation.policy={kind: adaptive, policy: oracle}"], "oracle knows what will be accepted, allowed:"),
+    (["base.yaml", "--set", "serve.speculation.policy={kind: adaptive, policy: {kind: nope}}"], 'unknown policy "nope", allowed:'),
+    (["tree.yaml", "--policy", "fixed:2"], "the policy drafts 2 tokens, allowed: 0 or 3, the longest path that decode drafts whole"),
+    (["tree.yaml", "--policy", "goodput:2"], "the policy tries up to 2 tokens, allowed: 3, which decode drafts whole"),
+    (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token, policy: {kind: oracle}}"], "decode's policy oracle knows what will be accepted, allowed:"),
+    (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token}", "--policy", "fixed:4"], "the policy drafts up to 4 tokens, allowed: at most decode's draft_length, 3"),
+    (["tree.yaml", "--set", "context={process: requests, request_tokens: 20, types: [{weight: 1, draft: {from: target, transform: overlap, value: 0.7}}]}"], "the text of a request has 20 tokens and the longest output 50, allowed:"),
     ([], "specsim serve needs a config, or a load"),
     (["nothere.yaml"], "nothere.yaml: cannot be read"),
 ]

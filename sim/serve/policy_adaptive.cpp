@@ -1,0 +1,95 @@
+#include "sim/base/token.h"
+#include "sim/draft/length_policy.h"
+#include "sim/serve/policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace specsim::serve {
+
+namespace {
+
+// A policy of single sequences: each request has a length of its own, by what its own rounds accepted.
+class Adaptive final : public ServerPolicy {
+ public:
+  Adaptive(std::unique_ptr<draft::LengthPolicy> own, int longest, DisableAbove disable)
+      : own_(std::move(own)), longest_(longest), disable_(disable) {}
+  [[nodiscard]] int draft_length(const BatchState& batch) override { return disable_.holds(batch) ? 0 : longest_; }
+  [[nodiscard]] int longest() const override { return longest_; }
+  [[nodiscard]] bool per_request() const override { return true; }
+  [[nodiscard]] int of_request(RequestId request, int batch_length) const override {
+    return std::min(batch_length, request < memory_.size() ? memory_[request].length : own_->start().length);
+  }
+  void observe_request(RequestId request, int drafted, int accepted) override {
+    if (request >= memory_.size()) memory_.resize(request + std::size_t{1}, own_->start());
+    own_->observe(memory_[request], drafted, accepted);
+  }
+
+ private:
+  std::unique_ptr<draft::LengthPolicy> own_;
+  int longest_;
+  DisableAbove disable_;
+  std::vector<draft::LengthPolicy::Memory> memory_;  // [request]
+};
+
+std::unique_ptr<ServerPolicy> make_adaptive(const config::Arguments& arguments, const PolicySetting& setting,
+                                            Diagnostics& diagnostics) {
+  const auto longest = static_cast<int>(arguments.integer("longest"));
+  config::Value value = arguments.value("policy");
+  if (value.is_scalar()) value = config::map({{"kind", value}}, value.where);
+  const config::Value* const kind = value.find("kind");
+  if (kind == nullptr || !kind->is_scalar()) {
+    diagnostics.add(value.where, fmt::format("the policy of each request has no kind, allowed: {}", draft::policies().names()));
+    return nullptr;
+  }
+  const draft::PolicyEntry* const entry = draft::policies().find(kind->text, kind->where, diagnostics);
+  if (entry == nullptr) return nullptr;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments own =
+      config::read_arguments(value, entry->info.parameters, {"kind"}, fmt::format("policy {}", entry->info.name), diagnostics);
+  if (diagnostics.list().size() != before) return nullptr;
+  draft::LengthChoice choice{longest, {}};
+  if (entry->by_times) {
+    const auto requests = static_cast<std::uint32_t>(arguments.integer("batch"));
+    const BatchState batch{requests, 0, requests * arguments.number("context")};
+    for (int length = 0; length <= longest; ++length) choice.round_times.push_back(setting.seconds(batch, length));
+  }
+  std::unique_ptr<draft::LengthPolicy> policy = entry->make(own, choice, diagnostics);
+  if (!policy || diagnostics.list().size() != before) return nullptr;
+  if (policy->looks() || policy->foresees()) {
+    diagnostics.add(kind->where,
+                    fmt::format("{} {}, allowed: a policy that goes by what was accepted{}", entry->info.name,
+                                policy->looks() ? "looks at the draft's distributions" : "knows what will be accepted",
+                                policy->looks() ? ", or this one in decode, whose rounds are executed" : ""));
+    return nullptr;
+  }
+  return std::make_unique<Adaptive>(std::move(policy), longest, read_disable_above(arguments));
+}
+
+}  // namespace
+
+ServerPolicyEntry adaptive_policy() {
+  std::vector<config::Parameter> parameters = {
+      {"policy", config::Type::value, {}, "of each request: {kind: NAME, ...}, as decode's policy", {}, {}},
+      {"longest", config::Type::integer, "8", "tokens that a sequence drafts at most", config::between(1, kMaxDraftLength), {}},
+      {"batch",
+       config::Type::integer,
+       "1",
+       "requests of the step whose times a policy by times plans with",
+       config::between(1, 1e6),
+       {}},
+      {"context", config::Type::number, "512", "cached tokens of each of them", config::between(0, 1e9), {}}};
+  for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
+  return {
+      {"adaptive", "a draft length for each request, by what its own rounds accepted", "", std::move(parameters),
+       "Any of decode's policies that goes by what was accepted. The draft's passes go on to the longest of the batch, and those "
+       "that draft no further lay no row into them. An asynchronous engine knows of a round one step late."},
+      make_adaptive};
+}
+
+}  // namespace specsim::serve
