@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sim/calibrate/validation.h"
-#include "sim/cuda/timing.h"
+#include "sim/cuda/device_times.h"
 #include "sim/report/column.h"
 
 #include <string>

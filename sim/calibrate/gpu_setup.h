@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/calibrate/models.h"
-#include "sim/cuda/timing.h"
+#include "sim/cuda/device_times.h"
 
 #include <memory>
 #include <string>

@@ -114,7 +114,7 @@ void check_memory(const Described& target, const std::optional<Described>& draft
                     caches / kBytesPerGiB, sequences, target.config.context, weights / kBytesPerGiB, there / kBytesPerGiB));
 }
 
-void check_rule(const Rule& rule, const Settings& settings, std::size_t vocab) {
+void check_rule(const ChosenVerifier& rule, const Settings& settings, std::size_t vocab) {
   const verify::Demands& demands = rule.entry().demands;
   const auto refuse = [&](const char* option, const std::string& allowed) {
     throw BadInput({option, 0, 0}, fmt::format("with --verifier {}, allowed: {}", settings.verifier, allowed));
@@ -163,7 +163,8 @@ void build_models(const Described& target, const std::optional<Described>& draft
 
 }  // namespace
 
-Rule::Rule(const std::string& name, const draft::BlockDrafter* block) : entry_(verify::verifiers().find(name)) {
+ChosenVerifier::ChosenVerifier(const std::string& name, const draft::BlockDrafter* block)
+    : entry_(verify::verifiers().find(name)) {
   if (entry_ == nullptr)
     throw BadInput({"--verifier", 0, 0}, fmt::format("{}, allowed: a verifier of specsim list", config::quote_for_message(name)));
   const std::vector<tokens::Siblings>& trees = entry_->demands.trees;

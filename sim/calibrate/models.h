@@ -16,10 +16,10 @@
 namespace specsim::calibrate {
 
 // A verifier for chains, or for the blocks of a drafter, with the parameters that it has by default.
-class Rule {
+class ChosenVerifier {
  public:
   // Throws BadInput: unknown, one that judges no such drafts, one that needs parameters.
-  Rule(const std::string& name, const draft::BlockDrafter* block);
+  ChosenVerifier(const std::string& name, const draft::BlockDrafter* block);
   [[nodiscard]] const verify::VerifierEntry& entry() const { return *entry_; }
   [[nodiscard]] llm::AnyRule get() const { return position_ ? llm::AnyRule(*position_) : llm::AnyRule(*block_); }
 
@@ -32,7 +32,7 @@ class Rule {
 struct LoadedModels {
   llm::ModelPair pair;
   llm::ModelPair same_function;  // where the target was widened, with its weights as they were; else empty
-  std::optional<Rule> rule;
+  std::optional<ChosenVerifier> rule;
   std::unique_ptr<llm::Tokenizer> tokenizer;
   bool random = false;                // shapes with random weights: good for timing alone
   std::string description;            // one line for manifests

@@ -17,24 +17,24 @@ constexpr int kRateDigits = 4;
 
 Passes time_passes(LoadedModels& models, const Settings& settings, const OnProgress& progress) {
   const std::vector<llm::TablePoint> points = models.table_points(settings);
-  std::vector<llm::Job> jobs = llm::table_jobs(models.pair, models.method(settings), settings.draft_lengths, points,
-                                               settings.temperatures.back(), settings.clock);
+  std::vector<llm::TimedTask> tasks = llm::table_tasks(models.pair, models.method(settings), settings.draft_lengths, points,
+                                                       settings.temperatures.back(), settings.clock);
   llm::MemoryReader memory(*models.pair.team, kReadBytes);
-  const std::size_t first_read = jobs.size();
+  const std::size_t first_read = tasks.size();
   for (std::size_t i = 0; i < kReads; ++i)
-    jobs.push_back({"memory", [&] {
-                      const double begin = llm::now(settings.clock);
-                      memory.read();
-                      return std::vector<double>{static_cast<double>(memory.bytes()) / (llm::now(settings.clock) - begin)};
-                    }});
-  llm::interleave(jobs, settings.repetitions, [&](double done, double all) { progress("passes", done, all); });
+    tasks.push_back({"memory", [&] {
+                       const double begin = llm::now(settings.clock);
+                       memory.read();
+                       return std::vector<double>{static_cast<double>(memory.bytes()) / (llm::now(settings.clock) - begin)};
+                     }});
+  llm::interleave(tasks, settings.repetitions, [&](double done, double all) { progress("passes", done, all); });
   Passes passes;
   std::vector<double> rates;
-  for (std::size_t i = first_read; i < jobs.size(); ++i)
-    rates.insert(rates.end(), jobs[i].parts.at(0).begin(), jobs[i].parts.at(0).end());
+  for (std::size_t i = first_read; i < tasks.size(); ++i)
+    rates.insert(rates.end(), tasks[i].parts.at(0).begin(), tasks[i].parts.at(0).end());
   passes.read_rate = llm::spread(std::move(rates));
-  const auto rows = [&] { return llm::pass_rows(settings.draft_lengths, points, jobs, models.longest_context); };
-  passes.rows = llm::settle_dips(rows, jobs, settings.repetitions);
+  const auto rows = [&] { return llm::pass_rows(settings.draft_lengths, points, tasks, models.longest_context); };
+  passes.rows = llm::settle_dips(rows, tasks, settings.repetitions);
   passes.target_bytes = models.pair.target->pass_bytes();
   passes.draft_bytes = models.pair.draft->pass_bytes();
   return passes;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/draft/drafter.h"
-#include "sim/llm/block_drafter.h"
+#include "sim/llm/block_proposer.h"
 #include "sim/llm/measure.h"
 #include "sim/llm/prompts.h"
 #include "sim/llm/tensor_file.h"

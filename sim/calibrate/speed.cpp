@@ -5,17 +5,17 @@ namespace specsim::calibrate {
 std::vector<Speed> measure_speed(LoadedModels& models, const Settings& settings, const std::vector<llm::Prompt>& prompts,
                                  const std::vector<TemperatureAcceptance>& acceptance, const OnProgress& progress) {
   std::vector<llm::RunGroup> groups = llm::run_groups(settings.temperatures, settings.batches);
-  std::vector<llm::Job> jobs = llm::run_jobs(models.pair, models.method(settings), settings.draft_lengths, prompts,
-                                             settings.tokens, settings.seed, settings.clock, groups);
-  llm::interleave(jobs, settings.repetitions, [&](double done, double all) { progress("runs", done, all); });
+  std::vector<llm::TimedTask> tasks = llm::run_tasks(models.pair, models.method(settings), settings.draft_lengths, prompts,
+                                                     settings.tokens, settings.seed, settings.clock, groups);
+  llm::interleave(tasks, settings.repetitions, [&](double done, double all) { progress("runs", done, all); });
   std::vector<Speed> speeds;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const llm::RunGroup& group = groups[g];
     const std::vector<double>& of_all = acceptance[g / settings.batches.size()].tokens_per_round;
-    const llm::TimedRun plain = llm::timed_run(group, jobs[g], 0);
+    const llm::TimedRun plain = llm::timed_run(group, tasks[g], 0);
     for (std::size_t i = 0; i < group.runs.size(); ++i) {
       const llm::RunRecord& run = group.runs[i];
-      const llm::TimedRun timed = llm::timed_run(group, jobs[g], i);
+      const llm::TimedRun timed = llm::timed_run(group, tasks[g], i);
       const auto emitted = static_cast<double>(run.emitted);
       Speed speed;
       speed.temperature = group.temperature;

@@ -34,8 +34,8 @@ struct Timings {
   std::vector<llm::TablePoint> points;
   std::vector<Priced> tables;
   std::vector<llm::RunGroup> groups;
-  std::vector<llm::Job> jobs;
-  std::size_t first_run = 0;  // of the jobs
+  std::vector<llm::TimedTask> tasks;
+  std::size_t first_run = 0;  // of the tasks
 };
 
 // Tokens per round of the held-out prompts, [temperature][draft length's place].
@@ -66,11 +66,11 @@ std::vector<llm::PassRow> table_rows(const Timings& timings, const Priced& price
                                      std::size_t longest_context) {
   const std::size_t points = timings.points.size();
   const auto visit = [&](std::size_t i) {
-    return timings.jobs.begin() + static_cast<std::ptrdiff_t>(priced.first_job + i * points);
+    return timings.tasks.begin() + static_cast<std::ptrdiff_t>(priced.first_job + i * points);
   };
-  std::vector<llm::Job> own(visit(0), visit(1));
+  std::vector<llm::TimedTask> own(visit(0), visit(1));
   for (std::size_t i = points; i < kVisits * points; ++i) {
-    const llm::Job& again = visit(0)[static_cast<std::ptrdiff_t>(i)];
+    const llm::TimedTask& again = visit(0)[static_cast<std::ptrdiff_t>(i)];
     for (std::size_t part = 0; part < again.parts.size(); ++part) {
       std::vector<double>& samples = own[i % points].parts[part];
       samples.insert(samples.end(), again.parts[part].begin(), again.parts[part].end());
@@ -89,23 +89,23 @@ Timings time_all(const LoadedModels& models, const Settings& settings, const std
   for (const double temperature : {settings.temperatures.front(), settings.temperatures.back()}) {
     const bool greedy = temperature == 0.0;
     if (!timings.tables.empty() && timings.tables.back().table.greedy == greedy) continue;
-    timings.tables.push_back({{greedy, {}}, timings.jobs.size(), nullptr});
-    const std::vector<llm::Job> own =
-        llm::table_jobs(models.pair, method, settings.draft_lengths, timings.points, temperature, settings.clock);
-    for (std::size_t visit = 0; visit < kVisits; ++visit) timings.jobs.insert(timings.jobs.end(), own.begin(), own.end());
+    timings.tables.push_back({{greedy, {}}, timings.tasks.size(), nullptr});
+    const std::vector<llm::TimedTask> own =
+        llm::table_tasks(models.pair, method, settings.draft_lengths, timings.points, temperature, settings.clock);
+    for (std::size_t visit = 0; visit < kVisits; ++visit) timings.tasks.insert(timings.tasks.end(), own.begin(), own.end());
   }
-  timings.first_run = timings.jobs.size();
+  timings.first_run = timings.tasks.size();
   timings.groups = llm::run_groups(settings.temperatures, settings.batches);
-  std::vector<llm::Job> runs = llm::run_jobs(models.pair, method, settings.draft_lengths, held_out, settings.tokens,
-                                             settings.seed, settings.clock, timings.groups);
-  std::move(runs.begin(), runs.end(), std::back_inserter(timings.jobs));
+  std::vector<llm::TimedTask> runs = llm::run_tasks(models.pair, method, settings.draft_lengths, held_out, settings.tokens,
+                                                    settings.seed, settings.clock, timings.groups);
+  std::move(runs.begin(), runs.end(), std::back_inserter(timings.tasks));
   const llm::SampleStore store{
-      [&](int repetition, std::size_t job) { return kept.find(1 + static_cast<std::uint64_t>(repetition), job); },
-      [&](int repetition, std::size_t job, const std::vector<double>& samples) {
-        kept.keep(1 + static_cast<std::uint64_t>(repetition), job, samples);
+      [&](int repetition, std::size_t task) { return kept.find(1 + static_cast<std::uint64_t>(repetition), task); },
+      [&](int repetition, std::size_t task, const std::vector<double>& samples) {
+        kept.keep(1 + static_cast<std::uint64_t>(repetition), task, samples);
       }};
   llm::interleave(
-      timings.jobs, settings.repetitions, [&](double done, double all) { progress("timings", done, all); }, store);
+      timings.tasks, settings.repetitions, [&](double done, double all) { progress("timings", done, all); }, store);
   for (Priced& priced : timings.tables) {
     priced.table.rows = table_rows(timings, priced, settings, models.longest_context);
     std::vector<cost::MeasuredPass> passes;
@@ -145,13 +145,13 @@ double table_noise(const std::vector<llm::PassRow>& rows, std::size_t tokens, st
 }
 
 // The lines of one group: plain decoding first, then each draft length.
-void add_lines(const llm::RunGroup& group, const llm::Job& job, const Priced& priced,
+void add_lines(const llm::RunGroup& group, const llm::TimedTask& task, const Priced& priced,
                const std::vector<report::Estimate>& held_out, const Forecast& forecast, std::vector<ValidationLine>& lines) {
-  const llm::TimedRun plain = llm::timed_run(group, job, 0);
+  const llm::TimedRun plain = llm::timed_run(group, task, 0);
   double plain_predicted = 0.0;  // seconds a round
   for (std::size_t i = 0; i < group.runs.size(); ++i) {
     const llm::RunRecord& run = group.runs[i];
-    const llm::TimedRun timed = llm::timed_run(group, job, i);
+    const llm::TimedRun timed = llm::timed_run(group, task, i);
     ValidationLine line;
     line.temperature = group.temperature;
     line.batch = group.batch;
@@ -306,7 +306,7 @@ Validation validate(const LoadedModels& models, const Settings& settings, const 
     const llm::RunGroup& group = timings.groups[g];
     const std::size_t t = g / settings.batches.size();
     const Priced& priced = group.temperature == 0.0 ? timings.tables.front() : timings.tables.back();
-    add_lines(group, timings.jobs[timings.first_run + g], priced, seen[t], validation.forecasts[t], validation.lines);
+    add_lines(group, timings.tasks[timings.first_run + g], priced, seen[t], validation.forecasts[t], validation.lines);
   }
   for (Priced& priced : timings.tables) validation.tables.push_back(std::move(priced.table));
   validation.summary = summary_text(validation.lines, settings.batches);

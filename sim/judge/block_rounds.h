@@ -22,7 +22,7 @@ struct BlockRounds {
   const PolicyTheory* stops = nullptr;    // of one that looks at the draft; else nullptr
   bool by_context;                        // each context is a state of its own
   int states;                             // of a walk
-  theory::Tree tree;                      // the root alone where the drafter chooses
+  theory::TreeShape tree;                 // the root alone where the drafter chooses
   std::vector<int> ranks;                 // [depth]: of the children of a node there, at most
 
   // Where the next context is sure, given this one and the token: what it is.

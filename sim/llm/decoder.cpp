@@ -56,7 +56,7 @@ class AddressedChoices final : public verify::ChoiceSource {
 
 }  // namespace
 
-Decoder::Decoder(DistributionSource& target, Drafter* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock)
+Decoder::Decoder(DistributionSource& target, Proposer* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock)
     : target_(target), drafter_(drafter), rule_(rule), draft_length_(draft_length), key_(key), clock_(clock) {
   SPECSIM_CHECK(draft_length == 0 || drafter != nullptr, "draft_length {} without a drafter", draft_length);
 }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "sim/llm/distributions.h"
-#include "sim/llm/drafter.h"
 #include "sim/llm/measure.h"
+#include "sim/llm/proposer.h"
 #include "sim/verify/block_rule.h"
 #include "sim/verify/position_rule.h"
 #include "sim/verify/scanned_chain.h"
@@ -44,7 +44,7 @@ struct AnyRule {
 class Decoder {
  public:
   // The rule must suit the distributions (verify::Demands). `drafter` may be null at draft length 0: plain decoding.
-  Decoder(DistributionSource& target, Drafter* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock = Clock::wall);
+  Decoder(DistributionSource& target, Proposer* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock = Clock::wall);
 
   // Begins a batch; prompts of at least one token, read up to their last one.
   void start(std::vector<Text> texts);
@@ -72,7 +72,7 @@ class Decoder {
   std::vector<std::uint32_t> judge_block(std::size_t s, std::span<const double> target);
 
   DistributionSource& target_;
-  Drafter* drafter_;
+  Proposer* drafter_;
   AnyRule rule_;
   int draft_length_;
   rng::Key key_;

@@ -1,7 +1,7 @@
 // A block that real models drafted, as the rules for blocks see it.
 #pragma once
 
-#include "sim/llm/drafter.h"
+#include "sim/llm/proposer.h"
 #include "sim/verify/block_rule.h"
 
 #include <memory>

@@ -55,23 +55,23 @@ double Spread::median_error() const {
   return kMedianToMean * (high - low) / (2.0 * quartile) / std::sqrt(n);
 }
 
-void interleave(std::vector<Job>& jobs, int repetitions, const std::function<void(double, double)>& progress,
+void interleave(std::vector<TimedTask>& tasks, int repetitions, const std::function<void(double, double)>& progress,
                 const SampleStore& store) {
-  std::vector<std::size_t> order(jobs.size());
+  std::vector<std::size_t> order(tasks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const double all = static_cast<double>(jobs.size()) * (repetitions + 1);
+  const double all = static_cast<double>(tasks.size()) * (repetitions + 1);
   double done = 0.0;
-  std::vector<std::size_t> parts(jobs.size());
+  std::vector<std::size_t> parts(tasks.size());
   for (int repetition = -1; repetition < repetitions; ++repetition) {
-    rng::Stream random(rng::make_key(0, rng::hash_text("order of jobs")), rng::Purpose::start, 0,
+    rng::Stream random(rng::make_key(0, rng::hash_text("order of tasks")), rng::Purpose::start, 0,
                        static_cast<std::uint64_t>(repetition + 1));
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[scale_bits(random(), i)]);
     for (const std::size_t index : order) {
-      Job& job = jobs[index];
+      TimedTask& task = tasks[index];
       std::vector<double> seconds;
       if (repetition >= 0 && store.kept) seconds = store.kept(repetition, index);
       if (seconds.empty()) {
-        seconds = job.run();
+        seconds = task.run();
         if (repetition >= 0 && store.keep) store.keep(repetition, index, seconds);
         if (repetition < 0) parts[index] = seconds.size();
       }
@@ -80,10 +80,10 @@ void interleave(std::vector<Job>& jobs, int repetitions, const std::function<voi
             {"", 0, 0},
             fmt::format("{} has {} timings on record and {} now, allowed: to go on with the run that was stopped, on the "
                         "same files, or to begin anew",
-                        job.name, seconds.size(), parts[index]));
+                        task.name, seconds.size(), parts[index]));
       if (repetition >= 0) {
-        job.parts.resize(seconds.size());
-        for (std::size_t part = 0; part < seconds.size(); ++part) job.parts[part].push_back(seconds[part]);
+        task.parts.resize(seconds.size());
+        for (std::size_t part = 0; part < seconds.size(); ++part) task.parts[part].push_back(seconds[part]);
       }
       if (progress) progress(++done, all);
     }

@@ -27,7 +27,7 @@ struct Spread {
 [[nodiscard]] Spread spread(std::vector<double> samples);
 
 // Something to time: every call does the same and returns the seconds of each of its parts.
-struct Job {
+struct TimedTask {
   std::string name;
   std::function<std::vector<double>()> run;
   std::vector<std::vector<double>> parts = {};  // [part][repetition]
@@ -35,12 +35,12 @@ struct Job {
 
 // Samples that outlive the process, so that a run that was killed goes on.
 struct SampleStore {
-  std::function<std::vector<double>(int repetition, std::size_t job)> kept;  // empty: not timed yet
-  std::function<void(int repetition, std::size_t job, const std::vector<double>&)> keep;
+  std::function<std::vector<double>(int repetition, std::size_t task)> kept;  // empty: not timed yet
+  std::function<void(int repetition, std::size_t task, const std::vector<double>&)> keep;
 };
 
-// One round to warm up, then `repetitions` rounds over all jobs, each round in another order.
-void interleave(std::vector<Job>& jobs, int repetitions, const std::function<void(double done, double all)>& progress,
+// One round to warm up, then `repetitions` rounds over all tasks, each round in another order.
+void interleave(std::vector<TimedTask>& tasks, int repetitions, const std::function<void(double done, double all)>& progress,
                 const SampleStore& store = {});
 
 // Reads far more memory than caches hold, once, with all threads.

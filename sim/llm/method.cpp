@@ -1,6 +1,6 @@
 #include "sim/llm/method.h"
 
-#include "sim/llm/block_drafter.h"
+#include "sim/llm/block_proposer.h"
 
 namespace specsim::llm {
 
@@ -12,9 +12,9 @@ Speculation::Speculation(Model& target, Model* draft, const Method& method, cons
   const bool ranks = method.draft == Method::Draft::block && method.block->shape().siblings == tokens::Siblings::point_mass;
   if (draft != nullptr) draft_.emplace(*draft, ranks ? math::Sampling() : sampling, sequences);
   if (method.draft == Method::Draft::block)
-    drafter_ = std::make_unique<BlockModelDrafter>(*method.block, target_, this->draft());
+    drafter_ = std::make_unique<BlockProposer>(*method.block, target_, this->draft());
   else
-    drafter_ = std::make_unique<ModelDrafter>(*draft_, method.draft == Method::Draft::argmax, clock);
+    drafter_ = std::make_unique<ModelProposer>(*draft_, method.draft == Method::Draft::argmax, clock);
   decoder_.emplace(target_, drafter_.get(), method.rule, draft_length, key, clock);
 }
 

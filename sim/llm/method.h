@@ -43,7 +43,7 @@ class Speculation {
  private:
   ModelDistributions target_;
   std::optional<ModelDistributions> draft_;
-  std::unique_ptr<Drafter> drafter_;
+  std::unique_ptr<Proposer> drafter_;
   std::optional<Decoder> decoder_;
 };
 

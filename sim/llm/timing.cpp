@@ -30,7 +30,7 @@ std::vector<Token> filler(std::size_t count, std::size_t vocab) {
 }
 
 std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t call) {
-  rng::Stream random(rng::make_key(0, rng::hash_text("order in a job")), rng::Purpose::start, 0, call);
+  rng::Stream random(rng::make_key(0, rng::hash_text("order in a task")), rng::Purpose::start, 0, call);
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[scale_bits(random(), i)]);
@@ -71,9 +71,9 @@ std::vector<double> timed_rounds(Decoder& decoder, RunRecord& record, std::size_
 
 }  // namespace
 
-std::vector<Job> table_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
-                            const std::vector<TablePoint>& points, double temperature, Clock clock) {
-  std::vector<Job> jobs;
+std::vector<TimedTask> table_tasks(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
+                                   const std::vector<TablePoint>& points, double temperature, Clock clock) {
+  std::vector<TimedTask> tasks;
   for (const TablePoint& point : points) {
     const auto speculation =
         std::make_shared<Speculation>(*models.target, models.draft.get(), method, method.sampling(temperature), point.batch,
@@ -83,33 +83,33 @@ std::vector<Job> table_jobs(const ModelPair& models, const Method& method, const
     speculation->decoder().start(texts);
     std::vector<int> lengths = {0};
     lengths.insert(lengths.end(), draft_lengths.begin(), draft_lengths.end());
-    jobs.push_back({fmt::format("table {:g} {} {}", temperature, point.batch, point.context),
-                    [speculation, lengths, calls = std::make_shared<std::uint64_t>(0)] {
-                      Decoder& decoder = speculation->decoder();
-                      decoder.forget(1);
-                      decoder.round(0);  // so that the first one counted also stands behind a round of its own sequences
-                      std::vector<std::vector<double>> rounds(lengths.size() * kTries);
-                      for (const std::size_t i : shuffled(rounds.size(), (*calls)++)) {
-                        decoder.forget(1 + i % kTries);
-                        decoder.round(lengths[i / kTries]);
-                        add_parts(decoder.seconds(), rounds[i]);
-                      }
-                      std::vector<double> parts;
-                      for (const std::vector<double>& round : rounds) parts.insert(parts.end(), round.begin(), round.end());
-                      return parts;
-                    }});
+    tasks.push_back({fmt::format("table {:g} {} {}", temperature, point.batch, point.context),
+                     [speculation, lengths, calls = std::make_shared<std::uint64_t>(0)] {
+                       Decoder& decoder = speculation->decoder();
+                       decoder.forget(1);
+                       decoder.round(0);  // so that the first one counted also stands behind a round of its own sequences
+                       std::vector<std::vector<double>> rounds(lengths.size() * kTries);
+                       for (const std::size_t i : shuffled(rounds.size(), (*calls)++)) {
+                         decoder.forget(1 + i % kTries);
+                         decoder.round(lengths[i / kTries]);
+                         add_parts(decoder.seconds(), rounds[i]);
+                       }
+                       std::vector<double> parts;
+                       for (const std::vector<double>& round : rounds) parts.insert(parts.end(), round.begin(), round.end());
+                       return parts;
+                     }});
   }
-  return jobs;
+  return tasks;
 }
 
 std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std::vector<TablePoint>& points,
-                               const std::vector<Job>& jobs, std::size_t longest_context) {
+                               const std::vector<TimedTask>& tasks, std::size_t longest_context) {
   std::vector<PassRow> rows;
   const auto longest = static_cast<std::size_t>(draft_lengths.back());
   for (std::size_t j = 0; j < points.size(); ++j) {
     const std::size_t batch = points[j].batch;
     const std::size_t context = points[j].context;
-    const std::size_t repetitions = jobs[j].parts.at(0).size();
+    const std::size_t repetitions = tasks[j].parts.at(0).size();
     std::array<PassRow, kTries> first = {PassRow{"draft_first", 1, batch, context, j, {}},
                                          PassRow{"draft_first", 2, batch, context, j, {}}};
     // Passes on a little more than the point's context; the outermost rows are taken for the ends of the range.
@@ -120,7 +120,7 @@ std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std:
       const auto length = i == 0 ? 0 : static_cast<std::size_t>(draft_lengths[i - 1]);
       PassRow target{"target", length + 1, batch, context, j, {}};
       for (std::size_t attempt = 0; attempt < kTries; ++attempt) {
-        const auto* const parts = jobs[j].parts.data() + (i * kTries + attempt) * kParts;
+        const auto* const parts = tasks[j].parts.data() + (i * kTries + attempt) * kParts;
         for (std::size_t r = 0; r < repetitions; ++r) {
           target.samples.push_back(parts[2][r] + parts[3][r]);
           if (length > 0)
@@ -138,27 +138,28 @@ std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std:
   return rows;
 }
 
-std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<Job>& jobs, int repetitions) {
+std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<TimedTask>& tasks,
+                                 int repetitions) {
   const auto holds = [](const PassRow& a, const PassRow& b) {  // b all that a does
     return a.model == b.model && b.tokens >= a.tokens && b.batch >= a.batch && b.context >= a.context;
   };
   constexpr int kRounds = 3;
   for (int i = 0;; ++i) {
     std::vector<PassRow> now = rows();
-    std::vector<bool> again(jobs.size(), false);
+    std::vector<bool> again(tasks.size(), false);
     for (const PassRow& a : now)
       for (const PassRow& b : now)
-        if (&a != &b && holds(a, b) && b.seconds() < 0.9 * a.seconds()) again[a.job] = again[b.job] = true;
+        if (&a != &b && holds(a, b) && b.seconds() < 0.9 * a.seconds()) again[a.task] = again[b.task] = true;
     if (i == kRounds || std::none_of(again.begin(), again.end(), [](bool x) { return x; })) return now;
     std::vector<std::size_t> places;
-    std::vector<Job> some;
-    for (std::size_t j = 0; j < jobs.size(); ++j)
+    std::vector<TimedTask> some;
+    for (std::size_t j = 0; j < tasks.size(); ++j)
       if (again[j]) {
         places.push_back(j);
-        some.push_back(std::move(jobs[j]));
+        some.push_back(std::move(tasks[j]));
       }
     interleave(some, repetitions, {});
-    for (std::size_t k = 0; k < places.size(); ++k) jobs[places[k]] = std::move(some[k]);
+    for (std::size_t k = 0; k < places.size(); ++k) tasks[places[k]] = std::move(some[k]);
   }
 }
 
@@ -180,40 +181,40 @@ std::vector<RunGroup> run_groups(const std::vector<double>& temperatures, const 
   return groups;
 }
 
-std::vector<Job> run_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
-                          const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
-                          std::vector<RunGroup>& groups) {
-  std::vector<Job> jobs;
+std::vector<TimedTask> run_tasks(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
+                                 const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
+                                 std::vector<RunGroup>& groups) {
+  std::vector<TimedTask> tasks;
   for (RunGroup& group : groups) {
     group.runs.assign(1, {.draft_length = 0});
     for (const int draft_length : draft_lengths) group.runs.push_back({.draft_length = draft_length});
-    jobs.push_back({fmt::format("runs {:g} {}", group.temperature, group.batch),
-                    [&models, method, &prompts, &group, tokens, seed, clock, call = std::uint64_t{0}]() mutable {
-                      std::vector<std::vector<double>> timed(group.runs.size());
-                      for (const std::size_t i : shuffled(timed.size(), call++)) {
-                        Speculation speculation(*models.target, models.draft.get(), method, method.sampling(group.temperature),
-                                                group.batch, group.runs[i].draft_length,
-                                                rng::make_key(seed, rng::hash_text("timed runs")), clock);
-                        std::vector<Text> texts;
-                        for (const std::size_t index : group.prompts) texts.push_back({prompts[index].tokens, index});
-                        speculation.decoder().start(std::move(texts));
-                        timed[i] = timed_rounds(speculation.decoder(), group.runs[i], group.batch, tokens);
-                      }
-                      std::vector<double> parts;
-                      for (const std::vector<double>& run : timed) parts.insert(parts.end(), run.begin(), run.end());
-                      return parts;
-                    }});
+    tasks.push_back({fmt::format("runs {:g} {}", group.temperature, group.batch),
+                     [&models, method, &prompts, &group, tokens, seed, clock, call = std::uint64_t{0}]() mutable {
+                       std::vector<std::vector<double>> timed(group.runs.size());
+                       for (const std::size_t i : shuffled(timed.size(), call++)) {
+                         Speculation speculation(*models.target, models.draft.get(), method, method.sampling(group.temperature),
+                                                 group.batch, group.runs[i].draft_length,
+                                                 rng::make_key(seed, rng::hash_text("timed runs")), clock);
+                         std::vector<Text> texts;
+                         for (const std::size_t index : group.prompts) texts.push_back({prompts[index].tokens, index});
+                         speculation.decoder().start(std::move(texts));
+                         timed[i] = timed_rounds(speculation.decoder(), group.runs[i], group.batch, tokens);
+                       }
+                       std::vector<double> parts;
+                       for (const std::vector<double>& run : timed) parts.insert(parts.end(), run.begin(), run.end());
+                       return parts;
+                     }});
   }
-  return jobs;
+  return tasks;
 }
 
-TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index) {
+TimedRun timed_run(const RunGroup& group, const TimedTask& task, std::size_t index) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < index; ++i) at += group.runs[i].rounds.size() * kParts;
-  const std::size_t repetitions = job.parts.at(at).size();
+  const std::size_t repetitions = task.parts.at(at).size();
   TimedRun run;
   std::vector<std::vector<double>> rounds;  // [round][repetition]
-  const auto median = [&](std::size_t part) { return spread(job.parts[part]).median; };
+  const auto median = [&](std::size_t part) { return spread(task.parts[part]).median; };
   for (std::size_t round = 0; round < group.runs[index].rounds.size(); ++round, at += kParts) {
     run.typical.first_draft += median(at);
     run.typical.other_drafts += median(at + 1);
@@ -221,7 +222,7 @@ TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index) {
     run.typical.judging += median(at + 3);
     std::vector<double> whole(repetitions, 0.0);
     for (std::size_t r = 0; r < repetitions; ++r)
-      for (std::size_t part = 0; part < kParts; ++part) whole[r] += job.parts[at + part][r];
+      for (std::size_t part = 0; part < kParts; ++part) whole[r] += task.parts[at + part][r];
     run.seconds += spread(whole).median;
     rounds.push_back(std::move(whole));
   }

@@ -16,11 +16,11 @@ struct TablePoint {
   std::size_t context = 1;  // tokens that each sequence has cached
 };
 
-// Jobs, one for each point: a round at every draft length (ascending; plain decoding is timed too), twice, of sequences that are
-// then put back. Copies of a job share what it keeps. A pass is timed where it stands in a round: the draft's first pass after
+// Tasks, one for each point: a round at every draft length (ascending; plain decoding is timed too), twice, of sequences that are
+// then put back. Copies of a task share what it keeps. A pass is timed where it stands in a round: the draft's first pass after
 // the target's, once with one token to read and once with two, the others after it, the target's behind them.
-std::vector<Job> table_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
-                            const std::vector<TablePoint>& points, double temperature, Clock clock);
+std::vector<TimedTask> table_tasks(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
+                                   const std::vector<TablePoint>& points, double temperature, Clock clock);
 
 // A row of a cost table: the seconds of one kind of pass, with what is done to its distributions: a draft's token is drawn, a
 // target's drafts are judged.
@@ -29,17 +29,18 @@ struct PassRow {
   std::size_t tokens = 1;
   std::size_t batch = 1;
   std::size_t context = 0;
-  std::size_t job = 0;
+  std::size_t task = 0;
   std::vector<double> samples;
   [[nodiscard]] double seconds() const { return spread(samples).median; }
 };
 // `longest_context`: what the rows are to reach; the draft's passes that are not the first lie a little beyond their point.
 std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std::vector<TablePoint>& points,
-                               const std::vector<Job>& jobs, std::size_t longest_context);
+                               const std::vector<TimedTask>& tasks, std::size_t longest_context);
 
 // Where a pass that holds more seems to take less, by more than a tenth, both are timed again, as often, up to three times over.
 // Noise goes, a dip that is real stays. Returns the rows at the end.
-std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<Job>& jobs, int repetitions);
+std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<TimedTask>& tasks,
+                                 int repetitions);
 
 // "model,tokens,batch,context,ms", as cost: {model: table} reads it.
 std::string cost_table(const std::vector<PassRow>& rows);
@@ -60,18 +61,18 @@ struct RunGroup {
   double temperature = 1.0;
   std::size_t batch = 1;
   std::vector<std::size_t> prompts = {};  // indices, `batch` of them
-  std::vector<RunRecord> runs = {};       // [0] plain, then one for each draft length; filled by the first call of the job
+  std::vector<RunRecord> runs = {};       // [0] plain, then one for each draft length; filled by the first call of the task
 };
 
 // One for each temperature and, within it, each batch; the first prompts, as many as the batch.
 std::vector<RunGroup> run_groups(const std::vector<double>& temperatures, const std::vector<std::size_t>& batches);
 
-// Jobs of the groups: one call does all runs of a group, in an order of its own, so that they meet the machine in the same mood.
+// Tasks of the groups: one call does all runs of a group, in an order of its own, so that they meet the machine in the same mood.
 // Until the sequences have emitted `tokens` each on average, or the context is full. `prompts` and `groups` must outlive the
-// jobs.
-std::vector<Job> run_jobs(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
-                          const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
-                          std::vector<RunGroup>& groups);
+// tasks.
+std::vector<TimedTask> run_tasks(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
+                                 const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
+                                 std::vector<RunGroup>& groups);
 
 // One run as timed.
 struct TimedRun {
@@ -82,8 +83,8 @@ struct TimedRun {
   std::vector<double> resampled;
   [[nodiscard]] double error() const;  // standard, of `seconds`, by these; not a number where there are none
 };
-// Of run `index` of a group, from the job's samples.
-TimedRun timed_run(const RunGroup& group, const Job& job, std::size_t index);
+// Of run `index` of a group, from the task's samples.
+TimedRun timed_run(const RunGroup& group, const TimedTask& task, std::size_t index);
 // Tokens per second of run `index` over those of plain decoding, with the standard error of its timing, of which what slows both
 // in a repetition is no part.
 struct Speedup {

@@ -38,20 +38,20 @@ Comparison compare(const Setting& setting, const cost::CostModel& cost, const Ac
   Diagnostics none;
   const std::unique_ptr<Placement> plain = placements().find("plain")->make({}, none);
   const AcceptedCounts no_drafts = without_drafts(setting.batch);
-  Job job;
-  job.cost = &cost;
-  job.accepted = &no_drafts;
-  job.prompt_tokens = setting.prompt_tokens;
-  job.output_tokens = output_lengths(setting, source.draw_key);
-  job.vocab = setting.vocab;
-  job.shrink = setting.shrink;
+  Generation generation;
+  generation.cost = &cost;
+  generation.accepted = &no_drafts;
+  generation.prompt_tokens = setting.prompt_tokens;
+  generation.output_tokens = output_lengths(setting, source.draw_key);
+  generation.vocab = setting.vocab;
+  generation.shrink = setting.shrink;
 
   Comparison result;
   const bool speculates = source.draft_length > 0 && setting.placement->speculates();
-  result.plain = plain->simulate(job, speculates ? nullptr : timeline);
+  result.plain = plain->simulate(generation, speculates ? nullptr : timeline);
   if (setting.placement->second_gpu()) {
     if (const std::unique_ptr<cost::CostModel> twice = cost.on_twice_the_gpus()) {
-      Job on_both = job;
+      Generation on_both = generation;
       on_both.cost = twice.get();
       result.plain_twice = plain->simulate(on_both, nullptr);
     }
@@ -63,8 +63,8 @@ Comparison compare(const Setting& setting, const cost::CostModel& cost, const Ac
   // The first token comes from the prefill.
   const AcceptedCounts accepted =
       record_accepted(source, setting.placement->bonus(), static_cast<std::size_t>(setting.batch), setting.output_tokens - 1);
-  job.accepted = &accepted;
-  result.run = setting.placement->simulate(job, timeline);
+  generation.accepted = &accepted;
+  result.run = setting.placement->simulate(generation, timeline);
   return result;
 }
 

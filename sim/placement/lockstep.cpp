@@ -43,10 +43,10 @@ Priced priced(const cost::PassTime& time, double more_host) {
           Duration::from_seconds(time.host + more_host)};
 }
 
-Lockstep::Lockstep(const Job& job, engine::Timeline* timeline) : job_(job), timeline_(timeline) {
-  const std::size_t sequences = job.accepted->of_sequence.size();
-  SPECSIM_CHECK(sequences >= 1 && job.prompt_tokens >= 1 && job.output_tokens.size() == sequences,
-                "{} sequences, {} tokens, {} outputs", sequences, job.prompt_tokens, job.output_tokens.size());
+Lockstep::Lockstep(const Generation& generation, engine::Timeline* timeline) : generation_(generation), timeline_(timeline) {
+  const std::size_t sequences = generation.accepted->of_sequence.size();
+  SPECSIM_CHECK(sequences >= 1 && generation.prompt_tokens >= 1 && generation.output_tokens.size() == sequences,
+                "{} sequences, {} tokens, {} outputs", sequences, generation.prompt_tokens, generation.output_tokens.size());
   result_.sequences = sequences;
   emitted_.assign(sequences, 0);
   ended_ps_.assign(sequences, 0);
@@ -55,34 +55,35 @@ Lockstep::Lockstep(const Job& job, engine::Timeline* timeline) : job_(job), time
 }
 
 double Lockstep::context() const {
-  return static_cast<double>(job_.prompt_tokens) + static_cast<double>(emitted_in_batch_) / static_cast<double>(size()) - 1.0;
+  return static_cast<double>(generation_.prompt_tokens) + static_cast<double>(emitted_in_batch_) / static_cast<double>(size()) -
+         1.0;
 }
 
 double Lockstep::catch_up_share() const {
-  return job_.accepted->bonus == decode::Bonus::emitted ? static_cast<double>(full_) / static_cast<double>(size()) : 0.0;
+  return generation_.accepted->bonus == decode::Bonus::emitted ? static_cast<double>(full_) / static_cast<double>(size()) : 0.0;
 }
 
 Priced Lockstep::prefill_price(cost::Role role) const {
-  return priced(
-      job_.cost->pass(role, {static_cast<double>(result_.sequences), static_cast<double>(job_.prompt_tokens), 0.0, 1.0}));
+  return priced(generation_.cost->pass(
+      role, {static_cast<double>(result_.sequences), static_cast<double>(generation_.prompt_tokens), 0.0, 1.0}));
 }
 
 Priced Lockstep::draft_pass_price(std::uint64_t batch, int index, double context) const {
-  return priced(job_.cost->draft_pass({static_cast<double>(batch), context}, index, 0.0));
+  return priced(generation_.cost->draft_pass({static_cast<double>(batch), context}, index, 0.0));
 }
 
 Priced Lockstep::draft_price(std::uint64_t batch, double ahead, double extra) const {
   cost::PassTime sum;
   for (int i = 0; i < draft_length(); ++i)
-    sum += job_.cost->draft_pass({static_cast<double>(batch), context() + ahead}, i, i == 0 ? extra : 0.0);
+    sum += generation_.cost->draft_pass({static_cast<double>(batch), context() + ahead}, i, i == 0 ? extra : 0.0);
   return priced(sum);
 }
 
 Priced Lockstep::verify_price() const {
   const double tokens = draft_length() + 1.0;
   const auto batch = static_cast<double>(size());
-  return priced(job_.cost->pass(cost::Role::target, {batch, tokens, context(), tokens}),
-                draft_length() > 0 ? job_.cost->round_overhead(batch) : 0.0);
+  return priced(generation_.cost->pass(cost::Role::target, {batch, tokens, context(), tokens}),
+                draft_length() > 0 ? generation_.cost->round_overhead(batch) : 0.0);
 }
 
 void Lockstep::emit_first() {
@@ -92,7 +93,7 @@ void Lockstep::emit_first() {
   emitted_in_batch_ = emitted_.size();
   result_.emitted = emitted_.size();
   std::erase_if(running_, [&](std::uint32_t i) {
-    if (job_.output_tokens[i] > 1) return false;
+    if (generation_.output_tokens[i] > 1) return false;
     end_now(i);
     return true;
   });
@@ -100,21 +101,21 @@ void Lockstep::emit_first() {
 
 void Lockstep::end_now(std::uint32_t i) {
   ended_ps_[i] = engine_.now().ps();
-  if (job_.shrink) emitted_in_batch_ -= emitted_[i];
+  if (generation_.shrink) emitted_in_batch_ -= emitted_[i];
 }
 
 Lockstep::Outcome Lockstep::finish_round() {
   Outcome outcome;
   outcome.round = result_.rounds;
   outcome.batch = running_.size();
-  const AcceptedCounts& counts = *job_.accepted;
+  const AcceptedCounts& counts = *generation_.accepted;
   std::size_t kept = 0;
   for (const std::uint32_t i : running_) {
     const std::vector<std::uint8_t>& own = counts.of_sequence[i];
     SPECSIM_CHECK(counts.draft_length == 0 || result_.rounds < own.size(), "sequence {} has {} rounds", i, own.size());
     const int accepted = counts.draft_length == 0 ? 0 : own[result_.rounds];
     const auto whole = static_cast<std::uint64_t>(counts.emitted(accepted));
-    const std::uint64_t room = job_.output_tokens[i] - emitted_[i];
+    const std::uint64_t room = generation_.output_tokens[i] - emitted_[i];
     const std::uint64_t emitted = std::min(whole, room);
     outcome.accepted += std::min(static_cast<std::uint64_t>(accepted), emitted);
     emitted_[i] += emitted;
@@ -124,7 +125,7 @@ Lockstep::Outcome Lockstep::finish_round() {
       ++result_.cut_rounds;
       result_.cut_tokens += whole - room;
     }
-    if (emitted_[i] < job_.output_tokens[i]) {
+    if (emitted_[i] < generation_.output_tokens[i]) {
       running_[kept++] = i;
       ++(accepted == counts.draft_length ? outcome.full : outcome.rejected);
     } else {
@@ -199,16 +200,17 @@ Result Lockstep::run() {
   result_.fingerprint = engine_.fingerprint();
   result_.end = Duration::from_ps(*std::max_element(ended_ps_.begin(), ended_ps_.end()));
   SPECSIM_CHECK(result_.parts.total() == result_.end, "parts {} ps, end {} ps", result_.parts.total().ps(), result_.end.ps());
-  const std::uint64_t asked = std::accumulate(job_.output_tokens.begin(), job_.output_tokens.end(), std::uint64_t{0});
+  const std::uint64_t asked =
+      std::accumulate(generation_.output_tokens.begin(), generation_.output_tokens.end(), std::uint64_t{0});
   SPECSIM_CHECK(result_.emitted == asked, "{} tokens of {}", result_.emitted, asked);
   result_.tokens_per_second = result_.end == Duration() ? 0.0 : static_cast<double>(result_.emitted) / result_.end.seconds();
   result_.inter_token = mean_and_percentiles(gaps_);
   std::vector<std::pair<double, std::uint64_t>> per_token;
   for (std::size_t i = 0; i < ended_ps_.size(); ++i)
-    if (job_.output_tokens[i] > 1)
-      per_token.emplace_back(
-          static_cast<double>(ended_ps_[i] - result_.time_to_first_token.ps()) / static_cast<double>(job_.output_tokens[i] - 1),
-          1);
+    if (generation_.output_tokens[i] > 1)
+      per_token.emplace_back(static_cast<double>(ended_ps_[i] - result_.time_to_first_token.ps()) /
+                                 static_cast<double>(generation_.output_tokens[i] - 1),
+                             1);
   result_.time_per_output_token = mean_and_percentiles(per_token);
   return result_;
 }

@@ -24,7 +24,7 @@ Priced priced(const cost::PassTime& time, double more_host = 0.0);
 
 class Lockstep {
  public:
-  Lockstep(const Job& job, engine::Timeline* timeline);
+  Lockstep(const Generation& generation, engine::Timeline* timeline);
   Lockstep(const Lockstep&) = delete;
   Lockstep& operator=(const Lockstep&) = delete;
 
@@ -40,11 +40,11 @@ class Lockstep {
 
   ~Lockstep() = default;
 
-  [[nodiscard]] int draft_length() const { return job_.accepted->draft_length; }
+  [[nodiscard]] int draft_length() const { return generation_.accepted->draft_length; }
   [[nodiscard]] bool done() const { return running_.empty(); }
   [[nodiscard]] std::uint64_t round() const { return result_.rounds; }
   // Sequences that passes hold, at least 1 before the end.
-  [[nodiscard]] std::uint64_t size() const { return job_.shrink ? running_.size() : result_.sequences; }
+  [[nodiscard]] std::uint64_t size() const { return generation_.shrink ? running_.size() : result_.sequences; }
   // The mean of the tokens that these sequences have cached.
   [[nodiscard]] double context() const;
   // The share of them that the draft must catch up with: they accepted everything in the last round, and got a bonus token.
@@ -88,7 +88,7 @@ class Lockstep {
  private:
   void end_now(std::uint32_t sequence);
 
-  const Job& job_;
+  const Generation& generation_;
   engine::Timeline* timeline_;
   std::vector<std::uint32_t> running_;  // sequences that are not finished, in order
   std::vector<std::uint64_t> emitted_;  // [sequence]

@@ -20,10 +20,10 @@ struct Connection {
 // Tokens count as emitted where they are delivered, at the device that drafts.
 class NetworkRun final : public Lockstep {
  public:
-  NetworkRun(const Job& job, engine::Timeline* timeline, const Connection& connection)
-      : Lockstep(job, timeline),
+  NetworkRun(const Generation& generation, engine::Timeline* timeline, const Connection& connection)
+      : Lockstep(generation, timeline),
         connection_(connection),
-        vocab_(job.vocab),
+        vocab_(generation.vocab),
         up_(engine_, "uplink", connection.latency, connection.bytes_per_second),
         down_(engine_, "downlink", connection.latency, connection.bytes_per_second),
         target_lane_(lane("target GPU")),
@@ -129,8 +129,8 @@ class Network final : public Placement {
                          (2.0 * static_cast<double>(connection_.id_bytes) + distribution);
     return passes + 2.0 * connection_.latency.seconds() + bytes / connection_.bytes_per_second;
   }
-  [[nodiscard]] Result simulate(const Job& job, engine::Timeline* timeline) const override {
-    return NetworkRun(job, timeline, connection_).simulate();
+  [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {
+    return NetworkRun(generation, timeline, connection_).simulate();
   }
 
  private:

@@ -22,9 +22,9 @@
 
 namespace specsim::placement {
 
-struct Job {
+struct Generation {
   const cost::CostModel* cost = nullptr;
-  const AcceptedCounts* accepted = nullptr;  // one sequence of the batch each; its draft_length is the job's
+  const AcceptedCounts* accepted = nullptr;  // one sequence of the batch each; its draft_length is the generation's
   std::uint64_t prompt_tokens = 1;
   std::vector<std::uint64_t> output_tokens;  // [sequence], at least 1 each
   int vocab = 0;                             // rows of the probabilities that a network may have to carry
@@ -100,8 +100,8 @@ class Placement {
   [[nodiscard]] virtual bool sends_distributions() const { return false; }
   // The draft does not lie beside the target.
   [[nodiscard]] virtual bool draft_elsewhere() const { return second_gpu(); }
-  // The job's counts must have been recorded with this placement's bonus(), and draft_length >= 1 unless it is plain.
-  [[nodiscard]] virtual Result simulate(const Job& job, engine::Timeline* timeline) const = 0;
+  // The generation's counts must have been recorded with this placement's bonus(), and draft_length >= 1 unless it is plain.
+  [[nodiscard]] virtual Result simulate(const Generation& generation, engine::Timeline* timeline) const = 0;
 };
 
 struct PlacementEntry {

@@ -8,7 +8,7 @@ namespace {
 
 class PlainRun final : public Lockstep {
  public:
-  PlainRun(const Job& job, engine::Timeline* timeline) : Lockstep(job, timeline), lane_(lane("target GPU")) {
+  PlainRun(const Generation& generation, engine::Timeline* timeline) : Lockstep(generation, timeline), lane_(lane("target GPU")) {
     SPECSIM_CHECK(draft_length() == 0, "plain decoding at draft_length {}", draft_length());
   }
 
@@ -46,8 +46,8 @@ class PlainRun final : public Lockstep {
 class Plain final : public Placement {
  public:
   [[nodiscard]] bool speculates() const override { return false; }
-  [[nodiscard]] Result simulate(const Job& job, engine::Timeline* timeline) const override {
-    return PlainRun(job, timeline).simulate();
+  [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {
+    return PlainRun(generation, timeline).simulate();
   }
 };
 

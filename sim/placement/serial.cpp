@@ -7,7 +7,7 @@ namespace {
 
 class SerialRun final : public Lockstep {
  public:
-  SerialRun(const Job& job, engine::Timeline* timeline) : Lockstep(job, timeline), lane_(lane("GPU")) {}
+  SerialRun(const Generation& generation, engine::Timeline* timeline) : Lockstep(generation, timeline), lane_(lane("GPU")) {}
 
   Result simulate() {
     draft_ = prefill_price(cost::Role::draft);
@@ -59,8 +59,8 @@ class SerialRun final : public Lockstep {
 class Serial final : public Placement {
  public:
   [[nodiscard]] bool passes_one_after_the_other() const override { return true; }
-  [[nodiscard]] Result simulate(const Job& job, engine::Timeline* timeline) const override {
-    return SerialRun(job, timeline).simulate();
+  [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {
+    return SerialRun(generation, timeline).simulate();
   }
 };
 

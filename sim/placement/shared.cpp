@@ -12,13 +12,13 @@ namespace {
 // cannot be broken off: after a rejection it runs out before drafting begins again.
 class SharedRun final : public Lockstep {
  public:
-  SharedRun(const Job& job, engine::Timeline* timeline, double target_share, double draft_share)
-      : Lockstep(job, timeline),
+  SharedRun(const Generation& generation, engine::Timeline* timeline, double target_share, double draft_share)
+      : Lockstep(generation, timeline),
         target_share_(target_share),
         draft_share_(draft_share),
         target_lane_(lane("GPU, target stream")),
         draft_lane_(lane("GPU, draft stream")) {
-    SPECSIM_CHECK(job.accepted->bonus == decode::Bonus::none && draft_length() >= 1, "draft_length {}", draft_length());
+    SPECSIM_CHECK(generation.accepted->bonus == decode::Bonus::none && draft_length() >= 1, "draft_length {}", draft_length());
   }
 
   Result simulate() {
@@ -185,8 +185,8 @@ class Shared final : public Placement {
   [[nodiscard]] double longest_round(double passes, const Setting& /*setting*/, int /*draft_length*/) const override {
     return passes / std::min(target_share_, draft_share_);
   }
-  [[nodiscard]] Result simulate(const Job& job, engine::Timeline* timeline) const override {
-    return SharedRun(job, timeline, target_share_, draft_share_).simulate();
+  [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {
+    return SharedRun(generation, timeline, target_share_, draft_share_).simulate();
   }
 
  private:

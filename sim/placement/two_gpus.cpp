@@ -12,9 +12,9 @@ namespace {
 // verification: the batch is in lockstep.
 class OverlappedRun final : public Lockstep {
  public:
-  OverlappedRun(const Job& job, engine::Timeline* timeline)
-      : Lockstep(job, timeline), target_lane_(lane("target GPU")), draft_lane_(lane("draft GPU")) {
-    SPECSIM_CHECK(job.accepted->bonus == decode::Bonus::none && draft_length() >= 1, "draft_length {}", draft_length());
+  OverlappedRun(const Generation& generation, engine::Timeline* timeline)
+      : Lockstep(generation, timeline), target_lane_(lane("target GPU")), draft_lane_(lane("draft GPU")) {
+    SPECSIM_CHECK(generation.accepted->bonus == decode::Bonus::none && draft_length() >= 1, "draft_length {}", draft_length());
   }
 
   Result simulate() {
@@ -101,8 +101,8 @@ class TwoGpus final : public Placement {
  public:
   [[nodiscard]] decode::Bonus bonus() const override { return decode::Bonus::none; }
   [[nodiscard]] bool second_gpu() const override { return true; }
-  [[nodiscard]] Result simulate(const Job& job, engine::Timeline* timeline) const override {
-    return OverlappedRun(job, timeline).simulate();
+  [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {
+    return OverlappedRun(generation, timeline).simulate();
   }
 };
 

@@ -77,7 +77,7 @@ std::size_t shared_end(std::span<const int> text, std::size_t end, std::size_t m
 
 }  // namespace
 
-ChosenTree guessed_tree(const Tree& shape, const Automaton& distributions, int state) {
+ChosenTree guessed_tree(const TreeShape& shape, const Automaton& distributions, int state) {
   constexpr int kLeftOut = -1;
   ChosenTree chosen;
   const std::vector<int> depths = shape.depths();

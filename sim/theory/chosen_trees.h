@@ -17,14 +17,14 @@
 namespace specsim::theory {
 
 struct ChosenTree {
-  Tree tree;
+  TreeShape tree;
   std::vector<int> tokens = {-1};  // [node]; siblings differ; the root's means nothing
 };
 
 // Every position guessed from the text before the block (Medusa, Cai et al. 2024): a child of rank r at depth d is the r-th
 // likeliest token of the draft's distribution for depth d in `state`, the lowest id first among equals. Nodes whose token that
 // distribution gives no probability are left out, and what is below them.
-[[nodiscard]] ChosenTree guessed_tree(const Tree& shape, const Automaton& distributions, int state);
+[[nodiscard]] ChosenTree guessed_tree(const TreeShape& shape, const Automaton& distributions, int state);
 
 // EAGLE-2 (Li et al. 2024, arXiv 2406.16858): level by level the `width` nodes of the largest draft probability get their
 // `width` likeliest children, and of all nodes the `nodes` of the largest probability are kept; the earlier one in breadth-first

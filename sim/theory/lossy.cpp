@@ -62,7 +62,7 @@ double mass_of(const Heights& heights, std::size_t below) {
 
 class TypicalTree {
  public:
-  TypicalTree(const Automaton& distributions, const Tree& tree, TreeSampling sampling, double epsilon, double delta)
+  TypicalTree(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling, double epsilon, double delta)
       : distributions_(distributions),
         tree_(tree),
         sampling_(sampling),
@@ -147,7 +147,7 @@ class TypicalTree {
   }
 
   const Automaton& distributions_;
-  const Tree& tree_;
+  const TreeShape& tree_;
   TreeSampling sampling_;
   std::vector<int> depths_;
   std::vector<std::vector<int>> children_;
@@ -253,7 +253,7 @@ std::vector<std::vector<double>> first_accepted(std::span<const double> acceptan
   return by_token;
 }
 
-RoundKernel typical_kernel(const Automaton& distributions, const Tree& tree, TreeSampling sampling, double epsilon,
+RoundKernel typical_kernel(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling, double epsilon,
                            double delta) {
   check_tree(tree);
   TypicalTree typical(distributions, tree, sampling, epsilon, delta);
@@ -266,8 +266,8 @@ RoundKernel typical_kernel(const Automaton& distributions, const Tree& tree, Tre
   return kernel;
 }
 
-RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatrix& transition, const Tree& tree, double epsilon,
-                                 double delta) {
+RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatrix& transition, const TreeShape& tree,
+                                 double epsilon, double delta) {
   RoundKernel kernel(distributions.states, tree.depth());
   std::vector<Distribution> accepts;
   for (const Distribution& target : distributions.target) accepts.push_back(typical_acceptance(target, epsilon, delta));

@@ -46,12 +46,12 @@ namespace specsim::theory {
 
 // Typical acceptance of a tree: every node is accepted or not by itself, and the round keeps the longest path that is accepted
 // whole, the first of several, and adds a token of the target's. Siblings without replacement are walked draw by draw.
-[[nodiscard]] RoundKernel typical_kernel(const Automaton& distributions, const Tree& tree, TreeSampling sampling, double epsilon,
-                                         double delta);
+[[nodiscard]] RoundKernel typical_kernel(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling,
+                                         double epsilon, double delta);
 
 // The same of a tree whose tokens are guessed from the state at the round's start (guessed_tree in chosen_trees.h), where the
 // states move by `transition`, whatever the tokens are. Walks every path of states.
-[[nodiscard]] RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatrix& transition, const Tree& tree,
-                                               double epsilon, double delta);
+[[nodiscard]] RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatrix& transition,
+                                               const TreeShape& tree, double epsilon, double delta);
 
 }  // namespace specsim::theory

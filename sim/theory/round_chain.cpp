@@ -58,7 +58,7 @@ RoundDistribution RoundKernel::distribution(int state) const {
   return distribution;
 }
 
-RoundKernel walked_kernel(const Tree& tree, int states, const std::vector<NodeMoves>& by_depth, const StateMatrix& target) {
+RoundKernel walked_kernel(const TreeShape& tree, int states, const std::vector<NodeMoves>& by_depth, const StateMatrix& target) {
   check_tree(tree);
   SPECSIM_CHECK(!by_depth.empty() || tree.size() == 1, "no moves for {} nodes", tree.size());
   const std::size_t size = index_of(states);

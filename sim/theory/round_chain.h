@@ -43,7 +43,7 @@ struct NodeMoves {
 };
 
 // by_depth: of the nodes at each depth, the last entry holds beyond; target: what the target's own token does. O(nodes states^3).
-[[nodiscard]] RoundKernel walked_kernel(const Tree& tree, int states, const std::vector<NodeMoves>& by_depth,
+[[nodiscard]] RoundKernel walked_kernel(const TreeShape& tree, int states, const std::vector<NodeMoves>& by_depth,
                                         const StateMatrix& target);
 
 // Distribution of accepted of a round that starts at state 0 of an automaton whose state is the number of tokens since.

@@ -31,7 +31,7 @@ enum class TreeSampling {
 struct TreeRound {
   TreeRule rule = TreeRule::recursive;
   TreeSampling sampling = TreeSampling::with_replacement;
-  Tree tree;  // siblings are drawn and judged in order of their index
+  TreeShape tree;  // siblings are drawn and judged in order of their index
 };
 
 // Outcomes of positive probability of one round begun in `state`, ordered by their tokens. At most 2^22 drafted trees:

@@ -35,7 +35,7 @@ void check_acceptance(const RankAcceptance& acceptance) {
 }
 
 // Probability that the accepted path goes through each node.
-std::vector<double> reaches(const Tree& tree, const RankAcceptance& acceptance) {
+std::vector<double> reaches(const TreeShape& tree, const RankAcceptance& acceptance) {
   check_tree(tree);
   check_acceptance(acceptance);
   const std::vector<int> depths = tree.depths();
@@ -56,24 +56,24 @@ RoundDistribution distribution_of_tails(const std::vector<double>& tails) {
 
 }  // namespace
 
-std::vector<int> Tree::depths() const {
+std::vector<int> TreeShape::depths() const {
   std::vector<int> depths = {0};
   for (int node = 1; node < size(); ++node) depths.push_back(depths[index_of(parent[index_of(node)])] + 1);
   return depths;
 }
 
-int Tree::depth() const {
+int TreeShape::depth() const {
   const std::vector<int> all = depths();
   return *std::max_element(all.begin(), all.end());
 }
 
-int Tree::add(int under, int at_rank) {
+int TreeShape::add(int under, int at_rank) {
   parent.push_back(under);
   rank.push_back(at_rank);
   return size() - 1;
 }
 
-void check_tree(const Tree& tree) {
+void check_tree(const TreeShape& tree) {
   SPECSIM_CHECK(tree.size() >= 1 && tree.rank.size() == tree.parent.size(), "{} parents, {} ranks", tree.parent.size(),
                 tree.rank.size());
   std::set<std::pair<int, int>> taken;
@@ -85,12 +85,12 @@ void check_tree(const Tree& tree) {
   }
 }
 
-Tree tree_from_paths(const std::vector<std::vector<int>>& paths) {
+TreeShape tree_from_paths(const std::vector<std::vector<int>>& paths) {
   std::vector<std::vector<int>> sorted = paths;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
   std::vector<std::vector<int>> known = {{}};
-  Tree tree;
+  TreeShape tree;
   for (const std::vector<int>& path : sorted) {
     SPECSIM_CHECK(!path.empty(), "the root needs no path");
     const auto parent = std::find(known.begin(), known.end(), std::vector<int>(path.begin(), path.end() - 1));
@@ -102,10 +102,10 @@ Tree tree_from_paths(const std::vector<std::vector<int>>& paths) {
   return tree;
 }
 
-Tree chain_tree(int draft_length) { return uniform_tree(std::vector<int>(index_of(draft_length), 1)); }
+TreeShape chain_tree(int draft_length) { return uniform_tree(std::vector<int>(index_of(draft_length), 1)); }
 
-Tree uniform_tree(const std::vector<int>& branching) {
-  Tree tree;
+TreeShape uniform_tree(const std::vector<int>& branching) {
+  TreeShape tree;
   int level = 0;  // first node of the last level
   for (const int children : branching) {
     SPECSIM_CHECK(children >= 1, "{} children", children);
@@ -118,7 +118,7 @@ Tree uniform_tree(const std::vector<int>& branching) {
   return tree;
 }
 
-RoundDistribution tree_distribution(const Tree& tree, const RankAcceptance& acceptance) {
+RoundDistribution tree_distribution(const TreeShape& tree, const RankAcceptance& acceptance) {
   const std::vector<double> reach = reaches(tree, acceptance);
   const std::vector<int> depths = tree.depths();
   std::vector<double> tails(index_of(tree.depth()) + 1, 0.0);
@@ -126,7 +126,7 @@ RoundDistribution tree_distribution(const Tree& tree, const RankAcceptance& acce
   return distribution_of_tails(tails);
 }
 
-double tree_tokens(const Tree& tree, const RankAcceptance& acceptance) {
+double tree_tokens(const TreeShape& tree, const RankAcceptance& acceptance) {
   math::CompensatedSum tokens;
   for (const double reach : reaches(tree, acceptance)) tokens += reach;
   return tokens.value();
@@ -137,7 +137,7 @@ BestTree best_tree_exhaustive(const RankAcceptance& acceptance, int size, int de
   SPECSIM_CHECK(size >= 1 && size <= 12 && depth >= 0, "size = {}, depth = {}", size, depth);
   BestTree best;
   best.tokens = -std::numeric_limits<double>::infinity();
-  Tree tree;
+  TreeShape tree;
   // Nodes are added in depth-first order: the next one goes under the last node or one of its ancestors.
   const std::function<void(int)> grow = [&](int last) {
     if (tree.size() == size) {

@@ -15,7 +15,7 @@ namespace specsim::theory {
 using RankAcceptance = std::vector<std::vector<double>>;
 
 // Node 0 is the root, the token that is already known; parents come before their children.
-struct Tree {
+struct TreeShape {
   std::vector<int> parent = {-1};
   std::vector<int> rank = {-1};  // among its siblings; ranks may be skipped, not repeated
 
@@ -26,20 +26,20 @@ struct Tree {
 };
 
 // Throws InvariantBroken on an unknown parent, or on siblings of equal rank.
-void check_tree(const Tree& tree);
+void check_tree(const TreeShape& tree);
 // Each path lists the ranks from the root to a node (Medusa's choices). Every prefix of a path must be listed too; order is free.
-[[nodiscard]] Tree tree_from_paths(const std::vector<std::vector<int>>& paths);
-[[nodiscard]] Tree chain_tree(int draft_length);
+[[nodiscard]] TreeShape tree_from_paths(const std::vector<std::vector<int>>& paths);
+[[nodiscard]] TreeShape chain_tree(int draft_length);
 // Every node at depth i has branching[i] children (SpecInfer's expansion).
-[[nodiscard]] Tree uniform_tree(const std::vector<int>& branching);
+[[nodiscard]] TreeShape uniform_tree(const std::vector<int>& branching);
 
 // Distribution of the accepted path's length: P(>= j) is the sum over nodes at depth j of the product of acceptances on the way.
-[[nodiscard]] RoundDistribution tree_distribution(const Tree& tree, const RankAcceptance& acceptance);
+[[nodiscard]] RoundDistribution tree_distribution(const TreeShape& tree, const RankAcceptance& acceptance);
 // Its mean emitted: 1 + the sum over all nodes but the root.
-[[nodiscard]] double tree_tokens(const Tree& tree, const RankAcceptance& acceptance);
+[[nodiscard]] double tree_tokens(const TreeShape& tree, const RankAcceptance& acceptance);
 
 struct BestTree {
-  Tree tree;
+  TreeShape tree;
   double tokens = 1.0;  // expected, per round
 };
 // The best tree of exactly `size` nodes, root included, no deeper than `depth`, whose siblings take the first ranks: every

@@ -1,6 +1,6 @@
 // Whole rounds on the device's twin: what they emit is what the CPU's decoder emits from the same distributions, and plain
 // decoding at temperature 0.
-#include "sim/cuda/timing.h"
+#include "sim/cuda/device_times.h"
 #include "sim/llm/decoder.h"
 #include "sim/math/scan.h"
 #include "tests/cuda/random_numbers.h"

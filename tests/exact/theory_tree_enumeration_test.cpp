@@ -36,7 +36,7 @@ const std::vector<Case> cases = {
 };
 
 // Trees of at most 6 drafted nodes, bushy, deep and lopsided.
-std::vector<Tree> some_trees() {
+std::vector<TreeShape> some_trees() {
   return {chain_tree(0),
           chain_tree(3),
           uniform_tree({3}),
@@ -55,11 +55,11 @@ Enumeration enumerate_tree(const Automaton& automaton, const TreeRound& round, i
 
 TEST_CASE("trees: every lossless rule restores the joint distribution over round boundaries", "[theory][tree_enumeration]") {
   Numbers numbers(2505);
-  const std::vector<Tree> trees = some_trees();
+  const std::vector<TreeShape> trees = some_trees();
   for (int trial = 0; trial < 42; ++trial) {
     const int vocab = 2 + trial % 2;
     const Automaton automaton = random_automaton(numbers, vocab, 1 + trial % 3, trial % 2 == 0 ? 1 : 3, trial % 3 == 0);
-    const Tree& tree = trees[static_cast<std::size_t>(trial) % trees.size()];
+    const TreeShape& tree = trees[static_cast<std::size_t>(trial) % trees.size()];
     for (const Case& one : cases) {
       INFO("trial " << trial << ", " << one.name << ", nodes " << tree.size());
       const Enumeration result = enumerate_tree(automaton, {one.rule, one.sampling, tree}, tree.depth() + 2);
@@ -74,7 +74,7 @@ TEST_CASE("trees: every lossless rule restores the joint distribution over round
 TEST_CASE("trees: the mutant that draws the final token from the target is caught by the joint distribution alone",
           "[theory][tree_enumeration]") {
   const Automaton automaton = one_state({0.2, 0.3, 0.5}, {0.5, 0.3, 0.2});
-  const Tree tree = uniform_tree({2, 1});
+  const TreeShape tree = uniform_tree({2, 1});
   for (const Case& one : cases) {
     const TreeRound round{one.rule, one.sampling, tree};
     const auto mutant = [&](int state) {
@@ -112,7 +112,7 @@ TEST_CASE("trees: chains are the token and the block rule, one level is the node
       for (const RoundOutcome& outcome : chain) difference[outcome.emitted] -= outcome.probability;
       return std::all_of(difference.begin(), difference.end(), [](const auto& entry) { return std::abs(entry.second) < 1e-13; });
     };
-    const Tree chain = chain_tree(length);
+    const TreeShape chain = chain_tree(length);
     const auto sampled = TreeSampling::with_replacement;
     REQUIRE(same(tree_outcomes(automaton, {TreeRule::recursive, sampled, chain}, 0),
                  round_outcomes(automaton, {Rule::token, length, Drafting::sampled}, 0)));
@@ -149,7 +149,7 @@ TEST_CASE("trees: products of rank acceptances give the distribution of accepted
     const Automaton automaton = one_state(numbers.distribution(3, trial % 2 == 0), numbers.distribution(3, trial % 3 == 0));
     const auto& target = automaton.target[0];
     const auto& draft = automaton.draft[0][0];
-    for (const Tree& tree : some_trees()) {
+    for (const TreeShape& tree : some_trees()) {
       for (const auto& [sampling, judgement] :
            {std::pair{TreeSampling::with_replacement, judge_recursive(target, draft, 4)},
             std::pair{TreeSampling::without_replacement, judge_without_replacement(target, draft, 4)},
@@ -168,12 +168,12 @@ TEST_CASE("trees: products of rank acceptances give the distribution of accepted
 TEST_CASE("trees: traversal accepts at least as much as rejection from the root, on 10,000 pairs",
           "[theory][tree_enumeration][orders]") {
   Numbers numbers(10);
-  const std::vector<Tree> trees = {uniform_tree({2, 1}), tree_from_paths({{0}, {0, 0}, {1}}),
-                                   tree_from_paths({{0}, {0, 0}, {0, 1}})};
+  const std::vector<TreeShape> trees = {uniform_tree({2, 1}), tree_from_paths({{0}, {0, 0}, {1}}),
+                                        tree_from_paths({{0}, {0, 0}, {0, 1}})};
   int better = 0;
   for (int trial = 0; trial < 10000; ++trial) {
     const Automaton automaton = random_automaton(numbers, 2 + trial % 2, 1 + trial % 2, 1, trial % 3 == 0);
-    const Tree& tree = trees[static_cast<std::size_t>(trial) % trees.size()];
+    const TreeShape& tree = trees[static_cast<std::size_t>(trial) % trees.size()];
     const TreeSampling sampling =
         std::vector{TreeSampling::with_replacement, TreeSampling::without_replacement}[static_cast<std::size_t>(trial / 3) % 2];
     const auto tokens = [&](TreeRule rule) {

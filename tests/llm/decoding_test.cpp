@@ -1,6 +1,6 @@
 // Speculative decoding with real models emits what plain decoding emits: token for token at temperature 0, in distribution above
 // it.
-#include "sim/llm/block_drafter.h"
+#include "sim/llm/block_proposer.h"
 #include "sim/llm/decoder.h"
 #include "tests/llm/remembered.h"
 #include "tests/support/block_mutants.h"
@@ -42,7 +42,7 @@ std::vector<Token> emitted(llm::Decoder& decoder, const std::vector<Token>& prom
 
 // p of a G-test of the first `tokens` emitted tokens' joint distribution against the target's, cells of expectation below 25
 // pooled.
-double joint_distribution_p(Remembered& target, llm::Drafter& drafter, llm::AnyRule rule, const std::vector<Token>& prompt,
+double joint_distribution_p(Remembered& target, llm::Proposer& drafter, llm::AnyRule rule, const std::vector<Token>& prompt,
                             int draft_length, std::uint64_t runs, std::uint64_t seed, std::size_t tokens = 2) {
   REQUIRE(static_cast<double>(tokens) * std::log2(target.vocab()) <= 64.0);
   const auto cell_after = [&](std::uint64_t cell, Token token) { return cell * target.vocab() + token; };
@@ -90,7 +90,7 @@ double joint_distribution_p(Remembered& target, llm::Drafter& drafter, llm::AnyR
 
 double joint_distribution_p(Remembered& target, Remembered& draft, llm::AnyRule rule, const std::vector<Token>& prompt,
                             bool argmax, int draft_length, std::uint64_t runs, std::uint64_t seed) {
-  llm::ModelDrafter drafter(draft, argmax);
+  llm::ModelProposer drafter(draft, argmax);
   return joint_distribution_p(target, drafter, rule, prompt, draft_length, runs, seed);
 }
 
@@ -203,7 +203,7 @@ void check_trees(std::uint64_t runs) {
     const BlockMethod method = block_method(one.kind, one.parameters, one.verifier);
     const draft::BlockDrafter::Shape& shape = method.drafter->shape();
     ShortDistributions& distributions = shape.reads_text ? midst : whole;
-    llm::BlockModelDrafter drafter(*method.drafter, distributions.target, shape.reads_text ? nullptr : &distributions.draft);
+    llm::BlockProposer drafter(*method.drafter, distributions.target, shape.reads_text ? nullptr : &distributions.draft);
     const auto p_of = [&](const verify::BlockRule& rule, std::uint64_t count, std::uint64_t seed) {
       return joint_distribution_p(distributions.target, drafter, rule, distributions.prompt, shape.draft_length, count, seed);
     };
@@ -279,7 +279,7 @@ TEST_CASE("the first two tokens have the target's joint distribution with an ear
   const auto early = make_cpu_model(pair.target_weights, 2, tests::one_thread());
   llm::ModelDistributions early_distributions(*early, sampling, 1);
   Remembered exit(early_distributions);
-  llm::ModelDrafter by_exit(exit, false);
+  llm::ModelProposer by_exit(exit, false);
   CHECK(joint_distribution_p(target, by_exit, *shipped("token"), prompt, 2, kRuns, 31) > kLevel);
   CHECK(joint_distribution_p(target, by_exit, BonusFromDraft(), prompt, 1, kRuns, 32) < kLevel);
   // Each that moves the distribution of the first token, down to a leak of 1 %: tokens that the target never emits.
@@ -306,7 +306,7 @@ TEST_CASE("the first five tokens have the target's joint distribution with Looka
   llm::ModelDistributions target_distributions(*pair.target_model, {.temperature = 1.0, .top_k = 2}, 1);
   Remembered target(target_distributions);
   const BlockMethod method = block_method("lookahead", "{window: 2, ngram: 3, guesses: 3}", "tree_point_mass");
-  llm::BlockModelDrafter drafter(*method.drafter, target, nullptr);
+  llm::BlockProposer drafter(*method.drafter, target, nullptr);
   const int length = method.drafter->shape().draft_length;
   CHECK(joint_distribution_p(target, drafter, *method.rule, prompt, length, kRuns, 51, kTokens) > kLevel);
   const tests::StepRule first_child([](verify::Block&, int, const std::vector<int>& children, Token&) { return children[0]; });
@@ -330,7 +330,7 @@ TEST_CASE("greedy output over trees is greedy plain output, and costs fewer roun
   constexpr std::size_t kTokens = 24;
   const auto rounds_of = [&](const char* kind, const char* parameters, llm::DistributionSource* source) {
     const BlockMethod method = block_method(kind, parameters, "tree_point_mass");
-    llm::BlockModelDrafter drafter(*method.drafter, target, source);
+    llm::BlockProposer drafter(*method.drafter, target, source);
     llm::Decoder decoder(target, &drafter, *method.rule, method.drafter->shape().draft_length, key);
     std::size_t rounds = 0;
     for (std::size_t i = 0; i < prompts.size(); i += 10) {
@@ -366,10 +366,10 @@ TEST_CASE("greedy speculative output is greedy plain output over 100 prompts", "
   llm::ModelDistributions draft(*pair.draft_model, greedy, 1);
   const auto early = make_cpu_model(pair.target_weights, 2, tests::one_thread());
   llm::ModelDistributions early_distributions(*early, greedy, 1);
-  llm::ModelDrafter by_model(draft, true);
-  llm::ModelDrafter by_early_exit(early_distributions, true);
+  llm::ModelProposer by_model(draft, true);
+  llm::ModelProposer by_early_exit(early_distributions, true);
   const BlockMethod lookup_method = block_method("prompt_lookup", "{draft_length: 5}", "tree_point_mass");
-  llm::BlockModelDrafter by_lookup(*lookup_method.drafter, target, nullptr);
+  llm::BlockProposer by_lookup(*lookup_method.drafter, target, nullptr);
   const rng::Key key = rng::make_key(1, 1);
   const auto rule = shipped("greedy");
   constexpr std::size_t kTokens = 16;
@@ -416,7 +416,7 @@ TEST_CASE("a draft that is never right and a rule that always accepts are seen a
   const std::vector<llm::Prompt> prompts = held_out(pair.target_weights->config);
   llm::ModelDistributions target(*pair.target_model, {.temperature = 0.0}, 1);
   llm::ModelDistributions draft(*pair.draft_model, {.temperature = 0.0}, 1);
-  llm::ModelDrafter drafter(draft, true);
+  llm::ModelProposer drafter(draft, true);
   const AcceptAll wrong;
   const auto right = shipped("greedy");
   llm::Decoder plain(target, nullptr, *right, 0, {});
@@ -434,7 +434,7 @@ TEST_CASE("a sequence decodes alike alone and in a batch", "[llm]") {
   const auto run = [&](const std::vector<std::size_t>& which) {
     llm::ModelDistributions target(*pair.target_model, {}, which.size());
     llm::ModelDistributions draft(*pair.draft_model, {}, which.size());
-    llm::ModelDrafter drafter(draft, false);
+    llm::ModelProposer drafter(draft, false);
     llm::Decoder decoder(target, &drafter, *rule, 4, rng::make_key(3, 3));
     std::vector<llm::Text> texts;
     for (const std::size_t i : which) texts.push_back({prompts[i].tokens, i});

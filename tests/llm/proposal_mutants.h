@@ -67,9 +67,9 @@ class Liar final : public llm::DistributionSource {
 };
 
 // Draws with the words of the next round.
-class OtherWords final : public llm::Drafter {
+class OtherWords final : public llm::Proposer {
  public:
-  explicit OtherWords(llm::Drafter& drafter) : drafter_(drafter) {}
+  explicit OtherWords(llm::Proposer& drafter) : drafter_(drafter) {}
   [[nodiscard]] std::size_t capacity() const override { return drafter_.capacity(); }
   [[nodiscard]] std::size_t room(int draft_length) const override { return drafter_.room(draft_length); }
   void start(std::size_t sequence, std::span<const Token> prompt) override { drafter_.start(sequence, prompt); }
@@ -80,7 +80,7 @@ class OtherWords final : public llm::Drafter {
   void settle(std::size_t sequence, std::size_t length) override { drafter_.settle(sequence, length); }
 
  private:
-  llm::Drafter& drafter_;
+  llm::Proposer& drafter_;
 };
 
 // Guesses from the pool as it was a round ago.

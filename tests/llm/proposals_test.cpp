@@ -2,7 +2,7 @@
 // one distribution of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong one shows nowhere
 // else.
 #include "sim/base/wide.h"
-#include "sim/llm/block_drafter.h"
+#include "sim/llm/block_proposer.h"
 #include "sim/llm/decoder.h"
 #include "tests/llm/proposal_mutants.h"
 
@@ -263,7 +263,7 @@ struct Agreement {
   int nodes = 0;   // drafted in them
 };
 
-Agreement agreement(llm::DistributionSource& target, llm::Drafter& drafter, const verify::BlockRule& rule, int draft_length,
+Agreement agreement(llm::DistributionSource& target, llm::Proposer& drafter, const verify::BlockRule& rule, int draft_length,
                     const std::vector<Token>& prompt, int rounds, const Expected& expected) {
   llm::Decoder decoder(target, &drafter, rule, draft_length, kKey);
   decoder.start({{prompt, kId}});
@@ -321,12 +321,12 @@ TEST_CASE("trees hold the draft's own tokens and distributions, path by path", "
       CAPTURE(temperature, one.kind, one.parameters);
       const BlockMethod method = tests::block_method(one.kind, one.parameters, one.verifier);
       const draft::BlockDrafter& block = *method.drafter;
-      const auto compare = [&](llm::Drafter& drafter, const Expected& expected) {
+      const auto compare = [&](llm::Proposer& drafter, const Expected& expected) {
         return agreement(one.distributions.target, drafter, *method.rule, block.shape().draft_length, prompt, kRounds, expected);
       };
       const Expected right = block.tree() != nullptr ? of_shape(block, one.distributions.draft_path)
                                                      : dynamic(4, 3, 10, one.distributions.draft_path);
-      llm::BlockModelDrafter drafter(block, one.distributions.target, &one.distributions.draft);
+      llm::BlockProposer drafter(block, one.distributions.target, &one.distributions.draft);
       const Agreement found = compare(drafter, right);
       CHECK(found.rounds == kRounds);
       CHECK(found.nodes >= kRounds);
@@ -336,7 +336,7 @@ TEST_CASE("trees hold the draft's own tokens and distributions, path by path", "
       };
       for (const auto& [lie, mistake] : kLies) {
         Liar draft(one.distributions.draft_path, lie);
-        llm::BlockModelDrafter lied_to(block, one.distributions.target, &draft);
+        llm::BlockProposer lied_to(block, one.distributions.target, &draft);
         if (lie == Lie::none)
           CHECK(compare(lied_to, right).rounds == kRounds);
         else
@@ -375,7 +375,7 @@ TEST_CASE("drafters that look into the text draft what their descriptions say", 
       CAPTURE(temperature, one.kind, one.parameters);
       const BlockMethod method = tests::block_method(one.kind, one.parameters, "tree_point_mass");
       const auto compare = [&](llm::DistributionSource& target, const draft::BlockDrafter& block) {
-        llm::BlockModelDrafter drafter(block, target, nullptr);
+        llm::BlockProposer drafter(block, target, nullptr);
         return agreement(target, drafter, *method.rule, block.shape().draft_length, prompt, kRounds, one.expected());
       };
       const Agreement found = compare(distributions.target, *method.drafter);

@@ -9,7 +9,7 @@
 #include <vector>
 
 using namespace specsim;
-using llm::Job;
+using llm::TimedTask;
 
 TEST_CASE("a spread: quartiles, and what lies far beyond them", "[llm][timing]") {
   const llm::Spread s = llm::spread({5.0, 1.0, 2.0, 4.0, 3.0, 30.0, 2.5, 3.5, 3.0});
@@ -52,14 +52,14 @@ TEST_CASE("a run's error: what slows all of a repetition is no error of a speedu
   group.runs.resize(2);
   group.runs[0] = {.draft_length = 0, .rounds = {{}, {}}, .emitted = 2};
   group.runs[1] = {.draft_length = 1, .rounds = {{}}, .emitted = 2};
-  const auto job = [](const std::vector<double>& plain, const std::vector<double>& other) {
-    llm::Job made;
+  const auto task = [](const std::vector<double>& plain, const std::vector<double>& other) {
+    llm::TimedTask made;
     made.parts.assign(12, std::vector<double>(plain.size(), 0.0));
     made.parts[2] = made.parts[6] = plain;
     made.parts[10] = other;
     return made;
   };
-  const llm::Job together = job({1.0, 1.2, 3.0}, {1.5, 1.8, 4.5});
+  const llm::TimedTask together = task({1.0, 1.2, 3.0}, {1.5, 1.8, 4.5});
   const llm::TimedRun plain = llm::timed_run(group, together, 0);
   const llm::TimedRun other = llm::timed_run(group, together, 1);
   CHECK(plain.seconds == Approx(2.4));
@@ -69,61 +69,61 @@ TEST_CASE("a run's error: what slows all of a repetition is no error of a speedu
   CHECK(speedup.value == Approx(2.4 / 1.8));
   CHECK(speedup.error < 1e-12);  // mutant: repetitions that are drawn for each run by itself
   // Two repetitions drawn from 1 and 3: their median is 1, 2, 3 with probabilities 1/4, 1/2, 1/4; twice, of two rounds.
-  const llm::Job two = job({1.0, 3.0}, {1.0, 1.0});
+  const llm::TimedTask two = task({1.0, 3.0}, {1.0, 1.0});
   CHECK(llm::timed_run(group, two, 0).error() == Approx(2.0 * std::sqrt(0.5)).epsilon(0.15));
   CHECK(llm::speedup_of(group, llm::timed_run(group, two, 0), llm::timed_run(group, two, 1), 1).error ==
         Approx(2.0 * std::sqrt(0.5)).epsilon(0.15));
-  CHECK(std::isnan(llm::timed_run(group, job({1.0}, {1.0}), 0).error()));
+  CHECK(std::isnan(llm::timed_run(group, task({1.0}, {1.0}), 0).error()));
 }
 
-TEST_CASE("jobs are run in turn, once more than they are counted", "[llm][timing]") {
+TEST_CASE("tasks are run in turn, once more than they are counted", "[llm][timing]") {
   std::vector<int> calls(3, 0);
-  std::vector<Job> jobs;
+  std::vector<TimedTask> tasks;
   for (std::size_t i = 0; i < calls.size(); ++i)
-    jobs.push_back({"", [&calls, i] {
-                      for (const int other : calls) CHECK(calls[i] <= other);  // none runs ahead of the others
-                      ++calls[i];
-                      return std::vector<double>{1.0 * calls[i], 10.0};
-                    }});
-  llm::interleave(jobs, 4, {});
-  for (const Job& job : jobs)
-    CHECK(job.parts == std::vector<std::vector<double>>{{2.0, 3.0, 4.0, 5.0}, {10.0, 10.0, 10.0, 10.0}});
+    tasks.push_back({"", [&calls, i] {
+                       for (const int other : calls) CHECK(calls[i] <= other);  // none runs ahead of the others
+                       ++calls[i];
+                       return std::vector<double>{1.0 * calls[i], 10.0};
+                     }});
+  llm::interleave(tasks, 4, {});
+  for (const TimedTask& task : tasks)
+    CHECK(task.parts == std::vector<std::vector<double>>{{2.0, 3.0, 4.0, 5.0}, {10.0, 10.0, 10.0, 10.0}});
 }
 
 TEST_CASE("a repetition that was kept is not run again", "[llm][timing]") {
   int calls = 0;
-  std::vector<Job> jobs = {{"", [&calls] { return std::vector<double>{1.0 * ++calls}; }}};
+  std::vector<TimedTask> tasks = {{"", [&calls] { return std::vector<double>{1.0 * ++calls}; }}};
   std::vector<double> handed_over;
-  llm::interleave(jobs, 3, {},
+  llm::interleave(tasks, 3, {},
                   {[](int repetition, std::size_t) { return repetition == 1 ? std::vector<double>{7.0} : std::vector<double>(); },
                    [&](int, std::size_t, const std::vector<double>& samples) { handed_over.push_back(samples.at(0)); }});
-  CHECK(jobs[0].parts == std::vector<std::vector<double>>{{2.0, 7.0, 3.0}});  // the first call warms up
+  CHECK(tasks[0].parts == std::vector<std::vector<double>>{{2.0, 7.0, 3.0}});  // the first call warms up
   CHECK(handed_over == std::vector<double>{2.0, 3.0});
 }
 
 TEST_CASE("a dip that is noise is timed away, one that is real stays", "[llm][timing]") {
   int slow = 4;  // calls of the first pass that something disturbed: the warm-up and all three that counted
   int others = 0;
-  std::vector<Job> jobs = {{"", [&slow] { return std::vector<double>{slow-- > 0 ? 3.0 : 1.0}; }},
-                           {"", [] { return std::vector<double>{1.5}; }},
-                           {"", [] { return std::vector<double>{1.2}; }},
-                           {"", [&others] {
-                              ++others;
-                              return std::vector<double>{0.5};
-                            }}};
-  llm::interleave(jobs, 3, {});
+  std::vector<TimedTask> tasks = {{"", [&slow] { return std::vector<double>{slow-- > 0 ? 3.0 : 1.0}; }},
+                                  {"", [] { return std::vector<double>{1.5}; }},
+                                  {"", [] { return std::vector<double>{1.2}; }},
+                                  {"", [&others] {
+                                     ++others;
+                                     return std::vector<double>{0.5};
+                                   }}};
+  llm::interleave(tasks, 3, {});
   const auto rows = [&] {
     const std::vector<std::pair<std::string, std::size_t>> points = {{"target", 1}, {"target", 2}, {"target", 4}, {"draft", 1}};
     std::vector<llm::PassRow> all;
-    for (std::size_t i = 0; i < jobs.size(); ++i)
-      all.push_back({points[i].first, points[i].second, 1, 0, i, jobs[i].parts.at(0)});
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+      all.push_back({points[i].first, points[i].second, 1, 0, i, tasks[i].parts.at(0)});
     return all;
   };
   CHECK(rows()[0].seconds() == 3.0);
-  const std::vector<llm::PassRow> settled = llm::settle_dips(rows, jobs, 3);
+  const std::vector<llm::PassRow> settled = llm::settle_dips(rows, tasks, 3);
   CHECK(settled[0].seconds() == 1.0);
   CHECK(settled[1].seconds() == 1.5);
   CHECK(settled[2].seconds() == 1.2);  // 20 % below, each time
-  CHECK(jobs[2].parts[0].size() == 12);
+  CHECK(tasks[2].parts[0].size() == 12);
   CHECK(others == 4);  // nothing less than it, nothing it is less than: another model's pass is no measure
 }

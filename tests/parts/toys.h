@@ -251,8 +251,8 @@ class BorrowedPlacement final : public placement::Placement {
  public:
   explicit BorrowedPlacement(std::unique_ptr<placement::Placement> other) : other_(std::move(other)) {}
   [[nodiscard]] bool passes_one_after_the_other() const override { return true; }
-  [[nodiscard]] placement::Result simulate(const placement::Job& job, engine::Timeline* timeline) const override {
-    return other_->simulate(job, timeline);
+  [[nodiscard]] placement::Result simulate(const placement::Generation& generation, engine::Timeline* timeline) const override {
+    return other_->simulate(generation, timeline);
   }
 
  private:

@@ -88,17 +88,17 @@ inline placement::AcceptedCounts part_of(const placement::AcceptedCounts& all, s
 inline placement::Result simulate(const std::string& kind, const cost::CostModel& cost, const placement::AcceptedCounts& accepted,
                                   std::uint64_t output_tokens, bool shrink = true, std::uint64_t prompt_tokens = 100,
                                   int vocab = 50, engine::Timeline* timeline = nullptr) {
-  placement::Job job;
-  job.cost = &cost;
-  job.accepted = &accepted;
-  job.prompt_tokens = prompt_tokens;
-  job.output_tokens.assign(accepted.of_sequence.size(), output_tokens);
-  job.vocab = vocab;
-  job.shrink = shrink;
+  placement::Generation generation;
+  generation.cost = &cost;
+  generation.accepted = &accepted;
+  generation.prompt_tokens = prompt_tokens;
+  generation.output_tokens.assign(accepted.of_sequence.size(), output_tokens);
+  generation.vocab = vocab;
+  generation.shrink = shrink;
   static std::map<std::string, std::unique_ptr<placement::Placement>> made;
   std::unique_ptr<placement::Placement>& placement = made[kind];
   if (placement == nullptr) placement = make_placement(kind);
-  return placement->simulate(job, timeline);
+  return placement->simulate(generation, timeline);
 }
 
 // What sequences of a batch do, counted without the simulator: rounds of each until it has `tokens`.

@@ -14,12 +14,12 @@ TEST_CASE("a static batch of plain decoding is a placement's, to the picosecond"
   const LineCost cost({5886.37, 21.01, 0.03926}, {1000, 1, 0});
   placement::AcceptedCounts none;
   none.of_sequence.assign(outputs.size(), std::vector<std::uint8_t>(64, 0));
-  placement::Job job;
-  job.cost = &cost;
-  job.accepted = &none;
-  job.prompt_tokens = 77;
-  job.output_tokens = outputs;
-  const placement::Result expected = make_placement("{kind: plain}")->simulate(job, nullptr);
+  placement::Generation generation;
+  generation.cost = &cost;
+  generation.accepted = &none;
+  generation.prompt_tokens = 77;
+  generation.output_tokens = outputs;
+  const placement::Result expected = make_placement("{kind: plain}")->simulate(generation, nullptr);
 
   const serve::Served served = run_server(server(R"(serve:
   scheduler: {kind: static, batch: 6}

@@ -25,7 +25,7 @@ struct Published {
   theory::RankAcceptance acceptance;
 };
 
-std::string paths_of(const theory::Tree& tree) {
+std::string paths_of(const theory::TreeShape& tree) {
   std::string paths;
   for (int node = 1; node < tree.size(); ++node) {
     std::string path;
@@ -56,10 +56,10 @@ std::vector<Published> published_trees() {
   return all;
 }
 
-theory::Tree tree_of(const Published& published, spec::Cell& cell, std::size_t ranks) {
+theory::TreeShape tree_of(const Published& published, spec::Cell& cell, std::size_t ranks) {
   const Distribution even(ranks + 1, 1.0 / static_cast<double>(ranks + 1));
   cell = cell_of(explicit_pair(even, even), "{process: fixed}", published.drafter, "tree_point_mass");
-  theory::Tree tree;
+  theory::TreeShape tree;
   const std::vector<tokens::Tree::Node>& nodes = cell.block()->drafter->tree()->nodes;
   for (auto node = nodes.begin() + 1; node != nodes.end(); ++node) tree.add(node->parent, node->rank);
   return tree;
@@ -77,7 +77,7 @@ Simulated simulate(const Published& published, bool wrong = false) {
   std::size_t ranks = 0;
   for (const std::vector<double>& row : acceptance) ranks = std::max({ranks, row.size(), std::size_t{10}});
   spec::Cell cell;
-  const theory::Tree tree = tree_of(published, cell, ranks);
+  const theory::TreeShape tree = tree_of(published, cell, ranks);
   const std::vector<int> depths = tree.depths();
   std::vector<Distribution> targets;
   std::vector<std::vector<std::uint32_t>> next;

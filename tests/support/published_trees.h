@@ -28,8 +28,8 @@ inline theory::RankAcceptance medusa_heads(const std::vector<std::vector<double>
 }
 
 // mc_sim_7b_63 of the Medusa repository: how many children the node at each path has; siblings take the first ranks.
-inline theory::Tree medusa_tree() {
-  theory::Tree tree;
+inline theory::TreeShape medusa_tree() {
+  theory::TreeShape tree;
   const auto grow = [&](int under, int children) {
     std::vector<int> nodes;
     for (int rank = 0; rank < children; ++rank) nodes.push_back(tree.add(under, rank));

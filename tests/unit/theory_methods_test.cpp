@@ -38,7 +38,7 @@ std::vector<Row> rows() {
   const std::string medusa_note =
       "independent heads; low: ranks 6 to 10 never right, high: as often as rank 5; the training log's accuracies, measured on "
       "another text";
-  const Tree tree = medusa_tree();
+  const TreeShape tree = medusa_tree();
   for (const auto& [model, heads, published] :
        {std::tuple{"Vicuna-7b", &medusa_heads_7b, 2.565}, std::tuple{"Vicuna-33b", &medusa_heads_33b, 2.514}}) {
     table.push_back({"medusa_tree",
@@ -111,7 +111,7 @@ std::string text() {
 }  // namespace
 
 TEST_CASE("Medusa's 63-node tree has the published shape", "[theory][trees][published]") {
-  const Tree tree = medusa_tree();
+  const TreeShape tree = medusa_tree();
   CHECK(tree.size() == 64);
   std::vector<int> levels(5, 0);
   for (const int depth : tree.depths()) ++levels[static_cast<std::size_t>(depth)];

@@ -68,7 +68,7 @@ void walk_run(const std::vector<RoundKernel>& kernels, const LengthRule* policy,
 }
 
 // Typical acceptance and first-match rules on every drawn tree.
-RoundKernel lossy_by_draws(const Automaton& automaton, const Tree& tree, TreeSampling sampling,
+RoundKernel lossy_by_draws(const Automaton& automaton, const TreeShape& tree, TreeSampling sampling,
                            const std::vector<std::vector<double>>& accepts, bool longest) {
   RoundKernel kernel(automaton.states, tree.depth());
   const std::vector<int> depths = tree.depths();
@@ -125,10 +125,10 @@ RoundKernel lossy_by_draws(const Automaton& automaton, const Tree& tree, TreeSam
 
 TEST_CASE("walked kernels equal the enumeration of every drafted tree, next states too", "[theory][round_chain]") {
   Numbers numbers(71);
-  const std::vector<Tree> trees = {chain_tree(3), uniform_tree({2, 1}), tree_from_paths({{0}, {1}, {0, 0}, {0, 1}, {1, 0}})};
+  const std::vector<TreeShape> trees = {chain_tree(3), uniform_tree({2, 1}), tree_from_paths({{0}, {1}, {0, 0}, {0, 1}, {1, 0}})};
   for (int trial = 0; trial < 60; ++trial) {
     const Automaton automaton = random_automaton(numbers, 2 + trial % 2, 1 + trial % 3, 1, trial % 3 == 0);
-    const Tree& tree = trees[index_of(trial) % trees.size()];
+    const TreeShape& tree = trees[index_of(trial) % trees.size()];
     const TreeSampling sampling = std::vector{TreeSampling::with_replacement, TreeSampling::without_replacement,
                                               TreeSampling::top}[index_of(trial / 3) % 3];
     NodeMoves moves;
@@ -207,10 +207,10 @@ TEST_CASE("length rules step by step", "[theory][length_policies]") {
 
 TEST_CASE("lossy rules on trees equal the walk over every drawn tree", "[theory][lossy]") {
   Numbers numbers(73);
-  const std::vector<Tree> trees = {uniform_tree({2, 1}), tree_from_paths({{0}, {1}, {0, 0}, {0, 1}, {1, 0}}), chain_tree(2)};
+  const std::vector<TreeShape> trees = {uniform_tree({2, 1}), tree_from_paths({{0}, {1}, {0, 0}, {0, 1}, {1, 0}}), chain_tree(2)};
   for (int trial = 0; trial < 36; ++trial) {
     const Automaton automaton = random_automaton(numbers, 3, 1 + trial % 2, 1, trial % 4 == 0);
-    const Tree& tree = trees[index_of(trial) % trees.size()];
+    const TreeShape& tree = trees[index_of(trial) % trees.size()];
     const TreeSampling sampling = trial % 2 == 0 ? TreeSampling::with_replacement : TreeSampling::without_replacement;
     std::vector<std::vector<double>> typical;
     std::vector<std::vector<double>> top;
@@ -246,7 +246,7 @@ TEST_CASE("dynamic trees: the likeliest paths, by hand; ranked ones as enumerate
   Numbers numbers(74);
   for (int trial = 0; trial < 20; ++trial) {
     const Automaton one = one_state(numbers.distribution(4, false), numbers.distribution(4, false));
-    const Tree shape = tree_from_paths({{0}, {2}, {0, 1}, {2, 0}});
+    const TreeShape shape = tree_from_paths({{0}, {2}, {0, 1}, {2, 0}});
     const RoundKernel guessed = chosen_kernel(one, {}, 2, [&](int state) { return guessed_tree(shape, one, state); });
     REQUIRE(difference(guessed, enumerated_kernel(one, {TreeRule::recursive, TreeSampling::top, shape})) < 1e-12);
   }

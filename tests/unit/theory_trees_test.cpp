@@ -27,7 +27,7 @@ std::vector<double> vector_of(Numbers& numbers, int ranks, bool falling) {
 }
 
 // The accepted path, rank by rank, as a walk: P(it ends at each depth).
-void walk(const Tree& tree, const RankAcceptance& acceptance, int node, int depth, double reach, std::vector<double>& ends) {
+void walk(const TreeShape& tree, const RankAcceptance& acceptance, int node, int depth, double reach, std::vector<double>& ends) {
   double on = 0.0;
   const auto& row = acceptance[std::min(static_cast<std::size_t>(depth), acceptance.size() - 1)];
   for (int child = node + 1; child < tree.size(); ++child) {
@@ -42,7 +42,7 @@ void walk(const Tree& tree, const RankAcceptance& acceptance, int node, int dept
 }  // namespace
 
 TEST_CASE("trees are read from paths in any order, and broken ones refused", "[theory][trees]") {
-  const Tree tree = tree_from_paths({{1, 0}, {0}, {1}, {0, 2}});
+  const TreeShape tree = tree_from_paths({{1, 0}, {0}, {1}, {0, 2}});
   CHECK(tree.parent == std::vector<int>{-1, 0, 0, 1, 2});
   CHECK(tree.rank == std::vector<int>{-1, 0, 1, 2, 0});
   CHECK(tree.depth() == 2);
@@ -53,7 +53,7 @@ TEST_CASE("trees are read from paths in any order, and broken ones refused", "[t
   CHECK_THROWS_AS(tree_from_paths({{}}), InvariantBroken);
   CHECK_THROWS_AS(tree_from_paths({{-1}}), InvariantBroken);
   CHECK_THROWS_AS(uniform_tree({0}), InvariantBroken);
-  Tree cyclic = tree;
+  TreeShape cyclic = tree;
   cyclic.parent[1] = 3;
   CHECK_THROWS_AS(check_tree(cyclic), InvariantBroken);
 }
@@ -62,7 +62,7 @@ TEST_CASE("distribution of accepted on any tree equals the walk down, and a chai
           "[theory][trees]") {
   Numbers numbers(13);
   for (int trial = 0; trial < 100; ++trial) {
-    Tree tree;
+    TreeShape tree;
     std::set<std::pair<int, int>> taken;
     while (tree.size() < 2 + trial % 9) {
       const int under = numbers.below(tree.size());

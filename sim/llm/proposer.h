@@ -28,12 +28,12 @@ struct Proposal {
   std::vector<double> draft_model;  // [node]: the draft model's own distribution; of chains
 };
 
-class Drafter {
+class Proposer {
  public:
-  Drafter() = default;
-  Drafter(const Drafter&) = delete;
-  Drafter& operator=(const Drafter&) = delete;
-  virtual ~Drafter() = default;
+  Proposer() = default;
+  Proposer(const Proposer&) = delete;
+  Proposer& operator=(const Proposer&) = delete;
+  virtual ~Proposer() = default;
   [[nodiscard]] virtual std::size_t capacity() const = 0;  // most tokens of a sequence
   // Most tokens that a pass of a round puts behind the text, of either model.
   [[nodiscard]] virtual std::size_t room(int draft_length) const { return static_cast<std::size_t>(draft_length); }
@@ -51,9 +51,9 @@ class Drafter {
 
 // A model drafts: token by token, sampled from its distribution or its argmax. A target that leaves after its first layers is
 // one.
-class ModelDrafter final : public Drafter {
+class ModelProposer final : public Proposer {
  public:
-  ModelDrafter(DistributionSource& distributions, bool argmax, Clock clock = Clock::wall)
+  ModelProposer(DistributionSource& distributions, bool argmax, Clock clock = Clock::wall)
       : distributions_(distributions), argmax_(argmax), clock_(clock) {}
   [[nodiscard]] std::size_t capacity() const override { return distributions_.capacity(); }
   void start(std::size_t sequence, std::span<const Token> prompt) override;

@@ -1,4 +1,4 @@
-#include "sim/llm/block_drafter.h"
+#include "sim/llm/block_proposer.h"
 
 #include "sim/base/check.h"
 #include "sim/base/wide.h"
@@ -178,9 +178,9 @@ std::size_t room_of(const draft::BlockDrafter& block) {
       std::max(work.verified_rows, std::accumulate(work.pass_rows.begin(), work.pass_rows.end(), 0.0)));
 }
 
-std::size_t BlockModelDrafter::room(int /*draft_length*/) const { return room_of(block_); }
+std::size_t BlockProposer::room(int /*draft_length*/) const { return room_of(block_); }
 
-void BlockModelDrafter::start(std::size_t sequence, std::span<const Token> prompt) {
+void BlockProposer::start(std::size_t sequence, std::span<const Token> prompt) {
   memories_.resize(std::max(memories_.size(), sequence + 1));
   memories_[sequence] = block_.start();
   if (draft_ == nullptr) return;
@@ -188,8 +188,8 @@ void BlockModelDrafter::start(std::size_t sequence, std::span<const Token> promp
   prefill(*draft_, sequence, prompt.first(prompt.size() - 1));
 }
 
-void BlockModelDrafter::propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
-                                std::vector<Proposal>& proposals) {
+void BlockProposer::propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
+                            std::vector<Proposal>& proposals) {
   const draft::BlockDrafter::Shape& shape = block_.shape();
   SPECSIM_CHECK(draft_length == shape.draft_length, "{} levels of a block of {}", draft_length, shape.draft_length);
   for (std::size_t s = 0; s < texts.size(); ++s) {
@@ -215,7 +215,7 @@ void BlockModelDrafter::propose(std::span<const Text> texts, int draft_length, s
   }
 }
 
-void BlockModelDrafter::settle(std::size_t sequence, std::size_t length) {
+void BlockProposer::settle(std::size_t sequence, std::size_t length) {
   if (draft_ != nullptr) draft_->rewind(sequence, std::min(length, draft_->length(sequence)));
 }
 

@@ -1,7 +1,7 @@
 // A drafter of the simulator's (sim/draft) at work on real models: the same trees, the same choices, the models' distributions.
 #pragma once
 
-#include "sim/llm/drafter.h"
+#include "sim/llm/proposer.h"
 
 #include <memory>
 #include <vector>
@@ -11,11 +11,11 @@ namespace specsim::llm {
 // Most tokens that a pass of either model puts behind the text for one of its blocks.
 std::size_t room_of(const draft::BlockDrafter& block);
 
-class BlockModelDrafter final : public Drafter {
+class BlockProposer final : public Proposer {
  public:
   // `draft`: nullptr for a drafter that reads the text alone. Lookahead's window goes through `target`, in a pass of its own.
   // Each level of a tree is a pass of the draft over its own nodes. What is passed must outlive it.
-  BlockModelDrafter(const draft::BlockDrafter& block, DistributionSource& target, DistributionSource* draft)
+  BlockProposer(const draft::BlockDrafter& block, DistributionSource& target, DistributionSource* draft)
       : block_(block), target_(target), draft_(draft) {}
   [[nodiscard]] std::size_t capacity() const override { return draft_ != nullptr ? draft_->capacity() : target_.capacity(); }
   [[nodiscard]] std::size_t room(int draft_length) const override;

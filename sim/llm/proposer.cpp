@@ -1,4 +1,4 @@
-#include "sim/llm/drafter.h"
+#include "sim/llm/proposer.h"
 
 #include "sim/math/scan.h"
 
@@ -12,13 +12,13 @@ rng::BitsPair bits_at(rng::Key key, rng::Purpose purpose, std::uint32_t position
                           key);
 }
 
-void ModelDrafter::start(std::size_t sequence, std::span<const Token> prompt) {
+void ModelProposer::start(std::size_t sequence, std::span<const Token> prompt) {
   distributions_.rewind(sequence, 0);
   prefill(distributions_, sequence, prompt.first(prompt.size() - 1));
 }
 
-void ModelDrafter::propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
-                           std::vector<Proposal>& proposals) {
+void ModelProposer::propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
+                            std::vector<Proposal>& proposals) {
   const std::size_t vocab = distributions_.vocab();
   proposals.assign(texts.size(), {});
   std::vector<Extension> batch(texts.size());
@@ -48,7 +48,7 @@ void ModelDrafter::propose(std::span<const Text> texts, int draft_length, std::u
   }
 }
 
-void ModelDrafter::settle(std::size_t sequence, std::size_t length) {
+void ModelProposer::settle(std::size_t sequence, std::size_t length) {
   distributions_.rewind(sequence, std::min(length, distributions_.length(sequence)));
 }
 

@@ -1,4 +1,4 @@
-#include "sim/cuda/timing.h"
+#include "sim/cuda/device_times.h"
 
 #include "sim/rng/address.h"
 
