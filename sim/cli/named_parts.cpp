@@ -46,6 +46,21 @@ config::PartInfo engine_info(const char* name, const config::Value& value, Diagn
   return info;
 }
 
+// What of the layers is not alike, and how keys and values are kept.
+std::string layers_by_kind(const cost::ModelShape& shape) {
+  std::string text;
+  if (shape.experts > 0.0) text += fmt::format(" {:.3f}B of them meet a token.", 1e-9 * shape.active_parameters());
+  if (shape.dense_layers > 0.0) text += fmt::format(" {} layers are dense, {} wide.", shape.dense_layers, shape.ffn);
+  if (shape.shared_ffn > 0.0) text += fmt::format(" Beside the experts every token passes {}.", shape.shared_ffn);
+  if (shape.latent > 0.0)
+    text += fmt::format(" Latent attention: {} and {} rotated elements are cached in place of keys and values.", shape.latent,
+                        shape.rope_dim);
+  if (shape.kv_window > 0.0)
+    text += fmt::format(" {} layers see {} tokens{}.", shape.window_layers > 0.0 ? fmt::format("{}", shape.window_layers) : "All",
+                        shape.kv_window, shape.chunked ? ", chunk by chunk" : "");
+  return text;
+}
+
 // A preset's figures, worked out.
 NamedPart preset_part(const cost::Preset& preset) {
   Diagnostics diagnostics;
@@ -68,6 +83,7 @@ NamedPart preset_part(const cost::Preset& preset) {
         : shape.tied_embeddings ? ", tied"
                                 : "",
         1e-9 * shape.layer_parameters());
+    part.info.notes += layers_by_kind(shape);
     part.mark = shape.unverified ? "unverified" : "";
   } else if (std::string(preset.kind) == "engine") {
     part.info = engine_info(preset.name, value, diagnostics);

@@ -3,6 +3,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/cost/element_types.h"
 #include "sim/cost/pass_kernels.h"
 #include "sim/cost/roofline.h"
 #include "sim/plan/passes.h"
@@ -50,10 +51,14 @@ std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Ro
         for (const std::string& bits : texts("weight-bits")) {
           std::vector<std::pair<std::string, Value>> fields = {
               {"preset", config::scalar(model, at_option("model"))},
-              {"tensor_parallel", config::scalar(shards, at_option("tensor-parallel"))},
-              {"weight_bits", config::scalar(bits, at_option("weight-bits"))},
-              {"kv_bits", given("kv-bits")},
-              {"kv_window", given("kv-window")}};
+              {"tensor_parallel", config::scalar(shards, at_option("tensor-parallel"))}};
+          // What nobody said is the model's own.
+          if (!values["weight-bits"].defaulted())
+            fields.emplace_back("weight_bits", config::scalar(bits, at_option("weight-bits")));
+          for (const auto& [option, key] : {std::pair{"kv-bits", "kv_bits"}, {"kv-window", "kv_window"}})
+            if (!values[option].defaulted()) fields.emplace_back(key, given(option));
+          if (values.count("dtype") > 0)
+            fields.emplace_back("dtype", config::parse_text(values["dtype"].as<std::string>(), "--dtype", diagnostics));
           if (values.count("head-bits") > 0) fields.emplace_back("head_bits", given("head-bits"));
           PassSetting setting{hardware, model, shards, bits, {}};
           setting.deployment.engine = cost::read_engine(given("engine"), diagnostics);
@@ -62,6 +67,10 @@ std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Ro
           const cost::ModelShape shape = cost::read_model(config::map(std::move(fields), at_option("model")),
                                                           role == cost::Role::target ? "target" : "draft", diagnostics);
           diagnostics.throw_if_any();
+          cost::check_element_types(shape, role == cost::Role::target ? "target" : "draft", setting.deployment.hardware,
+                                    diagnostics);
+          diagnostics.throw_if_any();
+          setting.weight_bits = fmt::format("{:g}", shape.weight_bits);
           if (!setting.deployment.kernels.empty() && setting.deployment.hardware.kernels == nullptr)
             throw BadInput(at_option("kernels"),
                            fmt::format("no kernels of {} were measured, allowed: no --kernels for it", hardware));
@@ -122,13 +131,16 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
   const std::string engines = fmt::format("{}, or a .yaml file: host, launches, padding", fmt::join(cost::engine_names(), ", "));
   options.add_options()("hardware", po::value<std::string>(), "GPUs: names or .yaml files, commas between")(
-      "model", po::value<std::string>(), "models, the same way")(
+      "model", po::value<std::string>(), "models: names, .yaml files, or config.json files or their folders, commas between")(
       "tokens", text("1,2,4,8,16,32,64,128"), "new tokens of each sequence: 1 plain, draft length + 1 verified")(
       "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
-      "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"), "of a weight")(
+      "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"),
+                                                                 "of a weight; where not given what the model says")(
+      "dtype", po::value<std::string>(), "types: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}")(
       "head-bits", po::value<std::string>(), "of a weight of LM head and embeddings; 16, or weight-bits if more")(
-      "kv-bits", text("16"), "of a cached key or value")(
-      "kv-window", text("0"), "newest cached tokens that attention reads; 0: all")("engine", text("vllm"), engines.c_str())(
+      "kv-bits", text("16"), "of a cached key or value, alike")(
+      "kv-window", text("0"), "newest cached tokens that attention reads, alike; 0: all")("engine", text("vllm"),
+                                                                                          engines.c_str())(
       "kernels", text(""), "vllm, sglang, trtllm: price by the fits of its measured kernels; none given: by the calibration")(
       "logits", text("all"), "rows of each sequence through the LM head: all, none, or at most so many")(
       "role", text("target"), "target, or draft: no host time, but the engine's floor")(

@@ -20,10 +20,11 @@ void add_workload_options(po::options_description& description) {
   description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
                             "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
       "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
-      "target", text(), "the target model: a name (specsim list model) or a file")(
+      "target", text(), "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder")(
       "draft", text(), "the draft model; none: n-grams, or heads inside the target")(
       "context", text(), "tokens cached by each sequence")("tensor-parallel", text(), "GPUs that share the target")(
       "draft-tensor-parallel", text(), "GPUs that share the draft; as many as share the target, which is what engines demand")(
+      "dtype", text(), "types of the target: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}")(
       "weight-bits", text(), "of a weight of the target's layers")("kv-bits", text(), "of the target's cached keys and values")(
       "engine", text(), "what host and launches add: a name (specsim list engine) or a file");
 }
@@ -70,7 +71,7 @@ void add_change(const Options& options, const std::string& option, const std::st
 
 std::optional<spec::ModelValues> read_target(const Options& options, bool built_in) {
   std::string last;  // of the options that change the target
-  for (const char* option : {"tensor-parallel", "weight-bits", "kv-bits"})
+  for (const char* option : {"tensor-parallel", "dtype", "weight-bits", "kv-bits"})
     if (options.has(option)) last = option;
   if (!options.has("target") && last.empty()) return std::nullopt;
   if (!options.has("target") && !built_in)
@@ -84,6 +85,7 @@ std::optional<spec::ModelValues> read_target(const Options& options, bool built_
   for (const auto& [option, key] :
        {std::pair{"tensor-parallel", "tensor_parallel"}, {"weight-bits", "weight_bits"}, {"kv-bits", "kv_bits"}})
     if (options.has(option)) add_change(options, option, key, model);
+  if (options.has("dtype")) model.changes.emplace_back("dtype", name_or_map(options.text("dtype"), "--dtype"));
   return model;
 }
 

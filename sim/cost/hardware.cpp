@@ -48,15 +48,31 @@ Parameter figure(const char* name, std::optional<std::string> fallback, const ch
 
 }  // namespace
 
-double product_seconds(const Hardware& hardware, double rows, double inner, double outer, double weight_bytes, double groups) {
+double peak_flops(const Hardware& hardware, Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::bf16:
+      return hardware.flops;
+    case Arithmetic::fp8:
+      return hardware.fp8_flops;
+    case Arithmetic::int8:
+      return hardware.int8_flops;
+    case Arithmetic::fp4:
+      return hardware.fp4_flops;
+  }
+  return hardware.flops;
+}
+
+double product_seconds(const Hardware& hardware, double rows, double inner, double outer, double weight_bytes, double groups,
+                       double activation_bytes, double peak) {
   SPECSIM_CHECK(rows > 0.0 && inner > 0.0 && outer > 0.0 && groups > 0.0, "{} x {} x {}, {} groups", rows, inner, outer, groups);
   const Calibration& c = hardware.calibration;
   const double n = std::ceil(rows);
   const double wide = n > 16.0 ? 1.0 + c.wide_penalty : 1.0;
-  const double memory = wide * groups * (inner * outer * weight_bytes + kActivationBytes * n * (inner + outer)) /
+  const double memory = wide * groups *
+                        (inner * outer * weight_bytes + n * (activation_bytes * inner + kActivationBytes * outer)) /
                         (hardware.bandwidth * c.memory_efficiency);
   const double odd = n > 64.0 && n <= 0.75 * std::exp2(std::ceil(std::log2(n))) ? 1.0 + c.odd_rows_penalty : 1.0;
-  const double flops = hardware.flops / hardware.multiprocessors;
+  const double flops = (peak > 0.0 ? peak : hardware.flops) / hardware.multiprocessors;
   const double all_feed = c.feed_tb_per_s * 1e12;
   const double feed = all_feed / hardware.multiprocessors;
   const double p = c.overlap_power;
@@ -67,7 +83,7 @@ double product_seconds(const Hardware& hardware, double rows, double inner, doub
       const double waves = std::ceil(tiles * split / hardware.multiprocessors);
       const double block = waves * kInnerStep * std::ceil(inner / split / kInnerStep);
       const double arithmetic = block * 2.0 * tile.m * tile.n / flops;
-      const double feeding = block * (tile.m * weight_bytes + std::min(tile.n, n) * kActivationBytes) / feed;
+      const double feeding = block * (tile.m * weight_bytes + std::min(tile.n, n) * activation_bytes) / feed;
       const double largest = std::max({memory, arithmetic, feeding});
       if (odd * largest >= best) continue;
       // In units of the largest: seconds to a power of 50 are 0.
@@ -90,6 +106,7 @@ const std::vector<Parameter>& hardware_parameters() {
       figure("memory_gb", {}, "memory, 1e9 bytes"),
       figure("bandwidth_gb_per_s", {}, "of that memory, by the data sheet"),
       figure("bf16_tflops", {}, "dense bf16 arithmetic, by the data sheet"),
+      {"bf16", Type::boolean, "true", "false: it has no bf16, and bf16_tflops is of fp16", {}, {}},
       figure("fp8_tflops", "", "dense fp8 arithmetic"),
       figure("int8_tops", "", "dense int8 arithmetic"),
       figure("fp4_tflops", "", "dense fp4 arithmetic"),
@@ -173,6 +190,10 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.fp8_flops = peak_or("fp8_tflops", hardware.flops);
   hardware.int8_flops = peak_or("int8_tops", hardware.flops);
   hardware.fp4_flops = peak_or("fp4_tflops", hardware.fp8_flops);
+  hardware.has_bf16 = a.boolean("bf16");
+  hardware.has_fp8 = a.has("fp8_tflops");
+  hardware.has_int8 = a.has("int8_tops");
+  hardware.has_fp4 = a.has("fp4_tflops");
   hardware.multiprocessors = a.number("multiprocessors");
   if (a.has("kernels")) hardware.kernels = read_kernel_fits(a.text("kernels"), a.where("kernels"), diagnostics);
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");

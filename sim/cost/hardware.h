@@ -33,6 +33,10 @@ struct Hardware {
   double fp8_flops = 0.0;  // of other types; where the data sheet has none, those of the next wider type
   double int8_flops = 0.0;
   double fp4_flops = 0.0;
+  bool has_bf16 = true;  // which arithmetic it has at all
+  bool has_fp8 = false;
+  bool has_int8 = false;
+  bool has_fp4 = false;
   double multiprocessors = 1.0;
   double link_bandwidth = 0.0;      // bytes per second, one direction, to a peer
   double link_latency = 0.0;        // seconds, of an all-reduce that is launched
@@ -50,8 +54,11 @@ struct Hardware {
 //   arithmetic  waves 2 tile_m tile_n inner_of_block / (flops / multiprocessors)
 //   feed        waves (tile_m weight_bytes + 2 min(tile_n, rows)) inner_of_block / (feed / multiprocessors)
 // with waves = ceil(tiles / multiprocessors): a step in time where one more row starts another tile or wave.
+// `activation_bytes` and `flops`, operations per second: of kernels that multiply other types than bf16.
 double product_seconds(const Hardware& hardware, double rows, double inner, double outer, double weight_bytes,
-                       double groups = 1.0);
+                       double groups = 1.0, double activation_bytes = kActivationBytes, double flops = 0.0);
+// Operations per second of that arithmetic.
+double peak_flops(const Hardware& hardware, Arithmetic arithmetic);
 
 const std::vector<config::Parameter>& hardware_parameters();
 const std::vector<config::Parameter>& calibration_parameters();

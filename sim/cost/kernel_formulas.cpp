@@ -26,20 +26,6 @@ constexpr double kQueryTile = 128.0;     // query tokens that one block of atten
 constexpr double kExpertRowTile = 16.0;  // rows that an expert's product is padded to
 constexpr double kKernelMicro = 1e6;
 
-double peak(const Hardware& hardware, Arithmetic arithmetic) {
-  switch (arithmetic) {
-    case Arithmetic::bf16:
-      return hardware.flops;
-    case Arithmetic::fp8:
-      return hardware.fp8_flops;
-    case Arithmetic::int8:
-      return hardware.int8_flops;
-    case Arithmetic::fp4:
-      return hardware.fp4_flops;
-  }
-  return hardware.flops;
-}
-
 // The p-norm, in units of the largest part: no part is lost to a power of it.
 double power_norm(double p, std::initializer_list<double> parts) {
   const double largest = std::max(parts);
@@ -56,7 +42,7 @@ double product_us(const KernelFit& fit, const Hardware& hardware, const KernelSh
                         (hardware.bandwidth * efficiency);
   const double feed = 1e12 * feed_tb;
   const double units = hardware.multiprocessors;
-  const double flops = peak(hardware, t.arithmetic) * arithmetic / units;
+  const double flops = peak_flops(hardware, t.arithmetic) * arithmetic / units;
   std::array<double, kProductSplits.size()> inners{};
   for (std::size_t i = 0; i < inners.size(); ++i)
     inners[i] = kProductStep * std::ceil(x.inner / kProductSplits[i] / kProductStep);
@@ -104,7 +90,7 @@ double experts_us(const KernelFit& fit, const Hardware& hardware, const KernelSh
   const double matrix = 3.0 * x.hidden * x.expert_width;
   const double memory = kKernelMicro * active * matrix * fit.dtype.weight_bytes / (hardware.bandwidth * efficiency);
   const double padded = active * kExpertRowTile * std::ceil(rows / active / kExpertRowTile);
-  const double operations = kKernelMicro * 2.0 * matrix * padded / (peak(hardware, fit.dtype.arithmetic) * arithmetic);
+  const double operations = kKernelMicro * 2.0 * matrix * padded / (peak_flops(hardware, fit.dtype.arithmetic) * arithmetic);
   return kernel + power_norm(power, {memory, operations}) + expert * active + row * rows;
 }
 

@@ -8,11 +8,39 @@
 
 namespace specsim::cost {
 
-// One matrix product of a layer: `rows` new tokens times a matrix of `inner` by `outer`.
+// How the GPUs that share a layer cut one of its products: its columns, its rows, whole products of a group, or not at all, so
+// that each of them computes it.
+enum class Cut { columns, rows, groups, none };
+
+// A matrix product of a layer: `rows` new tokens times `groups` matrices of `inner` by `outer`.
 struct Product {
   std::string name;
   double inner = 0.0;
   double outer = 0.0;
+  Cut cut = Cut::columns;
+  double groups = 1.0;
+};
+
+// Layers whose attention is alike.
+struct AttentionKind {
+  double layers = 0.0;
+  double kv_heads = 0.0;
+  double head_dim = 0.0;
+  double window = 0.0;     // newest cached tokens that are looked at; 0: all
+  bool chunked = false;    // the window begins anew with every chunk of so many tokens
+  double elements = 0.0;   // cached for a token in one layer
+  bool one_value = false;  // values are the projection of keys
+  // Of `context` cached tokens, those that a new one looks at: in chunks the mean over the places in one.
+  [[nodiscard]] double seen(double context) const;
+  // Of `tokens`, those that stay in the cache.
+  [[nodiscard]] double kept(double tokens) const;
+};
+
+// Layers whose products are alike.
+struct LayerKind {
+  double layers = 0.0;
+  bool mixture = false;           // every token goes through some of the experts as well
+  std::vector<Product> products;  // of every token, fused as engines fuse them
 };
 
 struct ModelShape {
@@ -29,26 +57,59 @@ struct ModelShape {
   double experts = 0.0;  // per layer; 0: dense
   double experts_per_token = 0.0;
   double expert_ffn = 0.0;
-  double fused_inputs = 0.0;    // an EAGLE head joins so many hidden vectors first; 0: no such product
-  bool shares_lm_head = false;  // and embeddings, with the target: no bytes of its own, the same time
+  double shared_ffn = 0.0;    // width of what every token of a mixture's layer passes beside its experts; 0: nothing
+  double dense_layers = 0.0;  // of a mixture: layers without experts, `ffn` wide
+  // Multi-head latent attention: keys and values are made of a vector of `latent` that is cached in their place, with `rope_dim`
+  // rotated elements beside it that all heads share. head_dim is that of a query, rope_dim included. 0: keys and values.
+  double latent = 0.0;
+  double rope_dim = 0.0;
+  double query_rank = 0.0;  // width that queries are squeezed through; 0: none
+  double value_dim = 0.0;   // of a head's value
+  // Attention by layer.
+  double kv_window = 0.0;         // newest cached tokens that attention reads; 0: all
+  double window_layers = 0.0;     // that have the window; 0: all of them
+  bool chunked = false;           // of those: the window begins anew with every chunk
+  double linear_layers = 0.0;     // that cache no keys: linear attention, state spaces
+  double global_head_dim = 0.0;   // of layers without the window, where theirs is another; 0: head_dim
+  double global_kv_heads = 0.0;   // alike
+  bool global_one_value = false;  // their values are the projection of keys
+  // A head on top of a target.
+  double fused_inputs = 0.0;         // an EAGLE head joins so many hidden vectors first; 0: no such product
+  double attention_inputs = 1.0;     // hidden vectors side by side that attention's projections read; 2 in an EAGLE-3 head
+  bool shares_lm_head = false;       // and embeddings, with the target: no bytes of its own, the same time
+  bool shares_embeddings = false;    // those alone
+  std::vector<std::string> assumed;  // what the description takes for granted, for warnings
   // How it is run.
   double weight_bits = 16.0;
-  double head_bits = 16.0;  // of LM head and embeddings, which quantised checkpoints usually leave alone
+  double expert_bits = 16.0;  // of the experts' weights
+  double head_bits = 16.0;    // of LM head and embeddings, which quantised checkpoints usually leave alone
   double kv_bits = 16.0;
-  double kv_window = 0.0;  // newest cached tokens that attention reads; 0: all
+  // Kernels of kernels.h that multiply the layers' weights and the experts' alone; empty: by their bits.
+  std::string product_type;
+  std::string expert_type;
+  Location dtype_where;            // of what asks for them
+  double offload_share = 0.0;      // of the layers' weights: in the host's memory, and read over its link in every pass
+  double offload_bandwidth = 0.0;  // of that link to each GPU, bytes per second
   double tensor_parallel = 1.0;
   bool unverified = false;
 
-  // Products of one layer that every token passes, fused as engines fuse them, without those of experts.
-  [[nodiscard]] std::vector<Product> products() const;
+  // All layers, as one of `shards` GPUs sees them: key and value heads that are fewer than the GPUs are copied.
+  [[nodiscard]] std::vector<LayerKind> layer_kinds(double shards = 1.0) const;
   [[nodiscard]] std::vector<Product> expert_products() const;  // of one expert; empty for a dense model
-  // Parameters in the layers' matrices (all experts), and with embeddings and LM head.
+  [[nodiscard]] std::vector<AttentionKind> attention_kinds() const;
+  // Of a layer's cache, how many GPUs cut it: a key and value head is not cut, nor is a latent vector.
+  [[nodiscard]] double kv_shards(const AttentionKind& kind) const;
+  // Parameters in the layers' matrices (all experts), of them in experts, and with embeddings and LM head.
   [[nodiscard]] double layer_parameters() const;
+  [[nodiscard]] double expert_parameters() const;
   [[nodiscard]] double total_parameters() const;
+  // Of one token: with the experts that it chooses, without embeddings.
+  [[nodiscard]] double active_parameters() const;
   [[nodiscard]] double own_parameters() const;  // total less what it shares with the target
   [[nodiscard]] double weight_bytes() const;    // of the same
-  // Bytes of keys and values per cached token.
-  [[nodiscard]] double kv_bytes_per_token() const { return 2.0 * layers * kv_heads * head_dim * kv_bits / 8.0; }
+  // Of the layers' matrices, as far as a pass reads them that meets `active` experts in a layer.
+  [[nodiscard]] double layer_bytes(double active) const;
+  [[nodiscard]] double kv_bytes_per_token() const;  // cached for one token by all layers that look at it
 };
 
 // Distinct experts of `experts` that `tokens` tokens choose, `per_token` each, independently: N (1 - (1 - k/N)^n). The

@@ -32,14 +32,17 @@ const KernelFit* PassKernels::fit(KernelKind kind, const std::string& dtype, con
   return hardware_.kernels ? hardware_.kernels->nearest(kind, engine_, dtype, kernel) : nullptr;
 }
 
-const KernelFit* PassKernels::fit_of_bits(KernelKind kind, double bits) const {
-  for (const char* type : types_of(bits))
-    if (const KernelFit* found = fit(kind, type)) return found;
+const KernelFit* PassKernels::fit_of_type(KernelKind kind, double bits, const std::string& type) const {
+  if (!type.empty()) return fit(kind, type == "float16" ? "bfloat16" : type);
+  for (const char* likely : types_of(bits))
+    if (const KernelFit* found = fit(kind, likely)) return found;
   return nullptr;
 }
 
-std::optional<double> PassKernels::product(double rows, double inner, double outer, double bits) const {
-  const KernelFit* found = fit_of_bits(KernelKind::product, bits);
+bool PassKernels::has_products(const std::string& type) const { return fit_of_type(KernelKind::product, 0.0, type) != nullptr; }
+
+std::optional<double> PassKernels::product(double rows, double inner, double outer, double bits, const std::string& type) const {
+  const KernelFit* found = fit_of_type(KernelKind::product, bits, type);
   if (found == nullptr) return std::nullopt;
   KernelShape x;
   x.rows = std::ceil(rows);
@@ -48,14 +51,16 @@ std::optional<double> PassKernels::product(double rows, double inner, double out
   return kFromMicro * found->microseconds(hardware_, x);
 }
 
-std::optional<double> PassKernels::attention(const ModelShape& model, double batch, double tokens, double context) const {
+std::optional<double> PassKernels::attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
+                                             double context) const {
+  if (model.latent > 0.0) return std::nullopt;
   KernelShape x;
   x.batch = batch;
   x.context = context + tokens;
   const double shards = model.tensor_parallel;
   x.heads = model.heads / shards;
-  x.kv_heads = std::max(1.0, model.kv_heads / shards);
-  x.head_dim = model.head_dim;
+  x.kv_heads = std::max(1.0, kind.kv_heads / shards);
+  x.head_dim = kind.head_dim;
   const bool narrow = model.kv_bits < 16.0;
   const KernelFit* decode = narrow ? fit(KernelKind::attention_decode, "fp8") : nullptr;
   if (decode == nullptr) decode = fit(KernelKind::attention_decode, "bfloat16");
@@ -79,7 +84,7 @@ std::optional<double> PassKernels::attention(const ModelShape& model, double bat
 
 std::optional<double> PassKernels::experts(const ModelShape& model, double tokens) const {
   if (model.experts <= 0.0) return std::nullopt;
-  const KernelFit* found = fit_of_bits(KernelKind::experts, model.weight_bits);
+  const KernelFit* found = fit_of_type(KernelKind::experts, model.expert_bits, model.expert_type);
   if (found == nullptr) return std::nullopt;
   KernelShape x;
   x.hidden = model.hidden;

@@ -24,17 +24,20 @@ class PassKernels {
   // `engine`: one of kernel_engines(); `attention`: one of attention_kernels(). `hardware` must outlive this.
   PassKernels(const Hardware& hardware, std::string engine, std::string attention);
 
-  // Of `bits` a weight. Where weights of so many bits were measured with several types: fp8 before int8 before weights alone.
-  [[nodiscard]] std::optional<double> product(double rows, double inner, double outer, double bits) const;
-  // Of a layer: `pass` with whole tokens on `context` keys that are looked at.
-  [[nodiscard]] std::optional<double> attention(const ModelShape& model, double batch, double tokens, double context) const;
+  // Of the type of weights and activations, or, where that is empty, of `bits` a weight: fp8 before int8 before weights alone.
+  [[nodiscard]] std::optional<double> product(double rows, double inner, double outer, double bits,
+                                              const std::string& type = "") const;
+  [[nodiscard]] bool has_products(const std::string& type) const;
+  // Of a layer: whole tokens on `context` keys that are looked at. None for latent attention, which nobody measured.
+  [[nodiscard]] std::optional<double> attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
+                                                double context) const;
   // The experts of a layer over `tokens` tokens of the whole pass.
   [[nodiscard]] std::optional<double> experts(const ModelShape& model, double tokens) const;
   [[nodiscard]] std::optional<double> allreduce(double gpus, double bytes, bool launched) const;
 
  private:
   [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
-  [[nodiscard]] const KernelFit* fit_of_bits(KernelKind kind, double bits) const;
+  [[nodiscard]] const KernelFit* fit_of_type(KernelKind kind, double bits, const std::string& type) const;
 
   const Hardware& hardware_;
   std::string engine_;

@@ -1,9 +1,14 @@
 #include "sim/cost/presets.h"
 
+#include "sim/cost/hugging_face.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
 
 namespace specsim::cost {
 
@@ -34,17 +39,28 @@ const std::vector<std::pair<std::pair<std::string, std::string>, Value>>& parsed
   return all;
 }
 
-Value find_preset(const std::string& kind, const Value& name, Diagnostics& diagnostics) {
-  std::vector<std::string> names;
-  for (const auto& [of, value] : parsed_presets()) {
-    if (of.first != kind) continue;
-    if (of.second == name.text) return value;
-    names.push_back(of.second);
+const Value* find_preset(const std::string& kind, const std::string& name) {
+  for (const auto& [of, value] : parsed_presets())
+    if (of.first == kind && of.second == name) return &value;
+  return nullptr;
+}
+
+// What a text may be that names no preset.
+std::string files_of(const std::string& kind) {
+  return kind == "model" ? "the path of a .yaml file, or of a config.json or its folder" : "the path of a .yaml file";
+}
+
+void report_unknown(const std::string& kind, const Value& name, Diagnostics& diagnostics) {
+  std::error_code ignored;
+  if (kind == "model" && std::filesystem::is_directory(name.text, ignored)) {
+    diagnostics.add(name.where, fmt::format("model {}: the folder holds no config.json, allowed: one that does", name.text));
+    return;
   }
-  diagnostics.add(name.where,
-                  fmt::format("unknown {} {}{} allowed: {}, or the path of a .yaml file", kind,
-                              config::quote_for_message(name.text), did_you_mean(name.text, names), fmt::join(names, ", ")));
-  return {};
+  std::vector<std::string> names;
+  for (const auto& [of, value] : parsed_presets())
+    if (of.first == kind) names.push_back(of.second);
+  diagnostics.add(name.where, fmt::format("unknown {} {}{} allowed: {}, or {}", kind, config::quote_for_message(name.text),
+                                          did_you_mean(name.text, names), fmt::join(names, ", "), files_of(kind)));
 }
 
 constexpr int kMaxDepth = 8;
@@ -68,9 +84,16 @@ Value resolve(const std::string& kind, const Value& spec, int depth, Diagnostics
     return {};
   }
   if (spec.is_scalar()) {
-    if (!spec.text.ends_with(".yaml") && !spec.text.ends_with(".yml")) return find_preset(kind, spec, diagnostics);
+    const Value* preset = find_preset(kind, spec.text);
+    if (preset != nullptr) return *preset;
+    const bool yaml = spec.text.ends_with(".yaml") || spec.text.ends_with(".yml");
+    const std::optional<std::string> json = kind == "model" ? config_json_path(spec.text) : std::nullopt;
+    if (!yaml && !json) {
+      report_unknown(kind, spec, diagnostics);
+      return {};
+    }
     Diagnostics own;
-    Value file = config::parse_file(spec.text, own);
+    Value file = json ? read_config_json(*json, own) : config::parse_file(spec.text, own);
     for (const Diagnostic& mistake : own.list()) {
       if (mistake.where.line > 0)
         diagnostics.add(mistake.where, mistake.message);
@@ -81,21 +104,28 @@ Value resolve(const std::string& kind, const Value& spec, int depth, Diagnostics
     return file.find("preset") == nullptr ? file : resolve(kind, file, depth + 1, diagnostics);
   }
   if (!spec.is_map()) {
-    diagnostics.add(spec.where, fmt::format("{} is {}, allowed: a name, the path of a .yaml file, or a map with preset: NAME",
-                                            kind, config::found_text(spec)));
+    diagnostics.add(spec.where, fmt::format("{} is {}, allowed: a name, {}, or a map with preset: NAME", kind,
+                                            config::found_text(spec), files_of(kind)));
     return {};
   }
   const Value* name = spec.find("preset");
+  const Value* same = kind == "model" ? spec.find("model") : nullptr;  // the word that fits there
+  if (name != nullptr && same != nullptr) {
+    diagnostics.add(same->where, "model is given beside preset, allowed: one of them, for they say the same");
+    return {};
+  }
+  if (name == nullptr) name = same;
   if (name == nullptr) return spec;
   if (!name->is_scalar()) {
-    diagnostics.add(name->where,
-                    fmt::format("preset is {}, allowed: a name or the path of a .yaml file", config::found_text(*name)));
+    diagnostics.add(name->where, fmt::format("{} is {}, allowed: a name or {}", same == nullptr ? "preset" : "model",
+                                             config::found_text(*name), files_of(kind)));
     return {};
   }
   Value base = resolve(kind, *name, depth + 1, diagnostics);
   if (!base.is_map()) return {};
   Value changes = spec;
-  std::erase_if(changes.fields, [](const config::Field& field) { return field.key == "preset"; });
+  const std::string key = same == nullptr ? "preset" : "model";
+  std::erase_if(changes.fields, [&](const config::Field& field) { return field.key == key; });
   replace_keys(base, changes);
   base.where = spec.where;
   return base;

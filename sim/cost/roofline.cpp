@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/element_types.h"
 #include "sim/cost/pass_kernels.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,8 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr double kMemoryShare = 0.9;  // of a GPU's memory
+constexpr double kMemoryShare = 0.9;        // of a GPU's memory
+constexpr double kLatentEfficiency = 0.67;  // of the peak, by latent attention: FlashMLA's 660 of 989 TFLOP/s on an H800
 constexpr double kLogitBytes = 4.0;
 constexpr double kLogitPasses = 3.0;  // written by the LM head, read by softmax and by the sampler
 
@@ -48,15 +50,7 @@ class RooflineCost final : public CostModel {
     time.compute = products.total - products.streaming;
     const double shards = model.tensor_parallel;
     const Calibration& c = hardware_.calibration;
-    const double seen = model.kv_window > 0.0 ? std::min(model.kv_window, pass.context) : pass.context;
-    // Keys and values are read once for each sequence, whatever the tokens that look at them.
-    const double kv_bytes = model.kv_bytes_per_token() * pass.batch * (seen + pass.tokens) / kv_shards(model);
-    const double attention_flops = 4.0 * model.layers * model.heads * model.head_dim * pass.batch * pass.tokens *
-                                   (seen + 0.5 * (pass.tokens + 1.0)) / shards;
-    time.kv = std::max(kv_bytes / (hardware_.bandwidth * c.attention_efficiency), attention_flops / hardware_.flops) +
-              1e-6 * model.layers * c.attention_us;
-    if (kernels_)
-      if (const auto fitted = kernels_->attention(model, pass.batch, pass.tokens, seen)) time.kv = model.layers * *fitted;
+    time.kv = attention_seconds(model, pass);
     if (shards > 1.0) {
       const double bytes = rows * model.hidden * kActivationBytes * 2.0 * (shards - 1.0) / shards;
       const bool launched = captured == 0.0 && (engine_.graphs || engine_.host_us_per_layer > 0.0);
@@ -69,6 +63,11 @@ class RooflineCost final : public CostModel {
     const double elementwise_bytes = kElementwisePasses * rows * model.hidden * kActivationBytes;
     time.launch = model.layers * (1e-6 * c.elementwise_us + elementwise_bytes / (hardware_.bandwidth * c.memory_efficiency));
     time.sampling = kLogitPasses * logit_rows * model.vocab * kLogitBytes / (hardware_.bandwidth * c.memory_efficiency);
+    if (model.offload_share > 0.0) {  // the next layer comes over the link while this one is computed on
+      const double active = model.experts > 0.0 ? expected_experts(model.experts, model.experts_per_token, wanted) : 0.0;
+      const double link = model.offload_share * model.layer_bytes(active) / shards / model.offload_bandwidth;
+      time.weights += std::max(0.0, link - time.total());
+    }
     if (role == Role::target) time.host = 1e-6 * engine_.host_us;
     const double draft_floor_us = role == Role::draft ? engine_.draft_floor_us : 0.0;
     const double eager_us = captured > 0.0 ? 0.0 : engine_.host_us_per_layer * model.layers;
@@ -81,16 +80,23 @@ class RooflineCost final : public CostModel {
 
   [[nodiscard]] std::optional<MemoryBudget> memory_budget(const Workload& workload, int look_ahead, Kept kept) const override {
     const auto cached = [&](const ModelShape& model, double tokens) {
-      return model.kv_bytes_per_token() / kv_shards(model) * workload.batch *
-             (model.kv_window > 0.0 ? std::min(model.kv_window, tokens) : tokens);
+      double sum = 0.0;
+      for (const AttentionKind& kind : model.attention_kinds())
+        sum += kind.layers * kind.elements * model.kv_bits / 8.0 / model.kv_shards(kind) * workload.batch * kind.kept(tokens);
+      return sum;
     };
-    const auto weights = [](const ModelShape& model) { return model.weight_bytes() / model.tensor_parallel; };
+    const auto weights = [](const ModelShape& model) {
+      return (model.weight_bytes() - model.offload_share * model.layer_bytes(model.experts)) / model.tensor_parallel;
+    };
     MemoryBudget memory_budget;
     double slots = 0.0;  // for drafts that may be rejected, in every cache
     const auto keep = [&](const char* what, const std::optional<ModelShape>& model) {
       if (!model) return;
       const double kv = cached(*model, workload.context + std::min(look_ahead, 1));
       memory_budget.lines.push_back({fmt::format("{} weights", what), weights(*model)});
+      if (model->offload_share > 0.0)  // one layer that is computed on and the next that comes
+        memory_budget.lines.push_back({fmt::format("{} layers on their way", what),
+                                       2.0 * model->layer_bytes(model->experts) / model->layers / model->tensor_parallel});
       memory_budget.lines.push_back({fmt::format("{} KV", what), kv});
       slots += cached(*model, workload.context + look_ahead) - kv;
       memory_budget.gpus = std::max(memory_budget.gpus, model->tensor_parallel);
@@ -124,14 +130,24 @@ class RooflineCost final : public CostModel {
       list.push_back(fmt::format("{}: priced with what was measured on {}", hardware_.name, hardware_.fitted_on));
     for (const std::optional<ModelShape>* model : {&target_, &draft_}) {
       if (!*model) continue;
+      for (const std::string& text : (*model)->assumed) list.push_back(fmt::format("{}: {}", (*model)->name, text));
       if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, nobody has checked it");
-      if ((*model)->weight_bits < 16.0)
+      const std::string& type = (*model)->product_type;
+      if (!type.empty() && (*model)->weight_bits < 16.0 && !(kernels_ && kernels_->has_products(type)))
+        list.push_back(
+            fmt::format("{}: products of {} are priced from the data sheet of {}{}", (*model)->name, type, hardware_.name,
+                        find_dtype(type)->activation_bytes < kActivationBytes
+                            ? ""
+                            : ", and what kernels for weights alone lose from a few rows on by the middle of those that "
+                              "were measured elsewhere"));
+      if (type.empty() && (*model)->weight_bits < 16.0)
         list.push_back(fmt::format(
             "{}: weights are read with {:g} bits, arithmetic is priced at 16. Kernels that quantise weights alone (GPTQ, AWQ, "
-            "GGUF) "
-            "lose time from a few rows on, so that verification can cost more than is priced here; kernels that quantise "
-            "activations too (fp8, int8) take less at many rows",
-            (*model)->name, (*model)->weight_bits));
+            "GGUF) lose time from a few rows on{}; kernels that quantise activations too (fp8, int8) take less at many rows: "
+            "dtype says which it is",
+            (*model)->name, (*model)->weight_bits,
+            (*model)->weight_bits < 8.0 ? ", priced as the middle of those that were measured"
+                                        : ", so that verification can cost more than is priced here"));
     }
     if (!target_ || !draft_) return list;
     if (draft_->fused_inputs > 0.0 && draft_->hidden != target_->hidden)
@@ -157,8 +173,39 @@ class RooflineCost final : public CostModel {
     return *model;
   }
 
-  // GPUs that cut the cache between them: a key and value head is not cut, where there are fewer each GPU keeps a copy.
-  static double kv_shards(const ModelShape& model) { return std::min(model.tensor_parallel, model.kv_heads); }
+  // Keys and values are read once for each sequence, whatever the tokens that look at them.
+  [[nodiscard]] double attention_seconds(const ModelShape& model, const Pass& pass) const {
+    const Calibration& c = hardware_.calibration;
+    double sum = 0.0;
+    for (const AttentionKind& kind : model.attention_kinds()) {
+      const double seen = kind.seen(pass.context);
+      if (kernels_)
+        if (const auto fitted = kernels_->attention(model, kind, pass.batch, pass.tokens, seen)) {
+          sum += kind.layers * *fitted;
+          continue;
+        }
+      const double bytes_per_token = kind.layers * kind.elements * model.kv_bits / 8.0;
+      const double bytes = bytes_per_token * pass.batch * (seen + pass.tokens) / model.kv_shards(kind);
+      // Two operations for each element of a query's product with a key, and for each that a value adds.
+      const double widths = model.latent > 0.0 ? 2.0 * (2.0 * model.latent + model.rope_dim) : 4.0 * kind.head_dim;
+      const double operations = widths * kind.layers * model.heads * pass.batch * pass.tokens *
+                                (seen + 0.5 * (pass.tokens + 1.0)) / model.tensor_parallel;
+      const double flops = hardware_.flops * (model.latent > 0.0 ? kLatentEfficiency : 1.0);
+      sum += std::max(bytes / (hardware_.bandwidth * c.attention_efficiency), operations / flops) +
+             1e-6 * kind.layers * c.attention_us;
+    }
+    return sum;
+  }
+
+  // Kernels that quantise weights alone unpack them for every tile of rows: at 4, 8 and 16 rows those of TensorRT-LLM on an H200
+  // take 1.7 times one with 4 bits and 1.13 with 8, on an A100 1.0 to 1.06, of SGLang on an H100 1.12 with 8. The middle of them,
+  // relative, for each doubling of the rows up to 64; beyond, arithmetic takes over.
+  static double weight_only_growth(double weight_bytes, double rows) {
+    constexpr double kFourBits = 0.12;
+    constexpr double kEightBits = 0.03;
+    constexpr double kDoublings = 6.0;
+    return 1.0 + (weight_bytes < 1.0 ? kFourBits : kEightBits) * std::min(kDoublings, std::log2(std::max(1.0, rows)));
+  }
 
   [[nodiscard]] double products_seconds(const ModelShape& model, double rows, double tokens, double logit_rows,
                                         double active) const {
@@ -168,29 +215,37 @@ class RooflineCost final : public CostModel {
       return bits / 8.0 / (bits >= 16.0 ? 1.0 : quantized_efficiency_ > 0.0 ? quantized_efficiency_ : usual);
     };
     const double shards = model.tensor_parallel;
-    const auto one = [&](const Product& product, double n, double groups) {
-      // The first product of a pair is cut by columns, the second by rows.
-      const bool by_columns = product.name == "qkv" || product.name == "up" || product.name == "lm_head";
-      const double inner = by_columns ? product.inner : product.inner / shards;
-      const double outer = by_columns ? product.outer / shards : product.outer;
-      const double bits = product.name == "lm_head" ? model.head_bits : model.weight_bits;
+    const auto one = [&](const Product& product, double n, double bits, const std::string& type, double groups) {
+      const double inner = product.cut == Cut::rows ? product.inner / shards : product.inner;
+      const double outer = product.cut == Cut::columns ? product.outer / shards : product.outer;
       if (kernels_ && groups == 1.0)
-        if (const auto fitted = kernels_->product(n, inner, outer, bits)) return *fitted;
-      return product_seconds(hardware_, n, inner, outer, reading(bits), groups);
+        if (const auto fitted = kernels_->product(n, inner, outer, bits, type)) return *fitted;
+      const Dtype* dtype = find_dtype(type);
+      // Bits alone: fewer than 8 are of weights alone; 8 may be of kernels that quantise activations too.
+      const bool weights_alone =
+          dtype == nullptr ? bits < 8.0 : dtype->activation_bytes >= kActivationBytes && dtype->weight_bytes < kActivationBytes;
+      const double growth = weights_alone ? weight_only_growth(bits / 8.0, n) : 1.0;
+      return growth * product_seconds(hardware_, n, inner, outer, reading(bits), groups,
+                                      dtype == nullptr ? kActivationBytes : dtype->activation_bytes,
+                                      dtype == nullptr ? 0.0 : peak_flops(hardware_, dtype->arithmetic));
     };
-    double layer = 0.0;
-    for (Product product : model.products()) {
-      if (product.name == "qkv")  // copied heads are computed on each GPU
-        product.outer = (model.heads + 2.0 * model.kv_heads * shards / kv_shards(model)) * model.head_dim;
-      layer += one(product, rows, 1.0);
-    }
     const auto experts = kernels_ ? kernels_->experts(model, tokens) : std::nullopt;
-    if (experts) layer += *experts;
-    for (const Product& product : experts ? std::vector<Product>() : model.expert_products())
-      layer += one(product, std::max(1.0, rows * model.experts_per_token / active), active);
-    double sum = model.layers * layer;
-    if (logit_rows > 0.0) sum += one({"lm_head", model.hidden, model.vocab}, logit_rows, 1.0);
-    if (model.fused_inputs > 0.0) sum += one({"up", model.fused_inputs * model.hidden, model.hidden}, rows, 1.0);
+    double sum = 0.0;
+    for (const LayerKind& kind : model.layer_kinds(shards)) {
+      double layer = 0.0;
+      for (const Product& product : kind.products)
+        layer += one(product, rows, model.weight_bits, model.product_type,
+                     product.cut == Cut::groups ? product.groups / shards : product.groups);
+      if (kind.mixture && experts) layer += *experts;
+      if (kind.mixture && !experts)
+        for (const Product& product : model.expert_products())
+          layer +=
+              one(product, std::max(1.0, rows * model.experts_per_token / active), model.expert_bits, model.expert_type, active);
+      sum += kind.layers * layer;
+    }
+    if (logit_rows > 0.0) sum += one({"lm_head", model.hidden, model.vocab}, logit_rows, model.head_bits, "", 1.0);
+    if (model.fused_inputs > 0.0)
+      sum += one({"join", model.fused_inputs * model.hidden, model.hidden}, rows, model.weight_bits, model.product_type, 1.0);
     return sum;
   }
 
@@ -316,6 +371,9 @@ CostEntry roofline_cost() {
         const config::Value& drafted_by = arguments.value("draft");
         if (!drafted_by.is_scalar() || drafted_by.text != "none") draft = read_model(drafted_by, "draft", diagnostics);
         Engine engine = read_engine(arguments.value("engine"), diagnostics);
+        if (diagnostics.list().size() != before) return nullptr;
+        check_element_types(target, "target", hardware, diagnostics);
+        if (draft) check_element_types(*draft, "draft", hardware, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
         for (const EngineFigure& figure : engine_figures())
           if (arguments.has(figure.key)) engine.*figure.figure = arguments.number(figure.key);

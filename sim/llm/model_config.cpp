@@ -311,9 +311,11 @@ ModelConfig read_model_config(const std::string& path) {
 }
 
 ModelConfig config_of_shape(const cost::ModelShape& shape, std::size_t context) {
-  if (shape.experts > 0.0 || !shape.gated || shape.fused_inputs > 0.0 || shape.shares_lm_head)
+  if (shape.experts > 0.0 || !shape.gated || shape.fused_inputs > 0.0 || shape.shares_lm_head || shape.latent > 0.0 ||
+      shape.window_layers > 0.0 || shape.linear_layers > 0.0)
     throw BadInput({shape.name, 0, 0},
-                   "it has experts, ungated layers or a draft head, allowed: a dense Llama-architecture model");
+                   "it has experts, ungated layers, latent attention, windows by layer or a draft head, allowed: a dense "
+                   "Llama-architecture model");
   const auto whole = [](double x) { return static_cast<std::size_t>(x); };
   ModelConfig model;
   model.vocab = whole(shape.vocab);

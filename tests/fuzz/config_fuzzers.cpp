@@ -1,6 +1,7 @@
 #include "sim/config/json.h"
 #include "sim/config/value.h"
 #include "sim/cost/hardware.h"
+#include "sim/cost/hugging_face.h"
 #include "sim/cost/model_shape.h"
 #include "sim/run/identity.h"
 #include "sim/spec/spec.h"
@@ -83,12 +84,19 @@ void feed_model(std::string_view bytes) {
   diagnostics.throw_if_any();
 }
 
+void feed_config_json(std::string_view bytes) {
+  Diagnostics diagnostics;
+  const config::Value model = cost::read_config_json(file_of(bytes), diagnostics);
+  if (model.is_map()) static_cast<void>(cost::read_model(model, "target", diagnostics));
+  diagnostics.throw_if_any();
+}
+
 }  // namespace
 
 const std::vector<Fuzzer>& config_fuzzers() {
   static const std::vector<Fuzzer> list = {
-      {"yaml", feed_yaml},           {"json", feed_json},         {"experiment", feed_experiment},
-      {"overrides", feed_overrides}, {"hardware", feed_hardware}, {"model", feed_model}};
+      {"yaml", feed_yaml},         {"json", feed_json},   {"experiment", feed_experiment},  {"overrides", feed_overrides},
+      {"hardware", feed_hardware}, {"model", feed_model}, {"config_json", feed_config_json}};
   return list;
 }
 

@@ -1,0 +1,142 @@
+#include "sim/cost/element_types.h"
+
+#include "sim/config/arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace specsim::cost {
+
+namespace {
+
+// Weights and activations that kernels multiply; the first row of a word is what it means alone. Bits count the scales: 16 bits
+// for each 128 weights (int4), 8 for each 16 (nvfp4) or 32 (mxfp4).
+struct TypePair {
+  const char* weights;
+  const char* activations;
+  const char* kernel;  // in kernels.h
+  double bits;
+};
+constexpr std::array<TypePair, 18> kTypePairs = {{{"bf16", "bf16", "bfloat16", 16},
+                                                  {"fp16", "fp16", "float16", 16},
+                                                  {"fp8", "fp8", "fp8", 8},
+                                                  {"fp8", "bf16", "int8_wo", 8},
+                                                  {"fp8", "fp16", "int8_wo", 8},
+                                                  {"fp8_block", "fp8", "fp8_block", 8},
+                                                  {"int8", "int8", "sq", 8},
+                                                  {"int8", "bf16", "int8_wo", 8},
+                                                  {"int8", "fp16", "int8_wo", 8},
+                                                  {"int4", "bf16", "int4_wo", 4.125},
+                                                  {"int4", "fp16", "int4_wo", 4.125},
+                                                  {"int4", "fp8", "w4a8", 4.125},
+                                                  {"nvfp4", "nvfp4", "nvfp4", 4.5},
+                                                  {"nvfp4", "bf16", "int4_wo", 4.5},
+                                                  {"mxfp4", "bf16", "w4a16_mxfp4", 4.25},
+                                                  {"mxfp4", "fp16", "w4a16_mxfp4", 4.25},
+                                                  {"mxfp4", "fp8", "w4a8_mxfp4_mxfp8", 4.25},
+                                                  {"fp8_block", "bf16", "int8_wo", 8}}};
+
+// Bits of a cached element.
+struct CacheWord {
+  const char* word;
+  double bits;
+};
+constexpr std::array<CacheWord, 6> kCacheWords = {
+    {{"bf16", 16}, {"fp16", 16}, {"fp8", 8}, {"int8", 8}, {"int4", 4.125}, {"nvfp4", 4.5}}};
+
+std::vector<std::string> weight_words() {
+  std::vector<std::string> words;
+  for (const TypePair& pair : kTypePairs)
+    if (std::find(words.begin(), words.end(), pair.weights) == words.end()) words.emplace_back(pair.weights);
+  return words;
+}
+
+const TypePair* pair_of(const std::string& weights, const std::string& activations) {
+  for (const TypePair& pair : kTypePairs)
+    if (weights == pair.weights && (activations.empty() || activations == pair.activations)) return &pair;
+  return nullptr;
+}
+
+config::Parameter type_word(const char* name, const char* summary, std::vector<std::string> choices) {
+  return {name, config::Type::text, "", summary, {}, std::move(choices)};
+}
+
+}  // namespace
+
+void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnostics& diagnostics) {
+  std::vector<std::string> cached;
+  for (const CacheWord& one : kCacheWords) cached.emplace_back(one.word);
+  const std::vector<config::Parameter> parameters = {
+      type_word("weights", "of the layers", weight_words()),
+      type_word("activations", "that they are multiplied with", {"bf16", "fp16", "fp8", "int8", "nvfp4"}),
+      type_word("cache", "of keys and values", cached),
+      type_word("experts", "weights of a mixture's experts, where they have another type", weight_words())};
+  config::Value map = dtype;
+  if (dtype.is_scalar()) map = config::map({{"weights", dtype}}, dtype.where);
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments a = config::read_arguments(map, parameters, {}, "dtype", diagnostics);
+  if (diagnostics.list().size() != before) return;
+  shape.dtype_where = dtype.where;
+  const std::string activations = a.has("activations") ? a.text("activations") : "";
+  const std::string weights = a.has("weights") ? a.text("weights") : "bf16";
+  const TypePair* pair = pair_of(weights, activations);
+  if (pair == nullptr) {
+    std::vector<std::string> allowed;
+    for (const TypePair& one : kTypePairs)
+      if (weights == one.weights) allowed.emplace_back(one.activations);
+    diagnostics.add(a.where("activations"), fmt::format("activations are {} with weights of {}, allowed with them: {}",
+                                                        activations, weights, fmt::join(allowed, ", ")));
+    return;
+  }
+  shape.weight_bits = shape.expert_bits = pair->bits;
+  shape.product_type = shape.expert_type = pair->kernel;
+  if (a.has("experts")) {
+    const TypePair* experts = pair_of(a.text("experts"), activations);
+    if (experts == nullptr) experts = pair_of(a.text("experts"), "");
+    shape.expert_bits = experts->bits;
+    shape.expert_type = experts->kernel;
+  }
+  if (a.has("cache"))
+    for (const CacheWord& one : kCacheWords)
+      if (a.text("cache") == one.word) shape.kv_bits = one.bits;
+}
+
+void check_element_types(const ModelShape& shape, const std::string& what, const Hardware& hardware, Diagnostics& diagnostics) {
+  const auto has = [&](const std::string& kernel) {
+    const Dtype* type = find_dtype(kernel);
+    if (type == nullptr) return true;
+    switch (type->arithmetic) {
+      case Arithmetic::bf16:
+        return hardware.has_bf16 || kernel != "bfloat16";
+      case Arithmetic::fp8:
+        return hardware.has_fp8;
+      case Arithmetic::int8:
+        return hardware.has_int8;
+      case Arithmetic::fp4:
+        return hardware.has_fp4;
+    }
+    return true;
+  };
+  for (const std::string& kernel : {shape.product_type, shape.expert_type}) {
+    if (kernel.empty() || has(kernel)) continue;
+    const TypePair* asked = nullptr;
+    std::vector<std::string> allowed;
+    for (const TypePair& pair : kTypePairs) {
+      if (kernel == pair.kernel && asked == nullptr) asked = &pair;
+      if (has(pair.kernel)) allowed.push_back(fmt::format("{} with {}", pair.weights, pair.activations));
+    }
+    diagnostics.add(shape.dtype_where,
+                    fmt::format("the {}'s weights of {} are multiplied with activations of {}, arithmetic that {} does not have, "
+                                "allowed: weights of {}",
+                                what, asked->weights, asked->activations, hardware.name.empty() ? "this GPU" : hardware.name,
+                                fmt::join(allowed, ", ")));
+    return;
+  }
+}
+
+}  // namespace specsim::cost

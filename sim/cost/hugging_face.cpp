@@ -1,0 +1,456 @@
+#include "sim/cost/hugging_face.h"
+
+#include "sim/config/arguments.h"
+#include "sim/config/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+namespace specsim::cost {
+
+namespace {
+
+using config::Value;
+namespace fs = std::filesystem;
+
+// What is known of an architecture, by the beginning of its model_type; the longest that fits counts.
+struct Architecture {
+  std::string_view type;
+  bool gated;  // gate and up projections
+  bool tied;   // embeddings and LM head, where the file does not say
+};
+constexpr std::array<Architecture, 66> kArchitectures = {{
+    {"llama", true, false},      {"llama4", true, false},      {"mistral", true, false},     {"mistral3", true, false},
+    {"ministral", true, false},  {"mixtral", true, false},     {"qwen2", true, false},       {"qwen2_moe", true, false},
+    {"qwen3", true, false},      {"qwen3_moe", true, false},   {"qwen2_vl", true, false},    {"qwen2_5_vl", true, false},
+    {"qwen3_vl", true, false},   {"gemma", true, true},        {"gemma2", true, true},       {"gemma3", true, true},
+    {"gemma4", true, true},      {"phi3", true, false},        {"phi4", true, false},        {"phimoe", true, false},
+    {"deepseek", true, false},   {"deepseek_v2", true, false}, {"deepseek_v3", true, false}, {"kimi_k2", true, false},
+    {"gpt_oss", true, false},    {"cohere", true, true},       {"olmo", true, false},        {"olmoe", true, false},
+    {"granite", true, false},    {"granitemoe", true, false},  {"glm", true, false},         {"exaone", true, false},
+    {"internlm", true, false},   {"baichuan", true, false},    {"yi", true, false},          {"stablelm", true, false},
+    {"smollm", true, true},      {"ernie4_5", true, true},     {"hunyuan", true, false},     {"minicpm", true, false},
+    {"seed_oss", true, false},   {"minimax", true, false},     {"mimo", true, false},        {"xverse", true, false},
+    {"aquila", true, false},     {"orion", true, false},       {"eagle", true, false},       {"dots1", true, false},
+    {"bailing", true, false},    {"longcat", true, false},     {"arcee", false, false},      {"phi", false, false},
+    {"opt", false, true},        {"gpt2", false, true},        {"gpt_neo", false, true},     {"gpt_neox", false, false},
+    {"gptj", false, false},      {"gpt_bigcode", false, true}, {"bloom", false, true},       {"falcon", false, true},
+    {"mpt", false, true},        {"starcoder2", false, true},  {"codegen", false, false},    {"nemotron", false, false},
+    {"persimmon", false, false}, {"pythia", false, false},
+}};
+
+// Families whose newer members are something else than their names' beginning tells.
+constexpr std::array<std::string_view, 9> kOthers = {"gemma3n", "falcon_h1",   "falcon_mamba", "nemotron_h",      "qwen3_next",
+                                                     "qwen3_5", "deepseek_v4", "minimax_text", "granitemoehybrid"};
+
+// Defaults of transformers that files of these types leave out.
+struct LeftOut {
+  std::string_view type;
+  std::string_view key;
+  std::int64_t value;
+};
+constexpr std::array<LeftOut, 9> kLeftOut = {{{"gemma3", "num_attention_heads", 8},
+                                              {"gemma3", "num_key_value_heads", 4},
+                                              {"gemma3", "head_dim", 256},
+                                              {"gemma3", "vocab_size", 262208},
+                                              {"gemma3", "sliding_window_pattern", 6},
+                                              {"gemma", "head_dim", 256},
+                                              {"cohere2", "sliding_window_pattern", 4},
+                                              {"llama4", "no_rope_layer_interval", 4},
+                                              {"llama4", "interleave_moe_layer_step", 1}}};
+
+using Keys = std::vector<const char*>;
+
+class ConfigJson {
+ public:
+  ConfigJson(const std::string& path, const Value& root, Diagnostics& diagnostics)
+      : path_(path), root_(root), diagnostics_(diagnostics) {}
+
+  Value model() {
+    find_language_part();
+    if (!diagnostics_.empty()) return {};
+    type_ = word("model_type");
+    if (type_.empty() && text_ != &root_ && root_.find("model_type") != nullptr) type_ = root_.find("model_type")->text;
+    if (!refuse()) return {};
+    look_up();
+    put_text("name", name());
+    read_layers();
+    if (!diagnostics_.empty()) return {};
+    read_attention();
+    read_feed_forward();
+    read_windows();
+    read_head();
+    read_types();
+    if (!assumed_.empty()) {
+      Value list;
+      list.kind = config::Kind::list;
+      list.where = text_->where;
+      for (const std::string& text : assumed_) list.items.push_back(config::scalar(text, text_->where));
+      put("assumed", std::move(list));
+    }
+    Value model = config::map({}, root_.where);
+    model.fields = std::move(fields_);
+    return diagnostics_.empty() ? model : Value();
+  }
+
+ private:
+  // A multimodal model has its language part under a key of its own.
+  void find_language_part() {
+    text_ = &root_;
+    for (int depth = 0; depth < 3; ++depth) {
+      const Value* inner = nullptr;
+      for (const char* key : {"text_config", "llm_config", "language_config", "thinker_config", "model"})
+        if (const Value* found = text_->find(key); inner == nullptr && found != nullptr && !found->is_null()) inner = found;
+      if (inner == nullptr || (inner->is_scalar() && text_->find("model") == inner)) return;
+      if (!inner->is_map()) {
+        diagnostics_.add(inner->where,
+                         fmt::format("the language model's part is {}, allowed: a map", config::found_text(*inner)));
+        return;
+      }
+      text_ = inner;
+    }
+  }
+
+  // Whether it is a model that passes can be priced of.
+  bool refuse() {
+    const auto no = [&](const Value& value, const std::string& what) {
+      diagnostics_.add(value.where, what);
+      return false;
+    };
+    if (const Value* value = root_.find("is_encoder_decoder"); value != nullptr && value->text == "true")
+      return no(*value, "is_encoder_decoder is true, allowed: a decoder alone");
+    if (const Value* value = root_.find("medusa_num_heads"))
+      return no(*value,
+                "these are Medusa heads, which run inside the target's pass, allowed: a model or a head that makes passes of "
+                "its own; --draft none prices a target with such heads");
+    return true;
+  }
+
+  void look_up() {
+    for (const Architecture& one : kArchitectures)
+      if (type_.starts_with(one.type) && (architecture_ == nullptr || architecture_->type.size() < one.type.size()))
+        architecture_ = &one;
+    for (const std::string_view other : kOthers)
+      if (type_.starts_with(other)) architecture_ = nullptr;
+    if (architecture_ == nullptr)
+      assumed_.push_back(fmt::format("{} is not known: priced as a decoder with the keys that its config.json has",
+                                     type_.empty() ? "a model without model_type" : "model_type " + type_));
+  }
+  [[nodiscard]] bool is(std::string_view type) const { return type_.starts_with(type); }
+
+  // The value of the first of these keys that is there and not null.
+  [[nodiscard]] const Value* find(const Keys& keys) const {
+    for (const char* key : keys)
+      if (const Value* value = text_->find(key); value != nullptr && !value->is_null()) return value;
+    return nullptr;
+  }
+  [[nodiscard]] const Value* find_anywhere(const char* key) const {
+    if (const Value* value = find({key})) return value;
+    const Value* value = root_.find(key);
+    return value != nullptr && !value->is_null() ? value : nullptr;
+  }
+  [[nodiscard]] std::string word(const char* key) const {
+    const Value* value = find({key});
+    return value != nullptr && value->is_scalar() ? value->text : "";
+  }
+  [[nodiscard]] bool truth(const char* key) const { return word(key) == "true"; }
+
+  std::int64_t integer(const Value& value, const std::string& key, double low = 0.0) {
+    return config::read_integer(value, config::between(low, 1e9), key, diagnostics_).value_or(0);
+  }
+  std::optional<std::int64_t> optional(const Keys& keys) {
+    if (const Value* value = find(keys)) return integer(*value, keys.front());
+    for (const LeftOut& one : kLeftOut)
+      if (is(one.type) && one.key == keys.front()) {
+        if (one.key != "no_rope_layer_interval" && one.key != "interleave_moe_layer_step" && one.key != "sliding_window_pattern")
+          assumed_.push_back(fmt::format("{} is not in config.json: {}, the default of {}", one.key, one.value, type_));
+        return one.value;
+      }
+    return std::nullopt;
+  }
+  std::int64_t required(const Keys& keys) {
+    if (const Value* value = find(keys)) return integer(*value, keys.front(), 1.0);
+    if (const auto value = optional(keys)) return *value;
+    diagnostics_.add(text_->where, fmt::format("config.json lacks \"{}\"{}, allowed: an integer of at least 1", keys.front(),
+                                               text_ == &root_ ? "" : " in the language model's part"));
+    return 1;
+  }
+  // Where the first of the keys stands, or the language part.
+  [[nodiscard]] const Location& where(const Keys& keys) const {
+    const Value* value = find(keys);
+    return value == nullptr ? text_->where : value->where;
+  }
+
+  void put(const char* key, Value value) {
+    const Location at = value.where;
+    fields_.push_back({key, at, std::move(value)});
+  }
+  void put_text(const char* key, const std::string& text) {
+    Value value = config::scalar(text, text_->where);
+    value.quoted = true;
+    put(key, std::move(value));
+  }
+  void put_number(const char* key, std::int64_t number, const Location& at) {
+    put(key, config::scalar(std::to_string(number), at));
+  }
+  void put_truth(const char* key, bool value) { put(key, config::scalar(value ? "true" : "false", text_->where)); }
+
+  [[nodiscard]] std::string name() const {
+    if (const Value* own = root_.find("_name_or_path"))
+      if (own->is_scalar() && !own->text.empty() && own->text.front() != '/' && own->text.front() != '.') return own->text;
+    const std::string folder = fs::absolute(path_).parent_path().filename().string();
+    return fs::path(path_).filename() == "config.json" && !folder.empty() ? folder : fs::path(path_).filename().string();
+  }
+
+  void read_layers() {
+    const Keys layers = {"num_hidden_layers", "n_layer", "num_layers", "n_layers"};
+    const Keys hidden = {"hidden_size", "n_embd", "d_model", "dim", "model_dim"};
+    layers_ = required(layers);
+    hidden_ = required(hidden);
+    put_number("layers", layers_, where(layers));
+    put_number("hidden", hidden_, where(hidden));
+  }
+
+  void read_attention() {
+    const Keys heads = {"num_attention_heads", "n_head", "num_heads", "n_heads"};
+    const Keys kv = {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_query_groups"};
+    const std::int64_t count = required(heads);
+    put_number("heads", count, where(heads));
+    const bool one = truth("multi_query") && !truth("new_decoder_architecture");
+    const std::int64_t kv_heads = one ? 1 : optional(kv).value_or(count);
+    put_number("kv_heads", kv_heads, where(kv));
+    if (const auto latent = optional({"kv_lora_rank"}); latent && *latent > 0) {
+      const std::int64_t rope = required({"qk_rope_head_dim"});
+      put_number("head_dim", required({"qk_nope_head_dim"}) + rope, where({"qk_nope_head_dim"}));
+      put_number("latent", *latent, where({"kv_lora_rank"}));
+      put_number("rope_dim", rope, where({"qk_rope_head_dim"}));
+      put_number("query_rank", optional({"q_lora_rank"}).value_or(0), where({"q_lora_rank"}));
+      put_number("value_dim", required({"v_head_dim"}), where({"v_head_dim"}));
+      if (find({"index_topk"}) != nullptr)
+        assumed_.emplace_back("sparse attention (index_topk) is priced as attention over all cached tokens");
+      return;
+    }
+    if (const auto head_dim = optional({"head_dim", "attention_head_dim", "kv_channels"}))
+      put_number("head_dim", *head_dim, where({"head_dim", "attention_head_dim", "kv_channels"}));
+    else if (hidden_ % std::max<std::int64_t>(count, 1) == 0)
+      put_number("head_dim", hidden_ / std::max<std::int64_t>(count, 1), where(heads));
+    else
+      diagnostics_.add(text_->where,
+                       fmt::format("config.json lacks \"head_dim\", and hidden_size {} is no multiple of the {} heads, "
+                                   "allowed: an integer of at least 1",
+                                   hidden_, count));
+    if (const auto global = optional({"global_head_dim"}); global && *global > 0)
+      put_number("global_head_dim", *global, where({"global_head_dim"}));
+    if (const auto global = optional({"num_global_key_value_heads"}); global && *global > 0)
+      put_number("global_kv_heads", *global, where({"num_global_key_value_heads"}));
+    if (truth("attention_k_eq_v")) put_truth("global_one_value", true);
+    if (const auto shared = optional({"num_kv_shared_layers"}); shared && *shared > 0)
+      assumed_.push_back(fmt::format("{} layers that read the cache of others are priced with one of their own", *shared));
+    if (const auto inputs = optional({"hidden_size_per_layer_input"}); inputs && *inputs > 0)
+      assumed_.emplace_back("embeddings of each layer are left out: their rows are looked up, not read whole");
+  }
+
+  void read_feed_forward() {
+    const Keys wide = {"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "inner_dim", "ffn_size", "hidden_dim"};
+    const std::int64_t usual = optional(wide).value_or(0);
+    const Keys count = {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "num_moe_experts"};
+    const bool blocked = word("enable_moe_block") == "false";
+    const std::int64_t experts = blocked ? 0 : optional(count).value_or(0);
+    const bool gated = architecture_ != nullptr ? architecture_->gated || word("feed_forward_proj").starts_with("gated")
+                                                : !word("hidden_act").starts_with("relu");
+    put_truth("gated", gated);
+    if (architecture_ == nullptr)
+      assumed_.push_back(gated ? "the feed-forward part has gate and up projections" : "the feed-forward part has no gate");
+    if (experts <= 1) {
+      std::int64_t ffn = usual;
+      if (ffn == 0 && architecture_ != nullptr && !architecture_->gated) ffn = 4 * hidden_;  // GPT-2, Falcon, BLOOM
+      if (ffn == 0) ffn = required(wide);
+      put_number("ffn", ffn, where(wide));
+      return;
+    }
+    mixture_ = true;
+    put_number("experts", experts, where(count));
+    const Keys chosen = {
+        "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts", "moe_topk", "moe_top_k", "moe_k"};
+    put_number("experts_per_token", required(chosen), where(chosen));
+    const Keys expert = {"moe_intermediate_size", "expert_intermediate_size", "moe_ffn_hidden_size"};
+    const std::int64_t width = find(expert) != nullptr ? required(expert) : required(wide);
+    put_number("expert_ffn", width, where(find(expert) != nullptr ? expert : wide));
+    read_shared(usual, width);
+    const std::int64_t dense = dense_layers();
+    if (dense > 0) put_number("dense_layers", std::min(dense, layers_), text_->where);
+    const Keys dense_wide = {"intermediate_size_mlp", "intermediate_size"};
+    put_number("ffn", optional(dense_wide).value_or(usual), where(dense_wide));
+  }
+
+  void read_shared(std::int64_t usual, std::int64_t width) {
+    const Keys shared = {"shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"};
+    const Keys number = {"n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert"};
+    std::int64_t sum = optional(shared).value_or(0);
+    if (sum == 0) sum = optional(number).value_or(0) * width;
+    if (sum == 0 && (is("llama4") || is("gemma4"))) sum = usual;  // beside the experts in every layer
+    if (sum > 0) put_number("shared_ffn", sum, where(find(shared) != nullptr ? shared : number));
+  }
+
+  // Layers of a mixture that have no experts.
+  std::int64_t dense_layers() {
+    if (const Value* list = find({"moe_layers"}); list != nullptr && list->is_list() && !list->items.empty())
+      return layers_ - static_cast<std::int64_t>(list->items.size());
+    if (const Value* list = find({"moe_layer_freq"}); list != nullptr && list->is_list())
+      return std::count_if(list->items.begin(), list->items.end(), [](const Value& item) { return item.text == "0"; });
+    const std::int64_t step = std::max<std::int64_t>(
+        1, optional({"interleave_moe_layer_step"})
+               .value_or(optional({"decoder_sparse_step"}).value_or(optional({"moe_layer_freq"}).value_or(1))));
+    const std::int64_t first = std::min(layers_, optional({"first_k_dense_replace", "num_dense_layers"}).value_or(0));
+    std::int64_t dense = first + (layers_ - first) - (layers_ - first) / step;
+    if (const Value* list = find({"mlp_only_layers"})) dense += static_cast<std::int64_t>(list->items.size());
+    return dense;
+  }
+
+  void read_windows() {
+    const Keys key = {"sliding_window", "attention_window_size", "window_size"};
+    std::int64_t window = find(key) != nullptr ? integer(*find(key), key.front()) : 0;
+    const std::int64_t chunk = optional({"attention_chunk_size"}).value_or(0);
+    const std::int64_t longest = optional({"max_position_embeddings", "n_positions", "max_seq_len"}).value_or(0);
+    if (find({"use_sliding_window"}) != nullptr && !truth("use_sliding_window")) window = 0;
+    if (longest > 0 && window >= longest) window = 0;
+    std::int64_t windowed = -1;  // layers; all of them
+    std::int64_t chunked = 0;
+    std::int64_t linear = 0;
+    if (const Value* types = find({"layer_types"}); types != nullptr && types->is_list() && !types->items.empty()) {
+      windowed = 0;
+      for (const Value& layer : types->items) {
+        if (layer.text.starts_with("sliding") || layer.text.starts_with("local"))
+          ++windowed;
+        else if (layer.text.starts_with("chunked"))
+          ++chunked;
+        else if (!layer.text.starts_with("full") && !layer.text.starts_with("global") && layer.text != "attention")
+          ++linear;
+      }
+      if (static_cast<std::int64_t>(types->items.size()) != layers_)
+        diagnostics_.add(types->where, fmt::format("layer_types has {} layers, allowed: {}, as num_hidden_layers says",
+                                                   types->items.size(), layers_));
+    } else if (const auto every = optional({"full_attention_interval"}); every && *every > 0) {
+      linear = layers_ - layers_ / *every;
+    } else if (is("llama4")) {
+      chunked = layers_ - full_of_llama4();
+    } else if (const auto pattern = optional({"sliding_window_pattern", "_sliding_window_pattern"}); pattern && *pattern > 0) {
+      windowed = layers_ - layers_ / *pattern;  // every so many layers one sees all
+    } else if (is("gemma2") || is("gpt_oss")) {
+      windowed = (layers_ + 1) / 2;  // the even ones
+    } else if (is("qwen")) {
+      windowed = layers_ - std::min(layers_, optional({"max_window_layers"}).value_or(0));
+    }
+    if (linear > 0) {
+      put_number("linear_layers", linear, where({"layer_types"}));
+      assumed_.push_back(fmt::format("{} layers without full attention are priced with its projections and no cache", linear));
+    }
+    if (chunked > 0 && chunk > 0 && (longest == 0 || chunk < longest)) {
+      put_number("kv_window", chunk, where({"attention_chunk_size"}));
+      put_truth("chunked", true);
+      put_number("window_layers", chunked, where({"attention_chunk_size"}));
+    } else if (window > 0 && windowed != 0) {
+      put_number("kv_window", window, where(key));
+      if (windowed > 0) put_number("window_layers", windowed, where(key));
+    }
+  }
+
+  std::int64_t full_of_llama4() {
+    const Value* list = find({"no_rope_layers"});
+    if (list != nullptr && list->is_list() && !list->items.empty())
+      return std::count_if(list->items.begin(), list->items.end(), [](const Value& item) { return item.text == "0"; });
+    const std::int64_t every = optional({"no_rope_layer_interval"}).value_or(4);
+    return every > 0 ? layers_ / every : 0;
+  }
+
+  // Vocabulary and LM head; a draft head's own products.
+  void read_head() {
+    const Keys vocab = {"vocab_size", "padded_vocab_size"};
+    const Value* tie = find_anywhere("tie_word_embeddings");
+    const bool tied = tie != nullptr ? tie->text == "true" : architecture_ != nullptr && architecture_->tied;
+    std::string architectures;
+    if (const Value* list = root_.find("architectures"))
+      for (const Value& item : list->items) architectures += item.text + " ";
+    const bool third = architectures.find("Eagle3") != std::string::npos || architectures.find("EAGLE3") != std::string::npos ||
+                       find({"draft_vocab_size"}) != nullptr;
+    const Value* outer = root_.find("model_type");
+    const bool eagle =
+        third || is("eagle") || (outer != nullptr && outer->text == "eagle") || architectures.find("Eagle") != std::string::npos;
+    if (third) {
+      const Keys draft = {"draft_vocab_size", "vocab_size"};
+      put_number("vocab", required(draft), where(draft));
+      put_truth(truth("reuse_target_lm_head") ? "shares_lm_head" : "shares_embeddings", true);
+      put_number("attention_inputs", 2, text_->where);
+      std::int64_t joined = 3;
+      if (const Value* own = find_anywhere("eagle_config"))
+        if (const Value* list = own->find("eagle_aux_hidden_state_layer_ids"); list != nullptr && !list->items.empty())
+          joined = static_cast<std::int64_t>(list->items.size());
+      const std::int64_t width = optional({"target_hidden_size"}).value_or(hidden_);
+      put_number("fused_inputs", std::max<std::int64_t>(1, (joined * width + hidden_ / 2) / hidden_), text_->where);
+      return;
+    }
+    put_number("vocab", required(vocab), where(vocab));
+    const bool alone = layers_ == 1 && !eagle && architecture_ != nullptr && architecture_->gated;
+    if (eagle || alone) {
+      put_number("fused_inputs", 2, text_->where);
+      put_truth("shares_lm_head", true);
+      if (alone) assumed_.emplace_back("a model of one layer is taken for an EAGLE head, which shares the target's LM head");
+    } else {
+      put_truth("tied_embeddings", tied);
+    }
+  }
+
+  void read_types() {
+    if (const Value* quantization = find_anywhere("quantization_config")) {
+      Value dtype = dtype_of_quantization(*quantization, mixture_, assumed_, diagnostics_);
+      if (dtype.is_map()) put("dtype", std::move(dtype));
+      return;
+    }
+    for (const char* key : {"torch_dtype", "dtype"})
+      if (const Value* type = find_anywhere(key); type != nullptr && type->text == "float32")
+        assumed_.emplace_back("weights that are stored in 32 bits are priced in 16, as engines serve them");
+  }
+
+  const std::string& path_;
+  const Value& root_;
+  Diagnostics& diagnostics_;
+  const Value* text_ = nullptr;  // the language model's part
+  std::string type_;
+  const Architecture* architecture_ = nullptr;  // none: not known
+  std::int64_t layers_ = 0;
+  std::int64_t hidden_ = 0;
+  bool mixture_ = false;
+  std::vector<config::Field> fields_;
+  std::vector<std::string> assumed_;
+};
+
+}  // namespace
+
+std::optional<std::string> config_json_path(const std::string& text) {
+  if (text.ends_with(".json")) return text;
+  std::error_code ignored;
+  const fs::path inside = fs::path(text) / "config.json";
+  if (!text.empty() && fs::is_directory(text, ignored) && fs::exists(inside, ignored)) return inside.string();
+  return std::nullopt;
+}
+
+Value read_config_json(const std::string& path, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  const Value root = config::parse_json_file(path, diagnostics);
+  if (diagnostics.list().size() != before) return {};
+  if (!root.is_map()) {
+    diagnostics.add({path, 1, 1}, "no JSON object, allowed: a model's config.json");
+    return {};
+  }
+  Diagnostics own;
+  Value model = ConfigJson(path, root, own).model();
+  for (const Diagnostic& mistake : own.list()) diagnostics.add(mistake.where, mistake.message);
+  return own.empty() ? model : Value();
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,200 @@
+// Descriptions of models, read.
+#include "sim/cost/element_types.h"
+#include "sim/cost/model_shape.h"
+#include "sim/cost/presets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace specsim::cost {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+
+Parameter count(const char* name, std::optional<std::string> fallback, const char* summary, double low = 1.0) {
+  return {name, Type::integer, std::move(fallback), summary, config::between(low, 1e7), {}};
+}
+
+}  // namespace
+
+const std::vector<Parameter>& model_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"preset", Type::text, "", "a model's name, file or config.json; the other keys replace its own", {}, {}},
+      {"model", Type::text, "", "the same as preset", {}, {}},
+      {"name", Type::text, "", "as its authors call it", {}, {}},
+      {"aliases", Type::value_list, "", "further names of the same shape", {}, {}},
+      {"source", Type::text, "", "where the figures come from", {}, {}},
+      {"unverified", Type::boolean, "false", "figures from memory, nobody has checked them", {}, {}},
+      count("layers", {}, "transformer layers"),
+      count("hidden", {}, "width"),
+      count("heads", {}, "query heads"),
+      count("kv_heads", {}, "key and value heads"),
+      count("head_dim", {}, "width of a head"),
+      count("ffn", {}, "width of the feed-forward part; not read where there are experts", 0),
+      {"gated", Type::boolean, "true", "gate and up projections, or up alone", {}, {}},
+      count("vocab", {}, "rows of the LM head; fewer for a draft with a reduced vocabulary", 2),
+      {"tied_embeddings", Type::boolean, "false", "embeddings and LM head are one matrix", {}, {}},
+      count("experts", "0", "experts of a layer; 0: dense", 0),
+      count("experts_per_token", "0", "of them, chosen by a token", 0),
+      count("expert_ffn", "0", "width of one expert", 0),
+      count("shared_ffn", "0", "width that every token of a mixture's layer passes beside its experts; 0: nothing", 0),
+      count("dense_layers", "0", "layers of a mixture without experts, ffn wide", 0),
+      count("latent", "0", "latent attention (MLA): width of the cached vector that keys and values are made of; 0: none", 0),
+      count("rope_dim", "0", "latent attention: rotated elements of a key, cached once for all heads; head_dim counts them", 0),
+      count("query_rank", "0", "latent attention: width that queries are squeezed through; 0: none", 0),
+      count("value_dim", "0", "latent attention: width of a head's value", 0),
+      count("fused_inputs", "0", "hidden vectors that an EAGLE head joins; 0: none", 0),
+      count("attention_inputs", "1", "hidden vectors side by side that attention reads; 2 in an EAGLE-3 head"),
+      {"shares_lm_head", Type::boolean, "false", "embeddings and LM head are the target's", {}, {}},
+      {"shares_embeddings", Type::boolean, "false", "embeddings are the target's, the LM head is its own", {}, {}},
+      {"assumed", Type::value_list, "", "what the description takes for granted; told as a warning", {}, {}},
+      {"dtype",
+       Type::value,
+       "",
+       "types: a word for weights and what they are multiplied with (bf16, fp8, int8, int4, nvfp4, mxfp4), or {weights, "
+       "activations, cache, experts}",
+       {},
+       {}},
+      {"weight_bits",
+       Type::number,
+       "16",
+       "of a weight, for formats that dtype has no word for; in place of the types that dtype says",
+       config::between(1, 32),
+       {}},
+      {"head_bits",
+       Type::number,
+       "",
+       "of a weight of LM head and embeddings; 16, or weight_bits if that is more, where not given",
+       config::between(1, 32),
+       {}},
+      {"kv_bits", Type::number, "16", "of a cached key or value; in place of dtype's cache", config::between(1, 32), {}},
+      count("kv_window", "0", "newest cached tokens that attention reads and keeps; 0: all", 0),
+      count("window_layers", "0", "layers that have the window; 0: all of them", 0),
+      {"chunked", Type::boolean, "false", "the window begins anew with every chunk of its size (Llama 4)", {}, {}},
+      count("linear_layers", "0", "layers without a cache that grows: linear attention, state spaces", 0),
+      count("global_head_dim", "0", "width of a head in layers without the window; 0: head_dim", 0),
+      count("global_kv_heads", "0", "key and value heads of layers without the window; 0: kv_heads", 0),
+      {"global_one_value", Type::boolean, "false", "values of layers without the window are their keys' projection", {}, {}},
+      {"offload",
+       Type::value,
+       "",
+       "weights in the host's memory: {share: of the layers', link_gb_per_s: to each GPU}; a pass reads them over the link while "
+       "it "
+       "computes on the layers before",
+       {},
+       {}},
+      {"tensor_parallel", Type::integer, "1", "GPUs that share every layer", config::between(1, 64), {}}};
+  return parameters;
+}
+
+namespace {
+
+// Layers of several kinds, and latent attention: what is given must go together.
+void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnostics& diagnostics) {
+  const auto at_most = [&](const char* key, double number, double allowed, const std::string& text) {
+    if (number > allowed) diagnostics.add(a.where(key), fmt::format("{} is {:g}, allowed: {}", key, number, text));
+  };
+  if (shape.experts > 0.0)
+    at_most("dense_layers", shape.dense_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
+  else
+    at_most("dense_layers", shape.dense_layers, 0.0, "0 in a model without experts");
+  at_most("linear_layers", shape.linear_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
+  const double caching = shape.layers - shape.linear_layers;
+  at_most("window_layers", shape.window_layers, caching, fmt::format("at most the {:g} layers that cache keys", caching));
+  if (shape.window_layers > 0.0 && shape.kv_window == 0.0 && !a.given("kv_window"))
+    diagnostics.add(a.where("window_layers"),
+                    "window_layers is given without kv_window, allowed: with the window that they have");
+  if ((shape.latent > 0.0) != (shape.value_dim > 0.0) || (shape.latent == 0.0 && shape.rope_dim + shape.query_rank > 0.0))
+    diagnostics.add(a.where(shape.latent > 0.0 ? "latent" : "value_dim"),
+                    fmt::format("latent is {:g}, rope_dim {:g}, query_rank {:g}, value_dim {:g}, allowed: latent and value_dim "
+                                "above 0, with the others or without, or none of the four",
+                                shape.latent, shape.rope_dim, shape.query_rank, shape.value_dim));
+  if (shape.latent > 0.0)
+    at_most("rope_dim", shape.rope_dim, shape.head_dim - 1.0, fmt::format("less than head_dim, {:g}", shape.head_dim));
+}
+
+}  // namespace
+
+ModelShape read_model(const config::Value& spec, const std::string& what, Diagnostics& diagnostics) {
+  ModelShape shape;
+  const std::size_t before = diagnostics.list().size();
+  const config::Value value = resolve_preset("model", spec, diagnostics);
+  if (diagnostics.list().size() != before) return shape;
+  const config::Arguments a = config::read_arguments(value, model_parameters(), {}, what, diagnostics);
+  if (diagnostics.list().size() != before) return shape;
+  const auto integer = [&](const char* name) { return static_cast<double>(a.integer(name)); };
+  shape.name = a.has("name") ? a.text("name") : spec.text;
+  shape.layers = integer("layers");
+  shape.hidden = integer("hidden");
+  shape.heads = integer("heads");
+  shape.kv_heads = integer("kv_heads");
+  shape.head_dim = integer("head_dim");
+  shape.ffn = integer("ffn");
+  shape.gated = a.boolean("gated");
+  shape.vocab = integer("vocab");
+  shape.tied_embeddings = a.boolean("tied_embeddings");
+  shape.experts = integer("experts");
+  shape.experts_per_token = integer("experts_per_token");
+  shape.expert_ffn = integer("expert_ffn");
+  shape.fused_inputs = integer("fused_inputs");
+  shape.shared_ffn = integer("shared_ffn");
+  shape.dense_layers = integer("dense_layers");
+  shape.latent = integer("latent");
+  shape.rope_dim = integer("rope_dim");
+  shape.query_rank = integer("query_rank");
+  shape.value_dim = integer("value_dim");
+  shape.attention_inputs = integer("attention_inputs");
+  shape.shares_lm_head = a.boolean("shares_lm_head");
+  shape.shares_embeddings = a.boolean("shares_embeddings");
+  if (a.has("assumed"))
+    for (const config::Value& text : a.value("assumed").items) shape.assumed.push_back(text.text);
+  if (a.has("dtype")) read_element_types(a.value("dtype"), shape, diagnostics);
+  if (!a.has("dtype") || a.given("weight_bits")) {
+    shape.weight_bits = shape.expert_bits = a.number("weight_bits");
+    shape.product_type = shape.expert_type = "";
+  }
+  shape.head_bits = a.has("head_bits") ? a.number("head_bits") : std::max(16.0, shape.weight_bits);
+  if (!a.has("dtype") || a.given("kv_bits")) shape.kv_bits = a.number("kv_bits");
+  shape.kv_window = integer("kv_window");
+  shape.window_layers = integer("window_layers");
+  shape.chunked = a.boolean("chunked");
+  shape.linear_layers = integer("linear_layers");
+  shape.global_head_dim = integer("global_head_dim");
+  shape.global_kv_heads = integer("global_kv_heads");
+  shape.global_one_value = a.boolean("global_one_value");
+  if (a.has("offload")) {
+    static const std::vector<Parameter> parameters = {
+        {"share", Type::number, {}, "of the layers' weights that lie in the host's memory", config::between(0, 1), {}},
+        {"link_gb_per_s", Type::number, {}, "from it to a GPU", config::between(0.01, 5000), {}}};
+    const config::Arguments o = config::read_arguments(a.value("offload"), parameters, {}, "offload", diagnostics);
+    shape.offload_share = o.number("share");
+    shape.offload_bandwidth = 1e9 * o.number("link_gb_per_s");
+  }
+  shape.tensor_parallel = integer("tensor_parallel");
+  shape.unverified = a.boolean("unverified");
+  if (shape.heads < shape.kv_heads)
+    diagnostics.add(a.where("kv_heads"),
+                    fmt::format("kv_heads is {} of {} heads, allowed: at most as many as heads", shape.kv_heads, shape.heads));
+  if ((shape.experts > 0.0) != (shape.experts_per_token > 0.0) || (shape.experts > 0.0) != (shape.expert_ffn > 0.0) ||
+      shape.experts_per_token > shape.experts)
+    diagnostics.add(
+        a.where(shape.experts_per_token > shape.experts ? "experts_per_token" : "experts"),
+        fmt::format("experts is {}, experts_per_token {}, expert_ffn {}, allowed: all three above 0 with at most as many "
+                    "experts_per_token as experts, or none of them",
+                    shape.experts, shape.experts_per_token, shape.expert_ffn));
+  check_layers(shape, a, diagnostics);
+  if (std::fmod(shape.heads, shape.tensor_parallel) != 0.0)
+    diagnostics.add(a.where("tensor_parallel"),
+                    fmt::format("tensor_parallel is {}, allowed: a divisor of the {} heads", shape.tensor_parallel, shape.heads));
+  if ((shape.experts == 0.0 || shape.dense_layers > 0.0) && shape.ffn == 0.0)
+    diagnostics.add(a.where("ffn"), shape.experts == 0.0 ? "ffn is 0 in a dense model, allowed: its width"
+                                                         : "ffn is 0 with dense_layers, allowed: the width of theirs");
+  return shape;
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,310 @@
+// A Hugging Face config.json as a model: what each architecture's keys mean, against the shapes of configs/models.
+#include "sim/cost/hugging_face.h"
+#include "sim/base/whole_file.h"
+#include "tests/support/costs.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace specsim;
+using namespace specsim::cost;
+using specsim::tests::all_messages;
+using specsim::tests::make_cost;
+
+namespace {
+
+// A folder with a config.json, gone with it.
+class ModelFolder {
+ public:
+  explicit ModelFolder(const std::string& json)
+      : path_((std::filesystem::temp_directory_path() / fmt::format("specsim_hf_{}_{}", getpid(), ++count())).string()) {
+    std::filesystem::create_directories(path_);
+    write_whole_file(file(), json);
+  }
+  ~ModelFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ModelFolder(const ModelFolder&) = delete;
+  ModelFolder& operator=(const ModelFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string file() const { return path_ + "/config.json"; }
+
+ private:
+  static int& count() {
+    static int made = 0;
+    return made;
+  }
+  std::string path_;
+};
+
+ModelShape shape_of_json(const std::string& json) {
+  const ModelFolder folder(json);
+  Diagnostics diagnostics;
+  ModelShape shape = read_model(config::scalar(folder.file(), {"t", 1, 1}), "model", diagnostics);
+  INFO(all_messages(diagnostics));
+  REQUIRE(diagnostics.empty());
+  return shape;
+}
+
+// What is wrong with the file, without its folder.
+std::string mistakes_of(const std::string& json) {
+  const ModelFolder folder(json);
+  Diagnostics diagnostics;
+  read_model(config::scalar(folder.path(), {"t", 1, 1}), "model", diagnostics);
+  std::string text = all_messages(diagnostics);
+  for (std::size_t at = text.find(folder.path()); at != std::string::npos; at = text.find(folder.path()))
+    text.replace(at, folder.path().size() + 1, "");
+  return text;
+}
+
+void check_same(const ModelShape& a, const ModelShape& b) {
+  for (const auto& [own, other] : {std::pair{a.layers, b.layers},
+                                   {a.hidden, b.hidden},
+                                   {a.heads, b.heads},
+                                   {a.kv_heads, b.kv_heads},
+                                   {a.head_dim, b.head_dim},
+                                   {a.vocab, b.vocab},
+                                   {a.experts, b.experts},
+                                   {a.experts_per_token, b.experts_per_token},
+                                   {a.expert_ffn, b.expert_ffn},
+                                   {a.shared_ffn, b.shared_ffn},
+                                   {a.dense_layers, b.dense_layers},
+                                   {a.latent, b.latent},
+                                   {a.rope_dim, b.rope_dim},
+                                   {a.query_rank, b.query_rank},
+                                   {a.value_dim, b.value_dim},
+                                   {a.kv_window, b.kv_window},
+                                   {a.window_layers, b.window_layers},
+                                   {a.global_head_dim, b.global_head_dim},
+                                   {a.global_kv_heads, b.global_kv_heads},
+                                   {a.fused_inputs, b.fused_inputs},
+                                   {a.attention_inputs, b.attention_inputs},
+                                   {a.weight_bits, b.weight_bits},
+                                   {a.expert_bits, b.expert_bits},
+                                   {a.kv_bits, b.kv_bits}})
+    CHECK(own == other);
+  CHECK(a.gated == b.gated);
+  CHECK(a.tied_embeddings == b.tied_embeddings);
+  CHECK(a.chunked == b.chunked);
+  CHECK(a.global_one_value == b.global_one_value);
+  CHECK(a.shares_lm_head == b.shares_lm_head);
+  CHECK(a.shares_embeddings == b.shares_embeddings);
+  CHECK(a.product_type == b.product_type);
+  CHECK(a.expert_type == b.expert_type);
+  CHECK(a.total_parameters() == b.total_parameters());
+}
+
+const std::string kLlama =
+    R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
+ "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256, "hidden_act": "silu",
+ "rope_scaling": {"factor": 8.0, "rope_type": "llama3"}, "tie_word_embeddings": false, "torch_dtype": "bfloat16")";
+
+std::string quantised(const std::string& config) { return kLlama + ", \"quantization_config\": " + config + "}"; }
+
+}  // namespace
+
+TEST_CASE("a config.json is the shape that configs/models has", "[cost][models][hugging_face]") {
+  struct Row {
+    const char* name;
+    std::string json;
+  };
+  const std::vector<Row> rows = {
+      {"llama-3.1-8b", kLlama + "}"},
+      {"mixtral-8x7b", R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+        "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8, "num_experts_per_tok": 2, "vocab_size": 32000,
+        "sliding_window": null, "max_position_embeddings": 32768})"},
+      {"qwen2.5-7b", R"({"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28,
+        "num_hidden_layers": 28, "num_key_value_heads": 4, "vocab_size": 152064, "sliding_window": 131072, "max_window_layers": 28,
+        "use_sliding_window": false, "max_position_embeddings": 131072, "tie_word_embeddings": false})"},
+      {"qwen3-235b-a22b", R"({"model_type": "qwen3_moe", "decoder_sparse_step": 1, "head_dim": 128, "hidden_size": 4096,
+        "intermediate_size": 12288, "mlp_only_layers": [], "moe_intermediate_size": 1536, "num_attention_heads": 64,
+        "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 94, "num_key_value_heads": 4, "sliding_window": null,
+        "tie_word_embeddings": false, "vocab_size": 151936})"},
+      {"gpt-oss-20b", R"({"model_type": "gpt_oss", "head_dim": 64, "hidden_size": 2880, "intermediate_size": 2880,
+        "max_position_embeddings": 131072, "num_attention_heads": 64, "num_experts_per_tok": 4, "experts_per_token": 4,
+        "num_hidden_layers": 24, "num_key_value_heads": 8, "num_local_experts": 32, "sliding_window": 128,
+        "tie_word_embeddings": false, "vocab_size": 201088, "quantization_config": {"quant_method": "mxfp4",
+        "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}})"},
+      {"llama-4-maverick", R"({"model_type": "llama4", "architectures": ["Llama4ForConditionalGeneration"], "vision_config": {
+        "hidden_size": 1408}, "tie_word_embeddings": false, "text_config": {"model_type": "llama4_text", "attention_chunk_size": 8192,
+        "head_dim": 128, "hidden_size": 5120, "interleave_moe_layer_step": 2, "intermediate_size": 8192,
+        "intermediate_size_mlp": 16384, "max_position_embeddings": 1048576, "no_rope_layers": [], "num_attention_heads": 40,
+        "num_experts_per_tok": 1, "num_hidden_layers": 48, "num_key_value_heads": 8, "num_local_experts": 128,
+        "vocab_size": 202048}})"},
+      {"llama-4-scout", R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text", "attention_chunk_size": 8192,
+        "head_dim": 128, "hidden_size": 5120, "interleave_moe_layer_step": 1, "intermediate_size": 8192,
+        "intermediate_size_mlp": 16384, "max_position_embeddings": 10485760, "no_rope_layer_interval": 4,
+        "num_attention_heads": 40, "num_experts_per_tok": 1, "num_hidden_layers": 48, "num_key_value_heads": 8,
+        "num_local_experts": 16, "vocab_size": 202048}})"},
+      {"deepseek-v3",
+       R"({"model_type": "deepseek_v3", "first_k_dense_replace": 3, "hidden_size": 7168, "intermediate_size": 18432,
+        "kv_lora_rank": 512, "moe_intermediate_size": 2048, "moe_layer_freq": 1, "n_routed_experts": 256, "n_shared_experts": 1,
+        "num_attention_heads": 128, "num_experts_per_tok": 8, "num_hidden_layers": 61, "num_key_value_heads": 128,
+        "num_nextn_predict_layers": 1, "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+        "vocab_size": 129280, "tie_word_embeddings": false, "quantization_config": {"quant_method": "fp8", "fmt": "e4m3",
+        "activation_scheme": "dynamic", "weight_block_size": [128, 128]}})"},
+      {"deepseek-v2-lite", R"({"model_type": "deepseek_v2", "first_k_dense_replace": 1, "hidden_size": 2048,
+        "intermediate_size": 10944, "kv_lora_rank": 512, "moe_intermediate_size": 1408, "n_routed_experts": 64,
+        "n_shared_experts": 2, "num_attention_heads": 16, "num_experts_per_tok": 6, "num_hidden_layers": 27,
+        "num_key_value_heads": 16, "q_lora_rank": null, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+        "vocab_size": 102400})"},
+      {"gemma-3-27b", R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "head_dim": 128,
+        "hidden_size": 5376, "intermediate_size": 21504, "num_attention_heads": 32, "num_hidden_layers": 62,
+        "num_key_value_heads": 16, "sliding_window": 1024, "sliding_window_pattern": 6, "vocab_size": 262144}})"},
+      {"gemma-4-26b-a4b", R"({"model_type": "gemma4", "tie_word_embeddings": true, "text_config": {"model_type": "gemma4_text",
+        "attention_k_eq_v": true, "enable_moe_block": true, "moe_intermediate_size": 704, "global_head_dim": 512, "head_dim": 256,
+        "hidden_size": 2816, "hidden_size_per_layer_input": 0, "intermediate_size": 2112, "sliding_window_pattern": 6,
+        "max_position_embeddings": 262144, "num_attention_heads": 16, "num_experts": 128, "num_global_key_value_heads": 2,
+        "num_hidden_layers": 30, "num_key_value_heads": 8, "num_kv_shared_layers": 0, "sliding_window": 1024,
+        "top_k_experts": 8, "vocab_size": 262144}})"},
+      {"phi-4", R"({"model_type": "phi3", "hidden_size": 5120, "intermediate_size": 17920, "num_attention_heads": 40,
+        "num_hidden_layers": 40, "num_key_value_heads": 10, "sliding_window": null, "tie_word_embeddings": false,
+        "vocab_size": 100352})"},
+      {"opt-13b", R"({"model_type": "opt", "hidden_size": 5120, "ffn_dim": 20480, "num_attention_heads": 40,
+        "num_hidden_layers": 40, "vocab_size": 50272})"},
+      {"eagle3-llama-3.1-8b", R"({"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": 4096,
+        "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 1, "num_key_value_heads": 8,
+        "vocab_size": 128256, "draft_vocab_size": 32000})"},
+      {"eagle3-gemma-3-27b", R"({"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "head_dim": 128,
+        "hidden_size": 5376, "intermediate_size": 21504, "num_attention_heads": 32, "num_hidden_layers": 1,
+        "num_key_value_heads": 16, "sliding_window": 512, "use_sliding_window": false, "vocab_size": 262208,
+        "draft_vocab_size": 262208, "eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 29, 61]},
+        "reuse_target_lm_head": true})"}};
+  for (const Row& row : rows) {
+    INFO(row.name);
+    const ModelShape read = shape_of_json(row.json);
+    check_same(read, tests::shape_of(row.name));
+    CHECK(read.assumed.empty());
+  }
+  // EAGLE's first heads are plain models of one layer: what is taken for granted is told.
+  const ModelShape head = shape_of_json(
+      R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+      "num_hidden_layers": 1, "num_key_value_heads": 8, "vocab_size": 128256})");
+  check_same(head, tests::shape_of("eagle-head-8b"));
+  REQUIRE(head.assumed.size() == 1);
+  CHECK(head.assumed[0].find("EAGLE head") != std::string::npos);
+  // Layers listed one by one count as the pattern does.
+  std::string layers;
+  for (int layer = 0; layer < 62; ++layer)
+    layers += fmt::format("{}\"{}_attention\"", layer > 0 ? ", " : "", layer % 6 == 5 ? "full" : "sliding");
+  check_same(shape_of_json(fmt::format(
+                 R"({{"model_type": "gemma3_text", "head_dim": 128, "hidden_size": 5376, "intermediate_size": 21504,
+                 "num_attention_heads": 32, "num_hidden_layers": 62, "num_key_value_heads": 16, "sliding_window": 1024,
+                 "vocab_size": 262144, "layer_types": [{}]}})",
+                 layers)),
+             tests::shape_of("gemma-3-27b"));
+}
+
+TEST_CASE("config.json: a file, a folder, and a preset with changes", "[cost][models][hugging_face]") {
+  const ModelFolder folder(kLlama + "}");
+  const double expected = tests::shape_of("llama-3.1-8b").total_parameters();
+  const std::string name = std::filesystem::path(folder.path()).filename().string();
+  CHECK(tests::shape_of(folder.path()).total_parameters() == expected);
+  CHECK(tests::shape_of(folder.file()).total_parameters() == expected);
+  CHECK(tests::shape_of(folder.file()).name == name);
+  const ModelShape changed = tests::shape_of(fmt::format("{{preset: {}, dtype: fp8, tensor_parallel: 2}}", folder.file()));
+  CHECK(changed.total_parameters() == expected);
+  CHECK(changed.product_type == "fp8");
+  CHECK(changed.tensor_parallel == 2);
+  CHECK(tests::shape_of(fmt::format("{{model: {}, dtype: fp8}}", folder.path())).product_type == "fp8");
+  const auto cost =
+      make_cost("roofline", fmt::format("{{hardware: h100-sxm, target: {}, draft: {}}}", folder.file(), folder.path()));
+  CHECK(cost->pass(Role::target, {1, 1, 100, 1}).total() ==
+        make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.1-8b}")
+            ->pass(Role::target, {1, 1, 100, 1})
+            .total());
+  CHECK(cost->warnings().empty());
+}
+
+TEST_CASE("config.json: how a checkpoint is quantised", "[cost][models][hugging_face]") {
+  struct Row {
+    const char* config;
+    const char* type;
+    double bits;
+    double kv_bits;
+  };
+  const std::vector<Row> rows = {
+      {R"({"quant_method": "awq", "bits": 4, "group_size": 128})", "int4_wo", 4.125, 16},
+      {R"({"quant_method": "gptq", "bits": 8, "desc_act": false})", "int8_wo", 8, 16},
+      {R"({"quant_method": "fp8", "activation_scheme": "static"})", "fp8", 8, 16},
+      {R"({"quant_method": "fp8", "weight_block_size": [128, 128]})", "fp8_block", 8, 16},
+      {R"({"quant_method": "bitsandbytes", "load_in_4bit": true})", "int4_wo", 4.125, 16},
+      {R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float"},
+        "input_activations": {"num_bits": 8, "type": "float"}}}, "kv_cache_scheme": {"num_bits": 8, "type": "float"}})",
+       "fp8", 8, 8},
+      {R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int"},
+        "input_activations": {"num_bits": 8, "type": "int"}}}})",
+       "sq", 8, 16},
+      {R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "int"},
+        "input_activations": null}}})",
+       "int4_wo", 4.125, 16},
+      {R"({"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"})", "nvfp4", 4.5, 8},
+      {R"({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": null}})", "fp8", 8, 16}};
+  for (const Row& row : rows) {
+    INFO(row.config);
+    const ModelShape shape = shape_of_json(quantised(row.config));
+    CHECK(shape.product_type == row.type);
+    CHECK(shape.weight_bits == row.bits);
+    CHECK(shape.kv_bits == row.kv_bits);
+    CHECK(shape.assumed.empty());
+  }
+  const ModelShape odd = shape_of_json(quantised(R"({"quant_method": "quip"})"));
+  CHECK(odd.weight_bits == 16);
+  REQUIRE(odd.assumed.size() == 1);
+  CHECK(odd.assumed[0].find("quantization_config quip is not known") != std::string::npos);
+}
+
+TEST_CASE("config.json: what is not known is told, what is missing is refused at its place", "[cost][models][hugging_face]") {
+  const ModelShape unknown = shape_of_json(
+      R"({"model_type": "novel", "hidden_size": 512, "intermediate_size": 1024, "num_attention_heads": 8, "num_hidden_layers": 4,
+      "vocab_size": 1000})");
+  REQUIRE(unknown.assumed.size() == 2);
+  CHECK(unknown.assumed[0].find("model_type novel is not known") != std::string::npos);
+  CHECK(unknown.assumed[1].find("gate and up") != std::string::npos);
+  CHECK(unknown.kv_heads == 8);
+  // A multimodal file of Gemma 3 that leaves transformers' defaults out.
+  const ModelShape defaults = shape_of_json(
+      R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
+      "num_hidden_layers": 34, "sliding_window": 1024}})");
+  CHECK(defaults.kv_heads == 4);
+  CHECK(defaults.head_dim == 256);
+  CHECK(defaults.window_layers == 29);
+  CHECK(defaults.assumed.size() == 4);
+  const ModelShape hybrid = shape_of_json(
+      R"({"model_type": "qwen3_next", "hidden_size": 2048, "intermediate_size": 5120, "num_attention_heads": 16, "head_dim": 256,
+      "num_hidden_layers": 48, "num_key_value_heads": 2, "num_experts": 512, "num_experts_per_tok": 10, "moe_intermediate_size": 512,
+      "shared_expert_intermediate_size": 512, "full_attention_interval": 4, "vocab_size": 151936})");
+  CHECK(hybrid.linear_layers == 36);
+  CHECK(hybrid.kv_bytes_per_token() == 12.0 * 2 * 2 * 256 * 2);
+
+  CHECK(mistakes_of("{\n \"model_type\": \"llama\",\n \"hidden_size\": 512, \"num_hidden_layers\": 4, \"vocab_size\": 9,\n"
+                    " \"intermediate_size\": 9\n}") ==
+        "config.json:1:1: config.json lacks \"num_attention_heads\", allowed: an integer of at least 1");
+  CHECK(mistakes_of("{\"model_type\": \"llama\",\n \"hidden_size\": \"wide\", \"num_hidden_layers\": 0}") ==
+        "config.json:2:46: num_hidden_layers is 0, allowed: an integer in [1, 1000000000]\n"
+        "config.json:2:17: hidden_size is \"wide\", allowed: an integer in [1, 1000000000]");
+  CHECK(mistakes_of("{\"is_encoder_decoder\": true}") ==
+        "config.json:1:24: is_encoder_decoder is true, allowed: a decoder alone");
+  CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: these are Medusa heads") == 0);
+  CHECK(mistakes_of("[1]") == "config.json:1:1: no JSON object, allowed: a model's config.json");
+  CHECK(mistakes_of("{\"text_config\": 5}") == "config.json:1:17: the language model's part is 5, allowed: a map");
+  CHECK(mistakes_of("{\"hidden_size\": 5,}").find("config.json:1:") == 0);
+  CHECK(mistakes_of(quantised("5")).find("quantization_config is 5, allowed: a map or null") != std::string::npos);
+  CHECK(mistakes_of(kLlama + ", \"layer_types\": [\"full_attention\"]}").find("layer_types has 1 layers, allowed: 32") !=
+        std::string::npos);
+  std::string mistakes;
+  make_cost("roofline", "{hardware: h100-sxm, target: no/such/config.json, draft: none}", &mistakes);
+  CHECK(mistakes.find("t:1:30: model no/such/config.json: cannot be read") == 0);
+  make_cost("roofline",
+            fmt::format("{{hardware: h100-sxm, target: {}, draft: none}}", std::filesystem::temp_directory_path().string()),
+            &mistakes);
+  CHECK(mistakes.find("the folder holds no config.json, allowed: one that does") != std::string::npos);
+}
