@@ -23,6 +23,18 @@ namespace {
 
 using plan::AcceptanceCurve;
 
+// Of all positions together; who gives a list means rates by position.
+double read_one_share(const Options& options, const char* name) {
+  const std::string text = options.text(name);
+  const std::string option = std::string("--") + name;
+  if (text.find(',') != std::string::npos)
+    throw BadInput({option, 0, 0},
+                   fmt::format("{}, allowed: one figure; rates by position are --position-rates, or --conditional-rates "
+                               "where each is of the rounds that reach it",
+                               config::quote_for_message(text)));
+  return read_share(text, option);
+}
+
 // The acceptance that options state; nothing where the config's distributions are to say it.
 std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int longest) {
   std::vector<std::string> given;
@@ -30,16 +42,19 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
     if (options.has(name)) given.push_back(std::string("--") + name);
   if (given.size() > 1)
     throw BadInput({given[1], 0, 0}, fmt::format("given together with {}, allowed: one figure of acceptance", given[0]));
-  const bool one_length = options.has("mean-acceptance-length") || options.has("acceptance-rate");
-  if (options.has("at-draft-length") != one_length)
-    throw BadInput({"--at-draft-length", 0, 0},
-                   "allowed with --mean-acceptance-length or --acceptance-rate, which need it: the draft length that they were "
-                   "measured at");
+  const char* const of_length = options.has("mean-acceptance-length") ? "mean-acceptance-length" : "acceptance-rate";
+  if (options.has(of_length) && !options.has("at-draft-length"))
+    throw BadInput({std::string("--") + of_length, 0, 0},
+                   "given without --at-draft-length, allowed: with the draft length that it was measured at");
+  if (!options.has(of_length) && options.has("at-draft-length"))
+    throw BadInput(
+        {"--at-draft-length", 0, 0},
+        "given without --mean-acceptance-length or --acceptance-rate, allowed: with one of them, measured at this length");
   const auto at = [&] {
     return static_cast<int>(
         read_integer(options.text("at-draft-length"), "--at-draft-length", config::between(1, kMaxDraftLength)));
   };
-  if (options.has("alpha")) return plan::constant_acceptance(read_share(options.text("alpha"), "--alpha"), longest);
+  if (options.has("alpha")) return plan::constant_acceptance(read_one_share(options, "alpha"), longest);
   if (options.has("position-rates"))
     return plan::unconditional_acceptance(read_shares(options.text("position-rates"), "--position-rates"), longest,
                                           {"--position-rates", 0, 0});
@@ -49,8 +64,7 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
     return plan::length_acceptance(read_number(options.text("mean-acceptance-length"), "--mean-acceptance-length",
                                                config::between(1, kMaxDraftLength + 1.0)),
                                    at(), longest, {"--mean-acceptance-length", 0, 0});
-  if (options.has("acceptance-rate"))
-    return plan::rate_acceptance(read_share(options.text("acceptance-rate"), "--acceptance-rate"), at(), longest);
+  if (options.has("acceptance-rate")) return plan::rate_acceptance(read_one_share(options, "acceptance-rate"), at(), longest);
   if (options.has("trace")) return plan::trace_acceptance(options.text("trace"), longest);
   return std::nullopt;
 }

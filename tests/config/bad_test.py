@@ -161,8 +161,11 @@ LINES = [
     (["plan"], "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
      "--mean-acceptance-length, --acceptance-rate, --trace; specsim plan --help shows examples"),
     (["plan", "--alpha", "1.5"], '--alpha: "1.5", allowed: a number in [0, 1], or a percentage'),
-    (["plan", "--acceptance-rate", "0.5"], "--at-draft-length: allowed with --mean-acceptance-length or --acceptance-rate, which need it: the draft length that they "
-     "were measured at"),
+    (["plan", "--acceptance-rate", "0.5"], "--acceptance-rate: given without --at-draft-length, allowed: with the draft length that it was measured at"),
+    (["plan", "--alpha", "0.5", "--at-draft-length", "3"],
+     "--at-draft-length: given without --mean-acceptance-length or --acceptance-rate, allowed: with one of them, measured at this length"),
+    (["plan", "--acceptance-rate", "0.723, 0.455", "--at-draft-length", "3"],
+     '--acceptance-rate: "0.723, 0.455", allowed: one figure; rates by position are --position-rates, or --conditional-rates where each is of the rounds that reach it'),
     (["plan", "--alpha", "0.5", "--batch", "1,,2"], '--batch: "1,,2", allowed: values with commas between'),
     (["plan", "--alpha", "0.5", "--draft", "none", "--draft-tensor-parallel", "2"],
      "--draft-tensor-parallel: given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces"),
@@ -174,7 +177,7 @@ LINES = [
      "rounds that reached the position can, and are given as such)"),
     (["plan", "--position-rates", "0.5,,0.4"], '--position-rates: "0.5,,0.4", allowed: values with commas between'),
     (["plan", "--mean-acceptance-length", "3"],
-     "--at-draft-length: allowed with --mean-acceptance-length or --acceptance-rate, which need it: the draft length that they were measured at"),
+     "--mean-acceptance-length: given without --at-draft-length, allowed: with the draft length that it was measured at"),
     (["plan", "--mean-acceptance-length", "9", "--at-draft-length", "4"],
      "--mean-acceptance-length: 9, allowed at draft length 4: 1 to 5 (the target's own token is counted)"),
     (["plan", "--trace", "no.jsonl"], "no.jsonl: cannot be read: no such file or directory, allowed: a readable JSONL file"),
