@@ -69,8 +69,9 @@ NamedPart preset_part(const cost::Preset& preset) {
   if (std::string(preset.kind) == "model") {
     const cost::ModelShape shape = cost::read_model(value, preset.name, diagnostics);
     part.info.summary =
-        fmt::format("{:.3f}B parameters, {:.2f} GB in 16 bits, {:.1f} kB of KV per token", 1e-9 * shape.total_parameters(),
-                    1e-9 * shape.weight_bytes(), 1e-3 * shape.kv_bytes_per_token());
+        fmt::format("{:.3f}B parameters, {:.2f} GB {}, {:.1f} kB of KV per token", 1e-9 * shape.total_parameters(),
+                    1e-9 * shape.weight_bytes(), shape.expert_type.empty() ? "in 16 bits" : "in its own types",
+                    1e-3 * shape.kv_bytes_per_token());
     part.info.notes = fmt::format(
         "{} layers of width {}, {} heads, {} of keys and values, {} wide, feed-forward {}{}, vocabulary {}{}. {:.3f}B parameters "
         "in the "

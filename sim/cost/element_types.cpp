@@ -128,7 +128,9 @@ void check_element_types(const ModelShape& shape, const std::string& what, const
     std::vector<std::string> allowed;
     for (const TypePair& pair : kTypePairs) {
       if (kernel == pair.kernel && asked == nullptr) asked = &pair;
-      if (has(pair.kernel)) allowed.push_back(fmt::format("{} with {}", pair.weights, pair.activations));
+      const bool bf16 = std::string(pair.activations) == "bf16";
+      if (has(pair.kernel) && (hardware.has_bf16 || !bf16))
+        allowed.push_back(fmt::format("{} with {}", pair.weights, pair.activations));
     }
     diagnostics.add(shape.dtype_where,
                     fmt::format("the {}'s weights of {} are multiplied with activations of {}, arithmetic that {} does not have, "

@@ -30,6 +30,8 @@ constexpr int kLookup = 4;
 bool is_head(const Deployment& d) { return d.draft && d.draft->fused_inputs > 0.0; }
 // EAGLE-3 joins the features of three layers, EAGLE one feature and the token.
 bool is_eagle3(const Deployment& d) { return is_head(d) && d.draft->fused_inputs > 2.0; }
+// A module for the next tokens that lies in the target's own checkpoint (DeepSeek-V3): no path of its own.
+bool is_module(const Deployment& d) { return is_head(d) && d.draft->name.ends_with("-mtp"); }
 bool vocabularies_differ(const Deployment& d) { return d.draft && !is_head(d) && d.draft->vocab != d.target->vocab; }
 bool widths_differ(const Deployment& d) { return is_head(d) && d.draft->hidden != d.target->hidden; }
 bool sizes_differ(const Deployment& d) { return d.draft && d.draft->tensor_parallel != d.target->tensor_parallel; }
@@ -46,6 +48,13 @@ std::string path_of(const ModelShape& model) {
                      model.weight_bits < 16.0 ? fmt::format(" with {:g}-bit weights", model.weight_bits) : "");
 }
 
+// Weights in the host's memory, which both engines count in GiB of each GPU.
+std::string offloaded(const ModelShape& model) {
+  if (model.offload_share == 0.0) return "";
+  return fmt::format(" --cpu-offload-gb {:.0f}", std::ceil(model.offload_share * model.layer_bytes(model.experts) /
+                                                           model.tensor_parallel / (1024.0 * 1024.0 * 1024.0)));
+}
+
 std::string vocabularies(const Deployment& d) {
   return fmt::format("the vocabularies differ ({} tokens, the draft's {})", counted(d.target->vocab), counted(d.draft->vocab));
 }
@@ -57,17 +66,19 @@ std::string widths(const Deployment& d) {
 // What the price does not hold for: an engine that cuts the draft as it cuts the target.
 void note_sizes(const Deployment& d, const char* engine, EngineCommand& own) {
   if (sizes_differ(d))
-    own.notes.push_back(fmt::format("{} runs the draft on the target's {:g} GPUs; the plan prices it on {:g}: plan again with "
-                                    "--draft-tensor-parallel {:g}",
-                                    engine, d.target->tensor_parallel, d.draft->tensor_parallel, d.target->tensor_parallel));
+    own.notes.push_back(
+        fmt::format("{} runs the draft on the target's {:g} GPUs; the plan prices it on {:g}: plan again with "
+                    "--draft-tensor-parallel {:g}",
+                    engine, d.target->tensor_parallel, d.draft->tensor_parallel, d.target->tensor_parallel));
 }
 
 EngineCommand vllm(const Deployment& d, int draft_length, double batch) {
   EngineCommand own{kVllm, "", {}};
   // SpeculativeConfig.verify_equal_vocab_size_if_draft_model, vllm/config/speculative.py.
   if (vocabularies_differ(d)) {
-    own.notes.push_back(vocabularies(d) + ": refused, unless \"use_heterogeneous_vocab\": true maps the tokens that both have and "
-                                          "drafts them greedily, which accepts less than is planned here");
+    own.notes.push_back(vocabularies(d) +
+                        ": refused, unless \"use_heterogeneous_vocab\": true maps the tokens that both have and "
+                        "drafts them greedily, which accepts less than is planned here");
     return own;
   }
   if (widths_differ(d)) {
@@ -83,16 +94,20 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch) {
   if (!d.draft) {
     draft = fmt::format("\"method\": \"ngram\", \"prompt_lookup_max\": {}", kLookup);
   } else {
-    draft = fmt::format("\"method\": \"{}\", \"model\": \"{}\"", is_eagle3(d) ? "eagle3" : is_head(d) ? "eagle" : "draft_model",
-                        path_of(*d.draft));
+    draft = is_module(d) ? "\"method\": \"mtp\""
+                         : fmt::format("\"method\": \"{}\", \"model\": \"{}\"",
+                                       is_eagle3(d) ? "eagle3"
+                                       : is_head(d) ? "eagle"
+                                                    : "draft_model",
+                                       path_of(*d.draft));
     // DraftModelProposer._raise_if_draft_tp_mismatch, vllm/v1/spec_decode/draft_model.py: both sizes must be the same. A head may
     // be told 1, and is cut like the target all the same (issue 31345).
     if (shards != "1") draft += fmt::format(", \"draft_tensor_parallel_size\": {}", shards);
     note_sizes(d, "vLLM", own);
   }
-  own.command = fmt::format("vllm serve {}{}{}{} --speculative-config '{{{}, \"num_speculative_tokens\": {}}}'", path_of(*d.target),
-                            shards == "1" ? "" : " --tensor-parallel-size " + shards,
-                            d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8" : "",
+  own.command = fmt::format("vllm serve {}{}{}{} --speculative-config '{{{}, \"num_speculative_tokens\": {}}}'",
+                            path_of(*d.target), shards == "1" ? "" : " --tensor-parallel-size " + shards,
+                            (d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8" : "") + offloaded(*d.target),
                             batch > kSequencesVllm ? fmt::format(" --max-num-seqs {:g}", batch) : "", draft, draft_length);
   return own;
 }
@@ -115,17 +130,20 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch) {
                         draft_length + 1);
   } else {
     // With topk 1, num-draft-tokens must be num-steps + 1.
-    draft = fmt::format("--speculative-algorithm {} --speculative-draft-model-path {} --speculative-num-steps {} "
-                        "--speculative-eagle-topk 1 --speculative-num-draft-tokens {}",
-                        is_eagle3(d) ? "EAGLE3" : is_head(d) ? "EAGLE" : "STANDALONE", path_of(*d.draft), draft_length,
-                        draft_length + 1);
+    draft = fmt::format(
+        "--speculative-algorithm {}{} --speculative-num-steps {} "
+        "--speculative-eagle-topk 1 --speculative-num-draft-tokens {}",
+        is_eagle3(d) ? "EAGLE3"
+        : is_head(d) ? "EAGLE"
+                     : "STANDALONE",
+        is_module(d) ? "" : " --speculative-draft-model-path " + path_of(*d.draft), draft_length, draft_length + 1);
     // Where nothing is said, the draft is taken to be quantised as the target is.
     if (d.target->weight_bits < 16.0 && d.draft->weight_bits >= 16.0) draft += " --speculative-draft-model-quantization unquant";
     note_sizes(d, "SGLang", own);
   }
   own.command = fmt::format("python3 -m sglang.launch_server --model-path {}{}{}{} {}", path_of(*d.target),
                             d.target->tensor_parallel > 1.0 ? fmt::format(" --tp {:g}", d.target->tensor_parallel) : "",
-                            d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8_e4m3" : "",
+                            (d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8_e4m3" : "") + offloaded(*d.target),
                             batch > kSequencesSglang ? fmt::format(" --max-running-requests {:g}", batch) : "", draft);
   return own;
 }
@@ -134,6 +152,11 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch) {
   EngineCommand own{kLlamaCpp, "", {}};
   if (d.target->tensor_parallel > 1.0) {
     own.notes.emplace_back("several GPUs take a model's layers in turn (--split-mode layer), which is not what is priced here");
+    return own;
+  }
+  if (d.target->offload_share > 0.0) {
+    own.notes.emplace_back(
+        "layers in the host's memory (--n-gpu-layers) are computed by its processor, which is not what is priced here");
     return own;
   }
   if (d.draft && !is_head(d) && std::abs(d.draft->vocab - d.target->vocab) > kVocabularyDifferenceLlamaCpp) {
@@ -157,8 +180,7 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch) {
   own.command = fmt::format("llama-server --model {}{}{} {}", path_of(*d.target),
                             d.target->kv_bits < 16.0 ? " --cache-type-k q8_0 --cache-type-v q8_0" : "",
                             batch > 1.0 ? fmt::format(" --parallel {:g}", batch) : "", draft);
-  if (vocabularies_differ(d))
-    own.notes.push_back(vocabularies(d) + ": taken, if the tokens that both have are the same texts");
+  if (vocabularies_differ(d)) own.notes.push_back(vocabularies(d) + ": taken, if the tokens that both have are the same texts");
   return own;
 }
 
@@ -166,15 +188,15 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch) {
 
 std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch) {
   if (!deployment.target) return {};
-  return {vllm(deployment, draft_length, batch), sglang(deployment, draft_length, batch), llama_cpp(deployment, draft_length, batch)};
+  return {vllm(deployment, draft_length, batch), sglang(deployment, draft_length, batch),
+          llama_cpp(deployment, draft_length, batch)};
 }
 
 std::vector<std::string> pair_warnings(const cost::Deployment& deployment) {
   std::vector<std::string> list;
   if (!deployment.target) return list;
   if (vocabularies_differ(deployment))
-    list.push_back(fmt::format("{}: {}",
-                               vocabularies(deployment),
+    list.push_back(fmt::format("{}: {}", vocabularies(deployment),
                                std::abs(deployment.draft->vocab - deployment.target->vocab) > kVocabularyDifferenceLlamaCpp
                                    ? "no engine serves this pair as it is planned here"
                                    : "vLLM and SGLang refuse the pair, llama.cpp takes it"));

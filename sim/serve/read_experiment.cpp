@@ -165,7 +165,13 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
                     "the cost model does not know the GPU's memory, allowed: blocks or tokens, or the cost model roofline");
     return 2;
   }
-  const double a_token = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
+  double a_token = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
+  // Where layers keep a window alone, a token of a short context takes more than one of a long: a pool holds contexts of usual
+  // lengths.
+  constexpr double kUsualContext = 4096.0;
+  constexpr double kMoreThanRounding = 1.001;
+  const double usual = (bytes(kUsualContext)->needed_bytes() - none->needed_bytes()) / kUsualContext;
+  if (usual > kMoreThanRounding * a_token) a_token = usual;
   const double left =
       none->available_bytes * kv.number("utilization") / 0.9 - none->needed_bytes() - kv.number("reserved_gib") * 0x1.0p30;
   const double blocks = std::floor(left / (a_token * static_cast<double>(kv.integer("block"))));
