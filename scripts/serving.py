@@ -4,8 +4,8 @@
   scripts/serving.py --numbers SERVING_NUMBERS.yaml --runs vllm_runs [--out results/serving]
 
 --numbers: published figures of servers under load, a row for each cell (target, draft, draft length, concurrency); --runs: real
-vLLM runs request by request. SPECSIM names the program. What is fitted, and to what, is said in index.md: the price of a step to
-the rows without speculation of the same target and hardware, one time per drafter to one cell; nothing to a row by itself.
+vLLM runs request by request. SPECSIM names the program. Each cell is simulated twice: with the roofline of the GPU and the models as
+they are, and with a few of its figures fitted to the rows without speculation of the same server. Nothing is fitted to a row by itself.
 """
 import argparse
 import csv
@@ -17,44 +17,155 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import yaml
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import serving_pages as pages  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
-METHODS = {"draft-model": "draft_model", "draft_model": "draft_model", "eagle3": "eagle", "nosd": "eagle"}
-# Shapes of models (their config.json): layers x KV heads x head size, parameters in 1e9.
-SHAPES = {"Qwen/Qwen3-32B": (64 * 8 * 128, 32.8), "Llama-3.3-70B-Instruct": (80 * 8 * 128, 70.6), "Qwen3-1.7B": (28 * 8 * 128, 1.72),
-          "Qwen3-32B-speculator.eagle3": (8 * 128, 0.8), "Llama-3.2-1B (TP2)": (16 * 8 * 64, 1.24)}
-NAMES = ["target_fixed_ms", "target_ms_per_token", "target_compute_ms_per_token", "target_ms_per_kv_token", "frontend_ms"]
-START = [35.0, 0.03, 0.1, 0.00015, 10.0]
-PRIOR = 0.05      # weight that holds a number that the rows do not tell at its start, relative
+METHODS = {"draft-model": "draft_model", "draft_model": "draft_model", "eagle3": "eagle"}
+SEEDS = 3          # runs of a cell that are averaged, for the measured server ran once and so would we
+FRONTEND_MS = 12   # HTTP and tokens of the prompt, where nothing is fitted
+# Servers of the record. `fit`: the figures that are fitted to its rows without speculation. Where the record does not name the GPU, its
+# memory (pool and weights) and its rows without speculation at one request do: 70.6 GB of weights on each GPU of 2.0 TB/s. There GPUs
+# talk through the host's memory: half of PCIe's bandwidth less a fifth, and the latency of a launched collective.
+SERVERS = {
+    "Qwen/Qwen3-32B": {
+        "hardware": {"preset": "h100-sxm-94gb"}, "target": {"preset": "qwen3-32b"},
+        "drafts": {"Qwen3-1.7B": {"preset": "qwen3-1.7b"}, "Qwen3-32B-speculator.eagle3": {"preset": "eagle3-qwen3-32b"}},
+        "fit": ["bandwidth_gb_per_s", "bf16_tflops", "attention_efficiency", "frontend_ms"]},
+    "Llama-3.3-70B-Instruct": {
+        "hardware": {"preset": "h100-pcie", "link_gb_per_s": 25, "graph_link_latency_us": 27},
+        "target": {"preset": "llama-3.1-70b", "tensor_parallel": 2},
+        "drafts": {"Llama-3.2-1B (TP2)": {"preset": "llama-3.2-1b", "tensor_parallel": 2}},
+        "fit": ["bandwidth_gb_per_s", "link_gb_per_s", "graph_link_latency_us", "frontend_ms"]}}
+PRIOR = 0.02       # weight that holds a number that the rows do not tell at its start, relative
 
 
 class Program:
-    """Runs one config; configs already run are remembered."""
+    """Runs configs; those already run are remembered."""
 
-    def __init__(self, folder):
-        self.folder, self.known = Path(folder), {}
+    def __init__(self, folder, threads=2):
+        self.folder, self.known, self.pool = Path(folder), {}, ThreadPoolExecutor(threads)
+
+    def measure(self, text):
+        if text in self.known:
+            return self.known[text]
+        own = Path(tempfile.mkdtemp(dir=self.folder))
+        (own / "config.yaml").write_text(text + "\n")
+        command = [str(Path(SPECSIM).resolve()), "serve", "config.yaml", "--alone", "--force", "--threads", "1", "--out", "out"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=own)
+        if done.returncode != 0:
+            raise SystemExit(f"serving: {done.stderr.strip()}\n{text}")
+        with open(own / "out" / "summary.csv", newline="") as file:
+            row = next(csv.DictReader(file))
+        with open(own / "out" / "requests.csv", newline="") as file:
+            requests = [(float(r["first_token_s"]), float(r["last_token_s"]), int(r["output_tokens"])) for r in csv.DictReader(file)]
+        for path in sorted(own.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        own.rmdir()
+        self.known[text] = {"ttft": float(row["mean_ttft_ms"]), "tpot": float(row["mean_tpot_ms"]), "tpot99": float(row["p99_tpot_ms"]),
+                            "itl50": float(row["p50_itl_ms"]), "itl": float(row["mean_itl_ms"]),
+                            "throughput": float(row["output_throughput"]), "preemptions": float(row["preemptions"]),
+                            "e2el": float(row["mean_e2el_ms"]), "duration": float(row["duration_s"]), "requests": requests}
+        return self.known[text]
 
     def run(self, config):
-        text = json.dumps(config)
-        if text not in self.known:
-            path = self.folder / "config.yaml"
-            path.write_text(text + "\n")
-            out = self.folder / "out"
-            command = [str(Path(SPECSIM).resolve()), "serve", str(path), "--alone", "--force", "--threads", "1", "--out", str(out)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
-            if done.returncode != 0:
-                raise SystemExit(f"serving: {done.stderr.strip()}\n{text}")
-            with open(out / "summary.csv", newline="") as file:
-                row = next(csv.DictReader(file))
-            self.known[text] = {"ttft": float(row["mean_ttft_ms"]), "tpot": float(row["mean_tpot_ms"]), "itl50": float(row["p50_itl_ms"]),
-                                "itl": float(row["mean_itl_ms"]), "throughput": float(row["output_throughput"]),
-                                "preemptions": int(float(row["preemptions"])), "e2el": float(row["mean_e2el_ms"]),
-                                "duration": float(row["duration_s"])}
-        return self.known[text]
+        return self.measure(json.dumps(config))
+
+    def run_all(self, configs):
+        return list(self.pool.map(self.run, configs))
+
+    def means(self, configs):
+        """The mean over seeds of each config."""
+        runs = self.run_all([dict(config, seed=seed) for config in configs for seed in range(1, SEEDS + 1)])
+        groups = [runs[i:i + SEEDS] for i in range(0, len(runs), SEEDS)]
+        return [{name: statistics.mean(run[name] for run in group) for name in group[0] if name != "requests"} for group in groups]
+
+
+# ---- what is asked of the servers --------------------------------------------------------------------------------------------
+
+def edits(mean_prompt, mean_output, cap, count, template, seed=17):
+    """Prompts and outputs of code to edit: a template and an instruction of `template` tokens, code of lognormal length, and an output
+    that is as long as the code up to a factor, cut at `cap`. The spread of 60 tokens is that of the means of the first 50, 80, 160, ...,
+    2,560 prompts of the record, which are of one shuffled list."""
+    generator, mean = random.Random(seed), mean_prompt - template
+    sigma = math.sqrt(math.log(1 + (60 / mean) ** 2))
+    noise = math.sqrt(math.log(1 + 0.3 ** 2))
+    code = [generator.lognormvariate(0, sigma) for _ in range(count)]
+    code = [mean * count * one / sum(code) for one in code]
+    factors = [math.exp(generator.gauss(0, noise)) for _ in range(count)]
+    low, high = 0.01, 100.0
+    for _ in range(60):
+        ratio = math.sqrt(low * high)
+        outputs = [min(cap, max(1, round(ratio * one * factor))) for one, factor in zip(code, factors)]
+        low, high = (ratio, high) if sum(outputs) / count < mean_output else (low, ratio)
+    return [max(1, round(template + one)) for one in code], outputs
+
+
+def lengths_of(cell, natural_ends):
+    work, count = cell["workload"], cell["load"]["requests"]
+    if work["dataset"] != "InstructCoder":
+        return {"prompt": {"lognormal": {"mean": work["mean_prompt"], "cv": 0.5}}, "output": {"fixed": round(work["mean_output"])}}
+    # vLLM's benchmark asks this data set for 200 tokens; templates and instructions of the two families of models.
+    prompts, outputs = edits(work["mean_prompt"], work["mean_output"], 200, count, 70 if natural_ends else 42)
+    if natural_ends:
+        return {"prompt": {"list": prompts}, "output": {"list": outputs}, "max_tokens": 200}
+    return {"prompt": {"list": prompts}, "output": {"fixed": round(work["mean_output"])}}
+
+
+def classes(rates, spread, count=5):
+    """Kinds of requests whose conditional rates differ on the logit, with that standard deviation; over rounds their mean is `rates`."""
+    if spread == 0:
+        return {"position_rates": rates}
+    places = [statistics.NormalDist().inv_cdf((i + 0.5) / count) for i in range(count)]
+    size = math.sqrt(sum(place ** 2 for place in places) / count)
+    conditional = [min(max(rate / before, 0.001), 0.999) for rate, before in zip(rates, [1.0] + rates[:-1])]
+    logits = np.log(np.array(conditional) / (1 - np.array(conditional)))
+    shifts = np.array(places)[:, None] / size * spread
+    offsets = logits.copy()
+    for _ in range(300):
+        own = np.cumprod(1 / (1 + np.exp(-(offsets[None, :] + shifts))), axis=1)
+        weights = 1 / (1 + own.sum(axis=1))                 # rounds of a request of so many tokens
+        mean = (weights[:, None] * own).sum(axis=0) / weights.sum()
+        now = np.clip(mean / np.concatenate([[1.0], mean[:-1]]), 1e-6, 1 - 1e-6)
+        offsets += logits - np.log(now / (1 - now))
+    return {"classes": [{"share": 1 / count, "position_rates": [float(f"{rate:.6f}") for rate in row]} for row in own]}
+
+
+def config_of(cell, server, figures, natural_ends, spread):
+    """`figures`: in place of the server's own."""
+    asked, load = cell["server"], cell["load"]
+    hardware = dict(server["hardware"])
+    for name, value in figures.items():
+        if name == "attention_efficiency":
+            preset = yaml.safe_load((ROOT / "configs" / "hardware" / f"{hardware['preset']}.yaml").read_text())
+            hardware["calibration"] = {**preset["calibration"], name: min(1.0, value)}
+        elif name not in ("frontend_ms", "draft_us"):
+            hardware[name] = value
+    cost = {"model": "roofline", "hardware": hardware, "target": server["target"], "draft": server["drafts"].get(cell.get("draft"), "none")}
+    serve = {"scheduler": {"kind": "vllm_v1", "max_num_batched_tokens": asked["max_num_batched_tokens"], "max_num_seqs": asked["max_num_seqs"],
+                           "max_model_len": asked["max_model_len"], "async": asked["async_scheduling"], "reserve_full_isl": False},
+             "kv": {"block": asked["block"], "tokens": asked["kv_pool_tokens"]},
+             "arrivals": {"process": "closed", "concurrency": load["closed_loop_max_concurrency"], "requests": load["requests"],
+                          "rate": load["poisson_rps"]},
+             "lengths": lengths_of(cell, natural_ends), "frontend_ms": figures.get("frontend_ms", FRONTEND_MS)}
+    if cell["K"]:
+        serve["speculation"] = {"policy": {"kind": "fixed", "draft_length": cell["K"]}, "method": METHODS[cell["method"]],
+                                "acceptance": classes(cell["acceptance"]["position_rates"], spread)}
+        if "draft_us" in figures:
+            cost["draft_us"] = figures["draft_us"]
+    return {"experiment": cell["id"].replace(".", "_"), "seed": 1, "serve": serve, "cost": cost}
+
+
+# ---- what is fitted ----------------------------------------------------------------------------------------------------------
+
+WEIGHTS = {"tpot": 1.0, "itl50": 1.0, "throughput": 0.5, "ttft": 0.5}
 
 
 def measured(cell):
@@ -62,49 +173,7 @@ def measured(cell):
     return {"ttft": m["ttft_mean"], "tpot": m["tpot_mean"], "itl50": m["itl_p50"], "itl": m["itl_mean"], "throughput": cell["output_tok_s"]}
 
 
-def capped_lengths(mean, cap, count, seed):
-    """Lengths on 1..cap with that mean and the largest entropy: p proportional to exp(t x)."""
-    low, high = -1.0, 1.0
-    lengths = np.arange(1, cap + 1)
-    for _ in range(80):
-        t = (low + high) / 2
-        weights = np.exp(t * (lengths - (cap if t > 0 else 1)))
-        low, high = (t, high) if (weights * lengths).sum() / weights.sum() < mean else (low, t)
-    return random.Random(seed).choices(range(1, cap + 1), weights=weights.tolist(), k=count)
-
-
-def config_of(cell, cost, natural_ends, draft=None):
-    server, load, work = cell["server"], cell["load"], cell["workload"]
-    lengths = {"prompt": {"lognormal": {"mean": work["mean_prompt"], "cv": 0.5}}, "output": {"fixed": round(work["mean_output"])}}
-    if natural_ends:
-        lengths["output"] = {"list": capped_lengths(work["mean_output"], work["output_cap"], load["requests"], 17)}
-        lengths["max_tokens"] = work["output_cap"]
-    price = {"model": "affine", **{name: value for name, value in cost.items() if name != "frontend_ms"}}
-    serve = {"scheduler": {"kind": "vllm_v1", "max_num_batched_tokens": server["max_num_batched_tokens"], "max_num_seqs": server["max_num_seqs"],
-                           "max_model_len": server["max_model_len"], "async": server["async_scheduling"], "reserve_full_isl": False},
-             "kv": {"block": server["block"], "tokens": server["kv_pool_tokens"]},
-             "arrivals": {"process": "closed", "concurrency": load["closed_loop_max_concurrency"], "requests": load["requests"],
-                          "rate": load["poisson_rps"]},
-             "lengths": lengths, "frontend_ms": cost["frontend_ms"]}
-    if draft is not None:
-        serve["speculation"] = {"policy": {"kind": "fixed", "draft_length": cell["K"]}, "method": METHODS[cell["method"]],
-                                "acceptance": {"position_rates": cell["acceptance"]["position_rates"]}}
-        price.update(draft)
-    return {"experiment": cell["id"].replace(".", "_"), "seed": 1, "serve": serve, "cost": price}
-
-
-def draft_prices(cell, cost, time_ms):
-    """A draft's numbers: one time of its own, the rest the target's in proportion to what the two models hold."""
-    (target_kv, target_weights), (draft_kv, draft_weights) = SHAPES[cell["target"]], SHAPES[cell["draft"]]
-    return {"draft_fixed_ms": time_ms, "draft_ms_per_token": cost["target_ms_per_token"] * draft_kv / target_kv,
-            "draft_compute_ms_per_token": cost["target_compute_ms_per_token"] * draft_weights / target_weights,
-            "draft_ms_per_kv_token": cost["target_ms_per_kv_token"] * draft_kv / target_kv}
-
-
-WEIGHTS = {"tpot": 1.0, "itl50": 1.0, "throughput": 0.5, "ttft": 0.5}
-
-
-def levenberg(residuals, start, prior=PRIOR, rounds=14):
+def levenberg(residuals, start, prior=PRIOR, rounds=6):
     """Levenberg and Marquardt; residuals of whole simulations jump, so derivatives are taken over three percent."""
     def whole(point):
         return np.concatenate([residuals(point), prior * (point - start)])
@@ -127,80 +196,122 @@ def levenberg(residuals, start, prior=PRIOR, rounds=14):
     return x
 
 
-def fit_plain(program, cells, natural_ends):
-    """The five numbers, over the rows without speculation; on logarithms."""
-    start = np.log(np.array(START))
-    start[0] = math.log(min(cell["metrics_ms"]["itl_p50"] for cell in cells))
+def preset_figures(server):
+    """Where the fit starts: what the GPU's file says."""
+    preset = yaml.safe_load((ROOT / "configs" / "hardware" / f"{server['hardware']['preset']}.yaml").read_text())
+    own = {**preset, "attention_efficiency": 0.8, **preset["calibration"], "frontend_ms": FRONTEND_MS, **server["hardware"]}
+    return {name: float(own[name]) for name in server["fit"]}
+
+
+def fit_plain(program, cells, server, natural_ends):
+    """The server's figures, over its rows without speculation; on logarithms."""
+    start = preset_figures(server)
 
     def residuals(point):
-        cost = dict(zip(NAMES, np.exp(point)))
-        out = []
-        for cell in cells:
-            got, want = program.run(config_of(cell, cost, natural_ends)), measured(cell)
-            out += [weight * math.log(got[name] / want[name]) for name, weight in WEIGHTS.items()]
-        return np.array(out)
+        figures = dict(zip(start, np.exp(point).tolist()))
+        got = program.run_all([config_of(cell, server, figures, natural_ends, 0) for cell in cells])
+        return np.array([weight * math.log(one[name] / measured(cell)[name]) for one, cell in zip(got, cells)
+                         for name, weight in WEIGHTS.items()])
 
-    x = levenberg(residuals, start)
-    return dict(zip(NAMES, (float(f"{value:.5g}") for value in np.exp(x)))), float(np.sqrt((residuals(x) ** 2).mean()))
+    x = levenberg(residuals, np.log(np.array(list(start.values()))))
+    return {name: float(f"{value:.4g}") for name, value in zip(start, np.exp(x))}, float(np.sqrt((residuals(x) ** 2).mean()))
 
 
-def fit_draft(program, cell, cost, natural_ends):
-    """The time of one draft pass that gives this cell's time per output token."""
-    low, high = 0.01, cost["target_fixed_ms"]
-    for _ in range(24):
+def spread_of(program, cells, server, natural_ends):
+    """How far requests differ in acceptance: the spread with which the 99th percentile of TPOT over its mean is what it is in the cells
+    with one request at a time, where nothing else makes requests differ."""
+    wanted = statistics.mean(cell["metrics_ms"]["tpot_p99"] / cell["metrics_ms"]["tpot_mean"] for cell in cells)
+    grid = [0.0, 0.15, 0.3, 0.45, 0.7, 1.0]
+    ratios = []
+    for spread in grid:
+        got = program.means([config_of(cell, server, {}, natural_ends, spread) for cell in cells])
+        ratios.append(statistics.mean(one["tpot99"] / one["tpot"] for one in got))
+    return float(f"{np.interp(wanted, ratios, grid):.3f}")
+
+
+def fit_draft(program, cell, server, figures, natural_ends, spread):
+    """Host time of a draft pass, in microseconds, that gives this cell's time per output token."""
+    low, high = 10.0, 3000.0
+    for _ in range(10):
         time = math.sqrt(low * high)
-        got = program.run(config_of(cell, cost, natural_ends, draft_prices(cell, cost, time)))["tpot"]
+        got = program.means([config_of(cell, server, {**figures, "draft_us": time}, natural_ends, spread)])[0]["tpot"]
         low, high = (time, high) if got < cell["metrics_ms"]["tpot_mean"] else (low, time)
-    return float(f"{math.sqrt(low * high):.4g}")
+    return float(f"{math.sqrt(low * high):.3g}")
 
 
-# ---- the cells ----------------------------------------------------------------------------------------------------------------
+# ---- the cells ---------------------------------------------------------------------------------------------------------------
 
 FIGURES = ["tpot", "throughput", "ttft", "itl50", "itl"]
-COLUMNS = ["id", "target", "draft", "dataset", "draft_length", "concurrency", "role", "preemptions"] + \
-          [f"{name}_{what}" for name in FIGURES for what in ("measured", "simulated", "error")]
 
 
 def cells_of(numbers):
     with open(numbers) as file:
         rows = yaml.safe_load(file)["rows"]
-    return [row for row in rows if row["target"] in SHAPES and "closed_loop_max_concurrency" in row["load"]
-            and "kv_pool_tokens" in row["server"] and (row["K"] == 0 or row["draft"] in SHAPES)]
+    return [row for row in rows if row["target"] in SERVERS and "closed_loop_max_concurrency" in row["load"]
+            and "kv_pool_tokens" in row["server"] and (row["K"] == 0 or row["draft"] in SERVERS[row["target"]]["drafts"])]
+
+
+def rows_of(cells, runs, way, fitted_to):
+    rows = []
+    for cell, got in zip(cells, runs):
+        want = measured(cell)
+        role = "fitted" if way == "fitted" and not cell["K"] else "one time fitted" if way == "fitted" and cell["id"] in fitted_to else "predicted"
+        row = {"id": cell["id"], "price": way, "target": cell["target"], "draft": cell.get("draft") or "none",
+               "dataset": cell["workload"]["dataset"], "draft_length": cell["K"],
+               "concurrency": cell["load"]["closed_loop_max_concurrency"], "role": role, "preemptions": round(got["preemptions"], 1)}
+        for name in FIGURES:
+            row.update({f"{name}_measured": want[name], f"{name}_simulated": round(got[name], 3), f"{name}_error": round(got[name] / want[name] - 1, 4)})
+        rows.append(row)
+    return rows
 
 
 def compare_cells(program, numbers, say):
-    """A row for each cell, and the numbers that were fitted."""
-    table, fitted = [], []
+    """A row for each cell and price; what was fitted; and the errors where a draft's time is fitted to another draft length's cell."""
+    table, fitted, others = [], [], []
     cells = cells_of(numbers)
     for target in dict.fromkeys(cell["target"] for cell in cells):
-        group = [cell for cell in cells if cell["target"] == target]
+        server, group = SERVERS[target], [cell for cell in cells if cell["target"] == target]
         plain = [cell for cell in group if cell["K"] == 0]
-        # Outputs of one length in all cells were asked for so; others ended by themselves, below their cap.
-        means = [cell["workload"]["mean_output"] for cell in plain if cell["workload"]["dataset"] == "InstructCoder"]
+        # Outputs of one length in all cells were cut there; others ended by themselves.
+        means = [cell["workload"]["mean_output"] for cell in group if cell["workload"]["dataset"] == "InstructCoder"]
         natural_ends = max(means) - min(means) > 0.5
-        cost, rms = fit_plain(program, plain, natural_ends)
-        fitted.append((target, cost, rms, len(plain)))
-        times = {}
-        for cell in group:
-            draft = cell.get("draft")
-            if cell["K"] and draft not in times:
-                one = next(other for other in group if other.get("draft") == draft and other["K"] == 3
-                           and other["load"]["closed_loop_max_concurrency"] == 1 and other["workload"]["dataset"] == "InstructCoder")
-                times[draft] = (fit_draft(program, one, cost, natural_ends), one["id"])
-                fitted.append((draft, draft_prices(one, cost, times[draft][0]), None, one["id"]))
-            prices = draft_prices(cell, cost, times[draft][0]) if cell["K"] else None
-            got, want = program.run(config_of(cell, cost, natural_ends, prices)), measured(cell)
-            role = "fitted" if not cell["K"] else "one time fitted" if cell["id"] == times[draft][1] else "predicted"
-            row = {"id": cell["id"], "target": target, "draft": draft or "none", "dataset": cell["workload"]["dataset"],
-                   "draft_length": cell["K"], "concurrency": cell["load"]["closed_loop_max_concurrency"], "role": role,
-                   "preemptions": got["preemptions"]}
-            for name in FIGURES:
-                row.update({f"{name}_measured": want[name], f"{name}_simulated": round(got[name], 3),
-                            f"{name}_error": round(got[name] / want[name] - 1, 4)})
-            table.append(row)
-        say(f"{target}: {len(group)} cells")
-    table.sort(key=lambda row: (row["target"], row["dataset"], row["draft"], row["draft_length"], row["concurrency"]))
-    return table, fitted
+        alone = [cell for cell in sorted(group, key=lambda one: one["K"]) if cell["K"] and cell["load"]["closed_loop_max_concurrency"] == 1]
+        kinds = dict.fromkeys((cell["draft"], cell["workload"]["dataset"]) for cell in alone)
+        spreads = {kind: spread_of(program, [cell for cell in alone if (cell["draft"], cell["workload"]["dataset"]) == kind], server, natural_ends)
+                   for kind in kinds}
+
+        def configs(some, figures, times, server=server, natural_ends=natural_ends, spreads=spreads):
+            return [config_of(cell, server, {**figures, **({"draft_us": times[cell["draft"]]} if cell["K"] and times else {})}, natural_ends,
+                              spreads.get((cell.get("draft"), cell["workload"]["dataset"]), 0)) for cell in some]
+
+        table += rows_of(group, program.means(configs(group, {}, {})), "roofline", [])
+        say(f"{target}: {len(group)} cells with nothing fitted")
+        figures, rms = fit_plain(program, plain, server, natural_ends)
+        fitted.append({"model": target, "figures": figures, "to": f"{len(plain)} rows without speculation, rms {pages.percent(rms)}"})
+        times, fitted_to = {}, []
+        for draft in server["drafts"]:
+            own = [cell for cell in alone if cell["draft"] == draft and cell["workload"]["dataset"] == "InstructCoder"]
+            if not own:
+                continue
+            spread = spreads[(draft, "InstructCoder")]
+            one = next((cell for cell in own if cell["K"] == 3), own[0])
+            ends = [cell for cell in (own[0], own[-1]) if cell is not one]     # the shortest and the longest draft length
+            by_length = {cell["K"]: fit_draft(program, cell, server, figures, natural_ends, spread) for cell in (one, *ends)}
+            times[draft] = by_length[one["K"]]
+            fitted_to.append(one["id"])
+            fitted.append({"model": draft, "figures": {"draft_us": times[draft]}, "to": f"`{one['id']}`; to those of the shortest and longest "
+                           f"draft length: {' and '.join(format(by_length[cell['K']], 'g') for cell in ends)}"})
+            # A series is a draft length: its cells with the time of another's.
+            for cell in ends:
+                rest = [other for other in group if other.get("draft") == draft and other["K"] != cell["K"]]
+                rows = rows_of(rest, program.run_all(configs(rest, figures, {draft: by_length[cell["K"]]})), "left out", [])
+                others.append({"draft": draft, "to": cell["K"], "rows": rows})
+        for (draft, dataset), spread in spreads.items():
+            fitted.append({"model": draft, "figures": {"spread": spread}, "to": f"percentiles of TPOT, one request at a time, {dataset}"})
+        table += rows_of(group, program.means(configs(group, figures, times)), "fitted", fitted_to)
+        say(f"{target}: {len(group)} cells, fitted")
+    table.sort(key=lambda row: (row["price"], row["target"], row["dataset"], row["draft"], row["draft_length"], row["concurrency"]))
+    return table, fitted, others
 
 
 def crossings(table):
@@ -214,7 +325,7 @@ def crossings(table):
     for key, rows in series.items():
         grid = [row["concurrency"] for row in rows]
 
-        def first(what):
+        def first(what, rows=rows, grid=grid):
             for index, row in enumerate(rows):
                 base = plain.get((row["target"], row["dataset"], row["concurrency"]))
                 if base and row[f"throughput_{what}"] < base[f"throughput_{what}"]:
@@ -227,34 +338,44 @@ def crossings(table):
     return out
 
 
-# ---- the runs -----------------------------------------------------------------------------------------------------------------
+# ---- the runs ----------------------------------------------------------------------------------------------------------------
 
 RUNS = {
     "RTX4090_Llama-3.1-8B": {"trace": "sharegpt-llama-3.1-8b-300-sps10.blocks.csv", "blocks": 2588, "max_num_seqs": 256, "replicas": 1,
-                             "roofline": {"hardware": "rtx-4090", "target": "llama-3.1-8b", "draft": "llama-3.2-1b"}},
-    "RTXPRO6000_Qwen3-30B-A3B-Instruct-2507": {"trace": "sharegpt-qwen3-32b-300-sps10.blocks.csv", "blocks": None, "max_num_seqs": 128,
-                                               "replicas": 2, "roofline": None},
+                             "roofline": {"hardware": "rtx-4090", "target": "llama-3.1-8b", "draft": "none"}},
+    # The cache of its two GPUs of 96 GB is never full; so many blocks are more than the run needs.
+    "RTXPRO6000_Qwen3-30B-A3B-Instruct-2507": {"trace": "sharegpt-qwen3-32b-300-sps10.blocks.csv", "blocks": 30000, "max_num_seqs": 128,
+                                               "replicas": 2, "roofline": {"hardware": "rtx-pro-6000", "draft": "none",
+                                                                           "target": {"preset": "qwen3-30b-a3b", "experts": 64}}},
 }
 RUN_FIGURES = ["ttft", "tpot", "e2el", "duration"]
 LINE = ["target_fixed_ms", "target_ms_per_token", "target_ms_per_kv_token"]
+GROUP = 30  # requests, one after another, whose mean TPOT is one figure of a fit
+
+
+def group_means(requests):
+    """Mean TPOT of each group, in ms; `requests`: first and last token in s, tokens."""
+    times = [1e3 * (last - first) / (tokens - 1) for first, last, tokens in requests if tokens > 1]
+    return [statistics.mean(times[i:i + GROUP]) for i in range(0, len(times) - GROUP + 1, GROUP)]
 
 
 def measured_run(path):
     with open(path) as file:
         rows = [json.loads(line) for line in file]
+    # queued_ts is when the engine, between two steps, takes the request from its inbox; what came before is told by arrival_time.
+    lag = [(row["queued_ts"] - rows[0]["queued_ts"]) - (row["arrival_time"] - rows[0]["arrival_time"]) for row in rows]
     first = [row["first_token_ts"] - row["queued_ts"] for row in rows]
-    return {"ttft": 1e3 * statistics.mean(first),
+    return {"ttft": 1e3 * statistics.mean(first), "inbox": 1e3 * (statistics.mean(lag) - min(lag)),
             "tpot": statistics.mean(1e3 * (row["last_token_ts"] - row["first_token_ts"]) / (row["output_toks"] - 1)
                                     for row in rows if row["output_toks"] > 1),
             "e2el": 1e3 * statistics.mean(row["last_token_ts"] - row["queued_ts"] for row in rows),
-            "duration": max(row["last_token_ts"] for row in rows) - min(row["queued_ts"] for row in rows)}
+            "duration": max(row["last_token_ts"] for row in rows) - min(row["queued_ts"] for row in rows),
+            "groups": group_means([(row["first_token_ts"], row["last_token_ts"], row["output_toks"]) for row in rows])}
 
 
 def config_of_run(run, folder, cost):
-    kv = {"block": 16, "blocks": run["blocks"]} if run["blocks"] else {"block": 16}
-    caching = run["blocks"] is not None
     serve = {"scheduler": {"kind": "vllm_v1", "max_num_batched_tokens": 2048, "max_num_seqs": run["max_num_seqs"], "max_model_len": 32768,
-                           "async": True, "prefix_caching": caching}, "kv": kv,
+                           "async": True, "prefix_caching": True}, "kv": {"block": 16, "blocks": run["blocks"]},
              "arrivals": {"process": "trace", "file": str((folder / run["trace"]).resolve())}, "replicas": run["replicas"]}
     return {"experiment": "run", "seed": 1, "serve": serve, "cost": cost}
 
@@ -263,109 +384,27 @@ def compare_runs(program, folder, say):
     rows = []
     for name, run in RUNS.items():
         want = measured_run(folder / f"{name}.requests.jsonl")
-        ways = []
 
         def residuals(point, run=run, want=want):
-            cost = {"model": "affine", **dict(zip(LINE, np.exp(point)))}
+            cost = {"model": "affine", **dict(zip(LINE, np.exp(point).tolist()))}
             got = program.run(config_of_run(run, folder, cost))
-            return np.array([math.log(got[figure] / want[figure]) for figure in ("tpot", "duration")])
+            return np.array([math.log(ours / theirs) for ours, theirs in zip(group_means(got["requests"]), want["groups"])]
+                            + [2 * math.log(got["duration"] / want["duration"])])
 
-        x = levenberg(residuals, np.log(np.array([17.0, 0.09, 0.00011])), prior=0.02)
-        cost = {"model": "affine", **dict(zip(LINE, (float(f"{value:.4g}") for value in np.exp(x))))}
-        ways.append(("three numbers, fitted to TPOT and duration", cost))
-        if run["roofline"]:
-            ways.append(("roofline, nothing fitted", {"model": "roofline", **run["roofline"]}))
+        x = levenberg(residuals, np.log(np.array([17.0, 0.09, 0.00011])), prior=0.005, rounds=14)
+        fitted = {"model": "affine", **dict(zip(LINE, (float(f"{value:.4g}") for value in np.exp(x))))}
+        ways = [("three numbers, fitted to TPOT in ten groups and the duration", fitted),
+                ("roofline, nothing fitted", {"model": "roofline", **run["roofline"]})]
         for way, cost in ways:
             got = program.run(config_of_run(run, folder, cost))
             row = {"run": name, "price": way, "numbers": "; ".join(f"{key} {value}" for key, value in cost.items() if key != "model"),
-                   "preemptions": got["preemptions"]}
+                   "preemptions": round(got["preemptions"]), "inbox_measured": round(want["inbox"], 3)}
             for figure in RUN_FIGURES:
                 row.update({f"{figure}_measured": round(want[figure], 3), f"{figure}_simulated": round(got[figure], 3),
                             f"{figure}_error": round(got[figure] / want[figure] - 1, 4)})
             rows.append(row)
         say(f"{name}: {len(ways)} ways")
     return rows
-
-
-# ---- the pages ------------------------------------------------------------------------------------------------------------------
-
-def percent(value):
-    return f"{100 * value:.1f} %"
-
-
-def spread(rows, figure):
-    """Median, 90th percentile and worst of the absolute errors."""
-    errors = sorted(abs(row[f"{figure}_error"]) for row in rows)
-    if not errors:
-        return "-"
-    return f"{percent(statistics.median(errors))}, {percent(errors[min(int(0.9 * len(errors)), len(errors) - 1)])}, {percent(errors[-1])}"
-
-
-def circumstances(row):
-    """What sets a missed cell apart: where to look for the term, not a proof of it."""
-    words = [f"up to {row['concurrency'] * (row['draft_length'] + 1)} rows of verification in a step"]
-    if row["preemptions"]:
-        words.append(f"a full cache, {row['preemptions']} preemptions")
-    if row["dataset"] == "mt-bench":
-        words.append(f"80 requests in all, {row['concurrency']} at once: no steady state" if row["concurrency"] > 8 else "80 requests in all")
-    return "; ".join(words)
-
-
-def page(table, fitted, crossed, runs):
-    speculative = [row for row in table if row["role"] == "predicted"]
-    lines = ["# Real servers", "",
-             "`scripts/serving.py` holds [`specsim serve`](../../docs/guides/serving.md) to servers that others measured. Every figure is in",
-             "`table.csv` and `runs.csv`; errors are simulated over measured, less one.", "",
-             "## Published cells of vLLM with speculation", "",
-             "Qwen3-32B on one GPU with a draft model of 1.7B or an EAGLE-3 head, Llama-3.3-70B on two GPUs with a draft model of 1B; draft lengths 1",
-             "to 8; 1 to 256 requests at once ([tomasruizt/vllm-scripts](https://github.com/tomasruizt/vllm-scripts)).",
-             "Given: the size of the cache, acceptance by position, mean lengths. Fitted: five numbers (a step's",
-             "fixed time, time per row, arithmetic per row, time per cached token, and the time before a request reaches the "
-             "engine) to the rows *without* speculation of the target, and one time per drafter to one cell (draft",
-             "length 3, one request at once). The draft's other prices are the target's in proportion to weights (arithmetic) and cache",
-             "(the rest). Prompt lengths are lognormal with a coefficient of variation of 0.5,",
-             "an assumption; outputs are of one length where the mean is the same in all cells, else of the law of largest entropy below their cap.", "",
-             "What was chosen by looking at these cells too, so that their errors are not wholly those of a forecast: the 4-norm that joins memory and",
-             "arithmetic (against the norms 2 and 3, the larger of the two, and a plain line), and the proportion for the draft's price per row",
-             "(against the vocabularies', and against none). Tried and left out: a price per sampled row, and rows rounded up to tiles of 128.", "",
-             "| predicted cells | number | TPOT: median, 90 %, worst | throughput | mean TTFT below 1 s | mean TTFT above 1 s |",
-             "|---|---|---|---|---|---|"]
-    groups = [("all", speculative)]
-    groups += [(draft, [row for row in speculative if row["draft"] == draft]) for draft in dict.fromkeys(row["draft"] for row in speculative)]
-    for name, rows in groups:
-        low = [row for row in rows if row["ttft_measured"] < 1000]
-        high = [row for row in rows if row["ttft_measured"] >= 1000]
-        lines.append(f"| {name} | {len(rows)} | {spread(rows, 'tpot')} | {spread(rows, 'throughput')} | {spread(low, 'ttft')} | {spread(high, 'ttft')} |")
-    lines += ["", "The roofline is not held to these cells: the record names neither the pair of GPUs nor the bandwidth of the single one.", "",
-              "What was fitted (ms):", "", "| model | fixed | per row | arithmetic per row | per cached token | frontend | to what |",
-              "|---|---|---|---|---|---|---|"]
-    for name, cost, rms, source in fitted:
-        kind = "target" if rms is not None else "draft"
-        values = [cost[f"{kind}_fixed_ms"], cost[f"{kind}_ms_per_token"], cost[f"{kind}_compute_ms_per_token"], cost[f"{kind}_ms_per_kv_token"]]
-        to = f"{source} rows without speculation, rms {percent(rms)}" if rms is not None else f"fixed time to `{source}`"
-        lines.append(f"| {name} | " + " | ".join(f"{value:.4g}" for value in values) + f" | {cost.get('frontend_ms', '')} | {to} |")
-    lines += ["", "## Where speculation stops paying", "",
-              "The first number of requests at once at which the server with speculation emits fewer tokens a second than without.", "",
-              "| target | requests | draft | draft length | measured | simulated | steps of the grid between |", "|---|---|---|---|---|---|---|"]
-    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in crossed]
-    missed = [row for row in speculative if max(abs(row["tpot_error"]), abs(row["throughput_error"]), abs(row["ttft_error"])) > 0.1]
-    lines += ["", "## Misses above 10 %", "", f"{len(missed)} of {len(speculative)} cells miss one of the three by more than a tenth.", "",
-              "| cell | TPOT | throughput | TTFT | circumstances (where to look for the term) |", "|---|---|---|---|---|"]
-    for row in missed:
-        errors = " | ".join(f"{100 * row[f'{name}_error']:+.1f} %" for name in ("tpot", "throughput", "ttft"))
-        lines.append(f"| `{row['id']}` | {errors} | {circumstances(row)} |")
-    lines += ["", "## Two vLLM runs, request by request", "",
-              "300 requests of ShareGPT sessions, ten a second, far above what the server sustains (casys-kaist/LLMServingSim, MIT).",
-              "Times are in ms, the duration in s, from the engine's queue; simulated / measured. The three",
-              "numbers are fitted to this run's own TPOT and duration, so that these two agree by construction; in overload "
-              "the duration nearly settles TTFT and end to end too. The roofline is fitted to nothing. The second run is two",
-              "engines that share experts and step together, which is simulated as two servers in turn, with no limit of the",
-              "cache, which is not known.", "",
-              "| run | price | TTFT | TPOT | end to end | duration | preemptions |", "|---|---|---|---|---|---|---|"]
-    for row in runs:
-        cells = [f"{row[f'{figure}_simulated']:.6g} / {row[f'{figure}_measured']:.6g} ({100 * row[f'{figure}_error']:+.1f} %)" for figure in RUN_FIGURES]
-        lines.append(f"| {row['run']} | {row['price']} | " + " | ".join(cells) + f" | {row['preemptions']} |")
-    return "\n".join(lines) + "\n"
 
 
 def write(path, rows):
@@ -389,10 +428,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = Program(folder)
         runs = compare_runs(program, arguments.runs, say)
-        table, fitted = compare_cells(program, arguments.numbers, say)
+        table, fitted, others = compare_cells(program, arguments.numbers, say)
     write(arguments.out / "table.csv", table)
     write(arguments.out / "runs.csv", runs)
-    (arguments.out / "index.md").write_text(page(table, fitted, crossings(table), runs))
+    crossed = {way: crossings([row for row in table if row["price"] == way]) for way in ("fitted", "roofline")}
+    (arguments.out / "index.md").write_text(pages.page(table, fitted, others, crossed, runs))
+    pages.draw(table, arguments.out / "errors.png")
     version = subprocess.run([SPECSIM, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     (arguments.out / "manifest.yaml").write_text(
         "# Made by scripts/serving.py from published figures, which index.md names.\n"

@@ -27,11 +27,23 @@ class CostModel {
   [[nodiscard]] virtual PassTime draft_pass(const Workload& workload, int index, double extra) const {
     return pass(Role::draft, {workload.batch, 1.0 + extra, workload.context + index, 1.0});
   }
+  // Time of a pass over chunks of prompts and decoding sequences at once, of whose rows `logits` go through the LM head. A model
+  // that does not tell the two apart prices the mean sequence.
+  [[nodiscard]] virtual PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits) const {
+    const double n = prompts.sequences + decoding.sequences;
+    return pass(role, {n, (prompts.rows + decoding.rows) / n, (prompts.cached + decoding.cached) / n, logits / n});
+  }
+  // The first of a step's draft passes, over the same rows.
+  [[nodiscard]] virtual PassTime mixed_draft_pass(const Segment& prompts, const Segment& decoding) const {
+    const double n = prompts.sequences + decoding.sequences;
+    return draft_pass({n, (prompts.cached + decoding.cached) / n}, 0, (prompts.rows + decoding.rows) / n - 1.0);
+  }
   // Time of a speculative round outside its passes: proposing, accepting, bookkeeping. Seconds.
   [[nodiscard]] virtual double round_overhead(double batch) const = 0;
   // False: times count in target passes over one token, and only ratios of them mean anything.
   [[nodiscard]] virtual bool in_seconds() const { return true; }
-  // What must lie in memory for `look_ahead` new tokens per sequence, those beyond the first on a line of their own; empty where the model does not know sizes.
+  // What must lie in memory for `look_ahead` new tokens per sequence, those beyond the first on a line of their own; empty where
+  // the model does not know sizes.
   [[nodiscard]] virtual std::optional<MemoryBudget> memory_budget(const Workload& workload, int look_ahead, Kept kept) const;
   // The same with the target on the draft's GPUs as well, tensor parallel; nullptr where the model cannot price that or the two
   // are not on equally many.

@@ -22,6 +22,7 @@ const std::vector<EngineFigure>& engine_figures() {
       {"host_us", &Engine::host_us, "of a target pass, with the GPU idle"},
       {"host_us_per_layer", &Engine::host_us_per_layer, "least time of a pass without a graph, per layer"},
       {"draft_floor_us", &Engine::draft_floor_us, "least time of a draft pass"},
+      {"draft_us", &Engine::draft_us, "of a draft pass, with the GPU idle"},
       {"round_us", &Engine::round_us, "of a speculative round beyond its passes"}};
   return figures;
 }

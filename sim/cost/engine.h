@@ -18,6 +18,7 @@ struct Engine {
   double host_us_per_layer = 0.0;  // a pass that no graph was captured for takes at least this times its layers: launches run
                                    // ahead of the GPU, so that the host's time is a floor, not a term
   double draft_floor_us = 0.0;     // a draft pass takes at least this
+  double draft_us = 0.0;           // of every draft pass, with the GPU idle: its inputs are prepared anew
   double round_us = 0.0;           // of a speculative round beyond its passes
 };
 

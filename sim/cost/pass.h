@@ -14,6 +14,15 @@ struct Pass {
   double logits = 1.0;   // rows per sequence that go through the LM head: all in verification, 1 in prefill
 };
 
+// Sequences of one kind in a pass over two: chunks of prompts, and sequences that decode. A pass over both computes all rows'
+// matrix products at once, but each row looks at the tokens of its own sequence, so that the price is not that of a mean row.
+struct Segment {
+  double sequences = 0.0;
+  double rows = 0.0;    // new tokens of all of them
+  double cached = 0.0;  // tokens of all of them before the pass
+  double pairs = 0.0;   // of a new token and one that it looks at, itself too: rows x (cached + (rows + 1) / 2) of each
+};
+
 // Seconds. The parts add up to the pass.
 struct PassTime {
   double weights = 0.0;        // reading weights, and what the matrix products take beyond it while they hide behind it

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -40,40 +41,23 @@ class RooflineCost final : public CostModel {
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
     if (role == Role::draft && !draft_) return {};  // nothing is drafted by a model: proposals take no pass
     const ModelShape& model = shape(role);
-    const double wanted = std::ceil(pass.batch * pass.tokens - 1e-9);
-    const double captured = engine_.graphs ? captured_rows(wanted, engine_.largest_graph) : 0.0;
-    const double rows = captured > 0.0 ? captured : wanted;
-    const double logit_rows = std::ceil(pass.batch * pass.logits - 1e-9);
-    const Products& products = products_of(role, rows, wanted, logit_rows);
-    PassTime time;
-    time.weights = products.streaming;
-    time.compute = products.total - products.streaming;
-    const double shards = model.tensor_parallel;
-    const Calibration& c = hardware_.calibration;
-    time.kv = attention_seconds(model, pass);
-    if (shards > 1.0) {
-      const double bytes = rows * model.hidden * kActivationBytes * 2.0 * (shards - 1.0) / shards;
-      const bool launched = captured == 0.0 && (engine_.graphs || engine_.host_us_per_layer > 0.0);
-      const double latency = launched ? hardware_.link_latency : hardware_.graph_link_latency;
-      time.communication = 2.0 * model.layers * (latency + bytes / hardware_.link_bandwidth);
-      if (kernels_)
-        if (const auto fitted = kernels_->allreduce(shards, rows * model.hidden * kActivationBytes, launched))
-          time.communication = 2.0 * model.layers * *fitted;
-    }
-    const double elementwise_bytes = kElementwisePasses * rows * model.hidden * kActivationBytes;
-    time.launch = model.layers * (1e-6 * c.elementwise_us + elementwise_bytes / (hardware_.bandwidth * c.memory_efficiency));
-    time.sampling = kLogitPasses * logit_rows * model.vocab * kLogitBytes / (hardware_.bandwidth * c.memory_efficiency);
-    if (model.offload_share > 0.0) {  // the next layer comes over the link while this one is computed on
-      const double active = model.experts > 0.0 ? expected_experts(model.experts, model.experts_per_token, wanted) : 0.0;
-      const double link = model.offload_share * model.layer_bytes(active) / shards / model.offload_bandwidth;
-      time.weights += std::max(0.0, link - time.total());
-    }
-    if (role == Role::target) time.host = 1e-6 * engine_.host_us;
-    const double draft_floor_us = role == Role::draft ? engine_.draft_floor_us : 0.0;
-    const double eager_us = captured > 0.0 ? 0.0 : engine_.host_us_per_layer * model.layers;
-    const double floor = 1e-6 * std::max(draft_floor_us, eager_us);
-    time.host += std::max(0.0, floor - time.total());
-    return time;
+    return priced(role, pass.batch * pass.tokens, pass.batch * pass.logits,
+                  attention_seconds(model, {{pass.batch, pass.context, pass.tokens, pass.context + 0.5 * (pass.tokens + 1.0)}}));
+  }
+
+  [[nodiscard]] PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits) const override {
+    if (prompts.sequences == 0.0) return CostModel::mixed_pass(role, prompts, decoding, logits);
+    if (role == Role::draft && !draft_) return {};
+    const auto alike = [](const Segment& segment) -> Attending {
+      if (segment.sequences == 0.0) return {};
+      return {segment.sequences, segment.cached / segment.sequences, segment.rows / segment.sequences,
+              segment.pairs / segment.rows};
+    };
+    return priced(role, prompts.rows + decoding.rows, logits, attention_seconds(shape(role), {alike(prompts), alike(decoding)}));
+  }
+  [[nodiscard]] PassTime mixed_draft_pass(const Segment& prompts, const Segment& decoding) const override {
+    if (prompts.sequences == 0.0) return CostModel::mixed_draft_pass(prompts, decoding);
+    return mixed_pass(Role::draft, prompts, decoding, prompts.sequences + decoding.sequences);
   }
   [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-6 * engine_.round_us; }
   [[nodiscard]] const Deployment* deployment() const override { return &deployment_; }
@@ -173,28 +157,78 @@ class RooflineCost final : public CostModel {
     return *model;
   }
 
-  // Keys and values are read once for each sequence, whatever the tokens that look at them.
-  [[nodiscard]] double attention_seconds(const ModelShape& model, const Pass& pass) const {
+  // Sequences alike in what attention does.
+  struct Attending {
+    double sequences = 0.0;
+    double cached = 0.0;  // tokens of each
+    double tokens = 0.0;  // new ones of each
+    double pairs = 0.0;   // tokens that a new one looks at, itself too, in the mean; were there no window
+  };
+  // Of all layers. Keys and values are read once for each sequence, whatever the tokens that look at them.
+  [[nodiscard]] double attention_seconds(const ModelShape& model, std::initializer_list<Attending> groups) const {
     const Calibration& c = hardware_.calibration;
     double sum = 0.0;
     for (const AttentionKind& kind : model.attention_kinds()) {
-      const double seen = kind.seen(pass.context);
-      if (kernels_)
-        if (const auto fitted = kernels_->attention(model, kind, pass.batch, pass.tokens, seen)) {
-          sum += kind.layers * *fitted;
-          continue;
-        }
       const double bytes_per_token = kind.layers * kind.elements * model.kv_bits / 8.0;
-      const double bytes = bytes_per_token * pass.batch * (seen + pass.tokens) / model.kv_shards(kind);
       // Two operations for each element of a query's product with a key, and for each that a value adds.
       const double widths = model.latent > 0.0 ? 2.0 * (2.0 * model.latent + model.rope_dim) : 4.0 * kind.head_dim;
-      const double operations = widths * kind.layers * model.heads * pass.batch * pass.tokens *
-                                (seen + 0.5 * (pass.tokens + 1.0)) / model.tensor_parallel;
       const double flops = hardware_.flops * (model.latent > 0.0 ? kLatentEfficiency : 1.0);
-      sum += std::max(bytes / (hardware_.bandwidth * c.attention_efficiency), operations / flops) +
-             1e-6 * kind.layers * c.attention_us;
+      double formula = 0.0;
+      double fitted = 0.0;
+      bool all_fitted = kernels_.has_value();
+      for (const Attending& of : groups) {
+        if (of.sequences == 0.0) continue;
+        const double seen = kind.seen(of.cached);
+        const auto kernel = all_fitted ? kernels_->attention(model, kind, of.sequences, of.tokens, seen) : std::nullopt;
+        all_fitted = all_fitted && kernel.has_value();
+        fitted += kernel.value_or(0.0);
+        const double bytes = bytes_per_token * of.sequences * (seen + of.tokens) / model.kv_shards(kind);
+        const double operations = widths * kind.layers * model.heads * of.sequences * of.tokens *
+                                  (of.pairs - (of.cached - seen)) / model.tensor_parallel;
+        formula += std::max(bytes / (hardware_.bandwidth * c.attention_efficiency), operations / flops);
+      }
+      sum += all_fitted ? kind.layers * fitted : formula + 1e-6 * kind.layers * c.attention_us;
     }
     return sum;
+  }
+
+  // A pass over `all_rows`, `head_rows` of them through the LM head, whose attention takes so many seconds.
+  [[nodiscard]] PassTime priced(Role role, double all_rows, double head_rows, double attention) const {
+    const ModelShape& model = shape(role);
+    const double wanted = std::ceil(all_rows - 1e-9);
+    const double captured = engine_.graphs ? captured_rows(wanted, engine_.largest_graph) : 0.0;
+    const double rows = captured > 0.0 ? captured : wanted;
+    const double logit_rows = std::ceil(head_rows - 1e-9);
+    const Products& products = products_of(role, rows, wanted, logit_rows);
+    PassTime time;
+    time.weights = products.streaming;
+    time.compute = products.total - products.streaming;
+    const double shards = model.tensor_parallel;
+    const Calibration& c = hardware_.calibration;
+    time.kv = attention;
+    if (shards > 1.0) {
+      const double bytes = rows * model.hidden * kActivationBytes * 2.0 * (shards - 1.0) / shards;
+      const bool launched = captured == 0.0 && (engine_.graphs || engine_.host_us_per_layer > 0.0);
+      const double latency = launched ? hardware_.link_latency : hardware_.graph_link_latency;
+      time.communication = 2.0 * model.layers * (latency + bytes / hardware_.link_bandwidth);
+      if (kernels_)
+        if (const auto fitted = kernels_->allreduce(shards, rows * model.hidden * kActivationBytes, launched))
+          time.communication = 2.0 * model.layers * *fitted;
+    }
+    const double elementwise_bytes = kElementwisePasses * rows * model.hidden * kActivationBytes;
+    time.launch = model.layers * (1e-6 * c.elementwise_us + elementwise_bytes / (hardware_.bandwidth * c.memory_efficiency));
+    time.sampling = kLogitPasses * logit_rows * model.vocab * kLogitBytes / (hardware_.bandwidth * c.memory_efficiency);
+    if (model.offload_share > 0.0) {  // the next layer comes over the link while this one is computed on
+      const double active = model.experts > 0.0 ? expected_experts(model.experts, model.experts_per_token, wanted) : 0.0;
+      const double link = model.offload_share * model.layer_bytes(active) / shards / model.offload_bandwidth;
+      time.weights += std::max(0.0, link - time.total());
+    }
+    time.host = 1e-6 * (role == Role::target ? engine_.host_us : engine_.draft_us);
+    const double draft_floor_us = role == Role::draft ? engine_.draft_floor_us : 0.0;
+    const double eager_us = captured > 0.0 ? 0.0 : engine_.host_us_per_layer * model.layers;
+    const double floor = 1e-6 * std::max(draft_floor_us, eager_us);
+    time.host += std::max(0.0, floor - time.total());
+    return time;
   }
 
   // Kernels that quantise weights alone unpack them for every tile of rows: at 4, 8 and 16 rows those of TensorRT-LLM on an H200

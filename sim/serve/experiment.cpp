@@ -46,10 +46,8 @@ double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, cons
                     int draft_length) {
   const std::uint32_t block = acceptance.widest(draft_length);
   StepWork work;
-  work.requests = batch.requests;
-  work.rows = batch.requests * (1.0 + block);
-  work.logits = work.rows;
-  work.cached = batch.cached;
+  work.decoding = decoding_alike(batch.requests, 1.0 + block, batch.cached);
+  work.logits = work.decoding.rows;
   work.cached_after = cached_after;
   std::vector<double> rows;
   if (const std::vector<double>* const passes = draft_length > 0 ? acceptance.passes(block) : nullptr) {

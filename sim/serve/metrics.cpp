@@ -98,7 +98,12 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
     summary.prompt_tokens += sequence.prompt;
     summary.output_tokens += sequence.emitted;
     life += static_cast<double>(sequence.last_token - sequence.sent);
-    for (std::size_t cause = 0; cause < kCauses; ++cause) summary.life_ms[cause] += ms(sequence.spent[cause]);
+    for (std::size_t cause = 0; cause < kCauses; ++cause) {
+      summary.life_ms[cause] += ms(sequence.spent[cause]);
+      summary.ttft_by_cause_ms[cause] += ms(sequence.spent_first[cause]);
+      if (sequence.emitted > 1)
+        summary.tpot_by_cause_ms[cause] += ms(sequence.spent[cause] - sequence.spent_first[cause]) / (sequence.emitted - 1.0);
+    }
     if (own_ttft <= slo.ttft_ms.value_or(own_ttft) && own_tpot <= slo.tpot_ms.value_or(own_tpot) &&
         own_e2el <= slo.e2el_ms.value_or(own_e2el))
       within += 1.0;
@@ -117,7 +122,12 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
     summary.overloaded = last > first && waited > kShort * ms(last - first) && queue.size() >= kLast;
   }
   const auto completed = static_cast<double>(summary.completed);
-  for (double& part : summary.life_ms) part = completed > 0.0 ? part / completed : kNone;
+  const auto share_out = [](std::array<double, kCauses>& parts, double count) {
+    for (double& part : parts) part = count > 0.0 ? part / count : kNone;
+  };
+  share_out(summary.life_ms, completed);
+  share_out(summary.ttft_by_cause_ms, completed);
+  share_out(summary.tpot_by_cause_ms, static_cast<double>(tpot.size()));
   summary.duration_s =
       first == kNever || result.end <= first ? 0.0 : static_cast<double>(result.end - first) / kPicosecondsPerSecond;
   const auto per_second = [&](double count) { return summary.duration_s > 0.0 ? count / summary.duration_s : kNone; };
@@ -211,6 +221,10 @@ std::vector<std::pair<std::string, double>> summary_columns(const Summary& summa
                                  {"fewest_free_blocks", summary.fewest_free_blocks}});
   for (std::size_t cause = 0; cause < kCauses; ++cause)
     columns.emplace_back(std::string("mean_") + cause_names()[cause] + "_ms", summary.life_ms[cause]);
+  for (std::size_t cause = 0; cause < kCauses; ++cause)
+    columns.emplace_back(std::string("mean_ttft_") + cause_names()[cause] + "_ms", summary.ttft_by_cause_ms[cause]);
+  for (std::size_t cause = 0; cause < kCauses; ++cause)
+    columns.emplace_back(std::string("mean_tpot_") + cause_names()[cause] + "_ms", summary.tpot_by_cause_ms[cause]);
   return columns;
 }
 

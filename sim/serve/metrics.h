@@ -65,10 +65,13 @@ struct Summary {
   double largest_batch = 0.0;
   double fewest_free_blocks = 0.0;
   double pool_tokens = 0.0;  // of a replica; 0: no limit
-  // Mean milliseconds of a request's life, up to its first token and behind it, by cause.
+  // Mean milliseconds of a request's life by cause; of its TTFT; and of its TPOT, over requests of more than one token. Each adds
+  // up to the mean of what it divides.
   std::array<double, kCauses> life_ms{};
-  // An open loop's clients sent faster than the server answered: the last twentieth of them waited longer in its queue than 2 % of
-  // the time of sending.
+  std::array<double, kCauses> ttft_by_cause_ms{};
+  std::array<double, kCauses> tpot_by_cause_ms{};
+  // An open loop's clients sent faster than the server answered: the last twentieth of them waited longer in its queue than 2 %
+  // of the time of sending.
   bool overloaded = false;
   bool stable = true;  // the horizon was not reached with requests left
 };

@@ -60,6 +60,7 @@ struct Sequence {
   Picoseconds last_token = kNever;
   Picoseconds since = 0;  // what came before is in `spent`
   std::array<Picoseconds, kCauses> spent{};
+  std::array<Picoseconds, kCauses> spent_first{};  // of it, up to its first token
 
   [[nodiscard]] std::uint32_t tokens() const { return prompt + emitted; }
   [[nodiscard]] bool in_prefill() const { return computed < prefill_target; }

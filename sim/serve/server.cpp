@@ -87,8 +87,8 @@ void Server::begin_pass(Picoseconds now) {
   std::uint32_t draft_rows = 0;
   std::uint32_t decode_rows = 0;
   std::uint32_t logits = 0;
-  std::uint64_t cached = 0;
   std::uint64_t rejected = 0;
+  StepWork work;
   for (Item& item : current_.items) {
     const Sequence& sequence = state_.at(item.request);
     item.emitted_before = sequence.emitted;
@@ -99,7 +99,12 @@ void Server::begin_pass(Picoseconds now) {
         parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
     }
     rows += item.rows;
-    cached += sequence.computed - std::min(item.rows, sequence.computed);
+    const double before = sequence.computed - std::min(item.rows, sequence.computed);
+    cost::Segment& segment = item.prefill ? work.prompts : work.decoding;
+    segment.sequences += 1.0;
+    segment.rows += item.rows;
+    segment.cached += before;
+    segment.pairs += item.rows * (before + 0.5 * (item.rows + 1.0));
     if (item.prefill) {
       prefill_rows += item.rows;
       logits += item.emits ? 1 : 0;
@@ -109,12 +114,8 @@ void Server::begin_pass(Picoseconds now) {
       logits += item.rows;
     }
   }
-  StepWork work;
-  work.requests = static_cast<double>(current_.items.size());
-  work.rows = rows;
   work.logits = logits;
-  work.cached = static_cast<double>(cached);
-  work.cached_after = static_cast<double>(cached + rows - rejected);
+  work.cached_after = work.prompts.cached + work.decoding.cached + (static_cast<double>(rows) - static_cast<double>(rejected));
   if (state_.uneven && current_.draft_length > 0) {
     sum_draft_rows();
     work.draft_rows = &draft_rows_;
@@ -134,7 +135,7 @@ void Server::begin_pass(Picoseconds now) {
   totals_.rounds += decode_rows;
   totals_.largest_batch = std::max(totals_.largest_batch, static_cast<std::uint32_t>(current_.items.size()));
   totals_.fewest_free_blocks = std::min(totals_.fewest_free_blocks, current_.free_blocks);
-  totals_.batch_ps += work.requests * static_cast<double>(price_.total());
+  totals_.batch_ps += work.requests() * static_cast<double>(price_.total());
   totals_.busy += price_.total();
   totals_.drafting += price_.draft;
 }
@@ -178,12 +179,14 @@ void Server::account(const Item& item, Picoseconds now) {
   sequence.since = now;
   const std::uint32_t got = sequence.emitted - item.emitted_before;
   if (got == 0) return;
-  if (sequence.first_token == kNever)
+  if (sequence.first_token == kNever) {
     sequence.first_token = now;
-  else if (sequence.last_token == began_)
+    sequence.spent_first = sequence.spent;
+  } else if (sequence.last_token == began_) {
     ++common_gap_[got];
-  else
+  } else {
     add_gap({now - sequence.last_token, got, 1});
+  }
   sequence.last_token = now;
 }
 

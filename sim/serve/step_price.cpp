@@ -11,8 +11,8 @@
 namespace specsim::serve {
 
 StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) const {
-  const double n = work.requests;
-  const cost::PassTime target = cost_->pass(cost::Role::target, {n, work.rows / n, work.cached / n, work.logits / n});
+  const double n = work.requests();
+  const cost::PassTime target = cost_->mixed_pass(cost::Role::target, work.prompts, work.decoding, work.logits);
   Parts parts;
   const double gpu = target.total() - target.host;
   parts.target = overlapped_ ? std::max(gpu, target.host) : target.total();
@@ -23,18 +23,23 @@ StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) cons
     parts.draft += passes(work);
     return parts;
   }
-  parts.draft += cost_->draft_pass({n, work.cached / n}, 0, work.rows / n - 1.0).total();
+  parts.draft += cost_->mixed_draft_pass(work.prompts, work.decoding).total();
   for (int j = 1; j < draft_length; ++j) parts.draft += cost_->draft_pass({n, work.cached_after / n}, j, 0.0).total();
   return parts;
 }
 
 double StepPricer::passes(const StepWork& work) const {
   const std::vector<double>& rows = *work.draft_rows;
-  const double n = work.requests;
+  const double n = work.requests();
   double seconds = 0.0;
   for (std::size_t j = 0; j < rows.size(); ++j) {
     if (j == 0) {
-      seconds += cost_->draft_pass({n, work.cached / n}, 0, (work.rows + std::max(rows[0], n)) / n - 2.0).total();
+      // Its own rows beyond one of each sequence are those of the first drafts.
+      cost::Segment decoding = work.decoding;
+      const double more = std::max(rows[0], n) - n;
+      if (decoding.sequences > 0.0) decoding.pairs += more * (decoding.cached / decoding.sequences);
+      decoding.rows += more;
+      seconds += cost_->mixed_draft_pass(work.prompts, decoding).total();
       continue;
     }
     const double sequences = std::min(n, rows[j]);  // those that draft no further lay no row into the pass

@@ -16,17 +16,23 @@ enum class DraftMethod {
   ngram         // no passes and no cache
 };
 
-// What a step computes, over all its sequences.
+// What a step computes.
 struct StepWork {
-  double requests = 0.0;
-  double rows = 0.0;
+  cost::Segment prompts;
+  cost::Segment decoding;
   double logits = 0.0;        // rows that go through the LM head
-  double cached = 0.0;        // tokens before the step
   double cached_after = 0.0;  // tokens behind it, rejected drafts gone
   // [pass of the draft]: rows of all sequences together, beside the step's own rows in the first pass; nullptr: one of each
   // sequence in as many passes as it drafts tokens.
   const std::vector<double>* draft_rows = nullptr;
+  [[nodiscard]] double requests() const { return prompts.sequences + decoding.sequences; }
 };
+
+// So many sequences that decode `rows_each` rows, with so many tokens cached in all.
+inline cost::Segment decoding_alike(double sequences, double rows_each, double cached) {
+  const double rows = sequences * rows_each;
+  return {sequences, rows, cached, rows * (cached / sequences + 0.5 * (rows_each + 1.0))};
+}
 
 struct StepPrice {
   Picoseconds target = 0;

@@ -100,10 +100,20 @@ TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
         CHECK(sequence.held == 0);
         CHECK(std::accumulate(sequence.spent.begin(), sequence.spent.end(), std::int64_t{0}) ==
               sequence.last_token - sequence.sent);
+        CHECK(std::accumulate(sequence.spent_first.begin(), sequence.spent_first.end(), std::int64_t{0}) ==
+              sequence.first_token - sequence.sent);
         CHECK(sequence.accepted <= sequence.drafted);
         rounds += sequence.rounds;
         drafted += sequence.drafted;
       }
+      const serve::Summary& summary = served.summary;
+      const auto sum = [](const std::array<double, serve::kCauses>& parts) {
+        return std::accumulate(parts.begin(), parts.end(), 0.0);
+      };
+      CHECK(sum(summary.ttft_by_cause_ms) == Approx(summary.ttft_ms.mean).epsilon(1e-9));
+      CHECK(sum(summary.tpot_by_cause_ms) == Approx(summary.tpot_ms.mean).epsilon(1e-9));
+      CHECK(summary.ttft_by_cause_ms[static_cast<std::size_t>(serve::Cause::decode)] == 0.0);
+      CHECK(summary.tpot_by_cause_ms[static_cast<std::size_t>(serve::Cause::queue)] == 0.0);
       // An asynchronous scheduler also computes steps of requests that have just ended.
       CHECK(rounds <= served.result.totals[0].rounds);
       CHECK(drafted <= served.result.totals[0].draft_rows);

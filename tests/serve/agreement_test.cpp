@@ -1,0 +1,107 @@
+// What a server does at a batch that never changes is what `specsim plan` prices and what a lockstep placement plays.
+#include "sim/cost/round_time.h"
+#include "sim/serve/step_price.h"
+#include "tests/placement/batches.h"
+#include "tests/serve/servers.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+using namespace specsim;
+using namespace specsim::tests;
+
+namespace {
+
+constexpr double kPs = 1e-12;
+
+// `requests` equal ones at once, none behind them: every step decodes all of them.
+std::string saturated(int requests, int prompt, int output, int draft_length, const std::string& alpha, const std::string& cost) {
+  return fmt::format(R"(serve:
+  scheduler: {{kind: vllm_v1, async: false, max_num_batched_tokens: 100000}}
+  arrivals: {{process: closed, concurrency: {0}, requests: {0}}}
+  lengths: {{prompt: {1}, output: {2}}}
+  speculation: {{policy: {{kind: fixed, draft_length: {3}}}, acceptance: {{alpha: {4}}}}}
+cost: {5}
+)",
+                     requests, prompt, output, draft_length, alpha, cost);
+}
+
+}  // namespace
+
+TEST_CASE("saturated at a batch, the server emits what the plan's round says", "[serve]") {
+  constexpr int batch = 12;
+  constexpr int prompt = 500;
+  for (const int draft_length : {1, 4}) {
+    for (const bool accepted : {true, false}) {
+      // Draft rows cost nothing but where a round has as many in both: two at draft length 1, all accepted. The plan's draft
+      // reads the token that it has not seen, the server's first draft pass all rows of the step.
+      const bool rows_agree = draft_length == 1 && accepted;
+      const int rounds = 60;
+      const int a_round = accepted ? draft_length + 1 : 1;
+      CAPTURE(draft_length, accepted);
+      const serve::ServeExperiment experiment = server(saturated(
+          batch, prompt, 1 + rounds * a_round, draft_length, accepted ? "1" : "0",
+          fmt::format("{{model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, target_ms_per_kv_token: 0.00004, "
+                      "draft_fixed_ms: 0.7, draft_ms_per_token: {}, overhead_ms: 0.5}}",
+                      rows_agree ? 0.004 : 0.0)));
+      const serve::Served served = run_server(experiment);
+      double plan = 0.0;
+      for (int round = 0; round < rounds; ++round) {
+        const cost::Workload workload{double{batch}, prompt + static_cast<double>(a_round) * round};
+        plan += cost::round_time(*experiment.cost, workload, draft_length, accepted ? 1.0 : 0.0).total();
+      }
+      for (const serve::Sequence& sequence : served.result.sequences)
+        CHECK(kPs * static_cast<double>(sequence.last_token - sequence.first_token) == Approx(plan).epsilon(1e-10));
+      // The mutant that drops the bonus token would need more rounds.
+      CHECK(served.result.sequences[0].rounds == static_cast<std::uint32_t>(rounds));
+    }
+  }
+}
+
+TEST_CASE("the roofline prices a server's round as it prices a plan's", "[serve]") {
+  const std::string cost = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none}";
+  const int rounds = 40;
+  const serve::ServeExperiment experiment = server(saturated(24, 800, 1 + rounds * 4, 3, "1", cost));
+  const serve::Served served = run_server(experiment);
+  double plan = 0.0;
+  for (int round = 0; round < rounds; ++round)
+    plan += cost::round_time(*experiment.cost, {24.0, 800.0 + 4.0 * round}, 3, 1.0).total();
+  CHECK(kPs * static_cast<double>(served.result.sequences[3].last_token - served.result.sequences[3].first_token) ==
+        Approx(plan).epsilon(1e-9));
+}
+
+TEST_CASE("a speculating batch is a lockstep placement's, but for the drafts that its last step makes for nobody", "[serve]") {
+  const int draft_length = 3;
+  const int rounds = 20;
+  const double draft_us = 700.0;
+  for (const bool accepted : {true, false}) {
+    const int a_round = accepted ? draft_length + 1 : 1;
+    const int output = 1 + rounds * a_round;
+    const LineCost cost({5886.37, 21.01, 0.03926}, {draft_us, 0.0, 0.0}, 300.0);
+    placement::AcceptedCounts counts;
+    counts.draft_length = draft_length;
+    counts.of_sequence.assign(6, std::vector<std::uint8_t>(64, static_cast<std::uint8_t>(accepted ? draft_length : 0)));
+    placement::Generation generation;
+    generation.cost = &cost;
+    generation.accepted = &counts;
+    generation.prompt_tokens = 77;
+    generation.output_tokens.assign(6, static_cast<std::uint64_t>(output));
+    const placement::Result expected = make_placement("{kind: serial}")->simulate(generation, nullptr);
+    const serve::Served served = run_server(server(
+        saturated(6, 77, output, draft_length, accepted ? "1" : "0",
+                  "{model: affine, target_fixed_ms: 5.88637, target_ms_per_token: 0.02101, target_ms_per_kv_token: 0.00003926, "
+                  "draft_fixed_ms: 0.7, overhead_ms: 0.3}")));
+    CAPTURE(accepted, served.result.totals[0].busy, served.result.totals[0].drafting, expected.target_busy.ps());
+    CAPTURE(expected.time_to_first_token.ps(), served.result.sequences[0].first_token);
+    // The target's passes, to the picosecond; the placement counts what a round costs beside its passes to the target.
+    const std::int64_t beside = std::llround(1e6 * 300.0) * rounds;
+    CHECK(served.result.totals[0].busy - served.result.totals[0].drafting + beside == expected.target_busy.ps());
+    // The server drafts behind every step, the prompt's and the last too: rounds + 1 times draft_length passes. The placement
+    // reads the prompt once with the draft and drafts before every verification: rounds times draft_length passes, and one.
+    const auto more = static_cast<std::int64_t>(std::llround(1e6 * (draft_us * (draft_length - 1) + 300.0)));
+    CHECK(served.result.sequences[5].last_token == expected.end.ps() + more);
+  }
+}
