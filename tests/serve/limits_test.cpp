@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <numeric>
 
 using namespace specsim;
@@ -167,4 +168,27 @@ cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02}
   CHECK(served.summary.tokens_per_round == Approx(2.7731).margin(0.047));
   CHECK(std::abs(served.summary.tokens_per_round - 2.6707) > 0.047);
   CHECK_THROWS_AS(server(text + "\ncontext: {process: nonsense}\n"), BadInput);
+}
+
+TEST_CASE("a pool of a model with windows holds contexts of usual lengths", "[serve]") {
+  const auto blocks = [](const std::string& window) {
+    const std::string text = fmt::format(R"(seed: 1
+serve:
+  kv: {{utilization: 0.9, block: 16}}
+  arrivals: {{process: poisson, rate: 1, requests: 1}}
+  lengths: {{prompt: 100, output: 10}}
+cost:
+  model: roofline
+  hardware: h100-sxm
+  target: {{layers: 4, hidden: 1024, heads: 8, kv_heads: 8, head_dim: 128, ffn: 4096, vocab: 1000{}}}
+  draft: none
+)",
+                                         window);
+    return static_cast<double>(server(text).blocks);
+  };
+  // 4 layers of 4,096 bytes a token, in 90 % of the memory less the weights and 2 GiB.
+  const double weights = 2.0 * (4.0 * (1024 * 3072 + 1024 * 1024 + 3 * 1024 * 4096) + 2.0 * 1000 * 1024);
+  CHECK(blocks("") == std::floor((85.52e9 * 0.9 - weights - 2.0 * 0x1.0p30) / (4 * 4096 * 16)));
+  // Two layers see 1,024: at 4,096 tokens a token takes 2.5 layers' worth, not the 2 of endless contexts.
+  CHECK(blocks(", kv_window: 1024, window_layers: 2") / blocks("") == Approx(4 / 2.5).epsilon(1e-4));
 }
