@@ -19,6 +19,8 @@ import yaml
 
 CONFIGS = Path("configs/method_claims")
 SEED_OF_DUELS = 1  # other draws than those that chose who meets
+# Rules of draft length as programs have them: SGLang's and SmartSpec's choose one for the batch; transformers decodes one sequence.
+SHIPPED = {1: ("ema_tiers", "goodput", "additive", "confidence_roc"), 32: ("ema_tiers", "goodput")}
 T99_OF_16 = 2.947  # Student's, for the draws of distributions that errors come from
 
 
@@ -116,13 +118,19 @@ def main():
         fixed = of(adaptive, batch, lambda row: row["method"].count("|") == 1)[0]
         policies = of(adaptive, batch, lambda row: row["method"].count("|") > 1 and "oracle" not in row["method"])
         oracle = of(adaptive, batch, lambda row: "oracle" in row["method"])[0]
-        looks = [("entropy" in row["method"] or "confidence" in row["method"]) for row in policies]
-        informed, blind = policies[looks.index(True)], policies[looks.index(False)]
-        own = [duel(specsim, out, "adaptive", row, fixed) for row in (informed, blind, oracle)]
-        gains[batch] = own[1]
-        figures.append(f"batch {batch}, against the best fixed length ({fixed['method'].split(' | ')[0].split()[-1]}): {blind['method'].split(' | ')[1]}, which "
-                       f"goes by outcomes, {text(own[1])}; {informed['method'].split(' | ')[1]}, which reads the draft's distribution and was tuned to this text, "
-                       f"{text(own[0])}; to know the outcome would give {text(own[2])}")
+        def best(kinds):
+            return next(row for row in policies if row["method"].split(" | ")[1].split()[0] in kinds)
+        def named(row, gain):
+            return f"{row['method'].split(' | ')[1]} {text(gain)}"
+        shipped = [best([kind]) for kind in SHIPPED[batch]]
+        others = {"each sequence for itself, the batch waiting for the longest": best(["goodput_per_sequence", "additive", "ratio_tiers"]),
+                  "by the draft's distribution, with a threshold tuned to this text": best(["entropy", "confidence"])}
+        duels = [(row, duel(specsim, out, "adaptive", row, fixed)) for row in shipped]
+        gains[batch] = max((gain for _, gain in duels), key=lambda gain: gain[0])
+        figures.append(f"batch {batch}, against the best fixed length ({fixed['method'].split(' | ')[0].split()[-1]}), as shipped: "
+                       + ", ".join(named(row, gain) for row, gain in duels)
+                       + "".join(f"; {what}: {named(row, duel(specsim, out, 'adaptive', row, fixed))}" for what, row in others.items())
+                       + f"; to know the outcome would give {text(duel(specsim, out, 'adaptive', oracle, fixed))}")
     lines.append(f"| M14 | adaptive length helps | {verdict(gains)}, where easy and hard stretches alternate | {'; '.join(figures)} |")
 
     chain = next(row for row in of(trees, 1) if row["method"] == "chain draft_length 4 | token")

@@ -19,6 +19,8 @@ std::string obstacle(const spec::Cell& cell) {
       return "";
     case Kind::iid_fresh:
       return cell.block() == nullptr ? "" : "the distributions of a block's contexts are drawn afresh in every round";
+    case Kind::by_rank:
+      return "an acceptance table has no distributions, and no text to hold the output to";
     case Kind::other:
       return fmt::format("context process {} does not say how its contexts follow one another", cell.contexts->name);
     default:

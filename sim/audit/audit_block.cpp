@@ -78,7 +78,9 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
   const bool reads_text = drafter.shape().reads_text;
   const bool joint = cell.verifier().demands.joint;
   const std::size_t tokens = static_cast<std::size_t>(cell.draft_length()) + 1;
-  const int longest = cell.policy() != nullptr ? cell.policy()->part->start().length : cell.draft_length();
+  const draft::LengthPolicy::Memory policy_memory =
+      cell.policy() != nullptr ? cell.policy()->part->start() : draft::LengthPolicy::Memory{.length = cell.draft_length()};
+  const int longest = policy_memory.length;
 
   BlockStarts starts;
   std::vector<std::shared_ptr<const draft::BlockDrafter::Memory>> memories;  // [start]
@@ -104,7 +106,8 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
     std::uint64_t played = 0;
     do {
       if (memories[i] != nullptr) memory = memories[i]->copy();
-      const decode::BlockRound::Outcome& outcome = round.play(rule, {0, start.context, 0, text, longest, memory.get()}, choices);
+      const decode::BlockRound::Outcome& outcome =
+          round.play(rule, {0, start.context, 0, text, longest, memory.get(), &policy_memory}, choices);
       ends[{outcome.emitted, outcome.next_context, outcome.whole}] += choices.probability();
       if (i < target_text.starts && (played < kReplayedAll || played % kReplayedEvery == 0))
         replay(choices, start.context, outcome, watched);

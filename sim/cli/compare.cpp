@@ -101,12 +101,66 @@ void print_ranking(const Ranking& ranking) {
 struct BuiltIn {
   double alpha = plan::kDefaultAlpha;
   double temperature = 1.0;
+  std::vector<std::vector<double>> acceptance;  // [depth][rank], in place of the two; empty: there is no table
 };
+
+// A table of acceptance by depth and rank: [[rank 1, rank 2, ...] at depth 1, ...], or a number for each depth; as it stands, or
+// under the key acceptance. Under the key rates: of each position whether it is reached or not, as vLLM logs them.
+std::vector<std::vector<double>> read_acceptance(const std::string& path) {
+  Diagnostics diagnostics;
+  const config::Value file = config::parse_file(path, diagnostics);
+  diagnostics.throw_if_any();
+  const config::Value* table = &file;
+  bool reached_or_not = false;
+  if (file.is_map()) {
+    const config::Value* const given = file.find("acceptance");
+    const config::Value* const rates = file.find("rates");
+    if ((given == nullptr) == (rates == nullptr))
+      throw BadInput(file.where, "a table of acceptance has both or neither of acceptance and rates, allowed: one of them");
+    table = given != nullptr ? given : rates;
+    reached_or_not = rates != nullptr;
+  }
+  if (table->kind != config::Kind::list || table->items.empty())
+    throw BadInput(table->where,
+                   fmt::format("acceptance is {}, allowed: a list with an entry for each depth, of a number or a list of "
+                               "numbers by rank",
+                               config::found_text(*table)));
+  const auto probability = [](const config::Value& value) {
+    const std::optional<double> x = config::as_number(value);
+    if (!x || !config::between(0, 1).contains(*x))
+      throw BadInput(value.where, fmt::format("acceptance is {}, allowed: a number in [0, 1]", config::found_text(value)));
+    return *x;
+  };
+  std::vector<std::vector<double>> acceptance;
+  double before = 1.0;
+  for (const config::Value& row : table->items) {
+    std::vector<double>& own = acceptance.emplace_back();
+    if (row.kind == config::Kind::list && !reached_or_not)
+      for (const config::Value& rank : row.items) own.push_back(probability(rank));
+    else
+      own.push_back(probability(row));
+    if (!reached_or_not) continue;
+    if (own[0] > before)
+      throw BadInput(row.where, fmt::format("rate {} follows {}, allowed: rates that do not rise from position to position",
+                                            own[0], before));
+    const double reached = std::exchange(before, own[0]);
+    own[0] = reached > 0.0 ? own[0] / reached : 0.0;
+  }
+  return acceptance;
+}
 
 // What the order of the built-in methods rests on.
 void print_assumptions(const Options& options, const BuiltIn& built_in, const config::Value& cost) {
   if (const std::string assumed = assumptions(options); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
+  if (!built_in.acceptance.empty()) {
+    const std::string words =
+        "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round; trees are the "
+        "best for "
+        "it. Real trees accept in clusters: a text that is easy at one depth is easy at the next.";
+    for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
+    return;
+  }
   const std::string words = fmt::format(
       "This ranking holds for sampling at temperature {:g} from synthetic distributions on which one draft token is accepted "
       "with "
@@ -141,7 +195,8 @@ std::vector<spec::Experiment> experiments_of(const Options& options, const std::
                           {"--rounds", 0, 0}));
   const std::string seed = options.has("seed") ? options.text("seed") : "";
   if (!files.empty()) return read_experiments(files, options.texts("set"), seed, spec::Misfits::left_out, changes);
-  spec::ExperimentValues values = plan::methods_to_compare(built_in.alpha, built_in.temperature);
+  spec::ExperimentValues values = built_in.acceptance.empty() ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
+                                                              : plan::methods_on_table(built_in.acceptance);
   choice.change(values);
   Diagnostics diagnostics;
   const std::vector<spec::Override> given = read_overrides(options.texts("set"), seed, diagnostics);
@@ -158,6 +213,10 @@ void add_compare_options(po::options_description& description) {
   description.add_options()("batches", text(), "1,8,32: sequences decoded together, a ranking for each")(
       "alpha", text(), "acceptance of a draft token at temperature 1, of the built-in methods' distributions (default 0.7)")(
       "temperature", text(), "at which the built-in methods' distributions are sampled, 0 to 1 (default 1)")(
+      "acceptance", text(),
+      "file with acceptance by depth and rank, to rank chains and the best trees on: [[rank 1, rank 2, ...] at depth 1, ...], "
+      "each given "
+      "that its parent is accepted; rates: [...] of positions that are reached or not")(
       "rounds", text(), "of each method (default 200000, or the config's)")(
       "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)(
@@ -178,6 +237,15 @@ BuiltIn read_built_in(const Options& options, bool used) {
   if (options.has("alpha")) built_in.alpha = read_number(options.text("alpha"), "--alpha", config::between(0.01, 0.99));
   if (options.has("temperature"))
     built_in.temperature = read_number(options.text("temperature"), "--temperature", config::between(0, 1));
+  if (options.has("acceptance")) {
+    for (const char* other : {"alpha", "temperature"})
+      if (options.has(other))
+        throw BadInput({fmt::format("--{}", other), 0, 0},
+                       "given with --acceptance, which says the acceptance; allowed: one of them");
+    if (!used)
+      throw BadInput({"--acceptance", 0, 0}, "given with a config, whose context says the acceptance; allowed: without one");
+    built_in.acceptance = read_acceptance(options.text("acceptance"));
+  }
   if (used) return built_in;
   if (options.has("print-config"))
     throw BadInput({"--print-config", 0, 0}, "given with a config, allowed: without one, to print the built-in methods");

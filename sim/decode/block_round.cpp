@@ -40,6 +40,7 @@ BlockRound::BlockRound(const BlockTables& tables, const families::ContextProcess
       process_(&process),
       one_context_(process.shape().contexts == 1),
       moves_(process.moves()),
+      restarts_(process.shape().restarts()),
       chooses_(drafter.tree() == nullptr),
       key_(key),
       drafter_(&drafter),
@@ -91,7 +92,7 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
     for (int node = verdict.node; node >= 0; node = at(node).parent)
       outcome_.contexts[static_cast<std::size_t>(at(node).depth)] = context(node);
   }
-  outcome_.next_context = context_after(verdict.node, verdict.final_token);
+  outcome_.next_context = restarts_ ? 0 : context_after(verdict.node, verdict.final_token);
   outcome_.whole = children(verdict.node) == 0;
   return outcome_;
 }
@@ -105,6 +106,13 @@ int BlockRound::drafted() {
   if (start_.longest >= tree_->height()) return tree_->drafted();
   const auto too_deep = [&](const tokens::Tree::Node& node) { return node.depth > start_.longest; };
   return static_cast<int>(std::find_if(tree_->nodes.begin(), tree_->nodes.end(), too_deep) - tree_->nodes.begin()) - 1;
+}
+
+std::span<const double> BlockRound::draft_probabilities() {
+  probabilities_.clear();
+  for (int node = 1, last = drafted(); node <= last; ++node)
+    probabilities_.push_back(distributions(at(node).parent).draft(token(node)));
+  return probabilities_;
 }
 
 std::uint32_t BlockRound::context(int node) {
@@ -157,7 +165,7 @@ int BlockRound::proposed(int node, const BlockTables::Entry& entry) const {
 bool BlockRound::stops(int node) {
   if (node == 0) return false;
   const BlockTables::Entry& drawn_from = entry(at(node).parent);
-  return !policy_->goes_on(drawn_from.distributions.draft(token(node)), drawn_from.draft_entropy);
+  return !policy_->goes_on(*start_.policy_memory, drawn_from.distributions.draft(token(node)), drawn_from.draft_entropy);
 }
 
 Token BlockRound::choose(int node, const verify::Pickable& distribution) {

@@ -21,9 +21,10 @@ class BlockRound final : public verify::Block, private draft::Sight {
     std::uint64_t sequence = 0;
     std::uint32_t context = 0;
     std::uint32_t text_position = 0;
-    std::span<const Token> text;                    // prompt and text so far, for a drafter that reads them
-    int longest = kMaxDraftLength;                  // no deeper node is drafted
-    draft::BlockDrafter::Memory* memory = nullptr;  // the drafter's, of this sequence
+    std::span<const Token> text;                                 // prompt and text so far, for a drafter that reads them
+    int longest = kMaxDraftLength;                               // no deeper node is drafted
+    draft::BlockDrafter::Memory* memory = nullptr;               // the drafter's, of this sequence
+    const draft::LengthPolicy::Memory* policy_memory = nullptr;  // of a policy that looks at the tokens
   };
   struct Outcome {
     std::vector<Token> emitted;           // the accepted tokens and the final one
@@ -37,6 +38,8 @@ class BlockRound final : public verify::Block, private draft::Sight {
   const Outcome& play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices);
   // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
   int drafted();
+  // Under a policy that looks at them, of drafted() tokens: their probabilities under the draft's distributions.
+  std::span<const double> draft_probabilities();
 
   Token choose(int node, const verify::Pickable& distribution) override;
   Token pick(int node, const verify::Pickable& distribution) override;
@@ -69,6 +72,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
   bool decide(int node, verify::Odds odds) override;
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override;
   [[nodiscard]] std::span<const Token> text() const override { return start_.text; }
+  [[nodiscard]] std::size_t prompt_tokens() const override { return process_->prompt().size(); }
   Token random_token(std::uint32_t index) override;
   Spot end_of_text() override { return {start_.context, 0}; }
   Spot after(Spot spot, Token token) override { return {step(spot.context, spot.depth, token), spot.depth + 1}; }
@@ -78,7 +82,8 @@ class BlockRound final : public verify::Block, private draft::Sight {
   const families::ContextProcess* process_;
   bool one_context_;
   bool moves_;
-  bool chooses_;  // the drafter chooses a block each round
+  bool restarts_;  // every round begins in context 0
+  bool chooses_;   // the drafter chooses a block each round
   rng::Key key_;
   const draft::BlockDrafter* drafter_;
   const draft::LengthPolicy* policy_;  // one that looks at the tokens; nullptr: there is none
@@ -87,6 +92,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
   std::vector<std::uint32_t> chosen_contexts_;  // after each node of a block that is being chosen
   std::vector<Place> places_;                   // [node]
   std::vector<Token> elders_;
+  std::vector<double> probabilities_;
   Outcome outcome_;
   Start start_;
   GroupBits* random_bits_ = nullptr;

@@ -29,7 +29,12 @@ void DistributionDrawer::target(std::size_t pair, std::uint64_t context, std::ve
 void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
                                std::vector<double>& draft_model, std::vector<double>& drafted) const {
   draft_model.resize(target.size());
-  plan_->contexts->pair(pair).draw_draft({plan_->distribution_key, context}, depth, target, draft_model);
+  const families::PairSource& source = plan_->contexts->pair(pair);
+  const families::DistributionAddress address{plan_->distribution_key, context};
+  if (plan_->drafter != nullptr && plan_->drafter->shape().ranks_model)
+    source.draw_draft_model(address, depth, target, draft_model);
+  else
+    source.draw_draft(address, depth, target, draft_model);
   drafted = draft_model;
   if (plan_->drafter != nullptr) {
     plan_->drafter->alter_distribution(static_cast<int>(depth), target, drafted);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace specsim::decode {
 
@@ -22,6 +23,13 @@ struct Sequence {
   std::unique_ptr<draft::BlockDrafter::Memory> drafter_memory;
 };
 
+// Sequences that have one draft length, chosen for all of them.
+struct Batch {
+  draft::LengthPolicy::Memory memory;
+  int drafted = 0;
+  std::vector<int> accepted;  // in this round, of each sequence that is not done
+};
+
 }  // namespace
 
 void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const {
@@ -35,45 +43,69 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
   const bool one_context = process.shape().contexts == 1;
   const std::span<const Token> prompt = process.prompt();
   BlockRound round(tables, process, draw_key_, *plan_.drafter, plan_.policy);
+  const bool chain = plan_.drafter->tree() != nullptr && plan_.drafter->tree()->is_chain();
+  // Sequences that draft alike go side by side: all of the chunk, in as many batches as come closest to the size that there is.
+  const int alike = plan_.policy != nullptr ? plan_.policy->sequences() : 1;
+  const std::uint32_t abreast = alike > 1 ? kLanes : GroupBits::kGroup;
+  const auto batch_count = static_cast<std::uint32_t>(alike > 1 ? std::max(1.0, std::round(double{kLanes} / alike)) : 0.0);
+  const auto batch_of = [&](std::uint32_t lane) { return std::size_t{lane} * batch_count / kLanes; };
+  std::vector<Sequence> group(abreast);
+  std::vector<Batch> batches(batch_count);
+  std::vector<std::uint32_t> contexts(abreast);
+  std::vector<GroupBits> bits_of_group;
+  bits_of_group.reserve(abreast / GroupBits::kGroup);
 
   std::uint64_t left = chunk.rounds;
-  for (std::uint32_t first_lane = 0; first_lane < kLanes && left > 0; first_lane += GroupBits::kGroup) {
+  for (std::uint32_t first_lane = 0; first_lane < kLanes && left > 0; first_lane += abreast) {
     const std::uint64_t first_sequence = chunk.first_sequence + first_lane;
-    std::array<Sequence, GroupBits::kGroup> group;
-    std::array<std::uint32_t, GroupBits::kGroup> contexts;
-    process.start(draw_key_, first_sequence, GroupBits::kGroup, contexts.data());
+    process.start(draw_key_, first_sequence, abreast, contexts.data());
     std::uint32_t live = 0;
-    for (; live < GroupBits::kGroup && left > 0; ++live) {
+    for (Batch& batch : batches) batch.memory = plan_.policy->start();
+    for (; live < abreast && left > 0; ++live) {
       Sequence& own = group[live];
+      own = Sequence();
       own.context = contexts[live];
       own.rounds_left = ends.any() ? 1 : std::min<std::uint64_t>(left, chunk.sequence_rounds);
       left -= own.rounds_left;
       if (ends.any()) own.tokens = ends.tokens(own.context);
       if (ends.any() && ends.done(own.tokens, 0)) own.rounds_left = 0;
-      own.memory = plan_.policy != nullptr ? plan_.policy->start() : draft::LengthPolicy::Memory{0.0, draft_length_};
+      own.memory = plan_.policy != nullptr ? plan_.policy->start() : draft::LengthPolicy::Memory{.length = draft_length_};
       if (shape.reads_text) own.text.assign(prompt.begin(), prompt.end());
       own.drafter_memory = plan_.drafter->start();
     }
     const std::uint32_t sequences = live;
-    GroupBits random_bits(source, first_sequence);
+    bits_of_group.clear();
+    for (std::uint32_t lane = 0; lane < abreast; lane += GroupBits::kGroup)
+      bits_of_group.emplace_back(source, first_sequence + lane);
     bool any = live > 0;
     for (std::uint32_t number = 0; any; ++number) {
       any = false;
-      random_bits.begin(number);
+      for (GroupBits& random_bits : bits_of_group) random_bits.begin(number);
       for (std::uint32_t lane = 0; lane < sequences; ++lane) {
         Sequence& own = group[lane];
         if (own.rounds_left == 0) continue;
-        random_bits.set_lane(lane);
+        GroupBits& random_bits = bits_of_group[lane / GroupBits::kGroup];
+        random_bits.set_lane(lane % GroupBits::kGroup);
+        Batch* const batch = alike > 1 ? &batches[batch_of(lane)] : nullptr;
+        draft::LengthPolicy::Memory& memory = batch != nullptr ? batch->memory : own.memory;
         const BlockRound::Outcome& outcome = round.play(
             *plan_.block_rule,
-            {first_sequence + lane, own.context, own.text_position, own.text, own.memory.length, own.drafter_memory.get()},
+            {first_sequence + lane, own.context, own.text_position, own.text, memory.length, own.drafter_memory.get(), &memory},
             random_bits);
         const std::vector<Token>& emitted = outcome.emitted;
         const std::size_t accepted = emitted.size() - 1;
         const bool whole = outcome.whole;
         int drafted = round.drafted();
         if (plan_.policy != nullptr) {
-          plan_.policy->observe(own.memory, drafted, static_cast<int>(accepted));
+          const int length = chain ? drafted : std::min(memory.length, draft_length_);  // of the longest path
+          if (batch != nullptr) {
+            batch->drafted = length;
+            batch->accepted.push_back(static_cast<int>(accepted));
+          } else {
+            plan_.policy->observe(memory, length, static_cast<int>(accepted));
+          }
+          if (plan_.policy->remembers_tokens())
+            plan_.policy->observe_tokens(memory, round.draft_probabilities(), static_cast<int>(accepted));
           if (plan_.policy->foresees()) drafted = static_cast<int>(accepted);
         }
 
@@ -120,6 +152,10 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
           }
         }
         any = any || own.rounds_left > 0;
+      }
+      for (Batch& batch : batches) {
+        if (!batch.accepted.empty()) plan_.policy->observe_batch(batch.memory, batch.drafted, batch.accepted);
+        batch.accepted.clear();
       }
     }
     for (std::uint32_t lane = 0; lane < sequences; ++lane)

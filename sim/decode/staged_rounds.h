@@ -145,6 +145,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& rando
   const auto classes = static_cast<std::size_t>(setup.classes);
   const RequestEnds ends(setup.process->shape(), plan.sequence_rounds, setup.draft_length);
   const bool process_moves = kMoves && setup.process->moves();
+  const bool restarts = setup.process->shape().restarts();
   const bool one_stratum = setup.stratum == nullptr;
   const auto distribution_size = static_cast<std::size_t>(setup.draft_length) + 1;
 
@@ -188,7 +189,10 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& rando
   for (std::uint32_t round = 0; live > 0; ++round) {
     random_bits.final_token(round, plan.first_sequence, kLanes, final_bits.data());
     std::copy_n(active.begin(), live, going.begin());
-    if constexpr (kMoves) lane.start_context = lane.context;
+    if constexpr (kMoves) {
+      if (restarts) lane.context.fill(0);
+      lane.start_context = lane.context;
+    }
     std::uint32_t on = live;
     std::uint32_t off = 0;
     std::uint32_t position = 0;

@@ -49,6 +49,8 @@ class Sight {
   virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
   // Prompt and text so far.
   [[nodiscard]] virtual std::span<const Token> text() const = 0;
+  // How many of them are the prompt's; 0 where that is not known.
+  [[nodiscard]] virtual std::size_t prompt_tokens() const { return 0; }
   // One of the text's tokens, each place as likely; without text, of the vocabulary. The same index gives the same place.
   virtual Token random_token(std::uint32_t index) = 0;
 
@@ -67,6 +69,7 @@ class Sight {
 struct Work {
   std::vector<double> pass_rows;  // [pass]: the draft model's passes, one after the other
   double verified_rows = 1.0;     // the target's pass
+  double reused = 0.0;            // share of the target's layers that drafting has been through already, for all rows but one
 };
 
 class BlockDrafter {
@@ -79,6 +82,7 @@ class BlockDrafter {
     int distribution_depths = 1;  // draft distributions per context that alter_distribution() makes; the last one holds beyond
     bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
     bool reads_text = false;
+    bool ranks_model = false;  // its likeliest tokens are the draft model's own, whatever draft_sampling says
   };
 
   // What it keeps of one sequence from round to round.

@@ -5,16 +5,21 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace specsim::draft {
 
 class LengthPolicy {
  public:
-  // What a policy remembers of a sequence.
+  // What a policy remembers of a sequence, or of a batch whose sequences draft alike.
   struct Memory {
     double value = 0.0;
     int length = 0;
+    int rounds = 0;                                    // a count of the policy's own
+    double threshold = 0.0;                            // of a policy that looks at the tokens
+    std::vector<std::pair<double, bool>> judged = {};  // draft tokens' probabilities, and whether they were accepted
   };
 
   LengthPolicy() = default;
@@ -22,15 +27,23 @@ class LengthPolicy {
   LengthPolicy& operator=(const LengthPolicy&) = delete;
   virtual ~LengthPolicy() = default;
 
+  // How many sequences of the batch have one draft length, chosen for all of them; 1: each has its own.
+  [[nodiscard]] virtual int sequences() const { return 1; }
   // What it remembers at a sequence's start; `length` is that of the first round, at most the drafter's draft_length.
   [[nodiscard]] virtual Memory start() const = 0;
   // Sets the length of the next round, and what the policy remembers, after a round that drafted and accepted so many tokens.
   virtual void observe(Memory& /*memory*/, int /*drafted*/, int /*accepted*/) const {}
+  // The same after a round of a batch that drafted alike; accepted[i] of its i-th sequence. Asked where sequences() is above 1.
+  virtual void observe_batch(Memory& /*memory*/, int /*drafted*/, std::span<const int> /*accepted*/) const {}
   // Whether to draft another token; asked after each one but the last. `probability` is the token's under the draft's
   // distribution, `entropy` that distribution's in nats.
-  [[nodiscard]] virtual bool goes_on(double /*probability*/, double /*entropy*/) const { return true; }
+  [[nodiscard]] virtual bool goes_on(const Memory& /*memory*/, double /*probability*/, double /*entropy*/) const { return true; }
   // True if goes_on() is to be asked while drafting.
   [[nodiscard]] virtual bool looks() const { return false; }
+  // True if observe_tokens() is to be told each round's draft tokens, behind observe().
+  [[nodiscard]] virtual bool remembers_tokens() const { return false; }
+  // probabilities[i]: of the i-th draft token under the draft's distribution.
+  virtual void observe_tokens(Memory& /*memory*/, std::span<const double> /*probabilities*/, int /*accepted*/) const {}
   // True if the policy knows how many tokens will be accepted and drafts no more than these, which nobody can know: no method
   // that somebody can run, and a bound at batch 1 alone.
   [[nodiscard]] virtual bool foresees() const { return false; }
@@ -41,6 +54,7 @@ struct LengthChoice {
   int longest = 0;  // the drafter's draft_length
   // [longest + 1]: how long a round takes that drafts so many tokens, in any unit; empty where it is not known.
   std::vector<double> round_times;
+  int batch = 1;  // sequences that are decoded together
 };
 
 struct PolicyEntry {

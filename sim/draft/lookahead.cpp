@@ -127,7 +127,7 @@ DrafterEntry lookahead_drafter() {
   return {
       {"lookahead",
        "n-grams that begin with the text's last token, from a Jacobi window of the target's own guesses and from the text",
-       "Fu et al. (lookahead decoding), arXiv 2402.02057",
+       "Fu et al. (lookahead decoding), arXiv 2402.02057; hao-ai-lab/LookaheadDecoding, lade/decoding.py, commit 7571393",
        {{"window", config::Type::integer, "15", "W: columns of the Jacobi window; 0: none", config::between(0, 256), {}},
         {"ngram",
          config::Type::integer,
@@ -154,7 +154,10 @@ DrafterEntry lookahead_drafter() {
        "however many tokens were accepted, and starts from random tokens of the prompt (of the vocabulary, where there is none). "
        "It is full after N - 2 rounds; no guesses are verified before. End tokens in the window are not replaced, and the text "
        "fills the pool too unless told otherwise, which in the published program is an option. Beginnings that guesses share are "
-       "verified once. Paid "
+       "verified once. A guess that is right to its end gives its N - 1 tokens and the target's own behind them, N in all, "
+       "as in the paper. The program leaves that token out (N - 1 at most): its loop over a guess does not tell one that is "
+       "right to "
+       "its end from one whose last token is wrong. Paid "
        "for: W (N - "
        "1) rows and the guesses, on the filling rounds too. Under a context process whose distributions go by position alone, "
        "the window "

@@ -1,11 +1,10 @@
 #include "sim/base/token.h"
+#include "sim/draft/rank_tree.h"
 #include "sim/draft/tree_config.h"
 #include "sim/draft/tree_drafter.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace specsim::draft {
@@ -19,41 +18,6 @@ class Heads final : public TreeDrafter {
   // All heads run once, beside the target: the cost section's draft model is the heads together.
   [[nodiscard]] Work work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }
 };
-
-// The tree of most expected tokens where head d's candidate of rank r is right with accuracy[d][r], independently of the others:
-// nodes by falling product, which take their parents and elder siblings along.
-tokens::Tree best_tree(const std::vector<std::vector<double>>& accuracy, int nodes) {
-  using Path = std::vector<int>;
-  const auto value = [&](const Path& path) {
-    double product = 1.0;
-    for (std::size_t depth = 0; depth < path.size(); ++depth) product *= accuracy[depth][static_cast<std::size_t>(path[depth])];
-    return product;
-  };
-  std::vector<Path> chosen;
-  std::vector<Path> open = {{0}};
-  while (static_cast<int>(chosen.size()) < nodes && !open.empty()) {
-    const auto best = std::max_element(open.begin(), open.end(), [&](const Path& a, const Path& b) {
-      return value(a) != value(b) ? value(a) < value(b) : a.size() != b.size() ? a.size() > b.size() : a > b;
-    });
-    const Path path = *best;
-    open.erase(best);
-    chosen.push_back(path);
-    if (static_cast<std::size_t>(path.back()) + 1 < accuracy[path.size() - 1].size()) {
-      open.push_back(path);
-      ++open.back().back();
-    }
-    if (path.size() < accuracy.size()) {
-      open.push_back(path);
-      open.back().push_back(0);
-    }
-  }
-  std::sort(chosen.begin(), chosen.end(),
-            [](const Path& a, const Path& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
-  tokens::Tree tree;
-  std::map<Path, int> index = {{Path(), 0}};
-  for (const Path& path : chosen) index[path] = tree.add(index.at(Path(path.begin(), path.end() - 1)), path.back());
-  return tree;
-}
 
 }  // namespace
 
@@ -100,7 +64,7 @@ DrafterEntry medusa_drafter() {
                   return Draft();
                 }
               }
-              tree = best_tree(accuracies, static_cast<int>(arguments.integer("nodes")));
+              tree = rank_tree(accuracies, static_cast<int>(arguments.integer("nodes")));
             } else {
               const std::optional<tokens::Tree> given = tree_of(arguments, tokens::Siblings::point_mass, diagnostics);
               if (!given) return Draft();

@@ -10,7 +10,7 @@ namespace {
 class Additive final : public LengthPolicy {
  public:
   Additive(int first, int up, int down, int longest) : first_(first), up_(up), down_(down), longest_(longest) {}
-  [[nodiscard]] Memory start() const override { return {0.0, first_}; }
+  [[nodiscard]] Memory start() const override { return {.length = first_}; }
   void observe(Memory& memory, int drafted, int accepted) const override {
     memory.length = accepted == drafted ? std::min(memory.length + up_, longest_) : std::max(memory.length - down_, 1);
   }

@@ -7,8 +7,10 @@ namespace {
 class Confidence final : public LengthPolicy {
  public:
   Confidence(double least, int longest) : least_(least), longest_(longest) {}
-  [[nodiscard]] Memory start() const override { return {0.0, longest_}; }
-  [[nodiscard]] bool goes_on(double probability, double /*entropy*/) const override { return probability >= least_; }
+  [[nodiscard]] Memory start() const override { return {.length = longest_}; }
+  [[nodiscard]] bool goes_on(const Memory& /*memory*/, double probability, double /*entropy*/) const override {
+    return probability >= least_;
+  }
   [[nodiscard]] bool looks() const override { return true; }
 
  private:

@@ -7,8 +7,10 @@ namespace {
 class Entropy final : public LengthPolicy {
  public:
   Entropy(double most, int longest) : most_(most), longest_(longest) {}
-  [[nodiscard]] Memory start() const override { return {0.0, longest_}; }
-  [[nodiscard]] bool goes_on(double /*probability*/, double entropy) const override { return entropy <= most_; }
+  [[nodiscard]] Memory start() const override { return {.length = longest_}; }
+  [[nodiscard]] bool goes_on(const Memory& /*memory*/, double /*probability*/, double entropy) const override {
+    return entropy <= most_;
+  }
   [[nodiscard]] bool looks() const override { return true; }
 
  private:
@@ -19,16 +21,16 @@ class Entropy final : public LengthPolicy {
 }  // namespace
 
 PolicyEntry entropy_policy() {
-  return {{"entropy",
-           "stops behind the first draft token that was drawn from a distribution of high entropy",
-           "Agrawal et al. (AdaEDL), arXiv 2410.18351",
-           {{"most", config::Type::number, {}, "nats above which drafting stops", config::at_least(0), {}}},
-           "High entropy bounds the overlap with any target from above only loosely; the paper's bound falls with its square "
-           "root, so the "
-           "two thresholds are one."},
-          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-            return std::make_unique<Entropy>(arguments.number("most"), choice.longest);
-          }};
+  return {
+      {"entropy",
+       "stops behind the first draft token that was drawn from a distribution of high entropy",
+       "Agrawal et al. (AdaEDL), arXiv 2410.18351",
+       {{"most", config::Type::number, {}, "nats above which drafting stops", config::at_least(0), {}}},
+       "The threshold stands still; adaedl moves it. High entropy bounds the overlap with any target from above only loosely; "
+       "the paper's bound falls with its square root, so the two thresholds are one."},
+      [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+        return std::make_unique<Entropy>(arguments.number("most"), choice.longest);
+      }};
 }
 
 }  // namespace specsim::draft

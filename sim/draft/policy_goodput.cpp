@@ -1,20 +1,38 @@
 #include "sim/draft/length_policy.h"
 
+#include <numeric>
+
 namespace specsim::draft {
 
 namespace {
 
 class Goodput final : public LengthPolicy {
  public:
-  Goodput(double first_alpha, double weight, std::vector<double> round_times)
-      : first_alpha_(first_alpha), weight_(weight), round_times_(std::move(round_times)) {}
-  [[nodiscard]] Memory start() const override { return {first_alpha_, best(first_alpha_)}; }
-  void observe(Memory& memory, int drafted, int accepted) const override {
+  struct Settings {
+    double first_alpha = 0.0;
+    double weight = 0.0;
+    int probe = 0;
+  };
+  Goodput(const Settings& settings, std::vector<double> round_times, int sequences)
+      : own_(settings), round_times_(std::move(round_times)), sequences_(sequences) {}
+  [[nodiscard]] int sequences() const override { return sequences_; }
+  [[nodiscard]] Memory start() const override {
+    Memory memory;
+    memory.value = own_.first_alpha;
+    memory.length = best(own_.first_alpha);
+    return memory;
+  }
+  void observe(Memory& memory, int drafted, int accepted) const override { observe_batch(memory, drafted, {&accepted, 1}); }
+  void observe_batch(Memory& memory, int drafted, std::span<const int> accepted) const override {
     // alpha from the round's tries; a round that drafts nothing tells nothing, so the estimate drifts back to where it began.
-    const double tries = drafted == 0 ? 0.0 : accepted + (accepted < drafted ? 1 : 0);
-    const double seen = tries > 0.0 ? accepted / tries : first_alpha_;
-    memory.value += weight_ * (seen - memory.value);
+    double tries = 0.0;
+    for (const int own : accepted) tries += own < drafted ? own + 1 : own;
+    const double seen = tries > 0.0 ? std::accumulate(accepted.begin(), accepted.end(), 0.0) / tries : own_.first_alpha;
+    memory.value += own_.weight * (seen - memory.value);
     memory.length = best(memory.value);
+    memory.rounds = drafted == 0 ? memory.rounds + 1 : 0;
+    // Where even the first estimate drafts nothing, only a try tells whether drafting would pay by now.
+    if (memory.length == 0 && memory.rounds >= own_.probe && round_times_.size() > 1) memory.length = 1;
   }
 
  private:
@@ -35,31 +53,50 @@ class Goodput final : public LengthPolicy {
     return length;
   }
 
-  double first_alpha_;
-  double weight_;
+  Settings own_;
   std::vector<double> round_times_;
+  int sequences_;
 };
+
+PolicyEntry goodput_entry(const char* name, const char* summary, const std::string& text, bool of_batch) {
+  return {
+      {name,
+       summary,
+       "Liu et al. (SmartSpec), arXiv 2406.14066",
+       {{"first_alpha", config::Type::number, "0.7", "the estimate before the first round", config::between(0, 1), {}},
+        {"weight",
+         config::Type::number,
+         "0.1",
+         "of the newest round in the moving average",
+         config::Interval{0, 1, true, false},
+         {}},
+        {"probe",
+         config::Type::integer,
+         "16",
+         "after so many rounds in a row without drafts one token is drafted, to see",
+         config::between(1, 1e6),
+         {}}},
+       text + " Maximises sum over i <= k of alpha^i / (time of a round that drafts k), times from the config's cost model and "
+              "batch; k may be 0, and the estimate then drifts back to first_alpha, so that drafting is tried again."},
+      [of_batch](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+        return std::make_unique<Goodput>(Goodput::Settings{arguments.number("first_alpha"), arguments.number("weight"),
+                                                           static_cast<int>(arguments.integer("probe"))},
+                                         choice.round_times, of_batch ? choice.batch : 1);
+      },
+      true};
+}
 
 }  // namespace
 
 PolicyEntry goodput_policy() {
-  return {{"goodput",
-           "the draft length of the most tokens per second at the alpha seen so far and the batch at hand",
-           "Liu et al. (SmartSpec), arXiv 2406.14066",
-           {{"first_alpha", config::Type::number, "0.7", "the estimate before the first round", config::between(0, 1), {}},
-            {"weight",
-             config::Type::number,
-             "0.1",
-             "of the newest round in the moving average",
-             config::Interval{0, 1, true, false},
-             {}}},
-           "Maximises sum over i <= k of alpha^i / (time of a round that drafts k), times from the config's cost model and "
-           "batch; k may be "
-           "0, and the estimate then drifts back to first_alpha, so that drafting is tried again."},
-          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-            return std::make_unique<Goodput>(arguments.number("first_alpha"), arguments.number("weight"), choice.round_times);
-          },
-          true};
+  return goodput_entry("goodput", "one draft length for the batch: that of the most tokens per second at the alpha seen so far",
+                       "alpha is what all sequences of the batch accepted of what they tried.", true);
+}
+
+PolicyEntry goodput_per_sequence_policy() {
+  return goodput_entry("goodput_per_sequence",
+                       "each sequence's own draft length of the most tokens per second at the alpha that it has seen so far",
+                       "No server does so: the batch waits for its longest chain. goodput chooses one length for all.", false);
 }
 
 }  // namespace specsim::draft

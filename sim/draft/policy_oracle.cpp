@@ -7,7 +7,7 @@ namespace {
 class Oracle final : public LengthPolicy {
  public:
   explicit Oracle(int longest) : longest_(longest) {}
-  [[nodiscard]] Memory start() const override { return {0.0, longest_}; }
+  [[nodiscard]] Memory start() const override { return {.length = longest_}; }
   [[nodiscard]] bool foresees() const override { return true; }
 
  private:
@@ -21,8 +21,10 @@ PolicyEntry oracle_policy() {
            "drafts as many tokens as will be accepted, which nobody can know: what perfect foresight would give",
            "",
            {},
-           "Rounds go as without a policy, and emit the same tokens; only those drafts are paid for that are accepted. A bound at batch 1, "
-           "of policies with the same longest draft. In a batch it is none: a round lasts as long as its longest draft, so that lengths "
+           "Rounds go as without a policy, and emit the same tokens; only those drafts are paid for that are accepted. A bound "
+           "at batch 1, "
+           "of policies with the same longest draft. In a batch it is none: a round lasts as long as its longest draft, so that "
+           "lengths "
            "that differ between sequences can lose against one fixed length, and drafting what will be accepted is not what pays "
            "most."},
           [](const config::Arguments&, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {

@@ -5,10 +5,15 @@ namespace specsim::draft {
 // One line here and one file beside it add a policy.
 #define SPECSIM_POLICIES(X) \
   X(additive)               \
+  X(table)                  \
   X(ema_tiers)              \
+  X(ratio_tiers)            \
   X(confidence)             \
+  X(confidence_roc)         \
   X(entropy)                \
+  X(adaedl)                 \
   X(goodput)                \
+  X(goodput_per_sequence)   \
   X(oracle)
 
 #define SPECSIM_DECLARE(name) PolicyEntry name##_policy();

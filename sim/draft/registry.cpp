@@ -7,6 +7,7 @@ namespace specsim::draft {
   X(chain)                  \
   X(tree_static)            \
   X(tree_sequoia)           \
+  X(tree_ranked)            \
   X(tree_dynamic)           \
   X(medusa)                 \
   X(eagle)                  \
@@ -14,7 +15,8 @@ namespace specsim::draft {
   X(parallel)               \
   X(lookahead)              \
   X(prompt_lookup)          \
-  X(suffix)
+  X(suffix)                 \
+  X(suffix_decoding)
 
 #define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
 SPECSIM_DRAFTERS(SPECSIM_DECLARE)

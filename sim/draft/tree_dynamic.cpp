@@ -16,6 +16,7 @@ class DynamicTree final : public BlockDrafter {
     shape_.draft_length = depth;
     shape_.nodes = nodes;
     shape_.ranks = width;
+    shape_.ranks_model = true;
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
@@ -78,7 +79,7 @@ class DynamicTree final : public BlockDrafter {
 DrafterEntry tree_dynamic_drafter() {
   return {{"tree_dynamic",
            "a tree grown where the draft is sure: expand the likeliest nodes, keep the likeliest of all",
-           "Li et al. (EAGLE-2), arXiv 2406.16858",
+           "Li et al. (EAGLE-2), arXiv 2406.16858; SafeAILab/EAGLE, eagle/model/cnets.py (topK_genrate), commit cb7e084",
            {{"depth", config::Type::integer, "6", "levels, one draft pass each", config::between(1, kMaxDraftLength), {}},
             {"width",
              config::Type::integer,
@@ -88,11 +89,14 @@ DrafterEntry tree_dynamic_drafter() {
              {}},
             {"nodes",
              config::Type::integer,
-             "60",
+             "59",
              "kept for verification, by the draft's probability of their path",
              config::between(1, kMaxNodes),
              {}}},
-           "Children are the draft's likeliest tokens, point masses. Each level's pass after the first extends width nodes."},
+           "Children are the draft's likeliest tokens, point masses. Tokens and paths rank by the draft model's own "
+           "distribution, at temperature 1: draft_sampling changes nothing, and a draft of temperature 0 still proposes second "
+           "tokens. The program's total_token of 60 counts the text's last token, which leaves 59 drafted. Each level's pass "
+           "after the first extends width nodes."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto depth = static_cast<int>(arguments.integer("depth"));
             return Draft{{depth, false},

@@ -15,7 +15,8 @@ namespace specsim::families {
 struct ContextShape {
   // How contexts follow one another. `other`: by the process's own step() alone, of which neither theory nor the audit knows
   // anything; they say so, and the process runs.
-  enum class Kind { other, fixed, iid_pool, iid_fresh, markov, regimes, by_depth, requests, trace };
+  // by_rank: by the place in the block alone, every round from context 0 on.
+  enum class Kind { other, fixed, iid_pool, iid_fresh, markov, regimes, by_depth, requests, trace, by_rank };
   Kind kind = Kind::other;
   int contexts = 1;                   // prepared pairs of distributions; 0 where each position draws its own
   int depths = 1;                     // draft distributions per context, by position in the block (the last one holds beyond)
@@ -29,6 +30,8 @@ struct ContextShape {
   // emitted beyond. trace: before the first round that its last recorded token could cut short, since leaving out the rounds that
   // are cut would leave out long ones.
   [[nodiscard]] bool ends() const { return request_tokens > 0 || kind == Kind::trace; }
+  // Each round begins in context 0, wherever the one before ended: contexts are places in the block and not in the text.
+  [[nodiscard]] bool restarts() const { return kind == Kind::by_rank; }
   // trace: tokens recorded of request number `i`.
   [[nodiscard]] std::uint64_t recorded_tokens(std::size_t i) const {
     return (i + 1 < starts.size() ? starts[i + 1] : static_cast<std::uint32_t>(contexts)) - starts[i];

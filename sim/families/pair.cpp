@@ -20,6 +20,13 @@ void PairSource::draw_target(const DistributionAddress& address, std::span<doubl
 
 void PairSource::draw_draft(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
                             std::span<double> draft) const {
+  draw_draft_model(address, depth, target, draft);
+  math::apply_sampling(draft, draft_sampling_);
+  math::drop_subnormal(draft);
+}
+
+void PairSource::draw_draft_model(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
+                                  std::span<double> draft) const {
   const Distribution& distribution = *drafts_[std::min(depth, drafts_.size() - 1)];
   if (target_sampling_ == math::Sampling()) {
     distribution.draw(address, target, draft);
@@ -28,7 +35,6 @@ void PairSource::draw_draft(const DistributionAddress& address, std::size_t dept
     target_->draw(address, {}, model);
     distribution.draw(address, TargetDistributions(model, target), draft);
   }
-  math::apply_sampling(draft, draft_sampling_);
   math::drop_subnormal(draft);
 }
 

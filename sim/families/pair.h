@@ -19,6 +19,9 @@ class PairSource {
   // The draft's distribution at the same context, given the verified target. The last configured depth holds for all beyond.
   void draw_draft(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
                   std::span<double> draft) const;
+  // The same before the draft's sampling settings: the draft model's own, at temperature 1.
+  void draw_draft_model(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
+                        std::span<double> draft) const;
   [[nodiscard]] std::size_t depths() const { return drafts_.size(); }
   // False if every context has the same pair.
   [[nodiscard]] bool random() const;

@@ -36,7 +36,8 @@ namespace specsim::families {
   X(by_depth)               \
   X(requests)               \
   X(copy)                   \
-  X(trace)
+  X(trace)                  \
+  X(acceptance_table)
 
 #define SPECSIM_DECLARE(name) FamilyEntry name##_family();
 SPECSIM_FAMILIES(SPECSIM_DECLARE)

@@ -76,6 +76,7 @@ struct PolicyTheory {
   std::function<theory::LengthRule(const spec::Cell&)> lengths;
   // Whether drafting stops behind a token of this probability, drawn from a distribution of this entropy in nats.
   std::function<bool(const config::Arguments&, double probability, double entropy)> stops;
+  bool alone = false;  // `lengths` is of a batch of one, whose length does not hang on other sequences
 };
 
 config::Registry<PolicyTheory>& policy_theories();

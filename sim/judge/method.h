@@ -25,6 +25,7 @@ namespace specsim::judge {
 [[nodiscard]] inline const config::Arguments& policy_arguments(const spec::Cell& cell) { return cell.policy()->arguments; }
 // Time of a round that drafts so many tokens, as the policy was told.
 [[nodiscard]] inline std::span<const double> policy_times(const spec::Cell& cell) { return cell.policy()->round_times; }
+[[nodiscard]] inline double batch(const spec::Cell& cell) { return cell.workload.batch; }
 [[nodiscard]] inline const families::ContextProcess& process(const spec::Cell& cell) { return *cell.contexts->process; }
 [[nodiscard]] inline const families::ContextShape& context_shape(const spec::Cell& cell) { return process(cell).shape(); }
 

@@ -132,6 +132,7 @@ RoundTheory PositionRounds::answer(const spec::Cell& cell) const {
   RoundTheory result;
   result.alpha = alpha_;
   switch (shape_->kind) {
+    case Kind::by_rank:
     case Kind::other:
       result.missing = "nothing is known of how contexts follow one another";
       break;

@@ -1,3 +1,4 @@
+#include "sim/judge/acceptance_table.h"
 #include "sim/judge/cell_theory.h"
 #include "sim/judge/method.h"
 
@@ -23,13 +24,17 @@ namespace specsim::judge {
   X(dynamic_tree)           \
   X(prompt_lookup)          \
   X(suffix)                 \
+  X(suffix_decoding)        \
   X(lookahead)
 
 // And of a policy.
 #define SPECSIM_POLICY_THEORIES(X) \
   X(additive)                      \
+  X(table)                         \
   X(ema_tiers)                     \
+  X(ratio_tiers)                   \
   X(goodput)                       \
+  X(goodput_per_sequence)          \
   X(confidence)                    \
   X(entropy)                       \
   X(oracle)
@@ -81,10 +86,16 @@ Coverage cover(const spec::Cell& cell) {
   Coverage none;
   const TheoryEntry* entry = theory_entry(cell, none.missing);
   if (entry == nullptr) return none;
-  if (has_policy(cell) && policy_theories().find(policy_name(cell)) == nullptr)
-    return {nullptr, fmt::format("no theory knows policy {}", policy_name(cell))};
+  if (has_policy(cell)) {
+    const PolicyTheory* policy = policy_theories().find(policy_name(cell));
+    if (policy == nullptr) return {nullptr, fmt::format("no theory knows policy {}", policy_name(cell))};
+    if (policy->alone && batch(cell) > 1.0)
+      return {nullptr,
+              fmt::format("policy {} goes by all sequences of the batch, and theory of it is of one", policy_name(cell))};
+  }
   if (context_shape(cell).kind == families::ContextShape::Kind::other)
     return {nullptr, fmt::format("no theory knows how contexts follow one another in process {}", cell.contexts->name)};
+  if (context_shape(cell).kind == families::ContextShape::Kind::by_rank) return sum_over_nodes();
   return entry->cover(cell);
 }
 

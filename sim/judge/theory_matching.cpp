@@ -55,18 +55,19 @@ TheoryEntry matching_theory() {
               return {std::make_unique<Guesses>(std::move(rounds)), ""};
             }
             const tokens::Siblings siblings = rounds.drafter->siblings;
-            return walk(
-                std::move(rounds), {[siblings](const verify::PositionDistributions& distributions, int children) {
-                  switch (siblings) {
-                    case tokens::Siblings::independent:
-                      return theory::judge_matching(distributions.target, distributions.drafted, children).by_token;
-                    case tokens::Siblings::without_replacement:  // of a target at temperature 0, where it makes no difference
-                      return theory::judge_without_replacement(distributions.target, distributions.drafted, children).by_token;
-                    case tokens::Siblings::point_mass:
-                      break;
-                  }
-                  return theory::judge_top_ranked(distributions.target, distributions.drafted, children).by_token;
-                }});
+            return walk(std::move(rounds), {[siblings](const verify::PositionDistributions& distributions, int children) {
+                          switch (siblings) {
+                            case tokens::Siblings::independent:
+                              return theory::judge_matching(distributions.target, distributions.drafted, children).by_token;
+                            case tokens::Siblings::without_replacement:
+                              return theory::judge_matching_without_replacement(distributions.target, distributions.drafted,
+                                                                                children)
+                                  .by_token;
+                            case tokens::Siblings::point_mass:
+                              break;
+                          }
+                          return theory::judge_top_ranked(distributions.target, distributions.drafted, children).by_token;
+                        }});
           }};
 }
 

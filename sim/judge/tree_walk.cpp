@@ -103,8 +103,13 @@ std::vector<double> TreeWalk::see(int context, int depth, const verify::Position
 theory::RoundKernel TreeWalk::walked(int draft_length) const {
   std::vector<theory::NodeMoves> by_depth;
   for (const Level& level : levels_) by_depth.push_back(level.moves);
-  const bool whole = draft_length == rounds_.tree.depth() && !rule_.siblings_alike;
-  return theory::walked_kernel(whole ? rounds_.tree : theory::chain_tree(draft_length), rounds_.states, by_depth, target_);
+  if (rule_.siblings_alike) return theory::walked_kernel(theory::chain_tree(draft_length), rounds_.states, by_depth, target_);
+  // The tree as deep as drafting goes in this round; its nodes stand level by level.
+  theory::TreeShape tree;
+  const std::vector<int> depths = rounds_.tree.depths();
+  for (int node = 1; node < rounds_.tree.size() && depths[index_of(node)] <= draft_length; ++node)
+    tree.add(rounds_.tree.parent[index_of(node)], rounds_.tree.rank[index_of(node)]);
+  return theory::walked_kernel(tree, rounds_.states, by_depth, target_);
 }
 
 // Why this walk cannot be gone, "" where it can.

@@ -135,4 +135,31 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
   return values;
 }
 
+spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance) {
+  std::size_t ranks = 0;
+  double level = 1.0;
+  double nodes = 0.0;  // of the whole table's tree
+  for (const std::vector<double>& row : acceptance) {
+    ranks = std::max(ranks, row.size());
+    level *= static_cast<double>(row.size());
+    nodes += level;
+  }
+  spec::ExperimentValues values;
+  values.name = "compare";
+  values.rounds = 200000;
+  values.pair = {static_cast<std::int64_t>(ranks) + 1, {"uniform", {}}, {"uniform", {}}, false};  // not used
+  values.context = PartValues{"acceptance_table", {{"acceptance", acceptance}}};
+  values.cost = default_cost();
+  values.context_length = kDefaultContext;
+  values.batches = {1, 8, 32};
+  values.method = argmax_chain(1);
+  for (std::size_t length = 1; length <= acceptance.size() && length <= 8; ++length)
+    values.methods.push_back(argmax_chain(static_cast<std::int64_t>(length)));
+  for (const std::int64_t budget : {4, 8, 16, 24, 32, 48, 63})
+    if (ranks > 1 && static_cast<double>(budget) <= nodes)
+      values.methods.push_back(
+          likeliest({{"tree_ranked", {{"acceptance", acceptance}, {"nodes", budget}}}, PartValues{"tree_point_mass", {}}}));
+  return values;
+}
+
 }  // namespace specsim::plan

@@ -25,6 +25,10 @@ spec::ExperimentValues planning_experiment();
 // models are sampled colder. At 0 drafts are chosen and not drawn, so the trees are those of the draft's likeliest tokens.
 spec::ExperimentValues methods_to_compare(double alpha, double temperature);
 
+// Chains and the best trees of several sizes for acceptance[depth][rank], the probability that the draft's candidate of this rank
+// is the accepted one given that its parent is, at batches 1, 8 and 32.
+spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance);
+
 // The standard deviation of noise on logits of standard deviation 4 with which a draft of 1,000 tokens is accepted with
 // probability `alpha`, .01 to .99, at temperature 1.
 double noise_of_draft(double alpha);

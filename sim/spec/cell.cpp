@@ -84,7 +84,14 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
   const draft::BlockDrafter& drafter = *block()->drafter;
   const auto of = [&](int nodes) {
     const draft::Work work = drafter.work(nodes);
-    return cost::block_time(cost(), workload, work.pass_rows, work.verified_rows, full_rate);
+    cost::RoundTime time = cost::block_time(cost(), workload, work.pass_rows, work.verified_rows, full_rate);
+    if (work.reused > 0.0) {
+      cost::PassTime verify;
+      verify.add(1.0 - work.reused, time.verify);
+      verify.add(work.reused, time.plain);
+      time.verify = verify;
+    }
+    return time;
   };
   double all = 0.0;
   for (const std::uint64_t count : drafted) all += static_cast<double>(count);
@@ -93,11 +100,14 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
     return time;
   };
   if (all == 0.0) return with_policy(of(drafter.shape().nodes));
-  if (policy() != nullptr) return with_policy(longest_of_batch(cost(), workload, drafted, all, full_rate));
+  // Trees whose depth each sequence chooses are for batches of one, and a length for the whole batch makes all its chains alike.
+  const bool token_by_token = drafter.tree() != nullptr && drafter.tree()->is_chain() && !drafter.shape().from_root;
+  if (policy() != nullptr && policy()->part->sequences() == 1 && token_by_token)
+    return with_policy(longest_of_batch(cost(), workload, drafted, all, full_rate));
   cost::RoundTime mean;
   for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
     if (drafted[nodes] > 0) mean.add(static_cast<double>(drafted[nodes]) / all, of(static_cast<int>(nodes)));
-  return mean;
+  return with_policy(mean);
 }
 
 std::uint64_t Cell::work() const {

@@ -355,6 +355,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   if (diagnostics.empty() && cell.pricing) check_cost(cell, diagnostics);
   if (diagnostics.empty()) add_policy(parts, cell, diagnostics);
   if (diagnostics.empty() && cell.block() != nullptr) check_block(config, cell, *cell.block(), diagnostics);
+  if (diagnostics.empty() && cell.contexts != nullptr) check_ranked(cell, diagnostics);
   if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
   cell.theory = read_theory(top.value("theory"), method ? &cell : nullptr, diagnostics);
   if (cell.contexts != nullptr) check_recorded_requests(cell, diagnostics);
@@ -365,6 +366,10 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   cell.pairing_group = rng::hash_text(distributions);
   cell.preparation_key =
       fmt::format("{}|{}|{}|{}", distributions, method ? rule_text(parts, *method) : "", cell.argmax_draft(), cell.seed);
+  // What a policy that goes by prices or by the batch does is another thing at another price or batch.
+  if (const PolicyChoice* policy = cell.policy(); policy != nullptr && (policy->entry->by_times || policy->part->sequences() > 1))
+    cell.preparation_key += fmt::format("|{}|{}", config::to_canonical_text(top.value("workload")),
+                                        top.has("cost") ? config::to_canonical_text(top.value("cost")) : "");
   cell.simulation_key = simulation_key(config, cell);
   cell.method_text = method_text(config);
   return cell;

@@ -45,6 +45,8 @@ MethodParts read_method(const config::Value& decode, Diagnostics& diagnostics);
 std::optional<Method> make_method(const MethodParts& parts, int vocab, Diagnostics& diagnostics);
 // What of the method the prepared tables depend on.
 std::string rule_text(const MethodParts& parts, const Method& method);
+// An acceptance table knows ranked tokens alone, and nothing of distributions.
+void check_ranked(const Cell& cell, Diagnostics& diagnostics);
 // The policy of a cell that is whole but for it: a policy may go by the times of rounds.
 void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics);
 // Reports what a method of blocks cannot do with the cell's distributions and placement.

@@ -24,12 +24,18 @@ const char* siblings_text(tokens::Siblings siblings) {
   return "chosen tokens (point masses)";
 }
 
+// It draws a chain token by token, as drafter chain does, from distributions of its own.
+bool drawn_chain(const draft::BlockDrafter& drafter) {
+  return drafter.tree() != nullptr && drafter.tree()->is_chain() && drafter.shape().siblings == tokens::Siblings::independent;
+}
+
 // Why a verifier cannot judge what a drafter drafts, and what it can; "" where it can.
 std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDrafter* drafter, int vocab) {
   const verify::Demands& demands = verifier.demands;
   if (vocab > demands.vocab) return fmt::format("at vocab {}, allowed: at most {}", vocab, demands.vocab);
   if (drafter == nullptr) return "";
   const draft::BlockDrafter::Shape& shape = drafter->shape();
+  if (drawn_chain(*drafter) && verifier.make_block) return "";  // every verifier judges chains
   if (std::find(demands.trees.begin(), demands.trees.end(), shape.siblings) == demands.trees.end()) {
     std::string allowed;
     for (const tokens::Siblings siblings : demands.trees)
@@ -100,8 +106,12 @@ std::optional<Method> make_method(const MethodParts& parts, int vocab, Diagnosti
   const std::string why = why_not(entry, parts.drafter.part.get(), vocab);
   if (!why.empty()) {
     diagnostics.add(parts.verifier_where, fmt::format("verifier {} {}", entry.info.name, why));
-  } else if (parts.with_policy && !is_chain) {
-    diagnostics.add(parts.policy_where, "policy is given with a drafter of trees, allowed: with drafter chain");
+  } else if (parts.with_policy && !is_chain && parts.drafter.part->tree() == nullptr) {
+    diagnostics.add(
+        parts.policy_where,
+        fmt::format("policy is given with drafter {}, which chooses a block each round; allowed: with a chain, or a tree "
+                    "of one shape",
+                    parts.drafter.name()));
   } else if (parts.with_policy && !entry.make_block) {
     diagnostics.add(parts.policy_where,
                     fmt::format("policy is given with verifier {}, allowed: another verifier", entry.info.name));
@@ -128,9 +138,12 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
                                 parts.policy->info.name));
     return;
   }
-  draft::LengthChoice choice{cell.draft_length(), {}};
+  draft::LengthChoice choice{cell.draft_length(), {}, static_cast<int>(cell.workload.batch)};
+  const tokens::Tree& tree = *block->drafter->tree();
   for (int length = 0; cell.pricing && length <= cell.draft_length(); ++length) {
-    std::vector<std::uint64_t> drafted(static_cast<std::size_t>(length) + 1, 0);
+    const auto nodes =
+        std::count_if(tree.nodes.begin(), tree.nodes.end(), [&](const auto& node) { return node.depth <= length; }) - 1;
+    std::vector<std::uint64_t> drafted(static_cast<std::size_t>(nodes) + 1, 0);
     drafted.back() = 1;
     const cost::RoundTime time = cell.round_time(0.0, drafted);
     choice.round_times.push_back(time.total() + parts.policy_round_cost * time.plain.total());
@@ -139,6 +152,20 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   policy.entry = parts.policy;
   policy.arguments = parts.policy_arguments;
   policy.part = parts.policy->make(parts.policy_arguments, choice, diagnostics);
+  if (policy.part == nullptr) return;
+  if (!drawn_chain(*block->drafter.part)) {
+    if (policy.part->looks() || policy.part->foresees()) {
+      diagnostics.add(parts.policy_where,
+                      fmt::format("policy {} goes token by token, allowed: with a chain that is drawn token by token",
+                                  parts.policy->info.name));
+    } else if (policy.part->sequences() == 1 && cell.workload.batch > 1.0) {
+      diagnostics.add(
+          parts.policy_where,
+          fmt::format("policy {} gives each sequence a length of its own, at batch {:g} with a tree; allowed: batch 1, or a "
+                      "policy of one length for the batch, such as goodput",
+                      parts.policy->info.name, cell.workload.batch));
+    }
+  }
   policy.round_times = choice.round_times;
   policy.round_cost = parts.policy_round_cost;
   block->policy = std::move(policy);
@@ -149,6 +176,28 @@ std::string rule_text(const MethodParts& parts, const Method& method) {
   if (std::holds_alternative<BlockMethod>(method)) text += "|" + parts.drafter_text;
   if (parts.with_policy) text += "|" + parts.policy_text;
   return text;
+}
+
+void check_ranked(const Cell& cell, Diagnostics& diagnostics) {
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  if (shape.kind != families::ContextShape::Kind::by_rank) return;
+  const std::string& name = cell.contexts->name;
+  if (!cell.verifier().lossless)
+    diagnostics.add(cell.places.verifier,
+                    fmt::format("verifier {} with context process {}, which has no distributions; allowed: a lossless one",
+                                cell.verifier().info.name, name));
+  const BlockMethod* const block = cell.block();
+  if (block != nullptr && block->drafter->tree() == nullptr)
+    diagnostics.add(cell.places.drafter,
+                    fmt::format("drafter {} with context process {}, which has no distributions to choose by; "
+                                "allowed: a chain, or a tree of one shape",
+                                block->drafter.name(), name));
+  else if (cell.draft_length() > 0 && !cell.argmax_draft() &&
+           (block == nullptr || block->drafter->shape().siblings != tokens::Siblings::point_mass))
+    diagnostics.add(cell.places.drafter,
+                    fmt::format("drafted tokens are drawn, with context process {}, which knows ranked ones; "
+                                "allowed: selection: argmax of a chain, siblings: top_k of a tree",
+                                name));
 }
 
 void check_block(const Value& config, const Cell& cell, const BlockMethod& block, Diagnostics& diagnostics) {

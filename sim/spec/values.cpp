@@ -26,6 +26,12 @@ Value text_value(const std::string& text) {
   return value;
 }
 
+Value numbers_value(const std::vector<double>& numbers) {
+  std::vector<Value> items;
+  for (const double x : numbers) items.push_back(config::scalar(fmt::format("{}", x), {}));
+  return list(std::move(items), {});
+}
+
 Value setting_value(const Setting& setting) {
   return std::visit(
       [](const auto& own) {
@@ -33,9 +39,11 @@ Value setting_value(const Setting& setting) {
         if constexpr (std::is_same_v<Own, std::string>) {
           return text_value(own);
         } else if constexpr (std::is_same_v<Own, std::vector<double>>) {
-          std::vector<Value> items;
-          for (const double x : own) items.push_back(config::scalar(fmt::format("{}", x), {}));
-          return list(std::move(items), {});
+          return numbers_value(own);
+        } else if constexpr (std::is_same_v<Own, std::vector<std::vector<double>>>) {
+          std::vector<Value> rows;
+          for (const std::vector<double>& row : own) rows.push_back(numbers_value(row));
+          return list(std::move(rows), {});
         } else {
           return config::scalar(fmt::format("{}", own), {});
         }

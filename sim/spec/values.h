@@ -15,7 +15,7 @@
 namespace specsim::spec {
 
 // What a part's parameter is set to.
-using Setting = std::variant<bool, std::int64_t, double, std::string, std::vector<double>>;
+using Setting = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::vector<double>>>;
 
 // A registered part and what its parameters are set to; those that are left out keep their defaults.
 struct PartValues {

@@ -197,6 +197,83 @@ TextDraft suffix_draft(int draft_length, int longest, double factor, double leas
 
 namespace {
 
+// How often each string of at most `depth` tokens stands in the sequences.
+std::map<std::vector<int>, int> strings_of(const std::vector<std::vector<int>>& sequences, std::size_t depth) {
+  std::map<std::vector<int>, int> counts;
+  for (const std::vector<int>& sequence : sequences)
+    for (std::size_t from = 0; from < sequence.size(); ++from) {
+      std::vector<int> string;
+      for (std::size_t i = from; i < sequence.size() && string.size() < depth; ++i) {
+        string.push_back(sequence[i]);
+        ++counts[string];
+      }
+    }
+  return counts;
+}
+
+}  // namespace
+
+TextDraft suffix_scores_draft(const SuffixScores& rule) {
+  return [rule](std::span<const int> text) {
+    std::vector<int> best;
+    double best_sum = 0.0;
+    const std::vector<int> all(text.begin(), text.end());
+    std::vector<std::vector<int>> responses = rule.past;
+    responses.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(std::min(rule.prompt, all.size())), all.end());
+    bool first = true;
+    for (const auto& sequences : {std::vector<std::vector<int>>{all}, responses}) {
+      const std::map<std::vector<int>, int> counts = strings_of(sequences, index_of(rule.depth));
+      const auto count = [&](const std::vector<int>& string) {
+        const auto found = counts.find(string);
+        return found == counts.end() ? 0 : found->second;
+      };
+      std::vector<int> path;
+      double sum = 0.0;
+      for (std::size_t end = 1; end < std::min(all.size(), index_of(rule.depth)); ++end) {
+        std::vector<int> string(all.end() - static_cast<std::ptrdiff_t>(end), all.end());
+        if (count(string) == 0) break;
+        const int most =
+            std::min(rule.draft_length, static_cast<int>(static_cast<double>(end) * rule.factor + rule.offset + 1e-6));
+        std::vector<int> own;
+        double own_sum = 0.0;
+        double share = 1.0;
+        while (static_cast<int>(own.size()) < most) {
+          const int whole = count(string);
+          int commonest = -1;
+          int times = 0;
+          // Strings that go on from this one stand right behind it, by their next token.
+          for (auto at = counts.upper_bound(string); at != counts.end() && at->first.size() > string.size() &&
+                                                     std::equal(string.begin(), string.end(), at->first.begin());
+               ++at) {
+            if (at->first.size() == string.size() + 1 && at->second > times) {
+              times = at->second;
+              commonest = at->first.back();
+            }
+          }
+          if (commonest < 0) break;
+          share *= static_cast<double>(times) / static_cast<double>(whole);
+          if (share < rule.least) break;
+          own.push_back(commonest);
+          own_sum += share;
+          string.push_back(commonest);
+        }
+        if (own_sum >= sum) {
+          sum = own_sum;
+          path = std::move(own);
+        }
+      }
+      if (first || sum > best_sum) {
+        best = std::move(path);
+        best_sum = sum;
+      }
+      first = false;
+    }
+    return best;
+  };
+}
+
+namespace {
+
 // A sequence's rounds over every text; chosen_of(text, rounds): the round's tree, where `rounds` holds, if the drafter remembers,
 // how long the text was before each round, this one included.
 std::optional<RunMoments> over_texts(

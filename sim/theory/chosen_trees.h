@@ -45,6 +45,22 @@ using TextDraft = std::function<std::vector<int>(std::span<const int> text)>;
 // at least `least`; at most factor times the repeated end's length.
 [[nodiscard]] TextDraft suffix_draft(int draft_length, int longest, double factor, double least);
 
+// The same as Arctic Inference ships it. Strings of at most `depth` tokens are counted in prompt and text, and in past responses
+// with the text behind the prompt. An end w of the text (not all of its last `depth` tokens) is followed by x_1, x_2, ..., each
+// the commonest one, with shares s_i = product of count(w x_1 .. x_i) / count(w x_1 .. x_{i-1}), while s_i >= least, the string
+// fits, and i is at most draft_length and factor |w| + offset; of all ends the largest sum of shares wins, the longest of equals,
+// and of the two collections the first unless the second's sum is larger.
+struct SuffixScores {
+  int draft_length = 1;
+  int depth = 24;
+  double factor = 1.0;
+  double offset = 0.0;
+  double least = 0.1;
+  std::size_t prompt = 0;  // tokens
+  std::vector<std::vector<int>> past;
+};
+[[nodiscard]] TextDraft suffix_scores_draft(const SuffixScores& rule);
+
 // A sequence's rounds, over every text that they can emit. nullopt: more than 2^18 texts.
 [[nodiscard]] std::optional<RunMoments> text_moments(const Automaton& distributions, const StateMatrix& transition,
                                                      std::span<const double> start, std::span<const int> prompt,

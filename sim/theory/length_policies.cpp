@@ -94,7 +94,7 @@ LengthRule additive_rule(int first, int up, int down, int longest) {
           }};
 }
 
-LengthRule ema_tiers_rule(std::vector<int> tiers, double weight, double up, double down) {
+LengthRule ratio_tiers_rule(std::vector<int> tiers, double weight, double up, double down) {
   SPECSIM_CHECK(!tiers.empty() && std::is_sorted(tiers.begin(), tiers.end()), "{} tiers", tiers.size());
   const double middle = (up + down) / 2.0;
   const LengthMemory first{middle, tiers[tiers.size() / 2]};
@@ -109,8 +109,52 @@ LengthRule ema_tiers_rule(std::vector<int> tiers, double weight, double up, doub
           }};
 }
 
-LengthRule goodput_rule(double first_alpha, double weight, std::vector<double> round_time) {
+LengthRule sglang_tiers_rule(const SglangTiers& own) {
+  SPECSIM_CHECK(!own.tiers.empty() && std::is_sorted(own.tiers.begin(), own.tiers.end()), "{} tiers", own.tiers.size());
+  const auto next_length = [own](int length, double& average) {
+    // The tiers below and above the own one.
+    std::vector<int> below;
+    std::vector<int> above;
+    for (const int tier : own.tiers) {
+      if (tier < length) below.insert(below.begin(), tier);
+      if (tier > length) above.push_back(tier);
+    }
+    if (length == 0) {
+      const int next = above.empty() ? 0 : above.front();
+      if (next > 0 && average < 0.0) average = next - 1.0;
+      return next;
+    }
+    int now = length;
+    for (const int tier : below) {
+      const double bar = (tier == 0 ? 0.5 : tier - 0.5) + own.down;
+      if (average > bar) break;
+      now = tier;
+    }
+    if (now == length) {
+      for (const int tier : above) {
+        if (!(average > now - 0.5 + own.up)) break;
+        now = tier;
+      }
+    }
+    if (own.ceiling > 0.0 && now <= length) {
+      const double most = std::max(1.0, std::ceil(own.ceiling * average));
+      while (now > most && now > own.tiers.front()) now = *(std::find(own.tiers.begin(), own.tiers.end(), now) - 1);
+    }
+    return now;
+  };
+  return {{own.first - 1.0, own.first, 0}, [own, next_length](const LengthMemory& memory, int drafted, int accepted) {
+            LengthMemory after = memory;
+            if (drafted > 0) after.value = (1.0 - own.weight) * memory.value + own.weight * accepted;
+            ++after.rounds;
+            const int late = after.rounds - own.warm_up;
+            if (late > 0 && late % own.every == 0) after.length = next_length(memory.length, after.value);
+            return after;
+          }};
+}
+
+LengthRule goodput_rule(double first_alpha, double weight, int probe, std::vector<double> round_time) {
   check_inputs(first_alpha, round_time);
+  const std::size_t longest = round_time.size() - 1;
   const auto best = [round_time = std::move(round_time)](double alpha) {
     std::size_t length = 0;
     for (std::size_t k = 1; k < round_time.size(); ++k) {
@@ -122,7 +166,10 @@ LengthRule goodput_rule(double first_alpha, double weight, std::vector<double> r
   return {best(first_alpha), [=](const LengthMemory& memory, int drafted, int accepted) {
             const int tries = std::min(accepted + 1, drafted);
             const double seen = tries > 0 ? static_cast<double>(accepted) / tries : first_alpha;
-            return best(memory.value + weight * (seen - memory.value));
+            LengthMemory after = best(memory.value + weight * (seen - memory.value));
+            if (drafted == 0) after.rounds = memory.rounds + 1;
+            if (after.rounds >= probe && after.length == 0 && longest > 0) after.length = 1;
+            return after;
           }};
 }
 

@@ -14,8 +14,11 @@ namespace specsim::theory {
 struct LengthMemory {
   double value = 0.0;  // a moving average, where it keeps one
   int length = 0;
+  int rounds = 0;  // a count, where it keeps one
   bool operator==(const LengthMemory&) const = default;
-  bool operator<(const LengthMemory& other) const { return value != other.value ? value < other.value : length < other.length; }
+  bool operator<(const LengthMemory& other) const {
+    return value != other.value ? value < other.value : length != other.length ? length < other.length : rounds < other.rounds;
+  }
 };
 struct LengthRule {
   LengthMemory first;
@@ -24,12 +27,29 @@ struct LengthRule {
 
 // Additive steps (Hugging Face's heuristic): `up` more after full acceptance, else `down` fewer, within 1..longest.
 [[nodiscard]] LengthRule additive_rule(int first, int up, int down, int longest);
-// Tiers (SGLang): a moving average of accepted / drafted, begun in the middle of the band and put back there by every step: above
+// Tiers: a moving average of accepted / drafted, begun in the middle of the band and put back there by every step: above
 // `up` the next longer tier, below `down` the next shorter. Begins with tiers[size / 2].
-[[nodiscard]] LengthRule ema_tiers_rule(std::vector<int> tiers, double weight, double up, double down);
+[[nodiscard]] LengthRule ratio_tiers_rule(std::vector<int> tiers, double weight, double up, double down);
+// SGLang's tiers, of a batch of one: a moving average of accepted, begun one below the first length. Every `every` rounds behind
+// the first `warm_up` the length becomes, where the average is at most the shorter tier - .5 + down (tier 0 counts as 1), the
+// first shorter tier of which that is no longer so; else the first tier not exceeded by the average - up + .5, from the own one
+// on. Of no drafts the next tier follows, whose average, if nothing was ever drafted, is one below it. ceiling > 0: a length that
+// did not rise is cut to tiers of at most ceiling times the average, rounded up, at least 1.
+struct SglangTiers {
+  std::vector<int> tiers;
+  int first = 0;
+  double weight = 0.2;
+  int warm_up = 10;
+  int every = 5;
+  double up = 0.0;
+  double down = 0.0;
+  double ceiling = 0.0;
+};
+[[nodiscard]] LengthRule sglang_tiers_rule(const SglangTiers& own);
 // Goodput (SmartSpec) by a moving average of the rounds' own alpha, accepted / tries: the shortest length of the largest
-// sum over i <= k of alpha^i / round_time[k]. A round without drafts counts as one at first_alpha.
-[[nodiscard]] LengthRule goodput_rule(double first_alpha, double weight, std::vector<double> round_time);
+// sum over i <= k of alpha^i / round_time[k]. A round without drafts counts as one at first_alpha; the round behind `probe` of
+// them in a row drafts at least one token.
+[[nodiscard]] LengthRule goodput_rule(double first_alpha, double weight, int probe, std::vector<double> round_time);
 
 struct PolicyFigures {
   std::vector<double> length_distribution;  // share of rounds at draft length k

@@ -62,6 +62,20 @@ void walk_draws(const Distribution& target, const Distribution& draft, std::size
   }
 }
 
+// The probability of each token at each draw from `rank` on, of what the draws before have left of the draft.
+void add_draws(const Distribution& draft, std::size_t rank, double reach, std::vector<Distribution>& drawn) {
+  const double left = std::accumulate(draft.begin(), draft.end(), 0.0);
+  if (rank == drawn.size() || left == 0.0) return;
+  for (std::size_t x = 0; x < draft.size(); ++x) {
+    if (draft[x] == 0.0) continue;
+    const double chance = reach * draft[x] / left;
+    drawn[rank][x] += chance;
+    Distribution shorter = draft;
+    shorter[x] = 0.0;
+    add_draws(shorter, rank + 1, chance, drawn);
+  }
+}
+
 double kseq_beta(std::span<const double> target, std::span<const double> draft, double factor) {
   math::CompensatedSum beta;
   for (std::size_t x = 0; x < target.size(); ++x) beta += std::min(draft[x], target[x] / factor);
@@ -155,6 +169,26 @@ MultiDraftJudgement judge_matching(std::span<const double> target, std::span<con
     result.judgement.accepted[x] = target[x] - wanted;
     result.judgement.rejected[x] = wanted;
   }
+  return result;
+}
+
+MultiDraftJudgement judge_matching_without_replacement(std::span<const double> target, std::span<const double> draft,
+                                                       int drafts) {
+  check_inputs(target, draft, drafts);
+  double draws = 1.0;
+  for (int k = 0; k < drafts; ++k) draws *= std::max(1.0, static_cast<double>(target.size()) - k);
+  SPECSIM_CHECK(draws <= 0x1p22, "{} ordered draws are too many to enumerate", draws);
+  MultiDraftJudgement result = empty_judgement(target.size(), drafts);
+  add_draws({draft.begin(), draft.end()}, 0, 1.0, result.by_token);
+  result.judgement.rejected.assign(target.begin(), target.end());
+  for (std::size_t k = 0; k < result.by_rank.size(); ++k)
+    for (std::size_t x = 0; x < target.size(); ++x) {
+      double& own = result.by_token[k][x];
+      own *= target[x];
+      result.by_rank[k] += own;
+      result.judgement.accepted[x] += own;
+      result.judgement.rejected[x] -= own;
+    }
   return result;
 }
 

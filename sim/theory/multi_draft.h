@@ -36,6 +36,11 @@ struct MultiDraftJudgement {
 // (1 - draft)^k at rank k.
 [[nodiscard]] MultiDraftJudgement judge_matching(std::span<const double> target, std::span<const double> draft, int drafts);
 
+// The same of drafts drawn without replacement, which differ: target(x) P(the draft of rank k is x). Walks every ordered draw,
+// with judge_without_replacement()'s limit.
+[[nodiscard]] MultiDraftJudgement judge_matching_without_replacement(std::span<const double> target,
+                                                                     std::span<const double> draft, int drafts);
+
 // Deterministic drafts, the `drafts` likeliest tokens of the draft distribution (lowest ids among equals), fewer where it has
 // fewer tokens of positive probability: accepted with the target's mass on them, rank by rank (EAGLE-2, Li et al. 2024; Medusa's
 // tree under the exact rule).

@@ -17,6 +17,7 @@ namespace specsim::verify {
   X(greedy_tree)             \
   X(traversal)               \
   X(typical)                 \
+  X(typical_medusa)          \
   X(lenience)                \
   X(top_k_match)
 

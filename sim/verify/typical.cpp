@@ -77,7 +77,8 @@ VerifierEntry typical_verifier() {
          config::between(0, 1e6),
          {}}},
        "Not lossless. A draft token x is accepted iff target(x) > min(epsilon, delta exp(-H(target))); of a tree, the longest "
-       "accepted path stays, the first of several; the final token is the target's own sample."},
+       "accepted path stays, the first of several; the final token is the target's own sample. What Medusa's program does is "
+       "typical_medusa."},
       false,
       {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
       {},

@@ -314,18 +314,18 @@ TEST_CASE("n-grams of a window that is not full yet have every child in its plac
 
 TEST_CASE("a ranked tree has no nodes that the draft does not propose: a dynamic tree of all that it proposes is the witness") {
   // The target's likeliest tokens are the lowest, which a tree filled up with tokens of probability 0 would be lucky to hold.
-  for (const char* draft_sampling : {"{temperature: 0}", "{top_k: 2}"}) {
+  for (const char* cut : {"transform: top_k, value: 1", "transform: top_k, value: 2"}) {
     for (const char* process : {"{process: fixed}", "{process: markov}"}) {
       const std::string pair = fmt::format(
-          "{{vocab: 5, target: {{family: zipf, exponent: 1}}, draft: {{from: target, transform: permute, value: 0.5}}, "
-          "draft_sampling: {}}}",
-          draft_sampling);
+          "{{vocab: 5, target: {{family: zipf, exponent: 1}}, "
+          "draft: {{from: {{from: target, transform: permute, value: 0.5}}, {}}}}}",
+          cut);
       const auto audited = [&](const std::string& drafter) {
         const AuditReport report = audit::audit_cell(cell_of(pair, process, drafter, "tree_point_mass"));
         CHECK(report.lossless());
         return report;
       };
-      INFO(draft_sampling << ", " << process);
+      INFO(cut << ", " << process);
       const AuditReport dynamic = audited("{kind: tree_dynamic, depth: 3, width: 5, nodes: 64}");
       const AuditReport ranked = audited("{kind: tree_static, branching: [5, 5, 5], siblings: top_k}");
       for (std::size_t start = 0; start < dynamic.starts.size(); ++start)
@@ -336,6 +336,23 @@ TEST_CASE("a ranked tree has no nodes that the draft does not propose: a dynamic
         CHECK(largest_difference(audited("{kind: medusa, branching: [5, 5, 5]}").starts[0].accepted_distribution,
                                  dynamic.starts[0].accepted_distribution) <= kExact);
     }
+  }
+}
+
+TEST_CASE("a dynamic tree ranks by the draft model's own distribution, whatever draft_sampling says") {
+  const auto audited = [](const std::string& sampling) {
+    const std::string pair =
+        "{vocab: 5, target: {family: zipf, exponent: 1}, draft: {from: target, transform: permute, value: 0.5}" + sampling + "}";
+    const AuditReport report = audit::audit_cell(
+        cell_of(pair, "{process: markov}", "{kind: tree_dynamic, depth: 3, width: 3, nodes: 7}", "tree_point_mass"));
+    CHECK(report.lossless());
+    return report.starts[0].accepted_distribution;
+  };
+  const std::vector<double> own = audited("");
+  for (const char* sampling :
+       {", draft_sampling: {temperature: 0}", ", draft_sampling: {temperature: 0.6}", ", draft_sampling: {top_k: 1}"}) {
+    INFO(sampling);
+    CHECK(largest_difference(audited(sampling), own) == 0.0);
   }
 }
 

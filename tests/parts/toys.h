@@ -129,7 +129,7 @@ draft::DrafterEntry block_drafter(const std::string& name) {
 class OneMorePolicy final : public draft::LengthPolicy {
  public:
   explicit OneMorePolicy(int longest) : longest_(longest) {}
-  [[nodiscard]] Memory start() const override { return {0.0, 1}; }
+  [[nodiscard]] Memory start() const override { return {.length = 1}; }
   void observe(Memory& memory, int /*drafted*/, int accepted) const override { memory.length = std::min(accepted + 1, longest_); }
 
  private:
@@ -140,8 +140,10 @@ class OneMorePolicy final : public draft::LengthPolicy {
 class ShyPolicy final : public draft::LengthPolicy {
  public:
   explicit ShyPolicy(int longest) : longest_(longest) {}
-  [[nodiscard]] Memory start() const override { return {0.0, longest_}; }
-  [[nodiscard]] bool goes_on(double probability, double /*entropy*/) const override { return probability < 0.5; }
+  [[nodiscard]] Memory start() const override { return {.length = longest_}; }
+  [[nodiscard]] bool goes_on(const Memory& /*memory*/, double probability, double /*entropy*/) const override {
+    return probability < 0.5;
+  }
   [[nodiscard]] bool looks() const override { return true; }
 
  private:

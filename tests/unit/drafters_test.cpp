@@ -177,6 +177,14 @@ TEST_CASE("what drafters find in a text") {
         std::vector<Token>{3, 4});                                        // match of 2, ties to the lower token
   CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());  // 1/2 each
   CHECK(found("suffix", "{draft_length: 8}", {4, 4, 8}).empty());
+  // Every end is scored: behind 7 stood 1 and 2, a third of its places each, behind [5, 7] twice 1, half of its places: 1 in all.
+  const std::vector<Token> ends = {5, 7, 1, 1, 7, 2, 5, 7};
+  CHECK(found("suffix_decoding", "{}", ends) == std::vector<Token>{1, 1});
+  CHECK(found("suffix_decoding", "{least: 0.6}", ends).empty());
+  CHECK(found("suffix_decoding", "{draft_length: 1}", ends) == std::vector<Token>{1});
+  CHECK(found("suffix_decoding", "{max_tree_depth: 3}", ends) == std::vector<Token>{1});  // the end and the draft within 3 tokens
+  // Past responses win where they promise more: with them, 9 stands twice behind 3 of 5 places of [5, 7].
+  CHECK(found("suffix_decoding", "{past: [[5, 7, 9, 9], [5, 7, 9, 9], [5, 7, 9, 9]]}", ends) == std::vector<Token>{9, 9});
 }
 
 // Lookahead as its paper's figure has it: every token of the window has seen the text, level 0 up to its column, and the lower
@@ -278,13 +286,13 @@ TEST_CASE("Lookahead's window and pool, round by round") {
 
 TEST_CASE("policies: lengths after given rounds") {
   const auto policy = [](const std::string& kind, const std::string& parameters,
-                         std::vector<double> times = std::vector<double>(11, 1.0)) {
+                         std::vector<double> times = std::vector<double>(11, 1.0), int batch = 1) {
     Diagnostics diagnostics;
     const draft::PolicyEntry* entry = draft::policies().find(kind);
     REQUIRE(entry != nullptr);
     const config::Value section = config::parse_text(parameters, "t", diagnostics);
     const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, kind, diagnostics);
-    auto made = entry->make(arguments, {10, std::move(times)}, diagnostics);
+    auto made = entry->make(arguments, {10, std::move(times), batch}, diagnostics);
     diagnostics.throw_if_any();
     return made;
   };
@@ -298,7 +306,7 @@ TEST_CASE("policies: lengths after given rounds") {
   for (int i = 0; i < 20; ++i) additive->observe(memory, memory.length, 0);
   CHECK(memory.length == 1);
 
-  const auto tiers = policy("ema_tiers", "{tiers: [1, 3, 7], weight: 0.5}");
+  const auto tiers = policy("ratio_tiers", "{tiers: [1, 3, 7], weight: 0.5}");
   memory = tiers->start();
   CHECK(memory.length == 3);
   tiers->observe(memory, 3, 3);  // average .8: not above
@@ -322,10 +330,135 @@ TEST_CASE("policies: lengths after given rounds") {
   goodput->observe(memory, 4, 4);
   CHECK(memory.length == 10);
 
-  CHECK_FALSE(policy("confidence", "{least: 0.4}")->goes_on(0.39, 0.0));
-  CHECK(policy("confidence", "{least: 0.4}")->goes_on(0.4, 9.0));
-  CHECK_FALSE(policy("entropy", "{most: 2}")->goes_on(1.0, 2.1));
+  CHECK_FALSE(policy("confidence", "{least: 0.4}")->goes_on(memory, 0.39, 0.0));
+  CHECK(policy("confidence", "{least: 0.4}")->goes_on(memory, 0.4, 9.0));
+  CHECK_FALSE(policy("entropy", "{most: 2}")->goes_on(memory, 1.0, 2.1));
   CHECK(policy("oracle", "{}")->foresees());
+
+  // Where the first estimate pays for no draft, only a try finds out that one would by now.
+  const auto probing = policy("goodput", "{first_alpha: 0, weight: 1, probe: 3}", times);
+  memory = probing->start();
+  for (const int wanted : {0, 0, 1}) {
+    CHECK(memory.length == 0);
+    probing->observe(memory, 0, 0);
+    CHECK(memory.length == wanted);
+  }
+  probing->observe(memory, 1, 1);
+  CHECK(memory.length == 10);
+
+  // One length for the batch: 3 of 4 tries accepted at two sequences, and what each alone would have chosen.
+  const auto together = policy("goodput", "{weight: 1}", times, 2);
+  CHECK(together->sequences() == 2);
+  memory = together->start();
+  together->observe_batch(memory, 2, std::array{2, 1});
+  CHECK(memory.value == 0.75);
+  CHECK(policy("goodput_per_sequence", "{}", times, 2)->sequences() == 1);
+
+  for (const auto& [batch, wanted] : {std::pair{1, 5}, {4, 5}, {5, 3}, {64, 3}, {1000, 3}}) {
+    INFO("batch " << batch);
+    CHECK(policy("table", "{table: [[1, 4, 5], [5, 64, 3]]}", times, batch)->start().length == wanted);
+  }
+}
+
+TEST_CASE("ema_tiers: the lengths that SGLang's rule gives, batch by batch") {
+  const auto made = [](const std::string& parameters, int batch) {
+    Diagnostics diagnostics;
+    const draft::PolicyEntry* entry = draft::policies().find("ema_tiers");
+    const config::Value section = config::parse_text(parameters, "t", diagnostics);
+    const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, "policy", diagnostics);
+    auto policy = entry->make(arguments, {7, {}, batch}, diagnostics);
+    diagnostics.throw_if_any();
+    return policy;
+  };
+  using Memory = draft::LengthPolicy::Memory;
+  const auto rounds = [](const draft::LengthPolicy& policy, Memory& memory, int count, std::span<const int> accepted) {
+    std::vector<int> lengths;
+    for (int i = 0; i < count; ++i) {
+      policy.observe_batch(memory, memory.length, accepted);
+      lengths.push_back(memory.length);
+    }
+    return lengths;
+  };
+  // Batch 1 starts in the middle of [1, 3, 5, 7], its average one below. Nothing moves in the first ten rounds and the four
+  // behind.
+  const auto one = made("{}", 1);
+  Memory memory = one->start();
+  CHECK(memory.length == 5);
+  CHECK(memory.value == 4.0);
+  CHECK(rounds(*one, memory, 14, std::array{0}) == std::vector<int>(14, 5));
+  // By then the average is 4 * .8^15 = .14, below 3 - .75 and 1 - .75 as well: two tiers at once, and no further.
+  CHECK(rounds(*one, memory, 1, std::array{0}) == std::vector<int>{1});
+  CHECK(memory.value == Approx(4.0 * std::pow(0.8, 15)));
+  // Up again: 1 - .8^5 (1 - .14) = .72 > .5, but not > 2.5.
+  CHECK(rounds(*one, memory, 5, std::array{1}) == std::vector<int>{1, 1, 1, 1, 3});
+  // A batch of 8 goes by the mean over its sequences and may draft nothing, which it leaves again with the next change.
+  const auto eight = made("{warm_up: 0, every: 1, weight: 1}", 8);
+  CHECK(eight->sequences() == 8);
+  memory = eight->start();
+  CHECK(memory.length == 1);
+  CHECK(rounds(*eight, memory, 1, std::array{1, 1, 1, 1, 1, 0, 0, 0}) == std::vector<int>{3});  // .625 > .5
+  CHECK(rounds(*eight, memory, 1, std::array{2, 0, 0, 0, 0, 0, 0, 1}) == std::vector<int>{0});  // .375 <= .5, two tiers
+  CHECK(rounds(*eight, memory, 1, std::array{0, 0, 0, 0, 0, 0, 0, 0}) == std::vector<int>{1});
+  CHECK(memory.value == 0.375);  // no drafts tell nothing
+  CHECK(made("{}", 32)->start().length == 1);
+  CHECK(made("{}", 64)->start().length == 0);
+  CHECK(made("{first: 7}", 7)->start().length == 7);
+}
+
+TEST_CASE("confidence_roc: the threshold of the least waste, by hand") {
+  Diagnostics diagnostics;
+  const draft::PolicyEntry* entry = draft::policies().find("confidence_roc");
+  const config::Arguments arguments =
+      config::read_arguments(config::parse_text("{}", "t", diagnostics), entry->info.parameters, {}, "policy", diagnostics);
+  const auto policy = entry->make(arguments, {10, {}, 1}, diagnostics);
+  draft::LengthPolicy::Memory memory = policy->start();
+  CHECK(policy->goes_on(memory, 0.4, 0.0));
+  CHECK_FALSE(policy->goes_on(memory, 0.39, 0.0));
+  // Five judged: no move yet. What stands behind the first rejected one was not judged.
+  policy->observe_tokens(memory, std::array{0.9, 0.8, 0.5, 0.7}, 2);
+  policy->observe_tokens(memory, std::array{0.6, 0.55}, 2);
+  CHECK(memory.judged.size() == 5);
+  CHECK(memory.threshold == 0.4);
+  // Accepted .9 .8 .6 .55, rejected .5 .3: at .55 no accepted token is lost and no rejected one passes.
+  policy->observe_tokens(memory, std::array{0.3}, 0);
+  CHECK(memory.threshold == 0.55);
+  // More accepted ones of .2: to lose 1 of 5 costs 3/5, 3 of 7 costs 9/7, to let both rejected ones pass costs 1.
+  policy->observe_tokens(memory, std::array{0.2}, 1);
+  CHECK(memory.threshold == 0.55);
+  policy->observe_tokens(memory, std::array{0.2, 0.2}, 2);
+  CHECK(memory.threshold == 0.2);
+}
+
+TEST_CASE("adaedl: the threshold follows the rate of acceptance") {
+  Diagnostics diagnostics;
+  const draft::PolicyEntry* entry = draft::policies().find("adaedl");
+  const config::Arguments arguments =
+      config::read_arguments(config::parse_text("{gamma: 0.25, first: 0.5, step: 0.2, keep: 0.5}", "t", diagnostics),
+                             entry->info.parameters, {}, "policy", diagnostics);
+  const auto policy = entry->make(arguments, {4, {}, 1}, diagnostics);
+  draft::LengthPolicy::Memory memory = policy->start();
+  CHECK(policy->goes_on(memory, 0.0, 1.0));  // 1 - sqrt(.25)
+  CHECK_FALSE(policy->goes_on(memory, 1.0, 1.01));
+  policy->observe(memory, 4, 4);  // average .5, below .9: half a step up
+  CHECK(memory.threshold == Approx(0.6));
+  for (int i = 0; i < 4; ++i) policy->observe(memory, 4, 4);  // averages .75 .875 .9375 ...: two more, then whole drafts stay
+  CHECK(memory.threshold == Approx(0.8));
+  policy->observe(memory, 3, 3);
+  CHECK(memory.threshold == Approx(0.7));
+}
+
+TEST_CASE("a batch with one draft length pays for the lengths it drafts, not for the longest of independent ones") {
+  const auto cell_of = [](const std::string& policy) {
+    return tests::experiment_of(
+        fmt::format("{{experiment: lockstep, pair: {{vocab: 2, target: {{family: uniform}}, draft: {{family: "
+                    "uniform}}}}, decode: {{drafter: {{kind: chain, draft_length: 3}}, policy: {{kind: {}}}, verifier: token}}, "
+                    "cost: {{model: ratio, cost_ratio: 0.25}}, workload: {{batch: 2}}}}",
+                    policy));
+  };
+  const std::vector<std::uint64_t> drafted = {0, 500, 0, 500};
+  CHECK(cell_of("goodput").cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * 2.0));
+  CHECK(cell_of("goodput_per_sequence").cells[0].round_time(0.0, drafted).draft.total() ==
+        Approx(0.25 * (0.25 * 1.0 + 0.75 * 3.0)));
 }
 
 TEST_CASE("a batch under a length policy drafts until its longest chain ends") {

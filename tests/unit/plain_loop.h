@@ -300,6 +300,7 @@ inline const std::vector<Process>& processes() {
     for (const families::ContextEntry& entry : families::context_processes().entries()) {
       const auto known = [&](const Process& process) { return process.name == entry.info.name; };
       if (std::any_of(all.begin(), all.end(), known)) continue;
+      if (entry.info.name == "acceptance_table") continue;  // its rounds begin anew, and its tokens are ranked, not drawn
       for (const std::string& sample : samples_of(entry.info, "process")) all.push_back({entry.info.name, sample});
     }
     return all;

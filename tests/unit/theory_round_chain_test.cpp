@@ -165,8 +165,8 @@ TEST_CASE("a run's moments equal a walk over every path, with policies and witho
     std::vector<RoundKernel> kernels;
     for (int length = 0; length <= 3; ++length)
       kernels.push_back(enumerated_kernel(automaton, {TreeRule::recursive, TreeSampling::with_replacement, chain_tree(length)}));
-    const std::vector<LengthRule> rules = {additive_rule(2, 2, 1, 3), ema_tiers_rule({1, 2, 3}, 0.5, 0.7, 0.4),
-                                           goodput_rule(0.6, 0.4, {1.0, 1.2, 1.4, 1.6})};
+    const std::vector<LengthRule> rules = {additive_rule(2, 2, 1, 3), ratio_tiers_rule({1, 2, 3}, 0.5, 0.7, 0.4),
+                                           goodput_rule(0.6, 0.4, 16, {1.0, 1.2, 1.4, 1.6})};
     const std::vector<double> start = numbers.distribution(automaton.states, false);
     for (std::size_t r = 0; r <= rules.size(); ++r) {
       const LengthRule* rule = r < rules.size() ? &rules[r] : nullptr;
@@ -190,7 +190,7 @@ TEST_CASE("length rules step by step", "[theory][length_policies]") {
   CHECK(additive.next({0.0, 5}, 5, 5).length == 6);
   CHECK(additive.next({0.0, 3}, 3, 2).length == 2);
   CHECK(additive.next({0.0, 1}, 1, 0).length == 1);
-  const LengthRule tiers = ema_tiers_rule({1, 3, 7}, 0.5, 0.8, 0.4);
+  const LengthRule tiers = ratio_tiers_rule({1, 3, 7}, 0.5, 0.8, 0.4);
   CHECK(tiers.first == LengthMemory{0.5 * (0.8 + 0.4), 3});
   CHECK(tiers.next(tiers.first, 3, 3) == LengthMemory{0.6 + 0.5 * (1.0 - 0.6), 3});  // .8 is not above .8
   CHECK(tiers.next({0.7, 3}, 3, 3).length == 7);
@@ -198,10 +198,10 @@ TEST_CASE("length rules step by step", "[theory][length_policies]") {
   CHECK(tiers.next(tiers.first, 3, 0).length == 1);
   CHECK(tiers.next({0.4, 7}, 7, 7).length == 7);
   // Times 1, 1.1, 1.2: at alpha .5 the rates are 1, 1.36, 1.46; at alpha .05 they are 1, .955, .877.
-  const LengthRule goodput = goodput_rule(0.5, 1.0, {1.0, 1.1, 1.2});
+  const LengthRule goodput = goodput_rule(0.5, 1.0, 16, {1.0, 1.1, 1.2});
   CHECK(goodput.first == LengthMemory{0.5, 2});
   CHECK(goodput.next(goodput.first, 2, 0) == LengthMemory{0.0, 0});
-  CHECK(goodput.next({0.0, 0}, 0, 0) == LengthMemory{0.5, 2});  // without drafts the estimate goes back
+  CHECK(goodput.next({0.0, 0}, 0, 0) == LengthMemory{0.5, 2, 1});  // without drafts the estimate goes back
   CHECK(goodput.next(goodput.first, 2, 1) == LengthMemory{0.5, 2});
 }
 

@@ -1,0 +1,19 @@
+// The best tree for children that are accepted by depth and rank.
+#pragma once
+
+#include "sim/tokens/tree.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::draft {
+
+// What is wrong with acceptance[depth][rank], the probability that this child is the accepted one given that its parent is; "":
+// nothing. Rows sum to at most 1.
+std::string mistake_in_acceptance(const std::vector<std::vector<double>>& acceptance);
+
+// The tree of most expected tokens with so many drafted nodes, fewer where the table has no more: nodes by falling product along
+// their path, which take their parents and elder siblings along. Best where no row rises with the rank.
+tokens::Tree rank_tree(const std::vector<std::vector<double>>& acceptance, int nodes);
+
+}  // namespace specsim::draft
