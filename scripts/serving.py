@@ -24,6 +24,7 @@ import numpy as np
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import plot_serving  # noqa: E402
 import serving_pages as pages  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -433,7 +434,7 @@ def main():
     write(arguments.out / "runs.csv", runs)
     crossed = {way: crossings([row for row in table if row["price"] == way]) for way in ("fitted", "roofline")}
     (arguments.out / "index.md").write_text(pages.page(table, fitted, others, crossed, runs))
-    pages.draw(table, arguments.out / "errors.png")
+    plot_serving.draw(arguments.out)
     version = subprocess.run([SPECSIM, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     (arguments.out / "manifest.yaml").write_text(
         "# Made by scripts/serving.py from published figures, which index.md names.\n"

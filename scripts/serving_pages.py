@@ -1,7 +1,5 @@
-"""The page and the picture of scripts/serving.py."""
+"""The page of scripts/serving.py."""
 import statistics
-
-from plot_style import plt, save
 
 TERMS = {"tpot": "TPOT", "throughput": "throughput", "ttft": "TTFT"}
 
@@ -123,28 +121,3 @@ def page(table, fitted, others, crossed, runs):
         cells.insert(1, f"{row['inbox_measured']:.3g}")
         lines.append(f"| {row['run']} | {row['price']} | " + " | ".join(cells) + f" | {row['preemptions']} |")
     return "\n".join(lines) + "\n"
-
-
-def draw(table, path):
-    """Errors of TPOT and TTFT by requests at once, both prices."""
-    figure, axes = plt.subplots(2, 2, figsize=(9, 5.4), sharex=True, sharey="row")
-    drafts = [draft for draft in dict.fromkeys(row["draft"] for row in table) if draft != "none"]
-    for column, (price, title) in enumerate((("roofline", "nothing fitted"), ("fitted", "fitted to rows without speculation"))):
-        for line, (name, label) in enumerate((("tpot", "TPOT"), ("ttft", "mean TTFT"))):
-            axis = axes[line][column]
-            for place, draft in enumerate(drafts):
-                rows = [row for row in table if row["price"] == price and row["draft"] == draft]
-                shift = 1.06 ** (place - 1)
-                axis.plot([row["concurrency"] * shift for row in rows], [100 * row[f"{name}_error"] for row in rows], "o", ms=3, alpha=0.6, label=draft)
-            axis.axhline(0, color="black", lw=0.6)
-            axis.set_xscale("log", base=2)
-            axis.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
-            axis.grid(axis="y", lw=0.3)
-            if line == 0:
-                axis.set_title(title)
-            else:
-                axis.set_xlabel("requests at once")
-            if column == 0:
-                axis.set_ylabel(f"{label}, error in %")
-    axes[0][0].legend(frameon=False, fontsize=8, loc="upper right")
-    save(figure, path)
