@@ -164,8 +164,18 @@ config::Value serve_config(const po::variables_map& values, Diagnostics& diagnos
   if (editor.has("slo"))
     for (const std::string& part : read_texts(editor.text("slo"), "--slo")) {
       const std::size_t equals = part.find('=');
+      if (equals == std::string::npos && part.find(':') != std::string::npos) {
+        editor.set("serve.slo.preset", scalar_of(part, "--slo"));
+        continue;
+      }
       if (equals == std::string::npos)
-        throw BadInput({"--slo", 0, 0}, fmt::format("{}, allowed: ttft=MS,tpot=MS,e2el=MS", config::quote_for_message(part)));
+        throw BadInput({"--slo", 0, 0},
+                       fmt::format("{}, allowed: ttft=MS,tpot=MS,e2el=MS, or a preset, as mlperf:llama2-70b-server",
+                                   config::quote_for_message(part)));
+      if (part.starts_with("percentile")) {
+        editor.set("serve.slo.percentile", scalar_of(part.substr(equals + 1), "--slo"));
+        continue;
+      }
       editor.set("serve.slo." + part.substr(0, equals) + "_ms", scalar_of(part.substr(equals + 1), "--slo"));
     }
   return config;

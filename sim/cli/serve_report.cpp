@@ -53,6 +53,8 @@ void print_summaries(const Summaries& summaries) {
   row("overloaded", [](const Summary& s) { return std::string(s.overloaded ? "yes: the queue grew to the end" : "no"); });
   number("preemptions", [](const Summary& s) { return s.preemptions; });
   number("cache, tokens (0: no limit)", [](const Summary& s) { return s.pool_tokens; });
+  number("requests of mean length that fit it", [](const Summary& s) { return s.fitting_requests; });
+  number("fewer of them for the draft", [](const Summary& s) { return s.draft_cost_requests; });
   bool limits = false;
   for (const auto& [unused, summary] : summaries) limits = limits || !std::isnan(summary.request_goodput);
   if (limits) {

@@ -70,6 +70,20 @@ void Timeline::begin_event() {
   first_ = false;
 }
 
+void Timeline::append_arguments(std::initializer_list<Argument> arguments) {
+  if (arguments.size() == 0) return;
+  buffer_ += R"(,"args":)";
+  char before = '{';
+  for (const Argument& argument : arguments) {
+    buffer_ += before;
+    before = ',';
+    append_text(buffer_, argument.key);
+    buffer_ += ':';
+    append_value(buffer_, argument.value);
+  }
+  buffer_ += '}';
+}
+
 void Timeline::flush_if_full() {
   if (buffer_.size() < kBufferBytes) return;
   file_.append(buffer_);
@@ -107,18 +121,18 @@ void Timeline::span(Lane lane, std::string_view name, SimTime start, Duration du
     buffer_ += R"(,"cname":)";
     append_text(buffer_, colour);
   }
-  if (arguments.size() > 0) {
-    buffer_ += R"(,"args":)";
-    char before = '{';
-    for (const Argument& argument : arguments) {
-      buffer_ += before;
-      before = ',';
-      append_text(buffer_, argument.key);
-      buffer_ += ':';
-      append_value(buffer_, argument.value);
-    }
-    buffer_ += '}';
-  }
+  append_arguments(arguments);
+  buffer_ += '}';
+  flush_if_full();
+}
+
+void Timeline::counter(std::string_view name, SimTime time, std::initializer_list<Argument> values) {
+  begin_event();
+  buffer_ += R"({"ph":"C","pid":1,"ts":)";
+  append_microseconds(buffer_, time.ps());
+  buffer_ += R"(,"name":)";
+  append_text(buffer_, name);
+  append_arguments(values);
   buffer_ += '}';
   flush_if_full();
 }

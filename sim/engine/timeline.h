@@ -1,7 +1,8 @@
 // Spans of simulated time, written as a Chrome trace: JSON that Perfetto (ui.perfetto.dev) and chrome://tracing open.
 //
 // Each lane is a thread of one process, named and sorted in the order in which lanes were made; each span is a complete event
-//   ("ph": "X"). Times are microseconds with all six decimals of the picoseconds, as text: nothing is rounded.
+//   ("ph": "X"), each counter one of figures ("ph": "C"). Times are microseconds with all six decimals of the picoseconds, as
+//   text: nothing is rounded.
 // Order. Spans are written in the order of the calls; viewers sort them. Spans of one lane must not overlap except by nesting,
 //   or viewers draw them wrongly: the lanes of sim/engine keep to this.
 // The file is written as the spans come and takes its name in close(): it is whole or not there at all. Without close(), also
@@ -37,6 +38,8 @@ class Timeline {
   // The colour is one of Chrome's names for colours, such as "good" or "thread_state_running"; empty: by the span's name.
   void span(Lane lane, std::string_view name, SimTime start, Duration duration, std::initializer_list<Argument> arguments = {},
             std::string_view colour = {});
+  // Figures that hold from this moment on, one graph of the name with a line for each.
+  void counter(std::string_view name, SimTime time, std::initializer_list<Argument> values);
   [[nodiscard]] std::uint64_t spans() const { return spans_; }
 
   // The file appears, or IoError is thrown and it does not.
@@ -45,6 +48,7 @@ class Timeline {
  private:
   void begin_event();
   void flush_if_full();
+  void append_arguments(std::initializer_list<Argument> arguments);
 
   WholeFileWriter file_;
   std::string buffer_;

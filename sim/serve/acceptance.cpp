@@ -202,7 +202,19 @@ std::unique_ptr<Acceptance> read_acceptance(const config::Value& value, rng::Key
   parameters.push_back(
       {"replay", config::Type::value, "", "a CSV of request,position,uniform in place of random numbers", {}, {}});
   const std::size_t before = diagnostics.list().size();
+  parameters.push_back({"trace", config::Type::value, "", "recorded acceptance, JSONL: request i is its record i", {}, {}});
+  parameters.push_back({"kind", config::Type::text, "", "of the trace, only requests of this kind", {}, {}});
   const config::Arguments arguments = config::read_arguments(value, parameters, {}, "acceptance", diagnostics);
+  if (diagnostics.list().size() != before) return nullptr;
+  if (arguments.has("kind") && !arguments.has("trace"))
+    diagnostics.add(arguments.where("kind"), "kind stands without trace, allowed: with trace");
+  if (arguments.has("trace")) {
+    for (const char* const other : {"position_rates", "conditional_rates", "alpha", "classes", "replay"})
+      if (arguments.has(other))
+        diagnostics.add(arguments.where(other), fmt::format("{} stands beside trace, allowed: one of them", other));
+    if (diagnostics.list().size() != before) return nullptr;
+    return traced_acceptance(arguments.value("trace"), arguments.text("kind"), key, diagnostics);
+  }
   if (diagnostics.list().size() != before) return nullptr;
   std::vector<RateAcceptance::Class> classes;
   if (arguments.has("classes")) {

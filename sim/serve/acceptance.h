@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace specsim::serve {
@@ -41,6 +42,11 @@ class Acceptance {
 
 // `acceptance:` of a config. nullptr after reporting.
 std::unique_ptr<Acceptance> read_acceptance(const config::Value& value, rng::Key key, Diagnostics& diagnostics);
+
+// Recorded acceptance, in the forms of sim/families/acceptance_record.h but distributions; `kind`: of the requests, "" for all.
+// nullptr after reporting.
+std::unique_ptr<Acceptance> traced_acceptance(const config::Value& file, const std::string& kind, rng::Key key,
+                                              Diagnostics& diagnostics);
 
 // The rounds of an experiment's own distributions and method, executed: request i is its sequence i (again from the first behind
 // kMostExecuted of them). A round that begins in the middle of an executed one, as behind a preemption, accepts what that one

@@ -27,7 +27,8 @@ class Recorded final : public ArrivalProcess {
   void fill(Workload& workload, rng::Key /*key*/) const override {
     workload = workload_;
     if (scale_ == 1.0) return;
-    for (Request& request : workload.requests) request.due = moment(scale_ * static_cast<double>(request.due) / kPicosecondsPerSecond);
+    for (Request& request : workload.requests)
+      request.due = moment(scale_ * static_cast<double>(request.due) / kPicosecondsPerSecond);
   }
   [[nodiscard]] bool brings_lengths() const override { return true; }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {

@@ -1,56 +1,42 @@
 #include "sim/serve/curve.h"
 
 #include "sim/base/error.h"
-#include "sim/base/parallel.h"
 #include "sim/report/csv.h"
 #include "sim/report/intervals.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <mutex>
 #include <utility>
 
 namespace specsim::serve {
 
 const char* load_name(Load load) { return load == Load::rate ? "rate" : "concurrency"; }
 
-std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
-                                   int replications, bool both, unsigned threads, const std::string& option,
-                                   const ServeOptions& options) {
-  std::vector<ServeExperiment> at_load;
+ServeExperiment at_load(const ServeExperiment& experiment, Load load, double value, const std::string& option) {
+  ServeExperiment one = experiment;
+  one.arrivals = load == Load::rate ? experiment.arrivals->with_rate(value)
+                                    : experiment.arrivals->with_concurrency(static_cast<std::uint32_t>(value));
+  if (!one.arrivals)
+    throw BadInput({option, 0, 0}, fmt::format("the arrivals have no {}, allowed: a process that has one", load_name(load)));
+  return one;
+}
+
+std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values, bool both,
+                                   SweepRunner& runner, const std::string& option) {
+  std::vector<ServeExperiment> points;
   std::vector<CurvePoint> curve;
   for (const double value : values) {
-    ServeExperiment one = experiment;
-    one.arrivals = load == Load::rate ? experiment.arrivals->with_rate(value)
-                                      : experiment.arrivals->with_concurrency(static_cast<std::uint32_t>(value));
-    if (!one.arrivals)
-      throw BadInput({option, 0, 0}, fmt::format("the arrivals have no {}, allowed: a process that has one", load_name(load)));
+    const ServeExperiment one = at_load(experiment, load, value, option);
     for (const bool speculative : {false, true}) {
       if (speculative ? !experiment.speculation : experiment.speculation && !both) continue;
-      curve.push_back({value, speculative, std::vector<Summary>(static_cast<std::size_t>(replications))});
-      at_load.push_back(speculative ? one : without_speculation(one));
+      curve.push_back({value, speculative, {}});
+      points.push_back(speculative ? one : without_speculation(one));
     }
   }
-  const auto runs = static_cast<std::size_t>(replications);
-  std::atomic<std::size_t> finished = 0;
-  std::mutex showing;
-  for_each(curve.size() * runs, threads, [&](std::size_t task) {
-    const std::size_t point = task / runs;
-    const std::size_t replication = task % runs;
-    ServeExperiment one = at_load[point];
-    one.seed = experiment.seed + replication;
-    ServeOptions quiet;
-    quiet.stop = options.stop;
-    if (options.stop != nullptr && options.stop->load()) return;
-    curve[point].replications[replication] = serve(one, make_workload(one), quiet).summary;
-    ++finished;
-    if (!options.progress) return;
-    const std::lock_guard lock(showing);
-    options.progress(finished);
-  });
+  std::vector<std::vector<Summary>> summaries = runner.run(points);
+  for (std::size_t i = 0; i < curve.size(); ++i) curve[i].replications = std::move(summaries[i]);
   return curve;
 }
 
@@ -124,7 +110,7 @@ std::string up_to(const std::vector<Pair>& pairs, const std::vector<bool>& pays,
 
 }  // namespace
 
-std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load, const Slo& slo) {
+std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load) {
   std::vector<Pair> pairs;
   for (std::size_t i = 0; i + 1 < curve.size(); ++i)
     if (!curve[i].speculative && curve[i + 1].speculative) pairs.push_back({&curve[i], &curve[i + 1]});
@@ -158,21 +144,6 @@ std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load
                                     speculative ? "with speculation" : "plain", overload,
                                     std::isnan(largest) ? "none of those tried" : fmt::format("{:g}", largest)));
     }
-  if (slo.any()) {
-    for (const bool speculative : {false, true}) {
-      double best = NAN;
-      for (const CurvePoint& point : curve)
-        if (point.speculative == speculative &&
-            figure(point, [](const Summary& s) { return s.meets_slo ? 1.0 : 0.0; }).mean == 1.0)
-          best = point.load;
-      const bool any =
-          std::any_of(curve.begin(), curve.end(), [&](const CurvePoint& point) { return point.speculative == speculative; });
-      if (any)
-        lines.push_back(fmt::format("largest {} that keeps the SLO {}: {}", load_name(load),
-                                    speculative ? "with speculation" : "without",
-                                    std::isnan(best) ? "none of those tried" : fmt::format("{:g}", best)));
-    }
-  }
   return lines;
 }
 

@@ -1,9 +1,8 @@
 // A server at several loads, with its speculation and without, over the same arrivals and the same texts.
 #pragma once
 
-#include "sim/serve/experiment.h"
+#include "sim/serve/sweep_runner.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +18,13 @@ struct CurvePoint {
   std::vector<Summary> replications;  // with seeds of their own, the same for every point and for both ways
 };
 
+// The same server at another load. Throws BadInput, at `option`, where the arrivals have no such load.
+ServeExperiment at_load(const ServeExperiment& experiment, Load load, double value, const std::string& option);
+
 // In the order of the loads, at each the plain server first where there are both. `both`: where the experiment speculates, the
-// plain server as well. Throws BadInput, at `option`, where the arrivals have no such load.
-std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
-                                   int replications, bool both, unsigned threads, const std::string& option,
-                                   const ServeOptions& options);
+// plain server as well. Throws BadInput as at_load() does.
+std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values, bool both,
+                                   SweepRunner& runner, const std::string& option);
 
 // A line for each point: means over the replications, and half a 95 % interval of the main figures.
 std::string curve_csv(const std::vector<CurvePoint>& curve, Load load);
@@ -35,7 +36,7 @@ struct CurveFigure {
 };
 CurveFigure figure(const CurvePoint& point, double (*of)(const Summary&));
 
-// Up to which load speculation pays, in words: by mean TPOT, by output throughput, by the SLO.
-std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load, const Slo& slo);
+// Up to which load speculation pays, in words: by mean TPOT, by output throughput, and where the server is overloaded.
+std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load);
 
 }  // namespace specsim::serve

@@ -40,6 +40,19 @@ Server::Parts make_engine(const ServeExperiment& experiment, const Acceptance* a
   return parts;
 }
 
+// How many requests of the mean length the pool holds at their ends, and how many fewer than without a draft.
+void add_fitting(Summary& summary, const ServeExperiment& experiment, const Workload& workload, std::uint32_t lookahead) {
+  double tokens = 0.0;
+  for (const Request& request : workload.requests) tokens += request.prompt + request.output;
+  const auto mean = static_cast<std::uint64_t>(std::ceil(tokens / static_cast<double>(workload.requests.size())));
+  const auto fitting = [&](std::uint32_t blocks, std::uint32_t ahead) {
+    const BlockPool pool(blocks, experiment.block_tokens, false);
+    return pool.unlimited() ? std::nan("") : std::floor(pool.usable() / static_cast<double>(pool.blocks_for(mean + ahead)));
+  };
+  summary.fitting_requests = fitting(experiment.blocks, lookahead);
+  summary.draft_cost_requests = fitting(experiment.plain_blocks, 0) - summary.fitting_requests;
+}
+
 }  // namespace
 
 double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, const BatchState& batch, double cached_after,
@@ -94,14 +107,22 @@ std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, c
 
 Served serve(const ServeExperiment& experiment, const Workload& workload, const ServeOptions& options) {
   Diagnostics none;
-  const std::unique_ptr<Acceptance> acceptance = experiment.speculation ? make_acceptance(experiment, workload) : nullptr;
+  const std::unique_ptr<Acceptance> own =
+      experiment.speculation && options.acceptance == nullptr ? make_acceptance(experiment, workload) : nullptr;
+  const Acceptance* const acceptance = options.acceptance != nullptr ? options.acceptance : own.get();
   const std::unique_ptr<Scheduler> probe = experiment.scheduler.entry->make(experiment.scheduler.arguments, none);
   const StepPricer pricer(*experiment.cost, experiment.speculation ? experiment.speculation->method : DraftMethod::ngram,
                           probe->asynchronous());
   RunSetting setting;
-  setting.make_engine = [&] { return make_engine(experiment, acceptance.get(), pricer); };
+  setting.make_engine = [&] { return make_engine(experiment, acceptance, pricer); };
   setting.replicas = experiment.replicas;
   setting.routing = experiment.routing;
+  if (experiment.prefill_engines > 0) {
+    setting.prefill.engines = experiment.prefill_engines;
+    setting.prefill.link_ps_per_token = experiment.link_ps_per_token;
+    setting.prefill.link_latency = experiment.link_latency;
+    setting.prefill.make_engine = [&] { return make_engine(without_speculation(experiment), nullptr, pricer); };
+  }
   setting.frontend = experiment.frontend;
   setting.horizon = experiment.horizon;
   setting.observer = options.observer;
@@ -123,8 +144,27 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
 
   Served served;
   served.result = simulate(workload, setting);
-  served.summary = summarise(workload, served.result, experiment.slo, experiment.replicas);
+  served.summary = summarise(workload, served.result, experiment.slo, experiment.replicas + experiment.prefill_engines);
+  add_fitting(served.summary, experiment, workload, setting.make_engine().lookahead);
   return served;
+}
+
+ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) {
+  Diagnostics diagnostics;
+  Speculation& speculation = *experiment.speculation;
+  const Location where{"--draft-lengths", 0, 0};
+  if (speculation.cell && !executed_offers(*speculation.cell, draft_length))
+    throw BadInput(where,
+                   fmt::format("{} is no draft length of decode's method, allowed: {}{}", draft_length,
+                               executed_offers(*speculation.cell, 1) ? "up to " : "0 or ", speculation.cell->draft_length()));
+  if (!speculation.cell && !read_acceptance(speculation.acceptance, rng::Key{}, diagnostics)->offers(draft_length))
+    throw BadInput(where,
+                   fmt::format("{} is longer than the drafts that the trace records, allowed: shorter ones", draft_length));
+  const ServerPolicyEntry& fixed = *server_policies().find("fixed", where, diagnostics);
+  const config::Value value = config::map({{"draft_length", config::scalar(std::to_string(draft_length), where)}}, where);
+  speculation.policy = {&fixed, config::read_arguments(value, fixed.info.parameters, {}, "--draft-lengths", diagnostics)};
+  diagnostics.throw_if_any();
+  return experiment;
 }
 
 ServeExperiment without_speculation(ServeExperiment experiment) {

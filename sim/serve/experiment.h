@@ -50,6 +50,9 @@ struct ServeExperiment {
   std::optional<Speculation> speculation;         // nullopt: plain decoding
   std::uint32_t replicas = 1;
   std::shared_ptr<const Routing> routing;
+  std::uint32_t prefill_engines = 0;  // that compute prompts alone; 0: every engine does both
+  double link_ps_per_token = 0.0;     // between them and those that decode
+  Picoseconds link_latency = 0;
   Picoseconds frontend = 0;
   Picoseconds horizon = kNever;
   Slo slo;
@@ -77,6 +80,7 @@ struct Served {
   Summary summary;
 };
 struct ServeOptions {
+  const Acceptance* acceptance = nullptr;  // where make_acceptance() was called already
   StepObserver* observer = nullptr;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(std::size_t finished)> progress;
@@ -85,5 +89,8 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
 
 // The same server, clients and texts without speculation, and with the pool that it has without the draft.
 ServeExperiment without_speculation(ServeExperiment experiment);
+// The same with policy fixed: this draft length for all. It must speculate. Throws BadInput where its acceptance has no such
+// length.
+ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length);
 
 }  // namespace specsim::serve

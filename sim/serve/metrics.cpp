@@ -160,6 +160,9 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
   for (const ServerTotals& one : result.totals) {
     rounds += static_cast<double>(one.rounds);
     summary.steps += static_cast<double>(one.steps);
+    summary.uniform_steps += static_cast<double>(one.uniform_steps);
+    summary.mixed_steps += static_cast<double>(one.mixed_steps);
+    summary.eager_steps += static_cast<double>(one.eager_steps);
     summary.prefill_steps += static_cast<double>(one.prefill_steps);
     summary.largest_batch = std::max(summary.largest_batch, static_cast<double>(one.largest_batch));
     summary.fewest_free_blocks = std::min(summary.fewest_free_blocks, static_cast<double>(one.fewest_free_blocks));
@@ -219,6 +222,11 @@ std::vector<std::pair<std::string, double>> summary_columns(const Summary& summa
                                  {"recomputed_tokens", summary.recomputed_tokens},
                                  {"pool_tokens", summary.pool_tokens},
                                  {"fewest_free_blocks", summary.fewest_free_blocks}});
+  columns.insert(columns.end(), {{"fitting_requests", summary.fitting_requests},
+                                 {"draft_cost_requests", summary.draft_cost_requests},
+                                 {"uniform_steps", summary.uniform_steps},
+                                 {"mixed_steps", summary.mixed_steps},
+                                 {"eager_steps", summary.eager_steps}});
   for (std::size_t cause = 0; cause < kCauses; ++cause)
     columns.emplace_back(std::string("mean_") + cause_names()[cause] + "_ms", summary.life_ms[cause]);
   for (std::size_t cause = 0; cause < kCauses; ++cause)

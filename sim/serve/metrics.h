@@ -64,7 +64,12 @@ struct Summary {
   double recomputed_tokens = 0.0;
   double largest_batch = 0.0;
   double fewest_free_blocks = 0.0;
-  double pool_tokens = 0.0;  // of a replica; 0: no limit
+  double pool_tokens = 0.0;          // of a replica; 0: no limit
+  double fitting_requests = 0.0;     // of the run's mean length, at their ends, that the pool holds at once; NaN: no limit
+  double draft_cost_requests = 0.0;  // so many fewer than without a draft
+  double uniform_steps = 0.0;        // every sequence computes as many rows: a full CUDA graph can hold them
+  double mixed_steps = 0.0;          // they do not, as where prompts are among them: piecewise graphs
+  double eager_steps = 0.0;          // more rows than any graph
   // Mean milliseconds of a request's life by cause; of its TTFT; and of its TPOT, over requests of more than one token. Each adds
   // up to the mean of what it divides.
   std::array<double, kCauses> life_ms{};

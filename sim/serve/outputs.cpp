@@ -56,6 +56,50 @@ std::string requests_csv(const RunResult& result) {
   return text;
 }
 
+void StepTimeline::began(const StepRecord& record) {
+  const auto at = [](Picoseconds time) { return SimTime::from_ps(time); };
+  const auto lasts = [](Picoseconds time) { return Duration::from_ps(time); };
+  const Step& step = *record.plan;
+  const std::string replica = fmt::format("replica {} ", record.replica);
+  timeline_.counter(replica + "batch", at(record.start),
+                    {{"prefill", std::int64_t{record.prefill_rows}},
+                     {"decode", std::int64_t{record.decode_rows}},
+                     {"drafts", std::int64_t{record.draft_rows}}});
+  timeline_.counter(replica + "queue", at(record.start), {{"waiting", std::int64_t{step.waiting}}});
+  if (!record.pool->unlimited())
+    timeline_.counter(replica + "pool", at(record.start),
+                      {{"used blocks", std::int64_t{record.pool->usable()} - std::int64_t{step.free_blocks}}});
+  for (const Item& item : step.items) {
+    if (item.request >= tracks_) continue;
+    if (item.request >= of_.size()) of_.resize(item.request + std::size_t{1});
+    Track& track = of_[item.request];
+    const Sequence& sequence = (*record.sequences)[item.request];
+    if (!track.known) {
+      track.known = true;
+      track.lane = timeline_.lane(fmt::format("request {}", item.request));
+      track.last = sequence.sent;
+    }
+    if (record.start > track.last)
+      timeline_.span(track.lane,
+                     sequence.preemptions > track.preemptions ? "preempted"
+                     : track.last == sequence.sent            ? "queue"
+                                                              : "stalled",
+                     at(track.last), lasts(record.start - track.last), {}, "grey");
+    track.preemptions = sequence.preemptions;
+    track.last = record.start + record.price.total();
+    if (item.prefill)
+      timeline_.span(track.lane, "prefill", at(record.start), lasts(record.price.total()),
+                     {{"step", static_cast<std::int64_t>(record.step)}, {"tokens", std::int64_t{item.rows}}},
+                     "thread_state_runnable");
+    else
+      timeline_.span(track.lane, item.drafts > 0 ? "round" : "decode", at(record.start), lasts(record.price.total()),
+                     {{"step", static_cast<std::int64_t>(record.step)},
+                      {"drafts", std::int64_t{item.drafts}},
+                      {"accepted", std::int64_t{item.accepted}}},
+                     "thread_state_running");
+  }
+}
+
 StepLog::StepLog(const std::string& path) : file_(path) {
   text_ =
       "replica,step,start_s,duration_s,requests,waiting,prefill_rows,decode_rows,draft_rows,preempted,free_blocks,draft_length\n";

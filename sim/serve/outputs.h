@@ -2,10 +2,14 @@
 #pragma once
 
 #include "sim/base/whole_file.h"
+#include "sim/engine/timeline.h"
 #include "sim/serve/metrics.h"
 #include "sim/serve/server.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace specsim::serve {
 
@@ -15,6 +19,39 @@ std::string seconds_text(Picoseconds time);
 // A line for each request that was sent: when it was sent, scheduled first, got its first and last token; what it had; its
 // rounds; and the milliseconds that its life went to, by cause.
 std::string requests_csv(const RunResult& result);
+
+// Several that look at once.
+class StepObservers final : public StepObserver {
+ public:
+  void add(StepObserver& one) { all_.push_back(&one); }
+  void began(const StepRecord& record) override {
+    for (StepObserver* const one : all_) one->began(record);
+  }
+  [[nodiscard]] bool any() const { return !all_.empty(); }
+
+ private:
+  std::vector<StepObserver*> all_;
+};
+
+// A timeline of a run, for Perfetto: a track for each of the first `tracks` requests, with its waiting, its steps and what they
+// gave, and graphs of the batch, the queue and the pool of each replica.
+class StepTimeline final : public StepObserver {
+ public:
+  StepTimeline(const std::string& path, std::size_t tracks) : timeline_(path), tracks_(tracks) {}
+  void began(const StepRecord& record) override;
+  void close() { timeline_.close(); }
+
+ private:
+  struct Track {
+    engine::Timeline::Lane lane{};
+    Picoseconds last = 0;  // what came before is drawn
+    std::uint32_t preemptions = 0;
+    bool known = false;
+  };
+  engine::Timeline timeline_;
+  std::size_t tracks_;
+  std::vector<Track> of_;  // [request]
+};
 
 // steps.csv, written as the steps begin.
 class StepLog final : public StepObserver {

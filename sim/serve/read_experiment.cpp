@@ -1,5 +1,6 @@
 #include "sim/base/token.h"
 #include "sim/serve/experiment.h"
+#include "sim/serve/slo.h"
 #include "sim/spec/spec.h"
 
 #include <fmt/format.h>
@@ -82,7 +83,8 @@ const std::vector<Parameter>& speculation_parameters() {
       {"acceptance",
        Type::value,
        "",
-       "{position_rates: [...]}, {conditional_rates: [...]} or {alpha: a}; classes of requests may differ; left out: rounds of "
+       "{position_rates: [...]}, {conditional_rates: [...]}, {alpha: a} or {trace: FILE}; classes of requests may differ; left "
+       "out: rounds of "
        "pair and decode, executed",
        {},
        {}},
@@ -97,12 +99,24 @@ const std::vector<Parameter>& speculation_parameters() {
   return parameters;
 }
 
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const SloPreset& one : slo_presets()) names.push_back(one.name);
+  return names;
+}
+
 const std::vector<Parameter>& slo_parameters() {
   static const std::vector<Parameter> parameters = {
+      {"preset", Type::text, "", "limits by name, which the others replace one by one", {}, preset_names()},
       {"ttft_ms", Type::number, "", "time to first token", config::between(0, 1e9), {}},
       {"tpot_ms", Type::number, "", "time per output token", config::between(0, 1e9), {}},
       {"e2el_ms", Type::number, "", "end to end", config::between(0, 1e9), {}},
-      {"percentile", Type::number, "99", "of requests that must keep each limit", config::between(0, 100), {}}};
+      {"percentile",
+       Type::number,
+       "",
+       "of requests that must keep each limit; 99 without a preset",
+       config::between(0, 100),
+       {}}};
   return parameters;
 }
 
@@ -120,8 +134,28 @@ const std::vector<Parameter>& length_parameters() {
 }
 
 const std::vector<Parameter>& replica_parameters() {
-  static const std::vector<Parameter> parameters = {{"count", Type::integer, "1", "engines", config::between(1, 4096), {}},
-                                                    {"routing", Type::value, "round_robin", "who serves a request", {}, {}}};
+  static const std::vector<Parameter> parameters = {
+      {"count", Type::integer, "1", "engines", config::between(1, 4096), {}},
+      {"routing", Type::value, "round_robin", "who serves a request", {}, {}},
+      {"prefill",
+       Type::integer,
+       "0",
+       "engines beside them that compute prompts alone, without speculation",
+       config::between(0, 4096),
+       {}},
+      {"link_gb_per_s",
+       Type::number,
+       "50",
+       "of the link that takes prompts' caches to the engines that decode, one after the other",
+       config::between(1e-3, 1e6),
+       {}},
+      {"link_ms", Type::number, "0", "its latency", config::between(0, 1e6), {}},
+      {"kv_bytes_per_token",
+       Type::number,
+       "",
+       "of a prompt's cache, where the cost model does not know it",
+       config::between(1, 1e9),
+       {}}};
   return parameters;
 }
 
@@ -262,9 +296,21 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
   probe.seconds = [](const BatchState&, int) { return 1.0; };
   if (arguments.has("acceptance")) {
     speculation.acceptance = arguments.value("acceptance");
-    if (speculation.policy.entry != nullptr)
-      static_cast<void>(speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics));
-    static_cast<void>(read_acceptance(speculation.acceptance, rng::Key{static_cast<std::uint32_t>(seed), 0}, diagnostics));
+    const auto acceptance = read_acceptance(speculation.acceptance, rng::Key{static_cast<std::uint32_t>(seed), 0}, diagnostics);
+    if (acceptance) probe.offers = [&](int draft_length) { return acceptance->offers(draft_length); };
+    const auto policy = speculation.policy.entry != nullptr
+                            ? speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics)
+                            : nullptr;
+    if (acceptance && policy)
+      for (const int length : policy->lengths())
+        if (!acceptance->offers(length)) {
+          int most = 0;
+          while (acceptance->offers(most + 1)) ++most;
+          diagnostics.add(arguments.where("policy"),
+                          fmt::format("the policy drafts up to {} tokens, allowed: no more than the trace's records hold, {}",
+                                      policy->longest(), most));
+          break;
+        }
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
     diagnostics.add(value.where,
                     "speculation states no acceptance, allowed: acceptance: {position_rates: [...]}, or pair and decode beside "
@@ -284,6 +330,24 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
   return speculation;
 }
 
+// The link between engines that compute prompts and those that decode.
+void read_link(const config::Arguments& replicas, ServeExperiment& experiment, Diagnostics& diagnostics) {
+  if (experiment.scheduler.entry != nullptr && experiment.scheduler.entry->info.name != "vllm_v1")
+    diagnostics.add(replicas.where("prefill"),
+                    fmt::format("prefill stands beside scheduler {}, allowed: vllm_v1", experiment.scheduler.entry->info.name));
+  double bytes = replicas.has("kv_bytes_per_token") ? replicas.number("kv_bytes_per_token") : 0.0;
+  if (bytes == 0.0 && experiment.cost) {
+    const auto none = experiment.cost->memory_budget({1.0, 0.0}, 0, cost::Kept::target);
+    const auto many = experiment.cost->memory_budget({1.0, 1e6}, 0, cost::Kept::target);
+    if (none && many) bytes = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
+  }
+  if (bytes == 0.0)
+    diagnostics.add(replicas.where("prefill"),
+                    "the cost model does not know a token's cache, allowed: kv_bytes_per_token, or the cost model roofline");
+  experiment.link_ps_per_token = kPicosecondsPerSecond * bytes / (1e9 * replicas.number("link_gb_per_s"));
+  experiment.link_latency = std::llround(1e-3 * kPicosecondsPerSecond * replicas.number("link_ms"));
+}
+
 void read_replicas(const config::Value& value, ServeExperiment& experiment, Diagnostics& diagnostics) {
   config::Value named = value;
   if (value.is_scalar()) named = config::map({{"count", value}}, value.where);
@@ -291,20 +355,28 @@ void read_replicas(const config::Value& value, ServeExperiment& experiment, Diag
   const config::Arguments arguments = config::read_arguments(named, replica_parameters(), {}, "serve.replicas", diagnostics);
   if (diagnostics.list().size() != before) return;
   experiment.replicas = static_cast<std::uint32_t>(arguments.integer("count"));
+  experiment.prefill_engines = static_cast<std::uint32_t>(arguments.integer("prefill"));
+  if (experiment.prefill_engines > 0) read_link(arguments, experiment, diagnostics);
   const Choice<RoutingEntry> routing = choose(routings(), arguments.value("routing"), "kind", diagnostics);
   if (routing.entry != nullptr) experiment.routing = routing.entry->make(routing.arguments, diagnostics);
 }
 
 Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
   Slo slo;
+  config::Value named = value;
+  if (value.is_scalar()) named = config::map({{"preset", value}}, value.where);
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments arguments = config::read_arguments(value, slo_parameters(), {}, "serve.slo", diagnostics);
+  const config::Arguments arguments = config::read_arguments(named, slo_parameters(), {}, "serve.slo", diagnostics);
   if (diagnostics.list().size() != before) return slo;
-  const auto limit = [&](const char* name) { return arguments.has(name) ? std::optional(arguments.number(name)) : std::nullopt; };
-  slo.ttft_ms = limit("ttft_ms");
-  slo.tpot_ms = limit("tpot_ms");
-  slo.e2el_ms = limit("e2el_ms");
-  slo.percentile = arguments.number("percentile");
+  if (const SloPreset* const preset = arguments.has("preset") ? find_slo_preset(arguments.text("preset")) : nullptr)
+    slo = preset->slo;
+  const auto replace = [&](const char* name, std::optional<double>& limit) {
+    if (arguments.has(name)) limit = arguments.number(name);
+  };
+  replace("ttft_ms", slo.ttft_ms);
+  replace("tpot_ms", slo.tpot_ms);
+  replace("e2el_ms", slo.e2el_ms);
+  if (arguments.has("percentile")) slo.percentile = arguments.number("percentile");
   return slo;
 }
 

@@ -4,6 +4,7 @@
 #include "sim/config/registry.h"
 #include "sim/serve/block_pool.h"
 #include "sim/serve/policy.h"
+#include "sim/serve/step_price.h"
 #include "sim/serve/workload.h"
 
 #include <array>
@@ -28,9 +29,10 @@ enum class Cause : std::uint8_t {
   interference,  // in steps of its own, the target's passes that also compute prompts
   stalled,       // admitted and not scheduled: no budget or no block was left
   preempted,     // waiting for its next admission
-  recompute      // admitted again, what was lost not computed yet
+  recompute,     // admitted again, what was lost not computed yet
+  transfer       // its cache on the way from the engine that computed its prompt to the one that decodes
 };
-constexpr std::size_t kCauses = 9;
+constexpr std::size_t kCauses = 10;
 const std::array<const char*, kCauses>& cause_names();
 
 // A request as the engine sees it.
@@ -46,6 +48,7 @@ struct Sequence {
   std::uint32_t prefill_target = 0;  // tokens that it had at its last admission
   std::int32_t priority = 0;
   Status status = Status::unsent;
+  bool moved = false;              // its prompt was computed elsewhere, and its cache came over a link
   bool resumed = false;            // admitted again after a preemption, and not computed again yet
   std::uint64_t scheduled_in = 0;  // number of the last scheduling that took it
 
@@ -79,12 +82,18 @@ struct Item {
 
 struct Step {
   std::vector<Item> items;
+  // Where each sequence drafts by itself, before the target's passes: what they draft, and the rows of a batch and of a pass.
+  std::vector<LoneDraft> lone_drafts;
+  bool drafts_alone = false;
+  std::uint32_t batch_rows = 0;
+  std::uint32_t pass_rows = 0;
   std::uint32_t preempted = 0;
   std::uint32_t waiting = 0;      // behind the scheduling
   std::uint32_t free_blocks = 0;  // behind the scheduling
   int draft_length = 0;           // drafts that the step makes for the next
   void clear() {
     items.clear();
+    lone_drafts.clear();
     preempted = 0;
     draft_length = 0;
   }

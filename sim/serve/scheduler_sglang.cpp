@@ -1,6 +1,7 @@
 // SGLang's scheduler: batches of prompts go first and alone, decoding takes all that run; memory is promised by a ratio that
 // falls while nothing has to be taken back.
-#include "sim/serve/scheduler.h"
+#include "sim/serve/cached_blocks.h"
+#include "sim/serve/queue_order.h"
 
 #include <fmt/format.h>
 
@@ -18,6 +19,8 @@ struct SglangOptions {
   std::uint32_t max_running_requests = 256;
   std::uint32_t max_model_len = 131072;
   double schedule_conservativeness = 1.0;
+  bool radix_cache = false;
+  QueueOrder order = QueueOrder::fcfs;
 };
 
 // Of an output that an admission counts on at most, and of the ratio's way (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION and its kin).
@@ -34,6 +37,7 @@ class Sglang final : public Scheduler {
         first_ratio_(std::min(1.0, kFirstRatio * options.schedule_conservativeness)),
         last_ratio_(first_ratio_ * kLastRatioShare),
         ratio_(first_ratio_) {}
+  [[nodiscard]] bool prefix_caching() const override { return options_.radix_cache; }
   [[nodiscard]] std::uint32_t waiting() const override { return static_cast<std::uint32_t>(waiting_.size()); }
   [[nodiscard]] std::uint32_t running() const override {
     return static_cast<std::uint32_t>(running_.size() + (chunked_ ? 1 : 0));
@@ -66,6 +70,8 @@ class Sglang final : public Scheduler {
   void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
     for (const Item& item : step.items) {
       Sequence& sequence = state.at(item.request);
+      // What a batch of prompts computed is found by the batches behind it.
+      if (item.prefill && state.pool->caches()) cached_.name(item.request, sequence.computed, state);
       if (!item.emits) continue;
       sequence.computed -= item.drafts - item.accepted;
       const std::uint32_t room = std::min(sequence.output - sequence.emitted, options_.max_model_len - sequence.tokens());
@@ -74,7 +80,8 @@ class Sglang final : public Scheduler {
       if (item.prefill && !ends) running_.push_back(item.request);
       sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
       if (!ends) continue;
-      give_back(sequence, state);
+      if (state.pool->caches()) cached_.name(item.request, std::min(sequence.computed, sequence.tokens()), state);
+      give_back(item.request, sequence, state);
       sequence.status = Status::finished;
       finished.push_back(item.request);
     }
@@ -90,13 +97,19 @@ class Sglang final : public Scheduler {
     return wanted > sequence.held ? wanted - sequence.held : 0;
   }
 
-  static void take(Sequence& sequence, std::uint32_t blocks, EngineState& state) {
-    state.pool->take(blocks);
+  void take(RequestId request, Sequence& sequence, std::uint32_t blocks, EngineState& state) {
+    if (state.pool->caches())
+      cached_.extend(request, blocks, state);
+    else
+      state.pool->take(blocks);
     sequence.held += blocks;
   }
 
-  static void give_back(Sequence& sequence, EngineState& state) {
-    state.pool->give_back(sequence.held);
+  void give_back(RequestId request, Sequence& sequence, EngineState& state) {
+    if (state.pool->caches())
+      cached_.release(request, state);
+    else
+      state.pool->give_back(sequence.held);
     sequence.held = 0;
   }
 
@@ -121,7 +134,7 @@ class Sglang final : public Scheduler {
       chunk_budget -= tokens;
     };
     const auto add = [&](RequestId request, Sequence& sequence, std::uint32_t rows) {
-      take(sequence, missing(sequence, std::uint64_t{sequence.computed} + rows, state), state);
+      take(request, sequence, missing(sequence, std::uint64_t{sequence.computed} + rows, state), state);
       step.items.push_back({request, rows, 0, 0, true, false, 0});
       charge(rows);
     };
@@ -134,27 +147,39 @@ class Sglang final : public Scheduler {
       chunked_ = rows < rest;
       add(chunked_request_, sequence, rows);
     }
+    if (options_.order != QueueOrder::fcfs && waiting_.size() > 1)
+      order_queue(options_.order, ++orderings_, cached_, state, waiting_);
     while (!waiting_.empty() && !chunked_ && prefill_budget > 0 && chunk_budget > 0 &&
            running_.size() + step.items.size() < options_.max_running_requests) {
       const RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
-      const std::uint32_t whole = sequence.tokens();
+      hits_.clear();
+      if (state.pool->caches()) cached_.find(request, sequence.tokens() - 1, state, hits_);
+      const auto found = static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
+      // Hits that nobody uses are among the free blocks, and no longer once they are used.
+      const double woken = state.pool->caches() ? CachedBlocks::among_free(hits_, *state.pool) * state.pool->block_tokens() : 0.0;
+      const std::uint32_t whole = sequence.tokens() - found;
       const double reserve = std::min(sequence.limit - sequence.emitted, kMostReserved);
-      if (whole + reserve + state.pool->block_tokens() > free_tokens) break;
+      if (whole + woken + reserve + state.pool->block_tokens() > free_tokens) break;
       const bool cut = whole > chunk_budget;
       if (!cut && whole > prefill_budget && !step.items.empty()) break;
       const auto rows =
           cut ? static_cast<std::uint32_t>(chunk_budget / state.pool->block_tokens() * state.pool->block_tokens()) : whole;
       if (rows == 0) break;
       waiting_.pop_front();
-      sequence.prefill_target = whole;
+      sequence.prefill_target = sequence.tokens();
       sequence.resumed = sequence.status == Status::preempted;
       state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
       if (sequence.resumed) sequence.recomputed += whole;
       sequence.status = Status::running;
       if (sequence.first_scheduled == kNever) sequence.first_scheduled = state.now;
+      if (state.pool->caches()) {
+        cached_.begin(request, hits_, state);
+        sequence.held = static_cast<std::uint32_t>(hits_.size());
+        sequence.computed = found;
+      }
       add(request, sequence, rows);
-      free_tokens -= rows + (cut ? 0.0 : reserve);
+      free_tokens -= woken + rows + (cut ? 0.0 : reserve);
       if (cut) {
         chunked_ = true;
         chunked_request_ = request;
@@ -164,7 +189,7 @@ class Sglang final : public Scheduler {
 
   void retract(RequestId request, EngineState& state, Step& step) {
     Sequence& sequence = state.at(request);
-    give_back(sequence, state);
+    give_back(request, sequence, state);
     sequence.computed = 0;
     sequence.spec = 0;
     sequence.prefill_target = 0;
@@ -211,7 +236,7 @@ class Sglang final : public Scheduler {
     for (const RequestId id : running_) {
       Sequence& sequence = state.at(id);
       const std::uint32_t drafts = sequence.spec;
-      take(sequence, missing(sequence, std::uint64_t{sequence.computed} + width(state), state), state);
+      take(id, sequence, missing(sequence, std::uint64_t{sequence.computed} + width(state), state), state);
       step.items.push_back({id, 1 + drafts, drafts, 0, false, false, 0});
       sequence.spec = 0;
     }
@@ -225,6 +250,9 @@ class Sglang final : public Scheduler {
   std::vector<RequestId> running_;  // in order of admission, prompts computed
   bool chunked_ = false;            // a prompt is cut, and goes on in the next step
   RequestId chunked_request_ = 0;
+  CachedBlocks cached_;                 // with the radix cache
+  std::vector<BlockPool::Block> hits_;  // of the request at hand
+  std::uint64_t orderings_ = 0;
 };
 
 }  // namespace
@@ -246,12 +274,23 @@ SchedulerEntry sglang_scheduler() {
          "1",
          "factor on the share of outputs that an admission reserves",
          config::between(0.01, 10),
-         {}}},
+         {}},
+        {"schedule_policy",
+         config::Type::text,
+         "fcfs",
+         "who is admitted first: in order of arrival, the longest cached prefix (beyond 128 waiting in order of arrival), the "
+         "most "
+         "requested branch of the tree, the longest output, at random, by priority",
+         {},
+         queue_order_names()},
+        {"radix_cache", config::Type::boolean, "false", "equal prefixes are computed once, in whole blocks", {}, {}}},
        "An admission counts on what runs to need new_token_ratio of its remaining limit (at most 4,096 tokens each): 0.7 at "
        "first, falling over 600 "
        "decoding steps to 0.098, set anew by a retraction. Retracted are the shortest outputs, with speculation the last of the "
        "batch; they "
-       "lose their cache and go to the end of the queue. Queue order: first come, first served; no radix cache."},
+       "lose what they computed beyond the cached prefix and go to the end of the queue. With lpm and dfs-weight a request that "
+       "shares "
+       "more than 32 tokens with one before it in the queue, and has no more than 32 in the cache, waits for that one."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
         SglangOptions options;
@@ -260,6 +299,8 @@ SchedulerEntry sglang_scheduler() {
         options.max_running_requests = count("max_running_requests");
         options.max_model_len = count("max_model_len");
         options.schedule_conservativeness = arguments.number("schedule_conservativeness");
+        options.radix_cache = arguments.boolean("radix_cache");
+        options.order = queue_order(arguments.text("schedule_policy"));
         return std::make_unique<Sglang>(options);
       }};
 }

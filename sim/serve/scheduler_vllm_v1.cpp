@@ -1,12 +1,11 @@
 // vLLM's V1 scheduler, request by request as it decides: vllm/v1/core/sched/scheduler.py and kv_cache_manager.py of 2026.
 #include "sim/base/check.h"
-#include "sim/serve/scheduler.h"
+#include "sim/serve/cached_blocks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <deque>
-#include <unordered_map>
 
 namespace specsim::serve {
 
@@ -92,7 +91,7 @@ class VllmV1 final : public Scheduler {
       } else if (!options_.asynchronous) {
         sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
       } else if (state.pool->caches() && sequence.status == Status::running) {
-        name_blocks(item.request, std::min(sequence.computed - sequence.placeholders, sequence.tokens()), state);
+        cached_.name(item.request, std::min(sequence.computed - sequence.placeholders, sequence.tokens()), state);
       }
     }
     if (finished.size() == before) return;
@@ -200,8 +199,14 @@ class VllmV1 final : public Scheduler {
       const RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
-      if (state.pool->caches()) find_prefix(request, sequence, state);
-      const auto cached = static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
+      const bool decodes = sequence.moved && sequence.status == Status::waiting;
+      if (state.pool->caches() && !decodes) {
+        cached_.find(request, sequence.tokens() - 1, state, hits_);  // the last token is always computed
+        if (state.drafts_cached && !hits_.empty()) hits_.pop_back();
+      }
+      // What was computed elsewhere needs blocks here, and no row but its last token's.
+      const std::uint32_t cached =
+          decodes ? sequence.tokens() - 1 : static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
       std::int64_t fresh = std::int64_t{sequence.tokens()} - cached;
       if (options_.long_prefill_token_threshold > 0) fresh = std::min<std::int64_t>(fresh, options_.long_prefill_token_threshold);
       if (!options_.chunked_prefill && fresh > budget) break;
@@ -213,36 +218,15 @@ class VllmV1 final : public Scheduler {
       }
       waiting_.pop_front();
       running_.push_back(request);
-      sequence.prefill_target = sequence.tokens();
+      sequence.prefill_target = decodes ? 0 : sequence.tokens();
       sequence.resumed = sequence.status == Status::preempted;
       state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
       if (sequence.resumed) sequence.recomputed += sequence.tokens() - cached;
       sequence.status = Status::running;
       if (sequence.first_scheduled == kNever) sequence.first_scheduled = state.now;
-      step.items.push_back({request, static_cast<std::uint32_t>(fresh), 0, 0, true, false, 0});
+      step.items.push_back({request, static_cast<std::uint32_t>(fresh), 0, 0, !decodes, false, 0});
       budget -= fresh;
     }
-  }
-
-  [[nodiscard]] std::uint64_t hash_of(RequestId request, std::uint32_t block, const EngineState& state) const {
-    const Request& asked = state.workload->requests[request];
-    const std::uint32_t per_hash = state.workload->hash_tokens / state.pool->block_tokens();
-    const std::uint32_t end = (block + 1) * state.pool->block_tokens();
-    constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;  // content that no other request has
-    if (per_hash == 0 || end > asked.prompt || block / per_hash >= asked.hashes)
-      return kOwn | std::uint64_t{request} << 24 | block;
-    return state.workload->hashes[asked.first_hash + block / per_hash] * per_hash + block % per_hash;
-  }
-
-  // The longest cached prefix, into hits_; its last token is always computed.
-  void find_prefix(RequestId request, const Sequence& sequence, const EngineState& state) {
-    const std::uint32_t most = (sequence.tokens() - 1) / state.pool->block_tokens();
-    for (std::uint32_t block = 0; block < most; ++block) {
-      const BlockPool::Block* const found = state.pool->find(hash_of(request, block, state));
-      if (found == nullptr) break;
-      hits_.push_back(*found);
-    }
-    if (state.drafts_cached && !hits_.empty()) hits_.pop_back();
   }
 
   // Room for `rows` more tokens and the drafts' slots behind them. At an admission hits_ are the sequence's first blocks.
@@ -251,9 +235,7 @@ class VllmV1 final : public Scheduler {
     if (pool.unlimited()) return true;
     const auto hits = admission ? static_cast<std::uint32_t>(hits_.size()) : 0;
     const std::uint32_t held = sequence.held + hits;
-    std::uint32_t woken = 0;  // hits that lie among the free blocks
-    if (admission)
-      for (const BlockPool::Block block : hits_) woken += pool.is_free(block) ? 1 : 0;
+    const std::uint32_t woken = admission ? CachedBlocks::among_free(hits_, pool) : 0;
     const std::uint64_t ahead =
         std::min<std::uint64_t>(std::uint64_t{sequence.computed} + rows + state.lookahead, options_.max_model_len);
     const std::uint32_t wanted = pool.blocks_for(ahead);
@@ -270,38 +252,19 @@ class VllmV1 final : public Scheduler {
       sequence.held += need;
       return true;
     }
-    std::vector<BlockPool::Block>& blocks = blocks_[request];
-    if (admission)
-      for (const BlockPool::Block block : hits_) {
-        pool.use(block);
-        blocks.push_back(block);
-      }
-    for (std::uint32_t i = 0; i < need; ++i) blocks.push_back(pool.take_one());
-    sequence.held = static_cast<std::uint32_t>(blocks.size());
+    if (admission) cached_.begin(request, hits_, state);
+    cached_.extend(request, need, state);
+    sequence.held = held + need;
     // Of tokens that are known, not of drafts.
-    if (admission) named_[request] = hits;
-    name_blocks(request, std::min(sequence.computed + rows, sequence.tokens()), state);
+    cached_.name(request, std::min(sequence.computed + rows, sequence.tokens()), state);
     return true;
   }
 
-  // The whole blocks of a sequence's first `tokens` are found by others from now on.
-  void name_blocks(RequestId request, std::uint32_t tokens, EngineState& state) {
-    const std::vector<BlockPool::Block>& blocks = blocks_[request];
-    for (std::uint32_t& named = named_[request]; named < tokens / state.pool->block_tokens(); ++named)
-      state.pool->name(blocks[named], hash_of(request, named, state));
-  }
-
   void release(RequestId request, Sequence& sequence, EngineState& state) {
-    if (state.pool->caches()) {
-      const auto at = blocks_.find(request);
-      if (at != blocks_.end()) {
-        state.pool->release(at->second);
-        blocks_.erase(at);
-        named_.erase(request);
-      }
-    } else {
+    if (state.pool->caches())
+      cached_.release(request, state);
+    else
       state.pool->give_back(sequence.held);
-    }
     sequence.held = 0;
   }
 
@@ -317,8 +280,7 @@ class VllmV1 final : public Scheduler {
   bool finished_waiting_ = false;
   std::uint64_t schedulings_ = 0;
   std::vector<BlockPool::Block> hits_;
-  std::unordered_map<RequestId, std::vector<BlockPool::Block>> blocks_;  // with prefix caching
-  std::unordered_map<RequestId, std::uint32_t> named_;                   // of them, found by others
+  CachedBlocks cached_;  // with prefix caching
 };
 
 config::Parameter tokens(const char* name, const char* fallback, const char* summary, double low) {

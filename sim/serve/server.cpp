@@ -11,14 +11,15 @@ namespace specsim::serve {
 
 namespace {
 
+constexpr std::uint32_t kMostGraphRows = 512;  // the largest size that vLLM captures
 // Gaps beyond this are sorted, and equal ones joined.
 constexpr std::size_t kGapsKept = std::size_t{1} << 22;
 
 }  // namespace
 
 const std::array<const char*, kCauses>& cause_names() {
-  static const std::array<const char*, kCauses> names = {"frontend",     "queue",   "prefill",   "decode",   "draft",
-                                                         "interference", "stalled", "preempted", "recompute"};
+  static const std::array<const char*, kCauses> names = {"frontend",     "queue",   "prefill",   "decode",    "draft",
+                                                         "interference", "stalled", "preempted", "recompute", "transfer"};
   return names;
 }
 
@@ -49,7 +50,7 @@ Server::Server(std::uint32_t index, Parts parts, const Workload& workload, std::
 void Server::arrive(RequestId request, Picoseconds now) {
   state_.now = now;
   Sequence& sequence = state_.at(request);
-  state_.spend(sequence, Cause::frontend);
+  state_.spend(sequence, sequence.moved ? Cause::transfer : Cause::frontend);
   parts_.scheduler->arrive(request, state_);
 }
 
@@ -89,6 +90,7 @@ void Server::begin_pass(Picoseconds now) {
   std::uint32_t logits = 0;
   std::uint64_t rejected = 0;
   StepWork work;
+  bool uniform = true;
   for (Item& item : current_.items) {
     const Sequence& sequence = state_.at(item.request);
     item.emitted_before = sequence.emitted;
@@ -98,6 +100,7 @@ void Server::begin_pass(Picoseconds now) {
       if (per_request_)
         parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
     }
+    uniform = uniform && !item.prefill && item.rows == current_.items.front().rows;
     rows += item.rows;
     const double before = sequence.computed - std::min(item.rows, sequence.computed);
     cost::Segment& segment = item.prefill ? work.prompts : work.decoding;
@@ -116,18 +119,21 @@ void Server::begin_pass(Picoseconds now) {
   }
   work.logits = logits;
   work.cached_after = work.prompts.cached + work.decoding.cached + (static_cast<double>(rows) - static_cast<double>(rejected));
-  if (state_.uneven && current_.draft_length > 0) {
+  if (state_.uneven && current_.draft_length > 0 && !current_.drafts_alone) {
     sum_draft_rows();
     work.draft_rows = &draft_rows_;
   }
-  price_ = parts_.pricer->price(work, current_.draft_length);
+  price_ = current_.drafts_alone ? parts_.pricer->price_alone(work, current_.lone_drafts, current_.batch_rows, current_.pass_rows)
+                                 : parts_.pricer->price(work, current_.draft_length);
   began_ = now;
   ends_ = now + price_.total();
   mixed_ = prefill_rows > 0;
 
   if (observer_ != nullptr)
-    observer_->began({index_, totals_.steps, now, price_, prefill_rows, decode_rows, draft_rows, &current_});
+    observer_->began({index_, totals_.steps, now, price_, prefill_rows, decode_rows, draft_rows, &current_, state_.sequences,
+                      parts_.pool.get()});
   ++totals_.steps;
+  ++(rows > kMostGraphRows ? totals_.eager_steps : uniform ? totals_.uniform_steps : totals_.mixed_steps);
   totals_.prefill_steps += mixed_ ? 1 : 0;
   totals_.rows += rows;
   totals_.prefill_rows += prefill_rows;

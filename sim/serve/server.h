@@ -28,6 +28,10 @@ struct ServerTotals {
   std::uint64_t draft_rows = 0;
   std::uint64_t rounds = 0;  // decode rows: one of a sequence and step
   std::uint64_t accepted = 0;
+  std::uint64_t uniform_steps =
+      0;  // by what a CUDA graph can hold: all sequences as many rows; not all; more rows than any graph
+  std::uint64_t mixed_steps = 0;
+  std::uint64_t eager_steps = 0;
   std::uint32_t largest_batch = 0;
   std::uint32_t fewest_free_blocks = 0;
   double batch_ps = 0.0;  // integral of the batch over steps
@@ -44,6 +48,8 @@ struct StepRecord {
   std::uint32_t decode_rows = 0;
   std::uint32_t draft_rows = 0;
   const Step* plan = nullptr;
+  const std::vector<Sequence>* sequences = nullptr;  // [request]
+  const BlockPool* pool = nullptr;
 };
 
 class StepObserver {

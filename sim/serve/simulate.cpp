@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <utility>
 
@@ -31,8 +32,14 @@ class Run {
     }
     for (std::uint32_t i = 0; i < setting.replicas; ++i)
       servers_.push_back(std::make_unique<Server>(i, setting.make_engine(), workload, result_.sequences, setting.observer));
+    for (std::uint32_t i = 0; i < setting.prefill.engines; ++i)
+      prefill_.push_back(std::make_unique<Server>(setting.replicas + i, setting.prefill.make_engine(), workload,
+                                                  result_.sequences, setting.observer));
+    if (!prefill_.empty())  // there a request ends with its first token
+      for (Sequence& sequence : result_.sequences) sequence.output = sequence.limit = 1;
     if (setting.replicas > 1) result_.replica_of.resize(workload.requests.size());
     touched_.resize(setting.replicas);
+    touched_prefill_.resize(prefill_.size());
   }
 
   RunResult run() {
@@ -47,9 +54,13 @@ class Run {
                         "steps, or serve.horizon_s",
                         kLongestRun));
       ends_of_steps(now);
+      ends_of_prefills(now);
       arrivals(now);
+      moves(now);
       for (std::size_t i = 0; i < servers_.size(); ++i)
         if (std::exchange(touched_[i], 0) != 0) servers_[i]->begin_steps(now);
+      for (std::size_t i = 0; i < prefill_.size(); ++i)
+        if (std::exchange(touched_prefill_[i], 0) != 0) prefill_[i]->begin_steps(now);
       if (turn % kLookEvery == 0) {
         if (setting_.stop != nullptr && setting_.stop->load()) {
           result_.interrupted = true;
@@ -58,10 +69,11 @@ class Run {
         if (setting_.progress) setting_.progress(result_.finished);
       }
     }
-    for (const std::unique_ptr<Server>& server : servers_) {
-      result_.totals.push_back(server->totals());
-      result_.gaps.insert(result_.gaps.end(), server->gaps().begin(), server->gaps().end());
-    }
+    for (const auto* const servers : {&servers_, &prefill_})
+      for (const std::unique_ptr<Server>& server : *servers) {
+        result_.totals.push_back(server->totals());
+        result_.gaps.insert(result_.gaps.end(), server->gaps().begin(), server->gaps().end());
+      }
     const BlockPool& pool = servers_.front()->pool();
     result_.pool_blocks = pool.usable();
     result_.pool_tokens = pool.unlimited() ? 0 : pool.usable() * pool.block_tokens();
@@ -76,7 +88,9 @@ class Run {
     Picoseconds now = transit_.empty() ? kNever : transit_.front().arrives;
     const Picoseconds sent = client_.next();
     if (sent != kNever) now = std::min(now, setting_.frontend == 0 ? sent : std::min(sent + setting_.frontend, now));
-    for (const std::unique_ptr<Server>& server : servers_) now = std::min(now, server->next());
+    if (!on_link_.empty()) now = std::min(now, on_link_.front().arrives);
+    for (const auto* const servers : {&servers_, &prefill_})
+      for (const std::unique_ptr<Server>& server : *servers) now = std::min(now, server->next());
     return now;
   }
 
@@ -93,16 +107,54 @@ class Run {
     }
   }
 
+  // Prompts that are computed: what has more than one token goes over the link to the engines that decode.
+  void ends_of_prefills(Picoseconds now) {
+    for (std::size_t i = 0; i < prefill_.size(); ++i) {
+      if (prefill_[i]->next() != now) continue;
+      ended_.clear();
+      prefill_[i]->finish_step(now, ended_);
+      touched_prefill_[i] = 1;
+      std::sort(ended_.begin(), ended_.end());
+      for (const RequestId request : ended_) {
+        const Request& asked = workload_.requests[request];
+        if (asked.output == 1) {
+          ++result_.finished;
+          result_.end = now;
+          client_.ended(now);
+          continue;
+        }
+        Sequence& sequence = result_.sequences[request];
+        sequence.output = asked.output;
+        sequence.limit = std::max(asked.limit, asked.output);
+        sequence.moved = true;
+        sequence.computed = 0;
+        sequence.scheduled_in = 0;
+        link_free_ = std::max(link_free_, now) + std::llround(setting_.prefill.link_ps_per_token * sequence.prompt);
+        on_link_.push_back({request, link_free_ + setting_.prefill.link_latency});
+      }
+    }
+  }
+
+  void moves(Picoseconds now) {
+    for (; !on_link_.empty() && on_link_.front().arrives <= now; on_link_.pop_front())
+      enter(on_link_.front().request, servers_, touched_, now);
+  }
+
+  void enter(RequestId request, std::vector<std::unique_ptr<Server>>& servers, std::vector<char>& touched, Picoseconds now) {
+    const std::uint32_t replica = servers.size() == 1 ? 0 : setting_.routing->replica(request, workload_, servers);
+    if (servers_.size() > 1 && &servers == &servers_) result_.replica_of[request] = replica;
+    servers[replica]->arrive(request, now);
+    if (servers[replica]->idle()) touched[replica] = 1;
+  }
+
   void arrivals(Picoseconds now) {
     // What is sent is on its way for the same time, so it arrives in the order of sending.
     for (Picoseconds sent = client_.next(); sent != kNever && sent + setting_.frontend <= now; sent = client_.next()) send(sent);
-    for (; !transit_.empty() && transit_.front().arrives <= now; transit_.pop_front()) {
-      const RequestId request = transit_.front().request;
-      const std::uint32_t replica = servers_.size() == 1 ? 0 : setting_.routing->replica(request, workload_, servers_);
-      if (servers_.size() > 1) result_.replica_of[request] = replica;
-      servers_[replica]->arrive(request, now);
-      if (servers_[replica]->idle()) touched_[replica] = 1;
-    }
+    for (; !transit_.empty() && transit_.front().arrives <= now; transit_.pop_front())
+      if (prefill_.empty())
+        enter(transit_.front().request, servers_, touched_, now);
+      else
+        enter(transit_.front().request, prefill_, touched_prefill_, now);
   }
 
   void send(Picoseconds sent) {
@@ -117,8 +169,12 @@ class Run {
   Client client_;
   RunResult result_;
   std::vector<std::unique_ptr<Server>> servers_;
-  std::vector<char> touched_;  // [replica]: a step ended or an idle engine got a request
+  std::vector<std::unique_ptr<Server>> prefill_;  // compute prompts alone; empty: servers_ do both
+  std::vector<char> touched_;                     // [replica]: a step ended or an idle engine got a request
+  std::vector<char> touched_prefill_;
   std::deque<Transit> transit_;
+  std::deque<Transit> on_link_;  // caches on their way, in order
+  Picoseconds link_free_ = 0;
   std::vector<RequestId> ended_;
 };
 

@@ -13,7 +13,16 @@
 
 namespace specsim::serve {
 
+// Prompts are computed by engines of their own, and their caches go to those that decode, one after the other.
+struct PrefillApart {
+  std::function<Server::Parts()> make_engine;
+  std::uint32_t engines = 0;       // 0: every engine does both
+  double link_ps_per_token = 0.0;  // of a prompt's cache
+  Picoseconds link_latency = 0;    // of each
+};
+
 struct RunSetting {
+  PrefillApart prefill;
   std::function<Server::Parts()> make_engine;  // for each replica
   std::uint32_t replicas = 1;
   std::shared_ptr<const Routing> routing;  // may be nullptr for one replica
@@ -27,7 +36,7 @@ struct RunSetting {
 struct RunResult {
   std::vector<Sequence> sequences;        // [request]
   std::vector<std::uint32_t> replica_of;  // [request]; only where there are several
-  std::vector<ServerTotals> totals;       // [replica]
+  std::vector<ServerTotals> totals;       // [replica]; behind them those of the engines that compute prompts alone
   std::vector<Gap> gaps;                  // of all replicas
   std::uint32_t pool_blocks = 0;          // usable, of a replica
   std::uint32_t pool_tokens = 0;

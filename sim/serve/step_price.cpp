@@ -53,8 +53,9 @@ double StepPricer::passes(const StepWork& work) const {
   return seconds;
 }
 
-StepPrice StepPricer::price(const StepWork& work, int draft_length) const {
-  const Parts time = parts(work, draft_length);
+StepPrice StepPricer::price(const StepWork& work, int draft_length) const { return rounded(parts(work, draft_length)); }
+
+StepPrice StepPricer::rounded(const Parts& time) {
   if (!(time.target + time.draft < kLongestRun))
     throw BadInput({"", 0, 0},
                    fmt::format("a step takes {:.4g} s by the cost model, allowed: less than {:g} s, where simulated time ends",

@@ -34,6 +34,14 @@ inline cost::Segment decoding_alike(double sequences, double rows_each, double c
   return {sequences, rows, cached, rows * (cached / sequences + 0.5 * (rows_each + 1.0))};
 }
 
+// A sequence that drafts by itself: rows that the draft has not seen, which its first pass computes, behind so many cached
+// tokens.
+struct LoneDraft {
+  std::uint32_t first_rows = 1;
+  std::uint32_t cached = 0;
+  std::uint32_t drafts = 1;
+};
+
 struct StepPrice {
   Picoseconds target = 0;
   Picoseconds draft = 0;  // with what a speculative round costs beyond its passes
@@ -47,7 +55,11 @@ class StepPricer {
       : cost_(&cost), method_(method), overlapped_(overlapped) {}
   // With `draft_length` drafts made for the next step; 0: no draft's pass.
   [[nodiscard]] StepPrice price(const StepWork& work, int draft_length) const;
-  // Seconds of the same.
+  // Of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of at most
+  // `batch_rows`, each in passes of at most `pass_rows`.
+  [[nodiscard]] StepPrice price_alone(const StepWork& work, const std::vector<LoneDraft>& drafts, double batch_rows,
+                                      double pass_rows) const;
+  // Seconds of price().
   [[nodiscard]] double seconds(const StepWork& work, int draft_length) const;
 
  private:
@@ -55,6 +67,8 @@ class StepPricer {
     double target = 0.0;
     double draft = 0.0;
   };
+  // In whole picoseconds; throws BadInput for a step beyond simulated time.
+  [[nodiscard]] static StepPrice rounded(const Parts& time);
   [[nodiscard]] Parts parts(const StepWork& work, int draft_length) const;
   // Seconds of the draft's passes by StepWork::draft_rows.
   [[nodiscard]] double passes(const StepWork& work) const;

@@ -31,6 +31,15 @@ context: {process: iid, pool: 100}
 cost: {model: ratio, cost_ratio: 0.1}
 sweep: {decode.drafter.draft_length: [1, 2, 4]}
 """
+SERVER = """serve:
+  scheduler: {kind: vllm_v1, max_num_seqs: 64}
+  kv: {block: 16, blocks: 900}
+  arrivals: {process: poisson, rate: 5, requests: 1200}
+  lengths: {prompt: {lognormal: {mean: 200, cv: 1}}, output: {lognormal: {mean: 150, cv: 1}}}
+  speculation: {policy: {kind: fixed, draft_length: 2}, acceptance: {alpha: 0.7}}
+  slo: {ttft_ms: 400, tpot_ms: 30}
+cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed_ms: 0.5}
+"""
 MODEL = os.path.abspath("tests/data/models/tiny-llama3")
 # By name: the command without --out, whether what it writes is the same each time, and what it takes to write into a folder again.
 COMMANDS = {
@@ -38,6 +47,8 @@ COMMANDS = {
     "check": (["check", "small.yaml", "--threads", "2"], True, ["--force"]),
     "compare": (["compare", "small.yaml", "--set", "sweep={}", "--threads", "2"], True, ["--force"]),
     "plan": (["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--alpha", "0.7"], True, ["--force"]),
+    "serve": (["serve", "server.yaml", "--sweep", "rate=5:30:4", "--replications", "2", "--threads", "2"], True, ["--force"]),
+    "validate": (["validate", "--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--held-out", "prompts.jsonl", "--quick", "--tokens", "8"], False, ["--force"]),
     "fit": (["fit", "rounds.jsonl"], True, ["--force"]),
     "calibrate": (["calibrate", "--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--quick"], False, ["--force"]),
 }
@@ -53,6 +64,7 @@ class Interruptions(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = Path(tempfile.mkdtemp())
         (cls.folder / "small.yaml").write_text(CONFIG)
+        (cls.folder / "server.yaml").write_text(SERVER)
         (cls.folder / "prompts.jsonl").write_text('{"tokens": [1, 2, 3]}\n')
         moves = random.Random(5)
         rounds = [f'{{"draft_length": 3, "rounds": {[min(3, int(moves.expovariate(0.5))) for _ in range(40)]}}}\n' for _ in range(30)]

@@ -146,7 +146,11 @@ TEST_CASE("acceptance belongs to the text: another draft length accepts the same
 TEST_CASE("a sweep does not depend on the threads", "[serve]") {
   const serve::ServeExperiment experiment = server(crowded(drafting("kind: fixed, draft_length: 2", "alpha: 0.6")));
   const auto curve = [&](unsigned threads) {
-    return serve::curve_csv(serve::load_curve(experiment, serve::Load::rate, {5, 20, 60}, 3, true, threads, "--sweep", {}),
+    serve::SweepRunner::Setting setting;
+    setting.replications = 3;
+    setting.threads = threads;
+    serve::SweepRunner runner(setting);
+    return serve::curve_csv(serve::load_curve(experiment, serve::Load::rate, {5, 20, 60}, true, runner, "--sweep"),
                             serve::Load::rate);
   };
   CHECK(curve(1) == curve(3));

@@ -1,0 +1,37 @@
+// Which blocks each sequence holds, where blocks of equal prefixes are computed once.
+#pragma once
+
+#include "sim/serve/scheduler.h"
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace specsim::serve {
+
+class CachedBlocks {
+ public:
+  // What stands for a sequence's text up to the end of its block number `block`: equal for equal text.
+  [[nodiscard]] static std::uint64_t hash_of(RequestId request, std::uint32_t block, const EngineState& state);
+  // The longest cached prefix of a sequence, of at most so many tokens, whole blocks alone.
+  void find(RequestId request, std::uint32_t tokens, const EngineState& state, std::vector<BlockPool::Block>& hits) const;
+  // Of these, how many lie among the free blocks.
+  [[nodiscard]] static std::uint32_t among_free(const std::vector<BlockPool::Block>& hits, const BlockPool& pool);
+  // A sequence begins with these blocks, which are found by others already.
+  void begin(RequestId request, const std::vector<BlockPool::Block>& hits, EngineState& state);
+  // It gets so many more, of content of its own.
+  void extend(RequestId request, std::uint32_t count, EngineState& state);
+  // The whole blocks of its first `tokens` are found by others from now on.
+  void name(RequestId request, std::uint32_t tokens, EngineState& state);
+  // Its blocks are free, the last one first; what they hold is found until they are taken.
+  void release(RequestId request, EngineState& state);
+
+ private:
+  struct Own {
+    std::vector<BlockPool::Block> blocks;
+    std::uint32_t named = 0;  // of them, found by others
+  };
+  std::unordered_map<RequestId, Own> of_;
+};
+
+}  // namespace specsim::serve

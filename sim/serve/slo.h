@@ -1,0 +1,47 @@
+// Limits by name, and the largest load that keeps them.
+#pragma once
+
+#include "sim/serve/curve.h"
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace specsim::serve {
+
+struct SloPreset {
+  std::string name;  // mlperf:llama2-70b-server
+  Slo slo;
+  std::string source;
+};
+const std::vector<SloPreset>& slo_presets();
+// nullptr where there is none of this name.
+const SloPreset* find_slo_preset(const std::string& name);
+
+// Where the SLO ends, between loads that were run.
+struct LoadLimit {
+  double keeps = NAN;  // the largest load that was found to keep it; NaN: none of those tried
+  double fails = NAN;  // the smallest above it that does not; NaN: all of those tried keep it
+};
+
+// Bisection between the last load of a curve below which the SLO is kept and the next one, until they are a sixty-fourth of their
+// first distance apart (whole numbers, where concurrencies are). A load keeps the SLO where every replication does.
+// `kept`: [value], of the curve that was run.
+LoadLimit largest_load(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
+                       const std::vector<bool>& kept, SweepRunner& runner, const std::string& option);
+
+// The largest load of each draft length: the server of `experiment` with policy `fixed`, its pool and prices as they are.
+struct LengthLimit {
+  int draft_length = 0;
+  LoadLimit limit;
+};
+std::vector<LengthLimit> limits_by_length(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
+                                          const std::vector<int>& lengths, SweepRunner& runner, const std::string& option);
+
+// In words: "14.25 (15 does not)", "none of those tried", "40, the largest tried".
+std::string limit_text(const LoadLimit& limit);
+// A line for each: draft_length (-1: the config's own policy), keeps, fails.
+std::string limits_csv(const std::vector<LengthLimit>& limits, Load load);
+
+}  // namespace specsim::serve

@@ -1,0 +1,124 @@
+#include "sim/families/acceptance_record.h"
+#include "sim/rng/address.h"
+#include "sim/serve/acceptance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+using families::AcceptanceRecord;
+using families::RecordForm;
+
+// How many drafts a round behind each output token accepts, as recorded. Request i is record i, again from the first behind the
+// last; an output that is longer than its record goes on at the record's start.
+class RecordedPrefixes final : public Acceptance {
+ public:
+  RecordedPrefixes(std::vector<std::vector<std::uint8_t>> prefixes, std::vector<std::uint32_t> rounds, int longest)
+      : prefixes_(std::move(prefixes)), longest_(longest) {
+    // Tokens of a round: those of the walk through each record at each length.
+    tokens_.assign(static_cast<std::size_t>(longest) + 1, 1.0);
+    double count = 0.0;
+    for (const std::uint32_t accepted : rounds) {
+      count += 1.0;
+      for (std::uint32_t length = 1; length < tokens_.size(); ++length) tokens_[length] += std::min(accepted, length);
+    }
+    for (std::size_t length = 1; length < tokens_.size(); ++length)
+      tokens_[length] = count > 0.0 ? 1.0 + (tokens_[length] - 1.0) / count : 1.0;
+  }
+  [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+    const std::vector<std::uint8_t>& own = prefixes_[request % prefixes_.size()];
+    return std::min<std::uint32_t>(own[(emitted - 1) % own.size()], drafted);
+  }
+  [[nodiscard]] double tokens_per_round(int draft_length) const override {
+    return tokens_[static_cast<std::size_t>(std::clamp(draft_length, 0, longest_))];
+  }
+  [[nodiscard]] bool offers(int draft_length) const override { return draft_length <= longest_; }
+
+ private:
+  std::vector<std::vector<std::uint8_t>> prefixes_;  // [record][output tokens behind the first]
+  int longest_;
+  std::vector<double> tokens_;  // [draft length]
+};
+
+// The draft for an output position is accepted, once it is reached, with the probability that was recorded there.
+class RecordedOverlaps final : public Acceptance {
+ public:
+  RecordedOverlaps(std::vector<std::vector<double>> overlaps, rng::Key key) : overlaps_(std::move(overlaps)), key_(key) {}
+  [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+    const std::vector<double>& own = overlaps_[request % overlaps_.size()];
+    std::uint32_t place = 0;
+    for (; place < drafted; ++place) {
+      const std::uint32_t position = emitted + place;
+      const rng::Block block =
+          rng::philox4x32_10({rng::counter_word0(rng::Purpose::draft_accept, 0), position, request, 0}, key_);
+      if (!(0x1.0p-32 * block[0] < own[position % own.size()])) break;
+    }
+    return place;
+  }
+  [[nodiscard]] double tokens_per_round(int draft_length) const override {
+    double tokens = 0.0;
+    double count = 0.0;
+    for (const std::vector<double>& own : overlaps_)
+      for (std::size_t at = 0; at < own.size(); ++at) {
+        double reached = 1.0;
+        for (int place = 0; place < draft_length; ++place)
+          tokens += reached *= own[(at + static_cast<std::size_t>(place)) % own.size()];
+        count += 1.0;
+      }
+    return 1.0 + tokens / count;
+  }
+
+ private:
+  std::vector<std::vector<double>> overlaps_;  // [record][output position]
+  rng::Key key_;
+};
+
+}  // namespace
+
+std::unique_ptr<Acceptance> traced_acceptance(const config::Value& file, const std::string& kind, rng::Key key,
+                                              Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  const std::vector<AcceptanceRecord> records = families::read_acceptance_records(
+      file.text, file.where, kind, {RecordForm::accepted, RecordForm::rounds, RecordForm::overlap}, diagnostics);
+  if (diagnostics.list().size() != before) return nullptr;
+  if (records.front().form == RecordForm::overlap) {
+    std::vector<std::vector<double>> overlaps;
+    for (const AcceptanceRecord& one : records)
+      if (!one.overlap.empty()) overlaps.push_back(one.overlap);
+    if (!overlaps.empty()) return std::make_unique<RecordedOverlaps>(std::move(overlaps), key);
+  }
+  std::vector<std::vector<std::uint8_t>> prefixes;
+  std::vector<std::uint32_t> rounds;
+  int longest = 0;
+  for (const AcceptanceRecord& one : records) {
+    std::vector<std::uint8_t> own;
+    if (one.form == RecordForm::accepted) {
+      // Behind the first token, and none that the record's end could have cut.
+      for (std::size_t at = 1; at + static_cast<std::size_t>(one.draft_length) < one.accepted.size(); ++at)
+        own.push_back(static_cast<std::uint8_t>(one.accepted[at]));
+      for (const int accepted : families::walked_rounds(one, one.draft_length))
+        rounds.push_back(static_cast<std::uint32_t>(accepted));
+    } else {
+      for (const int accepted : one.accepted) {
+        for (int rest = accepted; rest >= 0; --rest) own.push_back(static_cast<std::uint8_t>(rest));
+        rounds.push_back(static_cast<std::uint32_t>(accepted));
+      }
+    }
+    longest = longest == 0 ? one.draft_length : std::min(longest, one.draft_length);
+    if (!own.empty()) prefixes.push_back(std::move(own));
+  }
+  if (prefixes.empty()) {
+    diagnostics.add(file.where, fmt::format("no record of {} is long enough for a round of {} tokens, allowed: longer records",
+                                            file.text, longest));
+    return nullptr;
+  }
+  return std::make_unique<RecordedPrefixes>(std::move(prefixes), std::move(rounds), longest);
+}
+
+}  // namespace specsim::serve

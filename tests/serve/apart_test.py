@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""Engines that compute prompts and engines that decode, with a link between them: every moment of a request, worked out by hand.
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import Bench, Checks, config  # noqa: E402
+
+MS = 1_000_000_000  # picoseconds
+COST = {"target_fixed_ms": 2.0, "target_ms_per_token": 0.01, "draft_fixed_ms": 0.5}
+BYTES, GB, LATENCY = 100_000, 1.0, 0.25  # a token's cache takes 0.1 ms
+
+
+def apart(arrivals, prefill=1, count=1, speculation=None, lengths=None, **more):
+    made = config(arrivals, COST, lengths, speculation, more.pop("kv", None), max_num_seqs=16, **more)
+    made["serve"]["replicas"] = {"count": count, "prefill": prefill, "link_gb_per_s": GB, "link_ms": LATENCY, "kv_bytes_per_token": BYTES}
+    return made
+
+
+def one(bench, checks):
+    """Prompts of 100 tokens, two sent 0.5 ms apart to two prefill engines: the second cache waits for the link."""
+    run = bench.run(apart(bench.trace("two", [(0, 100, 5, 0), (500, 100, 5, 0)]), prefill=2), steps=True)
+    prompt, move, step = 3 * MS, 10 * MS, int(2.01 * MS)
+    first = [prompt, prompt + MS // 2]
+    arrives = [prompt + move + MS // 4, prompt + 2 * move + MS // 4]
+    checks.exact("first tokens", run.ps("first_token_s"), first)
+    checks.exact("ends", run.ps("last_token_s"), [arrives[0] + 4 * step, max(arrives[1], arrives[0] + 4 * step) + 4 * step])
+    checks.exact("on the link", run.ps("transfer_s"), [move + MS // 4, arrives[1] - first[1]])
+    checks.exact("rows of prompts are computed once", sum(run.whole("prefill_rows", steps=True)), 200)
+    checks.rejects_exactly("ends", "a link without a queue", run.ps("last_token_s")[1] != first[1] + move + MS // 4 + 4 * step)
+    # One token is all from the prefill engine.
+    run = bench.run(apart(bench.trace("short", [(0, 100, 1, 0)])))
+    checks.exact("one token", run.ps("last_token_s"), [prompt])
+
+
+def many(bench, checks):
+    """Conservation under load, with speculation and preemption on the decoding engines."""
+    lengths = {"prompt": {"lognormal": {"mean": 80, "cv": 1}}, "output": {"uniform": {"from": 1, "to": 60}}}
+    speculation = {"policy": {"kind": "fixed", "draft_length": 2}, "acceptance": {"alpha": 0.6}}
+    for asynchronous in (False, True):
+        run = bench.run(apart({"process": "poisson", "rate": 60, "requests": 400}, 2, 2, speculation, lengths, kv={"block": 16, "blocks": 60},
+                              **{"async": asynchronous, "reserve_full_isl": True}))
+        causes = [name for name in run.raw if name.endswith("_s") and name not in ("arrival_s", "first_scheduled_s", "first_token_s", "last_token_s")]
+        lives = zip(run.ps("arrival_s"), run.ps("last_token_s"), *(run.ps(name) for name in causes))
+        checks.exact("every second has one cause", sum(last - sent != sum(parts) for sent, last, *parts in lives), 0)
+        moved = [(tokens > 1) == (time > 0) for tokens, time in zip(run.whole("output_tokens"), run.ps("transfer_s"))]
+        checks.exact("what has a second token goes over the link", moved.count(False), 0)
+        checks.exact("all end", run.whole("finished").count(1), 400)
+        checks.holds("some are preempted", sum(run.whole("preemptions")) > 0)
+        rounds, drafted = run.whole("rounds"), run.whole("drafted")
+        checks.holds("they speculate", sum(drafted) > sum(rounds))
+
+
+def main():
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder, False)
+        one(bench, checks)
+        many(bench, checks)
+    return checks.finish("prefill and decoding apart")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

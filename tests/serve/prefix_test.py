@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+"""What conversations share is computed once: the rows of prompts that vLLM's and SGLang's caches leave, and SGLang's queue orders.
+
+Turns that never overlap leave one right count of rows, and one request at a time one right order. Runs at the root of the repository;
+SPECSIM names the program.
+"""
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import Bench, Checks, config  # noqa: E402
+
+COST = {"target_fixed_ms": 1.0}
+PREFIX, FRESH, ANSWER, TURNS = 75, 41, 23, 4
+
+
+def conversations(bench, checks):
+    arrivals = {"process": "sessions", "rate": 0.0002, "requests": 120, "turns": TURNS, "gap_s": 300, "prefix": PREFIX, "prompt": FRESH, "output": ANSWER}
+    prompts = [PREFIX + turn * (FRESH + ANSWER) + FRESH for turn in range(TURNS)]
+
+    def expected(run, block):
+        """Of a turn all blocks that the one before computed, its last token apart; of a session's first the common prefix."""
+        rows = 0
+        for number, prompt in enumerate(run.whole("prompt_tokens")):
+            turn = prompts.index(prompt)
+            known = prompt - FRESH - 1 if turn > 0 else PREFIX if number > 0 else 0
+            rows += prompt - min(known, prompt - 1) // block * block
+        return rows
+
+    for name, block, scheduler in (("vLLM", 16, {"kind": "vllm_v1", "prefix_caching": True}), ("vLLM, asynchronous", 16, {"kind": "vllm_v1", "async": True, "prefix_caching": True}),
+                                   ("SGLang, blocks of 16", 16, {"kind": "sglang", "radix_cache": True}), ("SGLang, longest prefix first", 16, {"kind": "sglang", "radix_cache": True, "schedule_policy": "lpm"})):
+        made = config(dict(arrivals), COST, None, None, {"block": block, "blocks": 100000})
+        made["serve"]["scheduler"] = scheduler
+        run = bench.run(made, steps=True)
+        checks.exact(f"{name}: rows of prompts", sum(run.whole("prefill_rows", steps=True)), expected(run, block))
+        del scheduler["prefix_caching" if "prefix_caching" in scheduler else "radix_cache"]
+        plain = bench.run(made, steps=True)
+        checks.exact(f"{name}: all rows without a cache", sum(plain.whole("prefill_rows", steps=True)), sum(plain.whole("prompt_tokens")))
+        checks.rejects_exactly(name, "no cache", sum(plain.whole("prefill_rows", steps=True)) != expected(plain, block))
+    # A small pool forgets the oldest conversations first, and still computes every token that it must.
+    rows = {}
+    for blocks in (60, 100000):
+        made = config(dict(arrivals, rate=0.5, gap_s=3), COST, None, None, {"block": 16, "blocks": blocks})
+        made["serve"]["scheduler"] = {"kind": "sglang", "radix_cache": True}
+        run = bench.run(made, steps=True)
+        rows[blocks] = sum(run.whole("prefill_rows", steps=True))
+        if blocks == 60:
+            free = run.whole("free_blocks", steps=True)
+    checks.holds("SGLang: a small pool evicts", 1.1 * rows[100000] < rows[60] < sum(run.whole("prompt_tokens")))
+    checks.holds("SGLang: blocks are given back", max(free) <= 59 and min(free) >= 0)
+    # Replicas by prefix: a conversation stays where its first block is.
+    made = config(dict(arrivals, prefix=0), COST, None, None, {"block": 16, "blocks": 100000}, prefix_caching=True)
+    made["serve"]["replicas"] = {"count": 4, "routing": "prefix_affinity"}
+    near = bench.run(made, steps=True)
+    made["serve"]["replicas"]["routing"] = "round_robin"
+    spread = bench.run(made, steps=True)
+    checks.holds("prefix affinity keeps conversations together",
+                 sum(near.whole("prefill_rows", steps=True)) < 0.7 * sum(spread.whole("prefill_rows", steps=True)))
+
+
+def trace(bench, name, rows):
+    path = bench.folder / f"{name}.csv"
+    path.write_text("arrived_us,prompt,output,priority,block_hashes\n" + "".join(f"{at},160,{output},{priority},{first}-{first + 9}\n" for at, output, priority, first in rows))
+    return {"process": "trace", "file": path.name}
+
+
+def orders(bench, checks):
+    # The first runs while the others come; number: (due, output, priority, first hash).
+    rows = [(0, 40, 0, 0), (2000, 5, 3, 100), (2001, 6, 2, 0), (2002, 30, 1, 200), (2003, 9, 0, 200)]
+    arrivals = trace(bench, "orders", rows)
+
+    def order(policy, most=1, radix=True, which=arrivals):
+        made = config(which, COST, None, None, {"block": 16, "blocks": 100000})
+        made["serve"]["scheduler"] = {"kind": "sglang", "radix_cache": radix, "schedule_policy": policy, "max_running_requests": most}
+        run = bench.run(made)
+        begun = run.ps("first_scheduled_s")
+        return sorted(range(len(begun)), key=lambda i: (begun[i], i))
+
+    checks.exact("fcfs", order("fcfs"), [0, 1, 2, 3, 4])
+    checks.exact("lpm", order("lpm"), [0, 2, 1, 3, 4])
+    checks.exact("lpm without a cache is fcfs", order("lpm", radix=False), [0, 1, 2, 3, 4])
+    checks.exact("dfs-weight", order("dfs-weight"), [0, 2, 1, 3, 4])
+    checks.exact("lof", order("lof"), [0, 3, 4, 2, 1])
+    checks.exact("priority", order("priority"), [0, 4, 3, 2, 1])
+    checks.holds("random", sorted(order("random")) == [0, 1, 2, 3, 4] and order("random") == order("random"))
+    # Two that share what nobody has computed: the second waits for the first, and one that shares nothing goes before it.
+    pair = trace(bench, "pair", [(0, 3, 0, 0), (200, 4, 0, 300), (201, 4, 0, 300), (202, 4, 0, 400)])
+    begun = {}
+    for policy in ("fcfs", "lpm"):
+        made = config(pair, COST, None, None, {"block": 16, "blocks": 100000})
+        made["serve"]["scheduler"] = {"kind": "sglang", "radix_cache": True, "schedule_policy": policy, "max_running_requests": 3}
+        begun[policy] = bench.run(made).ps("first_scheduled_s")
+    checks.holds("fcfs takes the pair", begun["fcfs"][1] <= begun["fcfs"][2] < begun["fcfs"][3])
+    checks.holds("lpm lets the second wait", begun["lpm"][3] < begun["lpm"][2])
+
+
+def main():
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder, False)
+        conversations(bench, checks)
+        orders(bench, checks)
+    return checks.finish("prefixes that requests share")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

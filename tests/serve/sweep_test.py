@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+"""Sweeps of `specsim serve`: the same bytes for any number of threads and after any end; the largest load that keeps an SLO; timelines.
+
+Servers whose capacity is known to the picosecond bound what bisection may find. Runs at the root of the repository; SPECSIM names the
+program.
+"""
+import csv
+import json
+
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import SPECSIM, Checks, columns, config, picoseconds  # noqa: E402
+
+INTERRUPTED = 6
+STEP = 0.001
+
+
+def program(folder, config, *options, wanted=0):
+    path = folder / "config.yaml"
+    path.write_text(json.dumps(config))
+    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name, *options], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != wanted:
+        raise SystemExit(f"serve {' '.join(options)}: exit {done.returncode}: {done.stderr}")
+    return done
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "manifest.yaml"}
+
+
+def one_at_a_time(rate=1.0, slo=None, output=9, speculation=None, requests=400):
+    """Arrivals at even distances at a server of one request at a time: no queue up to the capacity, and a growing one above it."""
+    made = config({"process": "deterministic", "rate": rate, "requests": requests}, {"target_fixed_ms": 1000 * STEP},
+                  {"prompt": {"fixed": 16}, "output": {"fixed": output}}, speculation)
+    if slo:
+        made["serve"]["slo"] = slo
+    return made
+
+
+def capacity(output, length=0):
+    rounds = -(-(output - 1) // (length + 1))
+    return 1 / (STEP * (1 + rounds))
+
+
+def slo_limits(folder, checks):
+    """A TTFT limit a little above one step is kept exactly up to the capacity."""
+    speculation = {"policy": {"kind": "fixed", "draft_length": 1}, "acceptance": {"alpha": 1}}
+    low, high = 50.0, 610.0
+    out = folder / "limits"
+    done = program(folder, one_at_a_time(slo={"ttft_ms": 1.001, "percentile": 100}, speculation=speculation), "--sweep", f"rate={low}:{high}:5",
+                   "--draft-lengths", "0,1,3,7", "--out", out.name)
+    with open(out / "slo.csv", newline="") as file:
+        rows = [(int(row["draft_length"]), float(row["largest_rate_that_keeps"]), float(row["smallest_rate_that_does_not"])) for row in csv.DictReader(file)]
+    checks.exact("lines of slo.csv", [row[0] for row in rows], [0, -1, 0, 1, 3, 7])
+    for length, keeps, fails in rows:
+        true = capacity(9, 1 if length == -1 else length)
+        checks.holds(f"draft length {length}: {keeps} to {fails} holds {true}", keeps <= true * (1 + 1e-6) and true < fails)
+        checks.holds(f"draft length {length}: bisected", abs(fails - keeps - (high - low) / 4 / 64) < 1e-6)
+    checks.rejects_exactly("slo.csv", "a capacity of one step more a request", any(not keeps <= 1 / (1 / capacity(9, 1) + STEP) < fails for length, keeps, fails in rows if length == -1))
+    checks.holds("K by SLO is said", "draft length that keeps the SLO up to the largest rate: 7" in done.stdout)
+    none = program(folder, one_at_a_time(slo={"ttft_ms": 0.5}), "--sweep", f"rate={low}:{high}:3")
+    checks.holds("an SLO that nothing keeps", "largest rate that keeps the SLO without: none of those tried" in none.stdout)
+    every = program(folder, one_at_a_time(slo={"ttft_ms": 0.5, "preset": "mlperf:llama2-70b-server"}), "--slo", "ttft=5000", "--sweep", "rate=10,20")
+    checks.holds("an SLO that all keep", "without: 20, the largest tried" in every.stdout)
+    closed = one_at_a_time(slo={"tpot_ms": 4.5, "percentile": 100})
+    closed["serve"]["arrivals"] = {"process": "closed", "concurrency": 1, "requests": 60}
+    closed["serve"]["scheduler"]["max_num_seqs"] = 64
+    closed["cost"] = {"model": "affine", "target_ms_per_token": 1}
+    whole = program(folder, closed, "--sweep", "concurrency=1,16", "--out", "closed")
+    with open(folder / "closed" / "slo.csv", newline="") as file:
+        row = next(csv.DictReader(file))
+    # A step of n sequences takes n milliseconds: four keep 4.5 ms a token in steps without prompts, and prompts of 16 rows break it.
+    keeps, fails = float(row["largest_concurrency_that_keeps"]), float(row["smallest_concurrency_that_does_not"])
+    checks.exact("concurrencies are whole numbers", (fails - keeps, keeps == int(keeps)), (1.0, True))
+    del whole
+
+
+def presets(folder, checks):
+    named = one_at_a_time(rate=20.0, slo={"preset": "mlperf:llama2-70b-interactive"})
+    out = folder / "preset"
+    program(folder, named, "--out", out.name)
+    checks.exact("a preset's limits are kept", columns(out / "summary.csv")["meets_slo"], ("1",))
+    program(folder, named, "--out", out.name, "--slo", "ttft=0.9", "--force")
+    checks.exact("one limit of a preset is replaced", columns(out / "summary.csv")["meets_slo"], ("0",))
+
+
+def crowded():
+    speculation = {"policy": {"kind": "goodput", "longest": 4}, "acceptance": {"classes": [{"share": 0.5, "alpha": 0.9}, {"share": 0.5, "alpha": 0.4}]}}
+    made = config({"process": "gamma", "rate": 10, "burstiness": 0.5, "requests": 1500}, {"target_fixed_ms": 6, "target_ms_per_token": 0.02, "draft_fixed_ms": 0.5},
+                  {"prompt": {"lognormal": {"mean": 200, "cv": 1}}, "output": {"lognormal": {"mean": 150, "cv": 1}}}, speculation, {"block": 16, "blocks": 900},
+                  max_num_seqs=64, max_num_batched_tokens=2048)
+    made["serve"]["slo"] = {"ttft_ms": 400, "tpot_ms": 30}
+    return made
+
+
+def resume(folder, checks):
+    options = ["--sweep", "rate=5:45:5", "--replications", "3"]
+    program(folder, crowded(), *options, "--threads", "1", "--out", "one")
+    started = time.monotonic()
+    program(folder, crowded(), *options, "--threads", "2", "--out", "two")
+    seconds = time.monotonic() - started
+    whole = files(folder / "one")
+    checks.exact("two threads", files(folder / "two"), whole)
+    command = [str(Path(SPECSIM).resolve()), "serve", "config.yaml", *options, "--threads", "2", "--out", "ended"]
+    kept = []
+    for number, how in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT)):
+        process = subprocess.Popen([*command, *(["--resume"] if number > 0 else [])], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            process.wait(0.3 * seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(how)
+        error = process.communicate()[1]
+        if process.returncode == 0:
+            break
+        checks.exact(f"{how.name}: exit", process.returncode, -how if how == signal.SIGKILL else INTERRUPTED)
+        if how != signal.SIGKILL:
+            checks.holds(f"{how.name}: says how to go on", "--resume goes on" in error)
+        journal = folder / "ended" / "journal.txt"
+        kept.append(len(journal.read_text().splitlines()) if journal.exists() else 0)
+        refused = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        checks.holds("an unfinished sweep is not replaced", not journal.exists() or (refused.returncode == 2 and "--resume" in refused.stderr))
+    checks.holds("the journal grows", kept == sorted(kept) and kept and kept[-1] > 2)
+    journal = folder / "ended" / "journal.txt"
+    if journal.exists():
+        # A torn line, as a sudden end leaves one, and another config, which the journal is not of.
+        with open(journal, "a") as file:
+            file.write("3 1 3ff")
+        other = subprocess.run([*command, "--resume", "--seed", "9"], cwd=folder, capture_output=True, text=True, check=False)
+        checks.exact("another seed is refused", other.returncode, 2)
+        program(folder, crowded(), *options, "--threads", "2", "--out", "ended", "--resume")
+    checks.exact("the same bytes after all that", files(folder / "ended"), whole)
+
+
+def timeline(folder, checks):
+    made = crowded()
+    made["serve"]["arrivals"]["requests"] = 120
+    made["serve"]["kv"]["blocks"] = 260
+    made["serve"]["arrivals"]["rate"] = 40
+    out = folder / "traced"
+    program(folder, made, "--alone", "--steps", "--out", out.name, "--timeline", "trace.json", "--timeline-requests", "100")
+    events = json.loads((folder / "trace.json").read_text())["traceEvents"]
+    names = {event["tid"]: event["args"]["name"] for event in events if event.get("name") == "thread_name"}
+    requests, steps = columns(out / "requests.csv"), columns(out / "steps.csv")
+    checks.exact("a track for each of the first requests", sorted(names.values()), sorted(f"request {i}" for i in range(100)))
+    spans = {}
+    for event in events:
+        if event["ph"] == "X":
+            spans.setdefault(names[event["tid"]], []).append((round(event["ts"] * 1e6), round((event["ts"] + event["dur"]) * 1e6), event))
+    for number in range(100):
+        own = sorted(spans[f"request {number}"], key=lambda span: span[0])
+        begin, end = (picoseconds(requests[name][number]) for name in ("arrival_s", "last_token_s"))
+        near = [abs(a - b) for a, b in [(own[0][0], begin), (own[-1][1], end), *((x[1], y[0]) for x, y in zip(own, own[1:]))]]
+        checks.holds(f"request {number}: its spans fill its life", max(near) <= 64)
+        checks.exact(f"request {number}: accepted", sum(span[2].get("args", {}).get("accepted", 0) for span in own), int(requests["accepted"][number]))
+    checks.holds("preempted requests wait", any(span[2]["name"] == "preempted" for own in spans.values() for span in own))
+    batch = [event for event in events if event["ph"] == "C" and event["name"] == "replica 0 batch"]
+    checks.exact("graph of the batch", [str(event["args"]["decode"]) for event in batch], list(steps["decode_rows"]))
+    pool = [259 - event["args"]["used blocks"] for event in events if event["ph"] == "C" and event["name"] == "replica 0 pool"]
+    checks.exact("graph of the pool", [str(free) for free in pool], list(steps["free_blocks"]))
+    queue = [str(event["args"]["waiting"]) for event in events if event["ph"] == "C" and event["name"] == "replica 0 queue"]
+    checks.exact("graph of the queue", queue, list(steps["waiting"]))
+
+
+def main():
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        for part in (slo_limits, presets, resume, timeline):
+            part(folder, checks)
+
+    return checks.finish("sweeps of servers")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
