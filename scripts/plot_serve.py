@@ -12,7 +12,8 @@ from plot_style import COLOURS, config_of, cost_in_words, plt, read, save
 
 PLAIN, SPECULATIVE = COLOURS[7], COLOURS[0]
 CAUSES = {"frontend": "frontend", "queue": "in the queue", "prefill": "prompt", "decode": "target's passes", "draft": "draft's passes",
-          "interference": "passes shared with prompts", "stalled": "not scheduled", "preempted": "preempted", "recompute": "computed again"}
+          "interference": "passes shared with prompts", "stalled": "not scheduled", "preempted": "preempted", "recompute": "computed again",
+          "transfer": "between engines"}
 
 
 def setting(folder):
@@ -69,8 +70,8 @@ def draw_requests(folder):
         if values[-1] > 20 * max(values[0], 1e-9):
             panel.set_xscale("log")
     left = 0.0
-    for (cause, name), colour in zip(CAUSES.items(), COLOURS + ["#bbbbbb"]):
-        mean = sum(row[f"{cause}_s"] for row in rows) / len(rows)
+    for (cause, name), colour in zip(CAUSES.items(), COLOURS + ["#bbbbbb", "#dddddd"]):
+        mean = sum(row.get(f"{cause}_s", 0.0) for row in rows) / len(rows)
         if mean > 0:
             axes[2].barh([name], [mean], left=[left], color=colour)
             left += mean

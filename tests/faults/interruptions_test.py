@@ -48,7 +48,8 @@ COMMANDS = {
     "compare": (["compare", "small.yaml", "--set", "sweep={}", "--threads", "2"], True, ["--force"]),
     "plan": (["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--alpha", "0.7"], True, ["--force"]),
     "serve": (["serve", "server.yaml", "--sweep", "rate=5:30:4", "--replications", "2", "--threads", "2"], True, ["--force"]),
-    "validate": (["validate", "--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--held-out", "prompts.jsonl", "--quick", "--tokens", "8"], False, ["--force"]),
+    "validate": (["validate", "--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--held-out", "held_out.jsonl", "--quick", "--tokens", "8",
+                  "--draft-lengths", "1,2", "--batches", "1"], False, ["--force"]),
     "fit": (["fit", "rounds.jsonl"], True, ["--force"]),
     "calibrate": (["calibrate", "--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--quick"], False, ["--force"]),
 }
@@ -66,6 +67,7 @@ class Interruptions(unittest.TestCase):
         (cls.folder / "small.yaml").write_text(CONFIG)
         (cls.folder / "server.yaml").write_text(SERVER)
         (cls.folder / "prompts.jsonl").write_text('{"tokens": [1, 2, 3]}\n')
+        (cls.folder / "held_out.jsonl").write_text('{"tokens": [2, 5, 7]}\n')
         moves = random.Random(5)
         rounds = [f'{{"draft_length": 3, "rounds": {[min(3, int(moves.expovariate(0.5))) for _ in range(40)]}}}\n' for _ in range(30)]
         (cls.folder / "rounds.jsonl").write_text("".join(rounds))

@@ -24,7 +24,7 @@ def apart(arrivals, prefill=1, count=1, speculation=None, lengths=None, **more):
 def one(bench, checks):
     """Prompts of 100 tokens, two sent 0.5 ms apart to two prefill engines: the second cache waits for the link."""
     run = bench.run(apart(bench.trace("two", [(0, 100, 5, 0), (500, 100, 5, 0)]), prefill=2), steps=True)
-    prompt, move, step = 3 * MS, 10 * MS, int(2.01 * MS)
+    prompt, move, step = 3 * MS, 10 * MS, 2_010_000_000
     first = [prompt, prompt + MS // 2]
     arrives = [prompt + move + MS // 4, prompt + 2 * move + MS // 4]
     checks.exact("first tokens", run.ps("first_token_s"), first)
