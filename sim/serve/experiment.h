@@ -80,10 +80,10 @@ struct Served {
   Summary summary;
 };
 struct ServeOptions {
-  const Acceptance* acceptance = nullptr;  // where make_acceptance() was called already
   StepObserver* observer = nullptr;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(std::size_t finished)> progress;
+  const Acceptance* acceptance = nullptr;  // where make_acceptance() was called already
 };
 Served serve(const ServeExperiment& experiment, const Workload& workload, const ServeOptions& options);
 
