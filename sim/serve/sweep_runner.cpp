@@ -13,8 +13,8 @@ namespace specsim::serve {
 
 namespace {
 
-template <class Summary, class F>
-void each_field(Summary& s, F&& f) {
+template <class Figures, class F>
+void each_field(Figures& s, F&& f) {
   f(s.requests), f(s.completed), f(s.duration_s), f(s.prompt_tokens), f(s.output_tokens);
   for (auto* one : {&s.ttft_ms, &s.tpot_ms, &s.itl_ms, &s.itl_token_ms, &s.e2el_ms, &s.queue_ms})
     f(one->count), f(one->mean), f(one->p50), f(one->p90), f(one->p95), f(one->p99), f(one->max);
