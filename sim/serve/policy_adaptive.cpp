@@ -61,11 +61,11 @@ std::unique_ptr<ServerPolicy> make_adaptive(const config::Arguments& arguments, 
   }
   std::unique_ptr<draft::LengthPolicy> policy = entry->make(own, choice, diagnostics);
   if (!policy || diagnostics.list().size() != before) return nullptr;
-  if (policy->looks() || policy->foresees()) {
-    diagnostics.add(kind->where,
-                    fmt::format("{} {}, allowed: a policy that goes by what was accepted{}", entry->info.name,
-                                policy->looks() ? "looks at the draft's distributions" : "knows what will be accepted",
-                                policy->looks() ? ", or this one in decode, whose rounds are executed" : ""));
+  const bool looks = policy->looks() || policy->remembers_tokens();
+  if (looks || policy->foresees()) {
+    diagnostics.add(kind->where, fmt::format("{} {}, allowed: a policy that goes by what was accepted{}", entry->info.name,
+                                             looks ? "looks at the draft's distributions" : "knows what will be accepted",
+                                             looks ? ", or this one in decode, whose rounds are executed" : ""));
     return nullptr;
   }
   return std::make_unique<Adaptive>(std::move(policy), longest, read_disable_above(arguments));

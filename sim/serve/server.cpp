@@ -97,9 +97,11 @@ void Server::begin_pass(Picoseconds now) {
     if (item.drafts > 0 && sequence.status != Status::finished) {
       item.accepted = parts_.acceptance->accepted(item.request, sequence.emitted, item.drafts);
       rejected += item.drafts - item.accepted;
-      if (per_request_)
-        parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
     }
+    // A request that has stopped drafting is told of its plain rounds, so that it may begin again.
+    if (per_request_ && !item.prefill && sequence.status != Status::finished &&
+        (item.drafts > 0 || parts_.policy->of_request(item.request, parts_.policy->longest()) == 0))
+      parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
     uniform = uniform && !item.prefill && item.rows == current_.items.front().rows;
     rows += item.rows;
     const double before = sequence.computed - std::min(item.rows, sequence.computed);
