@@ -4,6 +4,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/cost/kernel_tables.h"
+#include "sim/cost/step_tables.h"
 #include "sim/report/csv.h"
 #include "sim/report/output_folder.h"
 #include "sim/report/table.h"
@@ -95,12 +96,64 @@ std::string priced_csv(const cost::PricedTable& table) {
   return csv.text();
 }
 
+std::string priced_steps_csv(const cost::PricedSteps& table) {
+  std::vector<std::string> header = table.header;
+  header.insert(header.end(), {"priced_ms", "ratio", "covered", "why"});
+  report::Csv csv(header);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const cost::PricedStep& row = table.rows[i];
+    std::vector<std::string> fields = table.lines[i];
+    const bool priced = row.priced_ms > 0.0;
+    fields.push_back(priced ? report::csv_real(row.priced_ms, 6) : "");
+    fields.push_back(priced ? report::csv_real(row.priced_ms / row.ms, 6) : "");
+    fields.emplace_back(priced ? "1" : "0");
+    fields.push_back(row.why);
+    csv.add(fields);
+  }
+  return csv.text();
+}
+
+// Files, and a table of errors on standard output.
+void write_steps(const cost::PricedSteps& table, const std::string& path, bool bands, report::OutputFolder& folder) {
+  folder.write("priced.csv", priced_steps_csv(table));
+  report::Csv csv(
+      {"gpu", "engine", "model", "phase", "batch", "count", "median_ratio", "median_error", "p90_error", "worst_error"});
+  report::Table shown({{"GPU", report::Align::left},
+                       {"engine", report::Align::left},
+                       {"model", report::Align::left},
+                       {"phase", report::Align::left},
+                       {"batch", report::Align::left},
+                       {"count"},
+                       {"ratio"},
+                       {"error %"},
+                       {"90th"},
+                       {"worst"}},
+                      {.keys = 5});
+  for (const cost::StepErrors& e : cost::step_errors(table)) {
+    csv.add({e.gpu, e.engine, e.model, e.phase, e.batch, std::to_string(e.count), report::csv_real(e.median_ratio, 5),
+             report::csv_real(e.median_error, 5), report::csv_real(e.high_error, 5), report::csv_real(e.worst_error, 5)});
+    if (e.batch == "all" || bands)
+      shown.add({e.gpu, e.engine, e.model, e.phase, e.batch, std::to_string(e.count), fmt::format("{:.3f}", e.median_ratio),
+                 fmt::format("{:.1f}", 100.0 * e.median_error), fmt::format("{:.1f}", 100.0 * e.high_error),
+                 fmt::format("{:.1f}", 100.0 * e.worst_error)});
+  }
+  folder.write("errors.csv", csv.text());
+  report::Manifest manifest = report::new_manifest(command_line());
+  manifest.files = {path};
+  manifest.configs = {"{}"};
+  folder.finish(manifest);
+  print_output("{}: {} whole steps\n{}", path, table.rows.size(), shown.text(output_width()));
+  for (const std::string& gap : cost::step_gaps(table)) print_output("{}\n", gap);
+  print_output("ratio: priced over measured, in the middle; error: of the price, middle, 90th percentile and worst\n");
+}
+
 }  // namespace
 
 ExitCode kernels_command(const std::vector<std::string>& arguments) {
   po::options_description options;
-  options.add_options()("out", po::value<std::string>(), "folder for priced.csv and errors.csv")("bands",
-                                                                                                 "errors by number of rows too");
+  options.add_options()("out", po::value<std::string>(), "folder for priced.csv and errors.csv")(
+      "bands", "errors by number of rows too")("engine", po::value<std::string>(),
+                                               "of whole steps: priced with, in place of the table's; a name or a .yaml file");
   po::variables_map values;
   if (!parse(arguments, options, "table",
              "specsim kernels TABLE --out DIRECTORY [--bands] [--force]\n\nTABLE: measured kernels, .csv or .csv.xz, told apart "
@@ -117,11 +170,20 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   const auto& paths = values["table"].as<std::vector<std::string>>();
   if (paths.size() > 1) throw BadInput({paths[1], 0, 0}, "a second table, allowed: one at a time");
   const std::string& path = paths.front();
-  const cost::PricedTable table = cost::price_kernel_table(path, read_lines(path));
+  const std::vector<std::vector<std::string>> lines = read_lines(path);
+  report::OutputFolder folder(values["out"].as<std::string>());
+  if (!lines.empty() && cost::is_step_table(lines.front())) {
+    const cost::PricedSteps steps = cost::price_step_table(
+        path, lines,
+        values.count("engine") > 0 ? config::scalar(values["engine"].as<std::string>(), {"--engine", 0, 0}) : config::Value());
+    folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
+    write_steps(steps, path, values.count("bands") > 0, folder);
+    return ExitCode::fine;
+  }
+  const cost::PricedTable table = cost::price_kernel_table(path, lines);
   const std::vector<cost::KernelErrors> errors = cost::kernel_errors(table);
   for (const std::string& warning : table.warnings) print_error("warning: {}\n", warning);
 
-  report::OutputFolder folder(values["out"].as<std::string>());
   folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
   folder.write("priced.csv", priced_csv(table));
   report::Csv csv({"gpu", "engine", "dtype", "rows", "count", "covered", "median_ratio", "median_error", "p90_error"});

@@ -42,6 +42,17 @@ config::PartInfo engine_info(const char* name, const config::Value& value, Diagn
   for (const cost::EngineFigure& figure : cost::engine_figures())
     if (engine.*figure.figure > 0.0)
       figures.push_back(fmt::format("{} {:g}: {}", figure.key, engine.*figure.figure, figure.summary));
+  if (!engine.kernels.empty()) figures.push_back(fmt::format("kernels of {}", engine.kernels));
+  if (engine.allreduce != engine.kernels) figures.push_back(fmt::format("all-reduces of {}", engine.allreduce));
+  if (engine.switch_share > 0.0)
+    figures.push_back(fmt::format("large all-reduces in the switch, at {:g} of a link", engine.switch_share));
+  if (engine.fused_norms) figures.emplace_back("norms in all-reduces");
+  if (engine.fused_quantisation) figures.emplace_back("activations quantised by the kernel before");
+  if (engine.small_kernels > 0.0) figures.push_back(fmt::format("{:g} small kernels a layer", engine.small_kernels));
+  if (engine.unequal_contexts > 1.0)
+    figures.push_back(fmt::format("unequal contexts: attention times {:g} in a live server", engine.unequal_contexts));
+  for (const auto& [method, layers] : engine.proposals)
+    figures.push_back(fmt::format("proposal {}: {:g} layers of a pass without a graph, a round", method, layers));
   info.notes = fmt::format("{}.", fmt::join(figures, "; "));
   return info;
 }

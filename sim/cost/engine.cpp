@@ -1,9 +1,12 @@
 #include "sim/cost/engine.h"
 
+#include "sim/cost/pass_kernels.h"
 #include "sim/cost/presets.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <optional>
 #include <string_view>
 
 namespace specsim::cost {
@@ -13,13 +16,20 @@ namespace {
 using config::Parameter;
 using config::Type;
 
-constexpr double kLeastUnits = 1e6;  // no engine takes a second for a step: such figures are in other units
+constexpr double kMostLayers = 1000.0;
+constexpr double kMostMicroseconds = 1e6;  // no engine takes a second for a step: such figures are in other units
 
 }  // namespace
 
 const std::vector<EngineFigure>& engine_figures() {
   static const std::vector<EngineFigure> figures = {
       {"host_us", &Engine::host_us, "of a target pass, with the GPU idle"},
+      {"host_us_per_sequence", &Engine::host_us_per_sequence, "the same for each of its sequences"},
+      {"host_us_per_row", &Engine::host_us_per_row, "the same for each of its rows"},
+      {"client_us_per_sequence", &Engine::client_us_per_sequence, "more of it in a server with clients, where text leaves"},
+      {"beside_us", &Engine::beside_us, "of a target pass, while the GPU works: its least time"},
+      {"beside_us_per_sequence", &Engine::beside_us_per_sequence, "the same for each of its sequences"},
+      {"step_us", &Engine::step_us, "kernels around the layers of a target pass"},
       {"host_us_per_layer", &Engine::host_us_per_layer, "least time of a pass without a graph, per layer"},
       {"draft_floor_us", &Engine::draft_floor_us, "least time of a draft pass"},
       {"draft_us", &Engine::draft_us, "of a draft pass, with the GPU idle"},
@@ -35,9 +45,38 @@ const std::vector<Parameter>& engine_parameters() {
         {"aliases", Type::value_list, "", "further names", {}, {}},
         {"source", Type::text, {}, "where the figures come from", {}, {}},
         {"graphs", Type::boolean, {}, "passes are captured, and padded to 1, 2, 4, 8, 16, 24, ... rows", {}, {}},
+        {"kernels", Type::text, "", "whose measured kernels are its own", {}, kernel_engines()},
+        {"allreduce", Type::text, "", "whose all-reduces, where they are not those of kernels", {}, kernel_engines()},
+        {"fused_quantisation", Type::boolean, "false", "activations are quantised by the kernel before a product", {}, {}},
+        {"fused_norms", Type::boolean, "false", "norms after an all-reduce are computed in it", {}, {}},
+        {"small_kernels",
+         Type::number,
+         "0",
+         "of a layer, between products and attention; 0: the GPU's calibration says what they take",
+         config::between(0, 100),
+         {}},
+        {"logit_passes", Type::number, "3", "over the logits, from the LM head to the token", config::between(0, 100), {}},
+        {"unequal_contexts",
+         Type::number,
+         "1",
+         "attention over a live server's contexts, over that of as many equal ones",
+         config::between(1, 10),
+         {}},
+        {"proposals",
+         Type::value,
+         "{}",
+         "by method: a round's proposing and checking, in layers of a pass without a graph (host_us_per_layer)",
+         {},
+         {}},
+        {"switch_share",
+         Type::number,
+         "0",
+         "of a link's rate, by all-reduces in the switch between GPUs (NVLink 4 and later); 0: not used",
+         config::between(0, 2),
+         {}},
         {"largest_graph", Type::integer, "512", "rows of the largest captured graph", config::between(1, 1e6), {}}};
     for (const EngineFigure& figure : engine_figures())
-      list.push_back({figure.key, Type::number, "0", figure.summary, config::between(0, kLeastUnits), {}});
+      list.push_back({figure.key, Type::number, "0", figure.summary, config::between(0, kMostMicroseconds), {}});
     return list;
   }();
   return parameters;
@@ -59,10 +98,44 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   if (diagnostics.list().size() != before) return engine;
   engine.name = spec.is_scalar() ? spec.text : a.has("name") ? a.text("name") : "";
   engine.source = a.text("source");
+  if (a.has("kernels")) engine.kernels = a.text("kernels");
+  engine.allreduce = a.has("allreduce") ? a.text("allreduce") : engine.kernels;
   engine.graphs = a.boolean("graphs");
+  engine.fused_quantisation = a.boolean("fused_quantisation");
+  engine.fused_norms = a.boolean("fused_norms");
+  engine.small_kernels = a.number("small_kernels");
+  const config::Value& proposals = a.value("proposals");
+  if (!proposals.is_map())
+    diagnostics.add(a.where("proposals"),
+                    fmt::format("proposals is {}, allowed: a map of methods to numbers", config::found_text(proposals)));
+  else
+    for (const config::Field& field : proposals.fields) {
+      const std::optional<double> layers = field.value.is_scalar() ? config::as_number(field.value.text) : std::nullopt;
+      if (layers && *layers >= 0.0 && *layers <= kMostLayers)
+        engine.proposals[field.key] = *layers;
+      else
+        diagnostics.add(field.value.where, fmt::format("{} is {}, allowed: layers, a number in [0, {:g}]", field.key,
+                                                       config::found_text(field.value), kMostLayers));
+    }
+  engine.unequal_contexts = a.number("unequal_contexts");
+  engine.switch_share = a.number("switch_share");
+  engine.logit_passes = a.number("logit_passes");
   engine.largest_graph = static_cast<double>(a.integer("largest_graph"));
   for (const EngineFigure& figure : engine_figures()) engine.*figure.figure = a.number(figure.key);
   return engine;
+}
+
+void add_proposal(Engine& engine, const std::string& proposal, const Location& where, Diagnostics& diagnostics) {
+  const auto at = engine.proposals.find(proposal);
+  if (at != engine.proposals.end()) {
+    engine.round_us += at->second * engine.host_us_per_layer;
+    return;
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, layers] : engine.proposals) names.push_back(name);
+  diagnostics.add(where, fmt::format("proposal is {}{} allowed: {} of engine {}", config::quote_for_message(proposal),
+                                     did_you_mean(proposal, names),
+                                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")), engine.name));
 }
 
 }  // namespace specsim::cost

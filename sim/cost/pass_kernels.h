@@ -2,6 +2,7 @@
 // all-reduces.
 #pragma once
 
+#include "sim/cost/engine.h"
 #include "sim/cost/hardware.h"
 #include "sim/cost/model_shape.h"
 #include "sim/cost/pass.h"
@@ -22,26 +23,32 @@ std::vector<std::string> attention_kernels();
 class PassKernels {
  public:
   // `engine`: one of kernel_engines(); `attention`: one of attention_kernels(). `hardware` must outlive this.
-  PassKernels(const Hardware& hardware, std::string engine, std::string attention);
+  // `served`: the engine that runs them, for what it does otherwise than the kernels were measured.
+  PassKernels(const Hardware& hardware, std::string engine, std::string attention, const Engine& served = {});
 
   // Of the type of weights and activations, or, where that is empty, of `bits` a weight: fp8 before int8 before weights alone.
   [[nodiscard]] std::optional<double> product(double rows, double inner, double outer, double bits,
                                               const std::string& type = "") const;
   [[nodiscard]] bool has_products(const std::string& type) const;
-  // Of a layer: whole tokens on `context` keys that are looked at. None for latent attention, which nobody measured.
+  // Of a layer: whole tokens on `context` keys that are looked at; `prompt`: tokens of a prompt, which has kernels of its own.
+  // None for latent attention, which nobody measured.
   [[nodiscard]] std::optional<double> attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
-                                                double context) const;
+                                                double context, bool prompt = false) const;
   // The experts of a layer over `tokens` tokens of the whole pass.
   [[nodiscard]] std::optional<double> experts(const ModelShape& model, double tokens) const;
   [[nodiscard]] std::optional<double> allreduce(double gpus, double bytes, bool launched) const;
 
  private:
   [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
+  [[nodiscard]] std::optional<double> prompt_attention(const KernelShape& x) const;
   [[nodiscard]] const KernelFit* fit_of_type(KernelKind kind, double bits, const std::string& type) const;
 
   const Hardware& hardware_;
   std::string engine_;
   std::string attention_;
+  std::string allreduce_;
+  bool fused_quantisation_;
+  double switch_share_;
 };
 
 }  // namespace specsim::cost

@@ -56,9 +56,7 @@ void report_unknown(const std::string& kind, const Value& name, Diagnostics& dia
     diagnostics.add(name.where, fmt::format("model {}: the folder holds no config.json, allowed: one that does", name.text));
     return;
   }
-  std::vector<std::string> names;
-  for (const auto& [of, value] : parsed_presets())
-    if (of.first == kind) names.push_back(of.second);
+  const std::vector<std::string> names = preset_names(kind);
   diagnostics.add(name.where, fmt::format("unknown {} {}{} allowed: {}, or {}", kind, config::quote_for_message(name.text),
                                           did_you_mean(name.text, names), fmt::join(names, ", "), files_of(kind)));
 }
@@ -132,6 +130,13 @@ Value resolve(const std::string& kind, const Value& spec, int depth, Diagnostics
 }
 
 }  // namespace
+
+std::vector<std::string> preset_names(const std::string& kind) {
+  std::vector<std::string> names;
+  for (const auto& [of, value] : parsed_presets())
+    if (of.first == kind) names.push_back(of.second);
+  return names;
+}
 
 Value resolve_preset(const std::string& kind, const Value& spec, Diagnostics& diagnostics) {
   return resolve(kind, spec, 0, diagnostics);

@@ -1,4 +1,5 @@
-// The YAML files of configs/hardware, configs/models and configs/engines, built into the program, and how a config names one of them.
+// The YAML files of configs/hardware, configs/models and configs/engines, built into the program, and how a config names one of
+// them.
 #pragma once
 
 #include "sim/config/value.h"
@@ -14,8 +15,11 @@ struct Preset {
   const char* path;  // in the repository, for messages
   const char* text;
 };
-const std::vector<Preset>& presets();  // generated, see cmake/presets.cmake
+const std::vector<Preset>& presets();         // generated, see cmake/presets.cmake
 const std::vector<Preset>& kernel_presets();  // configs/kernels: fits of single kernels, apart because they are long
+
+// Names and aliases of a kind's presets, in order.
+std::vector<std::string> preset_names(const std::string& kind);
 
 // What `spec` names: a preset (one of its aliases), the path of a .yaml file, or a map: {preset: NAME, ...} with keys that
 // replace the preset's, or a whole description. A null value after reporting.

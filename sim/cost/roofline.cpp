@@ -22,7 +22,6 @@ namespace {
 constexpr double kMemoryShare = 0.9;        // of a GPU's memory
 constexpr double kLatentEfficiency = 0.67;  // of the peak, by latent attention: FlashMLA's 660 of 989 TFLOP/s on an H800
 constexpr double kLogitBytes = 4.0;
-constexpr double kLogitPasses = 3.0;  // written by the LM head, read by softmax and by the sampler
 
 // Rows that engines capture graphs for; a pass is padded up to the next one.
 double captured_rows(double rows, double largest) {
@@ -35,25 +34,37 @@ class RooflineCost final : public CostModel {
  public:
   RooflineCost(Deployment deployment, double memory_share, double quantized_efficiency)
       : deployment_(std::move(deployment)), memory_share_(memory_share), quantized_efficiency_(quantized_efficiency) {
-    if (!deployment_.kernels.empty()) kernels_.emplace(deployment_.hardware, deployment_.kernels, deployment_.attention);
+    if (!deployment_.kernels.empty())
+      kernels_.emplace(deployment_.hardware, deployment_.kernels, deployment_.attention, deployment_.engine);
   }
 
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
     if (role == Role::draft && !draft_) return {};  // nothing is drafted by a model: proposals take no pass
     const ModelShape& model = shape(role);
-    return priced(role, pass.batch * pass.tokens, pass.batch * pass.logits,
-                  attention_seconds(model, {{pass.batch, pass.context, pass.tokens, pass.context + 0.5 * (pass.tokens + 1.0)}}));
+    const bool prompt = pass.tokens > 1.0 && pass.logits < pass.tokens;  // verification needs every row's logits
+    const Attending all{pass.batch, pass.context, pass.tokens, pass.context + 0.5 * (pass.tokens + 1.0), prompt, pass.live};
+    return priced(role, pass.batch * pass.tokens, pass.batch * pass.logits, attention_seconds(model, {all}), pass.batch,
+                  pass.live);
   }
 
   [[nodiscard]] PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits) const override {
-    if (prompts.sequences == 0.0) return CostModel::mixed_pass(role, prompts, decoding, logits);
+    if (prompts.sequences == 0.0) {
+      const double n = decoding.sequences;
+      return pass(role, {n, decoding.rows / n, decoding.cached / n, logits / n, true});
+    }
     if (role == Role::draft && !draft_) return {};
-    const auto alike = [](const Segment& segment) -> Attending {
+    const auto alike = [](const Segment& segment, bool prompt) -> Attending {
       if (segment.sequences == 0.0) return {};
-      return {segment.sequences, segment.cached / segment.sequences, segment.rows / segment.sequences,
-              segment.pairs / segment.rows};
+      return {segment.sequences,
+              segment.cached / segment.sequences,
+              segment.rows / segment.sequences,
+              segment.pairs / segment.rows,
+              prompt,
+              true};
     };
-    return priced(role, prompts.rows + decoding.rows, logits, attention_seconds(shape(role), {alike(prompts), alike(decoding)}));
+    return priced(role, prompts.rows + decoding.rows, logits,
+                  attention_seconds(shape(role), {alike(prompts, true), alike(decoding, false)}),
+                  prompts.sequences + decoding.sequences, true);
   }
   [[nodiscard]] PassTime mixed_draft_pass(const Segment& prompts, const Segment& decoding) const override {
     if (prompts.sequences == 0.0) return CostModel::mixed_draft_pass(prompts, decoding);
@@ -145,6 +156,24 @@ class RooflineCost final : public CostModel {
 
  private:
   static constexpr double kElementwisePasses = 12.0;  // hidden vectors read and written between a layer's products
+  static constexpr double kNorms = 2.0;               // of a layer
+  static constexpr double kCalibratedKernels = 4.0;   // whose floors Calibration::elementwise_us adds up
+
+  // Of a layer: norms, rotary embedding, activation, residuals.
+  [[nodiscard]] double small_kernels_seconds(const ModelShape& model, double rows) const {
+    const Calibration& c = hardware_.calibration;
+    double floor = 1e-6 * c.elementwise_us;
+    double width = kElementwisePasses * model.hidden;
+    if (engine_.small_kernels > 0.0) {
+      const double kernels = engine_.small_kernels - (engine_.fused_norms && model.tensor_parallel > 1.0 ? kNorms : 0.0);
+      floor *= std::max(0.0, kernels) / kCalibratedKernels;
+      // Norms read and write the vector and the residual, the activation reads gate and up, rotary embedding what it turns.
+      const double activated = model.experts > 0.0 ? 0.0 : 3.0 * model.ffn;
+      width = 4.0 * kNorms * model.hidden +
+              (activated + 2.0 * (model.heads + model.kv_heads) * model.head_dim) / model.tensor_parallel;
+    }
+    return floor + rows * width * kActivationBytes / (hardware_.bandwidth * c.memory_efficiency);
+  }
 
   struct Products {
     double total = 0.0;
@@ -163,6 +192,8 @@ class RooflineCost final : public CostModel {
     double cached = 0.0;  // tokens of each
     double tokens = 0.0;  // new ones of each
     double pairs = 0.0;   // tokens that a new one looks at, itself too, in the mean; were there no window
+    bool prompt = false;  // new tokens are of a prompt
+    bool live = false;    // contexts differ as those of a live server
   };
   // Of all layers. Keys and values are read once for each sequence, whatever the tokens that look at them.
   [[nodiscard]] double attention_seconds(const ModelShape& model, std::initializer_list<Attending> groups) const {
@@ -179,13 +210,17 @@ class RooflineCost final : public CostModel {
       for (const Attending& of : groups) {
         if (of.sequences == 0.0) continue;
         const double seen = kind.seen(of.cached);
-        const auto kernel = all_fitted ? kernels_->attention(model, kind, of.sequences, of.tokens, seen) : std::nullopt;
+        const auto kernel =
+            all_fitted ? kernels_->attention(model, kind, of.sequences, of.tokens, seen, of.prompt) : std::nullopt;
         all_fitted = all_fitted && kernel.has_value();
-        fitted += kernel.value_or(0.0);
+        // Of two sequences the longer one holds up the kernel, of many the longest of each share of them.
+        const double wait =
+            of.live && !of.prompt ? 1.0 + (engine_.unequal_contexts - 1.0) * std::max(0.0, 1.0 - 1.0 / of.sequences) : 1.0;
+        fitted += wait * kernel.value_or(0.0);
         const double bytes = bytes_per_token * of.sequences * (seen + of.tokens) / model.kv_shards(kind);
         const double operations = widths * kind.layers * model.heads * of.sequences * of.tokens *
                                   (of.pairs - (of.cached - seen)) / model.tensor_parallel;
-        formula += std::max(bytes / (hardware_.bandwidth * c.attention_efficiency), operations / flops);
+        formula += wait * std::max(bytes / (hardware_.bandwidth * c.attention_efficiency), operations / flops);
       }
       sum += all_fitted ? kind.layers * fitted : formula + 1e-6 * kind.layers * c.attention_us;
     }
@@ -193,7 +228,8 @@ class RooflineCost final : public CostModel {
   }
 
   // A pass over `all_rows`, `head_rows` of them through the LM head, whose attention takes so many seconds.
-  [[nodiscard]] PassTime priced(Role role, double all_rows, double head_rows, double attention) const {
+  [[nodiscard]] PassTime priced(Role role, double all_rows, double head_rows, double attention, double sequences,
+                                bool live) const {
     const ModelShape& model = shape(role);
     const double wanted = std::ceil(all_rows - 1e-9);
     const double captured = engine_.graphs ? captured_rows(wanted, engine_.largest_graph) : 0.0;
@@ -211,19 +247,28 @@ class RooflineCost final : public CostModel {
       const bool launched = captured == 0.0 && (engine_.graphs || engine_.host_us_per_layer > 0.0);
       const double latency = launched ? hardware_.link_latency : hardware_.graph_link_latency;
       time.communication = 2.0 * model.layers * (latency + bytes / hardware_.link_bandwidth);
+      // An all-reduce that was timed alone waits for its launch. Engines that name their kernels launch ahead of the GPU, and
+      // what launches take at least is host_us_per_layer.
+      const bool waits = launched && engine_.kernels.empty();
       if (kernels_)
-        if (const auto fitted = kernels_->allreduce(shards, rows * model.hidden * kActivationBytes, launched))
+        if (const auto fitted = kernels_->allreduce(shards, rows * model.hidden * kActivationBytes, waits))
           time.communication = 2.0 * model.layers * *fitted;
     }
-    const double elementwise_bytes = kElementwisePasses * rows * model.hidden * kActivationBytes;
-    time.launch = model.layers * (1e-6 * c.elementwise_us + elementwise_bytes / (hardware_.bandwidth * c.memory_efficiency));
-    time.sampling = kLogitPasses * logit_rows * model.vocab * kLogitBytes / (hardware_.bandwidth * c.memory_efficiency);
+    time.launch = model.layers * small_kernels_seconds(model, rows) + (role == Role::target ? 1e-6 * engine_.step_us : 0.0);
+    time.sampling = engine_.logit_passes * logit_rows * model.vocab * kLogitBytes / (hardware_.bandwidth * c.memory_efficiency);
     if (model.offload_share > 0.0) {  // the next layer comes over the link while this one is computed on
       const double active = model.experts > 0.0 ? expected_experts(model.experts, model.experts_per_token, wanted) : 0.0;
       const double link = model.offload_share * model.layer_bytes(active) / shards / model.offload_bandwidth;
       time.weights += std::max(0.0, link - time.total());
     }
-    time.host = 1e-6 * (role == Role::target ? engine_.host_us : engine_.draft_us);
+    if (role == Role::target) {
+      const double each = engine_.host_us_per_sequence + (live ? engine_.client_us_per_sequence : 0.0);
+      time.host = 1e-6 * (engine_.host_us + each * sequences + engine_.host_us_per_row * wanted);
+      const double beside = 1e-6 * (engine_.beside_us + engine_.beside_us_per_sequence * sequences);
+      time.host += std::max(0.0, beside - time.total());
+    } else {
+      time.host = 1e-6 * engine_.draft_us;
+    }
     const double draft_floor_us = role == Role::draft ? engine_.draft_floor_us : 0.0;
     const double eager_us = captured > 0.0 ? 0.0 : engine_.host_us_per_layer * model.layers;
     const double floor = 1e-6 * std::max(draft_floor_us, eager_us);
@@ -360,6 +405,12 @@ std::vector<config::Parameter> roofline_parameters() {
        "blocks that share them; automatic: what the GPU's kernel does",
        {},
        attention_kernels()},
+      {"proposal",
+       config::Type::text,
+       "",
+       "one of the engine's proposals (specsim describe engine/NAME): host time of a round beside its passes",
+       {},
+       {}},
       {"largest_graph",
        config::Type::integer,
        "",
@@ -411,6 +462,7 @@ CostEntry roofline_cost() {
         if (diagnostics.list().size() != before) return nullptr;
         for (const EngineFigure& figure : engine_figures())
           if (arguments.has(figure.key)) engine.*figure.figure = arguments.number(figure.key);
+        if (arguments.has("proposal")) add_proposal(engine, arguments.text("proposal"), arguments.where("proposal"), diagnostics);
         if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
         if (target.fused_inputs > 0.0)
           diagnostics.add(arguments.where("target"), "the target is a head that cannot stand alone, allowed: a whole model");

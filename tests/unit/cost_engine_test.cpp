@@ -61,3 +61,36 @@ TEST_CASE("a cost model's own keys come before the engine's", "[cost][engine]") 
   CHECK(near(host("engine: {preset: vllm, host_us: 300}, host_us: 200"), 200e-6));
   CHECK(near(host("engine: {source: a test of mine, graphs: true, host_us: 100}"), 100e-6));
 }
+
+TEST_CASE("what a round of a method takes beside its passes follows the processor", "[cost][engine]") {
+  const auto round = [](const std::string& more) {
+    return make_cost("roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: eagle-head-7b, " + more + "}")
+        ->round_overhead(1);
+  };
+  CHECK(round("engine: transformers") == 0.0);
+  CHECK(near(round("engine: transformers, proposal: eagle"), 13.4 * 716e-6));
+  CHECK(near(round("engine: {preset: transformers, host_us_per_layer: 400}, proposal: medusa"), 11.7 * 400e-6));
+  CHECK(near(round("engine: {preset: transformers, proposals: {mine: 2}}, round_us: 100, proposal: mine"), 2 * 716e-6 + 100e-6));
+  std::string mistakes;
+  const std::string start = "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: none, ";
+  make_cost("roofline", start + "engine: transformers, proposal: medsua}", &mistakes);
+  CHECK(mistakes.find("proposal is \"medsua\", did you mean \"medusa\"? allowed: draft_model, eagle, eagle2, hydra, lookahead, "
+                      "medusa, prompt_lookup, recycling, rest of engine transformers") != std::string::npos);
+  make_cost("roofline", start + "engine: graphs, proposal: medusa}", &mistakes);
+  CHECK(mistakes.find("allowed: none of engine graphs") != std::string::npos);
+  make_cost("roofline", start + "engine: {preset: transformers, proposals: {eagle: -3}}}", &mistakes);
+  CHECK(mistakes.find("eagle is -3, allowed: layers, a number in [0, 1000]") != std::string::npos);
+  make_cost("roofline", start + "engine: {preset: transformers, proposals: 3}}", &mistakes);
+  CHECK(mistakes.find("allowed: a map of methods to numbers") != std::string::npos);
+}
+
+TEST_CASE("rounds of Spec-Bench in plain passes: the priced one lies between those of two machines", "[cost][engine]") {
+  // Vicuna-7B in transformers, EAGLE: 1.476 plain passes on machine A, 1.705 on an A100.
+  const auto model = make_cost(
+      "roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: eagle-head-7b, engine: transformers, proposal: eagle}");
+  const double plain = model->pass(Role::target, {1, 1, 256, 1}).total();
+  double round = model->pass(Role::target, {1, 26, 256, 26}).total() + model->round_overhead(1);
+  for (int i = 0; i < 5; ++i) round += model->draft_pass({1, 256}, i, 4).total();
+  CHECK(round / plain > 1.476);
+  CHECK(round / plain < 1.705);
+}

@@ -189,7 +189,7 @@ TEST_CASE("attention of several tokens: serial blocks pay, split ones hardly do"
   const auto kv = [](const char* gpu, const char* attention, double tokens) {
     const std::string text = std::string("{hardware: ") + gpu +
                              ", target: llama-3.1-8b, draft: none, engine: bare, kernels: vllm, attention: " + attention + "}";
-    return make_cost("roofline", text)->pass(Role::target, {1, tokens, 8192, 1}).kv;
+    return make_cost("roofline", text)->pass(Role::target, {1, tokens, 8192, tokens}).kv;
   };
   CHECK(kv("a100-80gb-sxm", "automatic", 16) > 1.5 * kv("a100-80gb-sxm", "automatic", 1));
   CHECK(kv("a100-80gb-sxm", "split", 16) < 1.2 * kv("a100-80gb-sxm", "split", 1));

@@ -1,0 +1,314 @@
+#include "sim/cost/step_tables.h"
+
+#include "sim/config/value.h"
+#include "sim/cost/presets.h"
+#include "sim/cost/roofline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace specsim::cost {
+
+namespace {
+
+enum class StepTable { server, layerwise, served };
+
+struct StepHeader {
+  StepTable table;
+  std::vector<const char*> columns;
+};
+
+const std::vector<StepHeader>& step_headers() {
+  static const std::vector<StepHeader> headers = {
+      {StepTable::server, {"gpu", "engine", "model", "tp", "ep", "batch", "mean_context", "median_ms"}},
+      {StepTable::layerwise, {"gpu", "engine", "model", "tp", "phase", "batch", "new_tokens", "context", "ms"}},
+      {StepTable::served,
+       {"backend", "model_path", "system", "precision", "isl", "osl", "tp_size", "concurrency", "silicon_tpot_ms"}}};
+  return headers;
+}
+
+std::optional<StepTable> table_of(const std::vector<std::string>& header) {
+  for (const StepHeader& one : step_headers())
+    if (std::all_of(one.columns.begin(), one.columns.end(),
+                    [&](const char* name) { return std::find(header.begin(), header.end(), name) != header.end(); }))
+      return one.table;
+  return std::nullopt;
+}
+
+// Prompts and outputs of the served benchmarks are drawn evenly between 80 % of the stated length and all of it.
+constexpr double kMeanLength = 0.9;
+constexpr double kMostGpus = 8.0;        // of one server
+constexpr double kPromptChunk = 8192.0;  // tokens of prompts in a step
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// What a preset of the kind is called that a table names in its own way: "meta-llama/Llama-3.1-8B-Instruct", "h200_sxm".
+std::optional<std::string> preset_called(const char* kind, const std::string& text) {
+  std::string name = lower(text.substr(text.find('/') == std::string::npos ? 0 : text.find('/') + 1));
+  std::replace(name.begin(), name.end(), '_', '-');
+  std::vector<std::string> spellings = {name, name + "-sxm"};
+  for (const char* ending : {"-instruct", "-nvfp4", "-sxm", "-fp8"})
+    if (name.ends_with(ending)) spellings.push_back(name.substr(0, name.size() - std::string_view(ending).size()));
+  for (const std::string& spelling : spellings)
+    for (const std::string& known : preset_names(kind))
+      if (known == spelling) return known;
+  return std::nullopt;
+}
+
+// The profile of an engine that a table calls "vllm 0.20.1".
+std::optional<std::string> engine_called(const std::string& text) {
+  const std::string name = text.substr(0, text.find(' '));
+  const std::vector<std::string> names = engine_names();
+  for (const std::string& wanted : {name + "_async", name})
+    if (std::find(names.begin(), names.end(), wanted) != names.end()) return wanted;
+  return std::nullopt;
+}
+
+// Types as a model's `dtype` names them; empty: the model's own.
+struct Precision {
+  std::string weights;
+  std::string cache;
+};
+
+std::optional<Precision> precision_of(const std::string& precision, const std::string& products) {
+  // Served checkpoints of fewer bits keep keys and values in fp8 as well.
+  if (products == "fp8_block") return Precision{"fp8_block", "fp8"};
+  for (const auto& [name, types] : {std::pair<const char*, Precision>{"", {}},
+                                    {"bf16", {}},
+                                    {"fp8", {"fp8", "fp8"}},
+                                    {"fp4", {"nvfp4", "fp8"}},
+                                    {"int4", {"int4", "bf16"}}})
+    if (precision == name) return types;
+  return std::nullopt;
+}
+
+class StepReader {
+ public:
+  StepReader(std::string file, const std::vector<std::string>& header) : file_(std::move(file)), header_(header) {}
+
+  [[nodiscard]] const std::string& text(const std::vector<std::string>& line, const char* name) const {
+    static const std::string none;
+    const auto at = std::find(header_.begin(), header_.end(), name);
+    return at == header_.end() ? none : line[static_cast<std::size_t>(at - header_.begin())];
+  }
+  // A figure of at least `least`.
+  [[nodiscard]] double figure(const std::vector<std::string>& line, std::size_t number, const char* name, double least) const {
+    const std::string& field = text(line, name);
+    const std::optional<double> x = config::as_number(field);
+    if (!x || *x < least || *x > 1e12)
+      throw BadInput(at(number),
+                     fmt::format("{} is {}, allowed: a number from {:g} on", name, config::quote_for_message(field), least));
+    return *x;
+  }
+  [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }
+
+ private:
+  std::string file_;
+  const std::vector<std::string>& header_;
+};
+
+// Cost models by what they price; a table has few.
+class StepModels {
+ public:
+  explicit StepModels(const config::Value& engine) : engine_(engine) {}
+
+  // nullptr: `why` says what is missing.
+  const CostModel* find(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
+                        const Precision& precision, std::string& why) {
+    const auto [at, fresh] = known_.try_emplace({gpu, engine, model, shards, precision.weights});
+    if (fresh) at->second = make(gpu, engine, model, shards, precision);
+    why = at->second.second;
+    return at->second.first.get();
+  }
+
+ private:
+  using Made = std::pair<std::unique_ptr<CostModel>, std::string>;
+
+  [[nodiscard]] Made make(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
+                          const Precision& precision) const {
+    const auto hardware_name = preset_called("hardware", gpu);
+    const auto model_name = preset_called("model", model);
+    const auto engine_name = engine_called(engine);
+    if (!hardware_name) return {nullptr, fmt::format("no GPU {}", gpu)};
+    if (!model_name) return {nullptr, fmt::format("no model {}", model)};
+    if (engine_.is_null() && !engine_name) return {nullptr, fmt::format("no engine {}", engine)};
+    Diagnostics diagnostics;
+    Deployment d;
+    d.hardware = read_hardware(config::scalar(*hardware_name, {}), diagnostics);
+    d.engine = read_engine(engine_.is_null() ? config::scalar(*engine_name, {}) : engine_, diagnostics);
+    diagnostics.throw_if_any();
+    std::vector<std::pair<std::string, config::Value>> fields = {
+        {"preset", config::scalar(*model_name, {})}, {"tensor_parallel", config::scalar(fmt::format("{:g}", shards), {})}};
+    // A checkpoint that was published in so many bits is served as it is.
+    const ModelShape published = read_model(config::scalar(*model_name, {}), "model", diagnostics);
+    if (!precision.weights.empty() && !(precision.weights == "fp8" && published.weight_bits == 8.0))
+      fields.emplace_back(
+          "dtype",
+          config::map({{"weights", config::scalar(precision.weights, {})}, {"cache", config::scalar(precision.cache, {})}}, {}));
+    ModelShape shape = read_model(config::map(std::move(fields), {}), "model", diagnostics);
+    if (!diagnostics.empty()) return {nullptr, fmt::format("{} cannot be cut in {:g}", *model_name, shards)};
+    if (d.hardware.kernels == nullptr) return {nullptr, fmt::format("no kernels of {} were measured", *hardware_name)};
+    if (d.engine.kernels.empty()) return {nullptr, fmt::format("no kernels of engine {}", d.engine.name)};
+    d.target = std::move(shape);
+    d.kernels = d.engine.kernels;
+    return {make_roofline(std::move(d)), ""};
+  }
+
+  const config::Value& engine_;
+  std::map<std::tuple<std::string, std::string, std::string, double, std::string>, Made> known_;
+};
+
+// Of a server that always decodes `concurrency` sequences: each sequence's `output` steps are its own and, once for each of the
+// others, hold a prompt beside the decoding.
+double served_seconds(const CostModel& model, double concurrency, double prompt, double output) {
+  const double prompt_tokens = std::max(1.0, kMeanLength * prompt);
+  const double steps = std::max(1.0, kMeanLength * output);
+  const double decode = model.pass(Role::target, {concurrency, 1.0, prompt_tokens + 0.5 * steps, 1.0, true}).total();
+  double beside = 0.0;  // what a prompt adds to the steps that it shares
+  for (double before = 0.0; before < prompt_tokens; before += kPromptChunk) {
+    const double tokens = std::min(kPromptChunk, prompt_tokens - before);
+    const PassTime chunk = model.pass(Role::target, {1.0, tokens, before, std::min(1.0, tokens - 1.0)});
+    beside += chunk.total() - chunk.weights - chunk.host;
+  }
+  return decode + (concurrency - 1.0) / steps * beside;
+}
+
+struct Band {
+  double most;
+  const char* name;
+};
+
+constexpr std::array<Band, 6> kBatchBands = {
+    {{1, "1"}, {8, "2-8"}, {32, "9-32"}, {64, "33-64"}, {128, "65-128"}, {1e15, "over 128"}}};
+
+double quantile_of(std::vector<double> list, double share) {
+  std::sort(list.begin(), list.end());
+  const double at = share * static_cast<double>(list.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const std::size_t high = std::min(low + 1, list.size() - 1);
+  return list[low] + (at - static_cast<double>(low)) * (list[high] - list[low]);
+}
+
+}  // namespace
+
+bool is_step_table(const std::vector<std::string>& header) { return table_of(header).has_value(); }
+
+PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                             const config::Value& engine) {
+  PricedSteps table;
+  table.header = fields.at(0);
+  const StepTable kind = table_of(table.header).value();
+  const StepReader read(file, table.header);
+  StepModels models(engine);
+  for (std::size_t i = 1; i < fields.size(); ++i) {
+    const std::vector<std::string>& line = fields[i];
+    if (line.size() != table.header.size())
+      throw BadInput(read.at(i + 1), fmt::format("{} fields, allowed: {} as in the header", line.size(), table.header.size()));
+    table.lines.push_back(line);
+    PricedStep& row = table.rows.emplace_back();
+    const auto figure = [&](const char* name, double least) { return read.figure(line, i + 1, name, least); };
+    const bool served = kind == StepTable::served;
+    row.gpu = read.text(line, served ? "system" : "gpu");
+    row.engine = read.text(line, served ? "backend" : "engine");
+    row.model = read.text(line, served ? "model_path" : "model");
+    row.ms = figure(served ? "silicon_tpot_ms" : kind == StepTable::server ? "median_ms" : "ms", 1e-6);
+    const double shards = figure(served ? "tp_size" : "tp", 1.0);
+    Precision precision;
+    if (served) {
+      const std::string& text = read.text(line, "precision");
+      const auto known = precision_of(text, read.text(line, "gemm_quant_mode"));
+      if (!known)
+        throw BadInput(read.at(i + 1),
+                       fmt::format("precision is {}, allowed: bf16, fp8, fp4, int4", config::quote_for_message(text)));
+      precision = *known;
+    }
+    const bool unknown_load = served && read.text(line, "concurrency").empty();
+    if (!unknown_load) row.batch = figure(served ? "concurrency" : "batch", 1.0);
+    const CostModel* model = models.find(row.gpu, row.engine, row.model, shards, precision, row.why);
+    if (!engine.is_null())
+      row.engine = engine.text;
+    else if (const auto name = engine_called(row.engine))
+      row.engine = *name;
+    if (kind == StepTable::server) {
+      row.phase = "decode";
+      const double context = figure("mean_context", 0.0);
+      if (figure("ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not priced";
+      if (row.why.empty()) row.priced_ms = 1e3 * model->pass(Role::target, {row.batch, 1.0, context, 1.0, true}).total();
+    } else if (kind == StepTable::layerwise) {
+      const std::string& phase = read.text(line, "phase");
+      if (phase != "gen" && phase != "ctx")
+        throw BadInput(read.at(i + 1), fmt::format("phase is {}, allowed: gen, ctx", config::quote_for_message(phase)));
+      row.phase = phase == "gen" ? "decode" : "prompt";
+      const double tokens = figure("new_tokens", 1.0);
+      const double context = figure("context", 0.0);
+      if (row.why.empty()) row.priced_ms = 1e3 * model->pass(Role::target, {row.batch, tokens, context, 1.0}).total();
+    } else {
+      row.phase = "served";
+      const double prompt = figure("isl", 1.0);
+      const double output = figure("osl", 1.0);
+      const std::string& groups = read.text(line, "attention_dp_size");
+      const std::string& experts = read.text(line, "moe_ep_size");
+      if (!groups.empty() && groups != "1.0" && groups != "1") row.why = "attention on several GPUs by sequence is not priced";
+      if (!experts.empty() && experts != "1.0" && experts != "1") row.why = "experts on several GPUs in parallel are not priced";
+      if (shards > kMostGpus) row.why = "more than eight GPUs are not priced";
+      if (unknown_load) row.why = "no concurrency is given";
+      if (row.why.empty()) row.priced_ms = 1e3 * served_seconds(*model, row.batch, prompt, output);
+    }
+  }
+  return table;
+}
+
+std::vector<StepErrors> step_errors(const PricedSteps& table) {
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, std::map<std::size_t, std::vector<double>>> groups;
+  std::vector<double> all;
+  for (const PricedStep& row : table.rows) {
+    if (row.priced_ms <= 0.0) continue;
+    std::size_t band = 0;
+    while (row.batch > kBatchBands[band].most) ++band;
+    auto& own = groups[{row.gpu, row.engine, row.model, row.phase}];
+    const double ratio = row.priced_ms / row.ms;
+    own[0].push_back(ratio);
+    own[band + 1].push_back(ratio);
+    all.push_back(ratio);
+  }
+  const auto errors = [](const std::vector<double>& ratios, StepErrors e) {
+    std::vector<double> off;
+    for (const double ratio : ratios) off.push_back(std::abs(ratio - 1.0));
+    e.count = ratios.size();
+    e.median_ratio = quantile_of(ratios, 0.5);
+    e.median_error = quantile_of(off, 0.5);
+    e.high_error = quantile_of(off, 0.9);
+    e.worst_error = *std::max_element(off.begin(), off.end());
+    return e;
+  };
+  std::vector<StepErrors> list;
+  for (const auto& [key, bands] : groups)
+    for (const auto& [band, ratios] : bands)
+      list.push_back(errors(ratios, {std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
+                                     band == 0 ? "all" : kBatchBands[band - 1].name}));
+  if (!all.empty()) list.push_back(errors(all, {"all", "all", "all", "all", "all"}));
+  return list;
+}
+
+std::vector<std::string> step_gaps(const PricedSteps& table) {
+  std::map<std::string, std::size_t> counts;
+  for (const PricedStep& row : table.rows)
+    if (row.priced_ms <= 0.0) ++counts[row.why];
+  std::vector<std::string> list;
+  for (const auto& [why, count] : counts) list.push_back(fmt::format("{} rows are not priced: {}", count, why));
+  return list;
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,58 @@
+// Tables of whole measured steps, priced row by row: decode steps of a live server, steps over part of a prompt, and the time per
+// output token that clients of a server saw.
+#pragma once
+
+#include "sim/config/value.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace specsim::cost {
+
+struct PricedStep {
+  std::string gpu;
+  std::string engine;  // whose figures price it, a name of configs/engines; as the table has it where none does
+  std::string model;
+  std::string phase;  // decode, prompt, served
+  double batch = 0.0;
+  double ms = 0.0;         // measured
+  double priced_ms = 0.0;  // 0: not priced, and `why` says why
+  std::string why;
+};
+
+struct PricedSteps {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> lines;  // as they were
+  std::vector<PricedStep> rows;                 // one for each line
+};
+
+// Whether the header is one of a table of steps: gpu,engine,model,tp,ep,batch,mean_context,median_ms or
+// gpu,engine,model,tp,phase,batch,new_tokens,context,ms, or backend,model_path,system,precision,isl,osl,tp_size,concurrency,
+// silicon_tpot_ms.
+bool is_step_table(const std::vector<std::string>& header);
+// Throws BadInput with the line of `file`.
+// `engine`: priced with, in place of the one that the table names; null: that one.
+PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                             const config::Value& engine = {});
+
+struct StepErrors {
+  std::string gpu;
+  std::string engine;
+  std::string model;
+  std::string phase;
+  std::string batch;  // "1", "2-8", ...; "all"
+  std::size_t count = 0;
+  double median_ratio = 0.0;  // priced over measured
+  double median_error = 0.0;  // of the absolute error, relative
+  double high_error = 0.0;    // its 90th percentile
+  double worst_error = 0.0;
+};
+
+// By GPU, engine, model and phase, all rows and band by band; a last one over all rows, with "all" for every name.
+std::vector<StepErrors> step_errors(const PricedSteps& table);
+
+// Rows that are not priced: how many, by reason.
+std::vector<std::string> step_gaps(const PricedSteps& table);
+
+}  // namespace specsim::cost

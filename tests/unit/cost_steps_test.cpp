@@ -1,0 +1,145 @@
+// Whole steps: what an engine adds around the kernels, and tables of measured steps priced row by row.
+#include "sim/cost/step_tables.h"
+#include "tests/support/costs.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+using namespace specsim;
+using namespace specsim::cost;
+using specsim::tests::make_cost;
+using specsim::tests::near;
+
+namespace {
+
+using Lines = std::vector<std::vector<std::string>>;
+
+std::unique_ptr<CostModel> with_engine(const std::string& engine, const std::string& more = "", const std::string& target = "") {
+  return make_cost("roofline", fmt::format("{{hardware: h200-sxm, target: {{preset: llama-3.1-8b{}}}, draft: none, engine: "
+                                           "{{source: a test, graphs: true, {}}}{}}}",
+                                           target, engine, more));
+}
+
+double total(const CostModel& model, const Pass& pass) { return model.pass(Role::target, pass).total(); }
+
+std::string refusal(const Lines& lines) {
+  try {
+    price_step_table("steps.csv", lines);
+  } catch (const BadInput& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const std::vector<std::string> kServer = {"gpu", "engine", "model", "tp", "ep", "batch", "mean_context", "median_ms"};
+const std::vector<std::string> kLayers = {"gpu", "engine", "model", "tp", "phase", "batch", "new_tokens", "context", "ms"};
+const std::vector<std::string> kServed = {"backend", "model_path", "system",      "precision",      "isl",
+                                          "osl",     "tp_size",    "concurrency", "silicon_tpot_ms"};
+
+}  // namespace
+
+TEST_CASE("host time beside the GPU is a floor, host time with it idle a term", "[cost][steps]") {
+  const Pass pass{4, 1, 1000, 1};
+  const double alone = total(*with_engine("host_us: 0"), pass);
+  CHECK(near(total(*with_engine("host_us: 300, host_us_per_sequence: 20"), pass), alone + 380e-6));
+  CHECK(total(*with_engine("beside_us: 300, beside_us_per_sequence: 20"), pass) == alone);
+  CHECK(near(total(*with_engine("beside_us: 3e4, beside_us_per_sequence: 1000"), pass), 34e-3));
+  CHECK(near(total(*with_engine("step_us: 250"), pass), alone + 250e-6));
+}
+
+TEST_CASE("a live server waits for the longest context and for its clients; lockstep does not", "[cost][steps]") {
+  const auto model = with_engine("kernels: vllm, client_us_per_sequence: 28, unequal_contexts: 1.2", ", kernels: vllm");
+  const Pass even{8, 1, 4000, 1};
+  Pass live = even;
+  live.live = true;
+  const PassTime a = model->pass(Role::target, even);
+  const PassTime b = model->pass(Role::target, live);
+  CHECK(near(b.kv, a.kv * (1.0 + 0.2 * 7 / 8)));
+  CHECK(near(b.host, a.host + 8 * 28e-6));
+  live.batch = 1;
+  CHECK(model->pass(Role::target, live).kv == model->pass(Role::target, {1, 1, 4000, 1}).kv);
+}
+
+TEST_CASE("small kernels are counted by the engine; norms hide in all-reduces", "[cost][steps]") {
+  const auto launch = [](const std::string& engine, const std::string& target = "") {
+    return with_engine(engine, "", target)->pass(Role::target, {1, 1, 100, 1}).launch;
+  };
+  const double one = launch("small_kernels: 6") - launch("small_kernels: 5");
+  CHECK(near(launch("small_kernels: 6") - launch("small_kernels: 3"), 3 * one, 1e-9));
+  CHECK(launch("small_kernels: 6, fused_norms: true") == launch("small_kernels: 6"));
+  const std::string two = ", tensor_parallel: 2";
+  CHECK(near(launch("small_kernels: 6", two) - launch("small_kernels: 6, fused_norms: true", two), 2 * one, 1e-9));
+}
+
+TEST_CASE("all-reduces in the switch are never dearer, and cheaper where there is much to move", "[cost][steps]") {
+  const auto communication = [](const std::string& engine, double batch) {
+    return with_engine("kernels: vllm, " + engine, ", kernels: vllm", ", tensor_parallel: 8")
+        ->pass(Role::target, {batch, 1, 100, 1})
+        .communication;
+  };
+  CHECK(communication("switch_share: 0.55", 1) == communication("switch_share: 0", 1));
+  CHECK(communication("switch_share: 0.55", 256) < 0.8 * communication("switch_share: 0", 256));
+}
+
+TEST_CASE("a prompt's attention over earlier keys costs what the longer prompt costs more", "[cost][steps]") {
+  const auto model = with_engine("kernels: vllm", ", kernels: vllm");
+  const auto kv = [&](double tokens, double context) { return model->pass(Role::target, {1, tokens, context, 1}).kv; };
+  CHECK(kv(2048, 8192) > 2.0 * kv(2048, 0));
+  CHECK(near(kv(4096, 4096) + kv(4096, 0), kv(8192, 0), 0.1));  // but for the floor of a kernel
+}
+
+TEST_CASE("host time for each row is a term", "[cost][steps]") {
+  const Pass pass{4, 3, 1000, 3};
+  CHECK(near(total(*with_engine("host_us_per_row: 10"), pass), total(*with_engine("host_us: 0"), pass) + 12 * 10e-6));
+}
+
+TEST_CASE("tables of steps are told apart by their header and priced row by row", "[cost][steps]") {
+  CHECK(is_step_table(kServer));
+  CHECK(is_step_table(kLayers));
+  CHECK(is_step_table(kServed));
+  CHECK_FALSE(is_step_table({"gpu", "engine", "dtype", "n", "k", "m", "us"}));
+  const PricedSteps steps = price_step_table("steps.csv", {kServer,
+                                                           {"b300", "vllm 0.20.1", "Qwen3-32B", "1", "1", "8", "4096", "14"},
+                                                           {"b300", "vllm 0.20.1", "Qwen3-32B", "1", "4", "8", "4096", "14"},
+                                                           {"b300", "vllm 0.20.1", "Nobody-7B", "1", "1", "8", "4096", "14"},
+                                                           {"x1", "vllm 0.20.1", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
+  REQUIRE(steps.rows.size() == 4);
+  CHECK(steps.rows[0].priced_ms > 11.0);  // 65 GB of weights at 8 TB/s alone are 8 ms
+  CHECK(steps.rows[0].priced_ms < 17.0);
+  CHECK(steps.rows[1].why == "experts on several GPUs in parallel are not priced");
+  CHECK(steps.rows[2].why == "no model Nobody-7B");
+  CHECK(steps.rows[3].why == "no GPU x1");
+  CHECK(step_gaps(steps).size() == 3);
+  const std::vector<StepErrors> errors = step_errors(steps);
+  CHECK(errors.back().gpu == "all");
+  CHECK(errors.back().count == 1);
+  CHECK(near(errors.back().median_ratio, steps.rows[0].priced_ms / 14.0));
+}
+
+TEST_CASE("served tokens wait for the prompts of others", "[cost][steps]") {
+  const auto tpot = [](const char* prompt, const char* output, const char* clients) {
+    return price_step_table(
+               "served.csv",
+               {kServed, {"vllm", "meta-llama/Llama-3.1-8B-Instruct", "h200_sxm", "fp8", prompt, output, "1.0", clients, "10"}})
+        .rows[0]
+        .priced_ms;
+  };
+  CHECK(tpot("8192", "128", "16") > 1.5 * tpot("8192", "8192", "16"));  // a prompt for every 128 tokens
+  CHECK(tpot("8192", "128", "1") < 1.02 * tpot("8192", "1024", "1"));   // one client waits for nobody
+}
+
+TEST_CASE("mistakes in a table of steps are named with their line", "[cost][steps]") {
+  const std::vector<std::string> good = {"b300", "vllm", "Qwen3-32B", "1", "gen", "8", "1", "4096", "14"};
+  const auto with = [&](std::size_t at, const std::string& field) {
+    std::vector<std::string> line = good;
+    line[at] = field;
+    return refusal({kLayers, good, line});
+  };
+  CHECK(with(8, "-14") == "steps.csv:3: ms is \"-14\", allowed: a number from 1e-06 on");
+  CHECK(with(5, "many") == "steps.csv:3: batch is \"many\", allowed: a number from 1 on");
+  CHECK(with(4, "decode") == "steps.csv:3: phase is \"decode\", allowed: gen, ctx");
+  CHECK(refusal({kLayers, {"b300"}}) == "steps.csv:2: 1 fields, allowed: 9 as in the header");
+  CHECK(refusal({kServed, {"vllm", "Llama-3.1-8B", "h200_sxm", "fp3", "1024", "1024", "1", "4", "10"}}) ==
+        "steps.csv:2: precision is \"fp3\", allowed: bf16, fp8, fp4, int4");
+}
