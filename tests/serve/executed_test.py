@@ -40,7 +40,7 @@ METHODS = {
     "chain, typical": (CHAIN, {"kind": "typical", "epsilon": 0.1, "delta": 0.5}, 4, {}),
     "chain, lenience": (CHAIN, {"kind": "lenience", "lenience": 0.5}, 4, {}),
     "chain, top_k_match": (CHAIN, {"kind": "top_k_match", "k": 3}, 4, {}),
-    "chain, ema_tiers": (CHAIN, "token", 4, {"policy": {"kind": "ema_tiers", "tiers": [1, 2, 4]}}),
+    "chain, ema_tiers": (CHAIN, "token", 4, {"policy": {"kind": "ema_tiers", "tiers": [1, 2]}}),
     "chain, confidence": (CHAIN, "block", 4, {"policy": {"kind": "confidence", "least": 0.1}}),
     "tree, recursive": (tree(), "multi_draft_recursive", 3, {}),
     "tree, kseq": (tree(), "kseq", 3, {}),
@@ -50,6 +50,8 @@ METHODS = {
     "tree, greedy": (tree("top_k"), "greedy_tree", 3, {"pair": dict(PAIR, target_sampling={"temperature": 0})}),
     "tree, traversal": (tree(), "traversal", 3, {}),
     "sequoia": ({"kind": "tree_sequoia", "budget": 12, "acceptance": [0.6, 0.2, 0.1], "siblings": "without_replacement"}, "without_replacement", None, {}),
+    "tree_ranked": ({"kind": "tree_ranked", "nodes": 8, "acceptance": [[0.6, 0.2, 0.1], [0.5, 0.2], [0.4]], "siblings": "top_k"}, "tree_point_mass", None, {}),
+    "typical_medusa": (tree("top_k"), "typical_medusa", 3, {}),
     "tree_dynamic": ({"kind": "tree_dynamic", "depth": 4, "width": 3, "nodes": 12}, "tree_point_mass", 4, {}),
     "medusa": ({"kind": "medusa", "nodes": 12, "accuracies": [[0.5, 0.15, 0.08], [0.35, 0.12], [0.25, 0.1]]}, "tree_point_mass", None, {}),
     "eagle": ({"kind": "eagle", "branching": [3, 2, 1]}, "multi_draft_recursive", 3, {}),
@@ -57,6 +59,7 @@ METHODS = {
     "parallel": ({"kind": "parallel", "draft_length": 4}, "tree_point_mass", 4, {}),
     "lookahead": ({"kind": "lookahead", "window": 3, "ngram": 4, "guesses": 3}, "tree_point_mass", 3, {"context": COPY}),
     "prompt_lookup": ({"kind": "prompt_lookup", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
+    "suffix_decoding": ({"kind": "suffix_decoding", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
     "suffix": ({"kind": "suffix", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
 }
 NODES = {"tree, recursive": 15, "tree, transport": 4, "sequoia": 12, "early_exit": 4, "medusa": 12, "chain, block": 4}
