@@ -70,6 +70,10 @@ context:
   - {from: target, transform: temperature, value: 0.9}
   - {family: uniform}
 """,
+    "acceptance_table": PAIR + """decode: {drafter: {kind: tree_static, branching: [2, 2], siblings: top_k}, verifier: tree_point_mass}
+rounds: 20011
+context: {process: acceptance_table, acceptance: [[0.6, 0.15], [0.5, 0.12]], sequence_rounds: 8}
+""",
     "trace": PAIR + CHAIN + "rounds: 30011\ncontext: {process: trace, file: tests/data/trace_long.jsonl}\n",
     "requests": PAIR + CHAIN + """rounds: 40009
 context:
