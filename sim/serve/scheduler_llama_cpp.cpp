@@ -160,10 +160,8 @@ SchedulerEntry llama_cpp_scheduler() {
              config::between(0, 64),
              {}}},
            "First come, first served, to the first free slot, whose context is held to the request's end; nothing is preempted. "
-           "The draft "
-           "works for one slot at a time, at batch 1, before the target's batch: the first time over the whole prompt, later "
-           "over what it "
-           "has not seen. Chains alone."},
+           "The draft works for one slot at a time, at batch 1, before the target's batch: the first time over the whole prompt, "
+           "later over what it has not seen. Chains alone."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
             LlamaCppOptions options;

@@ -279,18 +279,15 @@ SchedulerEntry sglang_scheduler() {
          config::Type::text,
          "fcfs",
          "who is admitted first: in order of arrival, the longest cached prefix (beyond 128 waiting in order of arrival), the "
-         "most "
-         "requested branch of the tree, the longest output, at random, by priority",
+         "most requested branch of the tree, the longest output, at random, by priority",
          {},
          queue_order_names()},
         {"radix_cache", config::Type::boolean, "false", "equal prefixes are computed once, in whole blocks", {}, {}}},
        "An admission counts on what runs to need new_token_ratio of its remaining limit (at most 4,096 tokens each): 0.7 at "
-       "first, falling over 600 "
-       "decoding steps to 0.098, set anew by a retraction. Retracted are the shortest outputs, with speculation the last of the "
-       "batch; they "
-       "lose what they computed beyond the cached prefix and go to the end of the queue. With lpm and dfs-weight a request that "
-       "shares "
-       "more than 32 tokens with one before it in the queue, and has no more than 32 in the cache, waits for that one."},
+       "first, falling over 600 decoding steps to 0.098, set anew by a retraction. Retracted are the shortest outputs, with "
+       "speculation the last of the batch; they lose what they computed beyond the cached prefix and go to the end of the queue. "
+       "With lpm and dfs-weight a request that shares more than 32 tokens with one before it in the queue, and has no more than "
+       "32 in the cache, waits for that one."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
         SglangOptions options;
