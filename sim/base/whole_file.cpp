@@ -5,6 +5,7 @@
 #include "sim/base/output.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,9 +15,11 @@
 #include <cctype>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <new>
 #include <utility>
@@ -54,6 +57,34 @@ void forget_pieces(const std::string& path) {
     return;
   }
 }
+
+// Signals that end the program find every piece on disk among `pieces`: making one and remembering it, taking it away and
+// forgetting it are one step each for a handler. In the same thread the signal waits until the step is done; a handler in another
+// thread waits for it.
+std::atomic<int> steps{0};        // threads within such a step
+std::atomic<bool> ending{false};  // a handler has begun to remove pieces: no step begins any more
+
+class StepOfPieces {
+ public:
+  StepOfPieces() {
+    sigset_t every;
+    sigfillset(&every);
+    pthread_sigmask(SIG_BLOCK, &every, &before_);
+    ++steps;
+    if (!ending) return;
+    --steps;
+    while (true) pause();  // until the signal ends the program
+  }
+  StepOfPieces(const StepOfPieces&) = delete;
+  StepOfPieces& operator=(const StepOfPieces&) = delete;
+  ~StepOfPieces() {
+    --steps;
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t before_{};
+};
 
 class OpenFile {
  public:
@@ -146,23 +177,29 @@ void WholeFileWriter::open_through() {
   if (file_ < 0) fail(path_, "cannot be written", errno);
 }
 
+bool WholeFileWriter::make_pieces() {
+  const StepOfPieces step;
+  file_ = open_new(temporary_);
+  remains_ = file_ >= 0;
+  if (remains_) remember_pieces(temporary_);
+  return remains_;
+}
+
 void WholeFileWriter::open_beside() {
   target_ = behind_links(path_);
   temporary_ = target_ + ".part";
-  file_ = open_new(temporary_);
-  if (file_ < 0 && errno == EEXIST) {
+  if (!make_pieces() && errno == EEXIST) {
     remove_stale(temporary_);
-    file_ = open_new(temporary_);
+    make_pieces();
   }
   if (file_ < 0) fail(temporary_, "cannot be written", errno);
-  remains_ = true;
-  remember_pieces(temporary_);
   static_cast<void>(flock(file_, LOCK_EX | LOCK_NB));  // a file system without locks only lacks the word to a second writer
 }
 
 WholeFileWriter::~WholeFileWriter() {
   if (file_ >= 0) close(file_);
   if (!remains_) return;
+  const StepOfPieces step;
   unlink(temporary_.c_str());
   forget_pieces(temporary_);
 }
@@ -182,9 +219,12 @@ void WholeFileWriter::commit() {
     return;
   }
   if (fsync(file_) != 0) fail(path_, "cannot be written", errno);
-  if (rename(temporary_.c_str(), target_.c_str()) != 0) fail(path_, "cannot be replaced", errno);
-  remains_ = false;
-  forget_pieces(temporary_);
+  {
+    const StepOfPieces step;
+    if (rename(temporary_.c_str(), target_.c_str()) != 0) fail(path_, "cannot be replaced", errno);
+    remains_ = false;
+    forget_pieces(temporary_);
+  }
   if (close(std::exchange(file_, -1)) != 0) fail(path_, "cannot be written", errno);
   sync_directory_of(target_);
   ++files_written;
@@ -197,6 +237,8 @@ void write_whole_file(const std::string& path, std::string_view text) {
 }
 
 void remove_unfinished_files() {
+  ending = true;
+  for (const timespec moment{0, 100'000}; steps > 0;) nanosleep(&moment, nullptr);
   for (const Pieces& one : pieces)
     if (one.on_disk) unlink(one.path.data());
 }

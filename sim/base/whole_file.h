@@ -26,6 +26,7 @@ class WholeFileWriter {
  private:
   void open_through();
   void open_beside();
+  bool make_pieces();  // false with errno where they cannot be made
 
   std::string path_;
   std::string target_;     // what is replaced: `path_`, or the file that it links to
@@ -38,8 +39,8 @@ class WholeFileWriter {
 // and the system's reason; `path` is then as it was.
 void write_whole_file(const std::string& path, std::string_view text);
 
-// Removes the pieces of files that are being written at this moment, for what ends the program by a signal: it calls nothing that a
-// signal's handler may not.
+// Removes the pieces of files that are being written at this moment, for what ends the program by a signal: it calls nothing that
+// a signal's handler may not. Nothing is written after it: a thread that begins a file waits for the end of the program.
 void remove_unfinished_files();
 
 // How many files this program has written, pieces of none.

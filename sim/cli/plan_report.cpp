@@ -14,8 +14,8 @@ namespace specsim::cli {
 
 namespace {
 
-using plan::Advice;
 using plan::AcceptanceCurve;
+using plan::Advice;
 using plan::Plan;
 using plan::PlanPoint;
 using plan::ScanPoint;
@@ -42,10 +42,11 @@ void print_setting(const plan::Planned& planned) {
   const std::string load = fmt::format("batch {:g}, context {:g}", cell.workload.batch, cell.workload.context);
   if (const cost::Deployment* d = cell.cost().deployment(); d != nullptr && d->target) {
     print_output("{}{} on {}, {}\n", described(*d->target), d->draft ? " drafted by " + described(*d->draft) : ", no draft model",
-          d->hardware.name, load);
+                 d->hardware.name, load);
     if (!d->draft)
       print_words(
-          "(proposals take no pass and no time here: give their host time as --set cost.round_us=MICROSECONDS. An engine counts the "
+          "(proposals take no pass and no time here: give their host time as --set cost.round_us=MICROSECONDS. An engine counts "
+          "the "
           "acceptance of n-grams over the rounds that found one alone: here every round drafts)");
   } else {
     print_output("cost model {}, {}\n", cell.pricing->name(), load);
@@ -83,8 +84,8 @@ void print_decision(const Advice& advice, const AcceptanceCurve& curve) {
     print_output("\nbest: draft length {}, speedup {:.4f}\n", plan.best, plan.best_point().speedup);
   for (const plan::Margin& margin : plan.margins)
     print_output("  {:+.4f}{} over {}\n", margin.margin,
-          std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, paired)", margin.half_width),
-          margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
+                 std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, paired)", margin.half_width),
+                 margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
   if (curve.sampled && curve.parts.empty()) print_output("  no intervals: too little data\n");
   const auto& any = advice.break_even;
   const auto at = [](const plan::BreakEvenAlpha& even) {
@@ -93,13 +94,14 @@ void print_decision(const Advice& advice, const AcceptanceCurve& curve) {
   if (plan.best > 0) {
     const auto& own = advice.break_even_chosen;
     print_output("break-even alpha: {}{}; here {:.4f}\n", own ? at(*own) : "none",
-          any && (!own || any->draft_length != own->draft_length)
-              ? fmt::format(", {:.4f} at the most forgiving ({})", any->alpha, any->draft_length)
-              : "",
-          curve.equivalent_alpha(plan.best));
+                 any && (!own || any->draft_length != own->draft_length)
+                     ? fmt::format(", {:.4f} at the most forgiving ({})", any->alpha, any->draft_length)
+                     : "",
+                 curve.equivalent_alpha(plan.best));
   } else {
-    print_output("break-even alpha: {}\n", any ? fmt::format("{}; here {:.4f}", at(*any), curve.equivalent_alpha(any->draft_length))
-                                        : "none: even a draft that is always right loses");
+    print_output("break-even alpha: {}\n",
+                 any ? fmt::format("{}; here {:.4f}", at(*any), curve.equivalent_alpha(any->draft_length))
+                     : "none: even a draft that is always right loses");
     print_output("reason: {}\n", to_text(advice.regime));
   }
 }
@@ -129,27 +131,27 @@ void print_schedule(const std::vector<ScanPoint>& points) {
   std::string list;
   for (const plan::Stretch& stretch : plan::stretches(points))
     list += fmt::format("{}{} up to {:g}", list.empty() ? "draft length " : ", ", length_text(stretch.draft_length), stretch.to);
-  const auto worst = std::max_element(points.begin(), points.end(),
-                                      [](const ScanPoint& a, const ScanPoint& b) { return a.loss < b.loss; });
+  const auto worst =
+      std::max_element(points.begin(), points.end(), [](const ScanPoint& a, const ScanPoint& b) { return a.loss < b.loss; });
   print_words(fmt::format("smoothed over batches: {}{}", list,
                           worst->loss > 0.0005 ? fmt::format("; loses at most {:.1f} % against the best of each batch (at {:g})",
                                                              100.0 * worst->loss, worst->at)
                                                : ""));
   if (plan::rises(points))
     print_words(
-        "(the best one goes up and down because a pass over batch x (draft length + 1) rows is padded to captured sizes and cut into "
+        "(the best one goes up and down because a pass over batch x (draft length + 1) rows is padded to captured sizes and cut "
+        "into "
         "whole tiles: one row more can cost as much as the next hundred)");
 }
 
 void print_cliff(const Advice& advice) {
   if (!advice.cliff) return;
   const plan::Cliff& cliff = *advice.cliff;
-  print_words(fmt::format("at batch {:g} draft length {} drops to {:.4f}, where another tile or captured size begins: {}", cliff.batch,
-                          advice.plan.best, cliff.speedup,
+  print_words(fmt::format("at batch {:g} draft length {} drops to {:.4f}, where another tile or captured size begins: {}",
+                          cliff.batch, advice.plan.best, cliff.speedup,
                           cliff.best == advice.plan.best ? "it is still the best there"
                           : cliff.best == 0              ? "none pays there"
-                                                         : fmt::format("{} is best there, with {:.4f}", cliff.best,
-                                                                       cliff.best_speedup)));
+                                            : fmt::format("{} is best there, with {:.4f}", cliff.best, cliff.best_speedup)));
 }
 
 void print_sensitivities(const Advice& advice) {
@@ -170,7 +172,7 @@ void print_memory(const Advice& advice) {
   if (!advice.memory) return;
   print_words("memory: " + advice.memory->to_text());
   print_output("  largest batch at this context: {:g} with the draft and its look-ahead slots, {:g} without\n",
-        advice.largest_batch_with_draft, advice.largest_batch_without);
+               advice.largest_batch_with_draft, advice.largest_batch_without);
 }
 
 void print_commands(const Advice& advice) {
@@ -219,9 +221,9 @@ void print_planned(const std::vector<plan::Planned>& planned) {
     const PlanPoint& best = plan.best_point();
     std::vector<std::string> cells = {std::to_string(i)};
     for (const std::string& value : plan::axis_values(*planned[i].cell, axes)) cells.push_back(value);
-    cells.insert(cells.end(), {length_text(plan.best), fmt::format("{:.4f}", best.tokens_per_round),
-                               fmt::format("{:.4f}", best.speedup),
-                               planned[i].cell->cost().in_seconds() ? fmt::format("{:.1f}", best.tokens_per_second) : "-"});
+    cells.insert(cells.end(),
+                 {length_text(plan.best), fmt::format("{:.4f}", best.tokens_per_round), fmt::format("{:.4f}", best.speedup),
+                  planned[i].cell->cost().in_seconds() ? fmt::format("{:.1f}", best.tokens_per_second) : "-"});
     for (std::size_t k = 1; k <= lengths; ++k) cells.push_back(fmt::format("{:.3f}", plan.points[k].speedup));
     table.add(cells);
   }

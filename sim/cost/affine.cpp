@@ -57,10 +57,16 @@ struct AffinePreset {
   std::array<double, 10> values;  // in the order of kNames
 };
 
-constexpr std::array<const char*, 10> kNames = {"target_fixed_ms",          "target_ms_per_token", "target_ms_per_kv_token",
-                                               "draft_fixed_ms",           "draft_ms_per_token",  "draft_ms_per_kv_token",
-                                               "draft_fixed_ms_per_round", "overhead_ms",
-                                                "target_compute_ms_per_token", "draft_compute_ms_per_token"};
+constexpr std::array<const char*, 10> kNames = {"target_fixed_ms",
+                                                "target_ms_per_token",
+                                                "target_ms_per_kv_token",
+                                                "draft_fixed_ms",
+                                                "draft_ms_per_token",
+                                                "draft_ms_per_kv_token",
+                                                "draft_fixed_ms_per_round",
+                                                "overhead_ms",
+                                                "target_compute_ms_per_token",
+                                                "draft_compute_ms_per_token"};
 
 // Fitted by others to vLLM on an H100 with Llama-3.1-8B and an EAGLE head, batches 1 to 64. Every step pays 5.886 ms and a
 // constant 1.207 ms of host time, plain ones too: 7.093 ms in all. The draft's line is for a whole proposal of 3 passes, 2.135 ms
@@ -90,7 +96,8 @@ CostEntry affine_cost() {
       ms("draft_compute_ms_per_token", "the same of a draft pass")};
   return {{"affine", "a pass is a fixed time, a time per token and a time per cached token",
            "SmartSpec, arXiv 2406.14066; preset: SpecDecode-Bench's simulator", std::move(parameters),
-           "Linear regression as serving engines fit it; a knee between memory-bound and compute-bound only where compute_ms_per_token is given."},
+           "Linear regression as serving engines fit it; a knee between memory-bound and compute-bound only where "
+           "compute_ms_per_token is given."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<CostModel> {
             std::array<double, kNames.size()> values{};
             bool any = arguments.has("preset");
@@ -106,8 +113,8 @@ CostEntry affine_cost() {
                               "target_ms_per_token and the rest");
               return nullptr;
             }
-            return std::make_unique<AffineCost>(Line{values[0], values[1], values[2], values[8]}, Line{values[3], values[4], values[5], values[9]},
-                                                values[6], values[7]);
+            return std::make_unique<AffineCost>(Line{values[0], values[1], values[2], values[8]},
+                                                Line{values[3], values[4], values[5], values[9]}, values[6], values[7]);
           }};
 }
 

@@ -16,7 +16,8 @@ namespace {
 // One test as the output names its figures: n_prompt, n_gen, n_depth, avg_ts.
 using Test = std::map<std::string, std::string>;
 
-// Splits at the mark; quotes are taken off, for llama-bench quotes every field and none holds a quote or a comma that matters here.
+// Splits at the mark; quotes are taken off, for llama-bench quotes every field and none holds a quote or a comma that matters
+// here.
 std::vector<std::string> cells_of(const std::string& line, char mark) {
   std::vector<std::string> cells(1);
   bool quoted = false;

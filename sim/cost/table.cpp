@@ -270,17 +270,18 @@ void read_bench(const config::Arguments& arguments, const char* key, std::map<Po
   if (!text) return;
   for (const BenchedPass& pass : read_llama_bench(file, *text, diagnostics))
     if (!rows.insert({{pass.tokens, 1.0, pass.context}, {pass.ms, pass.line}}).second)
-      diagnostics.add({file, pass.line, 0}, fmt::format("a second test of {:g} tokens at depth {:g}, allowed: each once",
-                                                        pass.tokens, pass.context));
+      diagnostics.add({file, pass.line, 0},
+                      fmt::format("a second test of {:g} tokens at depth {:g}, allowed: each once", pass.tokens, pass.context));
 }
 
 // Fills in the rows, from the CSV or from two outputs of llama-bench. Returns the file that messages name.
 std::string read_measured(const config::Arguments& arguments, Rows& rows, Diagnostics& diagnostics) {
   const bool benched = arguments.has("target_bench") && arguments.has("draft_bench");
   if (arguments.has("file") == benched || arguments.has("target_bench") != arguments.has("draft_bench")) {
-    diagnostics.add(arguments.where("file"),
-                    "cost model table takes its times from \"file\", or from \"target_bench\" and \"draft_bench\", allowed: one of "
-                    "the two ways");
+    diagnostics.add(
+        arguments.where("file"),
+        "cost model table takes its times from \"file\", or from \"target_bench\" and \"draft_bench\", allowed: one of "
+        "the two ways");
     return {};
   }
   if (benched) {
@@ -289,7 +290,8 @@ std::string read_measured(const config::Arguments& arguments, Rows& rows, Diagno
     return arguments.text("target_bench") + " and " + arguments.text("draft_bench");
   }
   const std::string& file = arguments.text("file");
-  if (const auto text = read_named_file(file, arguments.where("file"), "CSV", diagnostics)) read_rows(file, *text, rows, diagnostics);
+  if (const auto text = read_named_file(file, arguments.where("file"), "CSV", diagnostics))
+    read_rows(file, *text, rows, diagnostics);
   return file;
 }
 
@@ -335,12 +337,16 @@ CostEntry table_cost() {
        "Linear between measured points along tokens per sequence, batch and context; never beyond them. draft_first: a round's "
        "first draft pass, which finds the caches as the target's pass left them; without such rows it is like the others. Times "
        "that dip by up to "
-       "20 % from one point to the next are kept with a warning, larger dips and holes are refused. A plan up to draft length K at "
-       "batches B and contexts C needs of the target every combination of tokens 1 and K + 1, of the draft of tokens 1 and 2 (the one "
-       "to catch up with), each at the least and the greatest batch, and at the least context and the greatest + K. A template for "
+       "20 % from one point to the next are kept with a warning, larger dips and holes are refused. A plan up to draft length K "
+       "at "
+       "batches B and contexts C needs of the target every combination of tokens 1 and K + 1, of the draft of tokens 1 and 2 "
+       "(the one "
+       "to catch up with), each at the least and the greatest batch, and at the least context and the greatest + K. A template "
+       "for "
        "K 4, batch 1 to 8, context 0 to 4096, with times to be filled in, a line in place of each semicolon: "
        "`model,tokens,batch,context,ms; target,1,1,0,; target,5,1,0,; target,1,8,0,; target,5,8,0,; target,1,1,4100,; "
-       "target,5,1,4100,; target,1,8,4100,; target,5,8,4100,; draft,1,1,0,; draft,2,1,0,; draft,1,8,0,; draft,2,8,0,; draft,1,1,4100,; "
+       "target,5,1,4100,; target,1,8,4100,; target,5,8,4100,; draft,1,1,0,; draft,2,1,0,; draft,1,8,0,; draft,2,8,0,; "
+       "draft,1,1,4100,; "
        "draft,2,1,4100,; draft,1,8,4100,; draft,2,8,4100,`. llama-bench measures the same of one sequence: "
        "`llama-bench -m MODEL -p 1,2,3,4,5 -n 0 -d 0,4100 -o csv`, of target and draft."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<CostModel> {

@@ -39,8 +39,8 @@ std::vector<double> conditional_rates(const std::vector<double>& rates, const Lo
 // Mean emitted tokens per round (bonus included), measured at a draft length. Throws BadInput, at `where`, beyond 1 to
 // draft_length + 1.
 AcceptanceCurve length_acceptance(double mean_length, int draft_length, int longest, const Location& where = {});
-// Accepted / drafted tokens, measured where every round drafted draft_length tokens. Where a confidence threshold cuts drafts short
-// (llama.cpp's p-min, vLLM's dynamic lengths) the rate is one of shorter drafts, and this overestimates.
+// Accepted / drafted tokens, measured where every round drafted draft_length tokens. Where a confidence threshold cuts drafts
+// short (llama.cpp's p-min, vLLM's dynamic lengths) the rate is one of shorter drafts, and this overestimates.
 AcceptanceCurve rate_acceptance(double rate, int draft_length, int longest);
 // Recorded acceptance in one of three forms: JSONL, one request a line. Reads the file; throws BadInput with the line of what is
 // wrong.

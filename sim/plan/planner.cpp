@@ -55,8 +55,8 @@ class Ladder {
   std::vector<cost::RoundTime> rounds_;  // [draft_length], where no round accepts every draft
 };
 
-// The least alpha in [0, highest] with a speedup of 1 at this draft length. The rows to catch up with come whole, so that a speedup
-// may step down as alpha grows: a grid finds where it first reaches 1, halving finds the place.
+// The least alpha in [0, highest] with a speedup of 1 at this draft length. The rows to catch up with come whole, so that a
+// speedup may step down as alpha grows: a grid finds where it first reaches 1, halving finds the place.
 std::optional<double> least_alpha(const Ladder& ladder, int draft_length, double highest) {
   constexpr int kSteps = 64;
   double below = 0.0;

@@ -21,8 +21,8 @@ struct ScanPoint {
 std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& curve, const std::vector<double>& grid,
                             const std::function<cost::Workload(double)>& workload_at);
 
-// Of all draft lengths that never rise along the grid, those that lose least against the best of each place: the sum of logarithms
-// of lost speedup is least. speedups: [place][draft length].
+// Of all draft lengths that never rise along the grid, those that lose least against the best of each place: the sum of
+// logarithms of lost speedup is least. speedups: [place][draft length].
 std::vector<int> falling_lengths(const std::vector<std::vector<double>>& speedups);
 
 // Fills in smooth and loss.

@@ -67,7 +67,8 @@ const std::vector<Parameter>& decode_parameters() {
       {"policy",
        Type::value,
        "",
-       "how long a chain to draft each round: {kind: NAME, ...}; its draft_length is then the most. round_cost: what the policy adds to "
+       "how long a chain to draft each round: {kind: NAME, ...}; its draft_length is then the most. round_cost: what the policy "
+       "adds to "
        "every round, in passes of plain decoding (graphs captured anew or lost where lengths change, a look at the draft's "
        "distribution)",
        {},
@@ -127,7 +128,12 @@ const std::vector<Parameter>& theory_parameters() {
 const std::vector<Parameter>& context_parameters() {
   static const std::vector<Parameter> parameters = {
       {"process", Type::text, "fixed", "a context process's name; its parameters stand beside it", {}, {}},
-      {"sequence_rounds", Type::integer, "64", "rounds of each sequence; requests and traces end theirs", sequence_rounds_interval(), {}}};
+      {"sequence_rounds",
+       Type::integer,
+       "64",
+       "rounds of each sequence; requests and traces end theirs",
+       sequence_rounds_interval(),
+       {}}};
   return parameters;
 }
 

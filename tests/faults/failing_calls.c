@@ -1,12 +1,14 @@
 /* Preloaded into the program by faults_test.py: makes the N-th of some system calls fail.
  *
  * FAULT="CALL:ERRNO:N" or "CALL:ERRNO:N:always" (that call and all after it), CALL one of open, read, write, fsync, rename, ftruncate, flock.
+ * CALL may also be end: the N-th file NAME.part that is made raises the signal whose number stands for ERRNO, before open returns.
  * Only calls on files below FAULT_FOLDER count, so that libraries that are loaded and the terminal are left alone. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -54,7 +56,11 @@ static int opened(const char* name, const char* path, int flags, mode_t mode) {
   NEXT(open_call, "open");
   (void)name;
   if (fails("open", below(path))) return -1;
-  return next(path, flags, mode);
+  int file = next(path, flags, mode);
+  size_t length = path == NULL ? 0 : strlen(path);
+  int pieces = file >= 0 && (flags & O_CREAT) != 0 && length > 5 && strcmp(path + length - 5, ".part") == 0;
+  if (fails("end", pieces && below(path))) kill(getpid(), errno);
+  return file;
 }
 int open(const char* path, int flags, ...) {
   va_list more;

@@ -119,6 +119,22 @@ class Faults(unittest.TestCase):
                     self.same(out)
         self.assertGreater(faults, 25)
 
+    @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
+    def test_ended_as_a_file_is_made(self):
+        """A signal that arrives while the system makes a file, before the program knows that it is there."""
+        shim = self.folder / "ending_calls.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), "tests/faults/failing_calls.c", "-ldl"], check=True)
+        plan = ("plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--alpha", "0.7")
+        for words, files in ((("run", self.config), 2), (plan, 3)):
+            for number in range(1, files + 1):
+                for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                    out = self.scratch / f"{words[0]}_{number}_{how}"
+                    environment = {**os.environ, "LD_PRELOAD": str(shim), "FAULT": f"end:{int(how)}:{number}", "FAULT_FOLDER": str(self.scratch)}
+                    result = run(*words, "--out", out, env=environment)
+                    shown = (words[0], number, how, result.returncode, result.stderr)
+                    self.assertIn(result.returncode, (-how, INTERRUPTED), shown)
+                    self.assertEqual(list(out.glob("*.part")), [], shown)
+
     @unittest.skipIf(SANITIZERS, "a sanitizer maps more than there is")
     def test_too_little_of_everything(self):
         """No file handles, no memory, no processor time: a status, never a signal of its own making, and nothing half-written."""

@@ -1,4 +1,5 @@
-// The overlap of target and draft at every context of a cell: what a sampled draft is accepted with, summed here and not by theory.
+// The overlap of target and draft at every context of a cell: what a sampled draft is accepted with, summed here and not by
+// theory.
 #pragma once
 
 #include "sim/run/runner.h"
@@ -14,7 +15,8 @@ class Overlaps final : public run::Observer {
   void see(int context, int depth, const verify::PositionDistributions& distributions, const decode::OutputClasses&) override {
     if (depth > 0) return;
     double sum = 0.0;
-    for (std::size_t x = 0; x < distributions.target.size(); ++x) sum += std::min(distributions.target[x], distributions.drafted[x]);
+    for (std::size_t x = 0; x < distributions.target.size(); ++x)
+      sum += std::min(distributions.target[x], distributions.drafted[x]);
     of_context.resize(static_cast<std::size_t>(context) + 1, 0.0);
     of_context.back() = sum;
   }

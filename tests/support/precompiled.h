@@ -1,8 +1,8 @@
 // What nearly every test includes, compiled once for all of them. Tests include what they use all the same.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>

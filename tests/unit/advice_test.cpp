@@ -47,7 +47,8 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
-  const auto list = answers(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"), preset("llama-3.2-1b", ", tensor_parallel: 4")));
+  const auto list =
+      answers(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"), preset("llama-3.2-1b", ", tensor_parallel: 4")));
   REQUIRE(list.size() == 3);
   CHECK(holds(list[0], "--tensor-parallel-size 4 "));
   CHECK(holds(list[0], "\"method\": \"draft_model\", "));
@@ -56,7 +57,8 @@ TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
   CHECK(holds(list[2], "no: several GPUs"));
   // Priced otherwise, the command is still one that starts, and the difference is said. Printing the draft's own 1 is the mutant:
   // vLLM refuses it.
-  const auto own = plan::engine_commands(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"), preset("llama-3.2-1b")), 3, 1);
+  const auto own =
+      plan::engine_commands(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"), preset("llama-3.2-1b")), 3, 1);
   CHECK(holds(own[0].command, "\"draft_tensor_parallel_size\": 4"));
   REQUIRE(own[0].notes.size() == 1);
   CHECK(holds(own[0].notes[0], "--draft-tensor-parallel 4"));
@@ -95,7 +97,8 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   CHECK(holds(list[1], " --cpu-offload-gb 64 "));
   CHECK(holds(list[2], "no: layers in the host's memory"));
   list = answers(deployment(preset("llama-3.1-70b"), preset("eagle-head-8b")));
-  for (int i = 0; i < 2; ++i) CHECK(holds(list[static_cast<std::size_t>(i)], "no: the head reads features that are 4096 wide, the target's are 8192"));
+  for (int i = 0; i < 2; ++i)
+    CHECK(holds(list[static_cast<std::size_t>(i)], "no: the head reads features that are 4096 wide, the target's are 8192"));
   list = answers(deployment(preset("llama-3.1-8b"), "none"), 5);
   CHECK(holds(list[0], "'{\"method\": \"ngram\", \"prompt_lookup_max\": 4, \"num_speculative_tokens\": 5}'"));
   CHECK(holds(list[1], "--speculative-algorithm NGRAM --speculative-num-draft-tokens 6 "));
@@ -112,7 +115,8 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
 
 TEST_CASE("draft lengths that fall along a grid lose least", "[plan][schedule]") {
   // By hand: best 3, 2, 3, 1; made to fall.
-  const std::vector<std::vector<double>> speedups = {{1.0, 1.2, 1.4, 1.5}, {1.0, 1.2, 1.4, 1.39}, {1.0, 1.1, 1.2, 1.3}, {1.0, 1.1, 0.9, 0.8}};
+  const std::vector<std::vector<double>> speedups = {
+      {1.0, 1.2, 1.4, 1.5}, {1.0, 1.2, 1.4, 1.39}, {1.0, 1.1, 1.2, 1.3}, {1.0, 1.1, 0.9, 0.8}};
   CHECK(plan::falling_lengths(speedups) == std::vector<int>{3, 3, 3, 1});
   // Against all sequences that fall, by enumeration.
   const auto loss = [&](const std::vector<int>& lengths) {
@@ -138,7 +142,8 @@ TEST_CASE("the recommendation over batches never rises, and says what it loses",
     const plan::ScanPoint& point = advice.by_batch[i];
     if (i > 0) CHECK(point.smooth <= advice.by_batch[i - 1].smooth);
     CHECK(point.loss >= 0.0);
-    CHECK(point.loss == Approx(1.0 - point.plan.points[static_cast<std::size_t>(point.smooth)].speedup / point.plan.best_point().speedup));
+    CHECK(point.loss ==
+          Approx(1.0 - point.plan.points[static_cast<std::size_t>(point.smooth)].speedup / point.plan.best_point().speedup));
     CHECK(point.loss < 0.2);
   }
   const auto list = plan::stretches(advice.by_batch);

@@ -126,7 +126,8 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
   CHECK(near(captured.host, 1.207e-3));
   const PassTime eager = vllm->pass(Role::target, {1, 33, 0, 1});
   CHECK(near(matrix_products(eager), products(33, 1)));
-  CHECK(near(by_hand("", "engine: vllm, largest_graph: 32, host_us: 0")->pass(Role::target, {1, 33, 0, 1}).total(), 2 * 187.5e-6));
+  CHECK(
+      near(by_hand("", "engine: vllm, largest_graph: 32, host_us: 0")->pass(Role::target, {1, 33, 0, 1}).total(), 2 * 187.5e-6));
   CHECK(near(vllm->pass(Role::draft, {1, 1, 0, 1}).total(), 0.712e-3));
   CHECK(near(by_hand("", "engine: graphs")->pass(Role::draft, {1, 1, 0, 1}).total(), 0.5e-3));
   CHECK(near(by_hand("", "engine: vllm, draft_floor_us: 0")->pass(Role::draft, {1, 1, 0, 1}).host, 0.0));
@@ -304,8 +305,8 @@ TEST_CASE("a faster memory and a slower host are the preset with those figures",
   const std::string pair = "target: llama-3.1-8b, draft: llama-3.2-1b";
   const auto model = make_cost("roofline", "{hardware: h100-sxm, " + pair + "}");
   const auto faster = make_cost("roofline", "{hardware: {preset: h100-sxm, bandwidth_gb_per_s: 3685}, " + pair + "}");
-  const auto slower =
-      make_cost("roofline", "{hardware: h100-sxm, host_us: 1327.7, draft_floor_us: 783.2, host_us_per_layer: 206.25, " + pair + "}");
+  const auto slower = make_cost(
+      "roofline", "{hardware: h100-sxm, host_us: 1327.7, draft_floor_us: 783.2, host_us_per_layer: 206.25, " + pair + "}");
   for (const Role role : {Role::target, Role::draft}) {
     const Pass pass{4, 5, 3000, 5};
     CHECK(near(model->scaled(1.1, 1.0)->pass(role, pass).total(), faster->pass(role, pass).total()));

@@ -44,11 +44,15 @@ std::string row(int prompt, int depth, double speed) {
 TEST_CASE("llama-bench in four formats", "[cost][llama_bench]") {
   check(read(csv(row(8, 4096, 400) + "\"b1\",\"m.gguf\",\"0\",\"128\",\"0\",\"t\",\"1\",\"1\",\"50.0\",\"1\"\n"
                                      "\"b1\",\"m.gguf\",\"512\",\"128\",\"0\",\"t\",\"1\",\"1\",\"90.0\",\"1\"\n")));
-  check(read("[{\"model_filename\": \"m\", \"n_prompt\": 8, \"n_gen\": 0, \"n_depth\": 4096, \"avg_ts\": 400.0, \"samples_ns\": [1]},\n"
-             " {\"model_filename\": \"m\", \"n_prompt\": 0, \"n_gen\": 128, \"n_depth\": 0, \"avg_ts\": 50.0}]\n"));
-  check(read("{\"n_prompt\": 8, \"n_gen\": 0, \"n_depth\": 4096, \"avg_ts\": 400.0}\n{\"n_prompt\": 0, \"n_gen\": 128, \"avg_ts\": 50}\n"));
-  check(read("| model | size | test | t/s |\n| --- | ---: | --------: | -----: |\n| llama 8B | 15 GiB | pp8 @ d4096 | 400.00 ± 1.0 |\n"
-             "| llama 8B | 15 GiB | tg128 | 50.00 ± 0.1 |\n| llama 8B | 15 GiB | pp512+tg128 | 90.0 ± 0.1 |\n\nbuild: b1 (1)\n"));
+  check(read(
+      "[{\"model_filename\": \"m\", \"n_prompt\": 8, \"n_gen\": 0, \"n_depth\": 4096, \"avg_ts\": 400.0, \"samples_ns\": [1]},\n"
+      " {\"model_filename\": \"m\", \"n_prompt\": 0, \"n_gen\": 128, \"n_depth\": 0, \"avg_ts\": 50.0}]\n"));
+  check(
+      read("{\"n_prompt\": 8, \"n_gen\": 0, \"n_depth\": 4096, \"avg_ts\": 400.0}\n{\"n_prompt\": 0, \"n_gen\": 128, \"avg_ts\": "
+           "50}\n"));
+  check(read(
+      "| model | size | test | t/s |\n| --- | ---: | --------: | -----: |\n| llama 8B | 15 GiB | pp8 @ d4096 | 400.00 ± 1.0 |\n"
+      "| llama 8B | 15 GiB | tg128 | 50.00 ± 0.1 |\n| llama 8B | 15 GiB | pp512+tg128 | 90.0 ± 0.1 |\n\nbuild: b1 (1)\n"));
   CHECK_THROWS_WITH(read("nothing here"), Catch::Contains("holds no test"));
   CHECK_THROWS_WITH(read(""), Catch::Contains("is empty"));
   CHECK_THROWS_WITH(read("[{\"n_prompt\": 8, \"n_gen\": 0}]"), Catch::Contains("no n_prompt, n_gen and avg_ts"));
