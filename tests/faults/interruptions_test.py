@@ -120,7 +120,7 @@ class Interruptions(unittest.TestCase):
                     process.wait(after)
                 except subprocess.TimeoutExpired:
                     process.send_signal(how)
-                stderr = process.communicate(timeout=60)[1]
+                stderr = process.communicate(timeout=600)[1]
                 shown = (name, how, after, process.returncode, stderr)
                 self.assertIn(process.returncode, (FINE, UNTESTED, INTERRUPTED, -how), shown)
                 place = self.folder / out

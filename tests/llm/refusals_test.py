@@ -7,12 +7,11 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 HUGE = "llama-3.1-405b"  # 756 GiB in 16 bits
-SECONDS = 60  # making a hundredth of its weights takes longer
+SECONDS = 60  # of processor time; making a hundredth of its weights takes longer
 failed = False
 
 
@@ -27,12 +26,13 @@ def refusal(*arguments):
     """What the command says; it must end with status 2, soon, and leave nothing."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        begin = time.monotonic()
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         run = subprocess.run([SPECSIM, "calibrate", *arguments, "--out", out], capture_output=True, text=True, timeout=10 * SECONDS, check=False)
         check(run.returncode == 2, f"status {run.returncode} of {arguments}: {run.stderr}")
-        check(time.monotonic() - begin < SECONDS, f"{time.monotonic() - begin:.0f} s until {arguments} were refused")
-        check(max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) < 1 << 20, f"over 1 GiB of memory for {arguments}")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        check(spent < SECONDS, f"{spent:.0f} s until {arguments} were refused")
+        check(max(before.ru_maxrss, after.ru_maxrss) < 1 << 20, f"over 1 GiB of memory for {arguments}")
         check(not out.exists(), f"{arguments} left something")
         return run.stderr
 
@@ -62,7 +62,7 @@ with tempfile.TemporaryDirectory() as name:
         prompts[kind] = Path(name) / f"{kind}.jsonl"
         prompts[kind].write_text("".join(Path(f"tests/data/prompts/{kind}.jsonl").read_text().splitlines(keepends=True)[:2]))
     run = subprocess.run([SPECSIM, "validate", "--quick", "--target", MODEL, "--draft", MODEL, "--prompts", prompts["calibration"], "--held-out",
-                          prompts["held_out"], "--force", "--out", name], capture_output=True, text=True, timeout=SECONDS, check=False)
+                          prompts["held_out"], "--force", "--out", name], capture_output=True, text=True, timeout=10 * SECONDS, check=False)
     check(run.returncode == 2 and "journal.txt: is no journal of an unfinished run" in run.stderr, f"status {run.returncode}: {run.stderr}")
     check(journal.read_text() == "Dear diary\n", "a user's journal.txt was touched")
 sys.exit(failed)

@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 
 using namespace specsim;
@@ -36,16 +36,16 @@ TEST_CASE("a traced placement", "[.trace]") {
   }
 }
 
-TEST_CASE("a trace of 100,000 rounds takes less than 5 s, the simulation included") {
+TEST_CASE("a trace of 100,000 rounds takes less than 5 s of processor time, the simulation included") {
   const std::string file = std::filesystem::temp_directory_path() / fmt::format("specsim_trace_{}.json", getpid());
   constexpr std::uint64_t kTokens = 260'000;
   for (const char* kind : {"{kind: serial}", "{kind: two_gpus}"}) {
-    const auto began = std::chrono::steady_clock::now();
+    const std::clock_t began = std::clock();  // of processor time: the machine may be busy with something else
     const AcceptedCounts accepted = simulated(0.7, 4, tests::make_placement(kind)->bonus(), 1, kTokens, 20260431);
     engine::Timeline timeline(file);
     const Result result = simulate(kind, LineCost({6.0}, {1.0}), accepted, kTokens + 1, true, 100, 50, &timeline);
     timeline.close();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    const double seconds = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
     const auto bytes = std::filesystem::file_size(file);
     std::filesystem::remove(file);
     CHECK(result.rounds > 90'000);
