@@ -24,6 +24,12 @@ class ConfigEditor {
       : config_(config), values_(values), diagnostics_(diagnostics) {}
 
   [[nodiscard]] bool has(const char* option) const { return values_.count(option) > 0; }
+  [[nodiscard]] bool says(const char* path) const { return config::find_path(config_, path) != nullptr; }
+  // Nothing stands there, or a map without this key.
+  [[nodiscard]] bool lacks(const char* path, const char* key) const {
+    const config::Value* const value = config::find_path(config_, path);
+    return value == nullptr || (value->is_map() && value->find(key) == nullptr);
+  }
   [[nodiscard]] const std::string& text(const char* option) const { return values_[option].as<std::string>(); }
   void set(const std::string& path, config::Value value) {
     const Location where = value.where;
@@ -80,14 +86,36 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
   return policy;
 }
 
-// The server that flags alone describe, where there is no config.
+// The server that flags alone describe, where there is no config; what --set says stands.
 void fill_defaults(ConfigEditor& editor) {
   editor.take("hardware", "cost.hardware", "h100-sxm");
   editor.take("target", "cost.target", "llama-3.1-8b");
   editor.take("draft", "cost.draft", "none");
-  editor.set("cost.model", scalar_of("roofline", "--hardware"));
-  editor.set("serve.kv.utilization", scalar_of("0.9", "--hardware"));
-  editor.set("serve.scheduler.kind", scalar_of("vllm_v1", "--hardware"));
+  if (!editor.says("cost.model")) editor.set("cost.model", scalar_of("roofline", "--hardware"));
+  if (editor.lacks("serve.scheduler", "kind")) editor.set("serve.scheduler.kind", scalar_of("vllm_v1", "--hardware"));
+  if (!editor.says("serve.kv.utilization") && !editor.says("serve.kv.blocks") && !editor.says("serve.kv.tokens"))
+    editor.set("serve.kv.utilization", scalar_of("0.9", "--hardware"));
+}
+
+// The arrivals as the options say them; `loads`: how many of --rate, --concurrency and --trace are given.
+void take_arrivals(ConfigEditor& editor, int loads) {
+  const bool closed = editor.has("concurrency") || (editor.has("sweep") && editor.text("sweep").starts_with("concurrency"));
+  if (loads > 0 && editor.says("serve.arrivals.process"))
+    throw BadInput({"--set", 0, 0}, fmt::format("serve.arrivals.process is set beside --{}, allowed: one of them",
+                                                editor.has("rate")          ? "rate"
+                                                : editor.has("concurrency") ? "concurrency"
+                                                                            : "trace"));
+  if (editor.says("serve.arrivals.process")) return;
+  if (editor.has("trace")) {
+    editor.set("serve.arrivals.process", scalar_of("trace", "--trace"));
+    editor.take("trace", "serve.arrivals.file");
+  } else if (closed) {
+    editor.set("serve.arrivals.process", scalar_of("closed", "--concurrency"));
+    editor.take("concurrency", "serve.arrivals.concurrency", "1");
+  } else {
+    editor.set("serve.arrivals.process", scalar_of("poisson", "--rate"));
+    editor.take("rate", "serve.arrivals.rate", "1");
+  }
 }
 
 }  // namespace
@@ -104,6 +132,9 @@ config::Value serve_config(const po::variables_map& values, Diagnostics& diagnos
     diagnostics.throw_if_any();
   }
   ConfigEditor editor(config, values, diagnostics);
+  const int loads = (editor.has("rate") ? 1 : 0) + (editor.has("concurrency") ? 1 : 0) + (editor.has("trace") ? 1 : 0);
+  if (loads > 1) throw BadInput({"--rate", 0, 0}, "given with another load, allowed: one of --rate, --concurrency, --trace");
+  if (given && loads > 0) editor.set("serve.arrivals", config::map({}, {"--rate", 0, 0}));
   if (values.count("set") > 0)
     for (const spec::Override& one : read_overrides(values["set"].as<std::vector<std::string>>(), "", diagnostics))
       editor.set(one.path, one.value);
@@ -114,28 +145,16 @@ config::Value serve_config(const po::variables_map& values, Diagnostics& diagnos
     editor.take("target", "cost.target");
     editor.take("draft", "cost.draft");
   }
-  const int loads = (editor.has("rate") ? 1 : 0) + (editor.has("concurrency") ? 1 : 0) + (editor.has("trace") ? 1 : 0);
-  if (loads > 1) throw BadInput({"--rate", 0, 0}, "given with another load, allowed: one of --rate, --concurrency, --trace");
-  if (loads == 0 && !given && !editor.has("sweep"))
+  if (loads == 0 && !given && !editor.has("sweep") && !editor.says("serve.arrivals.process"))
     throw BadInput({"", 0, 0},
-                   "specsim serve needs a config, or a load: --rate, --concurrency, --trace or --sweep; specsim serve --help "
-                   "shows examples");
-  if (loads > 0 || !given) {
-    if (given && loads > 0) editor.set("serve.arrivals", config::map({}, {"--rate", 0, 0}));
-    const bool closed = editor.has("concurrency") || (editor.has("sweep") && editor.text("sweep").starts_with("concurrency"));
-    if (editor.has("trace")) {
-      editor.set("serve.arrivals.process", scalar_of("trace", "--trace"));
-      editor.take("trace", "serve.arrivals.file");
-    } else if (closed) {
-      editor.set("serve.arrivals.process", scalar_of("closed", "--concurrency"));
-      editor.take("concurrency", "serve.arrivals.concurrency", "1");
-    } else {
-      editor.set("serve.arrivals.process", scalar_of("poisson", "--rate"));
-      editor.take("rate", "serve.arrivals.rate", "1");
-    }
-  }
+                   "specsim serve needs a config, or a load: --rate, --concurrency, --trace, --sweep or --set "
+                   "serve.arrivals={process: NAME, ...}; specsim serve --help shows examples");
+  const config::Value* const process = config::find_path(config, "serve.arrivals.process");
+  const bool brings_lengths =
+      editor.has("trace") || (process != nullptr && (process->text == "trace" || process->text == "sessions"));
+  if (loads > 0 || !given) take_arrivals(editor, loads);
   editor.take("requests", "serve.arrivals.requests");
-  if (!given && !editor.has("trace")) {
+  if (!given && !brings_lengths) {
     editor.take("prompt", "serve.lengths.prompt", "{lognormal: {mean: 512, cv: 1}}");
     editor.take("output", "serve.lengths.output", "{lognormal: {mean: 256, cv: 1}}");
   } else {

@@ -73,7 +73,7 @@ void StepTimeline::began(const StepRecord& record) {
     if (item.request >= tracks_) continue;
     if (item.request >= of_.size()) of_.resize(item.request + std::size_t{1});
     Track& track = of_[item.request];
-    const Sequence& sequence = (*record.sequences)[item.request];
+    const Sequence& sequence = record.sequences[item.request];
     if (!track.known) {
       track.known = true;
       track.lane = timeline_.lane(fmt::format("request {}", item.request));

@@ -11,13 +11,15 @@ namespace specsim::serve {
 
 namespace {
 
-constexpr std::size_t kMostSorted = 128;      // beyond it lpm is too dear, and the queue is taken as it came
+constexpr std::size_t kMostSorted = 128;      // beyond it lpm and hrrn are too dear, and the queue is taken as it came
 constexpr std::uint32_t kInBatchTokens = 32;  // IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and its twin
 
 struct Waiting {
   RequestId request = 0;
   std::vector<BlockPool::Block> hits;
-  bool later = false;  // what it shares with one before it is to be computed first
+  bool later = false;    // what it shares with one before it is to be computed first
+  double missing = 1.0;  // tokens that are not cached
+  double ratio = 0.0;    // of the tokens that it has waited to those
 };
 
 using Group = std::vector<const Waiting*>;
@@ -39,23 +41,28 @@ void walk(const Group& group, std::size_t depth, std::vector<RequestId>& order) 
   for (const Waiting* const one : here) order.push_back(one->request);
 }
 
-void by_prefix(QueueOrder order, const CachedBlocks& cached, const EngineState& state, std::deque<RequestId>& queue) {
+void by_prefix(QueueOrder order, const std::function<std::uint64_t(RequestId)>& waited, const CachedBlocks& cached,
+               const EngineState& state, std::deque<RequestId>& queue) {
   std::vector<Waiting> all(queue.size());
   std::set<std::uint64_t> ahead;  // prefixes of more than kInBatchTokens, of those that go first
   const std::uint32_t block = kInBatchTokens / state.pool->block_tokens();
   for (std::size_t i = 0; i < queue.size(); ++i) {
     all[i].request = queue[i];
     cached.find(queue[i], state.at(queue[i]).tokens() - 1, state, all[i].hits);
+    all[i].missing = static_cast<double>(state.at(queue[i]).tokens() - all[i].hits.size() * state.pool->block_tokens());
+    all[i].ratio = static_cast<double>(waited(queue[i])) / all[i].missing;
     if (all[i].hits.size() * state.pool->block_tokens() > kInBatchTokens) continue;
     if ((block + 1) * state.pool->block_tokens() <= state.at(queue[i]).tokens())
       all[i].later = !ahead.insert(CachedBlocks::hash_of(queue[i], block, state)).second;
   }
   std::stable_sort(all.begin(), all.end(), [&](const Waiting& a, const Waiting& b) {
     if (a.later != b.later) return b.later;
+    if (order == QueueOrder::hrrn) return a.ratio > b.ratio;
+    if (order == QueueOrder::shortest_prefill_first) return a.missing < b.missing;
     return order == QueueOrder::lpm && a.hits.size() > b.hits.size();
   });
   std::vector<RequestId> sorted;
-  if (order == QueueOrder::lpm) {
+  if (order != QueueOrder::dfs_weight) {
     for (const Waiting& one : all) sorted.push_back(one.request);
   } else {
     Group first;
@@ -67,9 +74,14 @@ void by_prefix(QueueOrder order, const CachedBlocks& cached, const EngineState& 
   std::copy(sorted.begin(), sorted.end(), queue.begin());
 }
 
-constexpr std::pair<const char*, QueueOrder> kNames[] = {
-    {"fcfs", QueueOrder::fcfs}, {"lpm", QueueOrder::lpm},       {"dfs-weight", QueueOrder::dfs_weight},
-    {"lof", QueueOrder::lof},   {"random", QueueOrder::random}, {"priority", QueueOrder::priority}};
+constexpr std::pair<const char*, QueueOrder> kNames[] = {{"fcfs", QueueOrder::fcfs},
+                                                         {"lpm", QueueOrder::lpm},
+                                                         {"dfs-weight", QueueOrder::dfs_weight},
+                                                         {"lof", QueueOrder::lof},
+                                                         {"random", QueueOrder::random},
+                                                         {"priority", QueueOrder::priority},
+                                                         {"hrrn", QueueOrder::hrrn},
+                                                         {"shortest-prefill-first", QueueOrder::shortest_prefill_first}};
 
 }  // namespace
 
@@ -85,8 +97,8 @@ QueueOrder queue_order(const std::string& name) {
   return QueueOrder::fcfs;
 }
 
-void order_queue(QueueOrder order, std::uint64_t number, const CachedBlocks& cached, const EngineState& state,
-                 std::deque<RequestId>& queue) {
+void order_queue(QueueOrder order, std::uint64_t number, const std::function<std::uint64_t(RequestId)>& waited,
+                 const CachedBlocks& cached, const EngineState& state, std::deque<RequestId>& queue) {
   const auto sort_by = [&](const auto& key) {
     std::stable_sort(queue.begin(), queue.end(), [&](RequestId a, RequestId b) { return key(a) < key(b); });
   };
@@ -95,8 +107,11 @@ void order_queue(QueueOrder order, std::uint64_t number, const CachedBlocks& cac
       return;
     case QueueOrder::lpm:
     case QueueOrder::dfs_weight:
-      if (!state.pool->caches() || (order == QueueOrder::lpm && queue.size() > kMostSorted)) return;
-      return by_prefix(order, cached, state, queue);
+    case QueueOrder::hrrn:
+    case QueueOrder::shortest_prefill_first:
+      if (!state.pool->caches()) return;
+      if ((order == QueueOrder::lpm || order == QueueOrder::hrrn) && queue.size() > kMostSorted) return;
+      return by_prefix(order, waited, cached, state, queue);
     case QueueOrder::lof:
       return sort_by([&](RequestId id) { return -static_cast<std::int64_t>(state.at(id).limit); });
     case QueueOrder::priority:

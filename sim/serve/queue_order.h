@@ -5,17 +5,19 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace specsim::serve {
 
-enum class QueueOrder { fcfs, lpm, dfs_weight, lof, random, priority };
+enum class QueueOrder { fcfs, lpm, dfs_weight, lof, random, priority, hrrn, shortest_prefill_first };
 std::vector<std::string> queue_order_names();
 QueueOrder queue_order(const std::string& name);
 
-// `number`: of the ordering, which random numbers depend on. `queue` is in order of arrival where none was made before.
-void order_queue(QueueOrder order, std::uint64_t number, const CachedBlocks& cached, const EngineState& state,
-                 std::deque<RequestId>& queue);
+// `number`: of the ordering, which random numbers depend on. `waited`: tokens of prompts that the engine has computed since the
+// request arrived, by which hrrn measures time. `queue` is in order of arrival where none was made before.
+void order_queue(QueueOrder order, std::uint64_t number, const std::function<std::uint64_t(RequestId)>& waited,
+                 const CachedBlocks& cached, const EngineState& state, std::deque<RequestId>& queue);
 
 }  // namespace specsim::serve

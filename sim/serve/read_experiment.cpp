@@ -332,9 +332,9 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
 
 // The link between engines that compute prompts and those that decode.
 void read_link(const config::Arguments& replicas, ServeExperiment& experiment, Diagnostics& diagnostics) {
-  if (experiment.scheduler.entry != nullptr && experiment.scheduler.entry->info.name != "vllm_v1")
-    diagnostics.add(replicas.where("prefill"),
-                    fmt::format("prefill stands beside scheduler {}, allowed: vllm_v1", experiment.scheduler.entry->info.name));
+  if (const SchedulerEntry* const entry = experiment.scheduler.entry; entry != nullptr && *entry->not_apart != '\0')
+    diagnostics.add(replicas.where("prefill"), fmt::format("prefill stands beside scheduler {}, allowed: another one, for {}",
+                                                           entry->info.name, entry->not_apart));
   double bytes = replicas.has("kv_bytes_per_token") ? replicas.number("kv_bytes_per_token") : 0.0;
   if (bytes == 0.0 && experiment.cost) {
     const auto none = experiment.cost->memory_budget({1.0, 0.0}, 0, cost::Kept::target);

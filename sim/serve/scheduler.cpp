@@ -1,5 +1,9 @@
 #include "sim/serve/scheduler.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace specsim::serve {
 
 std::uint32_t EngineState::uneven_drafts(RequestId request, std::uint32_t emitted, int draft_length) const {
@@ -10,6 +14,44 @@ std::uint32_t EngineState::uneven_drafts(RequestId request, std::uint32_t emitte
 std::uint32_t EngineState::uneven_drafts_ahead(RequestId request, int draft_length) const {
   const int own = draft_length > 0 ? policy->of_request(request, draft_length) : 0;
   return own > 0 ? acceptance->widest(own) : 0;
+}
+
+void Scheduler::arrive(RequestId request, EngineState& state) {
+  state.at(request).status = Status::waiting;
+  waiting_.push_back(request);
+}
+
+std::string Scheduler::refused_by_pool(std::uint32_t blocks, const EngineState& state) {
+  if (state.pool->unlimited() || blocks <= state.pool->usable()) return "";
+  return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", blocks, state.pool->usable());
+}
+
+std::string Scheduler::refused_by_length(const Request& request, std::uint32_t max_model_len) {
+  if (request.prompt < max_model_len) return "";
+  return fmt::format("its prompt has {} tokens, allowed: fewer than max_model_len, {}", request.prompt, max_model_len);
+}
+
+void Scheduler::begin(Sequence& sequence, std::uint32_t cached, const EngineState& state) {
+  sequence.computed = cached;
+  sequence.prefill_target = sequence.came_computed() ? 0 : sequence.tokens();
+  sequence.resumed = sequence.status == Status::preempted;
+  state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
+  if (sequence.resumed) sequence.recomputed += sequence.tokens() - cached;
+  sequence.status = Status::running;
+  if (sequence.first_scheduled == kNever) sequence.first_scheduled = state.now;
+}
+
+void Scheduler::lose(Sequence& sequence, Step& step) {
+  sequence.computed = 0;
+  sequence.spec = 0;
+  sequence.prefill_target = 0;
+  sequence.status = Status::preempted;
+  ++sequence.preemptions;
+  ++step.preempted;
+}
+
+void Scheduler::forget_finished(const EngineState& state) {
+  std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
 }
 
 void complete_step(EngineState& state, Step& step, std::uint32_t waiting) {

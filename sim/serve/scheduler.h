@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,8 +36,9 @@ enum class Cause : std::uint8_t {
 constexpr std::size_t kCauses = 10;
 const std::array<const char*, kCauses>& cause_names();
 
-// A request as the engine sees it.
-struct Sequence {
+// A request as the engine sees it. Two cache lines come first that hold all that a step of a decoding sequence touches: a large
+// batch takes as long as it takes to bring them.
+struct alignas(64) Sequence {
   std::uint32_t prompt = 0;
   std::uint32_t output = 0;          // tokens at which it ends
   std::uint32_t limit = 0;           // tokens at which the server knows that it ends, at least `output`
@@ -46,28 +48,30 @@ struct Sequence {
   std::uint32_t placeholders = 0;    // tokens in flight, where steps are scheduled ahead
   std::uint32_t held = 0;            // blocks
   std::uint32_t prefill_target = 0;  // tokens that it had at its last admission
-  std::int32_t priority = 0;
   Status status = Status::unsent;
-  bool moved = false;              // its prompt was computed elsewhere, and its cache came over a link
-  bool resumed = false;            // admitted again after a preemption, and not computed again yet
-  std::uint64_t scheduled_in = 0;  // number of the last scheduling that took it
-
+  bool moved = false;    // its prompt was computed elsewhere, and its cache came over a link
+  bool resumed = false;  // admitted again after a preemption, and not computed again yet
   std::uint32_t rounds = 0;
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
-  std::uint32_t preemptions = 0;
-  std::uint32_t recomputed = 0;  // tokens
-  Picoseconds sent = 0;
-  Picoseconds first_scheduled = kNever;
-  Picoseconds first_token = kNever;
-  Picoseconds last_token = kNever;
+  std::int32_t priority = 0;
   Picoseconds since = 0;  // what came before is in `spent`
+  Picoseconds last_token = kNever;
+  Picoseconds first_token = kNever;
   std::array<Picoseconds, kCauses> spent{};
   std::array<Picoseconds, kCauses> spent_first{};  // of it, up to its first token
+  Picoseconds sent = 0;
+  Picoseconds first_scheduled = kNever;
+  std::uint64_t scheduled_in = 0;  // number of the last scheduling that took it, where the scheduler has to know
+  std::uint32_t preemptions = 0;
+  std::uint32_t recomputed = 0;  // tokens
 
   [[nodiscard]] std::uint32_t tokens() const { return prompt + emitted; }
   [[nodiscard]] bool in_prefill() const { return computed < prefill_target; }
+  // It waits with its prompt computed: the engine that it comes to decodes alone.
+  [[nodiscard]] bool came_computed() const { return moved && status == Status::waiting; }
 };
+static_assert(offsetof(Sequence, last_token) == 64);
 
 // A sequence's share of a step.
 struct Item {
@@ -101,7 +105,7 @@ struct Step {
 
 // All that schedulers share: the requests, the pool, who drafts.
 struct EngineState {
-  std::vector<Sequence>* sequences = nullptr;  // [request]: of all replicas
+  Sequence* first_sequence = nullptr;  // [request]: of all replicas
   const Workload* workload = nullptr;
   BlockPool* pool = nullptr;
   ServerPolicy* policy = nullptr;
@@ -113,7 +117,7 @@ struct EngineState {
   bool drafts_cached = false;              // the draft keeps keys and values: the last block of a cached prefix is computed anew
   Picoseconds now = 0;
 
-  [[nodiscard]] Sequence& at(RequestId request) const { return (*sequences)[request]; }
+  [[nodiscard]] Sequence& at(RequestId request) const { return first_sequence[request]; }
   // Rows that a sequence's drafts take in its next step, behind so many tokens; `draft_length`: the policy's, of the step before.
   [[nodiscard]] std::uint32_t drafts(RequestId request, std::uint32_t emitted, int draft_length) const {
     return uneven ? uneven_drafts(request, emitted, draft_length) : static_cast<std::uint32_t>(draft_length);
@@ -145,13 +149,29 @@ class Scheduler {
   [[nodiscard]] virtual bool prefix_caching() const { return false; }
   // Why this request can never be served; "" where it can.
   [[nodiscard]] virtual std::string refusal(const Request& request, const EngineState& state) const = 0;
-  virtual void arrive(RequestId request, EngineState& state) = 0;
+  // A request comes to the queue: to its end, unless the scheduler keeps another order.
+  virtual void arrive(RequestId request, EngineState& state);
   // The next step; no items where there is nothing to compute.
   virtual void schedule(EngineState& state, Step& step) = 0;
   // What a step gave: rejected drafts go, tokens come, sequences end. `finished` gets those that end, in the step's order.
   virtual void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) = 0;
-  [[nodiscard]] virtual std::uint32_t waiting() const = 0;
-  [[nodiscard]] virtual std::uint32_t running() const = 0;
+  [[nodiscard]] std::uint32_t waiting() const { return static_cast<std::uint32_t>(waiting_.size()); }
+  [[nodiscard]] virtual std::uint32_t running() const { return static_cast<std::uint32_t>(running_.size()); }
+
+ protected:
+  // Why a request of so many blocks, at its end, can never be served, and why one with such a prompt; "" where it can.
+  [[nodiscard]] static std::string refused_by_pool(std::uint32_t blocks, const EngineState& state);
+  [[nodiscard]] static std::string refused_by_length(const Request& request, std::uint32_t max_model_len);
+  // A sequence that waited runs from now on, with so many of its tokens computed already: those of a cached prefix, or all but
+  // the last one where its prompt was computed elsewhere.
+  static void begin(Sequence& sequence, std::uint32_t cached, const EngineState& state);
+  // A sequence that runs loses what was computed, and waits again: its blocks are the scheduler's to free.
+  static void lose(Sequence& sequence, Step& step);
+  // Sequences that have ended run no longer.
+  void forget_finished(const EngineState& state);
+
+  std::deque<RequestId> waiting_;
+  std::vector<RequestId> running_;  // in order of admission
 };
 
 // What every scheduler does with the items that it took: the policy chooses the drafts of the next step by the batch as it
@@ -162,6 +182,8 @@ struct SchedulerEntry {
   config::PartInfo info;
   // May return nullptr after reporting.
   std::function<std::unique_ptr<Scheduler>(const config::Arguments&, Diagnostics&)> make;
+  // Why prompts cannot be computed by engines of their own; "" where they can.
+  const char* not_apart = "";
 };
 
 config::Registry<SchedulerEntry>& schedulers();

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 
 namespace specsim::serve {
 
@@ -24,7 +23,6 @@ class LlamaCpp final : public Scheduler {
   explicit LlamaCpp(const LlamaCppOptions& options) : options_(options), slots_(options.slots, kFree) {
     draft_has_.resize(options.slots, 0);
   }
-  [[nodiscard]] std::uint32_t waiting() const override { return static_cast<std::uint32_t>(waiting_.size()); }
   [[nodiscard]] std::uint32_t running() const override {
     return static_cast<std::uint32_t>(slots_.size() - static_cast<std::size_t>(std::count(slots_.begin(), slots_.end(), kFree)));
   }
@@ -36,11 +34,6 @@ class LlamaCpp final : public Scheduler {
     if (!state.pool->unlimited() && blocks > state.pool->usable())
       return fmt::format("a slot's context needs {} blocks, allowed: at most the pool's {}", blocks, state.pool->usable());
     return "";
-  }
-
-  void arrive(RequestId request, EngineState& state) override {
-    state.at(request).status = Status::waiting;
-    waiting_.push_back(request);
   }
 
   void schedule(EngineState& state, Step& step) override {
@@ -127,15 +120,11 @@ class LlamaCpp final : public Scheduler {
       draft_has_[slot] = 0;
       state.pool->take(blocks);
       sequence.held = blocks;
-      sequence.prefill_target = sequence.prompt;
-      state.spend(sequence, Cause::queue);
-      sequence.status = Status::running;
-      sequence.first_scheduled = state.now;
+      begin(sequence, 0, state);
     }
   }
 
   LlamaCppOptions options_;
-  std::deque<RequestId> waiting_;
   std::vector<RequestId> slots_;          // [slot]: its request, or kFree
   std::vector<std::uint32_t> draft_has_;  // [slot]: tokens in the draft's cache
 };
@@ -171,7 +160,8 @@ SchedulerEntry llama_cpp_scheduler() {
             options.ubatch = count("n_ubatch");
             options.draft_min = count("draft_min");
             return std::make_unique<LlamaCpp>(options);
-          }};
+          },
+          "its server computes a prompt in the slot that decodes it"};
 }
 
 }  // namespace specsim::serve

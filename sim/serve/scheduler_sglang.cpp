@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
+#include <unordered_map>
 
 namespace specsim::serve {
 
@@ -38,25 +38,19 @@ class Sglang final : public Scheduler {
         last_ratio_(first_ratio_ * kLastRatioShare),
         ratio_(first_ratio_) {}
   [[nodiscard]] bool prefix_caching() const override { return options_.radix_cache; }
-  [[nodiscard]] std::uint32_t waiting() const override { return static_cast<std::uint32_t>(waiting_.size()); }
   [[nodiscard]] std::uint32_t running() const override {
     return static_cast<std::uint32_t>(running_.size() + (chunked_ ? 1 : 0));
   }
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
-    if (request.prompt >= options_.max_model_len)
-      return fmt::format("its prompt has {} tokens, allowed: fewer than max_model_len, {}", request.prompt,
-                         options_.max_model_len);
+    if (std::string why = refused_by_length(request, options_.max_model_len); !why.empty()) return why;
     const std::uint64_t most = std::uint64_t{request.prompt} + request.output + width(state);
-    if (!state.pool->unlimited() && state.pool->blocks_for(most) > state.pool->usable())
-      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", state.pool->blocks_for(most),
-                         state.pool->usable());
-    return "";
+    return refused_by_pool(state.pool->blocks_for(most), state);
   }
 
   void arrive(RequestId request, EngineState& state) override {
-    state.at(request).status = Status::waiting;
-    waiting_.push_back(request);
+    Scheduler::arrive(request, state);
+    if (options_.order != QueueOrder::fcfs) arrived_at_[request] = prompt_tokens_;
   }
 
   void schedule(EngineState& state, Step& step) override {
@@ -85,7 +79,7 @@ class Sglang final : public Scheduler {
       sequence.status = Status::finished;
       finished.push_back(item.request);
     }
-    std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
+    forget_finished(state);
   }
 
  private:
@@ -136,6 +130,7 @@ class Sglang final : public Scheduler {
     const auto add = [&](RequestId request, Sequence& sequence, std::uint32_t rows) {
       take(request, sequence, missing(sequence, std::uint64_t{sequence.computed} + rows, state), state);
       step.items.push_back({request, rows, 0, 0, true, false, 0});
+      prompt_tokens_ += rows;
       charge(rows);
     };
     if (chunked_) {
@@ -148,35 +143,40 @@ class Sglang final : public Scheduler {
       add(chunked_request_, sequence, rows);
     }
     if (options_.order != QueueOrder::fcfs && waiting_.size() > 1)
-      order_queue(options_.order, ++orderings_, cached_, state, waiting_);
+      order_queue(
+          options_.order, ++orderings_, [&](RequestId id) { return prompt_tokens_ - arrived_at_.at(id); }, cached_, state,
+          waiting_);
     while (!waiting_.empty() && !chunked_ && prefill_budget > 0 && chunk_budget > 0 &&
            running_.size() + step.items.size() < options_.max_running_requests) {
       const RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
-      if (state.pool->caches()) cached_.find(request, sequence.tokens() - 1, state, hits_);
+      const bool decodes = sequence.came_computed();
+      if (state.pool->caches() && !decodes) cached_.find(request, sequence.tokens() - 1, state, hits_);
       const auto found = static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
       // Hits that nobody uses are among the free blocks, and no longer once they are used.
       const double woken = state.pool->caches() ? CachedBlocks::among_free(hits_, *state.pool) * state.pool->block_tokens() : 0.0;
       const std::uint32_t whole = sequence.tokens() - found;
       const double reserve = std::min(sequence.limit - sequence.emitted, kMostReserved);
       if (whole + woken + reserve + state.pool->block_tokens() > free_tokens) break;
+      if (decodes) {  // it joins the running batch without a pass over its prompt
+        waiting_.pop_front();
+        begin(sequence, sequence.tokens() - 1, state);
+        take(request, sequence, missing(sequence, sequence.tokens(), state), state);
+        running_.push_back(request);
+        free_tokens -= whole + reserve;
+        continue;
+      }
       const bool cut = whole > chunk_budget;
       if (!cut && whole > prefill_budget && !step.items.empty()) break;
       const auto rows =
           cut ? static_cast<std::uint32_t>(chunk_budget / state.pool->block_tokens() * state.pool->block_tokens()) : whole;
       if (rows == 0) break;
       waiting_.pop_front();
-      sequence.prefill_target = sequence.tokens();
-      sequence.resumed = sequence.status == Status::preempted;
-      state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
-      if (sequence.resumed) sequence.recomputed += whole;
-      sequence.status = Status::running;
-      if (sequence.first_scheduled == kNever) sequence.first_scheduled = state.now;
+      begin(sequence, found, state);
       if (state.pool->caches()) {
         cached_.begin(request, hits_, state);
         sequence.held = static_cast<std::uint32_t>(hits_.size());
-        sequence.computed = found;
       }
       add(request, sequence, rows);
       free_tokens -= woken + rows + (cut ? 0.0 : reserve);
@@ -190,12 +190,7 @@ class Sglang final : public Scheduler {
   void retract(RequestId request, EngineState& state, Step& step) {
     Sequence& sequence = state.at(request);
     give_back(request, sequence, state);
-    sequence.computed = 0;
-    sequence.spec = 0;
-    sequence.prefill_target = 0;
-    sequence.status = Status::preempted;
-    ++sequence.preemptions;
-    ++step.preempted;
+    lose(sequence, step);
     waiting_.push_back(request);
   }
 
@@ -246,13 +241,13 @@ class Sglang final : public Scheduler {
   double first_ratio_;
   double last_ratio_;
   double ratio_;
-  std::deque<RequestId> waiting_;
-  std::vector<RequestId> running_;  // in order of admission, prompts computed
-  bool chunked_ = false;            // a prompt is cut, and goes on in the next step
+  bool chunked_ = false;  // a prompt is cut, and goes on in the next step
   RequestId chunked_request_ = 0;
   CachedBlocks cached_;                 // with the radix cache
   std::vector<BlockPool::Block> hits_;  // of the request at hand
   std::uint64_t orderings_ = 0;
+  std::uint64_t prompt_tokens_ = 0;                          // computed so far
+  std::unordered_map<RequestId, std::uint64_t> arrived_at_;  // prompt_tokens_ when it arrived first, where the order asks for it
 };
 
 }  // namespace
@@ -279,14 +274,16 @@ SchedulerEntry sglang_scheduler() {
          config::Type::text,
          "fcfs",
          "who is admitted first: in order of arrival, the longest cached prefix (beyond 128 waiting in order of arrival), the "
-         "most requested branch of the tree, the longest output, at random, by priority",
+         "most requested branch of the tree, the longest output, at random, by priority, the highest ratio of waiting (in tokens "
+         "of prompts computed meanwhile; beyond 128 waiting in order of arrival) to uncached tokens, the fewest uncached tokens",
          {},
          queue_order_names()},
         {"radix_cache", config::Type::boolean, "false", "equal prefixes are computed once, in whole blocks", {}, {}}},
        "An admission counts on what runs to need new_token_ratio of its remaining limit (at most 4,096 tokens each): 0.7 at "
        "first, falling over 600 decoding steps to 0.098, set anew by a retraction. Retracted are the shortest outputs, with "
        "speculation the last of the batch; they lose what they computed beyond the cached prefix and go to the end of the queue. "
-       "With lpm and dfs-weight a request that shares more than 32 tokens with one before it in the queue, and has no more than "
+       "Orders by cached tokens (lpm, dfs-weight, hrrn, shortest-prefill-first) are fcfs without radix_cache, as the server has "
+       "it. With them a request that shares more than 32 tokens with one before it in the queue, and has no more than "
        "32 in the cache, waits for that one."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };

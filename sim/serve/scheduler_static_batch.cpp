@@ -1,10 +1,7 @@
 // A static batch: requests that wait are taken together, computed together, and the next batch begins when the last has ended.
 #include "sim/serve/scheduler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <deque>
 
 namespace specsim::serve {
 
@@ -13,19 +10,9 @@ namespace {
 class StaticBatch final : public Scheduler {
  public:
   explicit StaticBatch(std::uint32_t batch) : batch_(batch) {}
-  [[nodiscard]] std::uint32_t waiting() const override { return static_cast<std::uint32_t>(waiting_.size()); }
-  [[nodiscard]] std::uint32_t running() const override { return static_cast<std::uint32_t>(running_.size()); }
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
-    const std::uint32_t blocks = needed(request.prompt, request.output, state);
-    if (!state.pool->unlimited() && blocks > state.pool->usable())
-      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", blocks, state.pool->usable());
-    return "";
-  }
-
-  void arrive(RequestId request, EngineState& state) override {
-    state.at(request).status = Status::waiting;
-    waiting_.push_back(request);
+    return refused_by_pool(needed(request.prompt, request.output, state), state);
   }
 
   void schedule(EngineState& state, Step& step) override {
@@ -53,7 +40,7 @@ class StaticBatch final : public Scheduler {
       sequence.status = Status::finished;
       finished.push_back(item.request);
     }
-    std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
+    forget_finished(state);
   }
 
  private:
@@ -71,16 +58,11 @@ class StaticBatch final : public Scheduler {
       running_.push_back(request);
       state.pool->take(blocks);
       sequence.held = blocks;
-      sequence.prefill_target = sequence.prompt;
-      state.spend(sequence, Cause::queue);
-      sequence.status = Status::running;
-      sequence.first_scheduled = state.now;
+      begin(sequence, sequence.came_computed() ? sequence.tokens() - 1 : 0, state);
     }
   }
 
   std::uint32_t batch_;
-  std::deque<RequestId> waiting_;
-  std::vector<RequestId> running_;
 };
 
 }  // namespace

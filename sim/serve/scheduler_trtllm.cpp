@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 
 namespace specsim::serve {
 
@@ -20,22 +19,13 @@ struct TrtllmOptions {
 class Trtllm final : public Scheduler {
  public:
   explicit Trtllm(const TrtllmOptions& options) : options_(options) {}
-  [[nodiscard]] std::uint32_t waiting() const override { return static_cast<std::uint32_t>(waiting_.size()); }
-  [[nodiscard]] std::uint32_t running() const override { return static_cast<std::uint32_t>(running_.size()); }
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
     if (!options_.chunked_context && request.prompt > options_.max_num_tokens)
       return fmt::format("its prompt has {} tokens and chunked_context is false, allowed: at most max_num_tokens, {}",
                          request.prompt, options_.max_num_tokens);
     const std::uint32_t blocks = to_completion(request.prompt, std::max(request.limit, request.output), state);
-    if (!state.pool->unlimited() && blocks > state.pool->usable())
-      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", blocks, state.pool->usable());
-    return "";
-  }
-
-  void arrive(RequestId request, EngineState& state) override {
-    state.at(request).status = Status::waiting;
-    waiting_.push_back(request);
+    return refused_by_pool(blocks, state);
   }
 
   void schedule(EngineState& state, Step& step) override {
@@ -59,7 +49,7 @@ class Trtllm final : public Scheduler {
       sequence.status = Status::finished;
       finished.push_back(item.request);
     }
-    std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
+    forget_finished(state);
   }
 
  private:
@@ -97,12 +87,7 @@ class Trtllm final : public Scheduler {
       if (sequence.in_prefill()) state.spend(sequence, sequence.resumed ? Cause::recompute : Cause::prefill);
       state.pool->give_back(sequence.held);
       sequence.held = 0;
-      sequence.computed = 0;
-      sequence.spec = 0;
-      sequence.prefill_target = 0;
-      sequence.status = Status::preempted;
-      ++sequence.preemptions;
-      ++step.preempted;
+      lose(sequence, step);
       waiting_.push_front(request);
     }
     for (const RequestId id : running_) hold(state.at(id), next_step(state.at(id), state), state);
@@ -118,12 +103,7 @@ class Trtllm final : public Scheduler {
       waiting_.pop_front();
       running_.push_back(request);
       hold(sequence, blocks, state);
-      sequence.prefill_target = sequence.tokens();
-      sequence.resumed = sequence.status == Status::preempted;
-      state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
-      if (sequence.resumed) sequence.recomputed += sequence.tokens();
-      sequence.status = Status::running;
-      if (sequence.first_scheduled == kNever) sequence.first_scheduled = state.now;
+      begin(sequence, sequence.came_computed() ? sequence.tokens() - 1 : 0, state);
     }
   }
 
@@ -154,8 +134,6 @@ class Trtllm final : public Scheduler {
   }
 
   TrtllmOptions options_;
-  std::deque<RequestId> waiting_;
-  std::vector<RequestId> running_;  // in order of admission
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 
 namespace specsim::serve {
 
@@ -29,22 +28,15 @@ class VllmV1 final : public Scheduler {
   explicit VllmV1(const VllmOptions& options) : options_(options) {}
   [[nodiscard]] bool asynchronous() const override { return options_.asynchronous; }
   [[nodiscard]] bool prefix_caching() const override { return options_.prefix_caching; }
-  [[nodiscard]] std::uint32_t waiting() const override { return static_cast<std::uint32_t>(waiting_.size()); }
-  [[nodiscard]] std::uint32_t running() const override { return static_cast<std::uint32_t>(running_.size()); }
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
-    if (request.prompt >= options_.max_model_len)
-      return fmt::format("its prompt has {} tokens, allowed: fewer than max_model_len, {}", request.prompt,
-                         options_.max_model_len);
+    if (std::string why = refused_by_length(request, options_.max_model_len); !why.empty()) return why;
     if (!options_.chunked_prefill && request.prompt > options_.max_num_batched_tokens)
       return fmt::format("its prompt has {} tokens and chunked_prefill is false, allowed: at most max_num_batched_tokens, {}",
                          request.prompt, options_.max_num_batched_tokens);
     const std::uint64_t most = std::min<std::uint64_t>(
         std::uint64_t{request.prompt} + request.output + state.lookahead + state.widest, options_.max_model_len);
-    if (!state.pool->unlimited() && state.pool->blocks_for(most) > state.pool->usable())
-      return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", state.pool->blocks_for(most),
-                         state.pool->usable());
-    return "";
+    return refused_by_pool(state.pool->blocks_for(most), state);
   }
 
   void arrive(RequestId request, EngineState& state) override {
@@ -60,11 +52,12 @@ class VllmV1 final : public Scheduler {
     schedule_running(state, step, budget);
     if (step.preempted == 0) schedule_waiting(state, step, budget);
     ++schedulings_;
-    for (const Item& item : step.items) state.at(item.request).scheduled_in = schedulings_;
     // Drafts in flight of a sequence that is not scheduled now are given up.
-    if (options_.asynchronous && step.items.size() < running_.size())
+    if (options_.asynchronous && step.items.size() < running_.size()) {
+      for (const Item& item : step.items) state.at(item.request).scheduled_in = schedulings_;
       for (const RequestId id : running_)
         if (Sequence& sequence = state.at(id); sequence.scheduled_in != schedulings_) sequence.spec = 0;
+    }
     complete_step(state, step, waiting());
     if (!options_.asynchronous) return;
     for (const Item& item : step.items) {
@@ -95,7 +88,7 @@ class VllmV1 final : public Scheduler {
       }
     }
     if (finished.size() == before) return;
-    std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
+    forget_finished(state);
     if (finished_waiting_) {
       std::erase_if(waiting_, [&](RequestId id) { return state.at(id).status == Status::finished; });
       finished_waiting_ = false;
@@ -132,12 +125,7 @@ class VllmV1 final : public Scheduler {
     Sequence& sequence = state.at(request);
     release(request, sequence, state);
     if (sequence.in_prefill()) state.spend(sequence, sequence.resumed ? Cause::recompute : Cause::prefill);
-    sequence.computed = 0;
-    sequence.spec = 0;
-    sequence.prefill_target = 0;
-    sequence.status = Status::preempted;
-    ++sequence.preemptions;
-    ++step.preempted;
+    lose(sequence, step);
     if (options_.by_priority)
       enqueue(request, state);
     else
@@ -145,6 +133,7 @@ class VllmV1 final : public Scheduler {
   }
 
   void schedule_running(EngineState& state, Step& step, std::int64_t& budget) {
+    const std::uint32_t own_tokens = state.pool->caches() ? 0 : state.pool->block_tokens();
     for (std::size_t i = 0; i < running_.size() && budget > 0;) {
       const RequestId request = running_[i];
       Sequence& sequence = state.at(request);
@@ -162,7 +151,9 @@ class VllmV1 final : public Scheduler {
       }
       const auto rows = static_cast<std::uint32_t>(fresh);
       bool gone = false;
-      while (!allocate(request, sequence, rows, state, false)) {
+      // Most steps end in a block that the sequence holds already.
+      const bool held = std::uint64_t{sequence.computed} + rows + state.lookahead <= std::uint64_t{sequence.held} * own_tokens;
+      while (!held && !allocate(request, sequence, rows, state, false)) {
         const RequestId last = victim(state);
         const auto place = static_cast<std::size_t>(std::find(running_.begin(), running_.end(), last) - running_.begin());
         running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
@@ -199,7 +190,7 @@ class VllmV1 final : public Scheduler {
       const RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
-      const bool decodes = sequence.moved && sequence.status == Status::waiting;
+      const bool decodes = sequence.came_computed();
       if (state.pool->caches() && !decodes) {
         cached_.find(request, sequence.tokens() - 1, state, hits_);  // the last token is always computed
         if (state.drafts_cached && !hits_.empty()) hits_.pop_back();
@@ -218,12 +209,7 @@ class VllmV1 final : public Scheduler {
       }
       waiting_.pop_front();
       running_.push_back(request);
-      sequence.prefill_target = decodes ? 0 : sequence.tokens();
-      sequence.resumed = sequence.status == Status::preempted;
-      state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
-      if (sequence.resumed) sequence.recomputed += sequence.tokens() - cached;
-      sequence.status = Status::running;
-      if (sequence.first_scheduled == kNever) sequence.first_scheduled = state.now;
+      begin(sequence, cached, state);
       step.items.push_back({request, static_cast<std::uint32_t>(fresh), 0, 0, !decodes, false, 0});
       budget -= fresh;
     }
@@ -275,8 +261,6 @@ class VllmV1 final : public Scheduler {
   }
 
   VllmOptions options_;
-  std::deque<RequestId> waiting_;
-  std::vector<RequestId> running_;  // in order of admission
   bool finished_waiting_ = false;
   std::uint64_t schedulings_ = 0;
   std::vector<BlockPool::Block> hits_;

@@ -31,7 +31,7 @@ Server::Server(std::uint32_t index, Parts parts, const Workload& workload, std::
       common_gap_(kMaxDraftLength + 2),
       verified_(kMaxDraftLength + 1),
       accepted_(kMaxDraftLength + 1) {
-  state_.sequences = &sequences;
+  state_.first_sequence = sequences.data();
   state_.workload = &workload;
   state_.pool = parts_.pool.get();
   state_.policy = parts_.policy.get();
@@ -89,6 +89,8 @@ void Server::begin_pass(Picoseconds now) {
   std::uint32_t decode_rows = 0;
   std::uint32_t logits = 0;
   std::uint64_t rejected = 0;
+  std::uint64_t decoding_cached = 0;
+  std::uint64_t twice_decoding_pairs = 0;
   StepWork work;
   bool uniform = true;
   for (Item& item : current_.items) {
@@ -102,23 +104,27 @@ void Server::begin_pass(Picoseconds now) {
     if (per_request_ && !item.prefill && sequence.status != Status::finished &&
         (item.drafts > 0 || parts_.policy->of_request(item.request, parts_.policy->longest()) == 0))
       parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
-    uniform = uniform && !item.prefill && item.rows == current_.items.front().rows;
     rows += item.rows;
-    const double before = sequence.computed - std::min(item.rows, sequence.computed);
-    cost::Segment& segment = item.prefill ? work.prompts : work.decoding;
-    segment.sequences += 1.0;
-    segment.rows += item.rows;
-    segment.cached += before;
-    segment.pairs += item.rows * (before + 0.5 * (item.rows + 1.0));
+    const std::uint32_t before = sequence.computed - std::min(item.rows, sequence.computed);
     if (item.prefill) {
+      uniform = false;
       prefill_rows += item.rows;
       logits += item.emits ? 1 : 0;
-    } else {
+      work.prompts.sequences += 1.0;
+      work.prompts.rows += item.rows;
+      work.prompts.cached += before;
+      work.prompts.pairs += item.rows * (before + 0.5 * (item.rows + 1.0));
+    } else {  // in whole numbers, which are quicker, and whose sums are the same
+      uniform = uniform && item.rows == current_.items.front().rows;
       draft_rows += item.drafts;
       decode_rows += 1;
       logits += item.rows;
+      decoding_cached += before;
+      twice_decoding_pairs += item.rows * (2 * std::uint64_t{before} + item.rows + 1);
     }
   }
+  work.decoding = {static_cast<double>(decode_rows), static_cast<double>(rows - prefill_rows),
+                   static_cast<double>(decoding_cached), 0.5 * static_cast<double>(twice_decoding_pairs)};
   work.logits = logits;
   work.cached_after = work.prompts.cached + work.decoding.cached + (static_cast<double>(rows) - static_cast<double>(rejected));
   if (state_.uneven && current_.draft_length > 0 && !current_.drafts_alone) {
@@ -132,7 +138,7 @@ void Server::begin_pass(Picoseconds now) {
   mixed_ = prefill_rows > 0;
 
   if (observer_ != nullptr)
-    observer_->began({index_, totals_.steps, now, price_, prefill_rows, decode_rows, draft_rows, &current_, state_.sequences,
+    observer_->began({index_, totals_.steps, now, price_, prefill_rows, decode_rows, draft_rows, &current_, state_.first_sequence,
                       parts_.pool.get()});
   ++totals_.steps;
   ++(rows > kMostGraphRows ? totals_.eager_steps : uniform ? totals_.uniform_steps : totals_.mixed_steps);
@@ -167,7 +173,7 @@ void Server::add_gap(const Gap& gap) {
 }
 
 // Where the step's time went for one of its sequences, and the chunk of tokens that it got.
-void Server::account(const Item& item, Picoseconds now) {
+inline void Server::account(const Item& item, Picoseconds now) {
   Sequence& sequence = state_.at(item.request);
   // It ended with the step before, when this one was scheduled already.
   if (sequence.status == Status::finished && sequence.last_token == began_ && sequence.emitted == item.emitted_before) return;
@@ -192,6 +198,7 @@ void Server::account(const Item& item, Picoseconds now) {
     sequence.spent_first = sequence.spent;
   } else if (sequence.last_token == began_) {
     ++common_gap_[got];
+    largest_chunk_ = std::max(largest_chunk_, got);
   } else {
     add_gap({now - sequence.last_token, got, 1});
   }
@@ -202,8 +209,9 @@ void Server::finish_step(Picoseconds now, std::vector<RequestId>& finished) {
   state_.now = now;
   parts_.scheduler->update(state_, current_, finished);
   for (const Item& item : current_.items) account(item, now);
-  for (std::uint32_t tokens = 1; tokens < common_gap_.size(); ++tokens)
+  for (std::uint32_t tokens = 1; tokens <= largest_chunk_; ++tokens)
     if (common_gap_[tokens] > 0) add_gap({price_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
+  largest_chunk_ = 0;
   if (parts_.policy) {
     int longest = 0;
     const auto most = static_cast<std::uint32_t>(parts_.policy->longest());  // tokens of a tree's longest path

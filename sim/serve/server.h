@@ -48,7 +48,7 @@ struct StepRecord {
   std::uint32_t decode_rows = 0;
   std::uint32_t draft_rows = 0;
   const Step* plan = nullptr;
-  const std::vector<Sequence>* sequences = nullptr;  // [request]
+  const Sequence* sequences = nullptr;  // [request]
   const BlockPool* pool = nullptr;
 };
 
@@ -111,6 +111,7 @@ class Server {
   ServerTotals totals_;
   std::vector<Gap> gaps_;
   std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences whose chunk before came when this step began
+  std::uint32_t largest_chunk_ = 0;        // of them, of the running step
   bool per_request_ = false;
   std::vector<double> draft_rows_;       // [pass]: of the running step, where sequences draft blocks of their own
   std::vector<std::uint32_t> verified_;  // [position]: for the policy

@@ -15,15 +15,22 @@ COST = {"target_fixed_ms": 2.0, "target_ms_per_token": 0.01, "draft_fixed_ms": 0
 BYTES, GB, LATENCY = 100_000, 1.0, 0.25  # a token's cache takes 0.1 ms
 
 
-def apart(arrivals, prefill=1, count=1, speculation=None, lengths=None, **more):
+SCHEDULERS = ({"kind": "vllm_v1", "async": False, "max_num_seqs": 16}, {"kind": "sglang", "max_running_requests": 16},
+              {"kind": "sglang", "radix_cache": True, "schedule_policy": "lpm"}, {"kind": "trtllm", "max_batch_size": 16},
+              {"kind": "trtllm", "capacity": "max_utilization"}, {"kind": "static", "batch": 16})
+
+
+def apart(arrivals, prefill=1, count=1, speculation=None, lengths=None, scheduler=None, **more):
     made = config(arrivals, COST, lengths, speculation, more.pop("kv", None), max_num_seqs=16, **more)
+    if scheduler:
+        made["serve"]["scheduler"] = scheduler
     made["serve"]["replicas"] = {"count": count, "prefill": prefill, "link_gb_per_s": GB, "link_ms": LATENCY, "kv_bytes_per_token": BYTES}
     return made
 
 
-def one(bench, checks):
+def one(bench, checks, scheduler):
     """Prompts of 100 tokens, two sent 0.5 ms apart to two prefill engines: the second cache waits for the link."""
-    run = bench.run(apart(bench.trace("two", [(0, 100, 5, 0), (500, 100, 5, 0)]), prefill=2), steps=True)
+    run = bench.run(apart(bench.trace("two", [(0, 100, 5, 0), (500, 100, 5, 0)]), prefill=2, scheduler=scheduler), steps=True)
     prompt, move, step = 3 * MS, 10 * MS, 2_010_000_000
     first = [prompt, prompt + MS // 2]
     arrives = [prompt + move + MS // 4, prompt + 2 * move + MS // 4]
@@ -33,8 +40,23 @@ def one(bench, checks):
     checks.exact("rows of prompts are computed once", sum(run.whole("prefill_rows", steps=True)), 200)
     checks.rejects_exactly("ends", "a link without a queue", run.ps("last_token_s")[1] != first[1] + move + MS // 4 + 4 * step)
     # One token is all from the prefill engine.
-    run = bench.run(apart(bench.trace("short", [(0, 100, 1, 0)])))
+    run = bench.run(apart(bench.trace("short", [(0, 100, 1, 0)]), scheduler=scheduler))
     checks.exact("one token", run.ps("last_token_s"), [prompt])
+
+
+def crowded(bench, checks, scheduler):
+    """Conservation under load, by other schedulers than vLLM's: every second has one cause, prompts are computed apart."""
+    lengths = {"prompt": {"uniform": {"from": 20, "to": 150}}, "output": {"uniform": {"from": 1, "to": 60}}}
+    speculation = {"policy": {"kind": "fixed", "draft_length": 2}, "acceptance": {"alpha": 0.6}}
+    run = bench.run(apart({"process": "poisson", "rate": 60, "requests": 200}, 2, 2, speculation, lengths, scheduler, kv={"block": 16, "blocks": 60}), steps=True)
+    causes = [name for name in run.raw if name.endswith("_s") and name not in ("arrival_s", "first_scheduled_s", "first_token_s", "last_token_s")]
+    lives = zip(run.ps("arrival_s"), run.ps("last_token_s"), *(run.ps(name) for name in causes))
+    name = " ".join(str(value) for value in scheduler.values())
+    checks.exact(f"{name}: every second has one cause", sum(last - sent != sum(parts) for sent, last, *parts in lives), 0)
+    checks.exact(f"{name}: all end", run.whole("finished").count(1), 200)
+    prompts = sum(run.whole("prefill_rows", steps=True)) - sum(run.whole("recomputed_tokens"))
+    checks.exact(f"{name}: rows of prompts", prompts, sum(run.whole("prompt_tokens")))
+    checks.holds(f"{name}: they speculate", sum(run.whole("drafted")) > sum(run.whole("rounds")))
 
 
 def many(bench, checks):
@@ -59,7 +81,10 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder, False)
-        one(bench, checks)
+        for scheduler in SCHEDULERS:
+            one(bench, checks, scheduler)
+        for scheduler in SCHEDULERS[1:]:
+            crowded(bench, checks, scheduler)
         many(bench, checks)
     return checks.finish("prefill and decoding apart")
 

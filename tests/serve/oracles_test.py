@@ -275,7 +275,11 @@ def q10(bench, checks):
     run = bench.run(config(closed, {"target_fixed_ms": 2.0, "target_ms_per_token": 0.25}, {"prompt": {"fixed": 1}, "output": {"fixed": output}},
                            max_num_seqs=batch))
     # Equal lengths run in lockstep: requests / batch generations of `output` steps of 2 + 0.25 batch ms.
-    checks.exact("Q10, saturated throughput", max(run.ps("last_token_s")), requests // batch * output * (2000 + 250 * batch) * 10 ** 6)
+    want = requests // batch * output * (2000 + 250 * batch) * 10 ** 6
+    checks.exact("Q10, saturated throughput", max(run.ps("last_token_s")), want)
+    more = bench.run(config(dict(closed, concurrency=2 * batch), {"target_fixed_ms": 2.0, "target_ms_per_token": 0.25},
+                            {"prompt": {"fixed": 1}, "output": {"fixed": output}}, max_num_seqs=batch), "seqs_off_by_one")
+    checks.rejects_exactly("Q10, saturated throughput", "seqs_off_by_one", max(more.ps("last_token_s")) != want)
     rates, tokens = [0.7, 0.6], 41
     law = rounds_law(tokens - 1, rates)
     rounds = sum(p * (n + 1) for n, p in enumerate(law))
@@ -403,6 +407,9 @@ def q15(bench, checks):
         zero = once({"policy": {"kind": "fixed", "draft_length": 0}, "acceptance": {"alpha": 0.5}}, **{"async": mode})
         for name in ("requests.csv", "steps.csv"):
             checks.exact(f"Q15, draft length 0 is no speculation, {name}", (zero.folder / name).read_bytes(), (plain.folder / name).read_bytes())
+        drafting = once({"policy": {"kind": "fixed", "draft_length": 1}, "acceptance": {"alpha": 0}}, **{"async": mode})
+        checks.rejects_exactly("Q15, draft length 0 is no speculation", "a draft that nobody accepts",
+                               (drafting.folder / "requests.csv").read_bytes() != (plain.folder / "requests.csv").read_bytes())
     for accepted in (0, 1):
         run = once({"policy": {"kind": "fixed", "draft_length": 3}, "acceptance": {"alpha": accepted}}, max_num_batched_tokens=100000)
         pairs = [(r, o, back) for r, o, back in zip(run.whole("rounds"), run.whole("output_tokens"), run.whole("preemptions")) if not back]
@@ -411,11 +418,16 @@ def q15(bench, checks):
     wrong = once({"policy": {"kind": "fixed", "draft_length": 3}, "acceptance": {"alpha": 1}}, mutant="bonus_dropped", max_num_batched_tokens=100000)
     checks.rejects_exactly("Q15, rounds at acceptance 1", "bonus_dropped",
                            wrong.whole("rounds") != [-(-(o - 1) // 4) for o in wrong.whole("output_tokens")])
+    wrong = once({"policy": {"kind": "fixed", "draft_length": 3}, "acceptance": {"alpha": 0.02}}, max_num_batched_tokens=100000)
+    checks.rejects_exactly("Q15, rounds at acceptance 0", "one draft in fifty accepted",
+                           any(r != o - 1 for r, o, back in zip(wrong.whole("rounds"), wrong.whole("output_tokens"), wrong.whole("preemptions")) if not back))
     # Time scales: everything twice as slow, arrivals too.
     once_more = bench.run(config(bench.trace("slow", [(2 * row[0], *row[1:]) for row in rows]), {name: 2 * value for name, value in cost.items()},
                                  kv={"block": 16, "blocks": 40}, **settings), steps=True)
     plain = once(None)
     checks.exact("Q15, time scales", once_more.ps("last_token_s"), [2 * time for time in plain.ps("last_token_s")])
+    hurried = once(None, {name: 2 * value for name, value in cost.items()})
+    checks.rejects_exactly("Q15, time scales", "arrivals that do not slow down", hurried.ps("last_token_s") != once_more.ps("last_token_s"))
     checks.exact("Q15, the same steps", once_more.whole("prefill_rows", True), plain.whole("prefill_rows", True))
 
 

@@ -84,6 +84,18 @@ def orders(bench, checks):
     checks.exact("lof", order("lof"), [0, 3, 4, 2, 1])
     checks.exact("priority", order("priority"), [0, 4, 3, 2, 1])
     checks.holds("random", sorted(order("random")) == [0, 1, 2, 3, 4] and order("random") == order("random"))
+    # By uncached tokens; number: (due, prompt, output, first hash). The last one comes while the second or third runs.
+    path = bench.folder / "uncached.csv"
+    rows = [(0, 480, 40, 0), (2000, 320, 30, 100), (2001, 320, 5, 1000), (2002, 512, 5, 0), (45000, 64, 5, 300)]
+    path.write_text("arrived_us,prompt,output,priority,block_hashes\n"
+                    + "".join(f"{at},{prompt},{output},0,{first}-{first + prompt // 16 - 1}\n" for at, prompt, output, first in rows))
+    uncached = {"process": "trace", "file": path.name}
+    checks.exact("shortest-prefill-first", order("shortest-prefill-first", which=uncached), [0, 3, 4, 1, 2])
+    # Behind the second one the fourth has waited for 320 tokens, 10 times its own 32; behind both the third for 352, 1.1 times its
+    # own, and the last for 32, half of them.
+    checks.exact("hrrn", order("hrrn", which=uncached), [0, 1, 3, 2, 4])
+    for policy in ("hrrn", "shortest-prefill-first", "fcfs"):
+        checks.exact(f"{policy} without a cache is fcfs", order(policy, radix=False, which=uncached), [0, 1, 2, 3, 4])
     # Two that share what nobody has computed: the second waits for the first, and one that shares nothing goes before it.
     pair = trace(bench, "pair", [(0, 3, 0, 0), (200, 4, 0, 300), (201, 4, 0, 300), (202, 4, 0, 400)])
     begun = {}
