@@ -216,6 +216,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
       "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model, or none")(
       "rate", text(), "requests a second, a Poisson process")("concurrency", text(), "clients that each wait for their answer")(
       "trace", text(), "recorded requests: CSV or JSON lines")("requests", text(), "how many are sent")(
+      "warm-up", text(), "first requests that no figure of requests counts: a number, or mser (MSER-5's rule)")(
       "prompt", text(), "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}")(
       "output", text(), "tokens of an output, as --prompt")("policy", text(), "off, fixed:3, table:1-4=5,5-64=3, goodput")(
       "alpha", text(), "acceptance of a draft token, the same at every position")(

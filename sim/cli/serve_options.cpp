@@ -154,6 +154,7 @@ config::Value serve_config(const po::variables_map& values, Diagnostics& diagnos
       editor.has("trace") || (process != nullptr && (process->text == "trace" || process->text == "sessions"));
   if (loads > 0 || !given) take_arrivals(editor, loads);
   editor.take("requests", "serve.arrivals.requests");
+  editor.take("warm-up", "serve.warm_up");
   if (!given && !brings_lengths) {
     editor.take("prompt", "serve.lengths.prompt", "{lognormal: {mean: 512, cv: 1}}");
     editor.take("output", "serve.lengths.output", "{lognormal: {mean: 256, cv: 1}}");

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace specsim::cli {
@@ -39,6 +40,8 @@ void print_summaries(const Summaries& summaries) {
     });
   };
   row("requests completed", [](const Summary& s) { return fmt::format("{} of {}", s.completed, s.requests); });
+  if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.warm_up_requests > 0; }))
+    row("first requests left out", [](const Summary& s) { return fmt::format("{}", s.warm_up_requests); });
   number("requests/s", [](const Summary& s) { return s.request_throughput; });
   number("output tokens/s", [](const Summary& s) { return s.output_throughput; });
   spread("TTFT", &Summary::ttft_ms);

@@ -58,7 +58,9 @@ std::string curve_csv(const std::vector<CurvePoint>& curve, Load load) {
                                         {"p99_ttft_ms", [](const Summary& s) { return s.ttft_ms.p99; }},
                                         {"mean_tpot_ms", [](const Summary& s) { return s.tpot_ms.mean; }},
                                         {"p99_tpot_ms", [](const Summary& s) { return s.tpot_ms.p99; }},
-                                        {"output_throughput", [](const Summary& s) { return s.output_throughput; }}};
+                                        {"output_throughput", [](const Summary& s) { return s.output_throughput; }},
+                                        {"request_goodput", [](const Summary& s) { return s.request_goodput; }},
+                                        {"p99_e2el_ms", [](const Summary& s) { return s.e2el_ms.p99; }}};
   std::string text;
   for (const CurvePoint& point : curve) {
     std::vector<std::string> fields = {report::csv_real(point.load), point.speculative ? "1" : "0",
@@ -108,6 +110,26 @@ std::string up_to(const std::vector<Pair>& pairs, const std::vector<bool>& pays,
   return fmt::format("at {} {}", load_name(load), list);
 }
 
+// Replication by replication, since both meet the same requests: what speculation adds to a figure.
+CurveFigure difference(const Pair& pair, double (*of)(const Summary&)) {
+  std::vector<double> samples;
+  for (std::size_t i = 0; i < pair.plain->replications.size(); ++i)
+    samples.push_back(of(pair.speculative->replications[i]) - of(pair.plain->replications[i]));
+  const report::Estimate mean = report::mean_of(samples);
+  return {mean.value, report::half_width(mean)};
+}
+
+// The loads at which the interval of the difference holds zero; "" where there are none, or no intervals.
+std::string undecided(const std::vector<Pair>& pairs, double (*of)(const Summary&), Load load) {
+  std::string list;
+  for (const Pair& pair : pairs) {
+    const CurveFigure one = difference(pair, of);
+    if (!std::isnan(one.half_width) && std::abs(one.mean) <= one.half_width)
+      list += fmt::format("{}{:g}", list.empty() ? "" : ", ", pair.plain->load);
+  }
+  return list.empty() ? "" : fmt::format(" (within the noise of the replications at {} {})", load_name(load), list);
+}
+
 }  // namespace
 
 std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load) {
@@ -118,14 +140,14 @@ std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load
   if (!pairs.empty()) {
     std::vector<bool> faster;
     std::vector<bool> more;
+    const auto tpot = [](const Summary& s) { return s.tpot_ms.mean; };
+    const auto throughput = [](const Summary& s) { return s.output_throughput; };
     for (const Pair& pair : pairs) {
-      const auto tpot = [](const Summary& s) { return s.tpot_ms.mean; };
-      const auto throughput = [](const Summary& s) { return s.output_throughput; };
       faster.push_back(figure(*pair.speculative, tpot).mean < figure(*pair.plain, tpot).mean);
       more.push_back(figure(*pair.speculative, throughput).mean > figure(*pair.plain, throughput).mean);
     }
-    lines.push_back("speculation lowers the mean TPOT " + up_to(pairs, faster, load));
-    lines.push_back("speculation raises output throughput " + up_to(pairs, more, load));
+    lines.push_back("speculation lowers the mean TPOT " + up_to(pairs, faster, load) + undecided(pairs, tpot, load));
+    lines.push_back("speculation raises output throughput " + up_to(pairs, more, load) + undecided(pairs, throughput, load));
   }
   if (load == Load::rate)
     for (const bool speculative : {false, true}) {

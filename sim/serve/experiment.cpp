@@ -134,6 +134,9 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
         {experiment.file, 0, 0},
         fmt::format("{} requests take more memory than this machine has free, allowed: fewer, as --requests {:.0f}",
                     workload.requests.size(), 0.5 * static_cast<double>(available_memory()) / (sizeof(Sequence) + 64)));
+  if (!experiment.warm_up.by_mser && experiment.warm_up.requests >= workload.requests.size())
+    throw BadInput({experiment.file, 0, 0}, fmt::format("warm_up is {} and the run has {} requests, allowed: fewer",
+                                                        experiment.warm_up.requests, workload.requests.size()));
   std::vector<Sequence> nobody;
   const Server engine(0, setting.make_engine(), workload, nobody, nullptr);
   for (std::size_t i = 0; i < workload.requests.size(); ++i)
@@ -144,7 +147,8 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
 
   Served served;
   served.result = simulate(workload, setting);
-  served.summary = summarise(workload, served.result, experiment.slo, experiment.replicas + experiment.prefill_engines);
+  served.summary =
+      summarise(workload, served.result, experiment.slo, experiment.replicas + experiment.prefill_engines, experiment.warm_up);
   add_fitting(served.summary, experiment, workload, setting.make_engine().lookahead);
   return served;
 }

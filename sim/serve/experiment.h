@@ -56,6 +56,7 @@ struct ServeExperiment {
   Picoseconds frontend = 0;
   Picoseconds horizon = kNever;
   Slo slo;
+  WarmUp warm_up;
 };
 
 // Reads a config's `serve` and `cost`; every mistake goes to `diagnostics`.

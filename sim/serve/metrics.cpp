@@ -59,6 +59,39 @@ double percentile_of(std::vector<double> samples, double share) {
   return samples[low] + (place - static_cast<double>(low)) * (samples[high] - samples[low]);
 }
 
+// Requests that MSER-5 drops: of the batches of five, at most half of them, so many that the mean of the rest is known best.
+std::size_t mser_cut(const RunResult& result) {
+  constexpr std::size_t kBatch = 5;
+  std::vector<double> means;
+  std::vector<std::size_t> sent;  // [batch]: requests that were sent before it
+  double sum = 0.0;
+  std::size_t inside = 0;
+  for (std::size_t i = 0; i < result.sent; ++i) {
+    if (result.sequences[i].status != Status::finished) continue;
+    if (inside == 0) sent.push_back(i);
+    sum += ms(result.sequences[i].last_token - result.sequences[i].sent);
+    if (++inside < kBatch) continue;
+    means.push_back(sum / kBatch);
+    sum = 0.0;
+    inside = 0;
+  }
+  double best = std::numeric_limits<double>::infinity();
+  std::size_t cut = 0;
+  double total = 0.0;
+  double squares = 0.0;
+  for (std::size_t dropped = means.size(); dropped-- > 0;) {
+    total += means[dropped];
+    squares += means[dropped] * means[dropped];
+    if (dropped > means.size() / 2) continue;
+    const auto left = static_cast<double>(means.size() - dropped);
+    const double error = (squares - total * total / left) / (left * left);
+    if (error > best) continue;
+    best = error;
+    cut = sent[dropped];
+  }
+  return cut;
+}
+
 }  // namespace
 
 Statistics statistics(std::vector<double> samples) {
@@ -68,8 +101,10 @@ Statistics statistics(std::vector<double> samples) {
   return weighted_statistics(std::move(weighted));
 }
 
-Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas) {
+Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas,
+                  const WarmUp& warm_up) {
   Summary summary;
+  const std::size_t cut = std::min(warm_up.by_mser ? mser_cut(result) : warm_up.requests, result.sent);
   std::vector<double> ttft;
   std::vector<double> tpot;
   std::vector<double> e2el;
@@ -78,7 +113,7 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
   Picoseconds first = kNever;
   double within = 0.0;
   double life = 0.0;
-  for (std::size_t i = 0; i < result.sent; ++i) {
+  for (std::size_t i = cut; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
     first = std::min(first, sequence.sent);
     last = std::max(last, sequence.sent);
@@ -108,7 +143,8 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
         own_e2el <= slo.e2el_ms.value_or(own_e2el))
       within += 1.0;
   }
-  summary.requests = result.sent;
+  summary.requests = result.sent - cut;
+  summary.warm_up_requests = cut;
   summary.completed = ttft.size();
   summary.stable = result.reached_end;
   // `queue` is in the order of sending: a server that is short of capacity by a share makes the last ones wait that share of the
@@ -119,7 +155,11 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
     const std::size_t count = std::max<std::size_t>(queue.size() / kLast, 1);
     const double waited =
         std::accumulate(queue.end() - static_cast<std::ptrdiff_t>(count), queue.end(), 0.0) / static_cast<double>(count);
-    summary.overloaded = last > first && waited > kShort * ms(last - first) && queue.size() >= kLast;
+    // A queue that grows evenly makes them wait four times as long as the first half; one that does not grow, as long.
+    const auto half = static_cast<std::ptrdiff_t>(queue.size() / 2);
+    const double early =
+        std::accumulate(queue.begin(), queue.begin() + half, 0.0) / static_cast<double>(std::max<std::ptrdiff_t>(half, 1));
+    summary.overloaded = last > first && waited > kShort * ms(last - first) && waited > 2.0 * early && queue.size() >= kLast;
   }
   const auto completed = static_cast<double>(summary.completed);
   const auto share_out = [](std::array<double, kCauses>& parts, double count) {
@@ -233,6 +273,7 @@ std::vector<std::pair<std::string, double>> summary_columns(const Summary& summa
     columns.emplace_back(std::string("mean_ttft_") + cause_names()[cause] + "_ms", summary.ttft_by_cause_ms[cause]);
   for (std::size_t cause = 0; cause < kCauses; ++cause)
     columns.emplace_back(std::string("mean_tpot_") + cause_names()[cause] + "_ms", summary.tpot_by_cause_ms[cause]);
+  columns.emplace_back("warm_up_requests", static_cast<double>(summary.warm_up_requests));
   return columns;
 }
 

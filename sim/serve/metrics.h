@@ -32,8 +32,15 @@ struct Statistics {
 };
 Statistics statistics(std::vector<double> samples);
 
+// Which of a run's first requests no figure of requests counts, since they met a server that was emptier than later.
+struct WarmUp {
+  std::size_t requests = 0;
+  bool by_mser = false;  // as many as MSER-5 drops (White 1997), by the end-to-end times in the order of sending
+};
+
 struct Summary {
-  std::size_t requests = 0;  // sent
+  std::size_t requests = 0;  // sent, without those of the warm-up
+  std::size_t warm_up_requests = 0;
   std::size_t completed = 0;
   double duration_s = 0.0;     // from the first sending to the last end
   double prompt_tokens = 0.0;  // of completed requests
@@ -76,12 +83,13 @@ struct Summary {
   std::array<double, kCauses> ttft_by_cause_ms{};
   std::array<double, kCauses> tpot_by_cause_ms{};
   // An open loop's clients sent faster than the server answered: the last twentieth of them waited longer in its queue than 2 %
-  // of the time of sending.
+  // of the time of sending, and more than twice as long as the first half.
   bool overloaded = false;
   bool stable = true;  // the horizon was not reached with requests left
 };
 
-Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas);
+Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas,
+                  const WarmUp& warm_up);
 
 // Names and values, in the order of the columns of summary.csv and curve.csv.
 std::vector<std::pair<std::string, double>> summary_columns(const Summary& summary);

@@ -41,6 +41,12 @@ const std::vector<Parameter>& serve_parameters() {
       {"speculation", Type::value, "", "drafting; left out: plain decoding", {}, {}},
       {"replicas", Type::value, "1", "engines, a number or {count, routing}", {}, {}},
       {"slo", Type::value, "{}", "limits that requests are to keep", {}, {}},
+      {"warm_up",
+       Type::text,
+       "0",
+       "first requests that no figure of requests counts: a number, or mser: as many as MSER-5 drops, half of them at most",
+       {},
+       {}},
       {"frontend_ms",
        Type::number,
        "0",
@@ -436,6 +442,13 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   if (serve.has("speculation"))
     experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.seed, diagnostics);
   read_replicas(serve.value("replicas"), experiment, diagnostics);
+  const std::optional<double> cut = config::as_number(serve.text("warm_up"));
+  experiment.warm_up.by_mser = serve.text("warm_up") == "mser";
+  if (!experiment.warm_up.by_mser && (!cut || *cut < 0.0 || *cut > 1e9 || *cut != std::floor(*cut)))
+    diagnostics.add(serve.where("warm_up"), fmt::format("warm_up is {}, allowed: a number of requests, or mser",
+                                                        config::quote_for_message(serve.text("warm_up"))));
+  else if (cut)
+    experiment.warm_up.requests = static_cast<std::size_t>(*cut);
   experiment.slo = read_slo(serve.value("slo"), diagnostics);
   experiment.frontend = std::llround(1e-3 * kPicosecondsPerSecond * serve.number("frontend_ms"));
   if (serve.has("horizon_s")) experiment.horizon = std::llround(kPicosecondsPerSecond * serve.number("horizon_s"));

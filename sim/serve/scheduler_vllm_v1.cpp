@@ -70,18 +70,20 @@ class VllmV1 final : public Scheduler {
 
   void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
     const std::size_t before = finished.size();
+    const bool asynchronous = options_.asynchronous;
+    const std::uint32_t longest = options_.max_model_len;
     for (const Item& item : step.items) {
       Sequence& sequence = state.at(item.request);
       if (!item.emits || sequence.status == Status::finished) continue;
       const std::uint32_t rejected = item.drafts - item.accepted;
       if (sequence.computed > 0) sequence.computed -= rejected;
-      if (options_.asynchronous) sequence.placeholders -= rejected + item.accepted + 1;
-      const std::uint32_t room = std::min(sequence.output - sequence.emitted, options_.max_model_len - sequence.tokens());
+      if (asynchronous) sequence.placeholders -= rejected + item.accepted + 1;
+      const std::uint32_t room = std::min(sequence.output - sequence.emitted, longest - sequence.tokens());
       sequence.emitted += std::min(item.accepted + 1, room);
-      if (sequence.emitted == sequence.output || sequence.tokens() >= options_.max_model_len) {
+      if (sequence.emitted == sequence.output || sequence.tokens() >= longest) {
         finish(item.request, sequence, state);
         finished.push_back(item.request);
-      } else if (!options_.asynchronous) {
+      } else if (!asynchronous) {
         sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
       } else if (state.pool->caches() && sequence.status == Status::running) {
         cached_.name(item.request, std::min(sequence.computed - sequence.placeholders, sequence.tokens()), state);
@@ -134,6 +136,10 @@ class VllmV1 final : public Scheduler {
 
   void schedule_running(EngineState& state, Step& step, std::int64_t& budget) {
     const std::uint32_t own_tokens = state.pool->caches() ? 0 : state.pool->block_tokens();
+    const std::uint32_t lookahead = state.lookahead;
+    const std::int64_t longest = options_.max_model_len;
+    const std::int64_t threshold =
+        options_.long_prefill_token_threshold > 0 ? options_.long_prefill_token_threshold : std::int64_t{1} << 40;
     for (std::size_t i = 0; i < running_.size() && budget > 0;) {
       const RequestId request = running_[i];
       Sequence& sequence = state.at(request);
@@ -143,8 +149,7 @@ class VllmV1 final : public Scheduler {
         continue;
       }
       std::int64_t fresh = std::int64_t{sequence.tokens()} + sequence.spec + sequence.placeholders - sequence.computed;
-      if (options_.long_prefill_token_threshold > 0) fresh = std::min<std::int64_t>(fresh, options_.long_prefill_token_threshold);
-      fresh = std::min({fresh, budget, std::int64_t{options_.max_model_len} - 1 - sequence.computed});
+      fresh = std::min(std::min(fresh, threshold), std::min(budget, longest - 1 - sequence.computed));
       if (fresh <= 0) {
         ++i;
         continue;
@@ -152,7 +157,7 @@ class VllmV1 final : public Scheduler {
       const auto rows = static_cast<std::uint32_t>(fresh);
       bool gone = false;
       // Most steps end in a block that the sequence holds already.
-      const bool held = std::uint64_t{sequence.computed} + rows + state.lookahead <= std::uint64_t{sequence.held} * own_tokens;
+      const bool held = std::uint64_t{sequence.computed} + rows + lookahead <= std::uint64_t{sequence.held} * own_tokens;
       while (!held && !allocate(request, sequence, rows, state, false)) {
         const RequestId last = victim(state);
         const auto place = static_cast<std::size_t>(std::find(running_.begin(), running_.end(), last) - running_.begin());

@@ -86,9 +86,9 @@ void Server::begin_pass(Picoseconds now) {
   std::uint32_t rows = 0;
   std::uint32_t prefill_rows = 0;
   std::uint32_t draft_rows = 0;
-  std::uint32_t decode_rows = 0;
   std::uint32_t logits = 0;
   std::uint64_t rejected = 0;
+  const std::uint32_t first_rows = current_.items.front().rows;
   std::uint64_t decoding_cached = 0;
   std::uint64_t twice_decoding_pairs = 0;
   StepWork work;
@@ -115,14 +115,14 @@ void Server::begin_pass(Picoseconds now) {
       work.prompts.cached += before;
       work.prompts.pairs += item.rows * (before + 0.5 * (item.rows + 1.0));
     } else {  // in whole numbers, which are quicker, and whose sums are the same
-      uniform = uniform && item.rows == current_.items.front().rows;
+      uniform = uniform && item.rows == first_rows;
       draft_rows += item.drafts;
-      decode_rows += 1;
-      logits += item.rows;
       decoding_cached += before;
       twice_decoding_pairs += item.rows * (2 * std::uint64_t{before} + item.rows + 1);
     }
   }
+  const auto decode_rows = static_cast<std::uint32_t>(current_.items.size()) - static_cast<std::uint32_t>(work.prompts.sequences);
+  logits += rows - prefill_rows;
   work.decoding = {static_cast<double>(decode_rows), static_cast<double>(rows - prefill_rows),
                    static_cast<double>(decoding_cached), 0.5 * static_cast<double>(twice_decoding_pairs)};
   work.logits = logits;
@@ -172,26 +172,8 @@ void Server::add_gap(const Gap& gap) {
   gaps_.push_back(gap);
 }
 
-// Where the step's time went for one of its sequences, and the chunk of tokens that it got.
-inline void Server::account(const Item& item, Picoseconds now) {
-  Sequence& sequence = state_.at(item.request);
-  // It ended with the step before, when this one was scheduled already.
-  if (sequence.status == Status::finished && sequence.last_token == began_ && sequence.emitted == item.emitted_before) return;
-  const auto spend = [&](Cause cause, Picoseconds time) { sequence.spent[static_cast<std::size_t>(cause)] += time; };
-  if (item.prefill) {
-    spend(sequence.resumed ? Cause::recompute : Cause::prefill, now - sequence.since);
-    if (item.emits) sequence.resumed = false;
-  } else {
-    if (sequence.since != began_) spend(Cause::stalled, began_ - sequence.since);
-    spend(mixed_ ? Cause::interference : Cause::decode, price_.target);
-    spend(Cause::draft, price_.draft);
-    ++sequence.rounds;
-    sequence.drafted += item.drafts;
-    sequence.accepted += item.accepted;
-    totals_.accepted += item.accepted;
-  }
-  sequence.since = now;
-  const std::uint32_t got = sequence.emitted - item.emitted_before;
+// The chunk of tokens that a sequence got, which was not there when its step began.
+void Server::account_chunk(Sequence& sequence, std::uint32_t got, Picoseconds now) {
   if (got == 0) return;
   if (sequence.first_token == kNever) {
     sequence.first_token = now;
@@ -205,10 +187,48 @@ inline void Server::account(const Item& item, Picoseconds now) {
   sequence.last_token = now;
 }
 
+// Where the step's time went for each of its sequences, and the chunks of tokens that they got.
+void Server::account(Picoseconds now) {
+  const StepPrice price = price_;
+  const Picoseconds began = began_;
+  const auto cause = static_cast<std::size_t>(mixed_ ? Cause::interference : Cause::decode);
+  std::uint64_t accepted = 0;
+  std::uint32_t single = 0;  // chunks of one token, the usual ones
+  for (const Item& item : current_.items) {
+    Sequence& sequence = state_.at(item.request);
+    const std::uint32_t got = sequence.emitted - item.emitted_before;
+    // It ended with the step before, when this one was scheduled already.
+    if (sequence.status == Status::finished && sequence.last_token == began && got == 0) continue;
+    if (item.prefill) {
+      sequence.spent[static_cast<std::size_t>(sequence.resumed ? Cause::recompute : Cause::prefill)] += now - sequence.since;
+      if (item.emits) sequence.resumed = false;
+    } else {
+      if (sequence.since != began) sequence.spent[static_cast<std::size_t>(Cause::stalled)] += began - sequence.since;
+      sequence.spent[cause] += price.target;
+      sequence.spent[static_cast<std::size_t>(Cause::draft)] += price.draft;
+      ++sequence.rounds;
+      sequence.drafted += item.drafts;
+      sequence.accepted += item.accepted;
+      accepted += item.accepted;
+    }
+    sequence.since = now;
+    if (got == 1 && sequence.last_token == began) {
+      ++single;
+      sequence.last_token = now;
+    } else {
+      account_chunk(sequence, got, now);
+    }
+  }
+  totals_.accepted += accepted;
+  if (single == 0) return;
+  common_gap_[1] += single;
+  largest_chunk_ = std::max(largest_chunk_, 1U);
+}
+
 void Server::finish_step(Picoseconds now, std::vector<RequestId>& finished) {
   state_.now = now;
   parts_.scheduler->update(state_, current_, finished);
-  for (const Item& item : current_.items) account(item, now);
+  account(now);
   for (std::uint32_t tokens = 1; tokens <= largest_chunk_; ++tokens)
     if (common_gap_[tokens] > 0) add_gap({price_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
   largest_chunk_ = 0;

@@ -94,7 +94,8 @@ class Server {
  private:
   void begin_pass(Picoseconds now);
   void sum_draft_rows();
-  void account(const Item& item, Picoseconds now);
+  void account(Picoseconds now);
+  void account_chunk(Sequence& sequence, std::uint32_t got, Picoseconds now);
   void add_gap(const Gap& gap);
 
   std::uint32_t index_;

@@ -15,7 +15,7 @@ namespace {
 
 template <class Figures, class F>
 void each_field(Figures& s, F&& f) {
-  f(s.requests), f(s.completed), f(s.duration_s), f(s.prompt_tokens), f(s.output_tokens);
+  f(s.requests), f(s.warm_up_requests), f(s.completed), f(s.duration_s), f(s.prompt_tokens), f(s.output_tokens);
   for (auto* one : {&s.ttft_ms, &s.tpot_ms, &s.itl_ms, &s.itl_token_ms, &s.e2el_ms, &s.queue_ms})
     f(one->count), f(one->mean), f(one->p50), f(one->p90), f(one->p95), f(one->p99), f(one->max);
   f(s.request_throughput), f(s.output_throughput), f(s.total_token_throughput), f(s.request_goodput), f(s.slo_share);

@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+"""summary.csv worked out again from requests.csv, with numpy's percentiles, with and without the first requests; when a server is
+called overloaded.
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import numpy as np  # noqa: E402
+
+from bench import SPECSIM, Bench, Checks, columns, config  # noqa: E402
+
+SLO = {"ttft_ms": 60, "tpot_ms": 9}
+
+
+def crowded(warm_up, rate=22.0, requests=600):
+    speculation = {"policy": {"kind": "fixed", "draft_length": 2}, "acceptance": {"alpha": 0.7}}
+    made = config({"process": "poisson", "rate": rate, "requests": requests}, {"target_fixed_ms": 5.0, "target_ms_per_token": 0.02, "draft_fixed_ms": 0.5},
+                  {"prompt": {"lognormal": {"mean": 150, "cv": 1}}, "output": {"geometric": {"mean": 60}}}, speculation, max_num_seqs=32)
+    made["serve"]["slo"] = SLO
+    made["serve"]["warm_up"] = warm_up
+    return made
+
+
+def mser(times):
+    """MSER-5: the cut, in requests, that makes the standard error of the mean of the rest smallest; of equal ones the shortest."""
+    means = np.array(times[:len(times) // 5 * 5]).reshape(-1, 5).mean(axis=1)
+    errors = [means[d:].var() / len(means[d:]) for d in range(len(means) // 2 + 1)]
+    return 5 * int(np.argmin(errors))
+
+
+def figures(run, cut):
+    """The columns of summary.csv that the requests behind the first `cut` make."""
+    sent, first, last = (run.seconds(name)[cut:] * 1e3 for name in ("arrival_s", "first_token_s", "last_token_s"))
+    output, prompt = (np.array(run.whole(name))[cut:] for name in ("output_tokens", "prompt_tokens"))
+    many = output > 1
+    gaps = np.where(many, (last - first) / np.maximum(output - 1, 1), 0.0)
+    samples = {"ttft": first - sent, "tpot": gaps[many], "e2el": last - sent}
+    seconds = 1e-3 * (last.max() - sent.min())
+    within = ((samples["ttft"] <= SLO["ttft_ms"]) & (gaps <= SLO["tpot_ms"])).sum()
+    made = {"requests": len(sent), "completed": len(sent), "warm_up_requests": cut, "duration_s": seconds, "request_throughput": len(sent) / seconds,
+            "output_throughput": output.sum() / seconds, "total_token_throughput": (output.sum() + prompt.sum()) / seconds,
+            "request_goodput": within / seconds, "slo_share": within / len(sent), "mean_concurrency": 1e-3 * samples["e2el"].sum() / seconds}
+    for name, values in samples.items():
+        made[f"mean_{name}_ms"], made[f"max_{name}_ms"] = values.mean(), values.max()
+        for share in (50, 90, 95, 99):
+            made[f"p{share}_{name}_ms"] = np.percentile(values, share)
+    return made
+
+
+def differences(summary, made):
+    return [name for name, value in made.items() if not math.isclose(float(summary[name][0]), value, rel_tol=1e-8, abs_tol=1e-9)]
+
+
+def main():
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder, False)
+        whole = None
+        for warm_up in (0, 37, "mser"):
+            run = bench.run(crowded(warm_up))
+            summary = columns(run.folder / "summary.csv")
+            residence = list(run.residence())
+            cut = mser(residence) if warm_up == "mser" else warm_up
+            checks.exact(f"figures behind a warm-up of {warm_up}", differences(summary, figures(run, cut)), [])
+            checks.rejects_exactly("figures of a run", "one request more in the warm-up", bool(differences(summary, figures(run, cut + 1))))
+            if warm_up == "mser":
+                checks.holds("MSER-5 leaves something out here", 0 < cut <= 300)
+                later = [d for d in (cut - 5, cut + 5) if d >= 0]
+                checks.rejects_exactly("MSER-5's cut", "a batch more or less", all(differences(summary, figures(run, d)) for d in later))
+            whole = whole or run
+            checks.exact("leaving requests out of the figures changes no request", run.raw, whole.raw)
+        # Requests of 6.7 s that wait for the end of a long step and no longer, and a server that has half of the capacity it needs.
+        busy = crowded(0, 45.0, 300)
+        busy["cost"] = {"model": "affine", "target_fixed_ms": 360.0}
+        busy["serve"]["scheduler"]["max_num_seqs"] = 100000
+        summary = columns(bench.run(busy).folder / "summary.csv")
+        checks.holds("the busy server's last requests wait for 2 % of the run", float(summary["mean_queue_ms"][0]) > 0.02 * 1e3 * 300 / 45)
+        checks.exact("a busy server is not overloaded", summary["overloaded"], ("0", "0"))
+        short = config({"process": "deterministic", "rate": 200, "requests": 300}, {"target_fixed_ms": 1.0}, {"prompt": {"fixed": 5}, "output": {"fixed": 10}})
+        checks.exact("a server of half the capacity is", columns(bench.run(short).folder / "summary.csv")["overloaded"], ("1",))
+        path = bench.folder / "all.yaml"
+        path.write_text(json.dumps(crowded(600)))
+        done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name], cwd=folder, capture_output=True, text=True, check=False)
+        checks.holds("a warm-up of the whole run is refused", done.returncode == 2 and "all.yaml: warm_up is 600 and the run has 600 requests, allowed: fewer" in done.stderr)
+        for wrong in ("-1", "1.5", "mse"):
+            done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name, "--warm-up", wrong], cwd=folder, capture_output=True, text=True, check=False)
+            checks.holds(f"a warm-up of {wrong} is refused", done.returncode == 2 and "warm_up is" in done.stderr and "allowed: a number of requests, or mser" in done.stderr)
+    return checks.finish("summaries")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
