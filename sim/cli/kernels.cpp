@@ -2,6 +2,7 @@
 #include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
+#include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cost/kernel_tables.h"
 #include "sim/cost/step_tables.h"
@@ -152,11 +153,12 @@ void write_steps(const cost::PricedSteps& table, const std::string& path, bool b
 ExitCode kernels_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("out", po::value<std::string>(), "folder for priced.csv and errors.csv")(
-      "bands", "errors by number of rows too")("engine", po::value<std::string>(),
-                                               "of whole steps: priced with, in place of the table's; a name or a .yaml file");
+      "bands", "errors by number of rows too")("force", kForceHelp)(
+      "engine", po::value<std::string>(), "of whole steps: priced with, in place of the table's; a name or a .yaml file");
   po::variables_map values;
   if (!parse(arguments, options, "table",
-             "specsim kernels TABLE --out DIRECTORY [--bands] [--force]\n\nTABLE: measured kernels, .csv or .csv.xz, told apart "
+             "specsim kernels TABLE --out DIRECTORY [--bands] [--engine NAME] [--force]\n\nTABLE: measured kernels, .csv or "
+             ".csv.xz, told apart "
              "by their "
              "header",
              "  specsim kernels gemm_aic.csv.xz --out out/products\n"

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <set>
 #include <sstream>
@@ -157,6 +158,13 @@ void check_tables(const std::vector<const spec::Cell*>& cells, unsigned threads,
                                              "smaller vocabulary or pool{} fewer --threads{}",
                                              bytes_text(memory), bytes_text(available), blocks ? " or" : ",",
                                              blocks ? "" : ", or context.fresh"));
+}
+
+void check_not_read(const std::string& path, const std::string& option, const FilesRead& read) {
+  std::error_code ignored;  // one that is not there yet is nobody's
+  for (const FileSum& one : read.sums())
+    if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::equivalent(path, one.name, ignored))
+      throw BadInput({option, 0, 0}, fmt::format("{} is what was read here, allowed: another file", path));
 }
 
 void print_warnings(const std::vector<const spec::Cell*>& cells) {

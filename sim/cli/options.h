@@ -1,6 +1,7 @@
 // What the subcommands share: options, help, progress.
 #pragma once
 
+#include "sim/base/files_read.h"
 #include "sim/report/manifest.h"
 #include "sim/run/runner.h"
 #include "sim/spec/spec.h"
@@ -50,6 +51,9 @@ std::vector<const spec::Cell*> cells_of(const std::vector<spec::Experiment>& exp
 // distributions.
 void check_tables(const std::vector<const spec::Cell*>& cells, unsigned threads, const std::string& file, unsigned draws = 1);
 std::string bytes_text(std::size_t bytes);
+
+// Throws BadInput, at the option that names it, where a file that is to be written is one that was read.
+void check_not_read(const std::string& path, const std::string& option, const FilesRead& read);
 
 // What the cells' cost models warn of, each once, on standard error.
 void print_warnings(const std::vector<const spec::Cell*>& cells);

@@ -129,6 +129,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   const std::string trace = values.count("trace") > 0 ? values["trace"].as<std::string>() : "";
   if (values.count("trace") > 0 && trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
   if (!trace.empty()) run::check_traceable(*cells.front(), {"--trace", 0, 0});
+  check_not_read(trace, "--trace", read);
 
   if (values.count("dry-run") > 0) print_estimate(cells, run.threads);
   check_tables(cells, run.threads, experiments.front().file);

@@ -265,6 +265,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   const bool swept = values.count("sweep") > 0;
   const std::string timeline = values.count("timeline") > 0 ? values["timeline"].as<std::string>() : "";
   check_modes(values, experiment, swept);
+  check_not_read(timeline, "--timeline", read);
   const auto tracks = static_cast<std::size_t>(
       read_integer(values["timeline-requests"].as<std::string>(), "--timeline-requests", config::between(1, 1e8)));
   std::vector<int> lengths;

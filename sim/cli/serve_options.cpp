@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <cstdio>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace specsim::cli {
@@ -181,9 +183,13 @@ config::Value serve_config(const po::variables_map& values, Diagnostics& diagnos
     *replicas = config::map({{"count", *replicas}}, replicas->where);
   editor.take("replicas", "serve.replicas.count");
   editor.take("routing", "serve.replicas.routing");
-  if (editor.has("slo"))
+  if (editor.has("slo")) {
+    std::set<std::string> seen;
     for (const std::string& part : read_texts(editor.text("slo"), "--slo")) {
       const std::size_t equals = part.find('=');
+      if (!seen.insert(part.substr(0, equals)).second)
+        throw BadInput({"--slo", 0, 0}, fmt::format("{} is given twice, allowed: each limit once",
+                                                    config::quote_for_message(part.substr(0, equals))));
       if (equals == std::string::npos && part.find(':') != std::string::npos) {
         editor.set("serve.slo.preset", scalar_of(part, "--slo"));
         continue;
@@ -198,6 +204,7 @@ config::Value serve_config(const po::variables_map& values, Diagnostics& diagnos
       }
       editor.set("serve.slo." + part.substr(0, equals) + "_ms", scalar_of(part.substr(equals + 1), "--slo"));
     }
+  }
   return config;
 }
 

@@ -55,9 +55,13 @@ void drop_journal(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::symlink_status(path, ignored);
   if (status.type() == std::filesystem::file_type::not_found) return;
+  constexpr std::string_view kTitle = "specsim journal ";
   std::string first;
-  if (std::filesystem::is_regular_file(status)) std::getline(std::ifstream(path), first);
-  if (!first.starts_with("specsim journal "))
+  const bool regular = std::filesystem::is_regular_file(status);
+  if (regular) std::getline(std::ifstream(path), first);
+  // A full disk leaves an empty one, or the beginning of its title.
+  const bool torn = regular && kTitle.starts_with(first) && std::filesystem::file_size(path) == first.size();
+  if (!torn && !first.starts_with(kTitle))
     throw BadInput({path, 0, 0}, "is no journal of an unfinished run, allowed: another --out, or none of this name there");
   std::filesystem::remove(path);
 }

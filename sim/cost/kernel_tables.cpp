@@ -65,16 +65,18 @@ class TableReader {
     const auto at = column(name);
     return at ? line[*at] : "";
   }
-  // A figure above 0; `otherwise` for an empty field, where there is one.
+  // A figure of a size that quotients of two can bear; `otherwise` for an empty field, where there is one. `open`: without 0.
   [[nodiscard]] double figure(const std::vector<std::string>& line, std::size_t number, const char* name,
                               std::optional<double> otherwise = {}, double least = 0.0, bool open = true) const {
     const std::string& field = line[*column(name)];
     if (field.empty() && otherwise) return *otherwise;
+    constexpr double kLeast = 1e-9;
+    constexpr double kMost = 1e15;
+    const double from = open ? std::max(least, kLeast) : least;
     const std::optional<double> x = config::as_number(field);
-    if (!x || *x < least || (open && *x == least) || *x > 1e15)
-      throw BadInput({file_, static_cast<int>(number), 0},
-                     fmt::format("{} is {}, allowed: a number {} {:g}", name, config::quote_for_message(field),
-                                 open ? "above" : "at least", least));
+    if (!x || *x < from || *x > kMost)
+      throw BadInput({file_, static_cast<int>(number), 0}, fmt::format("{} is {}, allowed: a number in [{:g}, {:g}]", name,
+                                                                       config::quote_for_message(field), from, kMost));
     return *x;
   }
   [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }

@@ -146,7 +146,14 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
                      fmt::format("request {} can never be served: {}", i, why));
 
   Served served;
-  served.result = simulate(workload, setting);
+  try {
+    served.result = simulate(workload, setting);
+  } catch (const BadInput& bad) {  // what comes up in the middle of a run knows no place
+    std::vector<Diagnostic> list = bad.list();
+    for (Diagnostic& one : list)
+      if (one.where.file.empty()) one.where.file = experiment.file;
+    throw BadInput(list);
+  }
   served.summary =
       summarise(workload, served.result, experiment.slo, experiment.replicas + experiment.prefill_engines, experiment.warm_up);
   add_fitting(served.summary, experiment, workload, setting.make_engine().lookahead);

@@ -297,6 +297,8 @@ class Faults(unittest.TestCase):
         self.assertEqual(run("run", config, "--trace", "/dev/null").returncode, FINE)
         self.assertTrue(Path("/dev/null").is_char_device())
         self.assertEqual(run("run", config, "--trace", "/dev/full").returncode, IO_FAILED)
+        self.refused(run("run", config, "--trace", config), "--trace: .* is what was read here, allowed: another file")
+        self.assertEqual(config.read_text(), TIMED)
         # A link stays a link, and what it leads to is replaced; what waits under the temporary name is not followed.
         link = self.scratch / "link.json"
         (self.scratch / "behind.json").write_text("old\n")

@@ -41,6 +41,7 @@ SERVER = """serve:
 cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed_ms: 0.5}
 """
 MODEL = os.path.abspath("tests/data/models/tiny-llama3")
+CLOCK = ["--threads", "1", "--clock", "cpu", "--repetitions", "9"]  # of a busy machine, too
 # By name: the command without --out, whether what it writes is the same each time, and what it takes to write into a folder again.
 COMMANDS = {
     "run": (["run", "small.yaml", "--threads", "2"], True, ["--force"]),
@@ -49,9 +50,9 @@ COMMANDS = {
     "plan": (["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--alpha", "0.7"], True, ["--force"]),
     "serve": (["serve", "server.yaml", "--sweep", "rate=5:30:4", "--replications", "2", "--threads", "2"], True, ["--force"]),
     "validate": (["validate", "--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--held-out", "held_out.jsonl", "--quick", "--tokens", "8",
-                  "--draft-lengths", "1,2", "--batches", "1"], False, ["--force"]),
+                  "--draft-lengths", "1,2", "--batches", "1", *CLOCK], False, ["--force"]),
     "fit": (["fit", "rounds.jsonl"], True, ["--force"]),
-    "calibrate": (["calibrate", "--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--quick"], False, ["--force"]),
+    "calibrate": (["calibrate", "--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--quick", *CLOCK], False, ["--force"]),
 }
 
 

@@ -222,7 +222,9 @@ TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
 TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
   CHECK(message_of({}).find("it is empty") != std::string::npos);
   CHECK(message_of({{"a", "b"}}).find("t.csv:1: the header is \"a,b\", allowed: the columns of product") != std::string::npos);
-  CHECK(message_of(product_table("fast")) == "t.csv:2: us is \"fast\", allowed: a number above 0");
+  CHECK(message_of(product_table("fast")) == "t.csv:2: us is \"fast\", allowed: a number in [1e-09, 1e+15]");
+  // A price over it would be infinite.
+  CHECK(message_of(product_table("5e-324")) == "t.csv:2: us is \"5e-324\", allowed: a number in [1e-09, 1e+15]");
   auto fields = product_table("100");
   fields[1][2] = "bfloat17";
   CHECK(message_of(fields).find("t.csv:2: dtype is \"bfloat17\", did you mean \"bfloat16\"? allowed: bfloat16, ") !=
