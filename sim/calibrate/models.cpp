@@ -3,6 +3,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/output.h"
 #include "sim/cost/cost_model.h"
+#include "sim/verify/positions_in_turn.h"
 
 #include <fmt/format.h>
 
@@ -181,9 +182,9 @@ ChosenVerifier::ChosenVerifier(const std::string& name, const draft::BlockDrafte
   const config::Arguments arguments = config::read_arguments(empty, entry_->info.parameters, {}, "verifier " + name, diagnostics);
   diagnostics.throw_if_any();
   if (entry_->make && block == nullptr)
-    position_ = entry_->make(arguments);
+    rule_ = std::make_unique<verify::PositionsInTurn>(entry_->make(arguments));
   else
-    block_ = entry_->make_block(arguments);
+    rule_ = entry_->make_block(arguments);
 }
 
 llm::Method LoadedModels::method(const Settings& settings) const {
@@ -191,7 +192,7 @@ llm::Method LoadedModels::method(const Settings& settings) const {
   return {settings.block != nullptr      ? Draft::block
           : settings.drafter == "argmax" ? Draft::argmax
                                          : Draft::sampled,
-          rule->get(), settings.block.get(), settings.cuts, rule->entry().lossless};
+          &rule->get(), settings.block.get(), settings.cuts, rule->entry().lossless};
 }
 
 std::vector<llm::TablePoint> LoadedModels::table_points(const Settings& settings) const {

@@ -21,12 +21,11 @@ class ChosenVerifier {
   // Throws BadInput: unknown, one that judges no such drafts, one that needs parameters.
   ChosenVerifier(const std::string& name, const draft::BlockDrafter* block);
   [[nodiscard]] const verify::VerifierEntry& entry() const { return *entry_; }
-  [[nodiscard]] llm::AnyRule get() const { return position_ ? llm::AnyRule(*position_) : llm::AnyRule(*block_); }
+  [[nodiscard]] const verify::BlockRule& get() const { return *rule_; }
 
  private:
   const verify::VerifierEntry* entry_ = nullptr;
-  std::unique_ptr<verify::PositionRule> position_;
-  std::unique_ptr<verify::BlockRule> block_;
+  std::unique_ptr<verify::BlockRule> rule_;
 };
 
 struct LoadedModels {

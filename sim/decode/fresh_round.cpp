@@ -11,40 +11,74 @@ std::uint64_t fresh_context(std::uint64_t sequence, std::uint64_t text_position)
 }
 
 FreshRound::FreshRound(const PreparationPlan& plan, int draft_length, bool with_bonus)
-    : plan_(&plan), drawer_(plan), draft_length_(draft_length), with_bonus_(with_bonus) {}
+    : drawer_(plan),
+      with_bonus_(with_bonus),
+      rule_(*plan.rule, with_bonus ? verify::PositionsInTurn::Bonus::emitted : verify::PositionsInTurn::Bonus::none) {
+  for (int node = 0; node < draft_length; ++node) chain_.add(node, 0);
+  tree_ = &chain_;
+  nodes_.resize(chain_.nodes.size());
+}
 
-const verify::ScannedChain::Outcome& FreshRound::play(std::uint64_t sequence, std::uint64_t text_position,
-                                                      verify::ChoiceSource& choices, const Observer& observer) {
+const FreshRound::Outcome& FreshRound::play(std::uint64_t sequence, std::uint64_t text_position, verify::ChoiceSource& choices,
+                                            const Observer& observer) {
   sequence_ = sequence;
   text_position_ = text_position;
+  choices_ = &choices;
   observer_ = observer ? &observer : nullptr;
-  return chain_.play(*plan_->rule, *this, choices, with_bonus_);
+  numbered_ = -1;
+  ++round_;
+  const verify::AcceptedPath verdict = rule_.verify(*this);
+  outcome_.accepted = verdict.node;
+  outcome_.whole = verdict.node == draft_length();
+  outcome_.emitted.clear();
+  for (int node = 1; node <= verdict.node; ++node) outcome_.emitted.push_back(token(node));
+  if (!outcome_.whole || with_bonus_) outcome_.emitted.push_back(verdict.final_token);
+  if (outcome_.whole && with_bonus_ && observer_ != nullptr) {
+    drawer_.draft(0, context(draft_length()), 0, target_, draft_model_, drafted_);
+    (*observer_)(verdict.final_token, text_position_ + static_cast<std::uint64_t>(draft_length()), target_, drafted_);
+  }
+  return outcome_;
 }
 
-verify::ChainDrafts::Position FreshRound::draft(int position, verify::ChoiceSource& choices) {
-  drawer_.target(0, context(position), target_);
-  drawer_.draft(0, context(position), static_cast<std::size_t>(position), target_, draft_model_, drafted_);
-  sums_.sum(drafted_);
-  const Token token =
-      choices.pick(verify::ChoiceSource::Use::token, position + 1, position + 1, verify::ScannedPick(sums_, drafted_));
-  return {{target_, drafted_, draft_model_}, token};
+verify::PositionDistributions FreshRound::numbers(int node) {
+  const bool leaf = node == draft_length();
+  if (numbered_ != node) {
+    drawer_.target(0, context(node), target_);
+    if (!leaf) drawer_.draft(0, context(node), static_cast<std::size_t>(node), target_, draft_model_, drafted_);
+    numbered_ = node;
+  }
+  return leaf ? verify::PositionDistributions{target_, {}, {}} : verify::PositionDistributions{target_, drafted_, draft_model_};
 }
 
-std::span<const double> FreshRound::target_at_end() {
-  drawer_.target(0, context(draft_length_), target_);
-  return target_;
-}
-
-void FreshRound::judged(int position, const Position& drafted, bool /*accepted*/, Token emitted) {
+void FreshRound::judged(int node, const verify::PositionDistributions& distributions, bool /*accepted*/, Token emitted) {
   if (observer_ != nullptr)
-    (*observer_)(emitted, text_position_ + static_cast<std::uint64_t>(position), drafted.distributions.target,
-                 drafted.distributions.drafted);
+    (*observer_)(emitted, text_position_ + static_cast<std::uint64_t>(node) - 1, distributions.target, distributions.drafted);
 }
 
-void FreshRound::bonus(Token emitted) {
-  if (observer_ == nullptr) return;
-  drawer_.draft(0, context(draft_length_), 0, target_, draft_model_, drafted_);
-  (*observer_)(emitted, text_position_ + static_cast<std::uint64_t>(draft_length_), target_, drafted_);
+Token FreshRound::choose(int node, const verify::Pickable& distribution) {
+  return choices_->pick(verify::ChoiceSource::Use::target_sample, node + 1, node + 1, distribution);
 }
+
+Token FreshRound::pick(int node, const verify::Pickable& distribution) {
+  return choices_->pick(verify::ChoiceSource::Use::final_token, node, node, distribution);
+}
+
+void FreshRound::draw(int node, Node& own) {
+  own.drawn_in = round_;
+  static_cast<void>(numbers(node - 1));
+  sums_.sum(drafted_);
+  own.token = choices_->pick(verify::ChoiceSource::Use::token, node, node, verify::ScannedPick(sums_, drafted_));
+}
+
+void FreshRound::place(int node, Node& /*own*/) {
+  SPECSIM_CHECK(false, "node {} of distributions that are used once was asked for their table", node);
+}
+
+bool FreshRound::stops(int node) {
+  SPECSIM_CHECK(false, "node {} was asked whether it stops the chain", node);
+  return true;
+}
+
+bool FreshRound::decide(int node, verify::Odds odds) { return choices_->accept(node, odds); }
 
 }  // namespace specsim::decode

@@ -71,7 +71,7 @@ void Simulator::run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts
   const FreshRound::Observer none;
   for (std::uint32_t round = 0; round < chunk.rounds; ++round) {
     choices.begin(round);
-    const verify::ScannedChain::Outcome& outcome =
+    const FreshRound::Outcome& outcome =
         fresh.play(sequence, text_position, choices, round % kFreshJudged == 0 ? count_output : none);
     const auto accepted = static_cast<std::size_t>(outcome.accepted);
     for (std::size_t i = 0; i < accepted; ++i) ++counts.accepted[i];

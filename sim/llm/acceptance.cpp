@@ -51,7 +51,7 @@ void add_given_text(Speculation& speculation, const Method& method, std::span<co
     draft_model.assign(drafted.begin(), drafted.end());
     if (method.draft == Method::Draft::argmax) math::point_mass(drafted, math::argmax(drafted));
     const Token emitted = text[first + i];
-    accepted_masses(*method.rule.position, {target, drafted, draft_model}, masses);
+    accepted_masses(*method.rule->each_position(), {target, drafted, draft_model}, masses);
     request.given_text.push_back(
         std::min(1.0, masses[emitted] / target[emitted]));  // a lossless rule emits by the target's distribution
     if (distribution_tokens > 0) request.distributions.push_back(distribution_classes(target, drafted, distribution_tokens));
@@ -117,13 +117,13 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
   Speculation speculation(target, draft, method, method.sampling(run.temperature), 1, run.draft_length,
                           rng::make_key(run.seed, rng::hash_text("acceptance")));
   Decoder& decoder = speculation.decoder();
-  const bool traced = method.lossless && method.rule.position != nullptr;
+  const bool traced = method.lossless && method.rule->each_position() != nullptr;
   Tally* first_position = nullptr;
   bool counting = true;
   std::vector<double> masses;
   decoder.observe([&](const Judged& position) {
     if (!counting) return;
-    accepted_masses(*method.rule.position, position.distributions, masses);
+    accepted_masses(*method.rule->each_position(), position.distributions, masses);
     const double expected = std::min(1.0, std::accumulate(masses.begin(), masses.end(), 0.0));
     result.by_depth[static_cast<std::size_t>(position.depth)].add(position, expected);
     if (position.depth == 0 && first_position != nullptr) first_position->add(position, expected);

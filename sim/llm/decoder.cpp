@@ -4,59 +4,12 @@
 #include "sim/llm/drafted_block.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <utility>
 
 namespace specsim::llm {
 
-namespace {
-
-// A proposed chain with the target's distributions of its rows, `vocab` numbers each.
-class ProposedChain final : public verify::ChainDrafts {
- public:
-  using Tell = std::function<void(int, const Position&, bool)>;
-  ProposedChain(const Proposal& proposal, std::span<const double> target, std::size_t vocab, Tell tell)
-      : proposal_(proposal), target_(target), vocab_(vocab), tell_(std::move(tell)) {}
-  [[nodiscard]] int length() const override { return static_cast<int>(proposal_.tokens.size()); }
-  Position draft(int position, verify::ChoiceSource& /*choices*/) override {
-    return {{row(target_, position), row(proposal_.drafted, position), row(proposal_.draft_model, position)},
-            proposal_.tokens[static_cast<std::size_t>(position)]};
-  }
-  std::span<const double> target_at_end() override { return row(target_, length()); }
-  void judged(int position, const Position& drafted, bool accepted, Token /*emitted*/) override {
-    tell_(position, drafted, accepted);
-  }
-
- private:
-  [[nodiscard]] std::span<const double> row(std::span<const double> rows, int position) const {
-    return rows.subspan(static_cast<std::size_t>(position) * vocab_, vocab_);
-  }
-
-  const Proposal& proposal_;
-  std::span<const double> target_;
-  std::size_t vocab_;
-  Tell tell_;
-};
-
-// The verifier's choices at a round's addresses; draft tokens are there already.
-class AddressedChoices final : public verify::ChoiceSource {
- public:
-  explicit AddressedChoices(const DraftedBlock::Address& address) : address_(address) {}
-  Token pick(Use use, int node, int /*depth*/, const verify::Pickable& distribution) override {
-    return distribution.pick(use == Use::target_sample
-                                 ? address_.accept_bits(node)
-                                 : bits_at(address_.key, rng::Purpose::final_token, 0, address_.round, address_.sequence).first);
-  }
-  bool accept(int node, verify::Odds odds) override { return verify::accepts(rng::to_unit(address_.accept_bits(node)), odds); }
-
- private:
-  DraftedBlock::Address address_;
-};
-
-}  // namespace
-
-Decoder::Decoder(DistributionSource& target, Proposer* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock)
+Decoder::Decoder(DistributionSource& target, Proposer* drafter, const verify::BlockRule& rule, int draft_length, rng::Key key,
+                 Clock clock)
     : target_(target), drafter_(drafter), rule_(rule), draft_length_(draft_length), key_(key), clock_(clock) {
   SPECSIM_CHECK(draft_length == 0 || drafter != nullptr, "draft_length {} without a drafter", draft_length);
 }
@@ -129,7 +82,7 @@ void Decoder::round(int draft_length) {
   for (std::size_t s = 0; s < texts_.size(); ++s) {
     const std::span<const double> own = rest.first(rows[s].size() * target_.vocab());
     const std::size_t cached = texts_[s].tokens.size() - 1;
-    const std::vector<std::uint32_t> path = rule_.block != nullptr ? judge_block(s, own) : judge_positions(s, own);
+    const std::vector<std::uint32_t> path = judge(s, own);
     rest = rest.subspan(own.size());
     accepted_[s] = static_cast<int>(path.size()) - 1;
     const bool chain = proposals_[s].tree.is_chain();
@@ -141,26 +94,14 @@ void Decoder::round(int draft_length) {
   seconds_.judging = last - judging_begin;
 }
 
-std::vector<std::uint32_t> Decoder::judge_positions(std::size_t s, std::span<const double> target) {
+std::vector<std::uint32_t> Decoder::judge(std::size_t s, std::span<const double> target) {
   const Proposal& proposal = proposals_[s];
-  SPECSIM_CHECK(proposal.tree.is_chain(), "a tree for a rule that judges positions");
-  const auto tell = [&](int position, const verify::ChainDrafts::Position& drafted, bool accepted) {
-    if (observer_) observer_({s, position, drafted.distributions, drafted.token, accepted});
-  };
-  ProposedChain drafts(proposal, target, target_.vocab(), tell);
-  AddressedChoices choices({key_, round_, texts_[s].id});
-  const verify::ScannedChain::Outcome& outcome = chain_.play(*rule_.position, drafts, choices);
-  std::vector<Token>& text = texts_[s].tokens;
-  text.insert(text.end(), outcome.emitted.begin(), outcome.emitted.end());
-  std::vector<std::uint32_t> path(static_cast<std::size_t>(outcome.accepted) + 1);
-  std::iota(path.begin(), path.end(), 0U);
-  return path;
-}
-
-std::vector<std::uint32_t> Decoder::judge_block(std::size_t s, std::span<const double> target) {
-  const Proposal& proposal = proposals_[s];
-  DraftedBlock block(target, proposal, *rule_.block, {key_, round_, texts_[s].id});
-  const verify::AcceptedPath verdict = rule_.block->verify(block);
+  DraftedBlock block(target, proposal, rule_, {key_, round_, texts_[s].id});
+  if (observer_)
+    block.observe([&](int node, const verify::PositionDistributions& distributions, bool accepted) {
+      observer_({s, node - 1, distributions, proposal.tokens[static_cast<std::size_t>(node) - 1], accepted});
+    });
+  const verify::AcceptedPath verdict = rule_.verify(block);
   std::vector<std::uint32_t> path;
   for (int node = verdict.node; node >= 0; node = proposal.tree.nodes[static_cast<std::size_t>(node)].parent)
     path.insert(path.begin(), static_cast<std::uint32_t>(node));

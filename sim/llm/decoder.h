@@ -6,8 +6,6 @@
 #include "sim/llm/measure.h"
 #include "sim/llm/proposer.h"
 #include "sim/verify/block_rule.h"
-#include "sim/verify/position_rule.h"
-#include "sim/verify/scanned_chain.h"
 
 #include <functional>
 #include <span>
@@ -33,18 +31,12 @@ struct RoundSeconds {
   [[nodiscard]] double total() const { return first_draft + other_drafts + target + judging; }
 };
 
-// Judges chains position by position, or blocks.
-struct AnyRule {
-  AnyRule(const verify::PositionRule& rule) : position(&rule) {}  // NOLINT(google-explicit-constructor)
-  AnyRule(const verify::BlockRule& rule) : block(&rule) {}        // NOLINT(google-explicit-constructor)
-  const verify::PositionRule* position = nullptr;
-  const verify::BlockRule* block = nullptr;
-};
-
 class Decoder {
  public:
   // The rule must suit the distributions (verify::Demands). `drafter` may be null at draft length 0: plain decoding.
-  Decoder(DistributionSource& target, Proposer* drafter, AnyRule rule, int draft_length, rng::Key key, Clock clock = Clock::wall);
+  // `rule` must outlive it.
+  Decoder(DistributionSource& target, Proposer* drafter, const verify::BlockRule& rule, int draft_length, rng::Key key,
+          Clock clock = Clock::wall);
 
   // Begins a batch; prompts of at least one token, read up to their last one.
   void start(std::vector<Text> texts);
@@ -67,13 +59,13 @@ class Decoder {
   void observe(std::function<void(const Judged&)> observer) { observer_ = std::move(observer); }
 
  private:
-  // Judge the drafts of sequence s; `target` holds the distributions of its rows. The accepted nodes, the root among them.
-  std::vector<std::uint32_t> judge_positions(std::size_t s, std::span<const double> target);
-  std::vector<std::uint32_t> judge_block(std::size_t s, std::span<const double> target);
+  // Judges the drafts of sequence s and appends what it emits to the text; `target` holds the distributions of its rows. The
+  // accepted nodes, the root among them.
+  std::vector<std::uint32_t> judge(std::size_t s, std::span<const double> target);
 
   DistributionSource& target_;
   Proposer* drafter_;
-  AnyRule rule_;
+  const verify::BlockRule& rule_;
   int draft_length_;
   rng::Key key_;
   Clock clock_;
@@ -83,7 +75,6 @@ class Decoder {
   std::uint32_t round_ = 0;
   std::vector<Proposal> proposals_;
   std::vector<double> distributions_;
-  verify::ScannedChain chain_;
   std::function<void(const Judged&)> observer_;
   RoundSeconds seconds_;
 };

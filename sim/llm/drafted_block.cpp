@@ -42,17 +42,30 @@ void DraftedBlock::place(int node, Node& own) {
   own.placed_in = placement_;
 }
 
+verify::PositionDistributions DraftedBlock::numbers(int node) {
+  const auto at = static_cast<std::size_t>(node);
+  const std::size_t vocab = target_.size() / nodes_.size();
+  const std::span<const double> target = target_.subspan(at * vocab, vocab);
+  if (tree_->nodes[at].children == 0) return {target, {}, {}};
+  return {target, std::span(proposal_.drafted).subspan(at * vocab, vocab),
+          std::span(proposal_.draft_model).subspan(at * vocab, vocab)};
+}
+
+void DraftedBlock::judged(int node, const verify::PositionDistributions& distributions, bool accepted, Token /*emitted*/) {
+  if (observer_) observer_(node, distributions, accepted);
+}
+
 bool DraftedBlock::stops(int node) {
   SPECSIM_CHECK(false, "node {} was asked whether it stops the chain", node);
   return true;
 }
 
 bool DraftedBlock::decide(int node, verify::Odds /*odds*/) {
-  SPECSIM_CHECK(false, "node {} was drawn without the word that decides on it", node);
+  SPECSIM_CHECK(false, "node {} was drawn without the random number that decides on it", node);
   return false;
 }
 
-// Children that are chosen from are not decided on one by one: their words are free.
+// Children that are chosen from are not decided on one by one: their random bits are free.
 Token DraftedBlock::choose(int node, const verify::Pickable& distribution) {
   return distribution.pick(address_.accept_bits(tree_->nodes[static_cast<std::size_t>(node)].first_child));
 }

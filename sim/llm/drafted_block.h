@@ -4,16 +4,18 @@
 #include "sim/llm/proposer.h"
 #include "sim/verify/block_rule.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace specsim::llm {
 
 class DraftedBlock final : public verify::Block {
  public:
-  // Where a round's random numbers live. Position i of a chain has the accept word that a rule for positions would take.
+  // Where a round's random numbers live. Position i of a chain has the accept bits that a rule for positions would take.
   struct Address {
     rng::Key key;
     std::uint32_t round = 0;
@@ -28,6 +30,12 @@ class DraftedBlock final : public verify::Block {
   // `target`: [node], the target's distribution after it. All must outlive the block.
   DraftedBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule, const Address& address);
 
+  // Called for each node that a rule judges by itself, with the distributions that the node was drawn from.
+  using Observer = std::function<void(int node, const verify::PositionDistributions& distributions, bool accepted)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
+  verify::PositionDistributions numbers(int node) override;
+  void judged(int node, const verify::PositionDistributions& distributions, bool accepted, Token emitted) override;
   Token choose(int node, const verify::Pickable& distribution) override;
   Token pick(int node, const verify::Pickable& distribution) override;
 
@@ -42,6 +50,7 @@ class DraftedBlock final : public verify::Block {
   const Proposal& proposal_;
   const verify::BlockRule& rule_;
   Address address_;
+  Observer observer_;
   std::vector<std::optional<math::RatioTable>> distributions_;  // [node], made when first asked for
   std::vector<std::unique_ptr<verify::NodePlan>> plans_;        // [node], likewise
 };

@@ -15,7 +15,7 @@ Speculation::Speculation(Model& target, Model* draft, const Method& method, cons
     drafter_ = std::make_unique<BlockProposer>(*method.block, target_, this->draft());
   else
     drafter_ = std::make_unique<ModelProposer>(*draft_, method.draft == Method::Draft::argmax, clock);
-  decoder_.emplace(target_, drafter_.get(), method.rule, draft_length, key, clock);
+  decoder_.emplace(target_, drafter_.get(), *method.rule, draft_length, key, clock);
 }
 
 }  // namespace specsim::llm

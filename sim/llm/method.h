@@ -18,8 +18,8 @@ struct ModelPair {
 struct Method {
   enum class Draft { sampled, argmax, block };
   Draft draft = Draft::sampled;
-  AnyRule rule;
-  const draft::BlockDrafter* block = nullptr;  // where `draft` says so; `rule` then judges blocks
+  const verify::BlockRule* rule = nullptr;     // judges the drafts; a chain's in turn or as a block
+  const draft::BlockDrafter* block = nullptr;  // where `draft` says so
   math::Sampling cuts = {};                    // top-k, top-p, min-p of both models
   bool lossless = true;                        // the rule
 

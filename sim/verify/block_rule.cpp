@@ -1,5 +1,6 @@
 #include "sim/verify/block_rule.h"
 
+#include "sim/base/check.h"
 #include "sim/rng/address.h"
 
 namespace specsim::verify {
@@ -26,6 +27,11 @@ class TargetPick final : public Pickable {
 };
 
 }  // namespace
+
+PositionDistributions Block::numbers(int node) {
+  SPECSIM_CHECK(false, "node {} of a block of tables was asked for its numbers", node);
+  return {};
+}
 
 Token Block::pick_residual(int node, const math::Residual& cut) {
   return cut.c > 0.0 && cut.mass > 0.0 ? pick(node, ResidualPick(distributions(node), cut)) : pick_target(node);

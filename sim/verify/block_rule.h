@@ -6,6 +6,7 @@
 #include "sim/tokens/tree.h"
 #include "sim/verify/accept.h"
 #include "sim/verify/choices.h"
+#include "sim/verify/position_rule.h"
 
 #include <array>
 #include <cstddef>
@@ -48,6 +49,13 @@ class Block {
   double remaining(int node) { return drawn(node).remaining; }
   // The distributions of the token that follows `node`; its children were drawn from .draft().
   const math::RatioTable& distributions(int node) { return *placed(node).distributions; }
+  // The same distributions number by number, for a rule that makes one pass over each where tables would not pay; after a leaf
+  // the target's alone. Valid until those of another node are asked for. A block whose distributions are tables has none: to ask
+  // is a failed check.
+  virtual PositionDistributions numbers(int node);
+  // Told by a rule that judges positions in turn of its verdict on `node`, while the distributions that it was drawn from are at
+  // hand: `emitted` is the node's own token, or what came in its place.
+  virtual void judged(int /*node*/, const PositionDistributions& /*distributions*/, bool /*accepted*/, Token /*emitted*/) {}
   // What BlockRule::plan made of these distributions; nullptr for a leaf.
   const NodePlan* plan(int node) { return placed(node).plan; }
 
@@ -122,6 +130,9 @@ class BlockRule {
   // Bytes that a plan takes at most.
   [[nodiscard]] virtual std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const { return 0; }
   virtual AcceptedPath verify(Block& block) const = 0;
+  // The rule that decides on each position, of one that judges a chain's positions in turn; nullptr where tokens are judged
+  // jointly or among siblings.
+  [[nodiscard]] virtual const PositionRule* each_position() const { return nullptr; }
 };
 
 // Chains drafted in one context, in many sequences at once: [position][lane].

@@ -3,6 +3,7 @@
 #include "sim/llm/acceptance.h"
 
 #include "sim/plan/acceptance_curve.h"
+#include "sim/verify/positions_in_turn.h"
 #include "tests/llm/remembered.h"
 #include "tests/support/temporary_file.h"
 
@@ -29,7 +30,7 @@ std::vector<llm::Prompt> some_prompts(const llm::ModelConfig& config) {
 struct Rule {
   explicit Rule(const std::string& name) : entry(*verify::verifiers().find(name)), rule(entry.make(config::Arguments())) {}
   const verify::VerifierEntry& entry;
-  std::unique_ptr<verify::PositionRule> rule;
+  verify::PositionsInTurn rule;
 };
 
 double walked(const llm::Acceptance& acceptance, int draft_length) {
@@ -44,7 +45,7 @@ TEST_CASE("at temperature 0 a trace says to the last round what decoding at its 
   const tests::Pair pair;
   const std::vector<llm::Prompt> prompts = some_prompts(pair.target_weights->config);
   const Rule token("token");
-  const llm::Method method{llm::Method::Draft::sampled, *token.rule};
+  const llm::Method method{llm::Method::Draft::sampled, &token.rule};
   constexpr int kLongest = 6;
   constexpr std::size_t kTokens = 20;
   const auto measure = [&](int draft_length, std::size_t tokens) {
@@ -98,7 +99,7 @@ TEST_CASE("a trace and the expected counts are the rule's own, by distributions 
     const llm::Method::Draft drafts = of.drafts;
     const Rule rule(name);
     CAPTURE(name, drafts == llm::Method::Draft::argmax);
-    const llm::Method method{drafts, *rule.rule, nullptr, {}, rule.entry.lossless};
+    const llm::Method method{drafts, &rule.rule, nullptr, {}, rule.entry.lossless};
     const llm::Acceptance recorded = llm::measure_acceptance(
         *pair.target_model, pair.draft_model.get(), method, prompts,
         {.temperature = kTemperature, .draft_length = kDraftLength, .tokens = kTokens, .seed = kSeed}, {});

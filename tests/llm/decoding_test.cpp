@@ -2,6 +2,7 @@
 // it.
 #include "sim/llm/block_proposer.h"
 #include "sim/llm/decoder.h"
+#include "sim/verify/positions_in_turn.h"
 #include "tests/llm/remembered.h"
 #include "tests/support/block_mutants.h"
 #include "tests/support/mutants.h"
@@ -25,10 +26,11 @@ using specsim::tests::repeating;
 
 namespace {
 
-std::unique_ptr<verify::PositionRule> shipped(const std::string& name) {
+std::unique_ptr<verify::BlockRule> shipped(const std::string& name) {
   Diagnostics diagnostics;
   const verify::VerifierEntry& entry = *verify::verifiers().find(name);
-  return entry.make(config::read_arguments({}, entry.info.parameters, {}, name, diagnostics));
+  return std::make_unique<verify::PositionsInTurn>(
+      entry.make(config::read_arguments({}, entry.info.parameters, {}, name, diagnostics)));
 }
 
 // Rounds until `count` tokens are emitted; the first `count` of them.
@@ -42,8 +44,9 @@ std::vector<Token> emitted(llm::Decoder& decoder, const std::vector<Token>& prom
 
 // p of a G-test of the first `tokens` emitted tokens' joint distribution against the target's, cells of expectation below 25
 // pooled.
-double joint_distribution_p(Remembered& target, llm::Proposer& drafter, llm::AnyRule rule, const std::vector<Token>& prompt,
-                            int draft_length, std::uint64_t runs, std::uint64_t seed, std::size_t tokens = 2) {
+double joint_distribution_p(Remembered& target, llm::Proposer& drafter, const verify::BlockRule& rule,
+                            const std::vector<Token>& prompt, int draft_length, std::uint64_t runs, std::uint64_t seed,
+                            std::size_t tokens = 2) {
   REQUIRE(static_cast<double>(tokens) * std::log2(target.vocab()) <= 64.0);
   const auto cell_after = [&](std::uint64_t cell, Token token) { return cell * target.vocab() + token; };
   llm::Decoder decoder(target, &drafter, rule, draft_length, rng::make_key(seed, rng::hash_text("joint distribution")));
@@ -88,8 +91,9 @@ double joint_distribution_p(Remembered& target, llm::Proposer& drafter, llm::Any
   return boost::math::cdf(boost::math::complement(boost::math::chi_squared(cells - 1), std::max(g, 0.0)));
 }
 
-double joint_distribution_p(Remembered& target, Remembered& draft, llm::AnyRule rule, const std::vector<Token>& prompt,
-                            bool argmax, int draft_length, std::uint64_t runs, std::uint64_t seed) {
+double joint_distribution_p(Remembered& target, Remembered& draft, const verify::BlockRule& rule,
+                            const std::vector<Token>& prompt, bool argmax, int draft_length, std::uint64_t runs,
+                            std::uint64_t seed) {
   llm::ModelProposer drafter(draft, argmax);
   return joint_distribution_p(target, drafter, rule, prompt, draft_length, runs, seed);
 }
@@ -131,17 +135,17 @@ void check_joint_distribution(const math::Sampling& sampling, std::uint64_t runs
               kLevel);
       }
     }
-    const auto try_mutant = [&](const std::string& name, const verify::PositionRule& rule) {
+    const auto try_mutant = [&](const std::string& name, const verify::BlockRule& rule) {
       // At draft length 1 the second token is the bonus.
       const double p = joint_distribution_p(target, draft, rule, all[i].tokens, false, 1, runs / 2, 12);
       const auto [place, fresh] = least.try_emplace(name, p);
       place->second = std::min(place->second, p);
     };
-    try_mutant("bonus token from the draft", BonusFromDraft());
+    try_mutant("bonus token from the draft", verify::PositionsInTurn(std::make_unique<BonusFromDraft>()));
     for (const tests::Mutant& mutant : tests::mutants()) {
       // Leaks of 1 % need more runs than these; mistakes of the simulator's loop are not in this one.
       if (!mutant.loop && mutant.caught_by == tests::Figure::output_distribution && mutant.name.find("1 %") == std::string::npos)
-        try_mutant(mutant.name, *mutant.rule());
+        try_mutant(mutant.name, verify::PositionsInTurn(mutant.rule()));
     }
   }
   REQUIRE(least.size() >= 5);
@@ -281,13 +285,14 @@ TEST_CASE("the first two tokens have the target's joint distribution with an ear
   Remembered exit(early_distributions);
   llm::ModelProposer by_exit(exit, false);
   CHECK(joint_distribution_p(target, by_exit, *shipped("token"), prompt, 2, kRuns, 31) > kLevel);
-  CHECK(joint_distribution_p(target, by_exit, BonusFromDraft(), prompt, 1, kRuns, 32) < kLevel);
+  CHECK(joint_distribution_p(target, by_exit, verify::PositionsInTurn(std::make_unique<BonusFromDraft>()), prompt, 1, kRuns, 32) <
+        kLevel);
   // Each that moves the distribution of the first token, down to a leak of 1 %: tokens that the target never emits.
   std::size_t killed = 0;
   for (const tests::Mutant& mutant : tests::mutants()) {
     if (mutant.loop || mutant.caught_by != tests::Figure::output_distribution) continue;
     CAPTURE(mutant.name);
-    CHECK(joint_distribution_p(target, by_exit, *mutant.rule(), prompt, 2, kRuns, 33) < kLevel);
+    CHECK(joint_distribution_p(target, by_exit, verify::PositionsInTurn(mutant.rule()), prompt, 2, kRuns, 33) < kLevel);
     ++killed;
   }
   CHECK(killed == 6);
@@ -417,7 +422,7 @@ TEST_CASE("a draft that is never right and a rule that always accepts are seen a
   llm::ModelDistributions target(*pair.target_model, {.temperature = 0.0}, 1);
   llm::ModelDistributions draft(*pair.draft_model, {.temperature = 0.0}, 1);
   llm::ModelProposer drafter(draft, true);
-  const AcceptAll wrong;
+  const verify::PositionsInTurn wrong(std::make_unique<AcceptAll>());
   const auto right = shipped("greedy");
   llm::Decoder plain(target, nullptr, *right, 0, {});
   llm::Decoder mistaken(target, &drafter, wrong, 4, {});
