@@ -233,6 +233,7 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
       Process::requests_and_regimes, Process::regimes_by_depth, Process::regimes,
       Process::kept_state,           Process::by_depth,         Process::constant};  // the slowest first
   FitReport report;
+  report.requests = requests.size();
   double judged = 0.0;
   double rounds = 0.0;
   for (const RecordedRequest& request : requests) {

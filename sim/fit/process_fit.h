@@ -46,6 +46,7 @@ struct ProcessReport {
 };
 
 struct FitReport {
+  std::size_t requests = 0;  // that the processes were fitted to
   int draft_length = 0;
   std::uint64_t tokens = 0;  // that a request was to emit, mean
   std::uint64_t rounds = 0;  // of a request, mean

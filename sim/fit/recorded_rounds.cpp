@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace specsim::fit {
@@ -56,6 +57,27 @@ std::vector<RecordedLength> read_draft_lengths(const std::string& path, const st
 
 std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind) {
   return std::move(read_draft_lengths(path, kind).back().requests);
+}
+
+FitData read_fit_data(const std::string& path, const std::string& other, const std::string& kind, int draft_length) {
+  FitData data;
+  std::vector<RecordedLength> recorded = read_draft_lengths(path, kind);
+  const int longest = recorded.back().draft_length;
+  if (draft_length == 0) draft_length = longest;
+  for (RecordedLength& one : recorded) {
+    if (one.draft_length == draft_length)
+      data.requests = std::move(one.requests);
+    else if (one.draft_length > draft_length)
+      data.held_out.push_back(std::move(one));
+  }
+  if (data.requests.empty())
+    throw BadInput({"--draft-length", 0, 0},
+                   fmt::format("{}, allowed: {} (what {} holds)", draft_length,
+                               recorded.size() > 1 ? fmt::format("1 to {}", longest) : std::to_string(longest), path));
+  if (other.empty()) return data;
+  for (RecordedLength& one : read_draft_lengths(other, kind))
+    if (one.draft_length != draft_length) data.held_out.push_back(std::move(one));
+  return data;
 }
 
 std::uint64_t judged_positions(const RecordedRequest& request) {

@@ -26,7 +26,17 @@ struct RecordedLength {
 // the rounds of every draft length up to their own exactly, and each is returned, the shortest first; rounds hold the one.
 std::vector<RecordedLength> read_draft_lengths(const std::string& path, const std::string& kind);
 
-// The last of these.
+// What processes are fitted to, and what the fits are judged by.
+struct FitData {
+  std::vector<RecordedRequest> requests;
+  std::vector<RecordedLength> held_out;  // recorded at other draft lengths
+};
+
+// The rounds of `path` that drafted `draft_length` tokens (0: the longest recorded); held out are its longer ones, and those of
+// `other` ("": none). Throws BadInput: a draft length that the file does not hold, and as read_draft_lengths does.
+FitData read_fit_data(const std::string& path, const std::string& other, const std::string& kind, int draft_length);
+
+// The longest of read_draft_lengths(), as fits take it by default.
 std::vector<RecordedRequest> read_rounds(const std::string& path, const std::string& kind);
 
 // Positions at which a draft was accepted or rejected, and tokens, the bonus included.

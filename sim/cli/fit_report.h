@@ -1,0 +1,12 @@
+// What specsim fit prints.
+#pragma once
+
+#include "sim/fit/process_fit.h"
+
+namespace specsim::cli {
+
+// The record's own figures, how each process stands to them, what the fits say of draft lengths that they have not seen, and
+// which process to use.
+void print_fit(const fit::FitReport& report);
+
+}  // namespace specsim::cli

@@ -1,0 +1,17 @@
+// The files that a fit leaves behind: its figures as CSV, and an experiment for each process.
+#pragma once
+
+#include "sim/fit/process_fit.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::fit {
+
+// All names that fit_files() can return.
+std::vector<std::string> fit_file_names();
+// Names and texts: fit.csv, held_out.csv where other draft lengths were held out, PROCESS.yaml for `specsim run`.
+std::vector<std::pair<std::string, std::string>> fit_files(const FitReport& report);
+
+}  // namespace specsim::fit
