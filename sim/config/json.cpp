@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -48,8 +49,8 @@ class Reader {
 // Builds the tree from the parser's events; each returns whether to go on.
 class JsonBuilder {
  public:
-  JsonBuilder(std::string_view text, const std::string& name, int first_line, Diagnostics& diagnostics)
-      : text_(text), name_(&name), line_(first_line), diagnostics_(&diagnostics) {}
+  JsonBuilder(std::string_view text, const std::string& name, int first_line, Diagnostics& diagnostics, const JsonLimits& limits)
+      : text_(text), name_(&name), line_(first_line), diagnostics_(&diagnostics), limits_(limits) {}
 
   // NOLINTBEGIN(readability-identifier-naming): the parser's names
   bool null() { return add(token()); }
@@ -72,12 +73,11 @@ class JsonBuilder {
   bool binary(Json::binary_t& /*value*/) { return true; }  // no text has any
   bool key(std::string& value) {
     Value own = token();
-    Value& map = open_.back();
-    for (const Field& field : map.fields)
-      if (field.key == value)
-        return refuse(own.where,
-                      fmt::format("key {} is given twice, first at line {}", quote_for_message(value), field.where.line));
-    map.fields.push_back({std::move(value), std::move(own.where), {}});
+    OpenValue& map = open_.back();
+    if (const Field* const first = map.field(value))
+      return refuse(own.where,
+                    fmt::format("key {} is given twice, first at line {}", quote_for_message(value), first->where.line));
+    map.value.fields.push_back({std::move(value), std::move(own.where), {}});
     return true;
   }
   bool start_object(std::size_t /*size*/) { return begin(Kind::map); }
@@ -101,6 +101,25 @@ class JsonBuilder {
   Value take_root() { return std::move(root_); }
 
  private:
+  // A list or map that is not closed yet.
+  struct OpenValue {
+    Value value;
+    std::unordered_set<std::string> keys = {};  // of a map with many, which are not compared one by one
+
+    // The map's field of this key; nullptr: it has none.
+    const Field* field(const std::string& key) {
+      constexpr std::size_t kMany = 32;
+      const std::vector<Field>& fields = value.fields;
+      if (fields.size() >= kMany) {
+        if (keys.empty())
+          for (const Field& one : fields) keys.insert(one.key);
+        if (keys.insert(key).second) return nullptr;
+      }
+      const auto at = std::find_if(fields.begin(), fields.end(), [&](const Field& one) { return one.key == key; });
+      return at == fields.end() ? nullptr : &*at;
+    }
+  };
+
   // Where a byte of the text stands; places are asked for in rising order. Columns count characters.
   Location place(std::size_t position) {
     for (; counted_ < std::min(position, text_.size()); ++counted_) {
@@ -133,17 +152,18 @@ class JsonBuilder {
     return false;
   }
   bool counted(const Location& where) {
-    return ++values_ <= kMaxValues || refuse(where, fmt::format("the text has too many values, allowed: at most {}", kMaxValues));
+    return ++values_ <= limits_.values ||
+           refuse(where, fmt::format("the text has too many values, allowed: at most {}", limits_.values));
   }
   bool begin(Kind kind) {
     Value own = token();
     own.kind = kind;
-    if (open_.size() >= kMaxDepth)
-      return refuse(own.where, fmt::format("the text is nested too deep, allowed: at most {} levels", kMaxDepth));
+    if (open_.size() >= limits_.depth)
+      return refuse(own.where, fmt::format("the text is nested too deep, allowed: at most {} levels", limits_.depth));
     if (!counted(own.where)) return false;
     // Lists of a million numbers are read: they get their room at once, since to grow would take it twice.
     if (kind == Kind::list) own.items.reserve(items_from(begin_ + 1));
-    open_.push_back(std::move(own));
+    open_.push_back({std::move(own)});
     return true;
   }
   // How many items the list has whose first one begins here, at most; broken text may end it early.
@@ -159,11 +179,11 @@ class JsonBuilder {
       if ((c == ']' || c == '}') && depth-- == 0) break;
       if (c == ',' && depth == 0) ++items;
     }
-    return std::min(items, kMaxValues);
+    return std::min(items, limits_.values);
   }
   bool end() {
     end_ = std::min(taken_, text_.size());
-    Value own = std::move(open_.back());
+    Value own = std::move(open_.back().value);
     open_.pop_back();
     put(std::move(own));
     return true;
@@ -176,10 +196,10 @@ class JsonBuilder {
   void put(Value value) {
     if (open_.empty())
       root_ = std::move(value);
-    else if (open_.back().is_list())
-      open_.back().items.push_back(std::move(value));
+    else if (Value& above = open_.back().value; above.is_list())
+      above.items.push_back(std::move(value));
     else
-      open_.back().fields.back().value = std::move(value);
+      above.fields.back().value = std::move(value);
   }
 
   std::string_view text_;
@@ -187,20 +207,22 @@ class JsonBuilder {
   int line_;
   int column_ = 1;
   Diagnostics* diagnostics_;
+  JsonLimits limits_;
   std::size_t taken_ = 0;    // bytes that the parser has taken
   std::size_t counted_ = 0;  // bytes that line_ and column_ are of
   std::size_t begin_ = 0;    // of the last token
   std::size_t end_ = 0;      // of it, or one byte behind
   std::size_t values_ = 0;
-  std::vector<Value> open_;  // lists and maps that are not closed
+  std::vector<OpenValue> open_;  // the outermost first
   Value root_;
 };
 
 }  // namespace
 
-Value parse_json(std::string_view text, const std::string& name, Diagnostics& diagnostics, int first_line) {
+Value parse_json(std::string_view text, const std::string& name, Diagnostics& diagnostics, int first_line,
+                 const JsonLimits& limits) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  JsonBuilder builder(text, name, first_line, diagnostics);
+  JsonBuilder builder(text, name, first_line, diagnostics, limits);
   const Reader begin(text.data(), builder.taken());
   const Reader end(text.data() + text.size(), builder.taken());
   if (Json::sax_parse(begin, end, &builder)) return builder.take_root();

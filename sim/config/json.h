@@ -1,6 +1,7 @@
 // JSON: one text, or a file with an object on every line.
 #pragma once
 
+#include "sim/config/scalars.h"
 #include "sim/config/value.h"
 
 #include <cstddef>
@@ -10,10 +11,17 @@
 
 namespace specsim::config {
 
+// How much a text may hold; the defaults are those of configs.
+struct JsonLimits {
+  std::size_t values = kMaxValues;
+  std::size_t depth = kMaxDepth;  // of lists and maps within one another
+};
+
 // Reads a JSON text strictly (RFC 8259; a byte order mark at its start is skipped) into the values that YAML gives, each with its
-// place. Numbers keep their digits, texts count as quoted. A key given twice, a depth beyond 100 and more than 2^20 values are
-// mistakes as well. Returns a null Value after reporting. `first_line`: the number of the text's first line.
-Value parse_json(std::string_view text, const std::string& name, Diagnostics& diagnostics, int first_line = 1);
+// place. Numbers keep their digits, texts count as quoted. A key given twice and what is beyond
+// `limits` are mistakes as well. Returns a null Value after reporting. `first_line`: the number of the text's first line.
+Value parse_json(std::string_view text, const std::string& name, Diagnostics& diagnostics, int first_line = 1,
+                 const JsonLimits& limits = {});
 // The same of a whole file; what cannot be read is reported without a line.
 Value parse_json_file(const std::string& path, Diagnostics& diagnostics);
 

@@ -4,8 +4,8 @@
 #include "sim/base/error.h"
 #include "sim/base/whole_file.h"
 #include "sim/config/value.h"
-#include "sim/llm/json.h"
 #include "sim/llm/matrix.h"
+#include "sim/llm/model_json.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,14 +25,16 @@ constexpr std::size_t kMaxHeader = std::size_t{16} << 20;  // a hundred times th
 constexpr std::array<Precision, 3> kPrecisions = {Precision::f32, Precision::f16, Precision::bf16};
 
 // Non-negative integers of the list under `key`; nullopt for anything else.
-std::optional<std::vector<std::size_t>> sizes(const Json& entry, const char* key) {
-  if (!entry.is_object() || !entry.contains(key) || !entry[key].is_array()) return std::nullopt;
-  std::vector<std::size_t> list;
-  for (const Json& item : entry[key]) {
-    if (!item.is_number_unsigned()) return std::nullopt;
-    list.push_back(item.get<std::size_t>());
+std::optional<std::vector<std::size_t>> sizes(const config::Value& entry, const char* key) {
+  const config::Value* const list = entry.find(key);
+  if (list == nullptr || !list->is_list()) return std::nullopt;
+  std::vector<std::size_t> sizes;
+  for (const config::Value& item : list->items) {
+    const std::optional<std::int64_t> size = config::as_integer(item);
+    if (!size || *size < 0) return std::nullopt;
+    sizes.push_back(static_cast<std::size_t>(*size));
   }
-  return list;
+  return sizes;
 }
 
 // What to do with a directory that has no safetensors.
@@ -82,8 +84,8 @@ void TensorFile::read_header() {
   file_.read(kSizeBytes, header);
   const std::size_t data_size = rest - size;
   Diagnostics diagnostics;
-  const Json root = parse_json({reinterpret_cast<const char*>(header.data()), header.size()}, path());
-  if (!root.is_object()) throw BadInput({path(), 0, 0}, "the header is no JSON object, allowed: a map of tensors");
+  const config::Value root = parse_model_json({reinterpret_cast<const char*>(header.data()), header.size()}, path());
+  if (!root.is_map()) throw BadInput({path(), 0, 0}, "the header is no JSON object, allowed: a map of tensors");
 
   struct Range {
     std::size_t begin;
@@ -91,21 +93,21 @@ void TensorFile::read_header() {
     std::string name;
   };
   std::vector<Range> ranges;
-  for (const auto& entry : root.items()) {
-    const std::string& name = entry.key();
+  for (const config::Field& entry : root.fields) {
+    const std::string& name = entry.key;
     if (name == "__metadata__") continue;
     const auto wrong = [&](const std::string& what) {
       diagnostics.add({path(), 0, 0}, fmt::format("tensor {}: {}", config::quote_for_message(name), what));
     };
-    const bool typed = entry.value().is_object() && entry.value().contains("dtype");
-    const Json dtype = typed ? entry.value()["dtype"] : Json();
+    const config::Value* const dtype = entry.value.find("dtype");
+    const std::string_view type = dtype != nullptr ? std::string_view(dtype->text) : "";
     const auto* const precision =
-        std::find_if(kPrecisions.begin(), kPrecisions.end(), [&](Precision p) { return dtype == to_text(p); });
-    const auto shape = sizes(entry.value(), "shape");
-    const auto offsets = sizes(entry.value(), "data_offsets");
+        std::find_if(kPrecisions.begin(), kPrecisions.end(), [&](Precision p) { return type == to_text(p); });
+    const auto shape = sizes(entry.value, "shape");
+    const auto offsets = sizes(entry.value, "data_offsets");
     if (precision == kPrecisions.end()) {
-      wrong(fmt::format("dtype is {}, allowed: F32, F16, BF16{}", typed ? json_text(dtype) : "missing",
-                        dtype == "I32" || dtype == "U8" || dtype == "I8" || dtype == "F8_E4M3"
+      wrong(fmt::format("dtype is {}, allowed: F32, F16, BF16{}", dtype != nullptr ? config::found_text(*dtype) : "missing",
+                        type == "I32" || type == "U8" || type == "I8" || type == "F8_E4M3"
                             ? "; for quantised weights take the original model, or a GGUF file"
                             : ""));
       continue;
@@ -168,19 +170,20 @@ TensorFiles::TensorFiles(const std::string& directory) {
   }
   index_ = index;
   Diagnostics diagnostics;
-  const Json root = parse_json(read_whole_file(index_), index_);
-  if (!root.is_object() || !root.contains("weight_map") || !root["weight_map"].is_object())
+  const config::Value root = parse_model_json(read_whole_file(index_), index_);
+  const config::Value* const map = root.find("weight_map");
+  if (map == nullptr || !map->is_map())
     throw BadInput({index_, 0, 0}, "no \"weight_map\", allowed: {\"weight_map\": {TENSOR: FILE, ...}}");
-  for (const auto& entry : root["weight_map"].items()) {
-    const std::string name = entry.value().is_string() ? entry.value().get<std::string>() : "";
+  for (const config::Field& entry : map->fields) {
+    const std::string name = entry.value.quoted ? entry.value.text : "";
     if (name.empty() || std::filesystem::path(name).filename() != name) {
-      diagnostics.add({index_, 0, 0}, fmt::format("tensor {} lies in {}, allowed: a file's name, beside the index",
-                                                  config::quote_for_message(entry.key()), json_text(entry.value())));
+      diagnostics.add(entry.value.where, fmt::format("tensor {} lies in {}, allowed: a file's name, beside the index",
+                                                     config::quote_for_message(entry.key), config::found_text(entry.value)));
       continue;
     }
     std::unique_ptr<TensorFile>& file = files_[name];
     if (file == nullptr) file = std::make_unique<TensorFile>(directory + "/" + name);
-    file_by_tensor_[entry.key()] = file.get();
+    file_by_tensor_[entry.key] = file.get();
   }
   diagnostics.throw_if_any();
 }

@@ -93,6 +93,7 @@ TEST_CASE("tokenizers of another kind are refused by name", "[llm]") {
              Contains("the vocabulary has not"));
   CHECK_THAT(refused("gpt2", [](auto& t) { t["model"]["merges"].push_back("one"); }),
              Contains("a merge is \"one\", allowed: two tokens"));
+  CHECK_THAT(refused("gpt2", [](auto& t) { t["model"]["merges"].push_back("one"); }), Contains(".json:1:"));  // its place
   CHECK_THAT(refused("gpt2", [](auto& t) { t["model"]["vocab"]["a"] = -1; }), Contains("a token's id is -1"));
   CHECK_THAT(refused("gpt2", [](auto& t) { t["model"]["dropout"] = 0.1; }), Contains("model.dropout is 0.1"));
   CHECK_THAT(refused("llama2", [](auto& t) { t["model"]["unk_token"] = "<none>"; }), Contains("model.unk_token is \"<none>\""));

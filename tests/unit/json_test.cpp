@@ -64,4 +64,29 @@ TEST_CASE("what only YAML takes is no JSON, and the message says where", "[json]
   CHECK(mistake(std::string(100, '[') + std::string(100, ']')).empty());
 }
 
+TEST_CASE("a key that a large map has twice is found at its place", "[json]") {
+  const auto map = [](int keys, const std::string& last) {
+    std::string text = "{";
+    for (int i = 0; i < keys; ++i) text += "\"key" + std::to_string(i) + "\": " + std::to_string(i) + ",\n";
+    return text + "\"" + last + "\": 1}";
+  };
+  for (const int keys : {31, 32, 33, 5000}) {
+    CHECK(mistake(map(keys, "key7")) == "t:" + std::to_string(keys + 1) + ":1 key \"key7\" is given twice, first at line 8");
+    CHECK(mistake(map(keys, "key" + std::to_string(keys - 1))).find("is given twice") != std::string::npos);
+    CHECK(mistake(map(keys, "another")).empty());
+  }
+}
+
+TEST_CASE("limits of a JSON text are its reader's", "[json]") {
+  const auto said = [](const std::string& text, const JsonLimits& limits) {
+    Diagnostics diagnostics;
+    static_cast<void>(parse_json(text, "t", diagnostics, 1, limits));
+    return diagnostics.empty() ? "" : to_string(diagnostics.list().front().where) + " " + diagnostics.list().front().message;
+  };
+  CHECK(said("[1, 2, 3]", {.values = 4}).empty());
+  CHECK(said("[1, 2, 3, 4]", {.values = 4}) == "t:1:11 the text has too many values, allowed: at most 4");
+  CHECK(said("[[1]]", {.depth = 2}).empty());
+  CHECK(said("[[[1]]]", {.depth = 2}) == "t:1:3 the text is nested too deep, allowed: at most 2 levels");
+}
+
 }  // namespace specsim::config
