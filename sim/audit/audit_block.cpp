@@ -64,7 +64,8 @@ void replay(const EveryChoice& choices, std::uint32_t context, const decode::Blo
 
 AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, const AuditOptions& options) {
   decode::PreparationPlan plan = spec::plan_of(cell);
-  plan.block_rule = &rule;
+  auto& judging = std::get<decode::BlockJudging>(plan.judging);
+  judging.rule = &rule;
   TargetText target_text;
   const decode::Prepared prepared = decode::prepare(
       plan, [&](int, int depth, const verify::PositionDistributions& distributions, const decode::OutputClasses&) {
@@ -90,7 +91,7 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
   }
 
   const rng::Key key = spec::draw_key(cell);
-  decode::BlockRound round(*prepared.blocks, process, key, drafter, plan.policy);
+  decode::BlockRound round(*prepared.blocks, process, key, drafter, judging.policy);
   WatchedRound watched(plan, prepared, key, cell.draft_length());
   RoundTree rounds;
   for (std::size_t i = 0; i < starts.size(); ++i) {

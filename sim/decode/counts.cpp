@@ -16,6 +16,17 @@ Counts::Counts(int draft_length, int strata, int classes, int nodes) {
   if (nodes > 0) drafted.assign(static_cast<std::size_t>(nodes) + 1, 0);
 }
 
+void Counts::add_neighbours(std::span<const std::uint64_t> counted, std::span<const std::uint8_t> bin_of_class) {
+  const std::size_t classes = bin_of_class.size();
+  for (std::size_t previous = 0; previous <= kPairBins; ++previous) {
+    for (std::size_t kind = 0; kind < classes; ++kind) {
+      const std::uint64_t n = counted[previous * classes + kind];
+      output[kind] += n;
+      if (previous < kPairBins) pairs[previous * kPairBins + bin_of_class[kind]] += n;
+    }
+  }
+}
+
 void Counts::add_sequence(std::uint64_t whole_rounds, std::uint64_t full_rounds, std::uint64_t whole_emitted, bool drafts) {
   ++sequences;
   rounds += whole_rounds;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ struct Counts {
   void add(const Counts& other);
   // Adds one sequence to the sums: its whole rounds, how many of them accepted every draft, and the tokens that they emitted.
   void add_sequence(std::uint64_t whole_rounds, std::uint64_t full_rounds, std::uint64_t whole_emitted, bool drafts);
+  // Adds emitted tokens, counted by (the bin of the token before, own class), to `output` and `pairs`: [kPairBins + 1][classes],
+  // whose last row is of first tokens, which have none before them. One stratum alone.
+  void add_neighbours(std::span<const std::uint64_t> counted, std::span<const std::uint8_t> bin_of_class);
   // Every field by name, for files and tests: f(name, index, value).
   template <class F>
   void each(F&& f) {

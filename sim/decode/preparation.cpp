@@ -31,13 +31,14 @@ void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::siz
   draft_model.resize(target.size());
   const families::PairSource& source = plan_->contexts->pair(pair);
   const families::DistributionAddress address{plan_->distribution_key, context};
-  if (plan_->drafter != nullptr && plan_->drafter->shape().ranks_model)
+  const BlockJudging* const blocks = plan_->blocks();
+  if (blocks != nullptr && blocks->drafter->shape().ranks_model)
     source.draw_draft_model(address, depth, target, draft_model);
   else
     source.draw_draft(address, depth, target, draft_model);
   drafted = draft_model;
-  if (plan_->drafter != nullptr) {
-    plan_->drafter->alter_distribution(static_cast<int>(depth), target, drafted);
+  if (blocks != nullptr) {
+    blocks->drafter->alter_distribution(static_cast<int>(depth), target, drafted);
     math::drop_subnormal(drafted);
   }
   if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(draft_model));
@@ -45,7 +46,7 @@ void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::siz
 
 int PreparationPlan::depths() const {
   const int own = contexts->process->shape().depths;
-  return drafter != nullptr ? std::max(own, drafter->shape().distribution_depths) : own;
+  return blocks() != nullptr ? std::max(own, blocks()->drafter->shape().distribution_depths) : own;
 }
 
 std::size_t prepared_bytes(const PreparationPlan& plan) {
@@ -53,9 +54,10 @@ std::size_t prepared_bytes(const PreparationPlan& plan) {
   const auto contexts = static_cast<std::size_t>(plan.contexts->process->shape().contexts);
   const auto depths = static_cast<std::size_t>(plan.depths());
   constexpr std::size_t kClasses = sizeof(OutputClasses) + kFirstTopToken * (2 * sizeof(double) + 1) + 3 * kHeapBytes;
-  return contexts * kClasses + (plan.block_rule != nullptr
-                                    ? BlockTables::bytes_needed(vocab, contexts, depths, *plan.drafter, *plan.block_rule)
-                                    : PreparedContexts::bytes_needed(vocab, contexts, depths));
+  return contexts * kClasses +
+         (plan.blocks() != nullptr
+              ? BlockTables::bytes_needed(vocab, contexts, depths, *plan.blocks()->drafter, *plan.blocks()->rule)
+              : PreparedContexts::bytes_needed(vocab, contexts, depths));
 }
 
 Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observer, bool tables, const std::atomic<bool>* stop) {
@@ -68,8 +70,8 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
   }
   const DistributionDrawer drawer(plan);
   const int depths = plan.depths();
-  if (tables && plan.block_rule != nullptr)
-    prepared.blocks.emplace(plan.vocab, shape.contexts, depths, *plan.drafter, *plan.block_rule);
+  if (const BlockJudging* const blocks = plan.blocks(); tables && blocks != nullptr)
+    prepared.blocks.emplace(plan.vocab, shape.contexts, depths, *blocks->drafter, *blocks->rule);
   else if (tables)
     prepared.tables.emplace(plan.vocab, shape.contexts, depths);
   prepared.classes.reserve(static_cast<std::size_t>(shape.contexts));
@@ -88,7 +90,7 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
       if (depth == 0) classes = output_classes(target, drafted, alone);
       const verify::PositionDistributions distributions{target, drafted, draft_model};
       if (prepared.blocks) prepared.blocks->add(target, drafted, classes.of_token, scratch);
-      if (prepared.tables) prepared.tables->prepare(context, depth, *plan.rule, distributions, classes, scratch);
+      if (prepared.tables) prepared.tables->prepare(context, depth, plan.position_rule(), distributions, classes, scratch);
       if (observer) observer(context, depth, distributions, classes);
     }
     classes.of_token = std::vector<std::uint16_t>();  // clear() would keep its memory

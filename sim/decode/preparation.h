@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <variant>
 #include <vector>
 
 namespace specsim::decode {
@@ -23,18 +24,29 @@ namespace specsim::decode {
 constexpr int kFreshClasses =
     16;  // output classes where every text position has distributions of its own: see simulator_fresh.cpp
 
+// Chains judged position by position.
+struct PositionJudging {
+  const verify::PositionRule* rule = nullptr;
+};
+// Blocks judged as a whole.
+struct BlockJudging {
+  const verify::BlockRule* rule = nullptr;
+  const draft::BlockDrafter* drafter = nullptr;
+  const draft::LengthPolicy* policy = nullptr;  // nullptr: every block is drafted whole
+};
+
 // What prepared tables depend on; cells that differ in nothing else share them.
 struct PreparationPlan {
   int vocab = 0;
   bool argmax_draft = false;  // the drafter takes the draft model's argmax instead of sampling
   rng::Key distribution_key;  // addresses the random distributions
   const families::ContextModel* contexts = nullptr;
-  const verify::PositionRule* rule = nullptr;
-  // These three are set where blocks are judged instead of positions.
-  const verify::BlockRule* block_rule = nullptr;
-  const draft::BlockDrafter* drafter = nullptr;
-  const draft::LengthPolicy* policy = nullptr;  // nullptr: every block is drafted whole
+  std::variant<PositionJudging, BlockJudging> judging;
 
+  // The rule for positions; only where blocks() is nullptr.
+  [[nodiscard]] const verify::PositionRule& position_rule() const { return *std::get<PositionJudging>(judging).rule; }
+  // nullptr where positions are judged.
+  [[nodiscard]] const BlockJudging* blocks() const { return std::get_if<BlockJudging>(&judging); }
   // How many draft distributions each context has; the last one holds for all depths beyond.
   [[nodiscard]] int depths() const;
 };

@@ -19,7 +19,8 @@ Simulator::Simulator(const PreparationPlan& plan, const Prepared& prepared, rng:
 }
 
 Counts Simulator::empty_counts() const {
-  return {draft_length_, prepared_->strata, prepared_->class_count, plan_.drafter != nullptr ? plan_.drafter->shape().nodes : 0};
+  return {draft_length_, prepared_->strata, prepared_->class_count,
+          plan_.blocks() != nullptr ? plan_.blocks()->drafter->shape().nodes : 0};
 }
 
 std::uint64_t Simulator::chunk_size() const {
@@ -44,7 +45,7 @@ void Simulator::run_scripted(std::uint64_t rounds, BitSource& random_bits, Count
 }
 
 void Simulator::run_chunk(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const {
-  if (plan_.block_rule != nullptr) {
+  if (plan_.blocks() != nullptr) {
     const verify::ChainRule* const chains = sink == nullptr ? chain_rule() : nullptr;
     return chains != nullptr ? run_chains(*chains, chunk, random_bits, counts) : run_blocks(chunk, random_bits, counts, sink);
   }
@@ -59,7 +60,7 @@ void Simulator::run_prepared(const ChunkPlan& chunk, BitSource& random_bits, Cou
                          .process = plan_.contexts->process.get(),
                          .key = draw_key_,
                          .draft_length = static_cast<std::uint32_t>(draft_length_),
-                         .matches = plan_.rule->matches(),
+                         .matches = plan_.position_rule().matches(),
                          .classes = prepared_->class_count,
                          .bin_of_class = prepared_->bin_of_class.data(),
                          .stratum = prepared_->stratum.empty() ? nullptr : prepared_->stratum.data()};

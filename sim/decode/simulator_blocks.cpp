@@ -35,17 +35,20 @@ struct Batch {
 void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const {
   const families::ContextProcess& process = *plan_.contexts->process;
   const BlockTables& tables = *prepared_->blocks;
-  const draft::BlockDrafter::Shape& shape = plan_.drafter->shape();
+  const BlockJudging& judging = *plan_.blocks();
+  const draft::BlockDrafter& drafter = *judging.drafter;
+  const draft::LengthPolicy* const policy = judging.policy;
+  const draft::BlockDrafter::Shape& shape = drafter.shape();
   const RequestEnds ends(process.shape(), chunk.sequence_rounds, static_cast<std::uint32_t>(draft_length_));
   const auto distribution_size = static_cast<std::size_t>(draft_length_) + 1;
   const auto classes = static_cast<std::size_t>(prepared_->class_count);
   const bool one_stratum = prepared_->stratum.empty();
   const bool one_context = process.shape().contexts == 1;
   const std::span<const Token> prompt = process.prompt();
-  BlockRound round(tables, process, draw_key_, *plan_.drafter, plan_.policy);
-  const bool chain = plan_.drafter->tree() != nullptr && plan_.drafter->tree()->is_chain();
+  BlockRound round(tables, process, draw_key_, drafter, policy);
+  const bool chain = drafter.tree() != nullptr && drafter.tree()->is_chain();
   // Sequences that draft alike go side by side: all of the chunk, in as many batches as come closest to the size that there is.
-  const int alike = plan_.policy != nullptr ? plan_.policy->sequences() : 1;
+  const int alike = policy != nullptr ? policy->sequences() : 1;
   const std::uint32_t abreast = alike > 1 ? kLanes : GroupBits::kGroup;
   const auto batch_count = static_cast<std::uint32_t>(alike > 1 ? std::max(1.0, std::round(double{kLanes} / alike)) : 0.0);
   const auto batch_of = [&](std::uint32_t lane) { return std::size_t{lane} * batch_count / kLanes; };
@@ -60,7 +63,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
     const std::uint64_t first_sequence = chunk.first_sequence + first_lane;
     process.start(draw_key_, first_sequence, abreast, contexts.data());
     std::uint32_t live = 0;
-    for (Batch& batch : batches) batch.memory = plan_.policy->start();
+    for (Batch& batch : batches) batch.memory = policy->start();
     for (; live < abreast && left > 0; ++live) {
       Sequence& own = group[live];
       own = Sequence();
@@ -69,9 +72,9 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
       left -= own.rounds_left;
       if (ends.any()) own.tokens = ends.tokens(own.context);
       if (ends.any() && ends.done(own.tokens, 0)) own.rounds_left = 0;
-      own.memory = plan_.policy != nullptr ? plan_.policy->start() : draft::LengthPolicy::Memory{.length = draft_length_};
+      own.memory = policy != nullptr ? policy->start() : draft::LengthPolicy::Memory{.length = draft_length_};
       if (shape.reads_text) own.text.assign(prompt.begin(), prompt.end());
-      own.drafter_memory = plan_.drafter->start();
+      own.drafter_memory = drafter.start();
     }
     const std::uint32_t sequences = live;
     bits_of_group.clear();
@@ -89,24 +92,23 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
         Batch* const batch = alike > 1 ? &batches[batch_of(lane)] : nullptr;
         draft::LengthPolicy::Memory& memory = batch != nullptr ? batch->memory : own.memory;
         const BlockRound::Outcome& outcome = round.play(
-            *plan_.block_rule,
+            *judging.rule,
             {first_sequence + lane, own.context, own.text_position, own.text, memory.length, own.drafter_memory.get(), &memory},
             random_bits);
         const std::vector<Token>& emitted = outcome.emitted;
         const std::size_t accepted = emitted.size() - 1;
         const bool whole = outcome.whole;
         int drafted = round.drafted();
-        if (plan_.policy != nullptr) {
+        if (policy != nullptr) {
           const int length = chain ? drafted : std::min(memory.length, draft_length_);  // of the longest path
           if (batch != nullptr) {
             batch->drafted = length;
             batch->accepted.push_back(static_cast<int>(accepted));
           } else {
-            plan_.policy->observe(memory, length, static_cast<int>(accepted));
+            policy->observe(memory, length, static_cast<int>(accepted));
           }
-          if (plan_.policy->remembers_tokens())
-            plan_.policy->observe_tokens(memory, round.draft_probabilities(), static_cast<int>(accepted));
-          if (plan_.policy->foresees()) drafted = static_cast<int>(accepted);
+          if (policy->remembers_tokens()) policy->observe_tokens(memory, round.draft_probabilities(), static_cast<int>(accepted));
+          if (policy->foresees()) drafted = static_cast<int>(accepted);
         }
 
         const std::size_t stratum = one_stratum ? 0 : prepared_->stratum[own.context];
@@ -154,7 +156,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
         any = any || own.rounds_left > 0;
       }
       for (Batch& batch : batches) {
-        if (!batch.accepted.empty()) plan_.policy->observe_batch(batch.memory, batch.drafted, batch.accepted);
+        if (!batch.accepted.empty()) policy->observe_batch(batch.memory, batch.drafted, batch.accepted);
         batch.accepted.clear();
       }
     }

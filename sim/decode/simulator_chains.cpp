@@ -8,12 +8,13 @@
 namespace specsim::decode {
 
 const verify::ChainRule* Simulator::chain_rule() const {
-  const draft::BlockDrafter::Shape& shape = plan_.drafter->shape();
+  const BlockJudging& judging = *plan_.blocks();
+  const draft::BlockDrafter::Shape& shape = judging.drafter->shape();
   const families::ContextShape& contexts = plan_.contexts->process->shape();
-  const bool chain = plan_.drafter->tree() != nullptr && shape.nodes == draft_length_ && draft_length_ > 0 &&
-                     shape.siblings == tokens::Siblings::independent && plan_.policy == nullptr;
+  const bool chain = judging.drafter->tree() != nullptr && shape.nodes == draft_length_ && draft_length_ > 0 &&
+                     shape.siblings == tokens::Siblings::independent && judging.policy == nullptr;
   if (!chain || contexts.contexts != 1 || contexts.ends()) return nullptr;
-  return dynamic_cast<const verify::ChainRule*>(plan_.block_rule);
+  return dynamic_cast<const verify::ChainRule*>(judging.rule);
 }
 
 // All sequences of the chunk in lockstep, stage by stage: see staged_rounds.h, whose rounds end at the first rejection, where
@@ -113,13 +114,7 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
       counts.accepted[position] += accepted > position ? rounds : 0;
     }
   }
-  for (std::size_t previous = 0; previous <= kPairBins; ++previous) {
-    for (std::size_t kind = 0; kind < classes; ++kind) {
-      const std::uint64_t n = pairs[previous * classes + kind];
-      counts.output[kind] += n;
-      if (previous < kPairBins) counts.pairs[previous * kPairBins + prepared_->bin_of_class[kind]] += n;
-    }
-  }
+  counts.add_neighbours(pairs, prepared_->bin_of_class);
   for (std::uint32_t lane = 0; lane < sequences; ++lane) counts.add_sequence(rounds_in(lane), full[lane], emitted[lane], true);
 }
 

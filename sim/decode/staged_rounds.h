@@ -318,15 +318,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& rando
 
   for (std::uint32_t who = 0; who < sequences; ++who)
     counts.add_sequence(lane.rounds[who], lane.full[who], lane.emitted[who], setup.draft_length > 0);
-  if (one_stratum) {
-    for (std::size_t previous = 0; previous <= kPairBins; ++previous) {
-      for (std::size_t kind = 0; kind < classes; ++kind) {
-        const std::uint64_t n = pairs[previous * classes + kind];
-        counts.output[kind] += n;
-        if (previous < kPairBins) counts.pairs[previous * kPairBins + setup.bin_of_class[kind]] += n;
-      }
-    }
-  }
+  if (one_stratum) counts.add_neighbours(pairs, {setup.bin_of_class, classes});
 }
 
 }  // namespace specsim::decode

@@ -43,8 +43,8 @@ AcceptedCounts record_accepted(const AcceptanceSource& source, decode::Bonus bon
   result.draft_length = source.draft_length;
   result.bonus = bonus;
   result.of_sequence.resize(sequences);
-  const bool differ =
-      source.plan.block_rule != nullptr && (source.plan.policy != nullptr || source.plan.drafter->tree() == nullptr);
+  const decode::BlockJudging* const blocks = source.plan.blocks();
+  const bool differ = blocks != nullptr && (blocks->policy != nullptr || blocks->drafter->tree() == nullptr);
   if (differ) result.drafted.resize(sequences);
   if (tokens == 0) return result;
   const families::ContextShape& shape = source.plan.contexts->process->shape();

@@ -151,13 +151,12 @@ decode::PreparationPlan plan_of(const Cell& cell, const verify::PositionRule* ru
   plan.contexts = cell.contexts.get();
   const BlockMethod* block = cell.block();
   if (rule != nullptr) {
-    plan.rule = rule;
+    plan.judging = decode::PositionJudging{rule};
   } else if (block == nullptr) {
-    plan.rule = cell.chain()->verifier.part.get();
+    plan.judging = decode::PositionJudging{cell.chain()->verifier.part.get()};
   } else {
-    plan.block_rule = block->verifier.part.get();
-    plan.drafter = block->drafter.part.get();
-    plan.policy = block->policy ? block->policy->part.get() : nullptr;
+    plan.judging = decode::BlockJudging{block->verifier.part.get(), block->drafter.part.get(),
+                                        block->policy ? block->policy->part.get() : nullptr};
   }
   return plan;
 }

@@ -30,7 +30,8 @@ class OneRound final : public decode::BitSource {
 
 // One shipped round of draft length 1 with these words.
 std::vector<Token> scripted(const spec::Cell& cell, std::uint64_t draft, std::uint64_t accept) {
-  const decode::PreparationPlan plan{cell.vocab, cell.argmax_draft(), {}, cell.contexts.get(), cell.chain()->verifier.part.get()};
+  const decode::PreparationPlan plan{
+      cell.vocab, cell.argmax_draft(), {}, cell.contexts.get(), decode::PositionJudging{cell.chain()->verifier.part.get()}};
   const decode::Prepared prepared = decode::prepare(plan, {});
   const decode::Simulator simulator(plan, prepared, {}, cell.draft_length(), 1);
   decode::Counts counts = simulator.empty_counts();

@@ -22,7 +22,7 @@ struct Judged {
 
 Judged judge_block(const spec::Cell& cell, const verify::BlockRule& simulated, const audit::AuditReport& exact) {
   decode::PreparationPlan plan = spec::plan_of(cell);
-  plan.block_rule = &simulated;
+  std::get<decode::BlockJudging>(plan.judging).rule = &simulated;
   const decode::Prepared prepared = decode::prepare(plan, {});
   const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();

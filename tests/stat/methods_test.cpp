@@ -55,8 +55,8 @@ struct Judged {
 Judged judged(const spec::Cell& cell, const verify::BlockRule& rule, const draft::BlockDrafter* drafter = nullptr) {
   const judge::DistributionFacts facts = judge::gather_facts(cell, spec::plan_of(cell), nullptr);
   decode::PreparationPlan plan = spec::plan_of(cell);
-  plan.block_rule = &rule;
-  if (drafter != nullptr) plan.drafter = drafter;
+  std::get<decode::BlockJudging>(plan.judging).rule = &rule;
+  if (drafter != nullptr) std::get<decode::BlockJudging>(plan.judging).drafter = drafter;
   const decode::Prepared prepared = decode::prepare(plan, {});
   const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds);
   decode::Counts counts = simulator.empty_counts();

@@ -89,7 +89,7 @@ TEST_CASE("chains judged side by side: the counts of chains judged one by one", 
       "overlap, value: 0.7}}, decode: {drafter: {kind: chain, draft_length: 3}, verifier: block}}");
   decode::PreparationPlan plan = ready.preparation();
   const TwoFaced two_faced;
-  plan.block_rule = &two_faced;
+  std::get<decode::BlockJudging>(plan.judging).rule = &two_faced;
   const auto [side_by_side, one_by_one] = both({plan, ready.prepared(), ready.draw_key(), 3, ready.cell().sequence_rounds}, 1000);
   CHECK(side_by_side.accepted[0] == 1000);
   CHECK(one_by_one.accepted[0] == 0);
