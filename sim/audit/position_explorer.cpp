@@ -1,6 +1,6 @@
 #include "sim/audit/position_explorer.h"
 
-#include "sim/audit/word_space.h"
+#include "sim/audit/bit_space.h"
 #include "sim/base/check.h"
 
 #include <algorithm>

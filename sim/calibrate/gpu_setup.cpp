@@ -93,7 +93,7 @@ void check_device_memory(const cuda::Device& device, const std::vector<std::pair
 GpuSetup::GpuSetup(Settings settings_, GpuSettings gpu_settings)
     : settings(std::move(settings_)),
       gpu(std::move(gpu_settings)),
-      device(std::make_unique<cuda::LaunchCounter>(cuda::open_gpu(gpu.number, gpu.early_start))) {}
+      device(std::make_unique<cuda::LaunchCounter>(cuda::open_gpu(gpu.number, gpu.dependent_launch))) {}
 
 void GpuSetup::load() {
   contexts = gpu.contexts;

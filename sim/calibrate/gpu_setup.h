@@ -18,10 +18,10 @@ struct GpuSettings {
   int number = 0;                                                // of the device
   std::vector<std::size_t> contexts = {128, 2048, 8192, 16384};  // cached tokens of timed passes of shapes, ascending
   bool contexts_given = false;                                   // by the user
-  std::string enlarge;         // "HIDDENxFFNxLAYERS" around the target that compute the same function; "": the target as it is
-  std::string enlarge_draft;   // the same of the draft
-  bool early_start = true;     // kernels start as those before them end
-  bool for_baselines = false;  // what other programs are held against, and nothing else
+  std::string enlarge;           // "HIDDENxFFNxLAYERS" around the target that compute the same function; "": the target as it is
+  std::string enlarge_draft;     // the same of the draft
+  bool dependent_launch = true;  // programmatic dependent launch: kernels start as those before them end
+  bool for_baselines = false;    // what other programs are held against, and nothing else
 };
 
 // One of the two models: what it is, before and after it is on the device.

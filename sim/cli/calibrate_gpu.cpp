@@ -125,7 +125,7 @@ calibrate::GpuSettings read_gpu_settings(const po::variables_map& values) {
   gpu.contexts_given = !values["contexts"].defaulted();
   gpu.enlarge = values["enlarge"].as<std::string>();
   gpu.enlarge_draft = values["enlarge-draft"].as<std::string>();
-  gpu.early_start = values.count("no-early-start") == 0;
+  gpu.dependent_launch = values.count("no-early-start") == 0;
   gpu.for_baselines = values.count("peers") > 0;
   return gpu;
 }

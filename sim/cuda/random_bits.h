@@ -33,6 +33,6 @@ SPECSIM_KERNEL RandomBits random_bits_at(std::uint32_t c0, std::uint32_t c1, std
 constexpr std::uint32_t kDraftAccept = 1U << 24;
 constexpr std::uint32_t kFinalToken = 2U << 24;
 
-SPECSIM_KERNEL double to_unit(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1.0p-53; }
+SPECSIM_KERNEL double to_unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }
 
 }  // namespace specsim::cuda

@@ -1,7 +1,8 @@
 #include "sim/judge/rows.h"
 
+#include "sim/report/intervals.h"
+
 #include <fmt/format.h>
-#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -339,8 +340,7 @@ std::string shown_value(const std::string& value, const std::vector<std::string>
 // Half the width of the 95 % interval of a mean over independent sequences; NaN below five of them.
 double half_width(const Row& row, double error) {
   if (row.counts.sequences < 5 || std::isnan(error)) return kNotKnown;
-  const boost::math::students_t distribution(static_cast<double>(row.counts.sequences - 1));
-  return boost::math::quantile(boost::math::complement(distribution, 0.025)) * error;
+  return report::half_width(error, static_cast<double>(row.counts.sequences - 1));
 }
 
 // Of a round, or of the batch from its first prefill to its last token where a placement was simulated.

@@ -20,12 +20,12 @@ class DraftedBlock final : public verify::Block {
     rng::Key key;
     std::uint32_t round = 0;
     std::uint64_t sequence = 0;
-    [[nodiscard]] auto words(int node) const {
+    [[nodiscard]] auto bits(int node) const {
       return bits_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), round, sequence);
     }
     // Of a node: its draw from the draft's distribution, and whether it is accepted.
-    [[nodiscard]] std::uint64_t draft_bits(int node) const { return words(node).first; }
-    [[nodiscard]] std::uint64_t accept_bits(int node) const { return words(node).second; }
+    [[nodiscard]] std::uint64_t draft_bits(int node) const { return bits(node).first; }
+    [[nodiscard]] std::uint64_t accept_bits(int node) const { return bits(node).second; }
   };
   // `target`: [node], the target's distribution after it. All must outlive the block.
   DraftedBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule, const Address& address);

@@ -39,9 +39,9 @@ void ModelProposer::propose(std::span<const Text> texts, int draft_length, std::
       if (argmax_) math::point_mass(distribution, math::argmax(distribution));
       proposal.drafted.insert(proposal.drafted.end(), distribution.begin(), distribution.end());
       sums.sum(distribution);
-      const std::uint64_t word =
+      const std::uint64_t bits =
           bits_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round, texts[s].id).first;
-      proposal.tokens.push_back(sums.pick(distribution, rng::to_unit(word)));
+      proposal.tokens.push_back(sums.pick(distribution, rng::to_unit(bits)));
       proposal.tree.add(i, 0);
     }
     if (i == 0) first_pass_end_ = now(clock_);

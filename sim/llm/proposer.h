@@ -40,7 +40,7 @@ class Proposer {
   // Reads a prompt ahead of the first round.
   virtual void start(std::size_t sequence, std::span<const Token> prompt) = 0;
   // A block of at most `draft_length` levels to follow each text; the uniforms of `round` under `key` (Purpose::draft_accept,
-  // first words).
+  // the first of the two).
   virtual void propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
                        std::vector<Proposal>& proposals) = 0;
   // The sequence's first `length` tokens stand; what was drafted beyond them is forgotten.
@@ -69,7 +69,7 @@ class ModelProposer final : public Proposer {
   double first_pass_end_ = 0.0;
 };
 
-// The uniform words at (purpose, position, round, sequence).
+// The two random numbers at (purpose, position, round, sequence).
 rng::BitsPair bits_at(rng::Key key, rng::Purpose purpose, std::uint32_t position, std::uint32_t round, std::uint64_t sequence);
 
 }  // namespace specsim::llm

@@ -118,7 +118,7 @@ Weights load_from(const TensorSource& source, const ModelConfig& c, std::optiona
 void fill_random(Matrix& matrix, std::size_t first, std::size_t from, std::size_t inputs, rng::Key key, std::uint32_t index) {
   const double half_width = std::sqrt(3.0 / static_cast<double>(inputs));
   const std::size_t blocks = (matrix.columns() - from + 1) / 2;
-  std::vector<std::uint64_t> words(2 * blocks);
+  std::vector<std::uint64_t> bits(2 * blocks);
   std::vector<float> row(matrix.columns() - from);
   for (std::size_t r = first; r < matrix.rows(); ++r) {
     rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::distribution, 0),
@@ -127,8 +127,8 @@ void fill_random(Matrix& matrix, std::size_t first, std::size_t from, std::size_
                        .c2 = 0,
                        .lanes = nullptr,
                        .c3 = static_cast<std::uint32_t>(r)},
-                      key, blocks, words.data(), words.data() + blocks);
-    for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>((2.0 * rng::to_unit(words[i]) - 1.0) * half_width);
+                      key, blocks, bits.data(), bits.data() + blocks);
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>((2.0 * rng::to_unit(bits[i]) - 1.0) * half_width);
     matrix.set(r, from, row);
   }
 }

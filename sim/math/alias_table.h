@@ -1,4 +1,4 @@
-// Walker's alias method (Vose's construction, IEEE TSE 1991): a token from one 64-bit word by one memory access.
+// Walker's alias method (Vose's construction, IEEE TSE 1991): a token from 64 random bits by one memory access.
 // An entry packs the column's threshold (46 bits) and its alias (18 bits) in 8 bytes, so a table of 32,000 tokens takes
 // 256 kB. Rounding a threshold to 46 bits moves the distribution by at most 2^-46 in total variation; tokens of weight zero
 // are never drawn.
@@ -13,7 +13,7 @@
 
 namespace specsim::math {
 
-// Draws from a table of `size` entries: column = floor(word size / 2^64), the rest of the word decides between the
+// Draws from a table of `size` entries: column = floor(bits size / 2^64), the rest of the bits decides between the
 // column's own token and its alias.
 inline Token alias_pick(const std::uint64_t* entries, std::uint64_t size, std::uint64_t bits) {
   const uint128 product = uint128{bits} * size;

@@ -2,8 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/parallel.h"
-
-#include <boost/math/distributions/students_t.hpp>
+#include "sim/report/intervals.h"
 
 #include <algorithm>
 #include <cmath>
@@ -118,8 +117,7 @@ Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, cons
         squares += d * d;
       }
       const double variance = std::max(0.0, (squares - sum * sum / n) / (n - 1.0));
-      const boost::math::students_t distribution(n - 1.0);
-      margin.half_width = boost::math::quantile(boost::math::complement(distribution, 0.025)) * std::sqrt(variance / n);
+      margin.half_width = report::half_width(std::sqrt(variance / n), n - 1.0);
     }
     plan.margins.push_back(margin);
   }

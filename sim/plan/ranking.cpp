@@ -1,7 +1,8 @@
 #include "sim/plan/ranking.h"
 
+#include "sim/report/intervals.h"
+
 #include <fmt/format.h>
-#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <array>
@@ -24,18 +25,7 @@ std::string workload_of(const spec::Cell& cell) {
 
 using ByReplicate = std::array<double, kReplicates>;
 
-double standard_error(const ByReplicate& samples) {
-  double mean = 0.0;
-  for (const double x : samples) mean += x / kReplicates;
-  double squares = 0.0;
-  for (const double x : samples) squares += (x - mean) * (x - mean);
-  return std::sqrt(squares / (kReplicates * (kReplicates - 1.0)));
-}
-
-double half_width(const ByReplicate& samples) {
-  const boost::math::students_t distribution(kReplicates - 1.0);
-  return boost::math::quantile(boost::math::complement(distribution, (1.0 - kRankingLevel) / 2.0)) * standard_error(samples);
-}
+double half_width(const ByReplicate& samples) { return report::half_width(report::mean_of(samples), kRankingLevel); }
 
 spec::Cell in_replicate(const spec::Cell& cell, int replicate) {
   return spec::reseeded(cell, rng::hash_text(fmt::format("seed {} world {}", cell.seed, replicate)), cell.rounds / kReplicates);
@@ -130,7 +120,7 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
           sum.add(one.row.counts);
       }
       one.row.counts = std::move(sum);
-      one.tokens_per_round_error = standard_error(tokens_per_round);
+      one.tokens_per_round_error = report::mean_of(tokens_per_round).error;
       // Of replicates priced one by one: a batch in lockstep is one replicate's, and pooled counts would mix them.
       one.speedup = tokens / time;
       one.speedup_half_width = half_width(own);

@@ -35,11 +35,11 @@ struct Ranking {
   std::vector<Contender> contenders;  // fastest first
 };
 
-// In each replicate all methods meet the same distributions and draw with the same addressed words. Cells that differ in nothing
-// but prices are simulated once. Cells with the same workload and axes beside `decode` and `cost.draft` are ranked together, in
-// the order in which these first appear. Throws BadInput where distributions or seeds differ between cells that are ranked
-// together, and where there are too few rounds for a sequence in each replicate. `options`: threads, stop, progress. Empty if it
-// was stopped.
+// In each replicate all methods meet the same distributions and draw with the same addressed random numbers. Cells that differ in
+// nothing but prices are simulated once. Cells with the same workload and axes beside `decode` and `cost.draft` are ranked
+// together, in the order in which these first appear. Throws BadInput where distributions or seeds differ between cells that are
+// ranked together, and where there are too few rounds for a sequence in each replicate. `options`: threads, stop, progress. Empty
+// if it was stopped.
 std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, const run::RunOptions& options);
 
 // The token tree of the cell's drafter; nullptr where it has none, or one that is a chain.

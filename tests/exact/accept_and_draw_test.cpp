@@ -2,7 +2,7 @@
 #include "tests/exact/exact_cells.h"
 #include "tests/support/mutants.h"
 
-#include "sim/audit/word_space.h"
+#include "sim/audit/bit_space.h"
 #include "sim/math/alias_table.h"
 #include "sim/verify/accept.h"
 

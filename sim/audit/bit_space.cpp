@@ -1,4 +1,4 @@
-#include "sim/audit/word_space.h"
+#include "sim/audit/bit_space.h"
 
 namespace specsim::audit {
 
