@@ -155,8 +155,7 @@ ExitCode calibrate_command(const std::vector<std::string>& arguments) {
           arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
           "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
           "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
-          "  specsim calibrate --target llama-160m --draft llama-68m --out results/shapes     (random weights: timing "
-          "alone)\n"
+          "  specsim calibrate --target llama-160m --draft llama-68m --out results/shapes     (random weights: timing alone)\n"
           "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n",
           values))
     return ExitCode::fine;

@@ -164,8 +164,8 @@ void add_gpu_options(po::options_description& options) {
       "enlarge", text(""), "with --device cuda: HIDDENxFFNxLAYERS around the target that compute the same function")(
       "enlarge-draft", text(""), "the same of the draft")(
       "held-out", po::value<std::string>(),
-      "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is "
-      "fitted on")("only-device", "with --device cuda: say what it is, and end")(
+      "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is fitted on")(
+      "only-device", "with --device cuda: say what it is, and end")(
       "no-early-start", "with --device cuda: kernels start when those before them have ended, not as they end")(
       "peers",
       "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu_baselines.py, and nothing else");

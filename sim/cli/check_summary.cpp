@@ -40,15 +40,13 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
   const double level = judge::check_level(rows.size() * judge::kChecksPerCell);
   fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree,
                  disagree.size(), refuted, none);
-  fmt::format_to(
-      out,
-      "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
-      "= {:.2g} ({:.0e} "
-      "false alarms over {} checks).\n"
-      "Draws: the cell whose random numbers a cell uses. Cells that share them deviate from theory together: count their z "
-      "as one, not as many. "
-      "Leak seen: the smallest leak of the draft's distribution into the output that the checks reject with power .99.\n",
-      level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
+  fmt::format_to(out,
+                 "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
+                 "= {:.2g} ({:.0e} false alarms over {} checks).\n"
+                 "Draws: the cell whose random numbers a cell uses. Cells that share them deviate from theory together: count "
+                 "their z as one, not as many. Leak seen: the smallest leak of the draft's distribution into the output that the "
+                 "checks reject with power .99.\n",
+                 level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
   constexpr std::size_t kShown = 20;  // of each kind: a wrong base shows in every cell of a grid
   const auto list = [&](const std::vector<const judge::Row*>& which, const std::string& what, const auto& describe) {
     for (std::size_t i = 0; i < std::min(which.size(), kShown); ++i)

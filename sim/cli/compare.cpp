@@ -156,23 +156,18 @@ void print_assumptions(const Options& options, const BuiltIn& built_in, const co
   if (!built_in.acceptance.empty()) {
     const std::string words =
         "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round; trees are the "
-        "best for "
-        "it. Real trees accept in clusters: a text that is easy at one depth is easy at the next.";
+        "best for it. Real trees accept in clusters: a text that is easy at one depth is easy at the next.";
     for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
     return;
   }
   const std::string words = fmt::format(
       "This ranking holds for sampling at temperature {:g} from synthetic distributions on which one draft token is accepted "
-      "with "
-      "probability {:g} at temperature 1, the same draft for every method. They keep the order that real models gave "
+      "with probability {:g} at temperature 1, the same draft for every method. They keep the order that real models gave "
       "(results/real_methods): at temperature 1 a chain of 4 gave 2.72 tokens per round and a tree of the draft's likeliest "
-      "tokens "
-      "(tree_dynamic, EAGLE-2's) 2.17, where these distributions at their default give 2.75 and 2.25; at temperature 0 it was "
-      "2.96 "
-      "and 3.69, here 2.41 and 3.63, so that chains are worth more there than this says. Heads that were trained on their target "
-      "accept more than any draft model here. For another draft, rank distributions of your own: --print-config shows these, "
-      "with "
-      "their cost {}",
+      "tokens (tree_dynamic, EAGLE-2's) 2.17, where these distributions at their default give 2.75 and 2.25; at temperature 0 it "
+      "was 2.96 and 3.69, here 2.41 and 3.63, so that chains are worth more there than this says. Heads that were trained on "
+      "their target accept more than any draft model here. For another draft, rank distributions of your own: --print-config "
+      "shows these, with their cost {}",
       built_in.temperature, built_in.alpha, config::to_flow_text(cost));
   for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
 }
@@ -215,8 +210,7 @@ void add_compare_options(po::options_description& description) {
       "temperature", text(), "at which the built-in methods' distributions are sampled, 0 to 1 (default 1)")(
       "acceptance", text(),
       "file with acceptance by depth and rank, to rank chains and the best trees on: [[rank 1, rank 2, ...] at depth 1, ...], "
-      "each given "
-      "that its parent is accepted; rates: [...] of positions that are reached or not")(
+      "each given that its parent is accepted; rates: [...] of positions that are reached or not")(
       "rounds", text(), "of each method (default 200000, or the config's)")(
       "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)(

@@ -62,14 +62,13 @@ void print_processes(const fit::FitReport& report) {
   print_output("{}", table.text(output_width()));
   print_output(
       "\ndepth, distribution, runs, requests: p-values from {} data sets of the fitted model; its parameters are not fitted "
-      "again to "
-      "each,\nso p is too large if anything\n",
+      "again to each,\nso p is too large if anything\n",
       fit::kReplicates);
   if (report.short_length > 0)
     print_output(
         "from {0}: tokens per round at draft length {1} by a fit to the first {0} positions of each round alone, and how many "
-        "standard "
-        "errors\nthat is from the recorded {2:.4f}: how far the process may be trusted at twice the length it was fitted to\n",
+        "standard errors\nthat is from the recorded {2:.4f}: how far the process may be trusted at twice the length it was "
+        "fitted to\n",
         report.short_length, report.draft_length, report.tokens_per_round);
   print_output("\n");
   report::Table parameters({{"", report::Align::left}, {"", report::Align::left}}, {.headless = true});
@@ -101,8 +100,7 @@ void print_choice(const fit::FitReport& report) {
   if (best.rejected())
     print_output(
         "\nnone fits: the data reject every process. {} comes closest; the distributions themselves, where they were kept, can "
-        "be "
-        "replayed (context process trace)\n",
+        "be replayed (context process trace)\n",
         to_text(best.model.process));
   else
     print_output("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score\n",

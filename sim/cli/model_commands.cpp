@@ -80,8 +80,7 @@ void add_model_options(po::options_description& options) {
       "prompts that leave no room for the output in the context: error, skip (they are left out) or cut (their first tokens)");
   add("drafter", text(defaults.drafter),
       "model: samples from --draft; argmax: its likeliest token; early-exit:N: the target's first N layers; or a tree or text "
-      "drafter of specsim list as in a config, "
-      "\"{kind: tree_static, branching: [3, 2, 1]}\"");
+      "drafter of specsim list as in a config, \"{kind: tree_static, branching: [3, 2, 1]}\"");
   add("verifier", po::value<std::string>(), "a name of specsim list that judges such drafts; token, or what suits the tree");
   add("device", text("cpu"), "cpu, or cuda: an NVIDIA GPU (calibrate)");
   add("threads", text("0"), "0: all cores");

@@ -85,8 +85,7 @@ NamedPart preset_part(const cost::Preset& preset) {
                     1e-3 * shape.kv_bytes_per_token());
     part.info.notes = fmt::format(
         "{} layers of width {}, {} heads, {} of keys and values, {} wide, feed-forward {}{}, vocabulary {}{}. {:.3f}B parameters "
-        "in the "
-        "layers.",
+        "in the layers.",
         shape.layers, shape.hidden, shape.heads, shape.kv_heads, shape.head_dim,
         shape.experts > 0.0 ? fmt::format("{} of {} experts of {}", shape.experts_per_token, shape.experts, shape.expert_ffn)
                             : fmt::format("{}", shape.ffn),
@@ -106,8 +105,7 @@ NamedPart preset_part(const cost::Preset& preset) {
     const cost::Calibration& c = hardware.calibration;
     part.info.notes = fmt::format(
         "{} multiprocessors; to a peer {:.0f} GB/s and {:g} us. A decode step turns compute-bound near {:.0f} rows. Matrix "
-        "products reach "
-        "{:.1f} % of the bandwidth, operands arrive at {:.1f} TB/s, each product takes {:.1f} us beside.",
+        "products reach {:.1f} % of the bandwidth, operands arrive at {:.1f} TB/s, each product takes {:.1f} us beside.",
         hardware.multiprocessors, 1e-9 * hardware.link_bandwidth, 1e6 * hardware.link_latency,
         hardware.flops / (hardware.bandwidth * c.memory_efficiency), 100.0 * c.memory_efficiency, c.feed_tb_per_s, c.kernel_us);
     if (const config::Value* source = config::find_path(value, "calibration.source")) part.info.paper = source->text;

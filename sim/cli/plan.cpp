@@ -106,8 +106,7 @@ void add_plan_options(po::options_description& description) {
 }
 
 constexpr const char* kExamples =
-    "  specsim plan --hardware h100-sxm --target llama-3.1-70b --tensor-parallel 4 --draft llama-3.2-1b --alpha 0.7 "
-    "--batch 8\n"
+    "  specsim plan --hardware h100-sxm --target llama-3.1-70b --tensor-parallel 4 --draft llama-3.2-1b --alpha 0.7 --batch 8\n"
     "  specsim plan --hardware a100-80gb-sxm --target llama-2-7b --draft llama-68m --position-rates 0.7,0.45,0.31 --out "
     "build/plan\n"
     "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --acceptance-rate 54% --at-draft-length 3 "

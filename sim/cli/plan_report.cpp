@@ -46,8 +46,7 @@ void print_setting(const plan::Planned& planned) {
     if (!d->draft)
       print_words(
           "(proposals take no pass and no time here: give their host time as --set cost.round_us=MICROSECONDS. An engine counts "
-          "the "
-          "acceptance of n-grams over the rounds that found one alone: here every round drafts)");
+          "the acceptance of n-grams over the rounds that found one alone: here every round drafts)");
   } else {
     print_output("cost model {}, {}\n", cell.pricing->name(), load);
   }
@@ -140,8 +139,7 @@ void print_schedule(const std::vector<ScanPoint>& points) {
   if (plan::rises(points))
     print_words(
         "(the best one goes up and down because a pass over batch x (draft length + 1) rows is padded to captured sizes and cut "
-        "into "
-        "whole tiles: one row more can cost as much as the next hundred)");
+        "into whole tiles: one row more can cost as much as the next hundred)");
 }
 
 void print_cliff(const Advice& advice) {

@@ -239,8 +239,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   if (!parse(arguments, description, "config", "specsim serve [CONFIG] [options]",
              "  specsim serve configs/serve/chat.yaml --out build/serve\n"
              "  specsim serve --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --position-rates 0.77,0.55,0.39 "
-             "--policy fixed:3 "
-             "--rate 8\n"
+             "--policy fixed:3 --rate 8\n"
              "  specsim serve configs/serve/chat.yaml --sweep rate=1:40:8 --replications 4 --slo ttft=500,tpot=50 --out "
              "build/curve\n"
              "  specsim serve configs/serve/chat.yaml --trace requests.csv --policy table:1-8=5,9-64=3,65-256=0\n",

@@ -24,8 +24,7 @@ DrafterEntry chain_drafter() {
              {},
              {"sampled", "argmax"}}},
            "An argmax draft token has probability 1 under the distribution that it was drawn from, so a lossless rule accepts it "
-           "with "
-           "target(argmax draft)."},
+           "with target(argmax draft)."},
           [](const config::Arguments& arguments, Diagnostics&) {
             return Draft{{static_cast<int>(arguments.integer("draft_length")), arguments.text("selection") == "argmax"}, nullptr};
           }};

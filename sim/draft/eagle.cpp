@@ -44,10 +44,8 @@ DrafterEntry eagle_drafter() {
                           config::between(0, 1),
                           {}}}),
        "At depth i (0 first) the draft distribution is (1 - s) draft + s target, s = sharpening decay^i: its overlap with the "
-       "target "
-       "is at least "
-       "alpha + s (1 - alpha). Published acceptance by depth (n-alpha) can be given distribution by distribution instead: "
-       "context by_depth."},
+       "target is at least alpha + s (1 - alpha). Published acceptance by depth (n-alpha) can be given distribution by "
+       "distribution instead: context by_depth."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const tokens::Siblings siblings = siblings_of(arguments);
         const std::optional<tokens::Tree> tree = tree_of(arguments, siblings, diagnostics);

@@ -28,27 +28,25 @@ class EarlyExit final : public TreeDrafter {
 }  // namespace
 
 DrafterEntry early_exit_drafter() {
-  return {
-      {"early_exit",
-       "the target's own first layers as the draft: a flatter target",
-       "Elhoushi et al. (LayerSkip), arXiv 2404.16710; Zhang et al. (Draft & Verify), arXiv 2309.08168; "
-       "facebookresearch/LayerSkip, self_speculation (forward_remainder)",
-       {{"draft_length", config::Type::integer, {}, "tokens drafted per round", config::between(1, kMaxDraftLength), {}},
-        {"exit_share",
-         config::Type::number,
-         "0.5",
-         "of the target's layers that a draft pass runs",
-         config::Interval{0, 1, true, false},
-         {}}},
-       "Logits are taken to build up evenly over the layers, so that an exit after a share f of them has f of the final "
-       "ones: draft = "
-       "target^f, normalised, whatever pair.draft says. The cost section's draft pass is to be f of a target pass, with the "
-       "LM head. Verification goes on from the states and keys that drafting left: it is paid for with 1 - f of a pass over all "
-       "its tokens, and f of a pass over one, the last draft token, which drafting did not go through."},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        return Draft{{draft_length, false}, std::make_shared<EarlyExit>(draft_length, arguments.number("exit_share"))};
-      }};
+  return {{"early_exit",
+           "the target's own first layers as the draft: a flatter target",
+           "Elhoushi et al. (LayerSkip), arXiv 2404.16710; Zhang et al. (Draft & Verify), arXiv 2309.08168; "
+           "facebookresearch/LayerSkip, self_speculation (forward_remainder)",
+           {{"draft_length", config::Type::integer, {}, "tokens drafted per round", config::between(1, kMaxDraftLength), {}},
+            {"exit_share",
+             config::Type::number,
+             "0.5",
+             "of the target's layers that a draft pass runs",
+             config::Interval{0, 1, true, false},
+             {}}},
+           "Logits are taken to build up evenly over the layers, so that an exit after a share f of them has f of the final "
+           "ones: draft = target^f, normalised, whatever pair.draft says. The cost section's draft pass is to be f of a target "
+           "pass, with the LM head. Verification goes on from the states and keys that drafting left: it is paid for with 1 - f "
+           "of a pass over all its tokens, and f of a pass over one, the last draft token, which drafting did not go through."},
+          [](const config::Arguments& arguments, Diagnostics&) {
+            const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
+            return Draft{{draft_length, false}, std::make_shared<EarlyExit>(draft_length, arguments.number("exit_share"))};
+          }};
 }
 
 }  // namespace specsim::draft

@@ -124,65 +124,58 @@ class Lookahead final : public TextDrafter {
 }  // namespace
 
 DrafterEntry lookahead_drafter() {
-  return {
-      {"lookahead",
-       "n-grams that begin with the text's last token, from a Jacobi window of the target's own guesses and from the text",
-       "Fu et al. (lookahead decoding), arXiv 2402.02057; hao-ai-lab/LookaheadDecoding, lade/decoding.py, commit 7571393",
-       {{"window", config::Type::integer, "15", "W: columns of the Jacobi window; 0: none", config::between(0, 256), {}},
-        {"ngram",
-         config::Type::integer,
-         "5",
-         "N: tokens of an n-gram, the first of which is the text's last",
-         config::between(2, kMaxDraftLength),
-         {}},
-        {"guesses",
-         config::Type::integer,
-         "15",
-         "G: n-grams kept for each first token, and verified together",
-         config::between(1, 256),
-         {}},
-        {"pool_from_text",
-         config::Type::boolean,
-         "true",
-         "the n-grams of prompt and emitted text go into the pool as well",
-         {},
-         {}}},
-       "No draft model. Each round's target pass goes over the window too: N - 1 levels of W guessed tokens, each level the "
-       "target's argmaxes after the one before it. Every column is an n-gram for the pool, which keeps the newest G of each "
-       "first "
-       "token; the round verifies those that begin with the text's last token. The window moves on by one column a round, "
-       "however many tokens were accepted, and starts from random tokens of the prompt (of the vocabulary, where there is none). "
-       "It is full after N - 2 rounds; no guesses are verified before. End tokens in the window are not replaced, and the text "
-       "fills the pool too unless told otherwise, which in the published program is an option. Beginnings that guesses share are "
-       "verified once. A guess that is right to its end gives its N - 1 tokens and the target's own behind them, N in all, "
-       "as in the paper. The program leaves that token out (N - 1 at most): its loop over a guess does not tell one that is "
-       "right to "
-       "its end from one whose last token is wrong. Paid "
-       "for: W (N - "
-       "1) rows and the guesses, on the filling rounds too. Under a context process whose distributions go by position alone, "
-       "the window "
-       "sees "
-       "the distributions to come whatever it guessed: use markov or copy. The formula for b independent n-grams is another "
-       "matter: "
-       "typical acceptance of b chains drawn apart, at temperature 0, has exactly its distribution.",
-       "window: 0, ngram: 3, guesses: 2"},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const auto ngram = static_cast<int>(arguments.integer("ngram"));
-        const auto guesses = static_cast<int>(arguments.integer("guesses"));
-        const auto window = static_cast<int>(arguments.integer("window"));
-        constexpr int kMostNodes = 1024;
-        if (guesses * (ngram - 1) > kMostNodes)
-          diagnostics.add(arguments.where("guesses"),
-                          fmt::format("guesses (ngram - 1) is {}, allowed: at most {}", guesses * (ngram - 1), kMostNodes));
-        if (window > 0 && window < ngram - 2)
-          diagnostics.add(arguments.where("window"),
-                          fmt::format("window is {}, allowed with n-grams of {}: 0 or at least {}", window, ngram, ngram - 2));
-        if (window == 0 && !arguments.boolean("pool_from_text"))
-          diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
-        return Draft{{ngram - 1, false},
-                     std::make_shared<Lookahead>(window, ngram, guesses, arguments.boolean("pool_from_text"))};
-      },
-      true};
+  return {{"lookahead",
+           "n-grams that begin with the text's last token, from a Jacobi window of the target's own guesses and from the text",
+           "Fu et al. (lookahead decoding), arXiv 2402.02057; hao-ai-lab/LookaheadDecoding, lade/decoding.py, commit 7571393",
+           {{"window", config::Type::integer, "15", "W: columns of the Jacobi window; 0: none", config::between(0, 256), {}},
+            {"ngram",
+             config::Type::integer,
+             "5",
+             "N: tokens of an n-gram, the first of which is the text's last",
+             config::between(2, kMaxDraftLength),
+             {}},
+            {"guesses",
+             config::Type::integer,
+             "15",
+             "G: n-grams kept for each first token, and verified together",
+             config::between(1, 256),
+             {}},
+            {"pool_from_text",
+             config::Type::boolean,
+             "true",
+             "the n-grams of prompt and emitted text go into the pool as well",
+             {},
+             {}}},
+           "No draft model. Each round's target pass goes over the window too: N - 1 levels of W guessed tokens, each level the "
+           "target's argmaxes after the one before it. Every column is an n-gram for the pool, which keeps the newest G of each "
+           "first token; the round verifies those that begin with the text's last token. The window moves on by one column a "
+           "round, however many tokens were accepted, and starts from random tokens of the prompt (of the vocabulary, where "
+           "there is none). It is full after N - 2 rounds; no guesses are verified before. End tokens in the window are not "
+           "replaced, and the text fills the pool too unless told otherwise, which in the published program is an option. "
+           "Beginnings that guesses share are verified once. A guess that is right to its end gives its N - 1 tokens and the "
+           "target's own behind them, N in all, as in the paper. The program leaves that token out (N - 1 at most): its loop "
+           "over a guess does not tell one that is right to its end from one whose last token is wrong. Paid for: W (N - 1) rows "
+           "and the guesses, on the filling rounds too. Under a context process whose distributions go by position alone, the "
+           "window sees the distributions to come whatever it guessed: use markov or copy. The formula for b independent n-grams "
+           "is another matter: typical acceptance of b chains drawn apart, at temperature 0, has exactly its distribution.",
+           "window: 0, ngram: 3, guesses: 2"},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            const auto ngram = static_cast<int>(arguments.integer("ngram"));
+            const auto guesses = static_cast<int>(arguments.integer("guesses"));
+            const auto window = static_cast<int>(arguments.integer("window"));
+            constexpr int kMostNodes = 1024;
+            if (guesses * (ngram - 1) > kMostNodes)
+              diagnostics.add(arguments.where("guesses"),
+                              fmt::format("guesses (ngram - 1) is {}, allowed: at most {}", guesses * (ngram - 1), kMostNodes));
+            if (window > 0 && window < ngram - 2)
+              diagnostics.add(arguments.where("window"), fmt::format("window is {}, allowed with n-grams of {}: 0 or at least {}",
+                                                                     window, ngram, ngram - 2));
+            if (window == 0 && !arguments.boolean("pool_from_text"))
+              diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
+            return Draft{{ngram - 1, false},
+                         std::make_shared<Lookahead>(window, ngram, guesses, arguments.boolean("pool_from_text"))};
+          },
+          true};
 }
 
 }  // namespace specsim::draft

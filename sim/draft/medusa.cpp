@@ -33,12 +33,8 @@ DrafterEntry medusa_drafter() {
                  {}},
                 {"nodes", config::Type::integer, "", "of that tree", config::between(1, kMaxNodes), {}}}),
            "Children at depth d are the likeliest tokens of the draft's distribution for depth d in the context before the block "
-           "(context "
-           "by_depth: one "
-           "distribution for each head), the same under every parent. No sequential cost: the heads together are one pass of the "
-           "cost "
-           "section's draft "
-           "model."},
+           "(context by_depth: one distribution for each head), the same under every parent. No sequential cost: the heads "
+           "together are one pass of the cost section's draft model."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             tokens::Tree tree;
             if (arguments.has("accuracies") || arguments.has("nodes")) {

@@ -21,9 +21,7 @@ DrafterEntry parallel_drafter() {
            "Gloeckle et al. (multi-token prediction), arXiv 2404.19737",
            {{"draft_length", config::Type::integer, {}, "tokens drafted per round", config::between(1, kMaxDraftLength), {}}},
            "The argmax of the draft's distribution for each depth in the context before the block (context by_depth: one "
-           "distribution for each "
-           "position); one "
-           "draft pass over draft_length tokens."},
+           "distribution for each position); one draft pass over draft_length tokens."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
             return Draft{{draft_length, false}, std::make_shared<Parallel>(draft_length)};

@@ -58,9 +58,8 @@ PolicyEntry adaedl_policy() {
         {"step", config::Type::number, "0.01", "by which the threshold is to move", config::between(0, 1), {}},
         {"keep", config::Type::number, "0.9", "of the threshold as it was", config::between(0, 1), {}}},
        "Drafting stops behind a token whose distribution has 1 - sqrt(gamma entropy) below the threshold. After each round the "
-       "threshold moves by (1 - keep) step: up where the average is below wanted; down where it is not, unless the round "
-       "drafted all it could. The entropy that stops at a fixed place is policy entropy. The defaults of gamma and first were "
-       "not "
+       "threshold moves by (1 - keep) step: up where the average is below wanted; down where it is not, unless the round drafted "
+       "all it could. The entropy that stops at a fixed place is policy entropy. The defaults of gamma and first were not "
        "checked against the paper; the others are the program's."},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
         return std::make_unique<AdaEdl>(

@@ -26,8 +26,7 @@ PolicyEntry confidence_policy() {
            "Hugging Face transformers, assistant_confidence_threshold",
            {{"least", config::Type::number, "0.4", "draft probability below which drafting stops", config::between(0, 1), {}}},
            "The unlikely token is still judged: leaving it out would make what is judged depend on it, and the output would no "
-           "longer be "
-           "the target's."},
+           "longer be the target's."},
           [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
             return std::make_unique<Confidence>(arguments.number("least"), choice.longest);
           }};

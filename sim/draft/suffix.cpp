@@ -73,9 +73,8 @@ DrafterEntry suffix_drafter() {
          config::between(0, 1),
          {}}},
        "No draft model. Of the places where the longest match stands, the commonest next token is followed, then the commonest "
-       "after it. A "
-       "tree of suffixes finds the same places faster. What Arctic Inference and vLLM ship scores every length of the end: "
-       "suffix_decoding."},
+       "after it. A tree of suffixes finds the same places faster. What Arctic Inference and vLLM ship scores every length of "
+       "the end: suffix_decoding."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
         return Draft{{draft_length, false},

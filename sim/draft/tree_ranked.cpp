@@ -20,8 +20,7 @@ DrafterEntry tree_ranked_drafter() {
             {"nodes", config::Type::integer, {}, "drafted, or as many as the table has", config::between(1, kMaxNodes), {}},
             siblings_parameter()},
            "Nodes by falling product of the acceptances on their path; a node takes its parent and its elder siblings along. The "
-           "best "
-           "tree there is where no row rises with the rank. Each level is one pass of the draft model.",
+           "best tree there is where no row rises with the rank. Each level is one pass of the draft model.",
            "acceptance: [[0.5, 0.2], [0.4]], nodes: 3"},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             const auto& acceptance = arguments.table("acceptance");

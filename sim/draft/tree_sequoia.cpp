@@ -51,9 +51,8 @@ DrafterEntry tree_sequoia_drafter() {
         {"draft_time", config::Type::number, "", "of a draft pass, in the same unit", config::at_least(0), {}},
         siblings_parameter()},
        "T(size, depth, b children) = max over the last child's size y of T(size - y, depth, b - 1) + acceptance_b max_b' T(y, "
-       "depth - "
-       "1, b'); with times, the size and depth of the least (depth draft_time + verify time) / T. Sequoia draws siblings without "
-       "replacement: siblings: without_replacement."},
+       "depth - 1, b'); with times, the size and depth of the least (depth draft_time + verify time) / T. Sequoia draws siblings "
+       "without replacement: siblings: without_replacement."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const tokens::Siblings siblings = siblings_of(arguments);
         const std::vector<double>& acceptance = arguments.numbers("acceptance");

@@ -11,8 +11,7 @@ DrafterEntry tree_static_drafter() {
            "Miao et al. (SpecInfer), arXiv 2305.09781; Cai et al. (Medusa), arXiv 2401.10774",
            shape_parameters({siblings_parameter()}),
            "Each level of the tree is one pass of the draft model, over the nodes of the level above that have children; the "
-           "target verifies "
-           "all nodes and the text's last token in one pass."},
+           "target verifies all nodes and the text's last token in one pass."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             const tokens::Siblings siblings = siblings_of(arguments);
             const std::optional<tokens::Tree> tree = tree_of(arguments, siblings, diagnostics);

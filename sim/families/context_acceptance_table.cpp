@@ -72,19 +72,15 @@ ContextEntry acceptance_table_context() {
              config::Type::number_table,
              {},
              "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is; the last row "
-             "holds "
-             "beyond",
+             "holds beyond",
              config::between(0, 1),
              {}}},
            "Every round begins in the first row, whatever came before. The target gives the token of rank r the mass that the "
-           "table has "
-           "for it, and one more token the rest; the draft ranks the tokens in that order. Such a record says how often a ranked "
-           "token "
-           "was accepted, not how a drawn one would be: drafters choose (selection: argmax, siblings: top_k, medusa, parallel), "
-           "trees "
-           "have one shape, verifiers are lossless. pair's distributions are not used; vocab is above the number of ranks. "
-           "Acceptances "
-           "of a position that is reached or not (vLLM's per-position rates) are to be divided by those of the position before.",
+           "table has for it, and one more token the rest; the draft ranks the tokens in that order. Such a record says how "
+           "often a ranked token was accepted, not how a drawn one would be: drafters choose (selection: argmax, siblings: "
+           "top_k, medusa, parallel), trees have one shape, verifiers are lossless. pair's distributions are not used; vocab is "
+           "above the number of ranks. Acceptances of a position that is reached or not (vLLM's per-position rates) are to be "
+           "divided by those of the position before.",
            "acceptance: [[0.5, 0.2], [0.4]]"},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             ContextModel model;

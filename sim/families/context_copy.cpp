@@ -77,12 +77,9 @@ ContextEntry copy_context() {
              config::between(0, 9e15),
              {}}},
            "While the text copies position i, the target is fidelity one_hot(prompt[i]) + (1 - fidelity) pair.target, and it "
-           "goes on to i + 1 "
-           "as long as prompt[i] is emitted; any other token leads to free text, whose target is pair.target, or into the prompt "
-           "again. "
-           "Which token leads where is fixed: the process is markov over prompt_tokens + 1 states. Every sequence starts in free "
-           "text, and "
-           "drafters that look into the text see the prompt before it.",
+           "goes on to i + 1 as long as prompt[i] is emitted; any other token leads to free text, whose target is pair.target, "
+           "or into the prompt again. Which token leads where is fixed: the process is markov over prompt_tokens + 1 states. "
+           "Every sequence starts in free text, and drafters that look into the text see the prompt before it.",
            "prompt_tokens: 4, fidelity: 0.7"},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             ContextModel model;

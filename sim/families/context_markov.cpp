@@ -63,8 +63,7 @@ ContextEntry markov_context() {
          config::between(1, kMaxStates),
          {}}},
        "Every sequence starts in state 0 (as after token 0 repeated). Rounds of a sequence are correlated through the state; "
-       "theory follows them exactly by "
-       "matrices over the states, from the first round of a sequence on."},
+       "theory follows them exactly by matrices over the states, from the first round of a sequence on."},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
         ContextModel model;
         builder.add_pair(model);

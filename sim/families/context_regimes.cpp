@@ -76,8 +76,7 @@ ContextEntry regimes_context() {
          config::Type::value_list,
          {},
          "for each regime {target: DISTRIBUTION, draft: DISTRIBUTION}; what is left out is pair's; drafts: [DISTRIBUTION, ...] "
-         "in the "
-         "place of draft for position 1, 2, ... of a block, the last one holds beyond",
+         "in the place of draft for position 1, 2, ... of a block, the last one holds beyond",
          {},
          {}},
         {"transition",

@@ -45,9 +45,7 @@ FamilyEntry dirichlet_family() {
              config::Interval{1e-3, 1e6},
              {}}},
            "Distribution: Dirichlet(concentration, ..., concentration), fresh for each context. Two independent ones at "
-           "concentration 1 "
-           "overlap by "
-           "vocab / (2 vocab - 1) on average."},
+           "concentration 1 overlap by vocab / (2 vocab - 1) on average."},
           [](const config::Arguments& arguments, DistributionBuilder& builder) {
             return std::make_unique<DirichletDistribution>(arguments.number("concentration"), builder.next_stream());
           }};

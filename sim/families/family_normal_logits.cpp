@@ -31,8 +31,7 @@ FamilyEntry normal_logits_family() {
            "",
            {{"sigma", config::Type::number, {}, "standard deviation of the logits", config::Interval{0, 1000, true, false}, {}}},
            "Distribution: softmax(sigma * N(0, 1)), fresh for each context. For large vocabularies the likeliest tokens hold a "
-           "log-normal "
-           "share."},
+           "log-normal share."},
           [](const config::Arguments& arguments, DistributionBuilder& builder) {
             return std::make_unique<NormalLogits>(arguments.number("sigma"), builder.next_stream());
           }};

@@ -36,9 +36,7 @@ TransformEntry argmax_agreement_transform() {
            "",
            {{"value", config::Type::number, {}, "the rate", config::between(0, 1), {}}},
            "Distribution: a point mass on the source's argmax with probability value, else on another token, uniformly; fresh "
-           "for each "
-           "context. "
-           "alpha is value on average where the target is one-hot."},
+           "for each context. alpha is value on average where the target is one-hot."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder& builder) {
             return std::make_unique<ArgmaxAgreementTransform>(std::move(source), arguments.number("value"),
                                                               builder.next_stream());

@@ -34,8 +34,7 @@ TransformEntry reduced_vocab_transform() {
              config::between(1, kMaxVocab),
              {}}},
            "Distribution: source restricted to ids below value, renormalised; the source must have mass there. From the target: "
-           "alpha = "
-           "the target's mass there."},
+           "alpha = the target's mass there."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
             return std::make_unique<ReducedVocabTransform>(std::move(source),
                                                            static_cast<std::size_t>(arguments.integer("value")));

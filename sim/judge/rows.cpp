@@ -214,8 +214,7 @@ const std::vector<report::Column<Row>>& columns() {
        [](const Row& r) { return r.timed ? real_text(r.timed->speedup()) : ""; }},
       {"e2e_speedup_equal_hardware", "1",
        "e2e_speedup with the target alone on twice its GPUs, tensor parallel, as the baseline; where the draft had GPUs of its "
-       "own and "
-       "the cost model prices that",
+       "own and the cost model prices that",
        [](const Row& r) { return r.timed && r.timed->plain_twice ? real_text(*r.timed->speedup_of_twice()) : ""; }},
       {"z_tokens_per_round", "1", "(tokens_per_round - theory) / standard deviation by theory",
        [](const Row& r) { return real_text(r.agreement.z_tokens_per_round); }},
@@ -223,9 +222,8 @@ const std::vector<report::Column<Row>>& columns() {
        [](const Row& r) { return real_text(r.agreement.p_accepted_law); }},
       {"p_output_law", "1",
        "p-value of the emitted tokens against the target's distribution: G-tests by class and by neighbours and a score test for "
-       "a leak "
-       "of the draft's distribution, joined by Sidak's rule; a lossy verifier is held to its own distribution, where theory has "
-       "it",
+       "a leak of the draft's distribution, joined by Sidak's rule; a lossy verifier is held to its own distribution, where "
+       "theory has it",
        [](const Row& r) { return real_text(r.agreement.p_output_law); }},
       {"smallest_leak", "1", "smallest leak of the draft's distribution into the output that would be rejected with power .99",
        [](const Row& r) { return real_text(r.agreement.smallest_leak); }},
@@ -444,8 +442,7 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
       std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.cell->contexts->pair(0).random(); }))
     text +=
         "a distribution here is random and was drawn once (context fixed): intervals hold for that draw; context: {process: iid} "
-        "averages "
-        "over draws\n";
+        "averages over draws\n";
   return text;
 }
 

@@ -68,9 +68,8 @@ const std::vector<Parameter>& decode_parameters() {
        Type::value,
        "",
        "how long a chain to draft each round: {kind: NAME, ...}; its draft_length is then the most. round_cost: what the policy "
-       "adds to "
-       "every round, in passes of plain decoding (graphs captured anew or lost where lengths change, a look at the draft's "
-       "distribution)",
+       "adds to every round, in passes of plain decoding (graphs captured anew or lost where lengths change, a look at the "
+       "draft's distribution)",
        {},
        {}}};
   return parameters;

@@ -92,9 +92,8 @@ VerifierEntry block_verifier() {
            {},
            "Lossless, and the best in expectation of all rules for one chain. With p_0 = 1 and p_i = min(1, p_{i-1} "
            "target(x_i)/draft(x_i)), tokens 1 .. i stay for the largest i that accepts with Z/(Z + 1 - p_i), Z = sum max(p_i "
-           "target - "
-           "draft, 0) after token i (with p_i for the last one); the final token comes from max(p_i target - draft, 0). Expected "
-           "accepted = sum of E[p_i]. Positions are not judged one by one: there is no alpha."},
+           "target - draft, 0) after token i (with p_i for the last one); the final token comes from max(p_i target - draft, 0). "
+           "Expected accepted = sum of E[p_i]. Positions are not judged one by one: there is no alpha."},
           true,
           {.joint = true},
           {},

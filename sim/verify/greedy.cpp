@@ -24,8 +24,7 @@ VerifierEntry greedy_verifier() {
            "Stern et al., arXiv 1811.03115",
            {},
            "Lossless for a target at temperature 0, and refused for any other. Ties go to the lowest token. alpha = 1 where an "
-           "argmax "
-           "draft agrees, else 0; for a sampled draft, draft(argmax target)."},
+           "argmax draft agrees, else 0; for a sampled draft, draft(argmax target)."},
           true,
           {.one_hot_target = true, .argmax_draft = false},
           [](const config::Arguments&) { return std::make_unique<GreedyRule>(); },

@@ -9,9 +9,7 @@ VerifierEntry greedy_tree_verifier() {
            "Miao et al. (SpecInfer), arXiv 2305.09781",
            {},
            "Lossless for a target at temperature 0, and refused for any other. Walks down a tree node by node. Takes every tree, "
-           "drawn or chosen: whichever "
-           "child is the "
-           "argmax is accepted."},
+           "drawn or chosen: whichever child is the argmax is accepted."},
           true,
           {.one_hot_target = true,
            .trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},

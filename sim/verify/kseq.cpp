@@ -58,10 +58,9 @@ VerifierEntry kseq_verifier() {
            "Sun et al. (SpecTr), arXiv 2310.15141",
            {},
            "Lossless. Walks down a tree node by node. Of k siblings drawn with replacement, x is accepted with min(1, "
-           "target(x)/(rho draft(x))), in turn; rho in "
-           "[1, k] "
-           "solves 1 - (1 - beta)^k = rho beta, beta = sum min(draft, target/rho), found once per context. The residual is then "
-           "max(target - rho draft, 0). P(some sibling is accepted) = 1 - (1 - beta)^k, at least (1 - 1/e) of the optimum's."},
+           "target(x)/(rho draft(x))), in turn; rho in [1, k] solves 1 - (1 - beta)^k = rho beta, beta = sum min(draft, "
+           "target/rho), found once per context. The residual is then max(target - rho draft, 0). P(some sibling is accepted) = "
+           "1 - (1 - beta)^k, at least (1 - 1/e) of the optimum's."},
           true,
           {.trees = {tokens::Siblings::independent}},
           {},

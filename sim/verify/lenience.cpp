@@ -25,23 +25,23 @@ class LenientRule final : public NodeRule {
 }  // namespace
 
 VerifierEntry lenience_verifier() {
-  return {{"lenience",
-           "the token verifier with a draft probability that counts less",
-           "Leviathan et al., arXiv 2211.17192, appendix A.5",
-           {{"lenience",
-             config::Type::number,
-             "0.5",
-             "factor on the draft's probability; 1: the token verifier",
-             config::Interval{0, 1, true, false},
-             {}}},
-           "Not lossless. The paper multiplies the draft's probability by it before algorithm 1 compares, and changes nothing "
-           "else: a draft "
-           "token x is accepted with min(1, target(x)/(lenience draft(x))), in sum min(target/lenience, draft), and a rejection "
-           "resamples from algorithm 1's max(target - draft, 0). No token is emitted with more than target(x)/lenience."},
-          false,
-          {},
-          {},
-          [](const config::Arguments& arguments) { return std::make_unique<LenientRule>(arguments.number("lenience")); }};
+  return {
+      {"lenience",
+       "the token verifier with a draft probability that counts less",
+       "Leviathan et al., arXiv 2211.17192, appendix A.5",
+       {{"lenience",
+         config::Type::number,
+         "0.5",
+         "factor on the draft's probability; 1: the token verifier",
+         config::Interval{0, 1, true, false},
+         {}}},
+       "Not lossless. The paper multiplies the draft's probability by it before algorithm 1 compares, and changes nothing else: "
+       "a draft token x is accepted with min(1, target(x)/(lenience draft(x))), in sum min(target/lenience, draft), and a "
+       "rejection resamples from algorithm 1's max(target - draft, 0). No token is emitted with more than target(x)/lenience."},
+      false,
+      {},
+      {},
+      [](const config::Arguments& arguments) { return std::make_unique<LenientRule>(arguments.number("lenience")); }};
 }
 
 }  // namespace specsim::verify

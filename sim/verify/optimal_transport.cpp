@@ -159,10 +159,8 @@ VerifierEntry optimal_transport_verifier() {
            "Sun et al. (SpecTr), arXiv 2310.15141",
            {},
            "Lossless. Walks down a tree node by node. A largest flow couples the drawn set of tokens with the target's token, "
-           "worked out once per context; small "
-           "vocabularies only. P(some sibling is accepted) = 1 + min over sets H of (target(H) - draft(H)^k), which no other "
-           "rule for k "
-           "such siblings exceeds."},
+           "worked out once per context; small vocabularies only. P(some sibling is accepted) = 1 + min over sets H of "
+           "(target(H) - draft(H)^k), which no other rule for k such siblings exceeds."},
           true,
           {.trees = {tokens::Siblings::independent}, .vocab = kMostTokens, .children = kMostChildren},
           {},

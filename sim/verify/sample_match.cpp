@@ -19,19 +19,17 @@ class SampleMatchRule final : public PositionRule {
 }  // namespace
 
 VerifierEntry sample_match_verifier() {
-  return {
-      {"sample_match",
-       "the target samples at each position; the draft token is kept while the two are equal",
-       "Gante, assisted generation, 2023; of trees: Miao et al. (SpecInfer, naive sampling), arXiv 2305.09781",
-       {},
-       "Lossless at any temperature, for every emitted token is the target's own sample. alpha = sum target * draft, which is "
-       "at most the token verifier's sum min(target, draft). On a tree the walk goes on to the child that has the target's "
-       "sample, "
-       "the first of equal ones: SpecInfer's naive sampling."},
-      true,
-      {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
-      [](const config::Arguments&) { return std::make_unique<SampleMatchRule>(); },
-      [](const config::Arguments&) { return std::make_unique<MatchingRule>(); }};
+  return {{"sample_match",
+           "the target samples at each position; the draft token is kept while the two are equal",
+           "Gante, assisted generation, 2023; of trees: Miao et al. (SpecInfer, naive sampling), arXiv 2305.09781",
+           {},
+           "Lossless at any temperature, for every emitted token is the target's own sample. alpha = sum target * draft, which "
+           "is at most the token verifier's sum min(target, draft). On a tree the walk goes on to the child that has the "
+           "target's sample, the first of equal ones: SpecInfer's naive sampling."},
+          true,
+          {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
+          [](const config::Arguments&) { return std::make_unique<SampleMatchRule>(); },
+          [](const config::Arguments&) { return std::make_unique<MatchingRule>(); }};
 }
 
 }  // namespace specsim::verify

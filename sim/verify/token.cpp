@@ -24,11 +24,9 @@ VerifierEntry token_verifier() {
            "Leviathan et al., arXiv 2211.17192; Chen et al., arXiv 2302.01318",
            {},
            "Lossless. A draft token x is accepted with probability min(1, target(x)/draft(x)), where draft is the distribution "
-           "that x was "
-           "drawn "
-           "from (a point mass for an argmax draft). At the first rejection the final token comes from the residual "
-           "max(target - draft, 0), normalised by its own sum; after full acceptance from the target. alpha = sum min(target, "
-           "draft)."},
+           "that x was drawn from (a point mass for an argmax draft). At the first rejection the final token comes from the "
+           "residual max(target - draft, 0), normalised by its own sum; after full acceptance from the target. alpha = sum "
+           "min(target, draft)."},
           true,
           {},
           [](const config::Arguments&) { return std::make_unique<TokenRule>(); },

@@ -52,9 +52,7 @@ VerifierEntry top_k_match_verifier() {
            "a shortcut in circulation; Stern et al., arXiv 1811.03115, section 5.1 (top-k selection)",
            {{"k", config::Type::integer, "3", "tokens of the target that count as a match", config::between(1, kMaxVocab), {}}},
            "Not lossless. Walks down a tree node by node. Ties go to the lower token. The first sibling that matches is "
-           "accepted; where none does, the final "
-           "token is the "
-           "target's own sample."},
+           "accepted; where none does, the final token is the target's own sample."},
           false,
           {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
           {},

@@ -9,9 +9,8 @@ VerifierEntry tree_point_mass_verifier() {
            "Li et al. (EAGLE), arXiv 2401.15077; EAGLE-2, arXiv 2406.16858",
            {},
            "Lossless. Walks down a tree node by node. Recursive rejection against point masses accepts child x with target(x) of "
-           "what is left: the target's own "
-           "sample "
-           "decides, and the walk goes on where a child has it. P(descend) = the target's mass on the children."},
+           "what is left: the target's own sample decides, and the walk goes on where a child has it. P(descend) = the target's "
+           "mass on the children."},
           true,
           {.trees = {tokens::Siblings::point_mass}},
           {},

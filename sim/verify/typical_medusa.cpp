@@ -91,11 +91,9 @@ VerifierEntry typical_medusa_verifier() {
          config::between(0, 1e6),
          {}}},
        "Not lossless. A draft token x is accepted iff target(x) > min(epsilon, delta exp(-H(target))), H = - sum target "
-       "log(target + "
-       "1e-5); of the longest accepted paths the one of the largest product of target probabilities stays; the token behind it "
-       "is the "
-       "target's argmax, whatever the temperature. typical keeps the first of the longest paths and samples the token behind "
-       "it."},
+       "log(target + 1e-5); of the longest accepted paths the one of the largest product of target probabilities stays; the "
+       "token behind it is the target's argmax, whatever the temperature. typical keeps the first of the longest paths and "
+       "samples the token behind it."},
       false,
       {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
       {},

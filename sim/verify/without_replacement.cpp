@@ -9,9 +9,8 @@ VerifierEntry without_replacement_verifier() {
            "Chen et al. (Sequoia), arXiv 2402.12374; Jeon et al. (recursive speculative decoding), arXiv 2402.14160",
            {},
            "Lossless. As multi_draft_recursive, but a rejected sibling also leaves the draft's distribution, which is normalised "
-           "anew before "
-           "the next one is drawn: no sibling repeats another. P(some sibling is accepted) is at most 1 + min over sets H of "
-           "(target(H) - P(all siblings in H)), and may exceed the optimum for siblings drawn with replacement."},
+           "anew before the next one is drawn: no sibling repeats another. P(some sibling is accepted) is at most 1 + min over "
+           "sets H of (target(H) - P(all siblings in H)), and may exceed the optimum for siblings drawn with replacement."},
           true,
           {.trees = {tokens::Siblings::without_replacement}},
           {},
