@@ -7,7 +7,7 @@
 Refused: an include of a room (or file) that the table below does not allow; code in sim/ that includes tests or Catch2;
 quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
 namespace scope in a header; two types of one name in one program, of which the linker would silently take one's
-functions for both's (types in anonymous namespaces are their file's own).
+functions for both's (types in anonymous namespaces are their file's own); files of more than 500 lines.
 """
 
 import re
@@ -70,6 +70,8 @@ LENT = {
 }
 
 GENERATED = {"specsim_version.h"}
+
+LONGEST = 500  # lines of a file
 
 TOKEN = re.compile(
     r"""
@@ -160,6 +162,8 @@ def check_text(path, text):
             statement = []
     if header and not pragma_once:
         report(0, "header without #pragma once")
+    if text.count("\n") > LONGEST:
+        problems.append(f"{path}:{LONGEST + 1}: {text.count(chr(10))} lines, allowed: at most {LONGEST}")
     return problems
 
 
@@ -234,6 +238,7 @@ def self_test():
                          'inline int n = 1\'000; // using namespace std;\ninline auto t = "using namespace std;";\n'),
         ("tests/unit/a.cpp", '#include "sim/families/a.h"\n#include <catch2/catch.hpp>\n#include "tests/support/x.h"\n'),
         ("tests/support/x.h", once),
+        ("sim/base/long.cpp", "\n" * LONGEST),
     ]
     bad = [  # path, text, line, a part of the message
         ("sim/base/a.cpp", '#include "sim/rng/a.h"\n', 1, "may include only: base (itself)"),
@@ -260,6 +265,7 @@ def self_test():
         ("sim/base/a.h", "#ifndef A\n#define A\n#endif\n", 1, "without #pragma once"),
         ("sim/base/a.h", "// #pragma once\n", 1, "without #pragma once"),
         ("tests/support/x.h", "\n", 1, "without #pragma once"),
+        ("tests/unit/a.cpp", "\n" * (LONGEST + 1), LONGEST + 1, "lines, allowed: at most 500"),
         ("sim/base/a.h", once + "using namespace std;\n", 2, "using namespace"),
         ("sim/base/a.h", once + "namespace a::b {\nstruct S { int x; };\nusing  namespace\nstd;\n}\n", 4, "using namespace"),
     ]

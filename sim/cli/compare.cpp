@@ -6,6 +6,7 @@
 #include "sim/cli/stop.h"
 #include "sim/cli/workload_options.h"
 #include "sim/judge/coverage.h"
+#include "sim/plan/acceptance_curve.h"
 #include "sim/plan/built_in.h"
 #include "sim/plan/ranking.h"
 #include "sim/report/output_folder.h"
@@ -52,23 +53,6 @@ std::string shown(const std::string& method) {
                                    : method.substr(0, kLongest / 2) + " ... " + method.substr(method.size() - kLongest / 2);
 }
 
-// A config in YAML, each value of its axes on a line.
-std::string config_text(const config::Value& config) {
-  std::string text;
-  for (const config::Field& field : config.fields) {
-    if (field.key != "sweep") {
-      text += fmt::format("{}: {}\n", field.key, config::to_flow_text(field.value));
-      continue;
-    }
-    text += "sweep:\n";
-    for (const config::Field& axis : field.value.fields) {
-      text += fmt::format("  {}:{}\n", axis.key, axis.value.is_list() ? "" : " " + config::to_flow_text(axis.value));
-      for (const config::Value& value : axis.value.items) text += fmt::format("    - {}\n", config::to_flow_text(value));
-    }
-  }
-  return text;
-}
-
 void print_ranking(const Ranking& ranking) {
   report::Table table({{"rank"}, {"tokens/round"}, {"speedup"}, {"behind the first"}, {"method", report::Align::left}},
                       {.indent = 2});
@@ -103,51 +87,6 @@ struct BuiltIn {
   double temperature = 1.0;
   std::vector<std::vector<double>> acceptance;  // [depth][rank], in place of the two; empty: there is no table
 };
-
-// A table of acceptance by depth and rank: [[rank 1, rank 2, ...] at depth 1, ...], or a number for each depth; as it stands, or
-// under the key acceptance. Under the key rates: of each position whether it is reached or not, as vLLM logs them.
-std::vector<std::vector<double>> read_acceptance(const std::string& path) {
-  Diagnostics diagnostics;
-  const config::Value file = config::parse_file(path, diagnostics);
-  diagnostics.throw_if_any();
-  const config::Value* table = &file;
-  bool reached_or_not = false;
-  if (file.is_map()) {
-    const config::Value* const given = file.find("acceptance");
-    const config::Value* const rates = file.find("rates");
-    if ((given == nullptr) == (rates == nullptr))
-      throw BadInput(file.where, "a table of acceptance has both or neither of acceptance and rates, allowed: one of them");
-    table = given != nullptr ? given : rates;
-    reached_or_not = rates != nullptr;
-  }
-  if (table->kind != config::Kind::list || table->items.empty())
-    throw BadInput(table->where,
-                   fmt::format("acceptance is {}, allowed: a list with an entry for each depth, of a number or a list of "
-                               "numbers by rank",
-                               config::found_text(*table)));
-  const auto probability = [](const config::Value& value) {
-    const std::optional<double> x = config::as_number(value);
-    if (!x || !config::between(0, 1).contains(*x))
-      throw BadInput(value.where, fmt::format("acceptance is {}, allowed: a number in [0, 1]", config::found_text(value)));
-    return *x;
-  };
-  std::vector<std::vector<double>> acceptance;
-  double before = 1.0;
-  for (const config::Value& row : table->items) {
-    std::vector<double>& own = acceptance.emplace_back();
-    if (row.kind == config::Kind::list && !reached_or_not)
-      for (const config::Value& rank : row.items) own.push_back(probability(rank));
-    else
-      own.push_back(probability(row));
-    if (!reached_or_not) continue;
-    if (own[0] > before)
-      throw BadInput(row.where, fmt::format("rate {} follows {}, allowed: rates that do not rise from position to position",
-                                            own[0], before));
-    const double reached = std::exchange(before, own[0]);
-    own[0] = reached > 0.0 ? own[0] / reached : 0.0;
-  }
-  return acceptance;
-}
 
 // What the order of the built-in methods rests on.
 void print_assumptions(const Options& options, const BuiltIn& built_in, const config::Value& cost) {
@@ -238,7 +177,7 @@ BuiltIn read_built_in(const Options& options, bool used) {
                        "given with --acceptance, which says the acceptance; allowed: one of them");
     if (!used)
       throw BadInput({"--acceptance", 0, 0}, "given with a config, whose context says the acceptance; allowed: without one");
-    built_in.acceptance = read_acceptance(options.text("acceptance"));
+    built_in.acceptance = plan::read_acceptance_table(options.text("acceptance"));
   }
   if (used) return built_in;
   if (options.has("print-config"))
@@ -281,7 +220,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   run.threads = read_threads(options.text("threads"));
   const std::vector<spec::Experiment> experiments = experiments_of(options, files, built_in);
   if (options.has("print-config")) {
-    print_output("{}", config_text(experiments.front().config));
+    print_output("{}", spec::config_text(experiments.front().config));
     return ExitCode::fine;
   }
   std::optional<report::OutputFolder> folder;

@@ -185,4 +185,20 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
   return experiment;
 }
 
+std::string config_text(const config::Value& config) {
+  std::string text;
+  for (const config::Field& field : config.fields) {
+    if (field.key != "sweep") {
+      text += fmt::format("{}: {}\n", field.key, config::to_flow_text(field.value));
+      continue;
+    }
+    text += "sweep:\n";
+    for (const config::Field& axis : field.value.fields) {
+      text += fmt::format("  {}:{}\n", axis.key, axis.value.is_list() ? "" : " " + config::to_flow_text(axis.value));
+      for (const config::Value& value : axis.value.items) text += fmt::format("    - {}\n", config::to_flow_text(value));
+    }
+  }
+  return text;
+}
+
 }  // namespace specsim::spec

@@ -38,4 +38,7 @@ Experiment read_experiment(const std::string& path, const std::vector<Override>&
 Experiment read_experiment(config::Value config, const std::string& file, const std::vector<Override>& overrides,
                            Diagnostics& diagnostics, Misfits misfits = Misfits::refused);
 
+// A config in YAML, each value of its axes on a line.
+std::string config_text(const config::Value& config);
+
 }  // namespace specsim::spec

@@ -36,8 +36,20 @@ def rooms_are_named():
     return not problems
 
 
+def readme_is_short():
+    """One screen and a half: at most 120 lines, none longer than 160 characters."""
+    lines = Path("README.md").read_text(encoding="utf-8").splitlines()
+    long = [f"README.md:{number}: {len(line)} characters, allowed: at most 160" for number, line in enumerate(lines, 1) if len(line) > 160]
+    if len(lines) > 120:
+        long.append(f"README.md: {len(lines)} lines, allowed: at most 120")
+    for problem in long:
+        print(problem, file=sys.stderr)
+    return not long
+
+
 def main():
-    results = [passes("scripts/docs_pages.py", "--check"), passes("scripts/check_links.py", "--self-test"), passes("scripts/check_links.py"), rooms_are_named()]
+    results = [passes("scripts/docs_pages.py", "--check"), passes("scripts/check_links.py", "--self-test"), passes("scripts/check_links.py"),
+               rooms_are_named(), readme_is_short()]
     if shutil.which("mkdocs"):
         with tempfile.TemporaryDirectory() as scratch:
             results.append(passes("scripts/docs", "--no-setup", "--out", f"{scratch}/site"))
