@@ -136,7 +136,7 @@ ExitCode calibrate_on_cpu(const po::variables_map& values, const calibrate::Sett
   print_output("\nwrote {}: {}, manifest.yaml\n", folder.path(), written);
   if (!passes_vary) print_output("cost_table.csv is for cost: {{model: table}}\n");
   if (!models.random && !passes_vary) print_output("rounds_t*.jsonl is for specsim fit\n");
-  if (!models.random && models.rule->get().position != nullptr && models.rule->entry().lossless)
+  if (!models.random && models.rule->get().each_position() != nullptr && models.rule->entry().lossless)
     print_output("trace_t*.jsonl is for specsim plan --trace and context process trace\n");
   return ExitCode::fine;
 }
