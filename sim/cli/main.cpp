@@ -21,7 +21,7 @@ namespace {
 
 std::string typed_line;
 
-// As a shell would take it back.
+// A word quoted as far as a shell needs it to read the same word.
 std::string shell_word(const std::string& word) {
   if (!word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos) return word;
   std::string quoted = "'";

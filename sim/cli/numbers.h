@@ -19,7 +19,8 @@ std::vector<std::string> read_texts(const std::string& list, const std::string& 
 std::vector<double> read_numbers(const std::string& list, const std::string& option, const config::Interval& interval);
 std::vector<std::int64_t> read_integers(const std::string& list, const std::string& option, const config::Interval& interval);
 
-// Of --threads, everywhere the same: 0 stands for as many as the machine has cores.
+// What --help says of --force and --threads in every command, and how --threads is read: 0 stands for as many as the machine has
+// cores.
 constexpr const char* kForceHelp = "replace what another command or somebody else left in --out";
 constexpr const char* kThreadsHelp = "worker threads; 0: all cores. Results do not depend on them";
 unsigned read_threads(const std::string& text);

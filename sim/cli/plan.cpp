@@ -23,7 +23,7 @@ namespace {
 
 using plan::AcceptanceCurve;
 
-// Of all positions together; who gives a list means rates by position.
+// A share that holds for all positions together. A list is refused: whoever gives one means rates by position.
 double read_one_share(const Options& options, const char* name) {
   const std::string text = options.text(name);
   const std::string option = std::string("--") + name;

@@ -110,7 +110,7 @@ std::optional<spec::ModelValues> read_draft(const Options& options, bool built_i
   return model;
 }
 
-// Of --batch or --context, which set the number at `key` of the workload.
+// The counts that --batch or --context lists; each is checked as the number at `key` of the workload is.
 std::vector<std::int64_t> read_counts(const Options& options, const std::string& option, const std::string& key) {
   if (!options.has(option.c_str())) return {};
   const auto& parameters = spec::workload_parameters();

@@ -39,7 +39,7 @@ struct Trial {
   SPECSIM_KERNEL double decision(unsigned s, unsigned place) const {
     return to_unit(random_bits_at(kDraftAccept | place, sequences.rounds[s], sequences.ids[s], sequences.key).second);
   }
-  // By all threads of the block.
+  // Fills `marks`; called by all threads of the block.
   SPECSIM_KERNEL void mark(const Thread& thread, unsigned s, Marks* marks) const {
     if (thread.index() < draft_length) {
       const std::uint32_t token = drafts(s)[thread.index()];

@@ -114,7 +114,7 @@ class DeviceModel final : public llm::Model {
   std::shared_ptr<const DeviceWeights> weights_;
   Limits limits_;
   unsigned width_;
-  // By kind, and rows up to 16 or 32: the library instead of the kernel for few rows.
+  // [kind][rows up to 16, or up to 32]: whether the library multiplies in the place of the kernel for few rows.
   std::array<std::array<bool, 2>, kKinds> by_library_ = {};
   Buffer<float> hidden_;
   Buffer<Bf16> normed_;

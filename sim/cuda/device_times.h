@@ -92,7 +92,7 @@ struct Terms {
 Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int draft_length, const math::Sampling& sampling,
                     int repetitions);
 
-// Of kernels with nothing to do in one graph, each from its start to the next one's.
+// How long a kernel with nothing to do takes in a graph of many, from its start to the next one's.
 llm::Spread time_empty_launch(Device& device, int repetitions);
 
 }  // namespace specsim::cuda

@@ -52,9 +52,9 @@ class Thread {
     extern __shared__ __align__(16) unsigned char memory[];
     return reinterpret_cast<std::byte*>(memory);
   }
-  // Of the block; all of its threads get there.
+  // Waits for all threads of the block, each of which must call it.
   SPECSIM_KERNEL void sync() const { __syncthreads(); }
-  // Of the warp; all of its threads get there.
+  // The value of another thread of the warp; each of its threads must call it.
   template <class T>
   SPECSIM_KERNEL T shuffle_xor(T value, unsigned mask) const {
     return __shfl_xor_sync(0xFFFFFFFFU, value, static_cast<int>(mask));

@@ -38,7 +38,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
   const Outcome& play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices);
   // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
   int drafted();
-  // Under a policy that looks at them, of drafted() tokens: their probabilities under the draft's distributions.
+  // The probabilities of the drafted() tokens under the draft's distributions; only under a policy that looks at them.
   std::span<const double> draft_probabilities();
 
   Token choose(int node, const verify::Pickable& distribution) override;

@@ -29,7 +29,7 @@ class RequestEnds {
         recorded_(sequence_rounds == 0 && shape.kind == families::ContextShape::Kind::trace),
         uncut_(recorded_ ? draft_length : 0) {}
   [[nodiscard]] bool any() const { return recorded_ || shape_->request_tokens > 0; }
-  // Of the request that begins in this context.
+  // How many tokens the request that begins in this context emits.
   [[nodiscard]] std::uint64_t tokens(std::uint32_t first_context) const {
     if (!recorded_) return shape_->request_tokens;
     const auto at = std::lower_bound(shape_->starts.begin(), shape_->starts.end(), first_context);

@@ -258,7 +258,7 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
   workers.each(kProcesses.size() * kFits, kFitShare, [&](std::size_t i) {
     models[i / kFits][i % kFits] = fit_best_size(kProcesses[i / kFits], without_fold(requests, i % kFits));
   });
-  // To the short drafts, with as many states as all the data pay for.
+  // Fits to the short drafts alone, with as many states as all the data pay for.
   std::array<FittedProcess, kProcesses.size()> from_short;
   workers.each(kProcesses.size(), kFitShare, [&](std::size_t f) {
     if (report.short_length > 0)

@@ -36,9 +36,9 @@ struct ProcessReport {
   double p_accepted = 1.0;  // distribution of accepted in a round
   double p_runs = 1.0;      // lengths of runs of accepted positions, across rounds
   double p_requests = 1.0;  // spread of the acceptance rate over requests
-  // Of a fit to the outcomes at depths below FitReport::short_length alone: tokens per round at the recorded draft length, and
-  // how far that is from the recorded figure in the latter's standard errors. How much longer drafts than the recorded may be
-  // trusted.
+  // What a fit to the outcomes at depths below FitReport::short_length alone says of the recorded draft length: tokens per round,
+  // and how far that is from the recorded figure, in the latter's standard errors. It shows how far the process may be trusted
+  // beyond the drafts that were recorded.
   double extrapolated = 0.0;
   double extrapolated_z = 0.0;
   std::vector<Foretold> foretold = {};  // [FitRun::held_out], by the fit to the whole record
@@ -54,11 +54,11 @@ struct FitReport {
   double tokens_per_round_error = 0.0;  // standard error, over requests
   int short_length = 0;                 // half the draft length; 0: drafts of one token, which have no shorter ones
   std::vector<ProcessReport> processes;
-  // To use: of those that the data do not reject (of all, where they reject all) the simplest that is within one standard error
-  // of the best held-out score.
+  // The process to use: of those that the data do not reject (of all, where they reject all) the simplest that is within one
+  // standard error of the best held-out score.
   std::size_t best = 0;
-  // Whose extrapolation from the short drafts came nearest to the recorded figure: where draft lengths are held out, the least
-  // squared relative error over those; else from half the depths.
+  // The process whose extrapolation from the short drafts came nearest to the recorded figure: where draft lengths are held out,
+  // the least squared relative error over those; else from half the depths.
   std::size_t nearest = 0;
 };
 

@@ -5,7 +5,7 @@
 
 namespace specsim::judge {
 
-// Of cells whose context process is of kind by_rank: sums over the nodes of the tree.
+// The theory of cells whose context process is of kind by_rank: sums over the nodes of the tree.
 Coverage sum_over_nodes();
 
 }  // namespace specsim::judge

@@ -15,7 +15,7 @@ namespace specsim::judge {
 
 namespace {
 
-// Of target to draft along a path: as many are followed; where there are more, they are put into cells.
+// So many ratios of target to draft along a path are followed one by one; more are put into cells.
 constexpr double kMostRatios = 0x1p20;
 
 class BlockEnumeration final : public TreeEnumeration {

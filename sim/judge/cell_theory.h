@@ -21,8 +21,8 @@ namespace specsim::judge {
 // What theory says of a cell's rounds.
 struct RoundTheory {
   std::string missing;  // why it says nothing after all; empty: it does
-  // Of accepted, by stratum (DEFINITIONS: markov, regimes, requests and trace have one for each context) at the round's start;
-  // empty: not known, as a policy or the text decide as well.
+  // The distribution of accepted tokens, by the stratum that the round begins in (markov, regimes, requests and trace have one
+  // for each context). Empty where it is not known, since a policy or the text decides as well.
   std::vector<theory::RoundDistribution> distributions;
   bool estimated = false;  // the distributions' mean holds, but they come from a sample: no exact test against them
   // So many rounds of one sequence; nullopt: too many to follow. Empty: rounds are independent of each other (requests: those of
@@ -45,9 +45,9 @@ class CellTheory {
   // The distributions of one context at one depth of the block, each once and in order. Returns the distribution of a token that
   // is emitted there, where the verifier is a lossy one of chains and contexts are alike; else nothing.
   virtual std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) = 0;
-  // Behind the last of them: whatever takes long. Called on a worker thread.
+  // Works out whatever takes long, once the last distributions were seen. Called on a worker thread.
   virtual void finish() {}
-  // Of a cell that shares the tables.
+  // What theory says of a cell that shares the tables.
   [[nodiscard]] virtual RoundTheory answer(const spec::Cell& cell) const = 0;
 };
 

@@ -24,9 +24,9 @@ class Enumeration : public CellTheory {
   [[nodiscard]] virtual RoundTheory work_out() const = 0;
 
   [[nodiscard]] const BlockRounds& rounds() const { return rounds_; }
-  // Of all contexts, or, with `context` >= 0, of that one as if there were no other.
+  // The automaton of all contexts or, with `context` >= 0, of that one as if there were no other.
   [[nodiscard]] theory::Automaton automaton(int context) const;
-  // Of contexts that move whatever the tokens are; empty: they do not.
+  // How contexts follow one another where they move whatever the tokens are; empty where they do not.
   [[nodiscard]] theory::StateMatrix transition() const;
 
  private:
@@ -36,7 +36,7 @@ class Enumeration : public CellTheory {
   RoundTheory answer_;
 };
 
-// Of trees.
+// What enumerations of trees share.
 class TreeEnumeration : public Enumeration {
  public:
   using Enumeration::Enumeration;

@@ -49,7 +49,7 @@ class FactsOfCells {
  public:
   // For RunOptions::observe; refers to this.
   [[nodiscard]] run::Observe observe();
-  // Of a cell whose run is finished.
+  // The facts of a cell whose run is finished.
   [[nodiscard]] const DistributionFacts& of(const spec::Cell& cell) const;
 
  private:

@@ -16,7 +16,8 @@ namespace specsim::judge {
 
 namespace {
 
-// Of `rounds` rounds, each sequence but the last of sequence_rounds; nullopt: too many to follow.
+// Moments of a run of `rounds` rounds, whose sequences have sequence_rounds each, the last one what is left. nullopt where a
+// sequence has too many to follow.
 std::optional<theory::RunMoments> moments_of(const std::function<std::optional<theory::RunMoments>(int rounds)>& sequence,
                                              std::uint64_t rounds, std::uint32_t sequence_rounds) {
   theory::RunMoments all;

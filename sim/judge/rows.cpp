@@ -341,7 +341,7 @@ double half_width(const Row& row, double error) {
   return report::half_width(error, static_cast<double>(row.counts.sequences - 1));
 }
 
-// Of a round, or of the batch from its first prefill to its last token where a placement was simulated.
+// The speedup of a round or, where a placement was simulated, of the batch from its first prefill to its last token.
 double speedup_of(const Row& row) { return row.timed ? row.timed->speedup() : row.tokens_per_round() * row.speedup_per_token(); }
 
 std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {

@@ -25,7 +25,7 @@ struct TreeFigures {
 };
 TreeFigures figures_of(const BlockRounds& rounds);
 
-// Of a drafter whose tree is the same in each round.
+// The theory of a drafter whose tree is the same in each round.
 Coverage walk(BlockRounds rounds, NodeRule rule);
 
 }  // namespace specsim::judge

@@ -98,7 +98,7 @@ double Acceptance::tokens_per_round() const {
 }
 
 double Acceptance::tokens_per_round_error() const {
-  // Of a ratio of sums over independent requests (the delta method).
+  // The standard error of a ratio of sums over independent requests (the delta method).
   const double ratio = tokens_per_round();
   double squares = 0.0;
   for (const RequestAcceptance& request : requests) {

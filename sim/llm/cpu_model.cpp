@@ -22,7 +22,7 @@ constexpr std::size_t kGrainOperations = 1 << 15;
 
 std::size_t head_stride(const ModelConfig& config) { return (config.head_dim + kHeadPadding - 1) / kHeadPadding * kHeadPadding; }
 
-// Of the rotary embedding, one for each pair of a head's coordinates.
+// Frequencies of the rotary embedding, one for each pair of a head's coordinates.
 std::vector<double> rope_frequencies(const ModelConfig& config) {
   std::vector<double> frequencies;
   const RopeScaling& scaling = config.rope_scaling;
@@ -41,7 +41,7 @@ std::vector<double> rope_frequencies(const ModelConfig& config) {
   return frequencies;
 }
 
-// Of keys, or of values.
+// Floats that the keys of a cache take; its values take as many.
 std::size_t cache_floats(const ModelConfig& config, std::size_t depth, std::size_t sequences, std::size_t capacity) {
   return depth * sequences * config.kv_heads * capacity * head_stride(config);
 }

@@ -25,7 +25,7 @@ class DistributionSource {
   [[nodiscard]] virtual std::size_t length(std::size_t sequence) const = 0;
   virtual void rewind(std::size_t sequence, std::size_t length) = 0;
   virtual void keep_path(std::size_t sequence, std::size_t length, std::span<const std::uint32_t> path) = 0;  // as Cache's
-  // As Model::forward, with distributions in the place of logits.
+  // Does what Model::forward does, with distributions in the place of logits.
   virtual void extend(std::span<const Extension> batch, std::span<double> distributions) = 0;
 };
 

@@ -23,7 +23,7 @@ class DraftedBlock final : public verify::Block {
     [[nodiscard]] auto bits(int node) const {
       return bits_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), round, sequence);
     }
-    // Of a node: its draw from the draft's distribution, and whether it is accepted.
+    // The random bits of a node: of its draw from the draft's distribution, and of the decision on it.
     [[nodiscard]] std::uint64_t draft_bits(int node) const { return bits(node).first; }
     [[nodiscard]] std::uint64_t accept_bits(int node) const { return bits(node).second; }
   };

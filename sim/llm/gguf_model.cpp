@@ -130,7 +130,7 @@ void GgufModel::read_rope(const std::string& prefix) {
   }
 }
 
-// Of the architecture's keys, and of the tensors.
+// Refuses keys of the architecture, and tensors, that are not known.
 void GgufModel::check_names(const std::string& prefix) const {
   static const std::set<std::string, std::less<>> kKeys = {"embedding_length",
                                                            "block_count",

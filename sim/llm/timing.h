@@ -16,9 +16,9 @@ struct TablePoint {
   std::size_t context = 1;  // tokens that each sequence has cached
 };
 
-// Tasks, one for each point: a round at every draft length (ascending; plain decoding is timed too), twice, of sequences that are
-// then put back. Copies of a task share what it keeps. A pass is timed where it stands in a round: the draft's first pass after
-// the target's, once with one token to read and once with two, the others after it, the target's behind them.
+// A task for each point: it times a round at every draft length (ascending, and plain decoding) twice, and then puts the
+// sequences back to where they were. Copies of a task share what it keeps. Passes are timed in the order of a round: the draft's
+// first pass after the target's, once with one token to read and once with two, then the draft's others, then the target's.
 std::vector<TimedTask> table_tasks(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
                                    const std::vector<TablePoint>& points, double temperature, Clock clock);
 
@@ -37,8 +37,8 @@ struct PassRow {
 std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std::vector<TablePoint>& points,
                                const std::vector<TimedTask>& tasks, std::size_t longest_context);
 
-// Where a pass that holds more seems to take less, by more than a tenth, both are timed again, as often, up to three times over.
-// Noise goes, a dip that is real stays. Returns the rows at the end.
+// Where a pass that holds more work seems to take less time, by more than a tenth, both are timed again with as many repetitions,
+// up to three times over: a dip that was noise goes away, one that is real stays. Returns the rows at the end.
 std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<TimedTask>& tasks,
                                  int repetitions);
 
@@ -64,12 +64,12 @@ struct RunGroup {
   std::vector<RunRecord> runs = {};       // [0] plain, then one for each draft length; filled by the first call of the task
 };
 
-// One for each temperature and, within it, each batch; the first prompts, as many as the batch.
+// A group for each temperature and, within it, each batch. A batch takes as many prompts as it has sequences, the first ones.
 std::vector<RunGroup> run_groups(const std::vector<double>& temperatures, const std::vector<std::size_t>& batches);
 
-// Tasks of the groups: one call does all runs of a group, in an order of its own, so that they meet the machine in the same mood.
-// Until the sequences have emitted `tokens` each on average, or the context is full. `prompts` and `groups` must outlive the
-// tasks.
+// A task for each group. One call does all runs of the group shortly after one another, in a random order, so that a machine that
+// slows down for a while slows all of them. A run ends when its sequences have emitted `tokens` each on average, or the context
+// is full. `prompts` and `groups` must outlive the tasks.
 std::vector<TimedTask> run_tasks(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
                                  const std::vector<Prompt>& prompts, std::size_t tokens, std::uint64_t seed, Clock clock,
                                  std::vector<RunGroup>& groups);
@@ -78,15 +78,15 @@ std::vector<TimedTask> run_tasks(const ModelPair& models, const Method& method, 
 struct TimedRun {
   RoundSeconds typical;  // sums over rounds of each part's median
   double seconds = 0.0;  // what it typically takes: sum over rounds of their medians
-  // The same of repetitions drawn anew from those there are, as many, many times over: the same ones for all runs of a group. Of
-  // a single repetition empty.
+  // `seconds` of bootstrap samples: repetitions drawn with replacement, the same ones for all runs of a group. Empty where there
+  // is one repetition.
   std::vector<double> resampled;
-  [[nodiscard]] double error() const;  // standard, of `seconds`, by these; not a number where there are none
+  [[nodiscard]] double error() const;  // standard error of `seconds`, from the repetitions; NaN without any
 };
-// Of run `index` of a group, from the task's samples.
+// The times of run `index` of a group, from the task's samples.
 TimedRun timed_run(const RunGroup& group, const TimedTask& task, std::size_t index);
-// Tokens per second of run `index` over those of plain decoding, with the standard error of its timing, of which what slows both
-// in a repetition is no part.
+// Tokens per second of run `index` over those of plain decoding. Its standard error leaves out what slows both in one repetition,
+// which cancels in the ratio.
 struct Speedup {
   double value = 1.0;
   double error = 0.0;

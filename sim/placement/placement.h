@@ -43,7 +43,7 @@ struct Parts {
   [[nodiscard]] Duration total() const { return prefill + draft + verify + sampling + host + network + waiting; }
 };
 
-// Of times in seconds; percentiles by nearest rank; not a number of no times.
+// Mean and percentiles of times in seconds, percentiles by nearest rank; NaN where there are no times.
 struct MeanAndPercentiles {
   double mean = 0.0;
   double p50 = 0.0;

@@ -271,7 +271,7 @@ AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::u
     std::vector<Walk> walks;
     for (const decode::Counts& part : parts) {
       const auto whole = static_cast<double>(part.rounds);
-      // Of the rounds that a request's end cut short, too.
+      // The rate is that of all rounds, also of those that a request's end cut short.
       const double full = k == 0 ? whole
                                  : whole * static_cast<double>(part.accepted.back()) /
                                        std::max(1.0, static_cast<double>(part.rounds + part.cut_rounds));

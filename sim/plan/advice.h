@@ -28,7 +28,7 @@ struct Advice {
   std::vector<ScanPoint> by_batch;
   std::vector<ScanPoint> by_context;
   std::optional<Cliff> cliff;
-  // Of the chosen draft length; empty where it is 0, or the cost model does not know.
+  // How the speedup at the chosen draft length changes; empty where that is 0, or where the cost model does not know.
   double per_alpha = 0.0;                     // a slope
   std::optional<double> with_more_bandwidth;  // change of the speedup with 10 % more
   std::optional<double> with_more_host_time;

@@ -18,7 +18,7 @@ std::vector<double> first_rates(const std::vector<double>& rates, int draft_leng
 // The best draft length of at most kMaxDraftLength at these rates.
 theory::BestDraftLength best_draft_length(const std::vector<double>& rates, const theory::RatioCost& cost);
 
-// Of a round at rates by position.
+// What closed forms say of a round at given rates by position.
 struct RateAnswers {
   theory::RoundDistribution distribution;
   double speedup = 1.0;  // over plain decoding

@@ -14,8 +14,8 @@ namespace specsim::plan {
 // of its own. The spread between replicates is what errors come from, so that intervals hold for the families of distributions,
 // not for one draw of them. The prompt of context process copy is the same in all.
 constexpr int kReplicates = 16;
-// Of all intervals, for one method or one pair, whatever the number of methods; by Student's distribution with kReplicates - 1
-// degrees.
+// The level of every interval, for one method or one pair, whatever the number of methods; by Student's t with kReplicates - 1
+// degrees of freedom.
 constexpr double kRankingLevel = 0.99;
 
 struct Contender {

@@ -21,11 +21,11 @@ struct ScanPoint {
 std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& curve, const std::vector<double>& grid,
                             const std::function<cost::Workload(double)>& workload_at);
 
-// Of all draft lengths that never rise along the grid, those that lose least against the best of each place: the sum of
-// logarithms of lost speedup is least. speedups: [place][draft length].
+// The draft lengths that never rise along the grid and lose least against the best of each place: the sum of the logarithms of
+// lost speedup is least. speedups: [place][draft length].
 std::vector<int> falling_lengths(const std::vector<std::vector<double>>& speedups);
 
-// Fills in smooth and loss.
+// Fills in ScanPoint::smooth and ScanPoint::loss.
 void smooth(std::vector<ScanPoint>& points);
 
 // A stretch of the grid on which the recommendation is one draft length.
@@ -42,7 +42,7 @@ bool rises(const std::vector<ScanPoint>& points);
 // 1, 2, 4, ... and between two of them some more, those one above a power of two among them: there another tile or captured size
 // begins. `from` and `to` are whole.
 std::vector<double> fine_batches(double from, double to);
-// from, 2 from, 4 from, ... to.
+// The grid from, 2 from, 4 from, ..., to.
 std::vector<double> doubling(double from, double to);
 
 }  // namespace specsim::plan

@@ -27,7 +27,7 @@ struct Manifest {
   std::vector<FileSum> results;  // files beside the manifest that somebody may read back
 };
 
-// With this program's version and commit, and the line that was typed.
+// A manifest that has this program's version and commit, and the line that was typed.
 Manifest new_manifest(const std::string& command);
 
 // YAML; the last line is a checksum of those before it.

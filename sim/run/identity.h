@@ -18,7 +18,7 @@ struct Origin {
   std::string program;          // version and commit
   std::vector<FileSum> inputs;  // files that the configs name: traces, tables, models; by name
 };
-// With this program's version and commit.
+// The origin of results that this program makes now, with its version and commit.
 Origin new_origin(std::string run, std::vector<FileSum> inputs = {});
 
 // The files that were read beside the experiments' own, whose text is in the identity already.

@@ -46,7 +46,7 @@ double expected_rounds(const spec::Cell& cell) {
 
 std::uint64_t chunks_of(const spec::Cell& cell, std::uint64_t chunk_size) { return (cell.work() + chunk_size - 1) / chunk_size; }
 
-// Of a shard's `chunks`.
+// How many of a shard's `chunks` make a slab, the piece of work that is journalled at once.
 std::uint64_t slab_size(std::uint64_t chunks, std::uint64_t chunk_size) {
   const std::uint64_t largest = std::max<std::uint64_t>(1, kLargestSlab / chunk_size);
   return std::clamp<std::uint64_t>((chunks + kSlabsPerCell - 1) / kSlabsPerCell, 1, largest);

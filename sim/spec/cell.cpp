@@ -113,7 +113,7 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
 std::uint64_t Cell::work() const {
   const families::ContextShape& shape = contexts->process->shape();
   if (!shape.ends()) return rounds;
-  // Of a record's requests the mean.
+  // Requests of a record differ in length: their mean.
   const std::uint64_t request_tokens =
       shape.request_tokens > 0 ? shape.request_tokens
                                : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(shape.contexts) / shape.starts.size());

@@ -35,7 +35,7 @@ struct MethodParts {
   bool with_policy = false;  // the config names one, be it right or wrong
   Location policy_where;
   double policy_round_cost = 0.0;  // passes of plain decoding
-  // As the config writes them, equal where they mean the same.
+  // The parts as the config writes them, in a form that is equal where they mean the same.
   std::string drafter_text;
   std::string verifier_text;
   std::string policy_text;

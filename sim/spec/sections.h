@@ -22,7 +22,7 @@ const std::vector<config::Parameter>& decode_parameters();
 const std::vector<config::Parameter>& workload_parameters();
 const std::vector<config::Parameter>& placement_parameters();
 const std::vector<config::Parameter>& theory_parameters();
-// Of `shrink` alone, which stands beside a placement's own parameters.
+// The parameter `shrink`, which stands beside a placement's own.
 const config::Parameter& shrink_parameter();
 // Rounds of each independent sequence: what `context.sequence_rounds` may be.
 config::Interval sequence_rounds_interval();

@@ -49,8 +49,8 @@ void each_draw(std::span<const double> draft, int drafts, TreeSampling sampling,
   }
 }
 
-// Of a subtree: the height of its longest accepted path and the state after the round, [height][state]; what is missing from 1 is
-// a top node that was not accepted itself.
+// The distribution, for a subtree, of the height of its longest accepted path and the state after the round: [height][state].
+// What is missing from 1 is the probability that its top node is not accepted.
 using Heights = std::vector<Distribution>;
 
 double mass_of(const Heights& heights, std::size_t below) {
@@ -72,7 +72,7 @@ class TypicalTree {
     for (const Distribution& target : distributions.target) accepts_.push_back(typical_acceptance(target, epsilon, delta));
   }
 
-  // From a node that is accepted, at a state.
+  // What follows below a node that is accepted at a state.
   const Heights& below(int node, int state) {
     const auto [place, fresh] = known_.try_emplace({node, state});
     if (fresh) place->second = heights_below(node, state);

@@ -13,7 +13,7 @@ namespace specsim::theory {
 // P(a round accepts exactly a drafts), a = 0 .. draft_length: alpha^a (1 - alpha), and alpha^draft_length at the end.
 [[nodiscard]] std::vector<double> truncated_geometric(double alpha, int draft_length);
 
-// Of `count` independent draws of such a distribution: what all of them reach, and what any of them does.
+// The mean of the least, and of the largest, of `count` independent draws of such a distribution.
 [[nodiscard]] double expected_minimum(std::span<const double> distribution, int count);
 [[nodiscard]] double expected_maximum(std::span<const double> distribution, int count);
 

@@ -182,7 +182,7 @@ WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& tr
 std::optional<RunMoments> run_moments(const std::vector<RoundKernel>& kernels, const LengthRule* policy,
                                       std::span<const double> start, int rounds) {
   constexpr std::size_t kMost = std::size_t{1} << 16U;
-  // Of the sequences with one memory, by state: their probability, and with it as weight the tokens so far and their square.
+  // The sequences that share one memory, by state: their probability, and, weighted with it, the tokens so far and their square.
   struct Held {
     std::vector<double> probability;
     std::vector<double> tokens;

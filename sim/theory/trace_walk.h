@@ -18,7 +18,7 @@ namespace specsim::theory {
 // The distribution of accepted of a round that begins at each position; the last position's successor is the first.
 [[nodiscard]] std::vector<RoundDistribution> trace_distributions(std::span<const double> alpha, int draft_length);
 
-// Of one request, each as likely as any other.
+// Means over a record's requests, each as likely as any other, of one request's totals.
 struct RecordTotals {
   double rounds = 0.0;
   double emitted = 0.0;
@@ -30,7 +30,7 @@ struct RecordTotals {
   double rounds_emitted = 0.0;
 
   [[nodiscard]] double tokens_per_round() const { return emitted / rounds; }
-  // Of emitted / rounds pooled over so many requests, each drawn anew, by the delta method.
+  // The standard error of emitted / rounds pooled over so many requests, each drawn anew, by the delta method.
   [[nodiscard]] double tokens_per_round_standard_error(double requests) const;
 };
 
