@@ -1,29 +1,18 @@
 #include "sim/families/context.h"
+#include "sim/families/context_steps.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace specsim::families {
 
 namespace {
 
-class ByDepthProcess final : public ContextProcess {
+class ByDepthProcess final : public StillProcess {
  public:
   explicit ByDepthProcess(int depths) {
     shape_.kind = ContextShape::Kind::by_depth;
     shape_.depths = depths;
   }
-  [[nodiscard]] const ContextShape& shape() const override { return shape_; }
-  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override {
-    std::fill_n(context, count, 0U);
-  }
-  [[nodiscard]] bool moves() const override { return false; }
-  void step(rng::Key, std::uint64_t, const std::uint32_t*, std::size_t, const std::uint32_t*, const Token*,
-            std::uint32_t*) const override {}
-
- private:
-  ContextShape shape_;
 };
 
 }  // namespace

@@ -1,24 +1,13 @@
 #include "sim/families/context.h"
-
-#include <algorithm>
+#include "sim/families/context_steps.h"
 
 namespace specsim::families {
 
 namespace {
 
-class FixedProcess final : public ContextProcess {
+class FixedProcess final : public StillProcess {
  public:
   FixedProcess() { shape_.kind = ContextShape::Kind::fixed; }
-  [[nodiscard]] const ContextShape& shape() const override { return shape_; }
-  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override {
-    std::fill_n(context, count, 0U);
-  }
-  [[nodiscard]] bool moves() const override { return false; }
-  void step(rng::Key, std::uint64_t, const std::uint32_t*, std::size_t, const std::uint32_t*, const Token*,
-            std::uint32_t*) const override {}
-
- private:
-  ContextShape shape_;
 };
 
 }  // namespace

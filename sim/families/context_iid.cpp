@@ -1,7 +1,6 @@
 #include "sim/base/wide.h"
 #include "sim/families/context.h"
-
-#include <array>
+#include "sim/families/context_steps.h"
 
 namespace specsim::families {
 
@@ -15,33 +14,13 @@ class IidProcess final : public ContextProcess {
   }
   [[nodiscard]] const ContextShape& shape() const override { return shape_; }
   void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t sequence = first_sequence + i;
-      context[i] = pick(rng::philox_bits({rng::counter_word0(rng::Purpose::context, 0), 0, static_cast<std::uint32_t>(sequence),
-                                          static_cast<std::uint32_t>(sequence >> 32)},
-                                         key)
-                            .first);
-    }
+    for (std::size_t i = 0; i < count; ++i) context[i] = pick(first_bits(key, rng::Purpose::context, first_sequence + i));
   }
   [[nodiscard]] bool moves() const override { return true; }
   void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count,
             const std::uint32_t* text_position, const Token*, std::uint32_t* context) const override {
-    constexpr std::size_t kBatch = 256;
-    std::array<std::uint32_t, kBatch> next;
-    std::array<std::uint64_t, kBatch> first;
-    std::array<std::uint64_t, kBatch> second;
-    for (std::size_t begin = 0; begin < count; begin += kBatch) {
-      const std::size_t size = std::min(kBatch, count - begin);
-      for (std::size_t i = 0; i < size; ++i) next[i] = text_position[lanes[begin + i]] + 1;
-      rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::context, 0),
-                         .c1_common = 0,
-                         .c1 = next.data(),
-                         .c2 = static_cast<std::uint32_t>(first_sequence),
-                         .lanes = lanes + begin,
-                         .c3 = static_cast<std::uint32_t>(first_sequence >> 32)},
-                        key, size, first.data(), second.data());
-      for (std::size_t i = 0; i < size; ++i) context[lanes[begin + i]] = pick(first[i]);
-    }
+    each_step(key, first_sequence, lanes, count, text_position,
+              [&](std::uint32_t lane, std::uint64_t bits) { context[lane] = pick(bits); });
   }
 
  private:

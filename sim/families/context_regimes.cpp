@@ -1,4 +1,5 @@
 #include "sim/families/context.h"
+#include "sim/families/context_steps.h"
 #include "sim/math/alias_table.h"
 #include "sim/math/stochastic_matrix.h"
 
@@ -26,37 +27,14 @@ class RegimesProcess final : public ContextProcess {
   }
   [[nodiscard]] const ContextShape& shape() const override { return shape_; }
   void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t sequence = first_sequence + i;
-      context[i] =
-          start_table_.pick(rng::philox_bits({rng::counter_word0(rng::Purpose::start, 0), 0, static_cast<std::uint32_t>(sequence),
-                                              static_cast<std::uint32_t>(sequence >> 32)},
-                                             key)
-                                .first);
-    }
+    for (std::size_t i = 0; i < count; ++i)
+      context[i] = start_table_.pick(first_bits(key, rng::Purpose::start, first_sequence + i));
   }
   [[nodiscard]] bool moves() const override { return true; }
   void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count,
             const std::uint32_t* text_position, const Token*, std::uint32_t* context) const override {
-    constexpr std::size_t kBatch = 256;
-    std::array<std::uint32_t, kBatch> next;
-    std::array<std::uint64_t, kBatch> first;
-    std::array<std::uint64_t, kBatch> second;
-    for (std::size_t begin = 0; begin < count; begin += kBatch) {
-      const std::size_t size = std::min(kBatch, count - begin);
-      for (std::size_t i = 0; i < size; ++i) next[i] = text_position[lanes[begin + i]] + 1;
-      rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::context, 0),
-                         .c1_common = 0,
-                         .c1 = next.data(),
-                         .c2 = static_cast<std::uint32_t>(first_sequence),
-                         .lanes = lanes + begin,
-                         .c3 = static_cast<std::uint32_t>(first_sequence >> 32)},
-                        key, size, first.data(), second.data());
-      for (std::size_t i = 0; i < size; ++i) {
-        std::uint32_t& state = context[lanes[begin + i]];
-        state = row_tables_[state].pick(first[i]);
-      }
-    }
+    each_step(key, first_sequence, lanes, count, text_position,
+              [&](std::uint32_t lane, std::uint64_t bits) { context[lane] = row_tables_[context[lane]].pick(bits); });
   }
 
  private:

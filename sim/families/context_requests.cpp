@@ -1,4 +1,5 @@
 #include "sim/families/context.h"
+#include "sim/families/context_steps.h"
 #include "sim/math/alias_table.h"
 #include "sim/math/simplex.h"
 
@@ -8,7 +9,7 @@ namespace specsim::families {
 
 namespace {
 
-class RequestsProcess final : public ContextProcess {
+class RequestsProcess final : public StillProcess {
  public:
   RequestsProcess(std::vector<double> weights, std::uint64_t request_tokens) : types_(weights) {
     math::normalise(weights);
@@ -17,24 +18,12 @@ class RequestsProcess final : public ContextProcess {
     shape_.start = std::move(weights);
     shape_.request_tokens = request_tokens;
   }
-  [[nodiscard]] const ContextShape& shape() const override { return shape_; }
   void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t sequence = first_sequence + i;
-      context[i] =
-          types_.pick(rng::philox_bits({rng::counter_word0(rng::Purpose::start, 0), 0, static_cast<std::uint32_t>(sequence),
-                                        static_cast<std::uint32_t>(sequence >> 32)},
-                                       key)
-                          .first);
-    }
+    for (std::size_t i = 0; i < count; ++i) context[i] = types_.pick(first_bits(key, rng::Purpose::start, first_sequence + i));
   }
-  [[nodiscard]] bool moves() const override { return false; }
-  void step(rng::Key, std::uint64_t, const std::uint32_t*, std::size_t, const std::uint32_t*, const Token*,
-            std::uint32_t*) const override {}
 
  private:
   math::AliasTable types_;
-  ContextShape shape_;
 };
 
 }  // namespace
