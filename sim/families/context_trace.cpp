@@ -1,6 +1,7 @@
 #include "sim/base/wide.h"
 #include "sim/families/acceptance_record.h"
 #include "sim/families/context.h"
+#include "sim/families/context_steps.h"
 
 #include <fmt/format.h>
 
@@ -44,15 +45,8 @@ class TraceProcess final : public ContextProcess {
   }
   [[nodiscard]] const ContextShape& shape() const override { return shape_; }
   void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t sequence = first_sequence + i;
-      const std::uint64_t bits =
-          rng::philox_bits({rng::counter_word0(rng::Purpose::start, 0), 0, static_cast<std::uint32_t>(sequence),
-                            static_cast<std::uint32_t>(sequence >> 32)},
-                           key)
-              .first;
-      context[i] = shape_.starts[scale_bits(bits, shape_.starts.size())];
-    }
+    for (std::size_t i = 0; i < count; ++i)
+      context[i] = shape_.starts[scale_bits(first_bits(key, rng::Purpose::start, first_sequence + i), shape_.starts.size())];
   }
   [[nodiscard]] bool moves() const override { return true; }
   void step(rng::Key, std::uint64_t, const std::uint32_t* lanes, std::size_t count, const std::uint32_t*, const Token*,
