@@ -436,9 +436,8 @@ def check_no_file(scratch):
 def check_good(path):
     """Unusual but right configs are taken."""
     result = run(["run", str(path), "--set", "rounds=100"])
-    if result.returncode != 0 or result.stderr:
-        return [f"{path} was refused: {result.stderr.decode(errors='replace')}"]
-    return []
+    refused = result.returncode != 0 or result.stderr
+    return [f"{path} was refused: {result.stderr.decode(errors='replace')}"] if refused else []
 
 
 def check_warnings(scratch):
