@@ -76,7 +76,7 @@ constexpr const char* kRounds = "rounds_t{:g}.jsonl";
 constexpr const char* kDistributions = "distributions_t{:g}.jsonl";
 constexpr const char* kTrace = "trace_t{:g}.jsonl";
 
-std::vector<std::string> file_names(const calibrate::Settings& settings) {
+std::vector<std::string> calibration_file_names(const calibrate::Settings& settings) {
   std::vector<std::string> names = {"cost_table.csv", "passes.csv", "acceptance.csv", "accepted_distribution.csv", "speed.csv"};
   for (const double temperature : settings.temperatures)
     for (const char* const name : {kRounds, kDistributions, kTrace})
@@ -106,7 +106,8 @@ ExitCode calibrate_on_cpu(const po::variables_map& values, const calibrate::Sett
   const double begin = wall_clock();
   require_cpu(values);
   report::OutputFolder folder(values["out"].as<std::string>());
-  folder.claim({file_names(settings), "specsim calibrate", values.count("force") > 0, false, report::Writing::at_once});
+  folder.claim(
+      {calibration_file_names(settings), "specsim calibrate", values.count("force") > 0, false, report::Writing::at_once});
   calibrate::LoadedModels models = calibrate::load_models(settings, false);
   std::vector<llm::Prompt> prompts;
   if (!models.random) prompts = models.prompts(settings.prompts, "--prompts", settings);

@@ -156,7 +156,7 @@ void add_compare_options(po::options_description& description) {
       "print-config", "the built-in methods as a config, with what the other options change, to start from");
 }
 
-constexpr const char* kExamples =
+constexpr const char* kCompareExamples =
     "  specsim compare --hardware h100-sxm --target llama-3.1-70b --tensor-parallel 4 --draft llama-3.2-1b --alpha 0.75\n"
     "  specsim compare --temperature 0\n"
     "  specsim compare --batches 1,4,16,64 --context 8192 --out build/compare\n"
@@ -211,7 +211,8 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   po::options_description description;
   add_compare_options(description);
   po::variables_map values;
-  if (!parse(arguments, description, "config", "specsim compare [CONFIG...] [options]", kExamples, values)) return ExitCode::fine;
+  if (!parse(arguments, description, "config", "specsim compare [CONFIG...] [options]", kCompareExamples, values))
+    return ExitCode::fine;
   const double started = wall_clock();
   const Options options(values);
   const std::vector<std::string> files = options.texts("config");

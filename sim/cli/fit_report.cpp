@@ -1,6 +1,7 @@
 #include "sim/cli/fit_report.h"
 
 #include "sim/base/output.h"
+#include "sim/cli/options.h"
 #include "sim/report/intervals.h"
 #include "sim/report/table.h"
 
@@ -59,7 +60,7 @@ void print_processes(const fit::FitReport& report) {
                text(one.p_requests, "{:.3f}"), tried ? text(one.extrapolated, "{:.4f}") : "-",
                tried ? text(one.extrapolated_z, "{:.1f}") : "-", one.rejected() ? "rejected" : ""});
   }
-  print_output("{}", table.text(output_width()));
+  print_table(table);
   print_output(
       "\ndepth, distribution, runs, requests: p-values from {} data sets of the fitted model; its parameters are not fitted "
       "again to each,\nso p is too large if anything\n",
@@ -73,7 +74,7 @@ void print_processes(const fit::FitReport& report) {
   print_output("\n");
   report::Table parameters({{"", report::Align::left}, {"", report::Align::left}}, {.headless = true});
   for (const fit::ProcessReport& one : report.processes) parameters.add({to_text(one.model.process), parameters_text(one.model)});
-  print_output("{}", parameters.text(output_width()));
+  print_table(parameters);
 }
 
 // What the fits say of draft lengths that they have not seen.

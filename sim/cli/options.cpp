@@ -167,6 +167,8 @@ void check_not_read(const std::string& path, const std::string& option, const Fi
       throw BadInput({option, 0, 0}, fmt::format("{} is what was read here, allowed: another file", path));
 }
 
+void print_table(const report::Table& table) { print_output("{}", table.text(output_width())); }
+
 void print_warnings(const std::vector<const spec::Cell*>& cells) {
   std::set<std::string> seen;
   for (const spec::Cell* cell : cells)

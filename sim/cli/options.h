@@ -3,6 +3,7 @@
 
 #include "sim/base/files_read.h"
 #include "sim/report/manifest.h"
+#include "sim/report/table.h"
 #include "sim/run/runner.h"
 #include "sim/spec/spec.h"
 
@@ -54,6 +55,9 @@ std::string bytes_text(std::size_t bytes);
 
 // Throws BadInput, at the option that names it, where a file that is to be written is one that was read.
 void check_not_read(const std::string& path, const std::string& option, const FilesRead& read);
+
+// On standard output, as wide as the terminal is.
+void print_table(const report::Table& table);
 
 // What the cells' cost models warn of, each once, on standard error.
 void print_warnings(const std::vector<const spec::Cell*>& cells);

@@ -105,7 +105,7 @@ void add_plan_options(po::options_description& description) {
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
 }
 
-constexpr const char* kExamples =
+constexpr const char* kPlanExamples =
     "  specsim plan --hardware h100-sxm --target llama-3.1-70b --tensor-parallel 4 --draft llama-3.2-1b --alpha 0.7 --batch 8\n"
     "  specsim plan --hardware a100-80gb-sxm --target llama-2-7b --draft llama-68m --position-rates 0.7,0.45,0.31 --out "
     "build/plan\n"
@@ -136,7 +136,8 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   po::options_description description;
   add_plan_options(description);
   po::variables_map values;
-  if (!parse(arguments, description, "config", "specsim plan [CONFIG...] [options]", kExamples, values)) return ExitCode::fine;
+  if (!parse(arguments, description, "config", "specsim plan [CONFIG...] [options]", kPlanExamples, values))
+    return ExitCode::fine;
   const double started = wall_clock();
   const Options options(values);
   const std::vector<std::string> files = options.texts("config");

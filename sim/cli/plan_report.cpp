@@ -1,6 +1,7 @@
 #include "sim/cli/plan_report.h"
 
 #include "sim/base/output.h"
+#include "sim/cli/options.h"
 #include "sim/report/table.h"
 
 #include <fmt/format.h>
@@ -21,7 +22,6 @@ using plan::PlanPoint;
 using plan::ScanPoint;
 using report::Align;
 
-void print_table(const report::Table& table) { print_output("{}", table.text(output_width())); }
 void print_words(const std::string& words) {
   for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
 }

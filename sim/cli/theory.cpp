@@ -114,8 +114,6 @@ std::string best_text(const theory::BestDraftLength& best) {
 
 // Lines of a label and what belongs to it.
 report::Table labelled_lines() { return report::Table({{"", Align::left}, {"", Align::left}}, {.headless = true}); }
-void print_table(const report::Table& table) { print_output("{}", table.text(output_width())); }
-
 void print_rates(const StatedRates& stated, int draft_length, const theory::RatioCost& cost) {
   print_output("{}, draft length {}, cost ratio {:g}\n", stated.heading, draft_length, cost.cost_ratio);
   if (stated.from_one_figure)
@@ -235,7 +233,7 @@ void add_theory_options(po::options_description& options) {
       "also this closed form, by name (specsim list closed_form); all: every one");
 }
 
-constexpr const char* kExamples =
+constexpr const char* kTheoryExamples =
     "  specsim theory --alpha 0.7 --draft-length 5 --cost-ratio 0.2\n"
     "  specsim theory --acceptance-rate 0.62 --draft-length 5 --cost-ratio 0.08\n"
     "  specsim theory --alphas 0.79,0.74,0.72,0.73,0.67 --draft-length 5\n"
@@ -248,7 +246,8 @@ ExitCode theory_command(const std::vector<std::string>& arguments) {
   po::options_description description;
   add_theory_options(description);
   po::variables_map values;
-  if (!parse(arguments, description, "", "specsim theory ACCEPTANCE [--draft-length K] [--cost-ratio C]", kExamples, values))
+  if (!parse(arguments, description, "", "specsim theory ACCEPTANCE [--draft-length K] [--cost-ratio C]", kTheoryExamples,
+             values))
     return ExitCode::fine;
   const Options options(values);
   const auto draft_length =

@@ -66,7 +66,7 @@ void drop_journal(const std::string& path) {
   std::filesystem::remove(path);
 }
 
-std::vector<std::string> file_names(const calibrate::Settings& settings) {
+std::vector<std::string> validation_file_names(const calibrate::Settings& settings) {
   std::vector<std::string> names = {"validation.csv", "summary.txt", "cost_table.csv", "cost_table_t0.csv"};
   for (const double temperature : settings.temperatures) names.push_back(fmt::format("trace_t{:g}.jsonl", temperature));
   return names;
@@ -135,7 +135,7 @@ ExitCode validate_command(const std::vector<std::string>& arguments) {
   require_cpu(values);
   const bool force = values.count("force") > 0;
   report::OutputFolder folder(values["out"].as<std::string>());
-  folder.claim({file_names(settings), "specsim validate", force, false, report::Writing::at_once});
+  folder.claim({validation_file_names(settings), "specsim validate", force, false, report::Writing::at_once});
   const calibrate::LoadedModels models = calibrate::load_models(settings, true);
   const calibrate::ValidationPrompts prompts = calibrate::validation_prompts(models, settings);
   const std::string journal = folder.file(kJournal);
