@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -326,6 +327,10 @@ std::vector<std::vector<double>> read_acceptance_table(const std::string& path) 
                    fmt::format("acceptance is {}, allowed: a list with an entry for each depth, of a number or a list of "
                                "numbers by rank",
                                config::found_text(*table)));
+  constexpr std::size_t kMostRanks = 64;
+  if (table->items.size() > static_cast<std::size_t>(kMaxDraftLength))
+    throw BadInput(table->where, fmt::format("acceptance has {} entries, allowed: 1 to {}, one for each depth",
+                                             table->items.size(), kMaxDraftLength));
   const auto probability = [](const config::Value& value) {
     const std::optional<double> x = config::as_number(value);
     if (!x || !config::between(0, 1).contains(*x))
@@ -340,6 +345,11 @@ std::vector<std::vector<double>> read_acceptance_table(const std::string& path) 
       for (const config::Value& rank : row.items) own.push_back(probability(rank));
     else
       own.push_back(probability(row));
+    const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+    if (own.empty() || own.size() > kMostRanks || sum > 1.0 + 1e-9)
+      throw BadInput(row.where, fmt::format("acceptance at depth {} has {} ranks that sum to {:g}, allowed: 1 to {} that sum to "
+                                            "at most 1",
+                                            acceptance.size(), own.size(), sum, kMostRanks));
     if (!reached_or_not) continue;
     if (own[0] > before)
       throw BadInput(row.where, fmt::format("rate {} follows {}, allowed: rates that do not rise from position to position",

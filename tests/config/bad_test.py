@@ -161,6 +161,10 @@ LINES = [
     (["plan"], "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
      "--mean-acceptance-length, --acceptance-rate, --trace; specsim plan --help shows examples"),
     (["plan", "--alpha", "1.5"], '--alpha: "1.5", allowed: a number in [0, 1], or a percentage'),
+    (["compare", "--acceptance", "tests/config/bad/data/acceptance.yaml"],
+     "tests/config/bad/data/acceptance.yaml:3:3: acceptance at depth 2 has 2 ranks that sum to 1.2, allowed: 1 to 64 that sum to at most 1"),
+    (["compare", "--acceptance", "tests/config/bad/data/no_ranks.yaml"],
+     "tests/config/bad/data/no_ranks.yaml:1:9: acceptance at depth 2 has 0 ranks that sum to 0, allowed: 1 to 64 that sum to at most 1"),
     (["plan", "--acceptance-rate", "0.5"], "--acceptance-rate: given without --at-draft-length, allowed: with the draft length that it was measured at"),
     (["plan", "--alpha", "0.5", "--at-draft-length", "3"],
      "--at-draft-length: given without --mean-acceptance-length or --acceptance-rate, allowed: with one of them, measured at this length"),
