@@ -218,7 +218,8 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
       "trace", text(), "recorded requests: CSV or JSON lines")("requests", text(), "how many are sent")(
       "warm-up", text(), "first requests that no figure of requests counts: a number, or mser (MSER-5's rule)")(
       "prompt", text(), "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}")(
-      "output", text(), "tokens of an output, as --prompt")("policy", text(), "off, fixed:3, table:1-4=5,5-64=3, goodput")(
+      "output", text(), "tokens of an output, as --prompt")("policy", text(),
+                                                            "off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers")(
       "alpha", text(), "acceptance of a draft token, the same at every position")(
       "position-rates", text(), "acceptance by position, of all rounds, as vLLM logs it")(
       "method", text(), "eagle, draft_model or ngram")("replicas", text(), "engines")(

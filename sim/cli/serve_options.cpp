@@ -27,6 +27,10 @@ class ConfigEditor {
 
   [[nodiscard]] bool has(const char* option) const { return values_.count(option) > 0; }
   [[nodiscard]] bool says(const char* path) const { return config::find_path(config_, path) != nullptr; }
+  [[nodiscard]] bool is(const char* path, const char* text) const {
+    const config::Value* const value = config::find_path(config_, path);
+    return value != nullptr && value->is_scalar() && value->text == text;
+  }
   // Nothing stands there, or a map without this key.
   [[nodiscard]] bool lacks(const char* path, const char* key) const {
     const config::Value* const value = config::find_path(config_, path);
@@ -54,7 +58,7 @@ class ConfigEditor {
   Diagnostics& diagnostics_;
 };
 
-// off, fixed:3, table:1-4=5,5-64=3, goodput; or {kind: ...}.
+// off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers; or {kind: ...}.
 config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
   const std::string option = "--policy";
   if (text.starts_with("{")) return config::parse_text(text, option, diagnostics);
@@ -83,18 +87,25 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
     }
     policy.fields.push_back({"table", {option, 0, 0}, std::move(table)});
   } else {
-    policy.fields.push_back({kind == "goodput" ? "longest" : "draft_length", {option, 0, 0}, scalar_of(rest, option)});
+    const char* const key = kind == "goodput" ? "longest" : kind == "adaptive" ? "policy" : "draft_length";
+    policy.fields.push_back({key, {option, 0, 0}, scalar_of(rest, option)});
   }
   return policy;
 }
 
 // The server that flags alone describe, where there is no config; what --set says stands.
 void fill_defaults(ConfigEditor& editor) {
+  if (editor.lacks("serve.scheduler", "kind")) editor.set("serve.scheduler.kind", scalar_of("vllm_v1", "--hardware"));
+  if (editor.lacks("cost", "model")) editor.set("cost.model", scalar_of("roofline", "--hardware"));
+  if (!editor.is("cost.model", "roofline")) {  // of other numbers than a GPU's and models', and without a memory to fill
+    editor.take("hardware", "cost.hardware");
+    editor.take("target", "cost.target");
+    editor.take("draft", "cost.draft");
+    return;
+  }
   editor.take("hardware", "cost.hardware", "h100-sxm");
   editor.take("target", "cost.target", "llama-3.1-8b");
   editor.take("draft", "cost.draft", "none");
-  if (!editor.says("cost.model")) editor.set("cost.model", scalar_of("roofline", "--hardware"));
-  if (editor.lacks("serve.scheduler", "kind")) editor.set("serve.scheduler.kind", scalar_of("vllm_v1", "--hardware"));
   if (!editor.says("serve.kv.utilization") && !editor.says("serve.kv.blocks") && !editor.says("serve.kv.tokens"))
     editor.set("serve.kv.utilization", scalar_of("0.9", "--hardware"));
 }

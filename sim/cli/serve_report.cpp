@@ -140,7 +140,8 @@ void print_best_lengths(const serve::ServeExperiment& experiment, const serve::W
     if (!acceptance->offers(kLongest) && acceptance->offers(length)) longest = length;
   const serve::BestLengths best = serve::best_lengths(experiment, *acceptance, cached, kMostRequests, longest);
   const std::string words = fmt::format(
-      "most tokens a second, [from, to, draft length] by requests in the step, at {:.0f} cached tokens each (vLLM: "
+      "most tokens a second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached tokens "
+      "each (vLLM: "
       "num_speculative_tokens_per_batch_size): {}; at most {:.1f} % below the best of each number alone",
       cached, serve::ranges_text(best.ranges), 100.0 * best.worst_loss);
   for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);

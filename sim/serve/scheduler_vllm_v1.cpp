@@ -71,6 +71,8 @@ class VllmV1 final : public Scheduler {
   void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
     const std::size_t before = finished.size();
     const bool asynchronous = options_.asynchronous;
+    const bool uneven = state.uneven;
+    const auto length = static_cast<std::uint32_t>(step.draft_length);
     const std::uint32_t longest = options_.max_model_len;
     for (const Item& item : step.items) {
       Sequence& sequence = state.at(item.request);
@@ -80,11 +82,11 @@ class VllmV1 final : public Scheduler {
       if (asynchronous) sequence.placeholders -= rejected + item.accepted + 1;
       const std::uint32_t room = std::min(sequence.output - sequence.emitted, longest - sequence.tokens());
       sequence.emitted += std::min(item.accepted + 1, room);
-      if (sequence.emitted == sequence.output || sequence.tokens() >= longest) {
+      if (room <= item.accepted + 1) {
         finish(item.request, sequence, state);
         finished.push_back(item.request);
       } else if (!asynchronous) {
-        sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
+        sequence.spec = uneven ? state.drafts(item.request, sequence.emitted, step.draft_length) : length;
       } else if (state.pool->caches() && sequence.status == Status::running) {
         cached_.name(item.request, std::min(sequence.computed - sequence.placeholders, sequence.tokens()), state);
       }
@@ -148,46 +150,49 @@ class VllmV1 final : public Scheduler {
         ++i;
         continue;
       }
-      std::int64_t fresh = std::int64_t{sequence.tokens()} + sequence.spec + sequence.placeholders - sequence.computed;
-      fresh = std::min(std::min(fresh, threshold), std::min(budget, longest - 1 - sequence.computed));
-      if (fresh <= 0) {
-        ++i;
-        continue;
-      }
-      const auto rows = static_cast<std::uint32_t>(fresh);
-      bool gone = false;
-      // Most steps end in a block that the sequence holds already.
-      const bool held = std::uint64_t{sequence.computed} + rows + lookahead <= std::uint64_t{sequence.held} * own_tokens;
-      while (!held && !allocate(request, sequence, rows, state, false)) {
-        const RequestId last = victim(state);
-        const auto place = static_cast<std::size_t>(std::find(running_.begin(), running_.end(), last) - running_.begin());
-        running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
-        const auto item =
-            std::find_if(step.items.begin(), step.items.end(), [&](const Item& one) { return one.request == last; });
-        if (item != step.items.end()) {
-          budget += item->rows;
-          step.items.erase(item);
-          --i;
+      // The usual step of a decoding sequence: its last token and its drafts, which nothing cuts, in blocks that it holds.
+      std::uint32_t drafts = sequence.spec;
+      std::uint32_t rows = 1 + drafts;
+      bool prefill = sequence.in_prefill();
+      if (prefill || sequence.computed + 1 != sequence.tokens() + sequence.placeholders || rows > budget || rows > threshold ||
+          sequence.computed + std::int64_t{rows} >= longest ||
+          sequence.computed + std::uint64_t{rows} + lookahead > std::uint64_t{sequence.held} * own_tokens) {
+        std::int64_t fresh = std::int64_t{sequence.tokens()} + sequence.spec + sequence.placeholders - sequence.computed;
+        fresh = std::min(std::min(fresh, threshold), std::min(budget, longest - 1 - sequence.computed));
+        if (fresh <= 0) {
+          ++i;
+          continue;
         }
-        preempt(last, state, step);
-        if (last == request) {
-          gone = true;
-          break;
-        }
+        rows = static_cast<std::uint32_t>(fresh);
+        if (!make_room(request, sequence, rows, state, step, i, budget)) break;
+        prefill = sequence.in_prefill();
+        const std::int64_t verified = fresh + sequence.computed - sequence.tokens() - sequence.placeholders;
+        drafts = verified > 0 ? static_cast<std::uint32_t>(std::min<std::int64_t>(sequence.spec, verified)) : 0;
       }
-      if (gone) break;
-      const std::int64_t verified = fresh + sequence.computed - sequence.tokens() - sequence.placeholders;
-      Item item;
-      item.request = request;
-      item.rows = rows;
-      item.prefill = sequence.in_prefill();
-      if (sequence.spec > 0 && verified > 0)
-        item.drafts = static_cast<std::uint32_t>(std::min<std::int64_t>(sequence.spec, verified));
       sequence.spec = 0;
-      step.items.push_back(item);
-      budget -= fresh;
+      step.items.push_back({request, rows, drafts, 0, prefill, false, 0});
+      budget -= rows;
       ++i;
     }
+  }
+
+  // Blocks for the running request number `i`, from others where none are free. False: it was preempted itself.
+  bool make_room(RequestId request, Sequence& sequence, std::uint32_t rows, EngineState& state, Step& step, std::size_t& i,
+                 std::int64_t& budget) {
+    while (!allocate(request, sequence, rows, state, false)) {
+      const RequestId last = victim(state);
+      const auto place = static_cast<std::size_t>(std::find(running_.begin(), running_.end(), last) - running_.begin());
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
+      const auto item = std::find_if(step.items.begin(), step.items.end(), [&](const Item& one) { return one.request == last; });
+      if (item != step.items.end()) {
+        budget += item->rows;
+        step.items.erase(item);
+        --i;
+      }
+      preempt(last, state, step);
+      if (last == request) return false;
+    }
+    return true;
   }
 
   void schedule_waiting(EngineState& state, Step& step, std::int64_t& budget) {

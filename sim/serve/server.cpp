@@ -203,7 +203,11 @@ void Server::account(Picoseconds now) {
       sequence.spent[static_cast<std::size_t>(sequence.resumed ? Cause::recompute : Cause::prefill)] += now - sequence.since;
       if (item.emits) sequence.resumed = false;
     } else {
-      if (sequence.since != began) sequence.spent[static_cast<std::size_t>(Cause::stalled)] += began - sequence.since;
+      if (sequence.since != began) {
+        // What came over a link waits for the running step to end, with its first step scheduled behind it already.
+        const Cause waited = sequence.moved && sequence.rounds == 0 ? Cause::queue : Cause::stalled;
+        sequence.spent[static_cast<std::size_t>(waited)] += began - sequence.since;
+      }
       sequence.spent[cause] += price.target;
       sequence.spent[static_cast<std::size_t>(Cause::draft)] += price.draft;
       ++sequence.rounds;

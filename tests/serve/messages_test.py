@@ -47,6 +47,8 @@ CASES = [
     (["--set", "serve.kv.blocks=100"], "specsim serve needs a config, or a load: --rate, --concurrency, --trace, --sweep or --set serve.arrivals="),
     (["--rate", "2", "--set", "serve.scheduler.kind=nope"], 'unknown scheduler "nope", allowed:'),
     (["--rate", "2", "--set", "serve.scheduler=nope"], 'unknown scheduler "nope", allowed:'),
+    (["--rate", "2", "--target", "llama-3.1-8b", "--set", "cost={model: affine, target_fixed_ms: 5}"], 'unknown key "target" in'),
+    (["base.yaml", "--policy", "adaptive:nope"], 'unknown policy "nope"'),
     (["--rate", "2", "--set", "serve.kv.blocks=30"], "allowed: at most the pool's 29"),
     (["base.yaml", "--trace", "nothere.csv"], "cannot be read: no such file or directory"),
     (["plain.yaml", "--trace", "unsorted.csv"], "unsorted.csv:3:1: arrives 5e-05 s before the line above, allowed:"),
