@@ -302,6 +302,15 @@ def table(folder, name):
     sys.exit(f"{folder}: no {name}.csv.xz")
 
 
+def single_token(r):
+    """Rows of attention_verify over one query token by a kernel that splits the keys for one token alone: decode attention."""
+    return r["tokens"] == "1" and ("FlashAttention 2 varlen" in r["kernel"] or "q=1" in r["kernel"])
+
+
+def cached_heads(r):
+    return {"heads": float(r["heads"] or 64), "kv_heads": float(r["kv_heads"] or 8), "head_dim": float(r["head_dim"] or 128)}
+
+
 def groups(kind, folder):
     """Groups of rows that one fit is made for: (gpu, engine, dtype, kernel) to columns, times and shapes."""
     found = {}
@@ -318,6 +327,11 @@ def groups(kind, folder):
             add((r["gpu"], r["engine"], r["kv_dtype"], r["kernel"]),
                 {**{c: float(r[c]) for c in ("heads", "kv_heads", "head_dim", "batch", "context")}, "over_l2": over},
                 float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']} {r['batch']}")
+        for r in table(folder, "attention_verify"):
+            if r["gpu"] and r["context"] and single_token(r):
+                add((r["gpu"], "", r["kv_dtype"] or "float16", r["kernel"]),
+                    {**cached_heads(r), "batch": float(r["batch"]), "context": float(r["context"]) + 1, "over_l2": 1e9},
+                    float(r["us"]), f"{r['batch']} {r['context']}")
     elif kind == "attention_prefill":
         for r in table(folder, "attention_prefill_aic"):
             add((r["gpu"], r["engine"], r["dtype"], r["kernel"]),
@@ -325,11 +339,10 @@ def groups(kind, folder):
                 float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']} {r['batch']}")
     elif kind == "attention_verify":
         for r in table(folder, "attention_verify"):
-            if not r["gpu"] or not r["tokens"].isdigit() or not r["context"]:
+            if not r["gpu"] or not r["tokens"].isdigit() or not r["context"] or single_token(r):
                 continue
             add((r["gpu"], "", r["kv_dtype"] or "float16", r["kernel"]),
-                {"heads": float(r["heads"] or 64), "kv_heads": float(r["kv_heads"] or 8), "head_dim": float(r["head_dim"] or 128),
-                 **{c: float(r[c]) for c in ("batch", "tokens", "context")}}, float(r["us"]), f"{r['batch']} {r['tokens']}")
+                {**cached_heads(r), **{c: float(r[c]) for c in ("batch", "tokens", "context")}}, float(r["us"]), f"{r['batch']} {r['tokens']}")
     elif kind == "experts":
         for r in table(folder, "moe_aic"):
             skew = 0.0 if r["routing"] == "balanced" else float(r["routing"].split("_")[-1])

@@ -74,7 +74,7 @@ def page(table, fitted, others, crossed, runs):
              "Given: the size of the cache, acceptance by position, how far requests differ in it (from the percentiles of TPOT with one request at a",
              "time), mean lengths, and the server's options. Each cell is simulated with three seeds and their mean taken.", "",
              "### The roofline, nothing fitted", "",
-             "The GPUs' and the models' files as they are, 12 ms from the client to the engine. The record does not name the pair of GPUs:",
+             "The GPUs' and the models' files as they are (`kernels: none`), 12 ms from the client to the engine. The record does not name the pair:",
              "its memory and its time a step without speculation at one request are those of an H100 PCIe, and it says that the two have no direct",
              "link, so that they talk through the host's memory (25 GB/s and 27 us are assumed). What that leaves out is that small all-reduces",
              "go by a protocol of their own, of less latency and half the bandwidth: one request at once is too slow by some percent, 16 too fast.", ""]

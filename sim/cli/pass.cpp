@@ -71,9 +71,10 @@ std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Ro
                                     diagnostics);
           diagnostics.throw_if_any();
           setting.weight_bits = fmt::format("{:g}", shape.weight_bits);
-          if (!setting.deployment.kernels.empty() && setting.deployment.hardware.kernels == nullptr)
+          const std::string& kernels = setting.deployment.kernels;
+          if (kernels != "automatic" && kernels != "none" && setting.deployment.hardware.kernels == nullptr)
             throw BadInput(at_option("kernels"),
-                           fmt::format("no kernels of {} were measured, allowed: no --kernels for it", hardware));
+                           fmt::format("no kernels of {} were measured, allowed: automatic, none", hardware));
           if (role == cost::Role::target && shape.fused_inputs > 0.0)
             throw BadInput(at_option("model"),
                            "the target is a head that cannot stand alone, allowed: a whole model, or --role draft");
@@ -93,6 +94,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
                          {"context"},
                          {"tokens"},
                          {"ms"},
+                         {"+- %"},
                          {"ratio"},
                          {"weights"},
                          {"compute"},
@@ -109,6 +111,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
       for (const double x : {one.pass.batch, one.pass.context, one.pass.tokens}) cells.push_back(fmt::format("{:g}", x));
       const cost::PassTime& t = one.time;
       cells.push_back(fmt::format("{:.4f}", 1e3 * t.total()));
+      cells.push_back(fmt::format("{:.1f}", 100.0 * one.error));
       cells.push_back(fmt::format("{:.3f}", one.ratio));
       for (const double x : {t.weights, t.compute, t.kv, t.communication, t.launch, t.host, t.sampling})
         cells.push_back(fmt::format("{:.3f}", 1e3 * x));
@@ -120,8 +123,10 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
                  setting.weight_bits == "16" ? "" : fmt::format(", {}-bit weights", setting.weight_bits),
                  table.text(output_width()));
   }
-  print_output("\nratio: to the pass over {:g} tokens a sequence; compute: what arithmetic adds to reading the weights\n",
-               first_tokens);
+  print_output(
+      "\n+- %: standard error of the price, without the host's; ratio: to the pass over {:g} tokens a sequence; compute: what "
+      "arithmetic adds to reading the weights\n",
+      first_tokens);
 }
 
 }  // namespace
@@ -141,7 +146,8 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
       "kv-bits", text("16"), "of a cached key or value, alike")(
       "kv-window", text("0"), "newest cached tokens that attention reads, alike; 0: all")("engine", text("vllm"),
                                                                                           engines.c_str())(
-      "kernels", text(""), "vllm, sglang, trtllm: price by the fits of its measured kernels; none given: by the calibration")(
+      "kernels", text("automatic"),
+      "whose measured kernels price the pass: vllm, sglang, trtllm; automatic: the engine's; none: the calibration")(
       "logits", text("all"), "rows of each sequence through the LM head: all, none, or at most so many")(
       "role", text("target"), "target, or draft: no host time, but the engine's floor")(
       "products-only", "the layers' matrix products alone")("csv", "as CSV");
@@ -180,8 +186,7 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   grid.contexts = counts("context", 0, 1e7);
   grid.most_logits = *most_logits;
   grid.products_only = products_only;
-  if (!values["kernels"].as<std::string>().empty())
-    check_name("kernels", values["kernels"].as<std::string>(), cost::kernel_engines());
+  check_name("kernels", values["kernels"].as<std::string>(), cost::kernel_choices());
   const std::vector<PassSetting> settings = read_settings(values, role);
   if (static_cast<double>(settings.size()) * static_cast<double>(grid.batches.size()) *
           static_cast<double>(grid.contexts.size()) * static_cast<double>(grid.tokens.size()) >

@@ -81,6 +81,9 @@ void print_decision(const Advice& advice, const AcceptanceCurve& curve) {
     print_output("\ndo not speculate: no draft length up to {} is faster than plain decoding\n", curve.longest());
   else
     print_output("\nbest: draft length {}, speedup {:.4f}\n", plan.best, plan.best_point().speedup);
+  if (!plan.ties.empty())
+    print_output("a tie with draft length{} {}: within the noise of the prices, {:.1f} %\n", plan.ties.size() == 1 ? "" : "s",
+                 fmt::join(plan.ties, ", "), 100.0 * plan.noise);
   for (const plan::Margin& margin : plan.margins)
     print_output("  {:+.4f}{} over {}\n", margin.margin,
                  std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, paired)", margin.half_width),

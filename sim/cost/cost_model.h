@@ -38,6 +38,8 @@ class CostModel {
     const double n = prompts.sequences + decoding.sequences;
     return draft_pass({n, (prompts.cached + decoding.cached) / n}, 0, (prompts.rows + decoding.rows) / n - 1.0);
   }
+  // Standard deviation of the logarithm of a pass's time, as far as the model knows how wrong its prices are; 0: it does not say.
+  [[nodiscard]] virtual double relative_error(Role /*role*/, const Pass& /*pass*/) const { return 0.0; }
   // Time of a speculative round outside its passes: proposing, accepting, bookkeeping. Seconds.
   [[nodiscard]] virtual double round_overhead(double batch) const = 0;
   // False: times count in target passes over one token, and only ratios of them mean anything.

@@ -1,6 +1,7 @@
 #include "sim/cost/hardware.h"
 
 #include "sim/base/check.h"
+#include "sim/cost/pass_kernels.h"
 #include "sim/cost/presets.h"
 
 #include <fmt/format.h>
@@ -26,6 +27,8 @@ constexpr std::array<Tile, 8> kTiles = {
     {{64, 64}, {64, 128}, {64, 256}, {128, 64}, {128, 128}, {128, 256}, {256, 64}, {256, 128}}};
 constexpr std::array<double, 6> kSplits = {1, 2, 3, 4, 6, 8};
 constexpr double kInnerStep = 32.0;
+constexpr double kSmallTile = 64.0;  // rows
+constexpr double kNvlink = 100e9;    // bytes per second, one direction: more than PCIe has
 
 struct Plausible {
   const char* key;
@@ -78,6 +81,7 @@ double product_seconds(const Hardware& hardware, double rows, double inner, doub
   const double p = c.overlap_power;
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
+    if (n > kSmallTile && n <= c.most_small_rows && tile.n > kSmallTile) continue;
     const double tiles = groups * std::ceil(outer / tile.m) * std::ceil(n / tile.n);
     for (const double split : kSplits) {
       const double waves = std::ceil(tiles * split / hardware.multiprocessors);
@@ -116,6 +120,13 @@ const std::vector<Parameter>& hardware_parameters() {
       figure("link_latency_us", "10", "of an all-reduce of a few bytes, launched by the host"),
       figure("graph_link_latency_us", "", "of one in a captured graph; link_latency_us where not given"),
       {"kernels", Type::text, "", "fits of single kernels by engine and dtype: a name of configs/kernels, or a file", {}, {}},
+      {"kernels_engine",
+       Type::text,
+       "",
+       "whose of them price engines without kernels of their own, in place of the calibration",
+       {},
+       kernel_engines()},
+      figure("kernels_spread", "0", "least standard deviation of the logarithm of a price by them, where they are another GPU's"),
       {"calibration", Type::value, "{}", "what measurements say of its matrix products", {}, {}}};
   return parameters;
 }
@@ -147,7 +158,12 @@ const std::vector<CalibrationFigure>& calibration_figures() {
        config::between(0.01, 1.2)},
       {"attention_us", &Calibration::attention_us, "attention's fixed time in a layer", config::between(0, 1e6)},
       {"elementwise_us", &Calibration::elementwise_us, "norms, rotary embedding, activation and residuals of a layer",
-       config::between(0, 1e6)}};
+       config::between(0, 1e6)},
+      {"most_small_rows", &Calibration::most_small_rows, "most rows of products that take tiles of at most 64 rows",
+       config::between(64, 1e6)},
+      {"spread", &Calibration::spread,
+       "standard deviation of the logarithm of a product's price; 0.15 where another GPU's measurements serve",
+       config::between(0, 10)}};
   return figures;
 }
 
@@ -195,10 +211,19 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.has_int8 = a.has("int8_tops");
   hardware.has_fp4 = a.has("fp4_tflops");
   hardware.multiprocessors = a.number("multiprocessors");
-  if (a.has("kernels")) hardware.kernels = read_kernel_fits(a.text("kernels"), a.where("kernels"), diagnostics);
+  hardware.kernels_spread = a.number("kernels_spread");
+  if (a.has("kernels_engine")) hardware.kernels_engine = a.text("kernels_engine");
+  // A calibration of the user's own is not overruled by fits of the preset's.
+  const bool own_calibration = spec.is_map() && spec.find("calibration") != nullptr && spec.find("kernels") == nullptr;
+  if (a.has("kernels") && !own_calibration)
+    hardware.kernels = read_kernel_fits(a.text("kernels"), a.where("kernels"), diagnostics);
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
   hardware.link_latency = 1e-6 * a.number("link_latency_us");
   hardware.graph_link_latency = a.has("graph_link_latency_us") ? 1e-6 * a.number("graph_link_latency_us") : hardware.link_latency;
+  // All-reduces were measured over the measured GPU's own links: not over those of a PCIe board of its chip, nor over the user's.
+  const auto given = [&](const char* key) { return spec.is_map() && spec.find(key) != nullptr; };
+  const bool own_link = given("link_gb_per_s") || given("link_latency_us") || given("graph_link_latency_us");
+  hardware.other_links = (own_link && !given("kernels")) || (hardware.kernels_spread > 0.0 && hardware.link_bandwidth < kNvlink);
   hardware.unverified = a.boolean("unverified");
   if (c.has("fitted_on")) hardware.fitted_on = c.text("fitted_on");
   for (const CalibrationFigure& figure : calibration_figures()) hardware.calibration.*figure.figure = c.number(figure.key);

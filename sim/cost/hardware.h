@@ -23,6 +23,8 @@ struct Calibration {
   double attention_efficiency = 0.8;  // of the data sheet's bandwidth, reading keys and values
   double attention_us = 10.0;         // attention's fixed time
   double elementwise_us = 10.0;       // norms, rotary embedding, activation, residuals of a layer
+  double most_small_rows = 64.0;      // products of up to so many rows take tiles of at most 64 of them
+  double spread = 0.15;               // standard deviation of the logarithm of a product's price
 };
 
 struct Hardware {
@@ -43,6 +45,9 @@ struct Hardware {
   double graph_link_latency = 0.0;  // of one in a captured graph
   Calibration calibration;
   std::shared_ptr<const KernelFits> kernels;  // fits of single kernels by engine and dtype; nullptr: none were measured
+  std::string kernels_engine;                 // whose of them price engines without kernels of their own; empty: calibration
+  double kernels_spread = 0.0;                // least standard deviation of the logarithm of a price by fits of another GPU's
+  bool other_links = false;                   // all-reduces of the fits went over links of another kind than this machine's
   std::string fitted_on;                      // another GPU whose measurements the calibration is from; empty: its own
   bool unverified = false;
 };

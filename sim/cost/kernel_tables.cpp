@@ -239,7 +239,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
   }
   table.kind = kind->kind;
   std::map<std::string, std::optional<Hardware>> known;
-  std::map<std::tuple<std::string, std::string, std::string, std::string>, Pricer> pricers;
+  std::map<std::tuple<std::string, std::string, std::string, std::string, bool>, Pricer> pricers;
   std::vector<double> ratios;
   for (std::size_t i = 1; i < fields.size(); ++i) {
     const std::vector<std::string>& line = fields[i];
@@ -260,16 +260,21 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     if (table.kind == KernelKind::attention_verify &&
         (!config::as_number(read.text(line, "tokens")) || read.text(line, "context").empty()))
       continue;  // ragged: no one number of tokens
-    const KernelShape shape = read_shape(table.kind, read, line, i + 1);
+    KernelShape shape = read_shape(table.kind, read, line, i + 1);
     row.rows = table.kind == KernelKind::product            ? shape.rows
                : table.kind == KernelKind::attention_decode ? shape.batch
                : table.kind == KernelKind::allreduce        ? shape.bytes
                                                             : shape.tokens;
     if (hardware == nullptr) continue;
-    const auto [at, fresh] = pricers.try_emplace({row.gpu, row.engine, row.dtype, kernel});
+    // Some kernels split the keys for one query token alone, which is decode attention with a fit of its own.
+    const bool single = table.kind == KernelKind::attention_verify && shape.tokens <= 1.0;
+    const auto [at, fresh] = pricers.try_emplace({row.gpu, row.engine, row.dtype, kernel, single});
     Pricer& pricer = at->second;
     if (fresh) {
-      if (hardware->kernels) pricer.own = hardware->kernels->find(table.kind, row.engine, row.dtype, kernel);
+      if (single && hardware->kernels)
+        pricer.own = hardware->kernels->find(KernelKind::attention_decode, row.engine, row.dtype, kernel);
+      if (pricer.own == nullptr && hardware->kernels)
+        pricer.own = hardware->kernels->find(table.kind, row.engine, row.dtype, kernel);
       const KernelFit* near = pricer.own == nullptr && hardware->kernels
                                   ? hardware->kernels->nearest(table.kind, row.engine, row.dtype, kernel)
                                   : nullptr;
@@ -282,6 +287,8 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
                         row.gpu, row.dtype));
       }
     }
+    if (pricer.own != nullptr && pricer.own->kind == KernelKind::attention_decode && single)
+      shape.context += shape.tokens;  // decode attention counts the token's own key
     row.priced_us = pricer.microseconds(*hardware, shape);
     if (row.priced_us <= 0.0) continue;
     row.warm = *kind->over_l2 != '\0' && read.column(kind->over_l2) &&

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 namespace specsim::cost {
@@ -14,6 +15,19 @@ constexpr double kSwitchLink = 400e9;     // bytes per second: NVLink 4 and late
 constexpr double kSmallMessage = 65536;   // bytes that an all-reduce moves in its floor
 constexpr double kSplitEfficiency = 0.4;  // of the peak, by attention that splits the keys; stated, not fitted
 
+constexpr double kFewTokens = 16.0;  // of a sequence, up to which a prompt's last ones attend as tokens that are verified
+
+// Whose FlashAttention 2 serves a GPU on which that of several tokens was not measured.
+constexpr const char* kWalker = "rtx-4090";
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// By the names that tables give it: vLLM's kernel is version 3 where that runs, and then they say so.
+bool is_flash_attention_2(const std::string& kernel) {
+  return contains(kernel, "FlashAttention 2") || contains(kernel, "FA2") || contains(kernel, "fa2") ||
+         (contains(kernel, "flash_att") && !contains(kernel, "fa3"));
+}
+
 // Types of so many bits, the likeliest first.
 std::vector<const char*> types_of(double bits) {
   if (bits >= 16.0) return {"bfloat16"};
@@ -25,6 +39,26 @@ std::vector<const char*> types_of(double bits) {
 
 std::vector<std::string> kernel_engines() { return {"vllm", "sglang", "trtllm"}; }
 
+std::vector<std::string> kernel_choices() {
+  std::vector<std::string> names = {"automatic", "none"};
+  for (const std::string& engine : kernel_engines()) names.push_back(engine);
+  return names;
+}
+
+std::string kernels_in_use(const std::string& choice, const std::string& library, const Hardware& hardware) {
+  if (choice == "none" || hardware.kernels == nullptr) return "";
+  if (choice != "automatic") return choice;
+  if (!library.empty()) return library;
+  return hardware.kernels_engine;
+}
+
+double weight_only_growth(double weight_bytes, double rows) {
+  constexpr double kFourBits = 0.12;
+  constexpr double kEightBits = 0.03;
+  constexpr double kDoublings = 6.0;
+  return 1.0 + (weight_bytes < 1.0 ? kFourBits : kEightBits) * std::min(kDoublings, std::log2(std::max(1.0, rows)));
+}
+
 std::vector<std::string> attention_kernels() { return {"automatic", "split", "serial"}; }
 
 PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::string attention, const Engine& served)
@@ -33,7 +67,37 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
       attention_(std::move(attention)),
       allreduce_(served.allreduce.empty() ? engine_ : served.allreduce),
       fused_quantisation_(served.fused_quantisation),
-      switch_share_(served.switch_share) {}
+      switch_share_(served.switch_share),
+      wide_keys_(attention_fits(false)),
+      narrow_keys_(attention_fits(true)) {}
+
+PassKernels::Attention PassKernels::attention_fits(bool narrow) {
+  Attention own;
+  if (narrow) own.one = fit(KernelKind::attention_decode, "fp8");
+  for (const char* type : {"bfloat16", "float16"})
+    if (own.one == nullptr) own.one = fit(KernelKind::attention_decode, type);
+  if (own.one == nullptr) return own;
+  const KernelFit* serial = nullptr;
+  const auto sort = [&](const KernelFits& fits) {
+    for (const KernelFit& several : fits.list) {
+      if (several.kind != KernelKind::attention_verify) continue;
+      const bool shares = contains(several.kernel, "split restored") || contains(several.kernel, "decode");
+      const KernelFit*& place = shares ? own.split : serial;
+      if (place == nullptr) place = &several;
+    }
+  };
+  sort(*hardware_.kernels);
+  // FlashAttention 2 splits the keys for a single query token alone: several walk all keys, once for each block of queries.
+  const bool walks = is_flash_attention_2(own.one->kernel);
+  if (walks && serial == nullptr) {
+    Diagnostics diagnostics;
+    borrowed_ = read_kernel_fits(kWalker, {}, diagnostics);
+    diagnostics.throw_if_any();
+    sort(*borrowed_);
+  }
+  if (attention_ == "serial" || (attention_ == "automatic" && walks)) own.serial = serial;
+  return own;
+}
 
 const KernelFit* PassKernels::fit(KernelKind kind, const std::string& dtype, const std::string& kernel) const {
   return hardware_.kernels ? hardware_.kernels->nearest(kind, engine_, dtype, kernel) : nullptr;
@@ -68,7 +132,8 @@ std::optional<double> PassKernels::product(double rows, double inner, double out
 
 std::optional<double> PassKernels::attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
                                              double context, bool prompt) const {
-  if (model.latent > 0.0) return std::nullopt;
+  const Attention& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
+  if (fits.one == nullptr || model.latent > 0.0) return std::nullopt;
   KernelShape x;
   x.batch = batch;
   x.context = context + tokens;
@@ -76,24 +141,20 @@ std::optional<double> PassKernels::attention(const ModelShape& model, const Atte
   x.heads = model.heads / shards;
   x.kv_heads = std::max(1.0, kind.kv_heads / shards);
   x.head_dim = kind.head_dim;
-  const bool narrow = model.kv_bits < 16.0;
-  const KernelFit* decode = narrow ? fit(KernelKind::attention_decode, "fp8") : nullptr;
-  if (decode == nullptr) decode = fit(KernelKind::attention_decode, "bfloat16");
-  const KernelFit* serial = nullptr;
-  for (const char* type : {"bfloat16", "float16"})
-    if (serial == nullptr) serial = fit(KernelKind::attention_verify, type);
-  if (decode == nullptr) return std::nullopt;
-  const double one = kFromMicro * decode->microseconds(hardware_, x);
+  const double one = kFromMicro * fits.one->microseconds(hardware_, x);
   if (tokens <= 1.0) return one;
   x.tokens = tokens;
   x.context = context;
-  if (prompt)
+  if (prompt && tokens > kFewTokens)
     if (const auto fitted = prompt_attention(x)) return std::max(one, *fitted);
-  // FlashAttention 2 walks the keys once for each block of queries; its kernels are those that were measured with many tokens.
-  const bool walks =
-      attention_ == "serial" || (attention_ == "automatic" && serial != nullptr && serial->kernel.starts_with("Flash") &&
-                                 decode->kernel.find("fa3") == std::string::npos);
-  if (walks && serial != nullptr) return std::max(one, kFromMicro * serial->microseconds(hardware_, x));
+  const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
+  if (several != nullptr && contains(several->kernel, "decode")) {
+    // A decode kernel over several tokens, timed by others with launches: how it grows with the tokens is what was measured.
+    KernelShape single = x;
+    single.tokens = 1.0;
+    return one * std::max(1.0, several->microseconds(hardware_, x) / several->microseconds(hardware_, single));
+  }
+  if (several != nullptr) return std::max(one, kFromMicro * several->microseconds(hardware_, x));
   const double pairs = batch * tokens * (context + 0.5 * (tokens + 1.0));
   const double operations = 4.0 * x.heads * x.head_dim * pairs / (hardware_.flops * kSplitEfficiency);
   return std::max(one, operations);
@@ -141,12 +202,16 @@ std::optional<double> PassKernels::experts(const ModelShape& model, double token
   return kFromMicro * found->microseconds(hardware_, x);
 }
 
-std::optional<double> PassKernels::allreduce(double gpus, double bytes, bool launched) const {
+const KernelFit* PassKernels::allreduce_fit(bool launched) const {
+  if (hardware_.kernels == nullptr || hardware_.other_links) return nullptr;
   const char* kernel = allreduce_ == "vllm"     ? (launched ? "vLLM_custom_eager" : "vLLM_custom_graph")
                        : allreduce_ == "sglang" ? (launched ? "SGLang_CustomAllReduce_eager" : "SGLang_CustomAllReduce_graph")
                                                 : "TRTLLM";
-  const KernelFit* found =
-      hardware_.kernels ? hardware_.kernels->nearest(KernelKind::allreduce, allreduce_, "bfloat16", kernel) : nullptr;
+  return hardware_.kernels->nearest(KernelKind::allreduce, allreduce_, "bfloat16", kernel);
+}
+
+std::optional<double> PassKernels::allreduce(double gpus, double bytes, bool launched) const {
+  const KernelFit* found = allreduce_fit(launched);
   if (found == nullptr) return std::nullopt;
   KernelShape x;
   x.gpus = gpus;
@@ -158,6 +223,24 @@ std::optional<double> PassKernels::allreduce(double gpus, double bytes, bool lau
         us, found->microseconds(hardware_, x) + (bytes - x.bytes) / (hardware_.link_bandwidth * switch_share_) / kFromMicro);
   }
   return kFromMicro * us;
+}
+
+std::optional<double> PassKernels::product_error(double bits, const std::string& type) const {
+  const KernelFit* found = fit_of_type(KernelKind::product, bits, type);
+  return found == nullptr ? std::nullopt : std::optional(found->spread);
+}
+
+std::optional<double> PassKernels::attention_error(const ModelShape& model, double tokens) const {
+  const Attention& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
+  if (fits.one == nullptr) return std::nullopt;
+  if (tokens <= 1.0) return fits.one->spread;
+  const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
+  return several != nullptr ? several->spread : fits.one->spread;
+}
+
+std::optional<double> PassKernels::allreduce_error(bool launched) const {
+  const KernelFit* found = allreduce_fit(launched);
+  return found == nullptr ? std::nullopt : std::optional(found->spread);
 }
 
 }  // namespace specsim::cost

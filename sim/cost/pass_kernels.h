@@ -7,6 +7,7 @@
 #include "sim/cost/model_shape.h"
 #include "sim/cost/pass.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,15 @@ namespace specsim::cost {
 
 // Engines whose kernels were measured.
 std::vector<std::string> kernel_engines();
+// What `kernels` of a cost model may be: automatic, none, or one of kernel_engines().
+std::vector<std::string> kernel_choices();
+// Whose kernels a pass on the GPU is priced with: `choice` itself, or with automatic those of the engine's `library`; "" is an
+// engine without kernels of its own, which the GPU says by whose it is priced. Empty: the data sheet's formula and calibration.
+std::string kernels_in_use(const std::string& choice, const std::string& library, const Hardware& hardware);
+// Kernels that quantise weights alone unpack them for every tile of rows: at 4, 8 and 16 rows those of TensorRT-LLM on an H200
+// take 1.7 times one with 4 bits and 1.13 with 8, on an A100 1.0 to 1.06, of SGLang on an H100 1.12 with 8. The middle of them,
+// relative, for each doubling of the rows up to 64; beyond, arithmetic takes over.
+double weight_only_growth(double weight_bytes, double rows);
 // How attention of several query tokens a sequence reads the cache: automatic what the GPU's kernel does; serial by blocks that
 // walk all keys; split by blocks that share them.
 std::vector<std::string> attention_kernels();
@@ -37,11 +47,25 @@ class PassKernels {
   // The experts of a layer over `tokens` tokens of the whole pass.
   [[nodiscard]] std::optional<double> experts(const ModelShape& model, double tokens) const;
   [[nodiscard]] std::optional<double> allreduce(double gpus, double bytes, bool launched) const;
+  // Standard deviation of the logarithm of a price, on shapes that its fit had not seen; none as above.
+  [[nodiscard]] std::optional<double> product_error(double bits, const std::string& type) const;
+  [[nodiscard]] std::optional<double> attention_error(const ModelShape& model, double tokens) const;
+  [[nodiscard]] std::optional<double> allreduce_error(bool launched) const;
 
  private:
   [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
   [[nodiscard]] std::optional<double> prompt_attention(const KernelShape& x) const;
+  [[nodiscard]] const KernelFit* allreduce_fit(bool launched) const;
   [[nodiscard]] const KernelFit* fit_of_type(KernelKind kind, double bits, const std::string& type) const;
+
+  // Attention by the width of cached keys: one query token, several in blocks that walk all keys, several in blocks that share
+  // them. The first serves for the last where nothing else was measured, with the arithmetic beside it.
+  struct Attention {
+    const KernelFit* one = nullptr;
+    const KernelFit* serial = nullptr;
+    const KernelFit* split = nullptr;
+  };
+  [[nodiscard]] Attention attention_fits(bool narrow);
 
   const Hardware& hardware_;
   std::string engine_;
@@ -49,6 +73,9 @@ class PassKernels {
   std::string allreduce_;
   bool fused_quantisation_;
   double switch_share_;
+  std::shared_ptr<const KernelFits> borrowed_;  // of another GPU
+  Attention wide_keys_;
+  Attention narrow_keys_;
 };
 
 }  // namespace specsim::cost

@@ -6,6 +6,7 @@
 #include "sim/cost/pass_kernels.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -34,8 +35,8 @@ class RooflineCost final : public CostModel {
  public:
   RooflineCost(Deployment deployment, double memory_share, double quantized_efficiency)
       : deployment_(std::move(deployment)), memory_share_(memory_share), quantized_efficiency_(quantized_efficiency) {
-    if (!deployment_.kernels.empty())
-      kernels_.emplace(deployment_.hardware, deployment_.kernels, deployment_.attention, deployment_.engine);
+    const std::string kernels = kernels_in_use(deployment_.kernels, engine_.kernels, hardware_);
+    if (!kernels.empty()) kernels_.emplace(hardware_, kernels, deployment_.attention, engine_);
   }
 
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
@@ -69,6 +70,25 @@ class RooflineCost final : public CostModel {
   [[nodiscard]] PassTime mixed_draft_pass(const Segment& prompts, const Segment& decoding) const override {
     if (prompts.sequences == 0.0) return CostModel::mixed_draft_pass(prompts, decoding);
     return mixed_pass(Role::draft, prompts, decoding, prompts.sequences + decoding.sequences);
+  }
+  // The GPU's work alone: what an engine's host takes has no error of its own.
+  [[nodiscard]] double relative_error(Role role, const Pass& pass) const override {
+    if (role == Role::draft && !draft_) return 0.0;
+    constexpr double kShapes = 0.6;  // root of the sum of squared shares of a layer's four products, whose errors are independent
+    constexpr double kStated = 0.3;  // of what is stated, and of attention and links that no fit prices; it is stated too
+    const ModelShape& model = shape(role);
+    const PassTime time = this->pass(role, pass);
+    const auto or_stated = [&](const std::optional<double>& fitted, double stated) {
+      return fitted ? std::max(*fitted, hardware_.kernels_spread) : stated;
+    };
+    const double product =
+        kernels_ ? or_stated(kernels_->product_error(model.weight_bits, model.product_type), hardware_.calibration.spread)
+                 : hardware_.calibration.spread;
+    const double attention = kernels_ ? or_stated(kernels_->attention_error(model, pass.tokens), kStated) : kStated;
+    const double link = kernels_ ? or_stated(kernels_->allreduce_error(false), kStated) : kStated;
+    const double parts = std::hypot(std::hypot(kShapes * product * (time.weights + time.compute), attention * time.kv),
+                                    std::hypot(link * time.communication, kStated * (time.launch + time.sampling)));
+    return time.total() > 0.0 ? parts / time.total() : 0.0;
   }
   [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-6 * engine_.round_us; }
   [[nodiscard]] const Deployment* deployment() const override { return &deployment_; }
@@ -276,16 +296,6 @@ class RooflineCost final : public CostModel {
     return time;
   }
 
-  // Kernels that quantise weights alone unpack them for every tile of rows: at 4, 8 and 16 rows those of TensorRT-LLM on an H200
-  // take 1.7 times one with 4 bits and 1.13 with 8, on an A100 1.0 to 1.06, of SGLang on an H100 1.12 with 8. The middle of them,
-  // relative, for each doubling of the rows up to 64; beyond, arithmetic takes over.
-  static double weight_only_growth(double weight_bytes, double rows) {
-    constexpr double kFourBits = 0.12;
-    constexpr double kEightBits = 0.03;
-    constexpr double kDoublings = 6.0;
-    return 1.0 + (weight_bytes < 1.0 ? kFourBits : kEightBits) * std::min(kDoublings, std::log2(std::max(1.0, rows)));
-  }
-
   [[nodiscard]] double products_seconds(const ModelShape& model, double rows, double tokens, double logit_rows,
                                         double active) const {
     // Kernels for fewer than 16 bits do not reach the bandwidth of plain ones.
@@ -297,7 +307,8 @@ class RooflineCost final : public CostModel {
     const auto one = [&](const Product& product, double n, double bits, const std::string& type, double groups) {
       const double inner = product.cut == Cut::rows ? product.inner / shards : product.inner;
       const double outer = product.cut == Cut::columns ? product.outer / shards : product.outer;
-      if (kernels_ && groups == 1.0)
+      const bool own_efficiency = bits < 16.0 && quantized_efficiency_ > 0.0;
+      if (kernels_ && groups == 1.0 && !own_efficiency)
         if (const auto fitted = kernels_->product(n, inner, outer, bits, type)) return *fitted;
       const Dtype* dtype = find_dtype(type);
       // Bits alone: fewer than 8 are of weights alone; 8 may be of kernels that quantise activations too.
@@ -392,11 +403,11 @@ std::vector<config::Parameter> roofline_parameters() {
        {}},
       {"kernels",
        config::Type::text,
-       "",
-       "whose kernels are priced by fits to measured ones (configs/kernels), on GPUs that have them; the calibration where not "
-       "given",
+       "automatic",
+       "whose kernels are priced by fits to measured ones (configs/kernels), on GPUs that have them: automatic the engine's "
+       "own, none the GPU's calibration",
        {},
-       kernel_engines()},
+       kernel_choices()},
       {"attention",
        config::Type::text,
        "automatic",
@@ -470,14 +481,15 @@ CostEntry roofline_cost() {
           diagnostics.add(arguments.where("draft"),
                           fmt::format("the draft's tensor_parallel is {}, allowed: at most the target's {}",
                                       draft->tensor_parallel, target.tensor_parallel));
-        if (arguments.has("kernels") && hardware.kernels == nullptr)
-          diagnostics.add(arguments.where("kernels"),
-                          fmt::format("kernels is {}, allowed: none on {}, of which no kernels were measured",
-                                      arguments.text("kernels"), hardware.name));
+        const std::string& kernels = arguments.text("kernels");
+        if (kernels != "automatic" && kernels != "none" && hardware.kernels == nullptr)
+          diagnostics.add(
+              arguments.where("kernels"),
+              fmt::format("kernels is {}, allowed: none on {}, of which no kernels were measured", kernels, hardware.name));
         if (diagnostics.list().size() != before) return nullptr;
         return std::make_unique<RooflineCost>(
-            Deployment{std::move(hardware), std::move(target), std::move(draft), std::move(engine),
-                       arguments.has("kernels") ? arguments.text("kernels") : "", arguments.text("attention")},
+            Deployment{std::move(hardware), std::move(target), std::move(draft), std::move(engine), kernels,
+                       arguments.text("attention")},
             arguments.number("memory_share"),
             arguments.has("quantized_efficiency") ? arguments.number("quantized_efficiency") : 0.0);
       }};

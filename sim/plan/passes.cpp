@@ -20,8 +20,9 @@ PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGr
       for (const double context : grid.contexts) {
         double first = 0.0;
         for (const double tokens : grid.tokens) {
-          PricedPass own{at, {batch, tokens, context, std::min(tokens, grid.most_logits)}, {}, 1.0, std::nullopt};
+          PricedPass own{at, {batch, tokens, context, std::min(tokens, grid.most_logits)}, {}, 0.0, 1.0, std::nullopt};
           own.time = model->pass(grid.role, own.pass);
+          own.error = model->relative_error(grid.role, own.pass);
           if (grid.products_only) {
             cost::PassTime products;
             products.weights = own.time.weights;
@@ -43,7 +44,7 @@ PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGr
 
 std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes) {
   report::Csv file({"hardware", "model", "tensor_parallel", "weight_bits", "batch", "context", "tokens", "total_ms", "weights_ms",
-                    "compute_ms", "kv_ms", "communication_ms", "launch_ms", "host_ms", "sampling_ms", "fits"});
+                    "compute_ms", "kv_ms", "communication_ms", "launch_ms", "host_ms", "sampling_ms", "fits", "error_percent"});
   for (const PricedPass& one : passes) {
     const PassSetting& s = settings[one.setting];
     const cost::PassTime& t = one.time;
@@ -52,6 +53,7 @@ std::string passes_csv(const std::vector<PassSetting>& settings, const std::vect
     for (const double x : {t.total(), t.weights, t.compute, t.kv, t.communication, t.launch, t.host, t.sampling})
       fields.push_back(report::csv_real(1e3 * x));
     fields.emplace_back(!one.fits ? "" : *one.fits ? "1" : "0");
+    fields.push_back(fmt::format("{:.1f}", 100.0 * one.error));
     file.add(fields);
   }
   return file.text();

@@ -32,6 +32,7 @@ struct PricedPass {
   std::size_t setting = 0;
   cost::Pass pass;
   cost::PassTime time;
+  double error = 0.0;        // standard deviation of the logarithm of the time; the host's share counts as certain
   double ratio = 1.0;        // to the pass over the grid's first number of tokens, at the same batch and context
   std::optional<bool> fits;  // model and cache alone into memory; of a draft nothing is known, for its target lies there too
 };

@@ -30,6 +30,8 @@ struct Plan {
   std::vector<PlanPoint> points;  // [draft_length], 0: plain decoding
   int best = 0;                   // draft length; 0: do not speculate
   std::vector<Margin> margins;    // of the best over its neighbours and over plain decoding
+  std::vector<int> ties;          // draft lengths that lose to the best by less than the standard error of the prices
+  double noise = 0.0;             // the largest such error among them, relative
   [[nodiscard]] const PlanPoint& best_point() const { return points[static_cast<std::size_t>(best)]; }
 };
 

@@ -257,7 +257,7 @@ LINES = [
     (["kernels"], "specsim kernels needs a table of measured kernels; specsim kernels --help shows examples"),
     (["kernels", "tests/data/pass_times.csv"], "specsim kernels needs --out; specsim kernels --help shows examples"),
     (["kernels", "no.csv", "--out", "nowhere"], "no.csv: cannot be read: no such file or directory, allowed: a readable table of measured kernels, .csv or .csv.xz"),
-    ([*PASS, "--kernels", "vlm"], '--kernels: kernels is "vlm", did you mean "vllm"? allowed: vllm, sglang, trtllm'),
+    ([*PASS, "--kernels", "vlm"], '--kernels: kernels is "vlm", did you mean "vllm"? allowed: automatic, none, vllm, sglang, trtllm'),
     (["pass"], "specsim pass needs --hardware; specsim pass --help shows examples"),
     (["pass", "--hardware", "h100-sxm"], "specsim pass needs --model; specsim pass --help shows examples"),
     (["pass", "--hardware", "h100-smx", "--model", "llama-2-7b"],

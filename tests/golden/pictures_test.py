@@ -19,7 +19,7 @@ DREW = "3.6"  # matplotlib that drew what is committed
 # Script (without plot_), and the folders that it draws in.
 DRAWN = {
     "batches": ["results/eagle_70b"], "claims": ["results/claims"], "methods": ["results/methods"], "plan": ["results/plan"],
-    "compare": [f"results/method_claims/{name}" for name in ("adaptive", "trees", "variants")], "published": ["results/published"],
+    "compare": [f"results/method_claims/{name}" for name in ("adaptive", "trees", "variants")], "published": ["results/published"], "fidelity": ["results/fidelity"],
     "quickstart": ["results/quickstart"], "roofline": ["results/roofline"], "rooms": ["docs/development"],
     "serving": ["results/serving"], "timing_claims": ["results/timing_claims"], "validation": ["results/validation/novels"],
 }

@@ -1,4 +1,5 @@
-// A step over chunks of prompts and decoding sequences is priced by what each looks at, not as the mean sequence.
+// A step over chunks of prompts and decoding sequences is priced by what each looks at, not as the mean sequence: by the data
+// sheet's arithmetic here, which the tests count.
 #include "sim/cost/deployment.h"
 #include "sim/serve/step_price.h"
 #include "tests/serve/servers.h"
@@ -12,7 +13,7 @@ namespace {
 
 std::shared_ptr<const cost::CostModel> roofline() {
   return server(R"(serve: {arrivals: {process: closed, concurrency: 1, requests: 1}, lengths: {prompt: 1, output: 1}}
-cost: {model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}
+cost: {model: roofline, hardware: h100-sxm, kernels: none, target: llama-3.1-8b, draft: llama-3.2-1b}
 )")
       .cost;
 }
@@ -74,7 +75,7 @@ TEST_CASE("a server's step over a late chunk takes longer than one over an early
   scheduler: {kind: vllm_v1, async: false, max_num_batched_tokens: 2048}
   arrivals: {process: closed, concurrency: 1, requests: 1}
   lengths: {prompt: 8192, output: 2}
-cost: {model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none}
+cost: {model: roofline, hardware: h100-sxm, kernels: none, target: llama-3.1-8b, draft: none}
 )");
   static_cast<void>(serve::serve(experiment, serve::make_workload(experiment), {&steps, nullptr, {}}));
   REQUIRE(steps.durations.size() == 4);

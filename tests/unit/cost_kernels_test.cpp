@@ -197,6 +197,80 @@ TEST_CASE("attention of several tokens: serial blocks pay, split ones hardly do"
   CHECK(kv("a100-80gb-sxm", "automatic", 1) == kv("a100-80gb-sxm", "serial", 1));
 }
 
+TEST_CASE("engines are priced by their own measured kernels unless somebody says otherwise", "[cost][kernels]") {
+  const auto ms = [](const std::string& gpu, const std::string& rest) {
+    const auto model = make_cost("roofline", "{hardware: " + gpu + ", target: llama-3.1-8b, draft: none, " + rest + "}");
+    return 1e3 * model->pass(Role::target, {64, 5, 2048, 5}).total();
+  };
+  CHECK(ms("h100-sxm", "engine: vllm") == ms("h100-sxm", "engine: vllm, kernels: vllm"));
+  CHECK(ms("h100-sxm", "engine: vllm") != ms("h100-sxm", "engine: vllm, kernels: none"));
+  // Engines without kernels of their own: the GPU's own calibration, and vLLM's kernels where that is another GPU's.
+  CHECK(ms("h100-sxm", "engine: bare") == ms("h100-sxm", "engine: bare, kernels: none"));
+  CHECK(ms("b200", "engine: bare") == ms("b200", "engine: bare, kernels: vllm"));
+  CHECK(ms("b200", "engine: bare") != ms("b200", "engine: bare, kernels: none"));
+  // Nothing was measured on a TPU, and a calibration of the user's own is not overruled.
+  CHECK(ms("tpu-v4", "engine: vllm") == ms("tpu-v4", "engine: vllm, kernels: none"));
+  CHECK(ms("{preset: h100-sxm, calibration: {kernel_us: 500}}", "engine: vllm") > 32 * 4 * 0.5);
+}
+
+TEST_CASE("FlashAttention 2 walks the cache for several query tokens: RTX 4090 and 3090 as measured", "[cost][kernels]") {
+  const auto layer_us = [](const char* gpu, double tokens, double context) {
+    const auto model =
+        make_cost("roofline", std::string("{hardware: ") + gpu + ", target: llama-3.1-8b, draft: none, engine: vllm}");
+    return 1e6 / 32 * model->pass(Role::target, {1, tokens, context, 1}).kv;
+  };
+  // LLMServingSim's RTX 4090: 37.8 and 264.3 us; vLLM's flash-attention 193, RTX 3090: 0.14 and 2.94 ms.
+  CHECK(layer_us("rtx-4090", 1, 8192) == Approx(37.8).epsilon(0.15));
+  CHECK(layer_us("rtx-4090", 16, 8192) == Approx(264.3).epsilon(0.15));
+  CHECK(layer_us("rtx-4090", 2, 8192) == Approx(264.3).epsilon(0.15));
+  CHECK(layer_us("rtx-3090", 8, 32768) == Approx(2939).epsilon(0.15));
+  // A B200 verifies with decode kernels, which barely suffer: flashinfer 1832.
+  CHECK(layer_us("b200", 8, 8192) >= layer_us("b200", 1, 8192));
+  CHECK(layer_us("b200", 8, 8192) < 1.5 * layer_us("b200", 1, 8192));
+  // An L40S has the same kernel, which nobody measured over several tokens on it.
+  CHECK(layer_us("l40s", 8, 8192) > 3 * layer_us("l40s", 1, 8192));
+}
+
+TEST_CASE("prices say how wrong they are: by the fit, or by what another GPU's measurements are worth", "[cost][kernels]") {
+  const auto error = [](const char* gpu, const char* engine) {
+    const auto model = make_cost(
+        "roofline", std::string("{hardware: ") + gpu + ", target: llama-3.1-8b, draft: llama-3.2-1b, engine: " + engine + "}");
+    const double target = model->relative_error(Role::target, {1, 5, 1024, 5});
+    CHECK(target > 0.0);
+    CHECK(model->relative_error(Role::draft, {1, 1, 1024, 1}) > 0.0);
+    return target;
+  };
+  CHECK(error("h100-sxm", "vllm") < 0.05);
+  CHECK(error("h100-sxm", "bare") < 0.05);
+  CHECK(error("mi300x", "vllm") > 1.5 * error("h100-sxm", "vllm"));
+  CHECK(error("h800", "vllm") > 1.2 * error("h100-sxm", "vllm"));  // the H100's fits, on another board
+  CHECK(error("h20", "bare") > 1.5 * error("h100-sxm", "vllm"));
+  CHECK(make_cost("ratio", "{cost_ratio: 0.1}")->relative_error(Role::target, {1, 5, 1024, 5}) == 0.0);
+}
+
+TEST_CASE("a GPU of little arithmetic reads weights near its bandwidth for one row, whatever the engine", "[cost][kernels]") {
+  // Tiles of at least 64 rows, as the H100's calibration has them, would be bound by the H20's arithmetic: half the bandwidth.
+  for (const char* engine : {"bare", "vllm"}) {
+    const auto model =
+        make_cost("roofline",
+                  std::string("{hardware: h20, target: llama-3.1-8b, draft: none, kernels: automatic, engine: ") + engine + "}");
+    const double bytes = 15.0e9;
+    CHECK(model->pass(Role::target, {1, 1, 512, 1}).weights < bytes / (0.7 * 4000e9));
+  }
+}
+
+TEST_CASE("all-reduces measured over NVLink do not price those over other links", "[cost][kernels]") {
+  const auto communication = [](const std::string& gpu, const char* kernels) {
+    const auto model = make_cost(
+        "roofline",
+        "{hardware: " + gpu + ", target: {preset: llama-3.1-70b, tensor_parallel: 2}, draft: none, kernels: " + kernels + "}");
+    return model->pass(Role::target, {8, 4, 512, 4}).communication;
+  };
+  for (const char* gpu : {"h100-pcie", "{preset: h100-sxm, link_gb_per_s: 25}"})
+    CHECK(communication(gpu, "automatic") == communication(gpu, "none"));
+  CHECK(communication("h100-sxm", "automatic") != communication("h100-sxm", "none"));
+}
+
 TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
   auto fields = product_table("100");
   fields.push_back({"no-such-gpu", "vllm", "bfloat16", "8192", "8192", "8", "100"});
@@ -243,4 +317,12 @@ TEST_CASE("what is wrong in a file of fits is told by its place", "[cost][kernel
   CHECK(mistakes.find("unknown kernels \"h100-smx\", did you mean \"h100-sxm\"? allowed: ") != std::string::npos);
   make_cost("roofline", "{hardware: tpu-v4, target: llama-3.1-8b, draft: none, kernels: vllm}", &mistakes);
   CHECK(mistakes.find("kernels is vllm, allowed: none on ") != std::string::npos);
+}
+
+TEST_CASE("the token that a draft catches up with attends as tokens that are verified, a prompt as prompts", "[cost][kernels]") {
+  const auto model =
+      make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-70b, draft: llama-3.2-1b, engine: vllm, kernels: vllm}");
+  const auto kv = [&](double tokens) { return model->pass(Role::draft, {16, tokens, 4096, 1}).kv; };
+  CHECK(kv(1.7) < 1.1 * kv(1));  // FlashAttention 3 shares the keys among blocks
+  CHECK(kv(512) > 4 * kv(1));
 }

@@ -124,17 +124,12 @@ TEST_CASE("measured verification passes: A100 and RTX 4090 within the goals", "[
   holds(of("a100-80gb-sxm", {{"llama-3-8b", "1"}}, "products"), 512, 5, 17);
 }
 
-// The H100's one summary set misses the goals of 3 and 10 % to 128 tokens. Its library takes 65 us for qkv at 72 to 96 tokens
-// and 41 us at 112 to 128. The bounds below are the figures, and no more.
-TEST_CASE("measured verification passes: H100, and by how much it misses", "[cost][measured]") {
+// The H100's library takes 65 us for qkv of Llama-2-7B at 72 to 96 tokens and 41 us at 112 to 128: to 96 rows its tiles have 64,
+// so that they come in two rows of tiles. Without most_small_rows of its calibration the goals are missed, by 12.6 % at 72.
+TEST_CASE("measured verification passes: H100 within the goals", "[cost][measured]") {
   const auto h100 = of("h100-sxm", {{"llama-2-7b", "1"}}, "products");
   CHECK(h100.size() == 20);
-  const Errors ms = errors(h100, 128, false);
-  const Errors ratio = errors(h100, 128, true);
-  CHECK(ms.mean <= 4.14);      // goal 3
-  CHECK(ms.worst <= 12.7);     // goal 10, at 72 tokens
-  CHECK(ratio.mean <= 3.42);   // goal 3
-  CHECK(ratio.worst <= 10.3);  // goal 10, at 72 tokens
+  holds(h100, 128, 3, 10);
   holds(h100, 512, 5, 17);
 }
 
@@ -147,8 +142,8 @@ TEST_CASE("measured passes of all shapes, seen by the fit or not", "[cost][measu
   };
   for (const Reach& reach : {Reach{"a100-80gb-sxm", true, 2.2, 2.2, 2.6, 2.8},
                              {"a100-80gb-sxm", false, 3.2, 3.1, 3.6, 3.6},
-                             {"h100-sxm", true, 2.8, 4.5, 3.2, 5.1},
-                             {"h100-sxm", false, 2.6, 3.1, 3.4, 3.9},
+                             {"h100-sxm", true, 3.1, 4.8, 3.4, 5.3},
+                             {"h100-sxm", false, 3.3, 3.9, 4.1, 4.6},
                              {"rtx-4090", true, 1.4, 2.2, 2.0, 2.5},
                              {"rtx-4090", false, 1.4, 2.1, 2.4, 3.1}}) {
     std::vector<Row> rows;

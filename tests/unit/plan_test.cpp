@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -332,4 +333,25 @@ TEST_CASE("the map says where a table does not reach") {
   }
   for (const auto& cell : plan::make_map(*cost, {1}, {512}, {0.7}, 5, 1))  // 6 verified tokens are beyond the table
     CHECK(cell.regime == plan::Regime::not_covered);
+}
+
+TEST_CASE("draft lengths within the noise of the prices are a tie with the best, and only those") {
+  const AcceptanceCurve curve = plan::constant_acceptance(0.7, 8);
+  const auto priced = cost_model("{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}");
+  const plan::Plan plan = plan::make_plan(*priced, {1, 1024}, curve);
+  REQUIRE(plan.best > 1);
+  CHECK(plan.noise > 0.0);
+  CHECK(plan.noise < 0.1);
+  CHECK_FALSE(plan.ties.empty());
+  for (const plan::PlanPoint& point : plan.points) {
+    if (point.draft_length == plan.best) continue;
+    const bool tie = std::find(plan.ties.begin(), plan.ties.end(), point.draft_length) != plan.ties.end();
+    const double lost = std::log(plan.best_point().speedup / point.speedup);
+    INFO("draft length " << point.draft_length << " loses " << lost);
+    if (lost > plan.noise) CHECK_FALSE(tie);
+    if (tie) CHECK(lost < plan.noise);
+  }
+  CHECK(std::find(plan.ties.begin(), plan.ties.end(), 0) == plan.ties.end());
+  // A cost ratio claims no error, so that nothing ties.
+  CHECK(plan::make_plan(*cost_model("{model: ratio, cost_ratio: 0.1}"), {1, 1024}, curve).ties.empty());
 }

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""How far to trust a price: measured kernels beside their prices, by kind, GPU and type, in one table.
+
+usage: scripts/fidelity.py SPECSIM TABLES OUT    (from the repository's root: scripts/fidelity.py build/specsim TABLES results/fidelity)
+
+TABLES is the folder of public measurements that scripts/fit_kernels.py names. Prices each of its six tables with `specsim kernels` and
+writes to OUT
+  fidelity.csv    count, median ratio, median and 90th percentile of the error in percent, by kind, GPU, type and rows; a row "all" for each
+  ratios.csv      of products, by GPU, type and rows: 10th percentile, median, 90th
+  attention.csv   attention over context by kernel, one sequence
+  fidelity.md     one line for each GPU and type
+  ratios.png, attention.png, published.png   (scripts/plot_fidelity.py; the last from results/roofline/published_speedups.csv)
+  manifest.yaml
+The fits saw two thirds of the shapes for their figures and all rows for their correction: docs/results/prices.md has the errors on shapes
+that were held out.
+"""
+import csv
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from plot_fidelity import PANELS, draw
+
+# kind: table, column of rows, type, goal (median and 90th percentile)
+TABLES = {"product": ("gemm_aic", "m", "dtype"), "decode attention": ("attention_decode_aic", "batch", "kv_dtype"),
+          "verification attention": ("attention_verify", "tokens", "kv_dtype"), "prefill attention": ("attention_prefill_aic", "tokens", "dtype"),
+          "experts": ("moe_aic", "tokens", "dtype"), "all-reduce": ("allreduce_aic", "bytes", "")}
+COLD = {"product": ("set_over_l2", 3.0), "decode attention": ("kv_over_l2", 2.0)}
+MOST = {"product": 512}
+BANDS = [(1, "1"), (16, "2-16"), (64, "17-64"), (128, "65-128"), (512, "129-512"), (4096, "513-4096"), (1e18, "over 4096")]
+FINE = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512]
+
+
+def quantile(values, share):
+    values = sorted(values)
+    at = share * (len(values) - 1)
+    low = int(at)
+    return values[low] + (at - low) * (values[min(low + 1, len(values) - 1)] - values[low])
+
+
+def priced(specsim, tables, name, scratch):
+    source = next((path for path in (tables / f"{name}.csv.xz", tables / f"{name}.csv") if path.exists()), None)
+    if source is None:
+        sys.exit(f"fidelity: no {name}.csv.xz in {tables}")
+    out = scratch / name
+    done = subprocess.run([specsim, "kernels", str(source), "--out", str(out)], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"fidelity: specsim kernels {source}: {done.stderr}")
+    with open(out / "priced.csv", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def score(ratios):
+    errors = [abs(r - 1) for r in ratios]
+    return len(ratios), quantile(ratios, 0.5), 100 * quantile(errors, 0.5), 100 * quantile(errors, 0.9)
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    specsim, tables, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    out.mkdir(parents=True, exist_ok=True)
+    groups, curves, attention = {}, {}, []
+    with tempfile.TemporaryDirectory() as scratch:
+        for kind, (name, column, dtype) in TABLES.items():
+            for row in priced(specsim, tables, name, Path(scratch)):
+                ratio, rows = number(row["ratio"]), number(row[column])
+                if ratio is None or rows is None or rows > MOST.get(kind, 1e18):
+                    continue
+                if kind in COLD and float(row[COLD[kind][0]]) < COLD[kind][1]:
+                    continue
+                of = (kind, row["gpu"], (row[dtype] or "float16") if dtype else "")
+                band = next(label for most, label in BANDS if rows <= most)
+                for key in ("all", band):
+                    groups.setdefault((*of, key), []).append(ratio)
+                if kind == "product":
+                    curves.setdefault((*of[1:], min(FINE, key=lambda x: abs(x - rows) / x)), []).append(ratio)
+                if kind == "verification attention" and row["batch"] == "1" and any(
+                        row["gpu"] == gpu and row["kernel"].startswith(begins) and rows in shown for gpu, _, begins, shown in PANELS):
+                    attention.append({"gpu": row["gpu"], "kernel": row["kernel"], "tokens": row["tokens"], "context": row["context"],
+                                      "measured_us": row["us"], "priced_us": row["priced_us"]})
+    order = ["all"] + [label for _, label in BANDS]
+    kinds = list(TABLES)
+    with open(out / "fidelity.csv", "w", newline="") as file:
+        write = csv.writer(file, lineterminator="\n")
+        write.writerow(["kind", "gpu", "dtype", "rows", "count", "median_ratio", "median_error_percent", "p90_error_percent"])
+        for key in sorted(groups, key=lambda k: (kinds.index(k[0]), k[1], k[2], order.index(k[3]))):
+            count, ratio, median, high = score(groups[key])
+            write.writerow([*key, count, f"{ratio:.3f}", f"{median:.1f}", f"{high:.1f}"])
+    with open(out / "ratios.csv", "w", newline="") as file:
+        write = csv.writer(file, lineterminator="\n")
+        write.writerow(["gpu", "dtype", "rows", "count", "low_ratio", "median_ratio", "high_ratio"])
+        for key, ratios in sorted(curves.items()):
+            write.writerow([*key, len(ratios), *(f"{quantile(ratios, q):.3f}" for q in (0.1, 0.5, 0.9))])
+    with open(out / "attention.csv", "w", newline="") as file:
+        write = csv.DictWriter(file, ["gpu", "kernel", "tokens", "context", "measured_us", "priced_us"], lineterminator="\n")
+        write.writeheader()
+        write.writerows(sorted(attention, key=lambda r: (r["gpu"], r["kernel"], float(r["tokens"]), float(r["context"]))))
+    text = ("Median and 90th percentile of the error of a kernel's price, percent, over all measured rows of all engines (products: 1 to 512 rows with "
+            "weights from memory; decode attention: caches beyond the second-level cache).\n\n"
+            "| GPU | type | " + " | ".join(kinds) + " |\n|---|---|" + "---|" * len(kinds) + "\n")
+    cells = {}
+    for (kind, gpu, dtype, band), ratios in groups.items():
+        if band == "all":
+            _, _, median, high = score(ratios)
+            cells.setdefault((gpu, dtype or "bfloat16"), {})[kind] = f"{median:.1f} / {high:.0f}"
+    for (gpu, dtype), own in sorted(cells.items()):
+        text += f"| {gpu} | {dtype} | " + " | ".join(own.get(kind, "") for kind in kinds) + " |\n"
+    (out / "fidelity.md").write_text(text)
+    version = subprocess.run([specsim, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    (out / "manifest.yaml").write_text(
+        f'script: scripts/fidelity.py\ncommand: "scripts/fidelity.py build/specsim TABLES results/fidelity"\nprogram: "{version}"\n'
+        'tables: "gemm_aic, attention_decode_aic, attention_prefill_aic, moe_aic, allreduce_aic: ai-dynamo/aiconfigurator 095f58a51c4c (Apache-2.0); '
+        'attention_verify: Vidur 7d47513363ec, LLMServingSim 5daddb21a545 (MIT), figures of public threads"\nplots: scripts/plot_fidelity.py\n')
+    draw(out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
