@@ -6,7 +6,7 @@
 #include "sim/cli/stop.h"
 #include "sim/cli/workload_options.h"
 #include "sim/judge/coverage.h"
-#include "sim/plan/acceptance_curve.h"
+#include "sim/plan/acceptance_table.h"
 #include "sim/plan/built_in.h"
 #include "sim/plan/ranking.h"
 #include "sim/report/output_folder.h"
@@ -85,17 +85,18 @@ void print_ranking(const Ranking& ranking) {
 struct BuiltIn {
   double alpha = plan::kDefaultAlpha;
   double temperature = 1.0;
-  std::vector<std::vector<double>> acceptance;  // [depth][rank], in place of the two; empty: there is no table
+  plan::AcceptanceTable table;  // in place of the two; without acceptance: there is none
 };
 
 // What the order of the built-in methods rests on.
 void print_assumptions(const Options& options, const BuiltIn& built_in, const config::Value& cost) {
   if (const std::string assumed = assumptions(options); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
-  if (!built_in.acceptance.empty()) {
-    const std::string words =
-        "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round; trees are the "
-        "best for it. Real trees accept in clusters: a text that is easy at one depth is easy at the next.";
+  if (!built_in.table.acceptance.empty()) {
+    const std::string words = fmt::format(
+        "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round{}. Trees "
+        "are the best for it. Real trees accept in clusters: a text that is easy at one depth is easy at the next.",
+        built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()));
     for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
     return;
   }
@@ -129,8 +130,8 @@ std::vector<spec::Experiment> experiments_of(const Options& options, const std::
                           {"--rounds", 0, 0}));
   const std::string seed = options.has("seed") ? options.text("seed") : "";
   if (!files.empty()) return read_experiments(files, options.texts("set"), seed, spec::Misfits::left_out, changes);
-  spec::ExperimentValues values = built_in.acceptance.empty() ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
-                                                              : plan::methods_on_table(built_in.acceptance);
+  spec::ExperimentValues values = built_in.table.acceptance.empty() ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
+                                                              : plan::methods_on_table(built_in.table.acceptance);
   choice.change(values);
   Diagnostics diagnostics;
   const std::vector<spec::Override> given = read_overrides(options.texts("set"), seed, diagnostics);
@@ -148,8 +149,8 @@ void add_compare_options(po::options_description& description) {
       "alpha", text(), "acceptance of a draft token at temperature 1, of the built-in methods' distributions (default 0.7)")(
       "temperature", text(), "at which the built-in methods' distributions are sampled, 0 to 1 (default 1)")(
       "acceptance", text(),
-      "file with acceptance by depth and rank, to rank chains and the best trees on: [[rank 1, rank 2, ...] at depth 1, ...], "
-      "each given that its parent is accepted; rates: [...] of positions that are reached or not")(
+      "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a file "
+      "with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; rates: [...] of positions that are reached or not")(
       "rounds", text(), "of each method (default 200000, or the config's)")(
       "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)(
@@ -159,6 +160,7 @@ void add_compare_options(po::options_description& description) {
 constexpr const char* kCompareExamples =
     "  specsim compare --hardware h100-sxm --target llama-3.1-70b --tensor-parallel 4 --draft llama-3.2-1b --alpha 0.75\n"
     "  specsim compare --temperature 0\n"
+    "  specsim compare --acceptance medusa-vicuna-7b --hardware a100-80gb-sxm --target llama-2-7b\n"
     "  specsim compare --batches 1,4,16,64 --context 8192 --out build/compare\n"
     "  specsim compare configs/examples/methods/trees.yaml --set \"sweep.cost.verify_inflation=[1, 1.2]\"\n"
     "  specsim compare --alpha 0.8 --target llama-3.1-70b --tensor-parallel 4 --print-config > methods.yaml\n"
@@ -177,7 +179,7 @@ BuiltIn read_built_in(const Options& options, bool used) {
                        "given with --acceptance, which says the acceptance; allowed: one of them");
     if (!used)
       throw BadInput({"--acceptance", 0, 0}, "given with a config, whose context says the acceptance; allowed: without one");
-    built_in.acceptance = plan::read_acceptance_table(options.text("acceptance"));
+    built_in.table = plan::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
   }
   if (used) return built_in;
   if (options.has("print-config"))

@@ -11,6 +11,7 @@
 #include "sim/families/context.h"
 #include "sim/judge/coverage.h"
 #include "sim/placement/placement.h"
+#include "sim/plan/acceptance_table.h"
 #include "sim/serve/arrivals.h"
 #include "sim/serve/lengths.h"
 #include "sim/serve/policy.h"
@@ -96,6 +97,14 @@ NamedPart preset_part(const cost::Preset& preset) {
         1e-9 * shape.layer_parameters());
     part.info.notes += layers_by_kind(shape);
     part.mark = shape.unverified ? "unverified" : "";
+  } else if (std::string(preset.kind) == "acceptance") {
+    const plan::AcceptanceTable table = plan::read_acceptance_table(value);
+    part.info.summary = table.about;
+    part.info.notes = "P(accepted, given its parent is), by rank, depth after depth: ";
+    for (std::size_t depth = 0; depth < table.acceptance.size(); ++depth)
+      part.info.notes += fmt::format("{}{:.4g}", depth == 0 ? "" : "; ", fmt::join(table.acceptance[depth], ", "));
+    part.info.notes += table.note.empty() ? "." : fmt::format(". Taken {}.", table.note);
+    part.mark = table.unverified ? "unverified" : "";
   } else if (std::string(preset.kind) == "engine") {
     part.info = engine_info(preset.name, value, diagnostics);
   } else {
@@ -130,6 +139,7 @@ const std::vector<std::pair<std::string, std::string>>& part_kinds() {
       {"hardware", "cost: {model: roofline, hardware: NAME, ...}"},
       {"model", "cost: {model: roofline, target: NAME, draft: NAME, ...}"},
       {"engine", "cost: {model: roofline, engine: NAME, ...}"},
+      {"acceptance", "--acceptance NAME of compare and plan"},
       {"placement", "placement: {kind: NAME, ...}"},
       {"scheduler", "serve.scheduler: {kind: NAME, ...}"},
       {"arrivals", "serve.arrivals: {process: NAME, ...}"},

@@ -5,6 +5,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/plan_report.h"
 #include "sim/cli/workload_options.h"
+#include "sim/plan/acceptance_table.h"
 #include "sim/plan/advice.h"
 #include "sim/plan/built_in.h"
 #include "sim/plan/planned.h"
@@ -38,7 +39,7 @@ double read_one_share(const Options& options, const char* name) {
 // The acceptance that options state; nothing where the config's distributions are to say it.
 std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int longest) {
   std::vector<std::string> given;
-  for (const char* name : {"alpha", "position-rates", "conditional-rates", "mean-acceptance-length", "acceptance-rate", "trace"})
+  for (const char* name : {"alpha", "position-rates", "conditional-rates", "mean-acceptance-length", "acceptance-rate", "acceptance", "trace"})
     if (options.has(name)) given.push_back(std::string("--") + name);
   if (given.size() > 1)
     throw BadInput({given[1], 0, 0}, fmt::format("given together with {}, allowed: one figure of acceptance", given[0]));
@@ -65,6 +66,12 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
                                                config::between(1, kMaxDraftLength + 1.0)),
                                    at(), longest, {"--mean-acceptance-length", 0, 0});
   if (options.has("acceptance-rate")) return plan::rate_acceptance(read_one_share(options, "acceptance-rate"), at(), longest);
+  if (options.has("acceptance")) {
+    const plan::AcceptanceTable table = plan::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
+    AcceptanceCurve curve = plan::conditional_acceptance(table.of_chain(), longest);
+    if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());
+    return curve;
+  }
   if (options.has("trace")) return plan::trace_acceptance(options.text("trace"), longest);
   return std::nullopt;
 }
@@ -97,6 +104,7 @@ void add_plan_options(po::options_description& description) {
       "conditional-rates", text(), "acceptance: by position, given that it is reached (0.7,0.64,0.67)")(
       "mean-acceptance-length", text(), "acceptance: emitted tokens per round, bonus included")(
       "acceptance-rate", text(), "acceptance: accepted / drafted tokens, as logs show it")(
+      "acceptance", text(), "acceptance: by depth, a published table (specsim list acceptance) or a file of one's own")(
       "at-draft-length", text(), "the draft length that these two were measured at")(
       "trace", text(), "acceptance: a JSONL trace")("longest", po::value<std::string>()->default_value("16"),
                                                     "longest draft length that is tried")(
@@ -113,6 +121,7 @@ constexpr const char* kPlanExamples =
     "--batch 1,8,64\n"
     "  specsim plan --hardware rtx-4090 --target llama-3.1-8b --draft none --mean-acceptance-length 1.8 --at-draft-length 5\n"
     "  specsim plan configs/examples/h100_8b.yaml --batch 8 --context 8192\n"
+    "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --acceptance eagle-code-edits\n"
     "  specsim plan --trace accepted.jsonl --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b\n"
     "  scripts/plot_plan.py build/plan\n";
 
@@ -126,7 +135,7 @@ plan::PlanningOptions read_planning(const Options& options, bool built_in) {
     throw BadInput({"", 0, 0},
                    "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, "
                    "--conditional-rates, "
-                   "--mean-acceptance-length, --acceptance-rate, --trace; specsim plan --help shows examples");
+                   "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace; specsim plan --help shows examples");
   return planning;
 }
 

@@ -47,7 +47,8 @@ const Value* find_preset(const std::string& kind, const std::string& name) {
 
 // What a text may be that names no preset.
 std::string files_of(const std::string& kind) {
-  return kind == "model" ? "the path of a .yaml file, or of a config.json or its folder" : "the path of a .yaml file";
+  if (kind == "model") return "the path of a .yaml file, or of a config.json or its folder";
+  return kind == "acceptance" ? "the path of a file with acceptance by depth and rank" : "the path of a .yaml file";
 }
 
 void report_unknown(const std::string& kind, const Value& name, Diagnostics& diagnostics) {

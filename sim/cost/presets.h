@@ -1,5 +1,5 @@
-// The YAML files of configs/hardware, configs/models and configs/engines, built into the program, and how a config names one of
-// them.
+// The YAML files of configs/hardware, configs/models, configs/engines and configs/acceptance, built into the program, and how a
+// config or an option names one of them.
 #pragma once
 
 #include "sim/config/value.h"
@@ -10,7 +10,7 @@
 namespace specsim::cost {
 
 struct Preset {
-  const char* kind;  // "hardware", "model" or "engine"
+  const char* kind;  // "hardware", "model", "engine" or "acceptance"
   const char* name;
   const char* path;  // in the repository, for messages
   const char* text;

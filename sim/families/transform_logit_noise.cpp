@@ -3,6 +3,7 @@
 
 #include <boost/random/normal_distribution.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -10,15 +11,17 @@ namespace specsim::families {
 
 namespace {
 
+constexpr double kLargestValue = 1000.0;  // of any context: logits of some thousands stay numbers
+
 class LogitNoiseTransform final : public Distribution {
  public:
-  LogitNoiseTransform(std::unique_ptr<Distribution> source, double value, std::uint32_t stream)
-      : source_(std::move(source)), value_(value), stream_(stream) {}
+  LogitNoiseTransform(std::unique_ptr<Distribution> source, double value, double spread, std::uint32_t stream)
+      : source_(std::move(source)), value_(value), spread_(spread), stream_(stream) {}
   void draw(const DistributionAddress& address, const TargetDistributions& target,
             std::span<double> distribution) const override {
     source_->draw(address, target, distribution);
     rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
-    boost::random::normal_distribution<double> normal(0.0, value_);
+    boost::random::normal_distribution<double> normal(0.0, value_of_context(random));
     for (double& mass : distribution) {
       const double noise = normal(random);  // drawn for every token, so that a token's noise does not depend on the others
       mass = mass > 0.0 ? std::log(mass) + noise : -std::numeric_limits<double>::infinity();
@@ -28,8 +31,15 @@ class LogitNoiseTransform final : public Distribution {
   [[nodiscard]] bool random() const override { return true; }
 
  private:
+  double value_of_context(rng::Stream& random) const {
+    if (spread_ == 0.0) return value_;
+    boost::random::normal_distribution<double> standard(0.0, spread_);
+    return std::min(value_ * std::exp(standard(random)), kLargestValue);
+  }
+
   std::unique_ptr<Distribution> source_;
   double value_;
+  double spread_;
   std::uint32_t stream_;
 };
 
@@ -39,10 +49,18 @@ TransformEntry logit_noise_transform() {
   return {{"logit_noise",
            "independent normal noise on the source's logits",
            "",
-           {{"value", config::Type::number, {}, "standard deviation of the noise", config::between(0, 1000), {}}},
-           "Distribution: softmax(log source + value * N(0, 1)), fresh for each context; tokens of probability 0 stay there."},
+           {{"value", config::Type::number, {}, "standard deviation of the noise", config::between(0, kLargestValue), {}},
+            {"spread",
+             config::Type::number,
+             "0",
+             "standard deviation over contexts of the logarithm of value: the draft is right in some contexts and lost in others",
+             config::between(0, 10),
+             {}}},
+           "Distribution: softmax(log source + value * exp(spread * N(0, 1)) * N(0, 1)), the second factor drawn once for a "
+           "context, all fresh for each context; tokens of probability 0 stay there."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder& builder) {
-            return std::make_unique<LogitNoiseTransform>(std::move(source), arguments.number("value"), builder.next_stream());
+            return std::make_unique<LogitNoiseTransform>(std::move(source), arguments.number("value"), arguments.number("spread"),
+                                                         builder.next_stream());
           }};
 }
 

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -306,58 +305,6 @@ AcceptanceCurve predicted_acceptance(const spec::Cell& cell, int longest) {
   curve.source =
       fmt::format("the config's distributions, by theory: alpha {:.4f} at the first position", curve.tokens_per_round[1] - 1.0);
   return curve;
-}
-
-std::vector<std::vector<double>> read_acceptance_table(const std::string& path) {
-  Diagnostics diagnostics;
-  const config::Value file = config::parse_file(path, diagnostics);
-  diagnostics.throw_if_any();
-  const config::Value* table = &file;
-  bool reached_or_not = false;
-  if (file.is_map()) {
-    const config::Value* const given = file.find("acceptance");
-    const config::Value* const rates = file.find("rates");
-    if ((given == nullptr) == (rates == nullptr))
-      throw BadInput(file.where, "a table of acceptance has both or neither of acceptance and rates, allowed: one of them");
-    table = given != nullptr ? given : rates;
-    reached_or_not = rates != nullptr;
-  }
-  if (table->kind != config::Kind::list || table->items.empty())
-    throw BadInput(table->where,
-                   fmt::format("acceptance is {}, allowed: a list with an entry for each depth, of a number or a list of "
-                               "numbers by rank",
-                               config::found_text(*table)));
-  constexpr std::size_t kMostRanks = 64;
-  if (table->items.size() > static_cast<std::size_t>(kMaxDraftLength))
-    throw BadInput(table->where, fmt::format("acceptance has {} entries, allowed: 1 to {}, one for each depth",
-                                             table->items.size(), kMaxDraftLength));
-  const auto probability = [](const config::Value& value) {
-    const std::optional<double> x = config::as_number(value);
-    if (!x || !config::between(0, 1).contains(*x))
-      throw BadInput(value.where, fmt::format("acceptance is {}, allowed: a number in [0, 1]", config::found_text(value)));
-    return *x;
-  };
-  std::vector<std::vector<double>> acceptance;
-  double before = 1.0;
-  for (const config::Value& row : table->items) {
-    std::vector<double>& own = acceptance.emplace_back();
-    if (row.kind == config::Kind::list && !reached_or_not)
-      for (const config::Value& rank : row.items) own.push_back(probability(rank));
-    else
-      own.push_back(probability(row));
-    const double sum = std::accumulate(own.begin(), own.end(), 0.0);
-    if (own.empty() || own.size() > kMostRanks || sum > 1.0 + 1e-9)
-      throw BadInput(row.where, fmt::format("acceptance at depth {} has {} ranks that sum to {:g}, allowed: 1 to {} that sum to "
-                                            "at most 1",
-                                            acceptance.size(), own.size(), sum, kMostRanks));
-    if (!reached_or_not) continue;
-    if (own[0] > before)
-      throw BadInput(row.where, fmt::format("rate {} follows {}, allowed: rates that do not rise from position to position",
-                                            own[0], before));
-    const double reached = std::exchange(before, own[0]);
-    own[0] = reached > 0.0 ? own[0] / reached : 0.0;
-  }
-  return acceptance;
 }
 
 }  // namespace specsim::plan

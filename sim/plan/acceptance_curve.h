@@ -58,9 +58,4 @@ AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::u
 // The same by theory alone; empty where there is none.
 AcceptanceCurve predicted_acceptance(const spec::Cell& cell, int longest);
 
-// acceptance[depth][rank] of the file `path`: [[rank 1, rank 2, ...] at depth 1, ...], or a number for each depth; as it stands,
-// or under the key acceptance. Under the key rates: of each position whether it is reached or not, as vLLM logs them. Throws
-// BadInput with the place of what is no probability, or rises from position to position.
-std::vector<std::vector<double>> read_acceptance_table(const std::string& path);
-
 }  // namespace specsim::plan

@@ -111,7 +111,7 @@ LINES = [
     (["chekc"], f'specsim: unknown command "chekc", did you mean "check"? allowed: {COMMANDS}'),
     (["simulate"], f'specsim: unknown command "simulate", allowed: {COMMANDS}'),
     (["list", "familys"], 'unknown kind "familys", did you mean "family"? '
-                          "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, engine, placement, scheduler, arrivals, lengths, server_policy, routing, theory, closed_form"),
+                          "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, engine, acceptance, placement, scheduler, arrivals, lengths, server_policy, routing, theory, closed_form"),
     (["describe"], "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
                                     "allowed: what specsim list prints, as NAME or KIND/NAME"),
@@ -159,7 +159,10 @@ LINES = [
      "number of rounds"),
     # plan
     (["plan"], "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
-     "--mean-acceptance-length, --acceptance-rate, --trace; specsim plan --help shows examples"),
+     "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace; specsim plan --help shows examples"),
+    (["plan", "--acceptance", "eagel-maths"], '--acceptance: unknown acceptance "eagel-maths", did you mean "eagle-maths"? allowed: <presets of acceptance>, '
+     "or the path of a file with acceptance by depth and rank"),
+    (["plan", "--acceptance", "eagle-maths", "--alpha", "0.5"], "--acceptance: given together with --alpha, allowed: one figure of acceptance"),
     (["plan", "--alpha", "1.5"], '--alpha: "1.5", allowed: a number in [0, 1], or a percentage'),
     (["compare", "--acceptance", "tests/config/bad/data/acceptance.yaml"],
      "tests/config/bad/data/acceptance.yaml:3:3: acceptance at depth 2 has 2 ranks that sum to 1.2, allowed: 1 to 64 that sum to at most 1"),

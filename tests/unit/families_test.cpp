@@ -319,6 +319,25 @@ TEST_CASE("dirichlet: extreme concentrations stay finite", "[families]") {
   }
 }
 
+TEST_CASE("normal_logits: each context has a sigma of its own, log-normal with the given spread", "[families][stat]") {
+  // Would catch a spread taken for a variance, one drawn for every token, and one drawn once for all contexts.
+  constexpr int vocab = 401;
+  constexpr double kPairs = 200;
+  for (const double spread : {0.3, 1.0}) {
+    const auto distribution = build("{family: normal_logits, sigma: 2, spread: " + std::to_string(spread) + "}", vocab);
+    const boost::math::normal log_sigma(std::log(2.0), std::sqrt(spread * spread + 0.5 / kPairs));  // with what estimating adds
+    Bins bins;
+    for (std::uint64_t context = 0; context < 3000; ++context) {
+      const Probabilities drawn = draw(*distribution, vocab, context);
+      double square = 0.0;
+      for (std::size_t x = 0; x + 1 < drawn.size(); x += 2) square += std::pow(std::log(drawn[x]) - std::log(drawn[x + 1]), 2);
+      bins.add(boost::math::cdf(log_sigma, 0.5 * std::log(square / (2.0 * kPairs))));
+    }
+    INFO("spread " << spread);
+    CHECK(bins.p() > kLevel);
+  }
+}
+
 TEST_CASE("normal_logits and uniform_logits: log-ratios of tokens have their distributions", "[families][stat]") {
   // Would catch sigma taken for a variance, a range taken for a half-width, and noise shared between tokens.
   constexpr int vocab = 10;

@@ -302,6 +302,27 @@ TEST_CASE("logit_noise: log-ratios of draft and source are normal", "[transforms
   CHECK(largest_difference(quiet, target) < 1e-15);
 }
 
+TEST_CASE("logit_noise: each context has a noise of its own, log-normal with the given spread", "[transforms][stat]") {
+  // Would catch a spread taken for a variance, one drawn for every token, and one drawn once for all contexts.
+  const Probabilities target(401, 1.0 / 401);
+  constexpr double kPairs = 200;
+  for (const double spread : {0.3, 1.0}) {
+    const auto distribution = build(from_target(fmt::format("logit_noise, value: .7, spread: {}", spread)), target.size());
+    const boost::math::normal log_noise(std::log(0.7), std::sqrt(spread * spread + 0.5 / kPairs));  // with what estimating adds
+    std::vector<double> bins(30, 0.0);
+    constexpr std::uint64_t kContexts = 3000;
+    for (std::uint64_t context = 0; context < kContexts; ++context) {
+      const Probabilities drawn = draw(*distribution, target, context);
+      double square = 0.0;
+      for (std::size_t x = 0; x + 1 < drawn.size(); x += 2) square += std::pow(std::log(drawn[x]) - std::log(drawn[x + 1]), 2);
+      const double estimate = 0.5 * std::log(square / (2.0 * kPairs));
+      bins[static_cast<std::size_t>(std::min(boost::math::cdf(log_noise, estimate) * 30.0, 29.0))] += 1.0;
+    }
+    INFO("spread " << spread);
+    CHECK(chi_square_p(bins, kContexts / 30.0) > kLevel);
+  }
+}
+
 TEST_CASE("permute: the share that takes part, and a uniform shuffle of it", "[transforms][stat]") {
   // Would catch a shuffle that favours some orders (the usual mistake in Fisher and Yates), one that never leaves a chosen token
   // where it is, and a share that is squared.

@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+"""What synthetic distributions reproduce of published acceptance: one figure fits the draft, the others are predicted.
+
+    scripts/language.py SPECSIM OUT    writes OUT/language.csv and OUT/language.md
+
+Each published set of figures comes from one pair of models. The draft's one free parameter is moved until one of them is met (its
+row says "fitted"); the rest are predictions. Three families of distributions are asked: `language`, whose contexts differ in how
+open they are and in how well the draft knows them; `one sharpness`, normal logits without those two spreads; and `one overlap`, a
+zipf target with the draft along its temperature, the same at every position.
+"""
+import csv
+import itertools
+import math
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# Of the target and of the draft; {} is the parameter that is fitted, between the bounds that follow. True: the first bound is the better draft.
+FAMILIES = {
+    "language": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 0.7}", 0.02, 30),
+    "one sharpness": ("{family: normal_logits, sigma: 4}", "{from: target, transform: logit_noise, value: {}}", 0.02, 30),
+    "one overlap": ("{family: zipf, exponent: 1.1}", "{from: target, transform: temperature, value: {}}", 1.0001, 30),
+}
+EAGLE_TREE = ("[[0], [1], [2], [3], [0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [2, 0], [2, 1], [3, 0], [0, 0, 0], [0, 0, 1], [0, 0, 2], "
+              "[0, 1, 0], [0, 1, 1], [0, 2, 0], [0, 2, 1], [1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 2], [0, 0, 0, 0, 0], [0, 0, 0, 0, 1]]")
+
+
+def chain(length, verifier="token"):
+    return f"{{drafter: {{kind: chain, draft_length: {length}}}, verifier: {verifier}}}"
+
+
+def argmaxes(length):
+    return f"{{drafter: {{kind: chain, draft_length: {length}, selection: argmax}}, verifier: token}}"
+
+
+def tree(shape, how):
+    verifier = {"top_k": "tree_point_mass", "sampled": "multi_draft_recursive", "kseq": "kseq"}.get(how, how)
+    siblings = "sampled" if how == "kseq" else how
+    return f"{{drafter: {{kind: tree_static, {shape}, siblings: {siblings}}}, verifier: {verifier}}}"
+
+
+def chains(count, length, how):
+    return tree(f"branching: {[count] + [1] * (length - 1)}", how)
+
+
+EAGLE_2 = "{drafter: {kind: tree_dynamic, depth: 6, width: 10, nodes: 59}, verifier: tree_point_mass}"
+SPECTR = "Sun et al. (SpecTr), arXiv 2310.15141, Table 1"
+BLOCK = "Sun et al. (block verification), arXiv 2403.10444, means over its data sets"
+EAGLE = "Li et al. (EAGLE), arXiv 2401.15077, Tables 2 and 5, MT-bench"
+SEQUOIA = "Chen et al. (Sequoia), arXiv 2402.12374, Tables 1 and 3"
+SIBLINGS = "Chen et al. (Sequoia), arXiv 2402.12374, appendix E: Llama-3 70B with 8B, CNN"
+
+
+def sequoia(budget, depth, how):
+    """Its tree for the acceptance by rank that the family itself shows; {vector} is filled in."""
+    verifier = {"top_k": "tree_point_mass"}.get(how, how)
+    return (f"{{drafter: {{kind: tree_sequoia, budget: {budget - 1}, depth: {depth - 1}, acceptance: {{vector}}, siblings: {how}}}, "
+            f"verifier: {verifier}}}")
+
+
+# Sets: source, temperature, [(what, method, published tokens per round)]; the first of a set is the one that is fitted.
+SETS = [
+    (BLOCK, 1, [("chain of 4, token", chain(4), 2.89), ("chain of 6, token", chain(6), 3.23), ("chain of 8, token", chain(8), 3.41),
+                ("chain of 4, block", chain(4, "block"), 2.99), ("chain of 6, block", chain(6, "block"), 3.43), ("chain of 8, block", chain(8, "block"), 3.70)]),
+    (SPECTR + ": PaLM-2 Bison with Gecko", 1, [("chain of 8, token", chain(8), 2.9), ("8 chains of 8, K-SEQ", chains(8, 8, "kseq"), 4.0)]),
+    (SIBLINGS, 1, [("1 sibling", chains(1, 1, "without_replacement"), 1.7732)] + [
+        (f"{n} siblings", chains(n, 1, "without_replacement"), tokens) for n, tokens in ((2, 1.8771), (3, 1.9173), (4, 1.9379), (6, 1.9588), (8, 1.9695))]),
+]
+for pair, tokens in (("Vicuna-7B", (3.2, 3.94, 4.98)), ("LLaMA2-Chat-7B", (3.0, 3.62, 4.70)), ("LLaMA2-Chat-70B", (3.12, 3.81, None))):
+    SETS.append((f"{EAGLE}: {pair}", 0, [("chain of 5", argmaxes(5), tokens[0]), ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "top_k"), tokens[1])] + (
+        [("EAGLE-2's tree of 59", EAGLE_2, tokens[2])] if tokens[2] else [])))
+for pair, tokens in (("Vicuna-7B", (2.86, 3.17)), ("LLaMA2-Chat-7B", (2.82, 3.30)), ("LLaMA2-Chat-70B", (2.87, 3.46))):
+    SETS.append((f"{EAGLE}: {pair}, the chain by its n-alpha", 1, [
+        ("chain of 5", chain(5), tokens[0]), ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "without_replacement"), tokens[1])]))
+for target, task, temperature, size, levels, five, best in (
+        ("7B", "C4", 0, 128, 10, 3.96, 5.08), ("7B", "C4", 0.6, 128, 7, 2.97, 3.92), ("7B", "OpenWebText", 0, 128, 7, 3.15, 3.86),
+        ("7B", "OpenWebText", 0.6, 128, 6, 2.54, 3.33), ("7B", "CNN", 0, 128, 7, 3.27, 4.05), ("7B", "CNN", 0.6, 128, 6, 2.58, 3.45),
+        ("7B", "MT-Bench", 0, 128, 10, 4.01, 4.98), ("7B", "MT-Bench", 0.6, 128, 7, 2.97, 3.96), ("13B", "C4", 0, 64, 9, 3.64, 4.2),
+        ("13B", "C4", 0.6, 64, 7, 2.87, 3.57), ("13B", "OpenWebText", 0, 64, 7, 3.05, 3.49), ("13B", "OpenWebText", 0.6, 64, 6, 2.49, 3.06),
+        ("13B", "CNN", 0, 64, 7, 3.22, 3.68), ("13B", "CNN", 0.6, 64, 6, 2.54, 3.17)):
+    cold = temperature == 0
+    SETS.append((f"{SEQUOIA}: Llama-2 {target} with 68M, {task}", temperature, [
+        ("5 chains of 8 (SpecInfer)", chains(5, 8, "top_k" if cold else "sampled"), five),
+        (f"Sequoia's tree of {size}, {levels} levels", sequoia(size, levels, "top_k" if cold else "without_replacement"), best)]))
+
+
+class Family:
+    def __init__(self, specsim, folder, name, rounds):
+        self.specsim, self.folder, self.rounds = specsim, folder, rounds
+        self.target, self.draft, self.best, self.worst = FAMILIES[name]
+
+    def tokens_per_round(self, value, temperature, methods):
+        """By method: of the same contexts and chance."""
+        cold = f", target_sampling: {{temperature: {temperature}}}" + (f", draft_sampling: {{temperature: {temperature}}}" if temperature else "")
+        config = self.folder / "config.yaml"
+        config.write_text(
+            f"experiment: language\nrounds: {self.rounds}\n"
+            f"pair: {{vocab: 1000, target: {self.target}, draft: {self.draft.replace('{}', repr(value))}{cold if temperature != 1 else ''}}}\n"
+            f"context: {{process: iid, pool: 1000}}\ndecode: {methods[0]}\nsweep:\n  decode:\n" + "".join(f"    - {method}\n" for method in methods))
+        done = subprocess.run([self.specsim, "run", str(config), "--out", str(self.folder / "out"), "--force"], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{done.stderr}\n{config.read_text()}")
+        with open(self.folder / "out" / "data.csv", newline="") as file:
+            return [float(row["tokens_per_round"]) for row in csv.DictReader(file)]
+
+    def fit(self, temperature, method, wanted):
+        """The value with which `method` emits so many tokens a round: false position on its logarithm, at most 12 steps."""
+        ends = [math.log(self.best), math.log(self.worst)]
+        off = [self.tokens_per_round(math.exp(end), temperature, [method])[0] - wanted for end in ends]
+        if off[0] < 0 or off[1] > 0:
+            return None  # no draft of this family is that good, or that bad
+        for _ in range(12):
+            share = min(max(off[0] / (off[0] - off[1]), 0.1), 0.9)
+            middle = ends[0] + share * (ends[1] - ends[0])
+            gap = self.tokens_per_round(math.exp(middle), temperature, [method])[0] - wanted
+            if abs(gap) < 0.002 * wanted:
+                break
+            side = 0 if gap > 0 else 1
+            ends[side], off[side] = middle, gap
+        return math.exp(middle)
+
+    def acceptance_by_rank(self, value, temperature, ranks=16):
+        """P(the sibling of rank 1, 2, ... is the accepted one) among siblings as Sequoia drafts them."""
+        how = "without_replacement" if temperature else "top_k"
+        within = self.tokens_per_round(value, temperature, [chains(n, 1, how) for n in range(1, ranks + 1)])
+        return [max(after - before, 0.0) for before, after in itertools.pairwise([1.0, *within])]
+
+
+def main():
+    specsim, out = sys.argv[1], Path(sys.argv[2])
+    out.mkdir(parents=True, exist_ok=True)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (source, temperature, figures) in enumerate(SETS):
+            print(f"{number + 1}/{len(SETS)} {source}", file=sys.stderr)
+            made = [{"source": source, "temperature": temperature, "method": what, "published": published,
+                     "role": "predicted" if i else "fitted"} for i, (what, _, published) in enumerate(figures)]
+            for name in FAMILIES:
+                family = Family(specsim, Path(folder), name, 100000)
+                value = family.fit(temperature, figures[0][1], figures[0][2])
+                if value is None:
+                    continue
+                methods = [method for _, method, _ in figures]
+                if any("{vector}" in method for method in methods):
+                    vector = [math.floor(p * 1e4) / 1e4 for p in family.acceptance_by_rank(value, temperature)]
+                    methods = [method.replace("{vector}", str(vector)) for method in methods]
+                for row, tokens in zip(made, family.tokens_per_round(value, temperature, methods)):
+                    row[name] = round(tokens, 3)
+            rows += made
+    write(out, rows)
+
+
+def write(out, rows):
+    with open(out / "language.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, ["source", "temperature", "method", "published", "role", *FAMILIES], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    with open(out / "language.md", "w") as file:
+        file.write("| temperature | method | published tokens per round | " + " | ".join(FAMILIES) + " |\n" + "|---" * (3 + len(FAMILIES)) + "|\n")
+        for source, group in itertools.groupby(rows, lambda row: row["source"]):
+            file.write(f"| | *{source}* |" + " |" * (1 + len(FAMILIES)) + "\n")
+            for row in group:
+                cells = []
+                for name in FAMILIES:
+                    tokens = row.get(name)
+                    error = "" if tokens is None or row["role"] == "fitted" else f" ({100 * (tokens / row['published'] - 1):+.1f} %)"
+                    cells.append("none so good" if tokens is None else f"{tokens:.2f}{error}")
+                file.write(f"| {row['temperature']} | {row['method']}{', fitted' if row['role'] == 'fitted' else ''} | {row['published']:.2f} | "
+                           + " | ".join(cells) + " |\n")
+        file.write("\n")
+        for name in FAMILIES:
+            errors = sorted(abs(row[name] / row["published"] - 1) for row in rows if row["role"] == "predicted" and name in row)
+            file.write(f"* {name}: {len(errors)} predictions, off by {100 * errors[len(errors) // 2]:.1f} % in the middle and {100 * errors[-1]:.1f} % at worst.\n")
+
+
+if __name__ == "__main__":
+    main()

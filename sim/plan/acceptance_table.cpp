@@ -1,0 +1,127 @@
+#include "sim/plan/acceptance_table.h"
+
+#include "sim/config/arguments.h"
+#include "sim/cost/presets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace specsim::plan {
+
+namespace {
+
+using config::Value;
+
+constexpr std::array<std::string_view, 9> kKeys = {"acceptance", "rates", "pair",       "text",   "temperature",
+                                                   "note",       "source", "unverified", "aliases"};
+
+double probability(const Value& value) {
+  const std::optional<double> x = config::as_number(value);
+  if (!x || !config::between(0, 1).contains(*x))
+    throw BadInput(value.where, fmt::format("acceptance is {}, allowed: a number in [0, 1]", config::found_text(value)));
+  return *x;
+}
+
+std::string text_of(const Value& file, const char* key) {
+  const Value* const value = file.find(key);
+  return value != nullptr && value->is_scalar() ? value->text : "";
+}
+
+// "PAIR on TEXT, temperature T", of those that the file has.
+std::string about(const Value& file) {
+  std::string words = text_of(file, "pair");
+  const auto add = [&](const std::string& between, const std::string& what) {
+    if (!what.empty()) words += (words.empty() ? "" : between) + what;
+  };
+  add(" on ", text_of(file, "text"));
+  const std::string temperature = text_of(file, "temperature");
+  if (!temperature.empty()) add(", ", temperature == "unknown" ? "temperature not stated" : "temperature " + temperature);
+  return words;
+}
+
+}  // namespace
+
+std::vector<double> AcceptanceTable::of_chain() const {
+  std::vector<double> chain;
+  for (const std::vector<double>& row : acceptance) chain.push_back(row.front());
+  return chain;
+}
+
+std::string AcceptanceTable::origin() const {
+  std::string words = about;
+  if (!source.empty()) words += words.empty() ? source : fmt::format(" ({})", source);
+  if (unverified) words += "; one report, not repeated";
+  return words;
+}
+
+AcceptanceTable read_acceptance_table(const Value& value) {
+  AcceptanceTable made;
+  const Value* table = &value;
+  bool reached_or_not = false;
+  if (value.is_map()) {
+    for (const config::Field& field : value.fields)
+      if (std::find(kKeys.begin(), kKeys.end(), field.key) == kKeys.end())
+        throw BadInput(field.value.where, fmt::format("unknown key {} in a table of acceptance, allowed: {}",
+                                                      config::quote_for_message(field.key), fmt::join(kKeys, ", ")));
+    const Value* const given = value.find("acceptance");
+    const Value* const rates = value.find("rates");
+    if ((given == nullptr) == (rates == nullptr))
+      throw BadInput(value.where, "a table of acceptance has both or neither of acceptance and rates, allowed: one of them");
+    table = given != nullptr ? given : rates;
+    reached_or_not = rates != nullptr;
+    made.about = about(value);
+    made.note = text_of(value, "note");
+    made.source = text_of(value, "source");
+    made.unverified = text_of(value, "unverified") == "true";
+  }
+  if (table->kind != config::Kind::list || table->items.empty())
+    throw BadInput(table->where,
+                   fmt::format("acceptance is {}, allowed: a list with an entry for each depth, of a number or a list of "
+                               "numbers by rank",
+                               config::found_text(*table)));
+  constexpr std::size_t kMostRanks = 64;
+  if (table->items.size() > static_cast<std::size_t>(kMaxDraftLength))
+    throw BadInput(table->where, fmt::format("acceptance has {} entries, allowed: 1 to {}, one for each depth",
+                                             table->items.size(), kMaxDraftLength));
+  double before = 1.0;
+  for (const Value& row : table->items) {
+    std::vector<double>& own = made.acceptance.emplace_back();
+    if (row.kind == config::Kind::list && !reached_or_not)
+      for (const Value& rank : row.items) own.push_back(probability(rank));
+    else
+      own.push_back(probability(row));
+    const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+    if (own.empty() || own.size() > kMostRanks || sum > 1.0 + 1e-9)
+      throw BadInput(row.where, fmt::format("acceptance at depth {} has {} ranks that sum to {:g}, allowed: 1 to {} that sum to "
+                                            "at most 1",
+                                            made.acceptance.size(), own.size(), sum, kMostRanks));
+    if (!reached_or_not) continue;
+    if (own[0] > before)
+      throw BadInput(row.where, fmt::format("rate {} follows {}, allowed: rates that do not rise from position to position",
+                                            own[0], before));
+    const double reached = std::exchange(before, own[0]);
+    own[0] = reached > 0.0 ? own[0] / reached : 0.0;
+  }
+  return made;
+}
+
+AcceptanceTable named_acceptance_table(const std::string& name, const Location& option) {
+  Diagnostics diagnostics;
+  std::error_code ignored;
+  // Any file will do, whatever its name ends in; a name that is none of a file's is one of configs/acceptance.
+  const Value value = std::filesystem::exists(name, ignored)
+                          ? config::parse_file(name, diagnostics)
+                          : cost::resolve_preset("acceptance", config::scalar(name, option), diagnostics);
+  diagnostics.throw_if_any();
+  return read_acceptance_table(value);
+}
+
+}  // namespace specsim::plan

@@ -1,0 +1,34 @@
+// Acceptance by depth and rank as papers, model cards and logs publish it: files of the user's, and those of configs/acceptance.
+#pragma once
+
+#include "sim/config/value.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::plan {
+
+struct AcceptanceTable {
+  // [depth][rank]: P(the draft's candidate of this rank is the accepted one), given that its parent is.
+  std::vector<std::vector<double>> acceptance;
+  // What the file says of itself; "" where it says nothing.
+  std::string about;   // "Vicuna-7B with its EAGLE head on MT-bench, temperature 0"
+  std::string note;    // how the figures are to be taken
+  std::string source;  // where they were published
+  bool unverified = false;
+
+  // All of it but the note, for a heading; "" where there is nothing.
+  [[nodiscard]] std::string origin() const;
+  // Of a chain: the first rank at each depth.
+  [[nodiscard]] std::vector<double> of_chain() const;
+};
+
+// A list with an entry for each depth, of a number or a list of numbers by rank, as it stands or under the key acceptance; or
+// under the key rates: of each position whether it is reached or not, as vLLM logs them, which are divided by those before them.
+// Throws BadInput with the place in `value`.
+AcceptanceTable read_acceptance_table(const config::Value& value);
+
+// The same by the name of a table of configs/acceptance, or from a YAML or JSON file. `option`: where the name was given.
+AcceptanceTable named_acceptance_table(const std::string& name, const Location& option);
+
+}  // namespace specsim::plan
