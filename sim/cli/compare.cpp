@@ -130,8 +130,9 @@ std::vector<spec::Experiment> experiments_of(const Options& options, const std::
                           {"--rounds", 0, 0}));
   const std::string seed = options.has("seed") ? options.text("seed") : "";
   if (!files.empty()) return read_experiments(files, options.texts("set"), seed, spec::Misfits::left_out, changes);
-  spec::ExperimentValues values = built_in.table.acceptance.empty() ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
-                                                              : plan::methods_on_table(built_in.table.acceptance);
+  spec::ExperimentValues values = built_in.table.acceptance.empty()
+                                      ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
+                                      : plan::methods_on_table(built_in.table.acceptance);
   choice.change(values);
   Diagnostics diagnostics;
   const std::vector<spec::Override> given = read_overrides(options.texts("set"), seed, diagnostics);
@@ -149,9 +150,10 @@ void add_compare_options(po::options_description& description) {
       "alpha", text(), "acceptance of a draft token at temperature 1, of the built-in methods' distributions (default 0.7)")(
       "temperature", text(), "at which the built-in methods' distributions are sampled, 0 to 1 (default 1)")(
       "acceptance", text(),
-      "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a file "
-      "with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; rates: [...] of positions that are reached or not")(
-      "rounds", text(), "of each method (default 200000, or the config's)")(
+      "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a "
+      "file "
+      "with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; rates: [...] of positions that are "
+      "reached or not")("rounds", text(), "of each method (default 200000, or the config's)")(
       "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)(
       "print-config", "the built-in methods as a config, with what the other options change, to start from");

@@ -39,7 +39,8 @@ double read_one_share(const Options& options, const char* name) {
 // The acceptance that options state; nothing where the config's distributions are to say it.
 std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int longest) {
   std::vector<std::string> given;
-  for (const char* name : {"alpha", "position-rates", "conditional-rates", "mean-acceptance-length", "acceptance-rate", "acceptance", "trace"})
+  for (const char* name :
+       {"alpha", "position-rates", "conditional-rates", "mean-acceptance-length", "acceptance-rate", "acceptance", "trace"})
     if (options.has(name)) given.push_back(std::string("--") + name);
   if (given.size() > 1)
     throw BadInput({given[1], 0, 0}, fmt::format("given together with {}, allowed: one figure of acceptance", given[0]));

@@ -39,21 +39,27 @@ class NormalLogits final : public Distribution {
 }  // namespace
 
 FamilyEntry normal_logits_family() {
-  return {{"normal_logits",
-           "softmax of independent normal logits",
-           "",
-           {{"sigma", config::Type::number, {}, "standard deviation of the logits", config::Interval{0, kLargestSigma, true, false}, {}},
-            {"spread",
-             config::Type::number,
-             "0",
-             "standard deviation over contexts of the logarithm of sigma: some contexts leave no choice, others a wide one",
-             config::between(0, 10),
-             {}}},
-           "Distribution: softmax(sigma * exp(spread * N(0, 1)) * N(0, 1)), the second factor drawn once for a context, all fresh "
-           "for each context. For large vocabularies the likeliest tokens hold a log-normal share."},
-          [](const config::Arguments& arguments, DistributionBuilder& builder) {
-            return std::make_unique<NormalLogits>(arguments.number("sigma"), arguments.number("spread"), builder.next_stream());
-          }};
+  return {
+      {"normal_logits",
+       "softmax of independent normal logits",
+       "",
+       {{"sigma",
+         config::Type::number,
+         {},
+         "standard deviation of the logits",
+         config::Interval{0, kLargestSigma, true, false},
+         {}},
+        {"spread",
+         config::Type::number,
+         "0",
+         "standard deviation over contexts of the logarithm of sigma: some contexts leave no choice, others a wide one",
+         config::between(0, 10),
+         {}}},
+       "Distribution: softmax(sigma * exp(spread * N(0, 1)) * N(0, 1)), the second factor drawn once for a context, all fresh "
+       "for each context. For large vocabularies the likeliest tokens hold a log-normal share."},
+      [](const config::Arguments& arguments, DistributionBuilder& builder) {
+        return std::make_unique<NormalLogits>(arguments.number("sigma"), arguments.number("spread"), builder.next_stream());
+      }};
 }
 
 }  // namespace specsim::families

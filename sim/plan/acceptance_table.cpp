@@ -20,7 +20,7 @@ namespace {
 
 using config::Value;
 
-constexpr std::array<std::string_view, 9> kKeys = {"acceptance", "rates", "pair",       "text",   "temperature",
+constexpr std::array<std::string_view, 9> kKeys = {"acceptance", "rates",  "pair",       "text",   "temperature",
                                                    "note",       "source", "unverified", "aliases"};
 
 double probability(const Value& value) {

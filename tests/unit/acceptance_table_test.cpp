@@ -1,8 +1,8 @@
 // Published acceptance by depth and rank, and what files of one's own may hold.
+#include "sim/plan/acceptance_table.h"
 #include "sim/config/value.h"
 #include "sim/cost/presets.h"
 #include "sim/plan/acceptance_curve.h"
-#include "sim/plan/acceptance_table.h"
 
 #include <catch2/catch.hpp>
 
@@ -41,8 +41,8 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
 }
 
 TEST_CASE("a published table gives the chain that its source measured", "[acceptance]") {
-  // EAGLE, Table 5: a chain of 5 on MT-bench, 3.20, 3.00 and 3.12 tokens per round measured. Mutant: rates of all rounds taken for
-  // rates of those that reach the position (2.4 and below).
+  // EAGLE, Table 5: a chain of 5 on MT-bench, 3.20, 3.00 and 3.12 tokens per round measured. Mutant: rates of all rounds taken
+  // for rates of those that reach the position (2.4 and below).
   const auto chain_of_5 = [](const char* name) {
     return plan::conditional_acceptance(plan::named_acceptance_table(name, {}).of_chain(), 5).tokens_per_round.at(5);
   };
@@ -67,7 +67,8 @@ TEST_CASE("tables of one's own: lists, numbers by depth, rates", "[acceptance]")
   refused("rates: [0.4, 0.8]", "table.yaml:1:14: rate 0.8 follows 0.4, allowed: rates that do not rise");
   refused("acceptance: [1.5]", "table.yaml:1:14: acceptance is 1.5, allowed: a number in [0, 1]");
   refused("acceptance: [0.5]\nrates: [0.5]", "both or neither of acceptance and rates");
-  refused("acceptance: [0.5]\naceptance: 1", "table.yaml:2:12: unknown key \"aceptance\" in a table of acceptance, allowed: acceptance");
+  refused("acceptance: [0.5]\naceptance: 1",
+          "table.yaml:2:12: unknown key \"aceptance\" in a table of acceptance, allowed: acceptance");
   refused("{}", "both or neither");
   refused("[]", "allowed: a list with an entry for each depth");
 }
