@@ -1,5 +1,6 @@
 #include "sim/plan/acceptance_table.h"
 
+#include "sim/base/token.h"
 #include "sim/config/arguments.h"
 #include "sim/cost/presets.h"
 
