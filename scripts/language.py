@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """What synthetic distributions reproduce of published acceptance: one figure fits the draft, the others are predicted.
 
-    scripts/language.py SPECSIM OUT    writes OUT/language.csv and OUT/language.md
+    scripts/language.py SPECSIM OUT    writes OUT/language.csv, OUT/language.md and OUT/manifest.yaml
 
 Each published set of figures comes from one pair of models. The draft's one free parameter is moved until one of them is met (its
-row says "fitted"); the rest are predictions. Three families of distributions are asked: `language`, whose contexts differ in how
-open they are and in how well the draft knows them; `one sharpness`, normal logits without those two spreads; and `one overlap`, a
-zipf target with the draft along its temperature, the same at every position.
+row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Three
+families of distributions are asked: `language`, whose contexts differ in how open they are and in how well the draft knows them;
+`one sharpness`, normal logits without those two spreads; and `one overlap`, a zipf target with the draft along its temperature,
+the same at every position.
 """
 import csv
 import itertools
@@ -62,7 +63,8 @@ def sequoia(budget, depth, how):
 # Sets: source, temperature, [(what, method, published tokens per round)]; the first of a set is the one that is fitted.
 SETS = [
     (BLOCK, 1, [("chain of 4, token", chain(4), 2.89), ("chain of 6, token", chain(6), 3.23), ("chain of 8, token", chain(8), 3.41),
-                ("chain of 4, block", chain(4, "block"), 2.99), ("chain of 6, block", chain(6, "block"), 3.43), ("chain of 8, block", chain(8, "block"), 3.70)]),
+                ("chain of 4, block", chain(4, "block"), 2.99), ("chain of 6, block", chain(6, "block"), 3.43),
+                ("chain of 8, block", chain(8, "block"), 3.70)]),
     (SPECTR + ": PaLM-2 Bison with Gecko", 1, [("chain of 8, token", chain(8), 2.9), ("8 chains of 8, K-SEQ", chains(8, 8, "kseq"), 4.0)]),
     (SIBLINGS, 1, [("1 sibling", chains(1, 1, "without_replacement"), 1.7732)] + [
         (f"{n} siblings", chains(n, 1, "without_replacement"), tokens) for n, tokens in ((2, 1.8771), (3, 1.9173), (4, 1.9379), (6, 1.9588), (8, 1.9695))]),
@@ -149,6 +151,8 @@ def main():
                     row[name] = round(tokens, 3)
             rows += made
     write(out, rows)
+    version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
+    (out / "manifest.yaml").write_text(f"program: {version}\ncommand: scripts/language.py SPECSIM results/language\nseed: 20260117\n")
 
 
 def write(out, rows):
@@ -171,7 +175,8 @@ def write(out, rows):
         file.write("\n")
         for name in FAMILIES:
             errors = sorted(abs(row[name] / row["published"] - 1) for row in rows if row["role"] == "predicted" and name in row)
-            file.write(f"* {name}: {len(errors)} predictions, off by {100 * errors[len(errors) // 2]:.1f} % in the middle and {100 * errors[-1]:.1f} % at worst.\n")
+            file.write(f"* {name}: {len(errors)} predictions, off by {100 * errors[len(errors) // 2]:.1f} % in the middle, "
+                       f"{100 * errors[-1]:.1f} % at worst.\n")
 
 
 if __name__ == "__main__":

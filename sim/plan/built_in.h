@@ -13,24 +13,27 @@ constexpr const char* kDefaultTarget = "llama-3.1-8b";
 constexpr const char* kDefaultDraft = "llama-3.2-1b";
 constexpr std::int64_t kDefaultContext = 2048;  // tokens cached by each sequence
 constexpr double kDefaultAlpha = 0.7;           // of the methods to compare, at temperature 1
-constexpr double kComparedSigma = 4.0;          // of the target's logits there
+constexpr double kComparedSigma = 8.0;          // of the target's logits there, in the middle of the contexts
+constexpr double kComparedSigmaSpread = 0.4;    // of its logarithm over contexts
+constexpr double kComparedNoiseSpread = 0.7;    // of the logarithm of the draft's noise over contexts
 constexpr std::int64_t kComparedVocab = 1000;
 
 // One cell that is priced and never simulated: a plan without a config gets its acceptance from an option.
 spec::ExperimentValues planning_experiment();
 
-// Methods of one draft model at batches 1, 8 and 32, on distributions with which they rank as they did on real models
-// (results/real_methods): normal logits for the target, the same with noise for the draft, in 256 contexts. A draft token is
-// accepted with probability `alpha` at temperature 1, in the mean over contexts; at another temperature, 0 to 1, the same two
-// models are sampled colder. At 0 drafts are chosen and not drawn, so the trees are those of the draft's likeliest tokens.
+// Methods of one draft model at batches 1, 8 and 32, on distributions that reproduce published acceptance (results/language):
+// normal logits for the target, the same with noise for the draft, both with a scale of their own in each of 256 contexts. A
+// draft token is accepted with probability `alpha` at temperature 1, in the mean over contexts; at another temperature, 0 to 1,
+// the same two models are sampled colder. At 0 drafts are chosen and not drawn, so the trees are those of the draft's likeliest
+// tokens.
 spec::ExperimentValues methods_to_compare(double alpha, double temperature);
 
 // Chains and the best trees of several sizes for acceptance[depth][rank], the probability that the draft's candidate of this rank
 // is the accepted one given that its parent is, at batches 1, 8 and 32.
 spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance);
 
-// The standard deviation of noise on logits of standard deviation 4 with which a draft of 1,000 tokens is accepted with
-// probability `alpha`, .01 to .99, at temperature 1.
+// The noise on such logits, in the middle of the contexts, with which a draft of 1,000 tokens is accepted with probability
+// `alpha`, .01 to .99, at temperature 1.
 double noise_of_draft(double alpha);
 
 }  // namespace specsim::plan
