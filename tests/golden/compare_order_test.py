@@ -63,7 +63,7 @@ def main():
     for temperature in (0, 1):
         real = {name: float(measured[name][f"tokens_per_round_t{temperature}"]) for name in METHODS[temperature]}
         assert in_order(real, temperature), real
-        # The small models' texts leave a wide choice: the entropy of the target is some 3 nats, that of the built-in pair 1.
+        # The small models' texts leave a wider choice than the built-in pair, which stands for large ones.
         tokens = tokens_of(with_pair(temperature, OPEN) if temperature else compare("--temperature", "0", "--batches", "1"), temperature)
         assert in_order(tokens, temperature), tokens
         for name, value in tokens.items():
