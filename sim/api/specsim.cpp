@@ -115,9 +115,7 @@ Results run_file(const std::string& path, const Options& options) {
 Results run_text(const std::string& yaml, const std::string& name, const Options& options) {
   return read_and_run(
       [&](Diagnostics& diagnostics) {
-        config::Value config = config::parse_text(yaml, name, diagnostics);
-        diagnostics.throw_if_any();
-        return spec::read_experiment(std::move(config), name, overrides_of(options, diagnostics), diagnostics);
+        return spec::read_experiment_text(yaml, name, overrides_of(options, diagnostics), diagnostics);
       },
       options);
 }

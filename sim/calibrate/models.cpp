@@ -235,7 +235,7 @@ std::vector<llm::Prompt> LoadedModels::prompts(const std::string& path, const ch
 
 cost::ModelShape read_shape(const std::string& name, const char* option) {
   Diagnostics diagnostics;
-  cost::ModelShape shape = cost::read_model(config::scalar(name, {option, 0, 0}), option, diagnostics);
+  cost::ModelShape shape = cost::read_model(cost::PresetChoice{name, {option, 0, 0}, {}}, option, diagnostics);
   if (!diagnostics.empty())
     throw BadInput({option, 0, 0}, fmt::format("{} is no directory and no known shape, allowed: a directory with config.json and "
                                                "model.safetensors or its index, a file that ends in .gguf, or a name of "

@@ -89,7 +89,7 @@ struct BuiltIn {
 };
 
 // What the order of the built-in methods rests on.
-void print_assumptions(const Options& options, const BuiltIn& built_in, const config::Value& cost) {
+void print_assumptions(const Options& options, const BuiltIn& built_in, const std::string& cost) {
   if (const std::string assumed = assumptions(options); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
   if (!built_in.table.acceptance.empty()) {
@@ -104,39 +104,38 @@ void print_assumptions(const Options& options, const BuiltIn& built_in, const co
       "This ranking holds for sampling at temperature {:g} from synthetic distributions on which one draft token is accepted "
       "with probability {:g} at temperature 1, the same draft for every method. They were chosen to give what papers measured "
       "of block verification and of siblings by rank, and give trees of EAGLE's heads 1 to 14 % too many tokens per round "
-      "(results/language). Models whose texts leave a wide choice differ: of small models of novels EAGLE-2's tree (tree_dynamic) "
+      "(results/language). Models whose texts leave a wide choice differ: of small models of novels EAGLE-2's tree "
+      "(tree_dynamic) "
       "emits less than a chain at temperature 1, and chains emit 2.96 tokens per round at temperature 0, here 2.62 "
       "(results/real_methods). Heads that were trained on their target accept more than any draft model here. For another draft, "
       "rank distributions of your own: --print-config shows these, with their cost {}",
-      built_in.temperature, built_in.alpha, config::to_flow_text(cost));
+      built_in.temperature, built_in.alpha, cost);
   for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
 }
 
 // The methods of the configs, or the built-in ones.
 std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files,
                                              const BuiltIn& built_in) {
-  const WorkloadChoice choice = read_workload(options, files.empty());
+  std::vector<spec::Override> of_workload = workload_overrides(options, files.empty());
   std::vector<spec::Override> changes;
-  const auto change = [&](const char* option, const std::string& path, config::Value value) {
-    changes.push_back({path, std::move(value), {option, 0, 0}});
-  };
-  if (!files.empty()) changes = choice.overrides();
   if (options.has("batches"))
-    change("--batches", "sweep.workload.batch",
-           spec::to_config(read_integers(options.text("batches"), "--batches", config::between(1, 1e6)), {"--batches", 0, 0}));
+    changes.push_back(spec::override_setting("sweep.workload.batch",
+                                             read_integers(options.text("batches"), "--batches", config::between(1, 1e6)),
+                                             {"--batches", 0, 0}));
   if (options.has("rounds"))
-    change("--rounds", "rounds",
-           config::scalar(std::to_string(read_integer(options.text("rounds"), "--rounds", config::between(1, 1e13))),
-                          {"--rounds", 0, 0}));
+    changes.push_back(spec::override_setting("rounds", read_integer(options.text("rounds"), "--rounds", config::between(1, 1e13)),
+                                             {"--rounds", 0, 0}));
   const std::string seed = options.has("seed") ? options.text("seed") : "";
-  if (!files.empty()) return read_experiments(files, options.texts("set"), seed, spec::Misfits::left_out, changes);
-  spec::ExperimentValues values = built_in.table.acceptance.empty()
-                                      ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
-                                      : plan::methods_on_table(built_in.table.acceptance);
-  choice.change(values);
+  if (!files.empty()) {
+    changes.insert(changes.begin(), of_workload.begin(), of_workload.end());
+    return read_experiments(files, options.texts("set"), seed, spec::Misfits::left_out, changes);
+  }
+  const spec::ExperimentValues values = built_in.table.acceptance.empty()
+                                            ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
+                                            : plan::methods_on_table(built_in.table.acceptance);
   Diagnostics diagnostics;
-  const std::vector<spec::Override> given = read_overrides(options.texts("set"), seed, diagnostics);
-  changes.insert(changes.begin(), given.begin(), given.end());
+  for (const auto& list : {read_overrides(options.texts("set"), seed, diagnostics), of_workload})
+    changes.insert(changes.begin(), list.begin(), list.end());
   std::vector<spec::Experiment> experiments;
   experiments.push_back(spec::make_experiment(values, "the built-in methods", changes, diagnostics, spec::Misfits::left_out));
   diagnostics.throw_if_any();
@@ -225,7 +224,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   run.threads = read_threads(options.text("threads"));
   const std::vector<spec::Experiment> experiments = experiments_of(options, files, built_in);
   if (options.has("print-config")) {
-    print_output("{}", spec::config_text(experiments.front().config));
+    print_output("{}", experiments.front().config.file);
     return ExitCode::fine;
   }
   std::optional<report::OutputFolder> folder;
@@ -247,7 +246,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
     print_error("stopped before the end; nothing was kept\n");
     return ExitCode::interrupted;
   }
-  if (files.empty()) print_assumptions(options, built_in, *experiments.front().config.find("cost"));
+  if (files.empty()) print_assumptions(options, built_in, experiments.front().config.sections.at("cost"));
   print_rankings(rankings, experiments);
   if (folder) {
     folder->write("ranking.csv", plan::ranking_csv(rankings));

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -175,9 +176,9 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   const std::vector<std::vector<std::string>> lines = read_lines(path);
   report::OutputFolder folder(values["out"].as<std::string>());
   if (!lines.empty() && cost::is_step_table(lines.front())) {
-    const cost::PricedSteps steps = cost::price_step_table(
-        path, lines,
-        values.count("engine") > 0 ? config::scalar(values["engine"].as<std::string>(), {"--engine", 0, 0}) : config::Value());
+    std::optional<cost::PresetChoice> engine;
+    if (values.count("engine") > 0) engine = {values["engine"].as<std::string>(), {"--engine", 0, 0}, {}};
+    const cost::PricedSteps steps = cost::price_step_table(path, lines, engine);
     folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
     write_steps(steps, path, values.count("bands") > 0, folder);
     return ExitCode::fine;

@@ -59,11 +59,8 @@ void add_shard(const std::string& directory, const std::string& first, Shards& s
   Diagnostics diagnostics;
   std::vector<spec::Experiment> parsed;
   const FilesRead read;
-  for (std::size_t i = 0; i < own.configs.size(); ++i) {
-    config::Value config = config::parse_text(own.configs[i], own.files[i], diagnostics);
-    diagnostics.throw_if_any();
-    parsed.push_back(spec::read_experiment(std::move(config), own.files[i], {}, diagnostics));
-  }
+  for (std::size_t i = 0; i < own.configs.size(); ++i)
+    parsed.push_back(spec::read_experiment_text(own.configs[i], own.files[i], {}, diagnostics));
   diagnostics.throw_if_any();
   const std::string name = run::identity(parsed);
   if (shards.of == 0) {

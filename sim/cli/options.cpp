@@ -183,7 +183,7 @@ report::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, 
   manifest.threads = threads;
   for (const spec::Experiment& one : experiments) {
     manifest.files.push_back(one.file);
-    manifest.configs.push_back(config::to_flow_text(one.config));
+    manifest.configs.push_back(one.config.line);
     manifest.cells += one.cells.size();
   }
   manifest.wall_seconds = wall_clock() - started;

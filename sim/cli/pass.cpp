@@ -23,7 +23,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-using config::Value;
+using cost::PresetChoice;
 using plan::PassSetting;
 using plan::PricedPass;
 
@@ -40,8 +40,8 @@ void check_name(const std::string& option, const std::string& name, const std::v
 // Reads the models and GPUs that the options name, one setting for each combination.
 std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Role role) {
   const auto texts = [&](const std::string& option) { return read_texts(values[option].as<std::string>(), "--" + option); };
-  const auto given = [&](const std::string& option) {
-    return config::scalar(values[option].as<std::string>(), at_option(option));
+  const auto given = [&](const char* key, const std::string& option) {
+    return PresetChoice::Change{key, values[option].as<std::string>(), at_option(option)};
   };
   Diagnostics diagnostics;
   std::vector<PassSetting> settings;
@@ -49,23 +49,19 @@ std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Ro
     for (const std::string& model : texts("model")) {
       for (const std::string& shards : texts("tensor-parallel")) {
         for (const std::string& bits : texts("weight-bits")) {
-          std::vector<std::pair<std::string, Value>> fields = {
-              {"preset", config::scalar(model, at_option("model"))},
-              {"tensor_parallel", config::scalar(shards, at_option("tensor-parallel"))}};
+          PresetChoice chosen{model, at_option("model"), {{"tensor_parallel", shards, at_option("tensor-parallel")}}};
           // What nobody said is the model's own.
-          if (!values["weight-bits"].defaulted())
-            fields.emplace_back("weight_bits", config::scalar(bits, at_option("weight-bits")));
+          if (!values["weight-bits"].defaulted()) chosen.changes.push_back({"weight_bits", bits, at_option("weight-bits")});
           for (const auto& [option, key] : {std::pair{"kv-bits", "kv_bits"}, {"kv-window", "kv_window"}})
-            if (!values[option].defaulted()) fields.emplace_back(key, given(option));
-          if (values.count("dtype") > 0)
-            fields.emplace_back("dtype", config::parse_text(values["dtype"].as<std::string>(), "--dtype", diagnostics));
-          if (values.count("head-bits") > 0) fields.emplace_back("head_bits", given("head-bits"));
+            if (!values[option].defaulted()) chosen.changes.push_back(given(key, option));
+          for (const auto& [option, key] : {std::pair{"dtype", "dtype"}, {"head-bits", "head_bits"}})
+            if (values.count(option) > 0) chosen.changes.push_back(given(key, option));
           PassSetting setting{hardware, model, shards, bits, {}};
-          setting.deployment.engine = cost::read_engine(given("engine"), diagnostics);
+          const auto engine = given("", "engine");
+          setting.deployment.engine = cost::read_engine(PresetChoice{engine.text, engine.where, {}}, diagnostics);
           setting.deployment.kernels = values["kernels"].as<std::string>();
-          setting.deployment.hardware = cost::read_hardware(config::scalar(hardware, at_option("hardware")), diagnostics);
-          const cost::ModelShape shape = cost::read_model(config::map(std::move(fields), at_option("model")),
-                                                          role == cost::Role::target ? "target" : "draft", diagnostics);
+          setting.deployment.hardware = cost::read_hardware(PresetChoice{hardware, at_option("hardware"), {}}, diagnostics);
+          const cost::ModelShape shape = cost::read_model(chosen, role == cost::Role::target ? "target" : "draft", diagnostics);
           diagnostics.throw_if_any();
           cost::check_element_types(shape, role == cost::Role::target ? "target" : "draft", setting.deployment.hardware,
                                     diagnostics);

@@ -78,20 +78,18 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
 }
 
 std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files) {
-  const WorkloadChoice choice = read_workload(options, files.empty());
+  std::vector<spec::Override> changes = workload_overrides(options, files.empty());
   const std::string seed = options.has("seed") ? options.text("seed") : "";
   if (!files.empty()) {
-    std::vector<spec::Override> changes = choice.overrides();
     // The plan looks for the draft length itself, whatever the config sweeps.
-    changes.push_back({"decode.drafter.draft_length", config::scalar("1", {"specsim plan", 0, 0}), {"specsim plan", 0, 0}});
+    changes.push_back(spec::override_setting("decode.drafter.draft_length", std::int64_t{1}, {"specsim plan", 0, 0}));
     return read_experiments(files, options.texts("set"), seed, spec::Misfits::refused, changes);
   }
-  spec::ExperimentValues values = plan::planning_experiment();
-  choice.change(values);
   Diagnostics diagnostics;
+  const std::vector<spec::Override> given = read_overrides(options.texts("set"), seed, diagnostics);
+  changes.insert(changes.end(), given.begin(), given.end());
   std::vector<spec::Experiment> experiments;
-  experiments.push_back(
-      spec::make_experiment(values, "the built-in plan", read_overrides(options.texts("set"), seed, diagnostics), diagnostics));
+  experiments.push_back(spec::make_experiment(plan::planning_experiment(), "the built-in plan", changes, diagnostics));
   diagnostics.throw_if_any();
   return experiments;
 }

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
+#include <optional>
 #include <utility>
 
 namespace specsim::cli {
@@ -51,25 +51,16 @@ void refuse_set(const Options& options, const std::string& option, const std::st
   }
 }
 
-// A name, the path of a file, or a map in braces.
-config::Value name_or_map(const std::string& text, const std::string& option) {
-  if (text.find('{') == std::string::npos) return config::scalar(text, {option, 0, 0});
-  Diagnostics diagnostics;
-  config::Value value = config::parse_text(text, option, diagnostics);
-  diagnostics.throw_if_any();
-  return value;
-}
-
 bool in_braces(const std::string& model) { return model.find('{') != std::string::npos; }
 
-// A number that changes the named model, if the option is given.
-void add_change(const Options& options, const std::string& option, const std::string& key, spec::ModelValues& model) {
-  const std::string place = "--" + option;
-  const double number = read_number(options.text(option.c_str()), place, config::between(1, 64));
-  model.changes.emplace_back(key, config::scalar(fmt::format("{:g}", number), {place, 0, 0}));
+// A number that changes the chosen model.
+void add_change(const Options& options, const std::string& option, const std::string& key, cost::PresetChoice& model) {
+  const Location place{"--" + option, 0, 0};
+  const double number = read_number(options.text(option.c_str()), place.file, config::between(1, 64));
+  model.changes.push_back({key, fmt::format("{:g}", number), place});
 }
 
-std::optional<spec::ModelValues> read_target(const Options& options, bool built_in) {
+std::optional<cost::PresetChoice> read_target(const Options& options, bool built_in) {
   std::string last;  // of the options that change the target
   for (const char* option : {"tensor-parallel", "dtype", "weight-bits", "kv-bits"})
     if (options.has(option)) last = option;
@@ -81,16 +72,16 @@ std::optional<spec::ModelValues> read_target(const Options& options, bool built_
   if (!last.empty() && in_braces(target))
     throw BadInput({"--" + last, 0, 0}, "given with a --target in braces, allowed: inside the braces");
   refuse_set(options, options.has("target") ? "target" : last, "cost.target");
-  spec::ModelValues model{name_or_map(target, options.has("target") ? "--target" : "--" + last), {}};
+  cost::PresetChoice model{target, {options.has("target") ? "--target" : "--" + last, 0, 0}, {}};
   for (const auto& [option, key] :
        {std::pair{"tensor-parallel", "tensor_parallel"}, {"weight-bits", "weight_bits"}, {"kv-bits", "kv_bits"}})
     if (options.has(option)) add_change(options, option, key, model);
-  if (options.has("dtype")) model.changes.emplace_back("dtype", name_or_map(options.text("dtype"), "--dtype"));
+  if (options.has("dtype")) model.changes.push_back({"dtype", options.text("dtype"), {"--dtype", 0, 0}});
   return model;
 }
 
 // The draft is cut as the target is, unless something else is asked for: engines cut both alike.
-std::optional<spec::ModelValues> read_draft(const Options& options, bool built_in) {
+std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_in) {
   const char* const own = "draft-tensor-parallel";
   const bool given = options.has("draft");
   const std::string draft = given ? options.text("draft") : plan::kDefaultDraft;
@@ -105,9 +96,16 @@ std::optional<spec::ModelValues> read_draft(const Options& options, bool built_i
   const bool cut = !shards.empty() && !whole && (given || (built_in && !replaced));
   if (!given && !cut) return std::nullopt;
   refuse_set(options, given ? "draft" : own, "cost.draft");
-  spec::ModelValues model{name_or_map(draft, given ? "--draft" : "--" + shards), {}};
+  cost::PresetChoice model{draft, {given ? "--draft" : "--" + shards, 0, 0}, {}};
   if (cut) add_change(options, shards, "tensor_parallel", model);
   return model;
+}
+
+// The preset that the option chooses for `path`, if it is given.
+std::optional<cost::PresetChoice> read_choice(const Options& options, const char* option, const std::string& path) {
+  if (!options.has(option)) return std::nullopt;
+  refuse_set(options, option, path);
+  return cost::PresetChoice{options.text(option), {std::string("--") + option, 0, 0}, {}};
 }
 
 // The counts that --batch or --context lists; each is checked as the number at `key` of the workload is.
@@ -133,51 +131,28 @@ std::string assumptions(const Options& options) {
   return list;
 }
 
-WorkloadChoice read_workload(const Options& options, bool built_in) {
-  WorkloadChoice choice;
-  if (options.has("hardware")) {
-    refuse_set(options, "hardware", "cost.hardware");
-    choice.hardware = name_or_map(options.text("hardware"), "--hardware");
-  }
-  if (options.has("engine")) {
-    refuse_set(options, "engine", "cost.engine");
-    choice.engine = config::scalar(options.text("engine"), {"--engine", 0, 0});
-  }
-  choice.batches = read_counts(options, "batch", "batch");
-  choice.context_lengths = read_counts(options, "context", "context_length");
-  choice.target = read_target(options, built_in);
-  choice.draft = read_draft(options, built_in);
-  return choice;
-}
-
-void WorkloadChoice::change(spec::ExperimentValues& values) const {
-  if (hardware) values.cost.hardware = *hardware;
-  if (target) values.cost.target = *target;
-  if (draft) values.cost.draft = *draft;
-  if (engine) values.cost.engine = engine;
-  if (batches.size() == 1) values.batch = batches.front();
-  if (batches.size() > 1) values.batches = batches;
-  if (context_lengths.size() == 1) values.context_length = context_lengths.front();
-  if (context_lengths.size() > 1) values.context_lengths = context_lengths;
-}
-
-std::vector<spec::Override> WorkloadChoice::overrides() const {
-  std::vector<spec::Override> list;
-  const auto add = [&](const std::string& path, config::Value value) {
-    const Location where = value.where;
-    list.push_back({path, std::move(value), where});
+std::vector<spec::Override> workload_overrides(const Options& options, bool built_in) {
+  std::vector<spec::Override> overrides;
+  const auto add_preset = [&](const char* path, const std::optional<cost::PresetChoice>& choice) {
+    if (!choice) return;
+    Diagnostics diagnostics;
+    const std::optional<spec::Override> change = spec::override_preset(path, *choice, diagnostics);
+    diagnostics.throw_if_any();
+    overrides.push_back(*change);
   };
-  if (hardware) add("cost.hardware", *hardware);
-  if (engine) add("cost.engine", *engine);
-  for (const auto& [option, path, counts] :
-       {std::tuple{"--batch", "workload.batch", &batches}, {"--context", "workload.context_length", &context_lengths}}) {
-    const Location where{option, 0, 0};
-    if (counts->size() == 1) add(path, config::scalar(std::to_string(counts->front()), where));
-    if (counts->size() > 1) add(std::string("sweep.") + path, spec::to_config(*counts, where));
-  }
-  if (target) add("cost.target", spec::to_config(*target));
-  if (draft) add("cost.draft", spec::to_config(*draft));
-  return list;
+  const auto add_counts = [&](const char* option, const std::string& key) {
+    const std::vector<std::int64_t> counts = read_counts(options, option, key);
+    const Location where{std::string("--") + option, 0, 0};
+    if (counts.size() == 1) overrides.push_back(spec::override_setting("workload." + key, counts.front(), where));
+    if (counts.size() > 1) overrides.push_back(spec::override_setting("sweep.workload." + key, counts, where));
+  };
+  add_preset("cost.hardware", read_choice(options, "hardware", "cost.hardware"));
+  add_preset("cost.engine", read_choice(options, "engine", "cost.engine"));
+  add_counts("batch", "batch");
+  add_counts("context", "context_length");
+  add_preset("cost.target", read_target(options, built_in));
+  add_preset("cost.draft", read_draft(options, built_in));
+  return overrides;
 }
 
 }  // namespace specsim::cli

@@ -125,6 +125,12 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   return engine;
 }
 
+Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  const config::Value spec = to_config(choice, diagnostics);
+  return diagnostics.list().size() == before ? read_engine(spec, diagnostics) : Engine();
+}
+
 void add_proposal(Engine& engine, const std::string& proposal, const Location& where, Diagnostics& diagnostics) {
   const auto at = engine.proposals.find(proposal);
   if (at != engine.proposals.end()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/config/arguments.h"
+#include "sim/cost/presets.h"
 
 #include <map>
 #include <string>
@@ -53,5 +54,6 @@ std::vector<std::string> engine_names();
 void add_proposal(Engine& engine, const std::string& proposal, const Location& where, Diagnostics& diagnostics);
 // `spec` as resolve_preset takes it. Reports what is wrong; the engine is then not to be used.
 Engine read_engine(const config::Value& spec, Diagnostics& diagnostics);
+Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics);
 
 }  // namespace specsim::cost

@@ -230,4 +230,10 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   return hardware;
 }
 
+Hardware read_hardware(const PresetChoice& choice, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  const config::Value spec = to_config(choice, diagnostics);
+  return diagnostics.list().size() == before ? read_hardware(spec, diagnostics) : Hardware();
+}
+
 }  // namespace specsim::cost

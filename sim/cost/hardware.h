@@ -3,6 +3,7 @@
 
 #include "sim/config/arguments.h"
 #include "sim/cost/kernels.h"
+#include "sim/cost/presets.h"
 
 #include <memory>
 #include <string>
@@ -69,5 +70,6 @@ const std::vector<config::Parameter>& hardware_parameters();
 const std::vector<config::Parameter>& calibration_parameters();
 // `spec` as resolve_preset takes it. Reports what is wrong, implausible units too; the hardware is then not to be used.
 Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics);
+Hardware read_hardware(const PresetChoice& choice, Diagnostics& diagnostics);
 
 }  // namespace specsim::cost

@@ -147,7 +147,7 @@ const Hardware* hardware_named(const std::string& name, std::map<std::string, st
     if (std::any_of(list.begin(), list.end(),
                     [&](const Preset& preset) { return std::string_view(preset.kind) == "hardware" && name == preset.name; })) {
       Diagnostics diagnostics;
-      at->second = read_hardware(config::scalar(name, {}), diagnostics);
+      at->second = read_hardware(PresetChoice{name, {}, {}}, diagnostics);
       diagnostics.throw_if_any();
     } else {
       warnings.push_back(name.empty()
@@ -170,7 +170,7 @@ std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, 
   std::vector<KernelFit> fits;
   for (const char* from : kMeasured) {
     Diagnostics diagnostics;
-    const Hardware measured = read_hardware(config::scalar(from, {}), diagnostics);
+    const Hardware measured = read_hardware(PresetChoice{from, {}, {}}, diagnostics);
     diagnostics.throw_if_any();
     const KernelFit* fit = measured.kernels ? measured.kernels->nearest(kind, engine, dtype, kernel) : nullptr;
     if (fit == nullptr) continue;

@@ -197,4 +197,10 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   return shape;
 }
 
+ModelShape read_model(const PresetChoice& choice, const std::string& what, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  const config::Value spec = to_config(choice, diagnostics);
+  return diagnostics.list().size() == before ? read_model(spec, what, diagnostics) : ModelShape();
+}
+
 }  // namespace specsim::cost

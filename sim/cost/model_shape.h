@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/config/arguments.h"
+#include "sim/cost/presets.h"
 
 #include <string>
 #include <vector>
@@ -118,7 +119,8 @@ double expected_experts(double experts, double per_token, double tokens);
 
 // The parameters of a model's description, for the reference page.
 const std::vector<config::Parameter>& model_parameters();
-// `spec` as resolve_preset takes it. Reports what is wrong; the shape is then not to be used.
+// `spec` as resolve_preset takes it; `what` names it in messages. Reports what is wrong; the shape is then not to be used.
 ModelShape read_model(const config::Value& spec, const std::string& what, Diagnostics& diagnostics);
+ModelShape read_model(const PresetChoice& choice, const std::string& what, Diagnostics& diagnostics);
 
 }  // namespace specsim::cost

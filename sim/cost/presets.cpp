@@ -132,6 +132,18 @@ Value resolve(const std::string& kind, const Value& spec, int depth, Diagnostics
 
 }  // namespace
 
+Value to_config(const PresetChoice& choice, Diagnostics& diagnostics) {
+  const auto value_of = [&](const std::string& text, const Location& where) {
+    return text.find('{') == std::string::npos ? config::scalar(text, where) : config::parse_text(text, where.file, diagnostics);
+  };
+  Value name = value_of(choice.name, choice.where);
+  if (choice.changes.empty()) return name;
+  const Location where = name.where;
+  std::vector<std::pair<std::string, Value>> fields = {{"preset", std::move(name)}};
+  for (const PresetChoice::Change& change : choice.changes) fields.emplace_back(change.key, value_of(change.text, change.where));
+  return config::map(std::move(fields), where);
+}
+
 std::vector<std::string> preset_names(const std::string& kind) {
   std::vector<std::string> names;
   for (const auto& [of, value] : parsed_presets())

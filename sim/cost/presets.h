@@ -21,6 +21,20 @@ const std::vector<Preset>& kernel_presets();  // configs/kernels: fits of single
 // Names and aliases of a kind's presets, in order.
 std::vector<std::string> preset_names(const std::string& kind);
 
+// What an option or a table asks for, each part as a config would write it, with the place that messages name.
+struct PresetChoice {
+  struct Change {
+    std::string key;
+    std::string text;
+    Location where;
+  };
+  std::string name;  // of a preset, the path of a file, or a map in braces
+  Location where;
+  std::vector<Change> changes;  // in place of what the preset says
+};
+// The same as a config holds it: the name alone, or {preset: NAME, KEY: TEXT, ...}. Reports broken YAML in braces.
+config::Value to_config(const PresetChoice& choice, Diagnostics& diagnostics);
+
 // What `spec` names: a preset (one of its aliases), the path of a .yaml file, or a map: {preset: NAME, ...} with keys that
 // replace the preset's, or a whole description. A null value after reporting.
 config::Value resolve_preset(const std::string& kind, const config::Value& spec, Diagnostics& diagnostics);

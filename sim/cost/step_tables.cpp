@@ -122,7 +122,7 @@ class StepReader {
 // Cost models by what they price; a table has few.
 class StepModels {
  public:
-  explicit StepModels(const config::Value& engine) : engine_(engine) {}
+  explicit StepModels(const std::optional<PresetChoice>& engine) : engine_(engine) {}
 
   // nullptr: `why` says what is missing.
   const CostModel* find(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
@@ -143,21 +143,18 @@ class StepModels {
     const auto engine_name = engine_called(engine);
     if (!hardware_name) return {nullptr, fmt::format("no GPU {}", gpu)};
     if (!model_name) return {nullptr, fmt::format("no model {}", model)};
-    if (engine_.is_null() && !engine_name) return {nullptr, fmt::format("no engine {}", engine)};
+    if (!engine_ && !engine_name) return {nullptr, fmt::format("no engine {}", engine)};
     Diagnostics diagnostics;
     Deployment d;
-    d.hardware = read_hardware(config::scalar(*hardware_name, {}), diagnostics);
-    d.engine = read_engine(engine_.is_null() ? config::scalar(*engine_name, {}) : engine_, diagnostics);
+    d.hardware = read_hardware(PresetChoice{*hardware_name, {}, {}}, diagnostics);
+    d.engine = read_engine(engine_ ? *engine_ : PresetChoice{*engine_name, {}, {}}, diagnostics);
     diagnostics.throw_if_any();
-    std::vector<std::pair<std::string, config::Value>> fields = {
-        {"preset", config::scalar(*model_name, {})}, {"tensor_parallel", config::scalar(fmt::format("{:g}", shards), {})}};
+    PresetChoice served{*model_name, {}, {{"tensor_parallel", fmt::format("{:g}", shards), {}}}};
     // A checkpoint that was published in so many bits is served as it is.
-    const ModelShape published = read_model(config::scalar(*model_name, {}), "model", diagnostics);
+    const ModelShape published = read_model(PresetChoice{*model_name, {}, {}}, "model", diagnostics);
     if (!precision.weights.empty() && !(precision.weights == "fp8" && published.weight_bits == 8.0))
-      fields.emplace_back(
-          "dtype",
-          config::map({{"weights", config::scalar(precision.weights, {})}, {"cache", config::scalar(precision.cache, {})}}, {}));
-    ModelShape shape = read_model(config::map(std::move(fields), {}), "model", diagnostics);
+      served.changes.push_back({"dtype", fmt::format("{{weights: {}, cache: {}}}", precision.weights, precision.cache), {}});
+    ModelShape shape = read_model(served, "model", diagnostics);
     if (!diagnostics.empty()) return {nullptr, fmt::format("{} cannot be cut in {:g}", *model_name, shards)};
     if (d.hardware.kernels == nullptr) return {nullptr, fmt::format("no kernels of {} were measured", *hardware_name)};
     if (d.engine.kernels.empty()) return {nullptr, fmt::format("no kernels of engine {}", d.engine.name)};
@@ -166,7 +163,7 @@ class StepModels {
     return {make_roofline(std::move(d)), ""};
   }
 
-  const config::Value& engine_;
+  const std::optional<PresetChoice>& engine_;
   std::map<std::tuple<std::string, std::string, std::string, double, std::string>, Made> known_;
 };
 
@@ -206,7 +203,7 @@ double quantile_of(std::vector<double> list, double share) {
 bool is_step_table(const std::vector<std::string>& header) { return table_of(header).has_value(); }
 
 PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
-                             const config::Value& engine) {
+                             const std::optional<PresetChoice>& engine) {
   PricedSteps table;
   table.header = fields.at(0);
   const StepTable kind = table_of(table.header).value();
@@ -237,8 +234,8 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
     const bool unknown_load = served && read.text(line, "concurrency").empty();
     if (!unknown_load) row.batch = figure(served ? "concurrency" : "batch", 1.0);
     const CostModel* model = models.find(row.gpu, row.engine, row.model, shards, precision, row.why);
-    if (!engine.is_null())
-      row.engine = engine.text;
+    if (engine)
+      row.engine = engine->name;
     else if (const auto name = engine_called(row.engine))
       row.engine = *name;
     if (kind == StepTable::server) {

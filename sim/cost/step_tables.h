@@ -2,9 +2,10 @@
 // output token that clients of a server saw.
 #pragma once
 
-#include "sim/config/value.h"
+#include "sim/cost/presets.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,10 @@ struct PricedSteps {
 // gpu,engine,model,tp,phase,batch,new_tokens,context,ms, or backend,model_path,system,precision,isl,osl,tp_size,concurrency,
 // silicon_tpot_ms.
 bool is_step_table(const std::vector<std::string>& header);
-// Throws BadInput with the line of `file`.
-// `engine`: priced with, in place of the one that the table names; null: that one.
+// Prices the table's rows, with `engine` in place of the one that each names where it is given. Throws BadInput with the line of
+// `file`.
 PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
-                             const config::Value& engine = {});
+                             const std::optional<PresetChoice>& engine = std::nullopt);
 
 struct StepErrors {
   std::string gpu;

@@ -15,10 +15,7 @@ namespace {
 using spec::MethodValues;
 using spec::PartValues;
 
-spec::RooflineValues default_cost() {
-  return {config::scalar(kDefaultHardware, {}), spec::ModelValues::named(kDefaultTarget), spec::ModelValues::named(kDefaultDraft),
-          std::nullopt};
-}
+spec::RooflineValues default_cost() { return {kDefaultHardware, kDefaultTarget, kDefaultDraft}; }
 
 MethodValues chain(std::int64_t draft_length, const std::string& verifier) {
   return {{"chain", {{"draft_length", draft_length}}}, PartValues{verifier, {}}};

@@ -88,6 +88,28 @@ void set_axis(Value& config, const std::string& path, Value value, const Locatio
   }
 }
 
+std::string file_text(const Value& config) {
+  std::string text;
+  for (const config::Field& field : config.fields) {
+    if (field.key != "sweep") {
+      text += fmt::format("{}: {}\n", field.key, config::to_flow_text(field.value));
+      continue;
+    }
+    text += "sweep:\n";
+    for (const config::Field& axis : field.value.fields) {
+      text += fmt::format("  {}:{}\n", axis.key, axis.value.is_list() ? "" : " " + config::to_flow_text(axis.value));
+      for (const Value& value : axis.value.items) text += fmt::format("    - {}\n", config::to_flow_text(value));
+    }
+  }
+  return text;
+}
+
+ConfigText text_of(const Value& config) {
+  ConfigText text{config::to_flow_text(config), config::to_canonical_text(config), file_text(config), {}};
+  for (const config::Field& field : config.fields) text.sections[field.key] = config::to_flow_text(field.value);
+  return text;
+}
+
 }  // namespace
 
 std::optional<Override> read_override(const std::string& path, const std::string& value, const std::string& shown,
@@ -97,12 +119,31 @@ std::optional<Override> read_override(const std::string& path, const std::string
   return diagnostics.list().size() == before ? std::optional(std::move(change)) : std::nullopt;
 }
 
+Override override_setting(const std::string& path, const Setting& setting, const Location& where) {
+  return {path, to_config(setting, where), where};
+}
+
+std::optional<Override> override_preset(const std::string& path, const cost::PresetChoice& choice, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  Override change{path, cost::to_config(choice, diagnostics), {}};
+  change.where = change.value.where;
+  return diagnostics.list().size() == before ? std::optional(std::move(change)) : std::nullopt;
+}
+
 Experiment read_experiment(const std::string& path, const std::vector<Override>& overrides, Diagnostics& diagnostics,
                            Misfits misfits) {
   const std::size_t before = diagnostics.list().size();
   Value config = config::parse_file(path, diagnostics);
   if (diagnostics.list().size() != before) return {};
   return read_experiment(std::move(config), path, overrides, diagnostics, misfits);
+}
+
+Experiment read_experiment_text(const std::string& yaml, const std::string& name, const std::vector<Override>& overrides,
+                                Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  Value config = config::parse_text(yaml, name, diagnostics);
+  if (diagnostics.list().size() != before) return {};
+  return read_experiment(std::move(config), name, overrides, diagnostics);
 }
 
 Experiment read_experiment(Value config, const std::string& file, const std::vector<Override>& overrides,
@@ -133,7 +174,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
       config::set_path(config, override_.path, std::move(value), where, diagnostics);
   }
   if (diagnostics.list().size() != before) return experiment;
-  experiment.config = config;
+  experiment.config = text_of(config);
 
   std::vector<Axis> axes;
   if (const Value* sweep = config.find("sweep")) axes = read_sweep(*sweep, diagnostics);
@@ -183,22 +224,6 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
   if (diagnostics.list().size() == before) probe(experiment.cells, diagnostics);
   if (!experiment.cells.empty()) experiment.name = experiment.cells.front().experiment;
   return experiment;
-}
-
-std::string config_text(const config::Value& config) {
-  std::string text;
-  for (const config::Field& field : config.fields) {
-    if (field.key != "sweep") {
-      text += fmt::format("{}: {}\n", field.key, config::to_flow_text(field.value));
-      continue;
-    }
-    text += "sweep:\n";
-    for (const config::Field& axis : field.value.fields) {
-      text += fmt::format("  {}:{}\n", axis.key, axis.value.is_list() ? "" : " " + config::to_flow_text(axis.value));
-      for (const config::Value& value : axis.value.items) text += fmt::format("    - {}\n", config::to_flow_text(value));
-    }
-  }
-  return text;
 }
 
 }  // namespace specsim::spec

@@ -24,9 +24,7 @@ spec::Experiment made(const spec::ExperimentValues& values) {
 // Of the config that is printed for them.
 spec::Experiment read_back(const spec::ExperimentValues& values) {
   Diagnostics diagnostics;
-  config::Value config = config::parse_text(config::to_flow_text(spec::to_config(values)), "printed", diagnostics);
-  diagnostics.throw_if_any();
-  spec::Experiment experiment = spec::read_experiment(std::move(config), "printed", {}, diagnostics);
+  spec::Experiment experiment = spec::read_experiment_text(made(values).config.file, "printed", {}, diagnostics);
   diagnostics.throw_if_any();
   return experiment;
 }
@@ -58,10 +56,7 @@ TEST_CASE("the built-in experiments read back from their printed configs are the
   check_same(plan::planning_experiment());
   for (const double temperature : {0.0, 0.6, 1.0}) check_same(plan::methods_to_compare(0.7, temperature));
   spec::ExperimentValues values = plan::methods_to_compare(1.0 / 3.0, 1.0);
-  values.cost.hardware = config::scalar("l40s", {});
-  values.cost.target = {config::scalar("llama-2-7b", {}), {{"weight_bits", config::scalar("4.5", {})}}};
-  values.cost.draft = spec::ModelValues::named("none");
-  values.cost.engine = config::scalar("bare", {});
+  values.cost = {"l40s", "llama-2-7b", "none"};
   values.batches = {3};
   values.context_lengths = {100, 2000};
   check_same(values);
@@ -91,8 +86,10 @@ TEST_CASE("settings keep their type: a text that reads as a number stays a text,
   spec::ExperimentValues values = plan::methods_to_compare(0.7, 1.0);
   values.pair.draft.settings.at(0).second = 0.1 + 0.2;
   values.name = "10";
-  const config::Value config = spec::to_config(values);
-  CHECK(config::to_flow_text(*config.find("experiment")) == "\"10\"");
+  const spec::ConfigText text = made(values).config;
+  CHECK(text.sections.at("experiment") == "\"10\"");
+  Diagnostics none;
+  const config::Value config = config::parse_text(text.line, "printed", none);
   const config::Value* alpha = config::find_path(config, "pair.draft.value");
   REQUIRE(alpha != nullptr);
   CHECK(config::as_number(*alpha) == std::optional(0.1 + 0.2));
