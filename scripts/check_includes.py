@@ -38,6 +38,8 @@ ALLOWED = {
     "theory": ["base", "math/series.h"],
     # Columns, CSV, tables, intervals, manifests: what every command writes, whatever it is of.
     "report": ["base", "config"],
+    # Logs and metrics of servers to counts of acceptance: for the commands and for the explorer, so of the least.
+    "logs": ["base"],
     # Experiments as values: read once, swept, checked.
     "spec": PARTS + ["theory"],
     # Cells to counts; journal, shards, resumption.
@@ -61,7 +63,7 @@ ALLOWED = {
     # The library for programs of others: one header.
     "api": PARTS + ["theory", "spec", "run", "judge", "report"],
     # Options in, one call, print.
-    "cli": PARTS + ["theory", "spec", "run", "judge", "audit", "plan", "fit", "llm", "cuda", "calibrate", "report", "serve"],
+    "cli": PARTS + ["theory", "spec", "run", "judge", "audit", "plan", "fit", "llm", "cuda", "calibrate", "report", "serve", "logs"],
 }
 
 # A single file lent to another room must not carry in what that room may not see: not even its own room's other files.

@@ -25,6 +25,7 @@ ExitCode pass_command(const std::vector<std::string>& arguments);
 ExitCode kernels_command(const std::vector<std::string>& arguments);
 ExitCode calibrate_command(const std::vector<std::string>& arguments);
 ExitCode validate_command(const std::vector<std::string>& arguments);
+ExitCode import_command(const std::vector<std::string>& arguments);
 ExitCode fit_command(const std::vector<std::string>& arguments);
 ExitCode list_command(const std::vector<std::string>& arguments);
 ExitCode describe_command(const std::vector<std::string>& arguments);

@@ -42,6 +42,7 @@ const std::vector<Command>& commands() {
       {"kernels", "measured kernels beside their prices: how far to trust a price, by GPU and dtype", kernels_command},
       {"calibrate", "two real models: what passes cost, how often drafts are accepted, what it gives", calibrate_command},
       {"validate", "predict runs of other prompts from a calibration, and measure them", validate_command},
+      {"import", "acceptance from the log or metrics of a server: vLLM, SGLang, llama.cpp, TensorRT-LLM", import_command},
       {"fit", "which context process reproduces recorded acceptance, and with which parameters", fit_command},
       {"list", "families, context processes, verifiers, cost models, GPUs, models, closed forms", list_command},
       {"describe", "one of them: its parameters, its distribution, its source (NAME or KIND/NAME)", describe_command},

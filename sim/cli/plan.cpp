@@ -4,6 +4,7 @@
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/plan_report.h"
+#include "sim/cli/server_log.h"
 #include "sim/cli/workload_options.h"
 #include "sim/plan/acceptance_table.h"
 #include "sim/plan/advice.h"
@@ -36,11 +37,35 @@ double read_one_share(const Options& options, const char* name) {
   return read_share(text, option);
 }
 
+// What a server's log says of acceptance, in the form that keeps most of it.
+AcceptanceCurve logged_acceptance(const Options& options, int at, int longest) {
+  const std::string path = options.text("log");
+  const Location option{"--log", 0, 0};
+  const logs::LogContents contents = read_server_log(path, {});
+  const logs::Acceptance log =
+      one_acceptance(contents, options.has("server") ? read_server(options.text("server")) : "", at, option);
+  const logs::Findings findings = logs::find(log, at);
+  const auto curve = [&] {
+    if (!findings.position_rates.empty()) return plan::unconditional_acceptance(findings.position_rates, longest, option);
+    if (findings.draft_length > 0 && findings.mean_length.known())
+      return plan::length_acceptance(findings.mean_length.value, findings.draft_length, longest, option);
+    if (findings.alpha.known()) return plan::constant_acceptance(findings.alpha.value, longest);
+    if (findings.draft_length > 0 && findings.acceptance_rate.known())
+      return plan::rate_acceptance(findings.acceptance_rate.value, findings.draft_length, longest);
+    throw BadInput(option, fmt::format("{} do not say the draft length, allowed: with --at-draft-length", describe(log.kind)));
+  };
+  AcceptanceCurve acceptance = curve();
+  acceptance.source = fmt::format("{}, {}: {}", path == "-" ? "standard input" : path, describe(log.kind), acceptance.source);
+  for (const logs::Check& check : findings.checks)
+    if (!check.holds) print_error("warning: {}: {}: {}\n", path, check.what, check.told);
+  return acceptance;
+}
+
 // The acceptance that options state; nothing where the config's distributions are to say it.
 std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int longest) {
   std::vector<std::string> given;
-  for (const char* name :
-       {"alpha", "position-rates", "conditional-rates", "mean-acceptance-length", "acceptance-rate", "acceptance", "trace"})
+  for (const char* name : {"alpha", "position-rates", "conditional-rates", "mean-acceptance-length", "acceptance-rate",
+                           "acceptance", "trace", "log"})
     if (options.has(name)) given.push_back(std::string("--") + name);
   if (given.size() > 1)
     throw BadInput({given[1], 0, 0}, fmt::format("given together with {}, allowed: one figure of acceptance", given[0]));
@@ -48,10 +73,10 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
   if (options.has(of_length) && !options.has("at-draft-length"))
     throw BadInput({std::string("--") + of_length, 0, 0},
                    "given without --at-draft-length, allowed: with the draft length that it was measured at");
-  if (!options.has(of_length) && options.has("at-draft-length"))
-    throw BadInput(
-        {"--at-draft-length", 0, 0},
-        "given without --mean-acceptance-length or --acceptance-rate, allowed: with one of them, measured at this length");
+  if (!options.has(of_length) && !options.has("log") && options.has("at-draft-length"))
+    throw BadInput({"--at-draft-length", 0, 0},
+                   "given without --mean-acceptance-length, --acceptance-rate or --log, allowed: with one of them, measured at "
+                   "this length");
   const auto at = [&] {
     return static_cast<int>(
         read_integer(options.text("at-draft-length"), "--at-draft-length", config::between(1, kMaxDraftLength)));
@@ -74,6 +99,7 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
     return curve;
   }
   if (options.has("trace")) return plan::trace_acceptance(options.text("trace"), longest);
+  if (options.has("log")) return logged_acceptance(options, options.has("at-draft-length") ? at() : 0, longest);
   return std::nullopt;
 }
 
@@ -104,9 +130,10 @@ void add_plan_options(po::options_description& description) {
       "mean-acceptance-length", text(), "acceptance: emitted tokens per round, bonus included")(
       "acceptance-rate", text(), "acceptance: accepted / drafted tokens, as logs show it")(
       "acceptance", text(), "acceptance: by depth, a published table (specsim list acceptance) or a file of one's own")(
-      "at-draft-length", text(), "the draft length that these two were measured at")(
-      "trace", text(), "acceptance: a JSONL trace")("longest", po::value<std::string>()->default_value("16"),
-                                                    "longest draft length that is tried")(
+      "at-draft-length", text(), "the draft length that these two were measured at, or that --log does not tell")(
+      "log", text(), "acceptance: the log or metrics of a server (specsim import explains them); - for standard input")(
+      "server", text(), "the server in --log, where several wrote into it")("trace", text(), "acceptance: a JSONL trace")(
+      "longest", po::value<std::string>()->default_value("16"), "longest draft length that is tried")(
       "rounds", text(), "simulated at each draft length where the config's distributions say the acceptance")(
       "out", text(), "directory for plan.csv, map.csv, own_map.csv, waterfall.csv")("force", kForceHelp)(
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
@@ -121,6 +148,7 @@ constexpr const char* kPlanExamples =
     "  specsim plan --hardware rtx-4090 --target llama-3.1-8b --draft none --mean-acceptance-length 1.8 --at-draft-length 5\n"
     "  specsim plan configs/examples/h100_8b.yaml --batch 8 --context 8192\n"
     "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --acceptance eagle-code-edits\n"
+    "  specsim plan --log vllm.log --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --batch 16\n"
     "  specsim plan --trace accepted.jsonl --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b\n"
     "  scripts/plot_plan.py build/plan\n";
 
@@ -131,10 +159,11 @@ plan::PlanningOptions read_planning(const Options& options, bool built_in) {
     planning.rounds = static_cast<std::uint64_t>(read_integer(options.text("rounds"), "--rounds", config::between(1000, 1e12)));
   planning.own = stated_acceptance(options, planning.longest);
   if (built_in && !planning.own)
-    throw BadInput({"", 0, 0},
-                   "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, "
-                   "--conditional-rates, "
-                   "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace; specsim plan --help shows examples");
+    throw BadInput(
+        {"", 0, 0},
+        "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, "
+        "--conditional-rates, "
+        "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace, --log; specsim plan --help shows examples");
   return planning;
 }
 

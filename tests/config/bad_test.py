@@ -37,7 +37,7 @@ CONFIG = "tests/config/good/zeros.yaml"
 
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --help"
-COMMANDS = "run, check, audit, plan, compare, serve, theory, pass, kernels, calibrate, validate, fit, list, describe, init, plot, merge, reference"
+COMMANDS = "run, check, audit, plan, compare, serve, theory, pass, kernels, calibrate, validate, import, fit, list, describe, init, plot, merge, reference"
 GPUS = "<presets of hardware>, or the path of a .yaml file"
 MODELS = "tests/data/models/"
 PROMPTS = "tests/data/prompts/held_out.jsonl"
@@ -159,7 +159,7 @@ LINES = [
      "number of rounds"),
     # plan
     (["plan"], "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
-     "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace; specsim plan --help shows examples"),
+     "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace, --log; specsim plan --help shows examples"),
     (["plan", "--acceptance", "eagel-maths"], '--acceptance: unknown acceptance "eagel-maths", did you mean "eagle-maths"? allowed: <presets of acceptance>, '
      "or the path of a file with acceptance by depth and rank"),
     (["plan", "--acceptance", "eagle-maths", "--alpha", "0.5"], "--acceptance: given together with --alpha, allowed: one figure of acceptance"),
@@ -170,7 +170,7 @@ LINES = [
      "tests/config/bad/data/no_ranks.yaml:1:9: acceptance at depth 2 has 0 ranks that sum to 0, allowed: 1 to 64 that sum to at most 1"),
     (["plan", "--acceptance-rate", "0.5"], "--acceptance-rate: given without --at-draft-length, allowed: with the draft length that it was measured at"),
     (["plan", "--alpha", "0.5", "--at-draft-length", "3"],
-     "--at-draft-length: given without --mean-acceptance-length or --acceptance-rate, allowed: with one of them, measured at this length"),
+     "--at-draft-length: given without --mean-acceptance-length, --acceptance-rate or --log, allowed: with one of them, measured at this length"),
     (["plan", "--acceptance-rate", "0.723, 0.455", "--at-draft-length", "3"],
      '--acceptance-rate: "0.723, 0.455", allowed: one figure; rates by position are --position-rates, or --conditional-rates where each is of the rounds that reach it'),
     (["plan", "--alpha", "0.5", "--batch", "1,,2"], '--batch: "1,,2", allowed: values with commas between'),

@@ -1,0 +1,106 @@
+#include "sim/cli/server_log.h"
+
+#include "sim/base/whole_file.h"
+#include "sim/config/value.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <vector>
+
+namespace specsim::cli {
+
+namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{64} << 20U;  // of standard input: longer ones are cut
+
+constexpr const char* kKnownLines =
+    "lines or metrics of vLLM (\"SpecDecoding metrics:\", vllm:spec_decode_*), SGLang (\"accept len:\"), llama.cpp (\"draft "
+    "acceptance\", \"statistics\") or TensorRT-LLM (specDecodingStats, trtllm_spec_decode_*)";
+
+void read_standard_input(logs::LogReader& reader) {
+  std::string line;
+  std::array<char, 1 << 16> buffer;
+  while (true) {
+    const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    std::string_view text(buffer.data(), static_cast<std::size_t>(count));
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      if (line.size() < kLongestLine) line += text.substr(0, end);
+      if (end == std::string_view::npos) break;
+      reader.add_line(line);
+      line.clear();
+      text.remove_prefix(end + 1);
+    }
+  }
+  if (!line.empty()) reader.add_line(line);
+}
+
+std::string name_of(const logs::Acceptance& one) {
+  std::string text = describe(one.kind);
+  if (!one.name.empty()) text += " of " + one.name;
+  if (one.draft_length > 0) text += fmt::format(" at draft length {}", one.draft_length);
+  return text;
+}
+
+}  // namespace
+
+logs::LogContents read_server_log(const std::string& path, const logs::ReaderOptions& options) {
+  logs::LogReader reader(options);
+  if (path == "-") {
+    read_standard_input(reader);
+  } else {
+    try {
+      reader.add_text(read_whole_file(path));
+    } catch (const ReadError& failure) {
+      throw BadInput({path, 0, 0}, failure.message("server's log"));
+    }
+  }
+  logs::LogContents contents = reader.finish();
+  const std::string name = path == "-" ? "standard input" : path;
+  if (contents.found.empty())
+    throw BadInput(
+        {name, 0, 0},
+        fmt::format("nothing of speculative decoding in {} lines{}, allowed: {}", contents.lines,
+                    contents.unread > 0 ? fmt::format(" ({} could not be read; {})", contents.unread, contents.first_unread) : "",
+                    kKnownLines));
+  return contents;
+}
+
+logs::Acceptance one_acceptance(const logs::LogContents& contents, const std::string& server, int draft_length,
+                                const Location& option) {
+  std::vector<const logs::Acceptance*> fitting;
+  std::vector<std::string> names;
+  for (const std::size_t i : logs::distinct(contents.found)) {
+    const logs::Acceptance& one = contents.found[i];
+    names.push_back(name_of(one));
+    if (!server.empty() && logs::server_name(one.kind) != server) continue;
+    if (draft_length > 0 && one.draft_length > 0 && one.draft_length != draft_length) continue;
+    fitting.push_back(&one);
+  }
+  if (fitting.size() == 1) return *fitting[0];
+  if (fitting.empty())
+    throw BadInput(option, fmt::format("the log has {}, allowed: their server and draft length", fmt::join(names, " and ")));
+  names.clear();
+  for (const logs::Acceptance* one : fitting) names.push_back(name_of(*one));
+  throw BadInput(option,
+                 fmt::format("the log has {}, allowed: one of them, named by --server or --at-draft-length, or a log of one",
+                             fmt::join(names, " and ")));
+}
+
+std::string read_server(const std::string& text) {
+  const std::vector<std::string> known = {"vllm", "sglang", "llama.cpp", "tensorrt-llm"};
+  if (std::find(known.begin(), known.end(), text) == known.end())
+    throw BadInput({"--server", 0, 0}, fmt::format("unknown server {}{} allowed: {}", config::quote_for_message(text),
+                                                   did_you_mean(text, known), fmt::join(known, ", ")));
+  return text;
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,148 @@
+// llama.cpp's log lines, of its server for each request (tools/server/server-context.cpp, server_slot::print_timings):
+//   draft acceptance = 0.66237 (  257 accepted /   388 generated), mean len =  3.65             and, with -lv 4, the line behind
+//   it
+//        acc per pos = (0.804, 0.701, 0.629, 0.515)
+//   draft acceptance = 0.66237 (...), mean acceptance length =  3.65, acceptance rate per position = (0.804, ...)   (earlier)
+//   draft acceptance rate = 0.57576 (  171 accepted /   297 generated)                                            (the earliest)
+// the last of them behind "eval time = 30387.12 ms / 2048 tokens", whose tokens less the accepted ones are the target's passes.
+// Lengths and rates are of the rounds that had a draft. Totals of a drafter since the server's start
+// (common/speculative.cpp, common_speculative_print_stats):
+//   statistics draft-mtp: #calls(b,g,a) = 2 134 134, #gen drafts = 134, #acc drafts = 109, #gen tokens = 536, #acc tokens = 354,
+//   #mean acc len = 3.64, #acc rate/pos = (0.813, 0.716, 0.619, 0.493), dur(b,g,a) = ...
+// and of the examples speculative and speculative-simple: n_draft = 16, n_predict = 124, n_drafted = 123, n_accept = 100.
+#include "sim/logs/line_scan.h"
+#include "sim/logs/server_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace specsim::logs {
+
+namespace {
+
+// What a line says of its slot and task: "id  0 | task 42".
+std::string slot_of(std::string_view line) {
+  const std::size_t from = line.find("id ");
+  const std::size_t task = line.find("| task ");
+  if (from == std::string_view::npos || task == std::string_view::npos || task < from) return "";
+  const std::size_t end = line.find_first_of(" |", task + 7);
+  return std::string(line.substr(from, end == std::string_view::npos ? end : end - from));
+}
+
+void add_rates(Acceptance& all, const std::vector<double>& rates, double rounds) {
+  if (all.accepted_at.size() < rates.size()) all.accepted_at.resize(rates.size(), 0.0);
+  for (std::size_t i = 0; i < rates.size(); ++i) all.accepted_at[i] += std::round(rates[i] * rounds);
+}
+
+}  // namespace
+
+bool LogReader::read_llama(std::string_view line) {
+  if (line.find("eval time =") != std::string_view::npos && line.find("prompt eval time") == std::string_view::npos) {
+    if (const auto tokens = number_behind(line, "ms /")) llama_slots_[slot_of(line)].emitted = *tokens;
+    return true;
+  }
+  if (line.find("acc per pos = (") != std::string_view::npos) {
+    const std::vector<double> rates = numbers_behind(line, "acc per pos = (");
+    const auto slot = llama_slots_.find(slot_of(line));
+    if (slot == llama_slots_.end() || slot->second.request == 0 || rates.empty()) return true;
+    Acceptance& all = of(Kind::llama_requests, 0);
+    Sample& request = all.samples[slot->second.request - 1];
+    add_rates(all, rates, request.rounds);
+    request.judged = request.accepted + request.rounds - std::round(rates.back() * request.rounds);
+    slot->second.request = 0;
+    return true;
+  }
+  const bool old = line.find("draft acceptance rate = ") != std::string_view::npos;
+  const auto text = behind(line, old ? "draft acceptance rate = " : "draft acceptance = ");
+  if (!text) return false;
+  const auto accepted = number_behind(*text, "(");
+  const auto drafted = number_behind(*text, "accepted /");
+  if (!accepted || !drafted || *accepted > *drafted) {
+    cannot_read("no numbers of accepted and generated tokens");
+    return true;
+  }
+  if (*drafted <= 0.0) return true;
+  Acceptance& all = of(Kind::llama_requests, 0);
+  seen(all);
+  all.drafted += *drafted;
+  all.accepted += *accepted;
+  auto length = number_behind(*text, "mean acceptance length =");
+  if (!length) length = number_behind(*text, "mean len =");
+  LlamaSlot& slot = llama_slots_[slot_of(line)];
+  double rounds = 0.0;
+  if (length && *length > 1.0) rounds = std::round(*accepted / (*length - 1.0));
+  if (rounds <= 0.0 && slot.emitted > *accepted) {
+    rounds = slot.emitted - *accepted;
+    all.rounds_counted = false;  // passes without a draft are among them
+  }
+  slot.emitted = 0.0;
+  all.rounds += rounds;
+  const std::vector<double> rates = numbers_behind(*text, "acceptance rate per position = (");
+  add_rates(all, rates, rounds);
+  all.samples.push_back({rounds, *accepted, rates.empty() ? 0.0 : *accepted + rounds - std::round(rates.back() * rounds)});
+  slot.request = all.samples.size();
+  return true;
+}
+
+bool LogReader::read_llama_totals(std::string_view line) {
+  const auto text = behind(line, "statistics ");
+  if (!text || text->find("#gen drafts") == std::string_view::npos) return false;
+  const std::string name(trimmed(text->substr(0, text->find(':'))));
+  const auto drafts = number_behind(*text, "#gen drafts =");
+  const auto drafted = number_behind(*text, "#gen tokens =");
+  const auto accepted = number_behind(*text, "#acc tokens =");
+  if (!drafts || !drafted || !accepted) {
+    cannot_read("not all of gen drafts, gen tokens and acc tokens are numbers");
+    return true;
+  }
+  if (*drafts <= 0.0) return true;
+  const std::vector<double> rates = numbers_behind(*text, "#acc rate/pos = (");
+  Acceptance& all = of(Kind::llama_totals, 0, name);
+  seen(all);
+  const std::string place = "llama " + name + " ";
+  const double new_rounds = grown(place + "drafts", *drafts, all);
+  const double new_accepted = grown(place + "accepted", *accepted, all);
+  all.rounds += new_rounds;
+  all.accepted += new_accepted;
+  all.drafted += grown(place + "drafted", *drafted, all);
+  if (all.accepted_at.size() < rates.size()) all.accepted_at.resize(rates.size(), 0.0);
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    all.accepted_at[i] += grown(fmt::format("{}{}", place, i), std::round(rates[i] * *drafts), all);
+  if (new_rounds > 0.0) all.samples.push_back({new_rounds, new_accepted, 0.0});
+  return true;
+}
+
+bool LogReader::read_llama_example(std::string_view line) {
+  // Each a line of its own, in this order.
+  const std::string_view text = trimmed(line);
+  const auto value = [&](std::string_view key) -> std::optional<double> {
+    const std::size_t at = text.find(key);
+    if (at == std::string_view::npos || (at > 0 && text[at - 1] != ' ')) return std::nullopt;
+    const auto rest = behind(text.substr(at), key);
+    return rest && trimmed(*rest).starts_with('=') ? number_behind(trimmed(*rest), "=") : std::nullopt;
+  };
+  if (const auto predicted = value("n_predict")) {
+    example_ = {*predicted, 0.0};
+    return true;
+  }
+  if (const auto drafted = value("n_drafted")) {
+    example_.drafted = *drafted;
+    return true;
+  }
+  const auto accepted = value("n_accept");
+  if (!accepted || example_.drafted <= 0.0 || *accepted > example_.drafted || *accepted >= example_.predicted) return false;
+  Acceptance& all = of(Kind::llama_example, 0);
+  seen(all);
+  const double rounds = example_.predicted - *accepted;  // each emits one token that was no draft
+  all.rounds += rounds;
+  all.drafted += example_.drafted;
+  all.accepted += *accepted;
+  all.samples.push_back({rounds, *accepted, 0.0});
+  example_ = {};
+  return true;
+}
+
+}  // namespace specsim::logs

@@ -1,0 +1,146 @@
+// What servers say of speculative decoding in their logs and metrics, as counts. A reader takes the text line by line, with
+// whatever else stands between and around; nothing is printed and nothing is thrown.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace specsim::logs {
+
+enum class Kind {
+  vllm_log,       // "SpecDecoding metrics:" of vLLM's V1 engine, counts of the interval since the line before
+  vllm_v0_log,    // "Speculative metrics:" of vLLM's V0 engine, totals since its start
+  vllm_counters,  // vllm:spec_decode_* of /metrics, totals
+  vllm_v0_counters,
+  sglang_log,      // "Decode batch ... accept len:", an average of some steps
+  llama_requests,  // "draft acceptance", a request a line
+  llama_totals,    // "statistics draft:", totals of a server
+  llama_example,   // n_draft, n_drafted, n_accept of llama-speculative
+  trtllm_steps,    // specDecodingStats of TensorRT-LLM's iteration statistics
+  trtllm_counters  // trtllm_spec_decode_* of /prometheus/metrics, totals
+};
+// "vllm", "sglang", "llama.cpp", "tensorrt-llm".
+std::string server_name(Kind kind);
+// "SpecDecoding metrics lines of vLLM".
+std::string describe(Kind kind);
+
+// One line's share, or a counter's growth: rounds that had a draft, the draft tokens that they accepted, and how many draft
+// tokens were judged until a rejection or the end (0 where positions are not told).
+struct Sample {
+  double rounds = 0.0;
+  double accepted = 0.0;
+  double judged = 0.0;
+};
+
+// All that lines of one kind and one draft length say together. Sums, so lines weigh as many rounds as they stand for.
+struct Acceptance {
+  Kind kind = Kind::vllm_log;
+  std::string name;           // what tells it from others of its kind: llama.cpp's drafter; "" where nothing does
+  int draft_length = 0;       // 0: the text does not say it
+  bool drafts_whole = false;  // every round drafted draft_length tokens
+  std::size_t lines = 0;
+  std::size_t first_line = 0;  // counted from 1
+  std::size_t last_line = 0;
+  std::size_t restarts = 0;         // of counters that fell
+  double rounds = 0.0;              // with a draft; 0: the text does not tell
+  bool rounds_counted = true;       // false: an estimate, good as a weight alone
+  double drafted = 0.0;             // draft tokens; 0: not told
+  double accepted = 0.0;            // of them, up to the first rejection; 0 too where nothing is told but a length
+  std::vector<double> accepted_at;  // rounds that accepted the draft token of this position; empty: not told
+  double alone_accepted = 0.0;      // draft tokens accepted whatever became of those before them, of `drafted`: V0 of vLLM
+  std::vector<Sample> samples;
+  // Printed figures that do not follow from the counts beside them, within their rounding.
+  std::size_t contradictions = 0;
+  std::string first_contradiction;  // "line 7: mean acceptance length 2.70 beside 169 accepted tokens of 99 rounds"
+};
+
+struct LogContents {
+  std::vector<Acceptance> found;
+  std::size_t lines = 0;
+  std::size_t unread = 0;    // lines that begin like one of the above and cannot be read
+  std::string first_unread;  // "line 12: no number behind \"Accepted:\""
+};
+
+// What the reader takes for granted where the text does not say it.
+struct ReaderOptions {
+  bool growth_alone = false;  // of counters what they grew by since the first time they are seen, not what they stood at
+  int sglang_interval = 40;   // decode steps that an SGLang line averages (--decode-log-interval)
+};
+
+// A counter that may start anew when its server does: what it counted over all its lives.
+class RisingCount {
+ public:
+  // The value now; returns what was counted since the last time. The first value counts whole unless `growth_alone`.
+  double see(double value, bool growth_alone);
+  [[nodiscard]] std::size_t restarts() const { return restarts_; }
+
+ private:
+  bool seen_ = false;
+  double last_ = 0.0;
+  std::size_t restarts_ = 0;
+};
+
+class LogReader {
+ public:
+  explicit LogReader(ReaderOptions options = {}) : options_(options) {}
+  void add_line(std::string_view line);
+  // Text of many lines, for whoever has it at hand.
+  void add_text(std::string_view text);
+  LogContents finish();
+
+ private:
+  struct LlamaSlot {
+    double emitted = 0.0;     // tokens of its request, from the line "eval time"
+    std::size_t request = 0;  // its line's number among llama_requests_, from 1; 0: none yet
+  };
+  struct SglangLine {
+    double requests;
+    double length;
+    double rate;  // NaN: not printed
+  };
+  struct LlamaExample {
+    double predicted = 0.0;
+    double drafted = 0.0;
+  };
+  struct Total {
+    RisingCount count;
+    double grown = 0.0;
+  };
+  using Totals = std::map<std::string, Total>;  // by name and labels
+
+  Acceptance& of(Kind kind, int draft_length, const std::string& name = "");
+  void seen(Acceptance& acceptance);
+  void contradict(Acceptance& acceptance, const std::string& what);
+  void cannot_read(const std::string& why);
+  double grown(const std::string& name, double value, Acceptance& acceptance);
+
+  bool read_vllm(std::string_view line);
+  bool read_vllm_v0(std::string_view line);
+  bool read_sglang(std::string_view line);
+  bool read_llama(std::string_view line);
+  bool read_llama_totals(std::string_view line);
+  bool read_llama_example(std::string_view line);
+  bool read_trtllm(std::string_view line);
+  bool read_counter(std::string_view line);
+  void finish_sglang();
+  void finish_vllm_counters();
+  void finish_vllm_v0_counters();
+  void finish_trtllm_counters();
+  Acceptance* counters(Kind kind);
+  [[nodiscard]] double total(const std::string& metric, const std::string& label = "") const;
+
+  ReaderOptions options_;
+  LogContents contents_;
+  std::string pending_;  // a line that ended in a comma: its continuation is the next one
+  Totals totals_;
+  std::map<Kind, Acceptance> counter_lines_;
+  std::vector<SglangLine> sglang_;
+  std::map<std::string, LlamaSlot> llama_slots_;  // by what a line says of its slot
+  LlamaExample example_;
+};
+
+}  // namespace specsim::logs

@@ -1,0 +1,198 @@
+#!/usr/bin/python3
+"""specsim import and plan --log: figures of logs and metrics of each server, worked out here from the same numbers.
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SPECSIM = os.environ.get("SPECSIM", "build/specsim")
+LOGS = Path("tests/data/logs")
+PLAN = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle-head-8b"]
+problems = []
+checks = 0
+
+
+def run(*arguments, text=None):
+    done = subprocess.run([SPECSIM, *map(str, arguments)], input=text, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def expect(what, holds):
+    global checks
+    checks += 1
+    if not holds:
+        problems.append(what)
+
+
+def figure(out, name):
+    found = re.search(rf"^ *{re.escape(name)} +([\d.]+)(?: +([\d.]+) to ([\d.]+))?$", out, re.M)
+    return tuple(None if x is None else float(x) for x in found.groups()) if found else (None, None, None)
+
+
+def says(what, out, *texts):
+    for text in texts:
+        expect(f"{what}: nothing says {text!r} in\n{out}", text in out)
+
+
+def close(what, found, wanted, by=1e-4):
+    expect(f"{what}: {found}, wanted {wanted}", found is not None and abs(found - wanted) <= by)
+
+
+def imported(name, *more, text=None):
+    status, out, err = run("import", LOGS / name if text is None else "-", *more, text=text)
+    expect(f"{name}: status {status}, {err}", status == 0)
+    return out
+
+
+def vllm():
+    # Four intervals of 99, 13, 4 and 10 rounds: lines weigh as many rounds as they stand for.
+    out = imported("vllm.log")
+    rounds, accepted = 99 + 13 + 4 + 10, 169 + 17 + 0 + 16
+    close("vllm length", figure(out, "mean acceptance length")[0], 1 + accepted / rounds)
+    first = (91 + 10 + 0 + 9) / rounds
+    second = (78 + 7 + 0 + 7) / rounds
+    says("vllm", out, f"4 lines (4 to 9), {rounds} rounds, draft length 2", f"--position-rates {first:.4g},{second:.4g} --policy fixed:2",
+         "every round drafted 2", "follow from each other")
+    close("vllm alpha", figure(out, "alpha")[0], accepted / (accepted + rounds - 92))
+    # A mean over lines, which this must not be:
+    expect("vllm: lines were averaged", abs(figure(out, "mean acceptance length")[0] - (2.71 + 2.31 + 1 + 2.6) / 4) > 0.1)
+    # A line whose figures contradict each other is told, with its number.
+    out = imported("", text=(LOGS / "vllm.log").read_text().replace("Mean acceptance length: 2.31", "Mean acceptance length: 2.91"))
+    says("contradiction", out, "INCONSISTENT: printed figures:", "line 5: mean acceptance length 2.91 beside")
+    # Drafts cut short.
+    out = imported("vllm_variable.log")
+    says("variable", out, "37 rounds, draft length 7", "INCONSISTENT: whole drafts: 6.757 draft tokens a round of at most 7")
+    # Lines that cannot be read are counted and named.
+    status, out, err = run("import", "-", text="SpecDecoding metrics: Accepted: many tokens\n" + (LOGS / "vllm.log").read_text())
+    says("unread", err, 'warning: 1 lines could not be read; line 1: no number behind "Accepted:"')
+    expect("unread: status", status == 0)
+
+
+def vllm_v0():
+    out = imported("vllm_v0.log")
+    drafted, emitted, alone = 13311 + 300, 10616 + 200, 8547 + 150
+    close("v0 length", figure(out, "mean acceptance length")[0], emitted / (drafted / 3))
+    close("v0 alpha", figure(out, "alpha")[0], alone / drafted)
+    says("v0", out, "counters restarted 1 times", "each for itself", "--at-draft-length 3")
+
+
+def counters():
+    text = (LOGS / "vllm_metrics.txt").read_text()
+    out = imported("vllm_metrics.txt")
+    close("counters length", figure(out, "mean acceptance length")[0], 2.5)
+    says("counters", out, "1000 rounds, draft length 3", "--position-rates 0.75,0.45,0.3")
+    alpha, low, high = figure(out, "alpha")
+    judged = 1500 + 1000 - 300
+    close("counters alpha", alpha, 1500 / judged)
+    half = 1.959964 * math.sqrt(alpha * (1 - alpha) / judged)
+    close("counters interval", low, alpha - half, 2e-4)
+    close("counters interval", high, alpha + half, 2e-4)
+    # Twice the same scrape is no new round; --growth takes what was there before away; a counter that falls has started anew.
+    expect("scraped twice", "1000 rounds" in imported("", text=text + text))
+    more = re.sub(r"(} )(\d+)\.0$", lambda m: f"{m[1]}{2 * int(m[2])}.0", text, flags=re.M)
+    expect("growth", "1000 rounds" in imported("", "--growth", text=text + more))
+    less = re.sub(r"(} )(\d+)\.0$", lambda m: f"{m[1]}{int(m[2]) // 2}.0", text, flags=re.M)
+    out = imported("", text=text + less)
+    says("restart", out, "1500 rounds", "counters restarted 1 times")
+    # The same drafts in lines and counters: compared, and given once to paste.
+    log = "SpecDecoding metrics: Mean acceptance length: 2.50, Accepted: 1500 tokens, Drafted: 3000 tokens, Per-position acceptance rate: 0.750, 0.450, 0.300, Avg Draft acceptance rate: 50.0%\n"
+    out = imported("", text=log + text)
+    says("both", out, "consistent:   vLLM's \"SpecDecoding metrics\" lines beside vLLM's counters")
+    expect("both: pasted once", out.count("specsim plan") == 1)
+    out = imported("", text=log.replace("2.50", "3.10").replace("1500", "2100").replace("0.750, 0.450", "0.950, 0.850") + text)
+    says("both unlike", out, "INCONSISTENT: vLLM's \"SpecDecoding metrics\" lines beside")
+
+
+def sglang():
+    out = imported("sglang.log")
+    close("sglang", figure(out, "mean acceptance length")[0], (3.14 + 3 * 2.62) / 4)  # by requests
+    says("sglang", out, "draft length 4", "--at-draft-length 4")
+    newer = (LOGS / "sglang.log").read_text().replace("accept rate: 0.63", "accept rate: 0.71").replace("accept rate: 0.52", "accept rate: 0.54")
+    says("sglang's newer rate", imported("", text=newer), "draft length 3")
+    early = re.sub(r"accept rate: [\d.]+, ", "", newer)
+    out = imported("", text=early)
+    says("sglang without rates", out, "say it with --at-draft-length")
+    says("sglang told", imported("", "--at-draft-length", "5", text=early), "--at-draft-length 5")
+    broken = newer.replace("accept rate: 0.54", "accept rate: 0.11")
+    says("sglang contradicting", imported("", text=broken), "INCONSISTENT: printed figures")
+
+
+def llama_cpp():
+    out = imported("llama_cpp.log")
+    close("llama.cpp requests", figure(out, "mean acceptance length")[0], 1 + 257 / 97)
+    says("llama.cpp", out, "97 rounds, draft length 4", "134 rounds, draft length 4", "draft-mtp")
+    out = imported("llama_cpp_trace.log")
+    says("llama.cpp -lv 4", out, "97 rounds, draft length 4", "--position-rates 0.8041,0.701,0.6289,0.5155")
+    out = imported("llama_cpp_old.log")
+    close("llama.cpp, the earliest", figure(out, "mean acceptance length")[0], 2048 / (2048 - 1186))
+    says("llama.cpp, the earliest", out, "about 862 rounds", "say it with --at-draft-length")
+    close("llama-speculative", figure(imported("llama_example.log"), "mean acceptance length")[0], 3.0)
+
+
+def tensorrt_llm():
+    out = imported("trtllm.jsonl")
+    close("TensorRT-LLM", figure(out, "mean acceptance length")[0], 1 + 35 / 16)
+    says("TensorRT-LLM", out, "16 rounds, draft length 4", "--mean-acceptance-length 3.188 --at-draft-length 4")
+    out = imported("trtllm_metrics.txt", "--at-draft-length", "4")
+    says("TensorRT-LLM's counters", out, "--acceptance-rate 0.625 --at-draft-length 4")
+
+
+def constant_alpha():
+    def line(rates, rounds):
+        counts = [round(r * rounds) for r in rates]
+        return (f"SpecDecoding metrics: Mean acceptance length: {1 + sum(counts) / rounds:.2f}, Accepted: {sum(counts)} tokens, Drafted: {rounds * len(rates)} tokens, "
+                f"Per-position acceptance rate: {', '.join(f'{c / rounds:.3f}' for c in counts)}, Avg Draft acceptance rate: 0%\n")
+    out = imported("", text=line([0.7, 0.49, 0.343], 1000))
+    says("constant", out, "consistent:   one alpha for all positions")
+    out = imported("", text=line([0.7, 0.55, 0.48], 1000))
+    says("rising", out, "INCONSISTENT: one alpha for all positions", "a mix of easy and hard text")
+    # Lines that differ more than chance widen the interval.
+    even = figure(imported("", text=line([0.7, 0.49, 0.343], 1000) * 8), "alpha")
+    odd = figure(imported("", text=(line([0.9, 0.81, 0.729], 1000) + line([0.5, 0.25, 0.125], 1000)) * 4), "alpha")
+    expect(f"intervals {even} and {odd}", odd[2] - odd[1] > 5 * (even[2] - even[1]))
+
+
+def plans():
+    def table(*arguments, text=None):
+        status, out, err = run("plan", *PLAN, *arguments, text=text)
+        expect(f"plan {arguments}: status {status} {err}", status == 0)
+        return out.partition("draft_length")[2]
+    expect("plan --log", table("--log", LOGS / "vllm_metrics.txt") == table("--position-rates", "0.75,0.45,0.3"))
+    expect("plan --log -", table("--log", "-", text=(LOGS / "vllm_metrics.txt").read_text()) == table("--position-rates", "0.75,0.45,0.3"))
+    # The options of import are a plan of the same.
+    out = imported("sglang.log")
+    options = re.search(r"specsim plan .* (--mean-acceptance-length \S+ --at-draft-length \d+)", out)[1].split()
+    expect("pasted", table(*options) == table("--log", LOGS / "sglang.log"))
+
+
+def refusals():
+    def refused(text, *arguments, of=None):
+        status, out, err = run(*arguments, text=of)
+        expect(f"{arguments}: status {status}, {err}", status == 2 and text in err)
+    refused("no_such.log: cannot be read: no such file or directory, allowed: a readable server's log", "import", "no_such.log")
+    refused("standard input: nothing of speculative decoding in 2 lines, allowed: lines or metrics of vLLM", "import", "-", of="a\nb\n")
+    refused('in 1 lines (1 could not be read; line 1: no number behind "Drafted:")', "import", "-", of="SpecDecoding metrics: Accepted: 3 tokens")
+    refused("2 files, allowed: one", "import", "a", "b")
+    refused('--server: unknown server "vlm", did you mean "vllm"? allowed: vllm, sglang, llama.cpp, tensorrt-llm', "import", "-", "--server", "vlm")
+    refused('--at-draft-length: "0", allowed: an integer in [1, 64]', "import", "-", "--at-draft-length", "0")
+    both = (LOGS / "vllm.log").read_text() + (LOGS / "sglang.log").read_text()
+    refused("--log: the log has vLLM's \"SpecDecoding metrics\" lines at draft length 2 and SGLang's", "plan", *PLAN, "--log", "-", of=both)
+    status, out, _ = run("plan", *PLAN, "--log", "-", "--server", "sglang", text=both)
+    expect("plan --server", status == 0 and "SGLang" in out)
+    refused("--server: the log has SGLang's \"Decode batch\" lines at draft length 4, allowed:", "import", LOGS / "sglang.log", "--server", "vllm")
+    refused("do not say the draft length, allowed: with --at-draft-length", "plan", *PLAN, "--log", LOGS / "trtllm_metrics.txt")
+    refused("--log: given together with --trace", "plan", *PLAN, "--log", "x", "--trace", "y")
+
+
+for test in (vllm, vllm_v0, counters, sglang, llama_cpp, tensorrt_llm, constant_alpha, plans, refusals):
+    test()
+for problem in problems:
+    print(problem, file=sys.stderr)
+print(f"{checks - len(problems)} passed, {len(problems)} failed")
+sys.exit(bool(problems))
