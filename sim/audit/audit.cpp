@@ -18,7 +18,7 @@ std::string obstacle(const spec::Cell& cell) {
     case Kind::markov:
       return "";
     case Kind::iid_fresh:
-      return cell.block() == nullptr ? "" : "the distributions of a block's contexts are drawn afresh in every round";
+      return "";
     case Kind::by_rank:
       return "an acceptance table has no distributions, and no text to hold the output to";
     case Kind::other:

@@ -3,11 +3,13 @@
 #include "sim/audit/report.h"
 #include "sim/audit/watched_round.h"
 #include "sim/base/check.h"
+#include "sim/decode/fresh_blocks.h"
 
 #include <fmt/format.h>
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -47,14 +49,14 @@ class BlockStarts {
 constexpr std::uint64_t kReplayedAll = 256;
 constexpr std::uint64_t kReplayedEvery = 61;
 
-void replay(const EveryChoice& choices, std::uint32_t context, const decode::BlockRound::Outcome& outcome,
+void replay(const EveryChoice& choices, std::uint32_t context, const decode::BlockRound::Outcome& outcome, bool fresh,
             WatchedRound& watched) {
   for (const bool highest : {false, true}) {
     ReplayedBits bits;
     choices.script(highest, bits);
     const SeenRound seen = watched.watch(context, bits);
     SPECSIM_CHECK(seen.emitted == outcome.emitted && seen.accepted + 1 == outcome.emitted.size() &&
-                      seen.next_context == outcome.next_context,
+                      (fresh || seen.next_context == outcome.next_context),
                   "a round from context {} goes otherwise with random bits than with choices", context);
     watched.check_unwatched(context, bits);
   }
@@ -71,14 +73,22 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
       plan, [&](int, int depth, const verify::PositionDistributions& distributions, const decode::OutputClasses&) {
         if (depth == 0) target_text.targets.emplace_back(distributions.target.begin(), distributions.target.end());
       });
-  const families::ContextProcess& process = *cell.contexts->process;
-  target_text.next = [&](std::uint32_t context, Token token) { return process.moves() ? process.next(context, token) : context; };
-  target_text.starts = target_text.targets.size();
-
   const draft::BlockDrafter& drafter = *cell.block()->drafter;
   const bool reads_text = drafter.shape().reads_text;
   const bool joint = cell.verifier().demands.joint;
   const std::size_t tokens = static_cast<std::size_t>(cell.draft_length()) + 1;
+  // Of fresh distributions the first sequence's text positions stand for contexts, as far as a round can see that begins within
+  // the joint distribution; a simulation starts at the first of them.
+  const bool fresh = cell.contexts->process->shape().contexts == 0;
+  std::optional<decode::FreshBlocks> window;
+  if (fresh) {
+    const int positions = 2 * static_cast<int>(tokens);
+    window.emplace(plan, positions, decode::FreshBlocks::Rounds::from_any).draw(0, 0);
+    for (int i = 0; i < positions; ++i) target_text.targets.push_back(window->target(static_cast<std::size_t>(i)));
+  }
+  const families::ContextProcess& process = fresh ? window->process() : *cell.contexts->process;
+  target_text.next = [&](std::uint32_t context, Token token) { return process.moves() ? process.next(context, token) : context; };
+  target_text.starts = fresh ? 1 : target_text.targets.size();
   const draft::LengthPolicy::Memory policy_memory =
       cell.policy() != nullptr ? cell.policy()->part->start() : draft::LengthPolicy::Memory{.length = cell.draft_length()};
   const int longest = policy_memory.length;
@@ -91,14 +101,14 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
   }
 
   const rng::Key key = spec::draw_key(cell);
-  decode::BlockRound round(*prepared.blocks, process, key, drafter, judging.policy);
+  decode::BlockRound round(fresh ? window->tables() : *prepared.blocks, process, key, drafter, judging.policy);
   WatchedRound watched(plan, prepared, key, cell.draft_length());
   RoundTree rounds;
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const BlockStart start = starts.at(i);
     rounds.roots.push_back(i);
     RoundNode& node = rounds.nodes.emplace_back();
-    if (start.text.size() >= tokens) continue;  // beyond the joint distribution
+    if (start.text.size() >= tokens || (fresh && start.context >= tokens)) continue;  // beyond the joint distribution
     std::vector<Token> text(process.prompt().begin(), process.prompt().end());
     text.insert(text.end(), start.text.begin(), start.text.end());
     std::map<std::tuple<std::vector<Token>, std::uint32_t, bool>, long double> ends;
@@ -111,7 +121,7 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
           round.play(rule, {0, start.context, 0, text, longest, memory.get(), &policy_memory}, choices);
       ends[{outcome.emitted, outcome.next_context, outcome.whole}] += choices.probability();
       if (i < target_text.starts && (played < kReplayedAll || played % kReplayedEvery == 0))
-        replay(choices, start.context, outcome, watched);
+        replay(choices, start.context, outcome, fresh, watched);
       ++played;
       if (++rounds.rounds_run > kAuditMaxBlockRounds)
         throw BadInput(cell.places.drafter,

@@ -83,6 +83,7 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
 
   const verify::AcceptedPath verdict = rule.verify(*this);
   const auto accepted = static_cast<std::size_t>(at(verdict.node).depth);
+  outcome_.accepted = accepted;
   outcome_.emitted.resize(accepted + 1);
   outcome_.emitted[accepted] = verdict.final_token;
   for (int node = verdict.node; node > 0; node = at(node).parent)
@@ -94,6 +95,11 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
   }
   outcome_.next_context = restarts_ ? 0 : context_after(verdict.node, verdict.final_token);
   outcome_.whole = children(verdict.node) == 0;
+  if (outcome_.whole && !start.bonus) {
+    outcome_.emitted.pop_back();
+    if (!one_context_) outcome_.contexts.pop_back();
+    outcome_.next_context = restarts_ ? 0 : context(verdict.node);
+  }
   return outcome_;
 }
 

@@ -25,11 +25,13 @@ class BlockRound final : public verify::Block, private draft::Sight {
     int longest = kMaxDraftLength;                               // no deeper node is drafted
     draft::BlockDrafter::Memory* memory = nullptr;               // the drafter's, of this sequence
     const draft::LengthPolicy::Memory* policy_memory = nullptr;  // of a policy that looks at the tokens
+    bool bonus = true;                                           // a path down to a leaf is followed by a token of the target's
   };
   struct Outcome {
-    std::vector<Token> emitted;           // the accepted tokens and the final one
+    std::vector<Token> emitted;           // the accepted tokens and the final one, if there is any
     std::vector<std::uint32_t> contexts;  // the context before each of them; empty where there is one context only
     std::uint32_t next_context = 0;
+    std::size_t accepted = 0;
     bool whole = false;  // the accepted path ends at a leaf of the drafted block
   };
   // Plays a round by `rule`, with the random bits of the group's lane that was set, or with the choices of another; the outcome

@@ -55,8 +55,9 @@ class RoundSink {
   virtual void round(std::uint32_t lane, std::uint32_t round, std::span<const Token> emitted, std::uint32_t next_context) = 0;
   // The same round's accepted drafts, told just before: where there is no bonus token, `emitted` does not say.
   virtual void accepted(std::uint32_t /*lane*/, std::uint32_t /*round*/, std::uint32_t /*drafts*/) {}
-  // The tokens that the same round drafted, over all paths, told before both; only where blocks are judged.
-  virtual void drafted(std::uint32_t /*lane*/, std::uint32_t /*round*/, std::uint32_t /*nodes*/) {}
+  // The tokens that the same round drafted, over all paths, and whether the accepted path ends at a leaf of what it drafted; told
+  // before both, and only where blocks are judged.
+  virtual void drafted(std::uint32_t /*lane*/, std::uint32_t /*round*/, std::uint32_t /*nodes*/, bool /*whole*/) {}
 };
 
 }  // namespace specsim::decode

@@ -45,11 +45,13 @@ void Simulator::run_scripted(std::uint64_t rounds, BitSource& random_bits, Count
 }
 
 void Simulator::run_chunk(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const {
+  const bool fresh = plan_.contexts->process->shape().contexts == 0;
   if (plan_.blocks() != nullptr) {
-    const verify::ChainRule* const chains = sink == nullptr ? chain_rule() : nullptr;
+    if (fresh) return run_fresh_blocks(chunk, random_bits, counts, sink);
+    const verify::ChainRule* const chains = sink == nullptr && bonus_ == Bonus::emitted ? chain_rule() : nullptr;
     return chains != nullptr ? run_chains(*chains, chunk, random_bits, counts) : run_blocks(chunk, random_bits, counts, sink);
   }
-  if (plan_.contexts->process->shape().contexts == 0)
+  if (fresh)
     run_fresh(chunk, random_bits, counts, sink);
   else
     run_prepared(chunk, random_bits, counts, sink);

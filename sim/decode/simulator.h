@@ -42,6 +42,7 @@ class Simulator {
   void run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
                                   RoundSink* sink) const;
   void run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
+  void run_fresh_blocks(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
   void run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const;
   // Runs chains that stay in one context by a rule that judges them side by side, and counts what run_blocks() would.
   [[nodiscard]] const verify::ChainRule* chain_rule() const;

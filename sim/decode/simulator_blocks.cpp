@@ -91,12 +91,13 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
         random_bits.set_lane(lane % GroupBits::kGroup);
         Batch* const batch = alike > 1 ? &batches[batch_of(lane)] : nullptr;
         draft::LengthPolicy::Memory& memory = batch != nullptr ? batch->memory : own.memory;
-        const BlockRound::Outcome& outcome = round.play(
-            *judging.rule,
-            {first_sequence + lane, own.context, own.text_position, own.text, memory.length, own.drafter_memory.get(), &memory},
-            random_bits);
+        const BlockRound::Outcome& outcome =
+            round.play(*judging.rule,
+                       {first_sequence + lane, own.context, own.text_position, own.text, memory.length, own.drafter_memory.get(),
+                        &memory, bonus_ == Bonus::emitted},
+                       random_bits);
         const std::vector<Token>& emitted = outcome.emitted;
-        const std::size_t accepted = emitted.size() - 1;
+        const std::size_t accepted = outcome.accepted;
         const bool whole = outcome.whole;
         int drafted = round.drafted();
         if (policy != nullptr) {
@@ -114,7 +115,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
         const std::size_t stratum = one_stratum ? 0 : prepared_->stratum[own.context];
         ++counts.accepted_distribution[stratum * distribution_size + accepted];
         if (!counts.drafted.empty()) ++counts.drafted[static_cast<std::size_t>(drafted)];
-        for (std::size_t i = 0; i <= accepted; ++i) {
+        for (std::size_t i = 0; i < emitted.size(); ++i) {
           if (i < accepted) ++counts.accepted[i];
           if (i < accepted || !whole) ++counts.reached[i];
           const std::uint16_t kind = tables.classes(one_context ? 0 : outcome.contexts[i])[emitted[i]];
@@ -128,7 +129,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
           }
         }
         if (sink != nullptr) {
-          sink->drafted(first_lane + lane, number, static_cast<std::uint32_t>(drafted));
+          sink->drafted(first_lane + lane, number, static_cast<std::uint32_t>(drafted), whole);
           sink->accepted(first_lane + lane, number, static_cast<std::uint32_t>(accepted));
           sink->round(first_lane + lane, number, emitted, outcome.next_context);
         }

@@ -1,8 +1,13 @@
+#include "sim/decode/block_round.h"
+#include "sim/decode/fresh_blocks.h"
 #include "sim/decode/fresh_round.h"
 #include "sim/decode/simulator.h"
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <optional>
+#include <vector>
 
 namespace specsim::decode {
 
@@ -83,6 +88,60 @@ void Simulator::run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts
       const std::uint32_t lane = 0;
       sink->accepted(lane, round, static_cast<std::uint32_t>(accepted));
       sink->round(lane, round, outcome.emitted, 0);
+    }
+  }
+  counts.add_sequence(chunk.rounds, full_rounds, text_position, draft_length_ > 0);
+}
+
+// The same of blocks, whose tables are made anew for the positions that a round can come to.
+void Simulator::run_fresh_blocks(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const {
+  constexpr std::uint32_t kLane = 0;
+  const std::uint64_t sequence = chunk.first_sequence;
+  const BlockJudging& judging = *plan_.blocks();
+  const draft::LengthPolicy* const policy = judging.policy;
+  const bool chain = judging.drafter->tree() != nullptr && judging.drafter->tree()->is_chain();
+  FreshBlocks window(plan_, draft_length_ + 1, FreshBlocks::Rounds::from_first);
+  std::optional<BlockRound> round;
+  GroupBits bits(random_bits, sequence - sequence % GroupBits::kGroup);
+  draft::LengthPolicy::Memory memory = policy != nullptr ? policy->start() : draft::LengthPolicy::Memory{.length = draft_length_};
+  const std::unique_ptr<draft::BlockDrafter::Memory> drafter_memory = judging.drafter->start();
+  std::vector<Token> text;
+  std::uint64_t text_position = 0;
+  std::uint64_t full_rounds = 0;
+  for (std::uint32_t number = 0; number < chunk.rounds; ++number) {
+    window.draw(sequence, text_position);
+    if (!round) round.emplace(window.tables(), window.process(), draw_key_, *judging.drafter, policy);
+    bits.begin(number);
+    bits.set_lane(static_cast<std::uint32_t>(sequence % GroupBits::kGroup));
+    const BlockRound::Outcome& outcome = round->play(*judging.rule,
+                                                     {sequence, 0, static_cast<std::uint32_t>(text_position), text, memory.length,
+                                                      drafter_memory.get(), &memory, bonus_ == Bonus::emitted},
+                                                     bits);
+    const std::size_t accepted = outcome.accepted;
+    int drafted = round->drafted();
+    if (policy != nullptr) {
+      policy->observe(memory, chain ? drafted : std::min(memory.length, draft_length_), static_cast<int>(accepted));
+      if (policy->remembers_tokens()) policy->observe_tokens(memory, round->draft_probabilities(), static_cast<int>(accepted));
+      if (policy->foresees()) drafted = static_cast<int>(accepted);
+    }
+    ++counts.accepted_distribution[accepted];
+    if (!counts.drafted.empty()) ++counts.drafted[static_cast<std::size_t>(drafted)];
+    for (std::size_t i = 0; i < outcome.emitted.size(); ++i) {
+      if (i < accepted) ++counts.accepted[i];
+      if (i < accepted || !outcome.whole) ++counts.reached[i];
+      if (number % kFreshJudged != 0) continue;
+      const double u =
+          rng::to_unit(random_bits.at(rng::Purpose::judge, 0, static_cast<std::uint32_t>(text_position + i), sequence).first);
+      const double uniform = place_in_target(outcome.emitted[i], window.target(i), window.drafted(i), u);
+      ++counts.output[static_cast<std::size_t>(std::clamp(uniform * kFreshClasses, 0.0, kFreshClasses - 1.0))];
+    }
+    full_rounds += outcome.whole ? 1 : 0;
+    text_position += outcome.emitted.size();
+    if (judging.drafter->shape().reads_text) text.insert(text.end(), outcome.emitted.begin(), outcome.emitted.end());
+    if (sink != nullptr) {
+      sink->drafted(kLane, number, static_cast<std::uint32_t>(drafted), outcome.whole);
+      sink->accepted(kLane, number, static_cast<std::uint32_t>(accepted));
+      sink->round(kLane, number, outcome.emitted, 0);
     }
   }
   counts.add_sequence(chunk.rounds, full_rounds, text_position, draft_length_ > 0);

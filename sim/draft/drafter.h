@@ -82,7 +82,8 @@ class BlockDrafter {
     int distribution_depths = 1;  // draft distributions per context that alter_distribution() makes; the last one holds beyond
     bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
     bool reads_text = false;
-    bool ranks_model = false;  // its likeliest tokens are the draft model's own, whatever draft_sampling says
+    bool looks_behind = false;  // asks Sight::target_argmax about places behind its block
+    bool ranks_model = false;   // its likeliest tokens are the draft model's own, whatever draft_sampling says
   };
 
   // What it keeps of one sequence from round to round.

@@ -58,7 +58,9 @@ class Lookahead final : public TextDrafter {
         window_(static_cast<std::size_t>(window)),
         ngram_(static_cast<std::size_t>(ngram)),
         guesses_(static_cast<std::size_t>(guesses)),
-        from_text_(from_text) {}
+        from_text_(from_text) {
+    shape_.looks_behind = true;
+  }
 
   [[nodiscard]] std::unique_ptr<Memory> start() const override {
     return std::make_unique<LookaheadMemory>(Pool(ngram_ - 1, guesses_));

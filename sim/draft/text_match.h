@@ -22,7 +22,7 @@ class TextDrafter : public BlockDrafter {
   [[nodiscard]] const Shape& shape() const override { return shape_; }
   [[nodiscard]] Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
 
- private:
+ protected:
   Shape shape_;
 };
 

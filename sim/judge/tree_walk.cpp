@@ -23,6 +23,7 @@ class TreeWalk final : public CellTheory {
   TreeWalk(BlockRounds rounds, NodeRule rule);
   std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) override;
   void finish() override {
+    if (rounds_.shape->contexts == 0) return sample_fresh();
     answer_ = rounds_.theory_of([this](int draft_length) { return walked(draft_length); });
   }
   [[nodiscard]] RoundTheory answer(const spec::Cell& /*cell*/) const override { return answer_; }
@@ -37,16 +38,18 @@ class TreeWalk final : public CellTheory {
   // What an outcome of these masses by token does to the state.
   void spread(int context, const std::vector<double>& mass, theory::StateMatrix& moves) const;
   [[nodiscard]] theory::RoundKernel walked(int draft_length) const;
+  void sample_fresh();
 
   BlockRounds rounds_;
   NodeRule rule_;
   std::vector<Level> levels_;
   theory::StateMatrix target_;  // the target's own token
+  double alike_;                // contexts whose mean counts, where they are no states
   RoundTheory answer_;
 };
 
 TreeWalk::TreeWalk(BlockRounds rounds, NodeRule rule)
-    : rounds_(std::move(rounds)), rule_(std::move(rule)), levels_(rounds_.ranks.size()) {
+    : rounds_(std::move(rounds)), rule_(std::move(rule)), levels_(rounds_.ranks.size()), alike_(rounds_.shape->contexts) {
   const spec::Cell& cell = *rounds_.cell;
   const std::size_t size = index_of(rounds_.states) * index_of(rounds_.states);
   target_.assign(size, 0.0);
@@ -71,7 +74,7 @@ void TreeWalk::spread(int context, const std::vector<double>& mass, theory::Stat
   if (rounds_.shape->kind == families::ContextShape::Kind::regimes) {
     for (std::size_t next = 0; next < states; ++next) moves[row + next] += total * rounds_.shape->transition[row + next];
   } else {
-    moves[row + (rounds_.by_context ? index_of(context) : 0)] += rounds_.by_context ? total : total / rounds_.shape->contexts;
+    moves[row + (rounds_.by_context ? index_of(context) : 0)] += rounds_.by_context ? total : total / alike_;
   }
 }
 
@@ -112,18 +115,76 @@ theory::RoundKernel TreeWalk::walked(int draft_length) const {
   return theory::walked_kernel(tree, rounds_.states, by_depth, target_);
 }
 
+// Where every text position has distributions of its own: the means over a sample of pairs, drawn at addresses that no simulation
+// uses. Parts of the sample tell how far the mean of a round is off.
+void TreeWalk::sample_fresh() {
+  constexpr std::size_t kParts = 16;
+  constexpr double kMostOfPart = 1000.0;
+  constexpr double kMostLookedAt = 3e8;
+  const spec::Cell& cell = *rounds_.cell;
+  const decode::PreparationPlan plan = spec::plan_of(cell);
+  const decode::DistributionDrawer drawer(plan);
+  const double looked_at = static_cast<double>(kParts) * cell.vocab * rounds_.tree.size();
+  const auto pairs = static_cast<std::uint64_t>(std::clamp(kMostLookedAt / looked_at, 16.0, kMostOfPart));
+  alike_ = static_cast<double>(pairs);
+  std::vector<double> target;
+  std::vector<double> model;
+  std::vector<double> drafted;
+  std::vector<double> means;
+  std::vector<Level> sums;
+  theory::StateMatrix sum_of_targets;
+  const auto add = [](theory::StateMatrix& sum, const theory::StateMatrix& part) {
+    sum.resize(part.size(), 0.0);
+    for (std::size_t i = 0; i < part.size(); ++i) sum[i] += part[i] / static_cast<double>(kParts);
+  };
+  const std::vector<Level> empty = levels_;
+  for (std::uint64_t part = 0; part < kParts; ++part) {
+    levels_ = empty;
+    target_.assign(1, 0.0);
+    for (std::uint64_t i = 0; i < pairs; ++i) {
+      const std::uint64_t context = (std::uint64_t{1} << 63) + part * pairs + i;
+      drawer.target(0, context, target);
+      for (int depth = 0; depth < plan.depths(); ++depth) {
+        drawer.draft(0, context, static_cast<std::size_t>(depth), target, model, drafted);
+        static_cast<void>(see(0, depth, {target, drafted, model}));
+      }
+    }
+    means.push_back(walked(draft_length(cell)).distribution(0).mean_emitted());
+    if (part == 0) sums = empty;
+    add(sum_of_targets, target_);
+    for (std::size_t d = 0; d < levels_.size(); ++d) {
+      for (std::size_t rank = 0; rank < levels_[d].moves.accept.size(); ++rank)
+        add(sums[d].moves.accept[rank], levels_[d].moves.accept[rank]);
+      for (std::size_t rank = 0; rank < levels_[d].moves.stop.size(); ++rank)
+        add(sums[d].moves.stop[rank], levels_[d].moves.stop[rank]);
+      if (rule_.final_token) add(sums[d].moves.final_token, levels_[d].moves.final_token);
+    }
+  }
+  levels_ = std::move(sums);
+  target_ = std::move(sum_of_targets);
+  answer_ = rounds_.theory_of([this](int draft_length) { return walked(draft_length); });
+  const double mean = std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(kParts);
+  double squares = 0.0;
+  for (const double one : means) squares += (one - mean) * (one - mean);
+  answer_.mean_error = std::sqrt(squares / static_cast<double>(kParts * (kParts - 1)));
+  constexpr double kRounding = 1e-9;
+  answer_.estimated = answer_.mean_error > kRounding;
+}
+
 // Why this walk cannot be gone, "" where it can.
 std::string why_not_walked(const BlockRounds& rounds) {
   if (rounds.guesses_ahead())
     return fmt::format("verifier {} with guesses of another context is not worked out", verifier_name(*rounds.cell));
   if (std::string why = rounds.why_not(); !why.empty()) return why;
+  if (rounds.shape->contexts == 0 && rounds.lengths != nullptr)
+    return "fresh distributions whose rounds a policy cuts to length are not worked out";
   const double steps = static_cast<double>(rounds.tree.size()) * std::pow(rounds.states, 3);
   if (rounds.states > 1 && steps > kMostWalkSteps)
     return fmt::format("{} contexts, {} nodes: too many", rounds.states, rounds.tree.size() - 1);
   if (rounds.drafter->siblings != tokens::Siblings::without_replacement) return "";
   const int vocab = rounds.cell->vocab;
   for (const int children : rounds.ranks) {
-    double looked_at = static_cast<double>(rounds.shape->contexts) * vocab;
+    double looked_at = std::max(1.0, static_cast<double>(rounds.shape->contexts)) * vocab;
     for (int k = 0; k < children; ++k) looked_at *= std::max(vocab - k, 1);
     if (looked_at > kMostDraws)
       return fmt::format("vocabulary {}, {} siblings without replacement: too many draws", vocab, children);

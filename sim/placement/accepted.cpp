@@ -14,14 +14,20 @@ class Recorder final : public decode::RoundSink {
   Recorder(AcceptedCounts& counts, std::size_t first, std::size_t count, std::uint64_t tokens)
       : counts_(&counts), first_(first), left_(count, tokens) {
     for (std::size_t i = 0; i < count; ++i) counts.of_sequence[first + i].clear();
-    if (!counts.drafted.empty())
-      for (std::size_t i = 0; i < count; ++i) counts.drafted[first + i].clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!counts.drafted.empty()) counts.drafted[first + i].clear();
+      if (!counts.whole.empty()) counts.whole[first + i].clear();
+    }
   }
   void round(std::uint32_t, std::uint32_t, std::span<const Token>, std::uint32_t) override {}
-  void drafted(std::uint32_t, std::uint32_t, std::uint32_t nodes) override { nodes_ = nodes; }
+  void drafted(std::uint32_t, std::uint32_t, std::uint32_t nodes, bool whole) override {
+    nodes_ = nodes;
+    whole_ = whole;
+  }
   void accepted(std::uint32_t lane, std::uint32_t, std::uint32_t drafts) override {
     if (lane >= left_.size() || left_[lane] == 0) return;
     if (!counts_->drafted.empty()) counts_->drafted[first_ + lane].push_back(static_cast<std::uint16_t>(nodes_));
+    if (!counts_->whole.empty()) counts_->whole[first_ + lane].push_back(whole_ ? 1 : 0);
     counts_->of_sequence[first_ + lane].push_back(static_cast<std::uint8_t>(drafts));
     left_[lane] -= std::min<std::uint64_t>(left_[lane], static_cast<std::uint64_t>(counts_->emitted(static_cast<int>(drafts))));
   }
@@ -34,6 +40,7 @@ class Recorder final : public decode::RoundSink {
   std::size_t first_;
   std::vector<std::uint64_t> left_;
   std::uint32_t nodes_ = 0;  // of the round that is told
+  bool whole_ = false;
 };
 
 }  // namespace
@@ -46,6 +53,7 @@ AcceptedCounts record_accepted(const AcceptanceSource& source, decode::Bonus bon
   const decode::BlockJudging* const blocks = source.plan.blocks();
   const bool differ = blocks != nullptr && (blocks->policy != nullptr || blocks->drafter->tree() == nullptr);
   if (differ) result.drafted.resize(sequences);
+  if (differ || (blocks != nullptr && !blocks->drafter->tree()->is_chain())) result.whole.resize(sequences);
   if (tokens == 0) return result;
   const families::ContextShape& shape = source.plan.contexts->process->shape();
   const bool requests = shape.request_tokens > 0;

@@ -15,6 +15,13 @@ struct AcceptedCounts {
   std::vector<std::vector<std::uint8_t>> of_sequence;  // [sequence][round]: 0 .. draft_length
   // [sequence][round]: tokens that were drafted, over all paths; empty where every round drafts the same.
   std::vector<std::vector<std::uint16_t>> drafted;
+  // [sequence][round]: 1 where the accepted path ends at a leaf of what was drafted; empty where that is to accept draft_length
+  // tokens.
+  std::vector<std::vector<std::uint8_t>> whole;
+
+  [[nodiscard]] bool is_whole(std::size_t sequence, std::size_t round) const {
+    return whole.empty() ? of_sequence[sequence][round] == draft_length : whole[sequence][round] != 0;
+  }
 
   // Tokens that a round emits.
   [[nodiscard]] int emitted(int accepted) const {
@@ -28,6 +35,7 @@ struct AcceptanceSource {
   const decode::Prepared* prepared = nullptr;
   rng::Key draw_key;
   int draft_length = 0;
+  double round_cost = 0.0;  // of a draft length policy: time that its decision takes each round, in plain passes
 };
 
 // Sequences 0 .. sequences - 1 of the cell, each until its rounds have emitted `tokens`, by decode::Simulator itself: the same

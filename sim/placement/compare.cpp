@@ -64,31 +64,44 @@ Comparison compare(const Setting& setting, const cost::CostModel& cost, const Ac
   const AcceptedCounts accepted =
       record_accepted(source, setting.placement->bonus(), static_cast<std::size_t>(setting.batch), setting.output_tokens - 1);
   generation.accepted = &accepted;
+  generation.block = source.plan.blocks() != nullptr ? source.plan.blocks()->drafter : nullptr;
+  generation.round_cost = source.round_cost;
   result.run = setting.placement->simulate(generation, timeline);
   return result;
 }
 
-double check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length) {
+double check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length, const draft::BlockDrafter* block,
+                    double round_cost) {
   const auto batch = static_cast<double>(setting.batch);
   const auto prompt = static_cast<double>(setting.prompt_tokens);
   const bool speculates = draft_length > 0 && setting.placement->speculates();
   const int length = speculates ? draft_length : 0;
+  const int drafted = speculates && block != nullptr ? block->shape().nodes : length;
+  const draft::Work work = speculates && block != nullptr
+                               ? block->work(drafted)
+                               : draft::Work{std::vector<double>(static_cast<std::size_t>(length), 1.0), length + 1.0};
   double prefill = cost.pass(cost::Role::target, {batch, prompt, 0.0, 1.0}).total();
-  if (speculates) prefill += cost.pass(cost::Role::draft, {batch, prompt, 0.0, 1.0}).total();
+  if (!work.pass_rows.empty()) prefill += cost.pass(cost::Role::draft, {batch, prompt, 0.0, 1.0}).total();
   const double last = prompt + static_cast<double>(setting.output_tokens) - 2.0;
   double longest = 0.0;
   for (const double context : {prompt, std::max(prompt, last)}) {
     const bool always_whole = !setting.shrink && setting.placement->bonus() == decode::Bonus::emitted;
     for (const double sequences : {always_whole ? batch : 1.0, batch}) {
-      double passes = cost.round_overhead(sequences) + cost.pass(cost::Role::target, {sequences, 1.0, context, 1.0}).total();
-      passes += cost.pass(cost::Role::target, {sequences, length + 1.0, context, length + 1.0}).total();
+      const double plain = cost.pass(cost::Role::target, {sequences, 1.0, context, 1.0}).total();
+      double passes = cost.round_overhead(sequences) + plain + round_cost * plain;
+      passes += cost.pass(cost::Role::target, {sequences, work.verified_rows, context, work.verified_rows}).total();
       const double ahead = setting.placement->bonus() == decode::Bonus::none ? length : 0.0;
-      for (int i = 0; i < length; ++i)
-        for (const double extra : {0.0, 1.0}) passes += cost.draft_pass({sequences, context + ahead}, i, extra).total();
+      for (std::size_t i = 0; i < work.pass_rows.size(); ++i)
+        for (const double extra : {0.0, 1.0}) {
+          const double rows = work.pass_rows[i];
+          const auto index = static_cast<int>(i);
+          passes += rows == 1.0 ? cost.draft_pass({sequences, context + ahead}, index, extra).total()
+                                : cost.pass(cost::Role::draft, {sequences, rows + extra, context + ahead + index, rows}).total();
+        }
       longest = std::max(longest, passes);
     }
   }
-  return prefill + static_cast<double>(setting.output_tokens) * setting.placement->longest_round(longest, setting, length);
+  return prefill + static_cast<double>(setting.output_tokens) * setting.placement->longest_round(longest, setting, drafted);
 }
 
 }  // namespace specsim::placement

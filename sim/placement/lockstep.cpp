@@ -35,6 +35,16 @@ MeanAndPercentiles mean_and_percentiles(std::vector<std::pair<Ps, std::uint64_t>
   return {1e-12 * sum / static_cast<double>(count), at(0.5), at(0.9), at(0.99)};
 }
 
+// What a round takes of a sequence that drafts so many tokens.
+draft::Work work_of(const Generation& generation, int drafted) {
+  if (generation.block != nullptr) return generation.block->work(drafted);
+  return {std::vector<double>(static_cast<std::size_t>(drafted), 1.0), drafted + 1.0};
+}
+
+int whole_block(const Generation& generation) {
+  return generation.block != nullptr ? generation.block->shape().nodes : generation.accepted->draft_length;
+}
+
 }  // namespace
 
 Priced priced(const cost::PassTime& time, double more_host) {
@@ -43,7 +53,8 @@ Priced priced(const cost::PassTime& time, double more_host) {
           Duration::from_seconds(time.host + more_host)};
 }
 
-Lockstep::Lockstep(const Generation& generation, engine::Timeline* timeline) : generation_(generation), timeline_(timeline) {
+Lockstep::Lockstep(const Generation& generation, engine::Timeline* timeline)
+    : generation_(generation), whole_(work_of(generation, whole_block(generation))), timeline_(timeline) {
   const std::size_t sequences = generation.accepted->of_sequence.size();
   SPECSIM_CHECK(sequences >= 1 && generation.prompt_tokens >= 1 && generation.output_tokens.size() == sequences,
                 "{} sequences, {} tokens, {} outputs", sequences, generation.prompt_tokens, generation.output_tokens.size());
@@ -72,18 +83,61 @@ Priced Lockstep::draft_pass_price(std::uint64_t batch, int index, double context
   return priced(generation_.cost->draft_pass({static_cast<double>(batch), context}, index, 0.0));
 }
 
+Lockstep::Upcoming Lockstep::upcoming() const {
+  const std::vector<std::vector<std::uint16_t>>& drafted = generation_.accepted->drafted;
+  if (drafted.empty()) return {whole_, static_cast<double>(whole_block(generation_))};
+  Upcoming all{{{}, 0.0}, 0.0};
+  const double share = 1.0 / static_cast<double>(running_.size());
+  for (const std::uint32_t i : running_) {
+    SPECSIM_CHECK(result_.rounds < drafted[i].size(), "sequence {} has {} rounds", i, drafted[i].size());
+    const int nodes = drafted[i][result_.rounds];
+    const draft::Work own = work_of(generation_, nodes);
+    all.drafted += share * nodes;
+    all.work.pass_rows.resize(std::max(all.work.pass_rows.size(), own.pass_rows.size()), 0.0);
+    for (std::size_t p = 0; p < own.pass_rows.size(); ++p) all.work.pass_rows[p] += share * own.pass_rows[p];
+    all.work.verified_rows += share * own.verified_rows;
+    all.work.reused += share * own.reused;
+  }
+  return all;
+}
+
+std::uint64_t Lockstep::Upcoming::drafted_by(std::uint64_t sequences) const {
+  return static_cast<std::uint64_t>(std::llround(drafted * static_cast<double>(sequences)));
+}
+
+bool Lockstep::draft_runs() const { return generation_.block == nullptr || !whole_.pass_rows.empty(); }
+
 Priced Lockstep::draft_price(std::uint64_t batch, double ahead, double extra) const {
   cost::PassTime sum;
-  for (int i = 0; i < draft_length(); ++i)
-    sum += generation_.cost->draft_pass({static_cast<double>(batch), context() + ahead}, i, i == 0 ? extra : 0.0);
+  const std::vector<double> pass_rows = upcoming().work.pass_rows;
+  const cost::Workload workload{static_cast<double>(batch), context() + ahead};
+  for (std::size_t i = 0; i < pass_rows.size(); ++i) {
+    const auto index = static_cast<int>(i);
+    const double catch_up = i == 0 ? extra : 0.0;
+    if (pass_rows[i] == 1.0)
+      sum += generation_.cost->draft_pass(workload, index, catch_up);
+    else if (pass_rows[i] > 0.0)
+      sum += generation_.cost->pass(cost::Role::draft,
+                                    {workload.batch, pass_rows[i] + catch_up, workload.context + index, pass_rows[i]});
+  }
   return priced(sum);
 }
 
 Priced Lockstep::verify_price() const {
-  const double tokens = draft_length() + 1.0;
+  const draft::Work work = upcoming().work;
+  const double rows = work.verified_rows;
   const auto batch = static_cast<double>(size());
-  return priced(generation_.cost->pass(cost::Role::target, {batch, tokens, context(), tokens}),
-                draft_length() > 0 ? generation_.cost->round_overhead(batch) : 0.0);
+  cost::PassTime time = generation_.cost->pass(cost::Role::target, {batch, rows, context(), rows});
+  const auto plain = [&] { return generation_.cost->pass(cost::Role::target, {batch, 1.0, context(), 1.0}); };
+  if (work.reused > 0.0) {
+    cost::PassTime rest;
+    rest.add(1.0 - work.reused, time);
+    rest.add(work.reused, plain());
+    time = rest;
+  }
+  double more = rows > 1.0 || !work.pass_rows.empty() ? generation_.cost->round_overhead(batch) : 0.0;
+  if (generation_.round_cost > 0.0) more += generation_.round_cost * plain().total();
+  return priced(time, more);
 }
 
 void Lockstep::emit_first() {
@@ -108,6 +162,7 @@ Lockstep::Outcome Lockstep::finish_round() {
   Outcome outcome;
   outcome.round = result_.rounds;
   outcome.batch = running_.size();
+  outcome.drafted = upcoming().drafted_by(outcome.batch);
   const AcceptedCounts& counts = *generation_.accepted;
   std::size_t kept = 0;
   for (const std::uint32_t i : running_) {
@@ -127,7 +182,7 @@ Lockstep::Outcome Lockstep::finish_round() {
     }
     if (emitted_[i] < generation_.output_tokens[i]) {
       running_[kept++] = i;
-      ++(accepted == counts.draft_length ? outcome.full : outcome.rejected);
+      ++(counts.draft_length == 0 || counts.is_whole(i, result_.rounds) ? outcome.full : outcome.rejected);
     } else {
       end_now(i);
     }
@@ -142,7 +197,7 @@ Lockstep::Outcome Lockstep::finish_round() {
     gaps_.emplace_back(gap, outcome.batch);
   ++result_.rounds;
   result_.sequence_rounds += outcome.batch;
-  result_.drafted += outcome.batch * static_cast<std::uint64_t>(counts.draft_length);
+  result_.drafted += outcome.drafted;
   result_.accepted += outcome.accepted;
   return outcome;
 }
@@ -181,7 +236,7 @@ void Lockstep::span(engine::Timeline::Lane lane, std::string_view name, SimTime 
 void Lockstep::span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration,
                     const Outcome& outcome) const {
   if (timeline_ == nullptr) return;
-  const std::uint64_t drafted = outcome.batch * static_cast<std::uint64_t>(draft_length());
+  const std::uint64_t drafted = outcome.drafted;
   const std::string_view colour = outcome.accepted == drafted       ? "good"
                                   : 2 * outcome.accepted >= drafted ? "olive"
                                   : 4 * outcome.accepted >= drafted ? "yellow"

@@ -33,8 +33,9 @@ class Lockstep {
   struct Outcome {
     std::uint64_t round = 0;
     std::uint64_t batch = 0;     // sequences that took part
+    std::uint64_t drafted = 0;   // by all of them
     std::uint64_t accepted = 0;  // drafts that were emitted, of all of them
-    std::uint64_t full = 0;      // sequences that go on and accepted every draft
+    std::uint64_t full = 0;      // sequences that go on and accepted a path down to its leaf
     std::uint64_t rejected = 0;  // sequences that go on and did not
   };
 
@@ -50,12 +51,22 @@ class Lockstep {
   // The share of them that the draft must catch up with: they accepted everything in the last round, and got a bonus token.
   [[nodiscard]] double catch_up_share() const;
 
+  // What the round to come takes of its sequences, and how many tokens they draft: the mean of them.
+  struct Upcoming {
+    draft::Work work;
+    double drafted = 0.0;
+    [[nodiscard]] std::uint64_t drafted_by(std::uint64_t sequences) const;
+  };
+  [[nodiscard]] Upcoming upcoming() const;
+  // Whether drafts take passes at all, which copies of the text do not.
+  [[nodiscard]] bool draft_runs() const;
+
   [[nodiscard]] Priced prefill_price(cost::Role role) const;
   // The draft's pass `index` of a block that begins at `context` cached tokens, and all passes of a block, over `batch` sequences
   // whose texts are `ahead` tokens further on than what is emitted.
   [[nodiscard]] Priced draft_pass_price(std::uint64_t batch, int index, double context) const;
   [[nodiscard]] Priced draft_price(std::uint64_t batch, double ahead, double extra) const;
-  // The target's pass over draft_length + 1 tokens; with the round's overhead where there are drafts.
+  // The target's pass over the drafted tokens and the one before them; with the round's overhead where there are drafts.
   [[nodiscard]] Priced verify_price() const;
 
   // Every sequence's first token comes now.
@@ -89,6 +100,7 @@ class Lockstep {
   void end_now(std::uint32_t sequence);
 
   const Generation& generation_;
+  draft::Work whole_;  // a round's that drafts all that it can
   engine::Timeline* timeline_;
   std::vector<std::uint32_t> running_;  // sequences that are not finished, in order
   std::vector<std::uint64_t> emitted_;  // [sequence]

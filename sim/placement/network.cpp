@@ -24,6 +24,8 @@ class NetworkRun final : public Lockstep {
       : Lockstep(generation, timeline),
         connection_(connection),
         vocab_(generation.vocab),
+        drawn_(generation.block == nullptr || generation.block->shape().siblings != tokens::Siblings::point_mass),
+        chosen_(generation.block != nullptr && generation.block->tree() == nullptr),
         up_(engine_, "uplink", connection.latency, connection.bytes_per_second),
         down_(engine_, "downlink", connection.latency, connection.bytes_per_second),
         target_lane_(lane("target GPU")),
@@ -33,7 +35,7 @@ class NetworkRun final : public Lockstep {
 
   Result simulate() {
     target_prefill_ = prefill_price(cost::Role::target);
-    draft_prefill_ = prefill_price(cost::Role::draft);
+    if (draft_runs()) draft_prefill_ = prefill_price(cost::Role::draft);
     span(target_lane_, "prefill", SimTime(), target_prefill_.total());
     gpu_.request(target_prefill_.total(), [this] {
       sent_ = engine_.now();
@@ -63,10 +65,12 @@ class NetworkRun final : public Lockstep {
     verify_ = verify_price();
     began_ = engine_.now();
     device_.request(draft_.total(), [this] {
-      const auto length = static_cast<std::uint64_t>(draft_length());
-      const double bits = connection_.probabilities ? connection_.probability_bits * vocab_ : 0.0;
-      bytes_ = batch_ * length * connection_.id_bytes +
-               static_cast<std::uint64_t>(std::ceil(static_cast<double>(batch_ * length) * bits / 8.0));
+      const Upcoming round = upcoming();
+      const double bits = connection_.probabilities && drawn_ ? connection_.probability_bits * vocab_ : 0.0;
+      double distributions = 0.0;  // of a sequence: one for each row of the draft's passes
+      for (const double rows : round.work.pass_rows) distributions += rows;
+      bytes_ = round.drafted_by(batch_) * (chosen_ ? 2 : 1) * connection_.id_bytes +
+               static_cast<std::uint64_t>(std::ceil(static_cast<double>(batch_) * distributions * bits / 8.0));
       sent_ = engine_.now();
       up_.send(bytes_, [this] {
         network(up_lane_, "drafts", up_);
@@ -86,7 +90,7 @@ class NetworkRun final : public Lockstep {
     spend(&Parts::verify, verify_.total(), verify_);
     result_.draft_busy += draft_.total();
     result_.target_busy += verify_.total();
-    waste(draft_.total(), outcome.accepted, batch_ * static_cast<std::uint64_t>(draft_length()));
+    waste(draft_.total(), outcome.accepted, outcome.drafted);
     span(draft_lane_, "draft", began_, draft_.total(), outcome);
     span(target_lane_, "verify", verifying_, verify_.total(), outcome);
     if (!done()) draft();
@@ -99,6 +103,8 @@ class NetworkRun final : public Lockstep {
 
   Connection connection_;
   int vocab_;
+  bool drawn_;   // drafts have distributions to be judged by
+  bool chosen_;  // the tree is another one in every round, and each token goes up with its parent's place
   engine::Server gpu_{engine_, "target GPU"};
   engine::Server device_{engine_, "draft device"};
   engine::Link up_;
@@ -123,10 +129,10 @@ class Network final : public Placement {
   explicit Network(const Connection& connection) : connection_(connection) {}
   [[nodiscard]] bool draft_elsewhere() const override { return true; }
   [[nodiscard]] bool sends_distributions() const override { return connection_.probabilities; }
-  [[nodiscard]] double longest_round(double passes, const Setting& setting, int draft_length) const override {
+  [[nodiscard]] double longest_round(double passes, const Setting& setting, int drafted) const override {
     const double distribution = connection_.probabilities ? setting.vocab * connection_.probability_bits / 8.0 : 0.0;
-    const double bytes = static_cast<double>(setting.batch) * (draft_length + 2.0) *
-                         (2.0 * static_cast<double>(connection_.id_bytes) + distribution);
+    const double bytes =
+        static_cast<double>(setting.batch) * (drafted + 2.0) * (2.0 * static_cast<double>(connection_.id_bytes) + distribution);
     return passes + 2.0 * connection_.latency.seconds() + bytes / connection_.bytes_per_second;
   }
   [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {
@@ -167,7 +173,9 @@ PlacementEntry network_placement() {
          {}}},
        "A round takes draft + verify + two latencies + the bytes of both ways over the bandwidth. Rejection sampling at the "
        "target needs the draft's probabilities: draft_length vocab probability_bits / 8 bytes a sequence and round, unless both "
-       "sides can draw them again from ids (send: ids). Prompts are on both sides at the start; tokens count where they are "
+       "sides can draw them again from ids (send: ids). Of a tree there is one distribution for each node that has children, and "
+       "none where children are chosen tokens; a tree of another shape in every round sends each token's parent along. Prompts "
+       "are on both sides at the start; tokens count where they are "
        "delivered, at the device."},
       [](const config::Arguments& arguments, Diagnostics&) {
         Connection connection;

@@ -9,6 +9,7 @@
 
 #include "sim/config/registry.h"
 #include "sim/cost/cost_model.h"
+#include "sim/draft/drafter.h"
 #include "sim/engine/timeline.h"
 #include "sim/placement/accepted.h"
 
@@ -24,7 +25,9 @@ namespace specsim::placement {
 
 struct Generation {
   const cost::CostModel* cost = nullptr;
-  const AcceptedCounts* accepted = nullptr;  // one sequence of the batch each; its draft_length is the generation's
+  const AcceptedCounts* accepted = nullptr;    // one sequence of the batch each; its draft_length is the generation's
+  const draft::BlockDrafter* block = nullptr;  // whose blocks are drafted; nullptr: a chain, token by token
+  double round_cost = 0.0;                     // added to each round, in plain passes
   std::uint64_t prompt_tokens = 1;
   std::vector<std::uint64_t> output_tokens;  // [sequence], at least 1 each
   int vocab = 0;                             // rows of the probabilities that a network may have to carry
@@ -56,7 +59,7 @@ struct Result {
   std::uint64_t rounds = 0;           // rounds of the whole batch
   std::uint64_t sequence_rounds = 0;  // sum over sequences
   std::uint64_t emitted = 0;          // sum of output_tokens
-  std::uint64_t drafted = 0;          // verified drafts: draft_length a sequence and round
+  std::uint64_t drafted = 0;          // verified drafts, over all paths: of a chain, draft_length a sequence and round
   std::uint64_t accepted = 0;         // verified drafts that were emitted
   std::uint64_t cut_rounds = 0;       // last rounds that would have emitted more than was left
   std::uint64_t cut_tokens = 0;       // what these would have emitted beyond it
@@ -90,12 +93,13 @@ class Placement {
   [[nodiscard]] virtual bool speculates() const { return true; }
   // A round is the draft's passes and then the target's, with nothing beside them, as a cost model prices it.
   [[nodiscard]] virtual bool passes_one_after_the_other() const { return false; }
+  // Drafts go on while the block before them is verified: they follow the whole of it.
+  [[nodiscard]] virtual bool drafts_ahead() const { return bonus() == decode::Bonus::none; }
   // The draft has a GPU of its own, which plain decoding could have for its target.
   [[nodiscard]] virtual bool second_gpu() const { return false; }
-  // The most seconds that a round can take whose passes take `passes` seconds one after the other.
-  [[nodiscard]] virtual double longest_round(double passes, const Setting& /*setting*/, int /*draft_length*/) const {
-    return passes;
-  }
+  // The most seconds that a round can take which drafts so many tokens and whose passes take `passes` seconds one after the
+  // other.
+  [[nodiscard]] virtual double longest_round(double passes, const Setting& /*setting*/, int /*drafted*/) const { return passes; }
   // Messages carry the draft's distributions, of Setting::vocab tokens each.
   [[nodiscard]] virtual bool sends_distributions() const { return false; }
   // The draft does not lie beside the target.
@@ -137,8 +141,9 @@ std::vector<std::uint64_t> output_lengths(const Setting& setting, rng::Key key);
 Comparison compare(const Setting& setting, const cost::CostModel& cost, const AcceptanceSource& source,
                    engine::Timeline* timeline = nullptr);
 
-// Prices what a run may meet: the prefills, and rounds at either end of the contexts and of the batch. Throws BadInput for what
-// the cost model does not cover. Returns the seconds that it takes at most.
-double check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length);
+// Prices what a run may meet: the prefills, and rounds at either end of the contexts and of the batch. `block` and `round_cost`
+// as in Generation. Throws BadInput for what the cost model does not cover. Returns the seconds that it takes at most.
+double check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length,
+                    const draft::BlockDrafter* block = nullptr, double round_cost = 0.0);
 
 }  // namespace specsim::placement

@@ -10,7 +10,7 @@ class SerialRun final : public Lockstep {
   SerialRun(const Generation& generation, engine::Timeline* timeline) : Lockstep(generation, timeline), lane_(lane("GPU")) {}
 
   Result simulate() {
-    draft_ = prefill_price(cost::Role::draft);
+    if (draft_runs()) draft_ = prefill_price(cost::Role::draft);
     verify_ = prefill_price(cost::Role::target);
     gpu_.request(verify_.total(), [this] { first_token(); });
     return run();
@@ -31,14 +31,13 @@ class SerialRun final : public Lockstep {
   void begin() {
     draft_ = draft_price(size(), 0.0, catch_up_share());
     verify_ = verify_price();
-    batch_ = size();
     gpu_.request(draft_.total(), [this] { gpu_.request(verify_.total(), [this] { finish(); }); });
   }
   void finish() {
     const Outcome outcome = finish_round();
     book(&Parts::draft, draft_, result_.draft_busy);
     book(&Parts::verify, verify_, result_.target_busy);
-    waste(draft_.total(), outcome.accepted, batch_ * static_cast<std::uint64_t>(draft_length()));
+    waste(draft_.total(), outcome.accepted, outcome.drafted);
     span(lane_, "draft", since(draft_.total() + verify_.total()), draft_.total(), outcome);
     span(lane_, "verify", since(verify_.total()), verify_.total(), outcome);
     if (!done()) begin();
@@ -53,7 +52,6 @@ class SerialRun final : public Lockstep {
   engine::Timeline::Lane lane_;
   Priced draft_;
   Priced verify_;
-  std::uint64_t batch_ = 0;
 };
 
 class Serial final : public Placement {

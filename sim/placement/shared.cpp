@@ -115,7 +115,7 @@ class SharedRun final : public Lockstep {
     spend(&Parts::verify, wall, verify_);
     result_.target_busy += wall;
     span(target_lane_, "verify", verify_began_, wall, outcome_);
-    waste(block_, outcome_.accepted, batch_ * static_cast<std::uint64_t>(draft_length()));
+    waste(block_, outcome_.accepted, outcome_.drafted);
     block_ = {};
     rest_began_ = engine_.now();
     if (done()) {
@@ -182,7 +182,7 @@ class Shared final : public Placement {
  public:
   Shared(double target_share, double draft_share) : target_share_(target_share), draft_share_(draft_share) {}
   [[nodiscard]] decode::Bonus bonus() const override { return decode::Bonus::none; }
-  [[nodiscard]] double longest_round(double passes, const Setting& /*setting*/, int /*draft_length*/) const override {
+  [[nodiscard]] double longest_round(double passes, const Setting& /*setting*/, int /*drafted*/) const override {
     return passes / std::min(target_share_, draft_share_);
   }
   [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {

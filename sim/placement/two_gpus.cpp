@@ -64,7 +64,7 @@ class OverlappedRun final : public Lockstep {
     spend(&Parts::verify, verify_.total(), verify_);
     result_.target_busy += verify_.total();
     span(target_lane_, "verify", began_, verify_.total(), outcome);
-    waste(block_, outcome.accepted, batch_ * static_cast<std::uint64_t>(draft_length()));
+    waste(block_, outcome.accepted, outcome.drafted);
     block_ = {};
     // Where nobody can use it, it is broken off; else it goes on to its end.
     const Duration drafted = outcome.full > 0 ? ahead_.total() : std::min(ahead_.total(), verify_.total());

@@ -8,7 +8,9 @@ bool is_timed(const spec::Cell& cell) { return cell.placement && cell.pricing &&
 
 placement::Comparison time_cell(const spec::Cell& cell, const decode::Prepared& tables, engine::Timeline* timeline) {
   return placement::compare(cell.placement->setting, cell.cost(),
-                            {spec::plan_of(cell), &tables, spec::draw_key(cell), cell.draft_length()}, timeline);
+                            {spec::plan_of(cell), &tables, spec::draw_key(cell), cell.draft_length(),
+                             cell.policy() != nullptr ? cell.policy()->round_cost : 0.0},
+                            timeline);
 }
 
 void check_traceable(const spec::Cell& cell, const Location& where) {

@@ -131,6 +131,23 @@ void check_cost(const Cell& cell, Diagnostics& diagnostics) {
 // Sizes of one batch: every sequence's rounds are kept in memory.
 constexpr double kMaxBatchTokens = 1e8;
 
+// Why a placement cannot serve what the cell drafts; "" where it can.
+std::string why_not_placed(const placement::Placement& placement, const Cell& cell) {
+  const BlockMethod* const block = cell.block();
+  if (block == nullptr || !placement.speculates()) return "";
+  const draft::BlockDrafter& drafter = *block->drafter;
+  if (placement.draft_elsewhere() && drafter.work(drafter.shape().nodes).reused > 0.0)
+    return fmt::format("with drafter {}, whose layers are the target's own; allowed: serial, shared, plain",
+                       block->drafter.name());
+  const bool token_by_token = drafter.tree() != nullptr && drafter.tree()->is_chain() && !drafter.shape().from_root;
+  if (placement.drafts_ahead() && (!token_by_token || block->policy))
+    return fmt::format(
+        "with {}, where the next block is drafted behind the whole of this one before it is judged; allowed: a "
+        "chain of one length, or placements serial, network and plain",
+        block->policy ? "a policy" : "drafter " + block->drafter.name());
+  return "";
+}
+
 void read_placement(const Value& section, const config::Arguments& workload, Cell& cell, Diagnostics& diagnostics) {
   placement::Setting setting;
   config::Arguments own;
@@ -175,12 +192,18 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
                     fmt::format("batch {:g} times output_tokens {} exceed {:g}, allowed: fewer tokens for a placement to follow",
                                 cell.workload.batch, setting.output_tokens, kMaxBatchTokens));
   if (!diagnostics.empty()) return;
+  if (std::string why = why_not_placed(*setting.placement, cell); !why.empty()) {
+    diagnostics.add(section.where, fmt::format("placement {} {}", entry->info.name, why));
+    return;
+  }
   if (cell.pricing && cell.cost().in_seconds()) {
     try {
       // Times are whole picoseconds in 64 bits, sums of them too.
       constexpr double kLongest = 4e6;
       constexpr double kShortest = 1e-9;
-      const double seconds = placement::check_prices(setting, cell.cost(), cell.draft_length());
+      const double seconds = placement::check_prices(setting, cell.cost(), cell.draft_length(),
+                                                     cell.block() != nullptr ? cell.block()->drafter.part.get() : nullptr,
+                                                     cell.policy() != nullptr ? cell.policy()->round_cost : 0.0);
       if (!(seconds >= kShortest && seconds <= kLongest))
         diagnostics.add(
             section.where,

@@ -206,10 +206,17 @@ void check_block(const Value& config, const Cell& cell, const BlockMethod& block
     return value != nullptr ? value->where : config.where;
   };
   const draft::BlockDrafter::Shape& shape = block.drafter->shape();
-  if (cell.contexts != nullptr && cell.contexts->process->shape().contexts == 0)
+  const bool fresh = cell.contexts != nullptr && cell.contexts->process->shape().contexts == 0;
+  if (fresh && shape.looks_behind)
     diagnostics.add(where("context.fresh"),
-                    fmt::format("fresh distributions with verifier {}, allowed: a pool, whose distributions are prepared",
-                                block.verifier.name()));
+                    fmt::format("fresh distributions with drafter {}, which asks the target about places behind its block; "
+                                "allowed: a pool, or another drafter",
+                                block.drafter.name()));
+  if (fresh && block.policy && block.policy->part->sequences() > 1)
+    diagnostics.add(where("context.fresh"),
+                    fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences draft alike, allowed: a pool, "
+                                "or batch 1",
+                                block.policy->name(), cell.workload.batch));
   if (cell.contexts != nullptr && cell.contexts->process->shape().acceptance_only)
     diagnostics.add(
         where("context.file"),
@@ -230,11 +237,6 @@ void check_block(const Value& config, const Cell& cell, const BlockMethod& block
           fmt::format("the drafter draws {} siblings without replacement of a vocabulary of {}, allowed: at most as many", widest,
                       cell.vocab));
   }
-  if (config.find("placement") != nullptr)
-    diagnostics.add(where("placement"),
-                    fmt::format("placement with verifier {} and drafted blocks, allowed: a verifier of chains that "
-                                "judges position by position ({})",
-                                block.verifier.name(), position_verifiers()));
 }
 
 }  // namespace specsim::spec
