@@ -1,19 +1,7 @@
 #include "sim/base/token.h"
-#include "sim/draft/tree_drafter.h"
+#include "sim/draft/parallel_block.h"
 
 namespace specsim::draft {
-
-namespace {
-
-class Parallel final : public TreeDrafter {
- public:
-  explicit Parallel(int draft_length) : TreeDrafter(path_of(draft_length), tokens::Siblings::point_mass) {
-    shape_.from_root = true;
-  }
-  [[nodiscard]] Work work(int nodes) const override { return {{static_cast<double>(nodes)}, 1.0 + nodes}; }
-};
-
-}  // namespace
 
 DrafterEntry parallel_drafter() {
   return {{"parallel",
@@ -24,7 +12,7 @@ DrafterEntry parallel_drafter() {
            "distribution for each position); one draft pass over draft_length tokens."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            return Draft{{draft_length, false}, std::make_shared<Parallel>(draft_length)};
+            return Draft{{draft_length, false}, std::make_shared<ParallelBlock>(draft_length, 0.0, 1)};
           }};
 }
 

@@ -16,7 +16,12 @@ namespace specsim::draft {
   X(lookahead)              \
   X(prompt_lookup)          \
   X(suffix)                 \
-  X(suffix_decoding)
+  X(suffix_decoding)        \
+  X(mtp)                    \
+  X(eagle3)                 \
+  X(pard)                   \
+  X(dflash)                 \
+  X(hybrid)
 
 #define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
 SPECSIM_DRAFTERS(SPECSIM_DECLARE)

@@ -1,97 +1,24 @@
+#include "sim/draft/suffix_scores.h"
 #include "sim/draft/text_match.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <map>
+#include <utility>
 
 namespace specsim::draft {
 
 namespace {
 
-// One occurrence of the end that is looked for.
-struct Occurrence {
-  const Token* begin = nullptr;  // its first token
-  const Token* next = nullptr;   // the token behind it
-  std::span<const Token> in;
-};
-
-struct Continuation {
-  std::vector<Token> path;
-  double score = 0.0;
-};
-
 class SuffixDecoding final : public TextDrafter {
  public:
-  struct Settings {
-    int depth = 0;
-    double factor = 0.0;
-    double offset = 0.0;
-    double least = 0.0;
-    std::vector<std::vector<Token>> past;
-  };
-  SuffixDecoding(int draft_length, Settings settings) : TextDrafter(draft_length, draft_length), own_(std::move(settings)) {}
-
+  explicit SuffixDecoding(SuffixScores scores) : TextDrafter(scores.draft_length, scores.draft_length), own_(std::move(scores)) {}
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    const std::span<const Token> text = sight.text();
-    const std::span<const Token> pattern = text.last(std::min(text.size(), static_cast<std::size_t>(own_.depth)));
-    Continuation best = best_of({text}, pattern);
-    std::vector<std::span<const Token>> responses(own_.past.begin(), own_.past.end());
-    responses.push_back(text.subspan(std::min(sight.prompt_tokens(), text.size())));
-    Continuation global = best_of(responses, pattern);
-    if (global.score > best.score) best = std::move(global);
-    add_paths(block, {best.path});
+    add_paths(block, {suffix_continuation(sight, own_).path});
   }
 
  private:
-  // The continuation of the highest score over all lengths of the pattern's end, the longest of equals.
-  [[nodiscard]] Continuation best_of(const std::vector<std::span<const Token>>& corpus, std::span<const Token> pattern) const {
-    Continuation best;
-    std::vector<Occurrence> all;
-    for (std::size_t length = 1; length < pattern.size(); ++length) {
-      const Token first = pattern[pattern.size() - length];
-      if (length == 1) {
-        for (const std::span<const Token> in : corpus)
-          for (const Token& token : in)
-            if (token == first) all.push_back({&token, &token + 1, in});
-      } else {
-        std::erase_if(all, [&](const Occurrence& one) { return one.begin == one.in.data() || *(one.begin - 1) != first; });
-        for (Occurrence& one : all) --one.begin;
-      }
-      if (all.empty()) break;
-      const double wanted = std::floor(static_cast<double>(length) * own_.factor + own_.offset + 1e-6);
-      // The tree is as deep as what is looked for and what follows it together.
-      const double most = std::min({wanted, static_cast<double>(shape().draft_length), own_.depth - static_cast<double>(length)});
-      Continuation own = follow(all, most);
-      if (own.score >= best.score) best = std::move(own);
-    }
-    return best;
-  }
-
-  // The commonest next token, and the commonest after it, the lower of equals; the score is the sum of the paths' shares.
-  [[nodiscard]] Continuation follow(std::vector<Occurrence> all, double most) const {
-    Continuation result;
-    double share = 1.0;
-    while (static_cast<double>(result.path.size()) < most) {
-      std::map<Token, std::size_t> counts;
-      for (const Occurrence& one : all)
-        if (one.next != one.in.data() + one.in.size()) ++counts[*one.next];
-      if (counts.empty()) break;
-      const auto commonest =
-          std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-      share *= static_cast<double>(commonest->second) / static_cast<double>(all.size());
-      if (share < own_.least) break;
-      const Token token = commonest->first;
-      std::erase_if(all, [&](const Occurrence& one) { return one.next == one.in.data() + one.in.size() || *one.next != token; });
-      for (Occurrence& one : all) ++one.next;
-      result.path.push_back(token);
-      result.score += share;
-    }
-    return result;
-  }
-
-  Settings own_;
+  SuffixScores own_;
 };
 
 }  // namespace
@@ -131,11 +58,12 @@ DrafterEntry suffix_decoding_drafter() {
            "draft_length: 2"},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            SuffixDecoding::Settings settings{static_cast<int>(arguments.integer("max_tree_depth")),
-                                              arguments.number("factor"),
-                                              arguments.number("offset"),
-                                              arguments.number("least"),
-                                              {}};
+            SuffixScores settings{draft_length,
+                                  static_cast<int>(arguments.integer("max_tree_depth")),
+                                  arguments.number("factor"),
+                                  arguments.number("offset"),
+                                  arguments.number("least"),
+                                  {}};
             if (arguments.has("past"))
               for (const std::vector<double>& response : arguments.table("past")) {
                 std::vector<Token>& own = settings.past.emplace_back();
@@ -147,7 +75,7 @@ DrafterEntry suffix_decoding_drafter() {
                     own.push_back(static_cast<Token>(token));
                 }
               }
-            return Draft{{draft_length, false}, std::make_shared<SuffixDecoding>(draft_length, std::move(settings))};
+            return Draft{{draft_length, false}, std::make_shared<SuffixDecoding>(std::move(settings))};
           },
           true};
 }

@@ -1,5 +1,6 @@
+#include "sim/draft/tree_dynamic.h"
+
 #include "sim/base/token.h"
-#include "sim/draft/drafter.h"
 #include "sim/draft/tree_config.h"
 
 #include <algorithm>
@@ -7,74 +8,62 @@
 
 namespace specsim::draft {
 
-namespace {
+DynamicTree::DynamicTree(int depth, int width, int nodes) : width_(static_cast<std::size_t>(width)) {
+  shape_.siblings = tokens::Siblings::point_mass;
+  shape_.draft_length = depth;
+  shape_.nodes = nodes;
+  shape_.ranks = width;
+  shape_.ranks_model = true;
+}
 
-class DynamicTree final : public BlockDrafter {
- public:
-  DynamicTree(int depth, int width, int nodes) : width_(static_cast<std::size_t>(width)) {
-    shape_.siblings = tokens::Siblings::point_mass;
-    shape_.draft_length = depth;
-    shape_.nodes = nodes;
-    shape_.ranks = width;
-    shape_.ranks_model = true;
-  }
-  [[nodiscard]] const Shape& shape() const override { return shape_; }
-
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    // All candidates: the children of the `width` likeliest nodes of each level.
-    ChosenBlock candidates;
-    std::vector<double> value = {1.0};  // the draft's probability of the path
-    const auto likelier = [&](int a, int b) {
-      const auto x = static_cast<std::size_t>(a);
-      const auto y = static_cast<std::size_t>(b);
-      return value[x] != value[y] ? value[x] > value[y] : a < b;
-    };
-    std::vector<int> level = {0};
-    for (int depth = 0; depth < shape_.draft_length && !level.empty(); ++depth) {
-      if (level.size() > width_) {
-        std::partial_sort(level.begin(), level.begin() + static_cast<std::ptrdiff_t>(width_), level.end(), likelier);
-        level.resize(width_);
-        std::sort(level.begin(), level.end());
-      }
-      sight.prepare(candidates, level);
-      std::vector<int> below;
-      for (const int parent : level) {
-        const std::span<const Ranked> children = sight.likeliest(candidates, parent);
-        for (std::size_t rank = 0; rank < children.size(); ++rank) {
-          if (!(children[rank].probability > 0.0)) break;
-          below.push_back(candidates.add(parent, children[rank].token, static_cast<int>(rank)));
-          value.push_back(value[static_cast<std::size_t>(parent)] * children[rank].probability);
-        }
-      }
-      level = std::move(below);
+void DynamicTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const {
+  // All candidates: the children of the `width` likeliest nodes of each level.
+  ChosenBlock candidates;
+  std::vector<double> value = {1.0};  // the draft's probability of the path
+  const auto likelier = [&](int a, int b) {
+    const auto x = static_cast<std::size_t>(a);
+    const auto y = static_cast<std::size_t>(b);
+    return value[x] != value[y] ? value[x] > value[y] : a < b;
+  };
+  std::vector<int> level = {0};
+  for (int depth = 0; depth < shape_.draft_length && !level.empty(); ++depth) {
+    if (level.size() > width_) {
+      std::partial_sort(level.begin(), level.begin() + static_cast<std::ptrdiff_t>(width_), level.end(), likelier);
+      level.resize(width_);
+      std::sort(level.begin(), level.end());
     }
-    // The likeliest of them all. No child is likelier than its parent, and at a tie the parent comes first.
-    std::vector<int> kept(value.size() - 1);
-    std::iota(kept.begin(), kept.end(), 1);
-    const auto most = std::min(kept.size(), static_cast<std::size_t>(shape_.nodes));
-    std::partial_sort(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(most), kept.end(), likelier);
-    kept.resize(most);
-    std::sort(kept.begin(), kept.end());
-    std::vector<int> index(value.size(), 0);
-    for (const int node : kept) {
-      const tokens::Tree::Node& own = candidates.tree.nodes[static_cast<std::size_t>(node)];
-      index[static_cast<std::size_t>(node)] =
-          block.add(index[static_cast<std::size_t>(own.parent)], candidates.tokens[static_cast<std::size_t>(node)], own.rank);
+    sight.prepare(candidates, level);
+    std::vector<int> below;
+    for (const int parent : level) {
+      const std::span<const Ranked> children = sight.likeliest(candidates, parent);
+      for (std::size_t rank = 0; rank < children.size(); ++rank) {
+        if (!(children[rank].probability > 0.0)) break;
+        below.push_back(candidates.add(parent, children[rank].token, static_cast<int>(rank)));
+        value.push_back(value[static_cast<std::size_t>(parent)] * children[rank].probability);
+      }
     }
+    level = std::move(below);
   }
-
-  [[nodiscard]] Work work(int nodes) const override {
-    Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(width_)), 1.0 + nodes};
-    work.pass_rows.front() = 1.0;
-    return work;
+  // The likeliest of them all. No child is likelier than its parent, and at a tie the parent comes first.
+  std::vector<int> kept(value.size() - 1);
+  std::iota(kept.begin(), kept.end(), 1);
+  const auto most = std::min(kept.size(), static_cast<std::size_t>(shape_.nodes));
+  std::partial_sort(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(most), kept.end(), likelier);
+  kept.resize(most);
+  std::sort(kept.begin(), kept.end());
+  std::vector<int> index(value.size(), 0);
+  for (const int node : kept) {
+    const tokens::Tree::Node& own = candidates.tree.nodes[static_cast<std::size_t>(node)];
+    index[static_cast<std::size_t>(node)] =
+        block.add(index[static_cast<std::size_t>(own.parent)], candidates.tokens[static_cast<std::size_t>(node)], own.rank);
   }
+}
 
- private:
-  Shape shape_;
-  std::size_t width_;
-};
-
-}  // namespace
+Work DynamicTree::work(int nodes) const {
+  Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(width_)), 1.0 + nodes};
+  work.pass_rows.front() = 1.0;
+  return work;
+}
 
 DrafterEntry tree_dynamic_drafter() {
   return {{"tree_dynamic",

@@ -21,6 +21,9 @@ namespace specsim::judge {
   X(typical)                \
   X(lenience)               \
   X(top_k_match)            \
+  X(gumbel)                 \
+  X(relaxed_threshold)      \
+  X(relaxed_top_n)          \
   X(dynamic_tree)           \
   X(prompt_lookup)          \
   X(suffix)                 \

@@ -37,7 +37,7 @@ TheoryEntry dynamic_tree_theory() {
            {},
            ""},
           {"tree_point_mass", "greedy_tree"},
-          {"tree_dynamic"},
+          {"tree_dynamic", "eagle3"},
           [](const spec::Cell& cell) -> Coverage {
             BlockRounds rounds(cell);
             std::string why = why_not_grown(rounds);

@@ -46,4 +46,16 @@ Judgement judge_soft_argmax(std::span<const double> target, std::span<const doub
   return judgement;
 }
 
+Judgement judge_gumbel(std::span<const double> target, std::span<const double> drafted) {
+  Judgement judgement{std::vector<double>(target.size(), 0.0), std::vector<double>(target.begin(), target.end())};
+  for (std::size_t x = 0; x < target.size(); ++x) {
+    if (target[x] == 0.0 || drafted[x] == 0.0) continue;
+    double sum = 0.0;
+    for (std::size_t y = 0; y < target.size(); ++y) sum += std::max(target[y] / target[x], drafted[y] / drafted[x]);
+    judgement.accepted[x] = 1.0 / sum;
+    judgement.rejected[x] = std::max(target[x] - 1.0 / sum, 0.0);
+  }
+  return judgement;
+}
+
 }  // namespace specsim::theory

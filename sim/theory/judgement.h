@@ -22,6 +22,10 @@ struct Judgement {
 // The target samples, and the draft is kept while the two are equal. At temperature 0 it is the greedy rule.
 [[nodiscard]] Judgement judge_sample(std::span<const double> target, std::span<const double> drafted);
 
+// Draft and target sample by the same Gumbel noise, and the draft is kept while the two are equal: both are x with probability
+// 1 / sum over y of max(target(y) / target(x), drafted(y) / drafted(x)) (Daliri et al. 2024, arXiv 2408.07978). O(vocab^2).
+[[nodiscard]] Judgement judge_gumbel(std::span<const double> target, std::span<const double> drafted);
+
 // A published mistake: the draft model's argmax, judged as if it had been sampled from the model's own distribution.
 [[nodiscard]] Judgement judge_soft_argmax(std::span<const double> target, std::span<const double> draft_model);
 

@@ -202,6 +202,32 @@ std::vector<double> top_k_acceptance(std::span<const double> target, int k) {
   return acceptance;
 }
 
+std::vector<std::vector<double>> threshold_accepted(std::span<const double> target, std::span<const double> draft, int drafts,
+                                                    TreeSampling sampling, double single, double accumulated) {
+  std::vector<std::vector<double>> by_rank(index_of(drafts), std::vector<double>(target.size(), 0.0));
+  std::vector<int> none;
+  each_draw(draft, drafts, sampling, none, 1.0, [&](const std::vector<int>& tokens, double probability) {
+    double sum = 0.0;
+    double taken = 0.0;  // the coins below this accept a token before
+    for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
+      const double own = target[index_of(tokens[rank])];
+      sum += own;
+      const double bar = own >= single ? 1.0 : std::min(1.0, sum / accumulated);
+      by_rank[rank][index_of(tokens[rank])] += probability * std::max(bar - taken, 0.0);
+      taken = std::max(taken, bar);
+    }
+  });
+  return by_rank;
+}
+
+std::vector<double> top_n_acceptance(std::span<const double> target, int n, double delta) {
+  std::vector<double> acceptance = top_k_acceptance(target, n);
+  const double best = *std::max_element(target.begin(), target.end());
+  for (std::size_t x = 0; x < target.size(); ++x)
+    if (target[x] < best - delta) acceptance[x] = 0.0;
+  return acceptance;
+}
+
 Judgement judge_accepting(std::span<const double> acceptance, std::span<const double> drafted,
                           std::span<const double> otherwise) {
   SPECSIM_CHECK(acceptance.size() == drafted.size(), "{} acceptances for {} tokens", acceptance.size(), drafted.size());

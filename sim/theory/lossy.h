@@ -31,6 +31,17 @@ namespace specsim::theory {
 // 1 for the target's k likeliest tokens, the lowest ids among equals, else 0.
 [[nodiscard]] std::vector<double> top_k_acceptance(std::span<const double> target, int k);
 
+// SGLang's relaxed acceptance of the draft's `drafts` likeliest tokens (sampling top; fewer where it has fewer of positive
+// probability) or of one sampled token: one coin u, and the first x is accepted with u < (target of it and those before it) /
+// accumulated, or with target(x) >= single. By rank and token, as in multi_draft.h.
+[[nodiscard]] std::vector<std::vector<double>> threshold_accepted(std::span<const double> target, std::span<const double> draft,
+                                                                  int drafts, TreeSampling sampling, double single,
+                                                                  double accumulated);
+
+// TensorRT-LLM's relaxed acceptance: 1 for the target's n likeliest tokens, the lowest ids among equals, as far as they are at
+// least the likeliest one's probability less delta; else 0.
+[[nodiscard]] std::vector<double> top_n_acceptance(std::span<const double> target, int n, double delta);
+
 // Mass by token, as an accepted draft and as the final token.
 [[nodiscard]] Judgement judge_accepting(std::span<const double> acceptance, std::span<const double> drafted,
                                         std::span<const double> otherwise);

@@ -19,7 +19,10 @@ namespace specsim::verify {
   X(typical)                 \
   X(typical_medusa)          \
   X(lenience)                \
-  X(top_k_match)
+  X(top_k_match)             \
+  X(gumbel)                  \
+  X(relaxed_threshold)       \
+  X(relaxed_top_n)
 
 #define SPECSIM_DECLARE(name) VerifierEntry name##_verifier();
 SPECSIM_VERIFIERS(SPECSIM_DECLARE)

@@ -17,7 +17,7 @@ from pathlib import Path
 SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
 # Folder of results/, which is the name of its script too.
-TABLES = ["claims", "methods", "published", "real_methods", "method_claims", "language"]
+TABLES = ["claims", "methods", "published", "real_methods", "method_claims", "language", "rankings"]
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 

@@ -1,0 +1,141 @@
+#!/usr/bin/python3
+"""Holds the order in which compare ranks methods against the order that others measured on one machine.
+
+usage: scripts/rankings.py SPECSIM OUT    (from the repository's root: scripts/rankings.py build/specsim results/rankings)
+
+Reads configs/published/rankings.yaml and writes OUT/rankings.csv, OUT/rankings.md and OUT/manifest.yaml. Of engines, compare is given the acceptance by
+position of each draft model's longest run and ranks all draft lengths at batches 1 and 32; measured is the time per output token. Of Spec-Bench's
+leaderboard, tokens per round are the published ones and time is the roofline's. Pairs that stand the other way round are listed with their cause: what
+the pair's ratio of tokens per round and its ratio of round times differ by from the measured ones.
+"""
+import csv
+import itertools
+import math
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+import published_speedups
+
+TABLE = Path("configs/published/rankings.yaml")
+CLOSE = 0.03  # measured speedups that differ by less are a tie: two runs of one setting differ by as much
+
+
+def compared(specsim, setting, draft):
+    """{(batch, length): (speedup, tokens per round)} by `specsim compare`."""
+    rates = draft["rates"]
+    table = [[round(rate / before, 6)] for rate, before in zip(rates, [1.0, *rates])]
+    lengths = [method["length"] for method in draft["methods"]]
+    config = {
+        "experiment": "rankings", "rounds": 200000,
+        "pair": {"vocab": 3, "target": {"family": "uniform"}, "draft": {"family": "uniform"}},
+        "context": {"process": "acceptance_table", "acceptance": table},
+        "decode": {"drafter": {"kind": "chain", "draft_length": lengths[0], "selection": "argmax"}, "verifier": "token"},
+        "cost": {"model": "roofline", "hardware": setting["hardware"], "engine": "vllm",
+                 "target": {"preset": setting["target"], "tensor_parallel": setting["tensor_parallel"]},
+                 "draft": {"preset": draft["draft"], "tensor_parallel": setting["tensor_parallel"]}},
+        "workload": {"batch": 1, "context_length": setting["context"]},
+        "sweep": {"decode.drafter.draft_length": lengths},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "rankings.yaml").write_text(yaml.safe_dump(config, default_flow_style=None))
+        done = subprocess.run([specsim, "compare", f"{folder}/rankings.yaml", "--batches", "1,32", "--out", f"{folder}/out"], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"rankings: {setting['name']}, {draft['draft']}: {done.stderr}")
+        with open(f"{folder}/out/ranking.csv", newline="") as file:
+            found = {}
+            for row in csv.DictReader(file):
+                batch = int(row["workload"].split(",")[0].removeprefix("batch "))
+                found[batch, int(row["draft_passes"])] = (float(row["speedup"]), float(row["tokens_per_round"]))
+            return found
+
+
+def engine_rows(specsim, setting):
+    for draft in setting["drafts"]:
+        simulated = compared(specsim, setting, draft)
+        for method, batch in itertools.product(draft["methods"], (1, 32)):
+            speedup, tokens = simulated[batch, method["length"]]
+            yield {"setting": setting["name"], "batch": batch, "method": f"{draft['draft']}, {method['length']} tokens",
+                   "measured": setting["plain"][batch] / method["ms"][batch], "simulated": speedup,
+                   "measured_tokens": method["tokens"][batch], "simulated_tokens": tokens, "source": setting["source"]}
+
+
+def leaderboard_rows(specsim, setting):
+    with open(published_speedups.ROWS, newline="") as file:
+        shapes = {row["row"]: row for row in csv.DictReader(file)}
+    for method in setting["methods"]:
+        row = dict(shapes[method["row"]], hardware=setting["hardware"], target=setting["target"], tokens_per_round=str(method["tokens"]))
+        if row["draft"].startswith("eagle-head"):
+            row["draft"] = "eagle-head-" + setting["target"].removeprefix("vicuna-")
+        speedup = published_speedups.price(specsim, row)[0]
+        yield {"setting": setting["name"], "batch": 1, "method": method["row"].removeprefix("spec-bench "), "measured": method["speedup"],
+               "simulated": speedup, "measured_tokens": method["tokens"], "simulated_tokens": method["tokens"], "source": setting["source"]}
+
+
+def ranks(values):
+    order = sorted(values, reverse=True)
+    return [order.index(value) + 0.5 * (order.count(value) - 1) for value in values]
+
+
+def correlation(a, b):
+    mean_a, mean_b = sum(a) / len(a), sum(b) / len(b)
+    over = sum((x - mean_a) * (y - mean_b) for x, y in zip(a, b))
+    return over / math.sqrt(sum((x - mean_a) ** 2 for x in a) * sum((y - mean_b) ** 2 for y in b))
+
+
+def cause(above, below):
+    """Why `above`, measured to be faster, is simulated to be slower: in factors of the two methods' ratio."""
+    tokens = math.log(above["simulated_tokens"] / below["simulated_tokens"] / (above["measured_tokens"] / below["measured_tokens"]))
+    whole = math.log(above["simulated"] / below["simulated"] / (above["measured"] / below["measured"]))
+    time = whole - tokens
+    if math.log(above["measured"] / below["measured"]) < math.log1p(CLOSE):
+        return "a tie as measured"
+    which = "time of a round" if abs(time) >= abs(tokens) else "acceptance, which differed between runs"
+    return f"{which} (time {100 * math.expm1(time):+.0f} %, tokens {100 * math.expm1(tokens):+.0f} %)"
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    specsim, out = sys.argv[1], Path(sys.argv[2])
+    out.mkdir(parents=True, exist_ok=True)
+    settings = yaml.safe_load(TABLE.read_text())
+    rows = [row for setting in settings["engines"] for row in engine_rows(specsim, setting)]
+    rows += [row for setting in settings["leaderboard"] for row in leaderboard_rows(specsim, setting)]
+    summary, inversions = [], []
+    for (name, batch), group in itertools.groupby(sorted(rows, key=lambda r: (r["setting"], r["batch"])), key=lambda r: (r["setting"], r["batch"])):
+        group = sorted(group, key=lambda r: -r["measured"])
+        rho = correlation(ranks([r["measured"] for r in group]), ranks([r["simulated"] for r in group]))
+        pairs = list(itertools.combinations(group, 2))
+        wrong = [(a, b) for a, b in pairs if a["simulated"] < b["simulated"]]
+        clear = [pair for pair in wrong if not cause(*pair).startswith("a tie")]
+        best = max(group, key=lambda r: r["simulated"])
+        lost = 1 - best["measured"] / group[0]["measured"]
+        error = math.exp(sum(math.log(r["simulated"] / r["measured"]) for r in group) / len(group))
+        summary.append(f"| {name} | {batch} | {len(group)} | {rho:.2f} | {len(wrong)} of {len(pairs)} | {len(clear)} | {group[0]['method']} | {best['method']} | "
+                       f"{100 * lost:.1f} % | {error:.2f} |\n")
+        inversions += [f"| {name} | {batch} | {a['method']} | {b['method']} | {a['measured'] / b['measured']:.3f} | {a['simulated'] / b['simulated']:.3f} | {cause(a, b)} |\n"
+                       for a, b in wrong]
+    with open(out / "rankings.csv", "w", newline="") as file:
+        columns = ["setting", "batch", "method", "measured", "simulated", "measured_tokens", "simulated_tokens", "source"]
+        write = csv.DictWriter(file, columns, lineterminator="\n")
+        write.writeheader()
+        for row in rows:
+            write.writerow({key: f"{value:.4f}" if isinstance(value, float) else value for key, value in row.items()})
+    text = ("Speedups over plain decoding. Rank correlation is Spearman's. Measured speedups within 3 % of each other count as a tie. Lost: how much less the "
+            "method that is simulated to be the best measured than the one that measured best.\n\n"
+            "| setting | batch | methods | rank correlation | pairs the other way round | of them no tie | best as measured | best as simulated | lost | simulated / measured |\n"
+            "|---|---|---|---|---|---|---|---|---|---|\n" + "".join(summary) +
+            "\nEvery pair that stands the other way round: the first of the two measured faster.\n\n"
+            "| setting | batch | measured faster | than | by a factor of | simulated | where the two part |\n|---|---|---|---|---|---|---|\n" + "".join(inversions))
+    (out / "rankings.md").write_text(text)
+    version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    (out / "manifest.yaml").write_text(f"program: {version}\ncommand: scripts/rankings.py SPECSIM results/rankings\nseed: 1\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

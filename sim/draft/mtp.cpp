@@ -1,0 +1,55 @@
+#include "sim/base/token.h"
+#include "sim/draft/overlap_by_depth.h"
+#include "sim/draft/tree_drafter.h"
+
+namespace specsim::draft {
+
+namespace {
+
+class Mtp final : public TreeDrafter {
+ public:
+  Mtp(int draft_length, tokens::Siblings siblings, std::vector<double> acceptance)
+      : TreeDrafter(path_of(draft_length), siblings), acceptance_(std::move(acceptance)) {
+    if (!acceptance_.empty()) shape_.distribution_depths = draft_length;
+  }
+  void alter_distribution(int depth, std::span<const double> target, std::span<double> draft) const override {
+    if (!acceptance_.empty()) set_overlap(at_depth(acceptance_, depth), target, draft);
+  }
+
+ private:
+  std::vector<double> acceptance_;
+};
+
+}  // namespace
+
+DrafterEntry mtp_drafter() {
+  return {
+      {"mtp",
+       "multi-token prediction: a module of the target's own, trained with it and used again for each further token",
+       "DeepSeek-AI (DeepSeek-V3), arXiv 2412.19437; vllm-project/vllm, vllm/model_executor/models/deepseek_mtp.py (one layer, "
+       "its step taken modulo the layers that there are)",
+       {{"draft_length", config::Type::integer, "1", "tokens drafted per round", config::between(1, kMaxDraftLength), {}},
+        {"selection",
+         config::Type::text,
+         "sampled",
+         "from the module's distribution, or its likeliest token",
+         {},
+         {"sampled", "argmax"}},
+        acceptance_parameter()},
+       "A chain of modules one after the other, each on the hidden state of the one before: a pass of the cost section's draft "
+       "for each token. With acceptance, the draft's distribution at each depth is moved towards the target (or away from it) "
+       "until its overlap is that; DeepSeek-V3 reports .85 to .9 for the first token, and a module that is used beyond what it "
+       "was trained for falls off. Published rates by position can be given as they are: context acceptance_table, "
+       "--acceptance mtp-code."},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
+        const tokens::Siblings siblings =
+            arguments.text("selection") == "argmax" ? tokens::Siblings::point_mass : tokens::Siblings::independent;
+        return Draft{
+            {draft_length, false},
+            std::make_shared<Mtp>(draft_length, siblings,
+                                  arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>())};
+      }};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,21 @@
+// Draft distributions whose overlap with the target is given, depth by depth.
+#pragma once
+
+#include "sim/config/arguments.h"
+
+#include <span>
+#include <vector>
+
+namespace specsim::draft {
+
+// acceptance: the overlap at depth 0, 1, ...; the last one holds beyond.
+config::Parameter acceptance_parameter();
+
+// Moves `draft` until its overlap with the target, the sum of min(target, draft), is `overlap`: towards the target, or away from
+// it along what the draft has too much of, as far as that goes. Nothing where the two are equal.
+void set_overlap(double overlap, std::span<const double> target, std::span<double> draft);
+
+// The entry of a list whose last one holds beyond.
+double at_depth(const std::vector<double>& list, int depth);
+
+}  // namespace specsim::draft

@@ -1,0 +1,49 @@
+// Relaxed acceptance as servers have it: SGLang's thresholds, TensorRT-LLM's N likeliest.
+#include "sim/judge/method.h"
+#include "sim/judge/tree_walk.h"
+#include "sim/theory/lossy.h"
+
+namespace specsim::judge {
+
+namespace {
+
+constexpr const char* kMoves = "contexts that tokens lead through are not worked out under a verifier that emits other tokens";
+
+}  // namespace
+
+TheoryEntry relaxed_threshold_theory() {
+  return {
+      {"relaxed_threshold", "one coin against the summed target probability of the children, or a child's own", "SGLang", {}, ""},
+      {"relaxed_threshold"},
+      {},
+      [](const spec::Cell& cell) -> Coverage {
+        BlockRounds rounds(cell);
+        if (rounds.sure_next()) return {nullptr, kMoves};
+        if (figures_of(rounds).gap) return {nullptr, "the tree leaves out ranks"};
+        const double single = verifier_arguments(cell).number("single");
+        const double accumulated = verifier_arguments(cell).number("acc");
+        const theory::TreeSampling sampling = sampling_of(rounds.drafter->siblings);
+        return walk(std::move(rounds), {[=](const verify::PositionDistributions& distributions, int children) {
+                      return theory::threshold_accepted(distributions.target, distributions.drafted, children, sampling, single,
+                                                        accumulated);
+                    }});
+      }};
+}
+
+TheoryEntry relaxed_top_n_theory() {
+  return {{"relaxed_top_n", "drafts among the target's n likeliest tokens and within delta of the first", "TensorRT-LLM", {}, ""},
+          {"relaxed_top_n"},
+          {},
+          [](const spec::Cell& cell) -> Coverage {
+            BlockRounds rounds(cell);
+            if (rounds.sure_next()) return {nullptr, kMoves};
+            const auto n = static_cast<int>(verifier_arguments(cell).integer("n"));
+            const double delta = verifier_arguments(cell).number("delta");
+            return walk(std::move(rounds), {[=](const verify::PositionDistributions& distributions, int) {
+                          return theory::first_accepted(theory::top_n_acceptance(distributions.target, n, delta),
+                                                        distributions.drafted, 1, theory::TreeSampling::with_replacement);
+                        }});
+          }};
+}
+
+}  // namespace specsim::judge
