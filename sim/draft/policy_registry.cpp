@@ -14,6 +14,7 @@ namespace specsim::draft {
   X(adaedl)                 \
   X(goodput)                \
   X(goodput_per_sequence)   \
+  X(bandit)                 \
   X(oracle)
 
 #define SPECSIM_DECLARE(name) PolicyEntry name##_policy();
