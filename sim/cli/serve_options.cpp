@@ -2,14 +2,17 @@
 
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/serve/arrivals.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace specsim::cli {
 
@@ -37,8 +40,25 @@ class ConfigEditor {
     return value == nullptr || (value->is_map() && value->find(key) == nullptr);
   }
   [[nodiscard]] const std::string& text(const char* option) const { return values_[option].as<std::string>(); }
+  // What --set says stands: an option that says the same or a part of it is refused.
+  void set_by_user(const spec::Override& one) {
+    set(one.path, one.value);
+    by_user_.push_back(one.path);
+  }
   void set(const std::string& path, config::Value value) {
     const Location where = value.where;
+    for (const std::string& set : by_user_) {
+      if (set != path && !(path + ".").starts_with(set + ".") && !(set + ".").starts_with(path + ".")) continue;
+      const config::Value* const there = config::find_path(config_, path);
+      if (is_preset(path) && set != path && there != nullptr && there->is_map() && there->find("preset") == nullptr &&
+          value.is_scalar()) {  // a GPU or model by name, with figures changed
+        config::Value changed = *there;
+        changed.fields.insert(changed.fields.begin(), {"preset", where, std::move(value)});
+        config::set_path(config_, path, std::move(changed), where, diagnostics_);
+        return;
+      }
+      throw BadInput({"--set", 0, 0}, fmt::format("{} is set beside {}, allowed: one of them", set, where.file));
+    }
     config::set_path(config_, path, std::move(value), where, diagnostics_);
   }
   // A path's value from an option; flow-style YAML is taken too.
@@ -48,12 +68,21 @@ class ConfigEditor {
   void take(const char* option, const std::string& path, const char* fallback) {
     if (has(option))
       take(option, path);
-    else if (config::find_path(config_, path) == nullptr)
+    else if (config::find_path(config_, path) == nullptr || lacks_preset(path))
       set(path, config::parse_text(fallback, std::string("--") + option, diagnostics_));
   }
 
  private:
+  // Figures of a GPU or model are changed that nobody has named.
+  [[nodiscard]] bool lacks_preset(const std::string& path) const {
+    return is_preset(path) && lacks(path.c_str(), "preset") && std::find(by_user_.begin(), by_user_.end(), path) == by_user_.end();
+  }
+  static bool is_preset(const std::string& path) {
+    return path == "cost.hardware" || path == "cost.target" || path == "cost.draft";
+  }
+
   config::Value& config_;
+  std::vector<std::string> by_user_;  // paths that --set gave
   const po::variables_map& values_;
   Diagnostics& diagnostics_;
 };
@@ -131,6 +160,15 @@ void take_arrivals(ConfigEditor& editor, int loads) {
   }
 }
 
+// The config's own arrival process has this parameter, so that an option changes it and nothing else.
+bool has_load_of(const config::Value& config, const char* parameter) {
+  const config::Value* const process = config::find_path(config, "serve.arrivals.process");
+  const serve::ArrivalsEntry* const entry =
+      process != nullptr && process->is_scalar() ? serve::arrival_processes().find(process->text) : nullptr;
+  return entry != nullptr && std::any_of(entry->info.parameters.begin(), entry->info.parameters.end(),
+                                         [&](const config::Parameter& one) { return one.name == parameter; });
+}
+
 }  // namespace
 
 config::Value serve_config(const po::variables_map& values, Diagnostics& diagnostics, std::string& file) {
@@ -147,10 +185,13 @@ config::Value serve_config(const po::variables_map& values, Diagnostics& diagnos
   ConfigEditor editor(config, values, diagnostics);
   const int loads = (editor.has("rate") ? 1 : 0) + (editor.has("concurrency") ? 1 : 0) + (editor.has("trace") ? 1 : 0);
   if (loads > 1) throw BadInput({"--rate", 0, 0}, "given with another load, allowed: one of --rate, --concurrency, --trace");
-  if (given && loads > 0) editor.set("serve.arrivals", config::map({}, {"--rate", 0, 0}));
+  const bool keeps_process = given && loads > 0 && has_load_of(config, editor.has("rate")          ? "rate"
+                                                                      : editor.has("concurrency") ? "concurrency"
+                                                                                                  : "file");
+  if (given && loads > 0 && !keeps_process) editor.set("serve.arrivals", config::map({}, {"--rate", 0, 0}));
   if (values.count("set") > 0)
     for (const spec::Override& one : read_overrides(values["set"].as<std::vector<std::string>>(), "", diagnostics))
-      editor.set(one.path, one.value);
+      editor.set_by_user(one);
   editor.take("seed", "seed");
   if (!given) fill_defaults(editor);
   if (given) {
@@ -165,7 +206,13 @@ config::Value serve_config(const po::variables_map& values, Diagnostics& diagnos
   const config::Value* const process = config::find_path(config, "serve.arrivals.process");
   const bool brings_lengths =
       editor.has("trace") || (process != nullptr && (process->text == "trace" || process->text == "sessions"));
-  if (loads > 0 || !given) take_arrivals(editor, loads);
+  if (keeps_process) {
+    editor.take("rate", "serve.arrivals.rate");
+    editor.take("concurrency", "serve.arrivals.concurrency");
+    editor.take("trace", "serve.arrivals.file");
+  } else if (loads > 0 || !given) {
+    take_arrivals(editor, loads);
+  }
   editor.take("requests", "serve.arrivals.requests");
   editor.take("warm-up", "serve.warm_up");
   if (!given && !brings_lengths) {

@@ -33,6 +33,8 @@ struct PassTime {
   double launch = 0.0;         // kernels, elementwise work
   double host = 0.0;           // the processor beside the GPU
   double sampling = 0.0;       // logits to tokens
+  // Of the host's work, what runs while the GPU does: no part of the pass. A processor that waits for the GPU adds it.
+  double behind = 0.0;
 
   [[nodiscard]] double total() const { return weights + compute + kv + communication + launch + host + sampling; }
   PassTime& operator+=(const PassTime& other) { return add(1.0, other); }
@@ -44,6 +46,7 @@ struct PassTime {
     launch += times * other.launch;
     host += times * other.host;
     sampling += times * other.sampling;
+    behind += times * other.behind;
     return *this;
   }
 };

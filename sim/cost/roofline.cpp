@@ -184,7 +184,7 @@ class RooflineCost final : public CostModel {
     const Calibration& c = hardware_.calibration;
     double floor = 1e-6 * c.elementwise_us;
     double width = kElementwisePasses * model.hidden;
-    if (engine_.small_kernels > 0.0) {
+    if (engine_.small_kernels > 0.0 && kernels_) {  // a calibration was fitted with its own number of them
       const double kernels = engine_.small_kernels - (engine_.fused_norms && model.tensor_parallel > 1.0 ? kNorms : 0.0);
       floor *= std::max(0.0, kernels) / kCalibratedKernels;
       // Norms read and write the vector and the residual, the activation reads gate and up, rotary embedding what it turns.
@@ -285,7 +285,8 @@ class RooflineCost final : public CostModel {
       const double each = engine_.host_us_per_sequence + (live ? engine_.client_us_per_sequence : 0.0);
       time.host = 1e-6 * (engine_.host_us + each * sequences + engine_.host_us_per_row * wanted);
       const double beside = 1e-6 * (engine_.beside_us + engine_.beside_us_per_sequence * sequences);
-      time.host += std::max(0.0, beside - time.total());
+      time.behind = std::min(beside, time.total());
+      time.host += beside - time.behind;
     } else {
       time.host = 1e-6 * engine_.draft_us;
     }

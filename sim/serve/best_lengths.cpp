@@ -16,8 +16,8 @@ constexpr double kNotOffered = 1e6;
 BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached, std::uint32_t most,
                          int longest) {
   Diagnostics none;
-  const bool overlapped = experiment.scheduler.entry->make(experiment.scheduler.arguments, none)->asynchronous();
-  const StepPricer pricer(*experiment.cost, experiment.speculation->method, overlapped);
+  const HostTime host = experiment.scheduler.entry->make(experiment.scheduler.arguments, none)->host_time();
+  const StepPricer pricer(*experiment.cost, experiment.speculation->method, host);
   const auto lengths = static_cast<std::size_t>(longest) + 1;
   // [requests - 1][length]: share of the best length's tokens a second that is lost.
   std::vector<std::vector<double>> lost(most, std::vector<double>(lengths));

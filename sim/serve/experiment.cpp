@@ -112,7 +112,7 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
   const Acceptance* const acceptance = options.acceptance != nullptr ? options.acceptance : own.get();
   const std::unique_ptr<Scheduler> probe = experiment.scheduler.entry->make(experiment.scheduler.arguments, none);
   const StepPricer pricer(*experiment.cost, experiment.speculation ? experiment.speculation->method : DraftMethod::ngram,
-                          probe->asynchronous());
+                          probe->host_time());
   RunSetting setting;
   setting.make_engine = [&] { return make_engine(experiment, acceptance, pricer); };
   setting.replicas = experiment.replicas;

@@ -145,6 +145,7 @@ class Scheduler {
   virtual ~Scheduler() = default;
   // Steps are scheduled while the one before still runs.
   [[nodiscard]] virtual bool asynchronous() const { return false; }
+  [[nodiscard]] virtual HostTime host_time() const { return HostTime::as_the_engine; }
   // Blocks of equal prefixes are computed once.
   [[nodiscard]] virtual bool prefix_caching() const { return false; }
   // Why this request can never be served; "" where it can.

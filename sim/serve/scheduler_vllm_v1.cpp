@@ -27,6 +27,9 @@ class VllmV1 final : public Scheduler {
  public:
   explicit VllmV1(const VllmOptions& options) : options_(options) {}
   [[nodiscard]] bool asynchronous() const override { return options_.asynchronous; }
+  [[nodiscard]] HostTime host_time() const override {
+    return options_.asynchronous ? HostTime::behind_gpu : HostTime::between_steps;
+  }
   [[nodiscard]] bool prefix_caching() const override { return options_.prefix_caching; }
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
@@ -297,7 +300,7 @@ SchedulerEntry vllm_v1_scheduler() {
             tokens("long_prefill_token_threshold", "0", "of a request's tokens in one step at most; 0: no limit", 0),
             option("chunked_prefill", "true", "a prompt may be cut into several steps"),
             {"policy", config::Type::text, "fcfs", "who goes first, and who is preempted", {}, {"fcfs", "priority"}},
-            option("async", "true", "a step is scheduled while the one before it runs"),
+            option("async", "true", "a step is scheduled while the one before it runs: the host's time passes behind the GPU's"),
             option("reserve_full_isl", "true", "a request is admitted only where its whole prompt fits the pool"),
             {"watermark",
              config::Type::number,

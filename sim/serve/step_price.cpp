@@ -13,9 +13,10 @@ namespace specsim::serve {
 StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) const {
   const double n = work.requests();
   const cost::PassTime target = cost_->mixed_pass(cost::Role::target, work.prompts, work.decoding, work.logits);
-  Parts parts;
-  const double gpu = target.total() - target.host;
-  parts.target = overlapped_ ? std::max(gpu, target.host) : target.total();
+  Parts parts{target.total(), 0.0};
+  if (host_ == HostTime::between_steps) parts.target += target.behind;
+  // Where some of the host's time is behind the GPU's, the engine's figures are of overlapped steps already.
+  if (host_ == HostTime::behind_gpu && target.behind == 0.0) parts.target = std::max(parts.target - target.host, target.host);
   if (draft_length == 0) return parts;
   parts.draft = cost_->round_overhead(n);
   if (method_ == DraftMethod::ngram) return parts;

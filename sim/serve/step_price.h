@@ -16,6 +16,13 @@ enum class DraftMethod {
   ngram         // no passes and no cache
 };
 
+// When the processor does a step's work.
+enum class HostTime {
+  as_the_engine,  // as the cost model's engine has it
+  behind_gpu,     // while the GPU computes the step before, also of an engine whose host works between steps
+  between_steps   // with the GPU idle, also of an engine that hides it
+};
+
 // What a step computes.
 struct StepWork {
   cost::Segment prompts;
@@ -50,9 +57,8 @@ struct StepPrice {
 
 class StepPricer {
  public:
-  // `overlapped`: the host's time of a step passes behind the GPU's. The model must live longer.
-  StepPricer(const cost::CostModel& cost, DraftMethod method, bool overlapped)
-      : cost_(&cost), method_(method), overlapped_(overlapped) {}
+  // The model must live longer.
+  StepPricer(const cost::CostModel& cost, DraftMethod method, HostTime host) : cost_(&cost), method_(method), host_(host) {}
   // With `draft_length` drafts made for the next step; 0: no draft's pass.
   [[nodiscard]] StepPrice price(const StepWork& work, int draft_length) const;
   // Of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of at most
@@ -75,7 +81,7 @@ class StepPricer {
 
   const cost::CostModel* cost_;
   DraftMethod method_;
-  bool overlapped_;
+  HostTime host_;
 };
 
 }  // namespace specsim::serve

@@ -118,7 +118,7 @@ TEST_CASE("tensor parallel: a share of everything, two all-reduces a layer", "[c
 }
 
 TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a floor", "[cost][roofline]") {
-  const auto vllm = by_hand("", "engine: vllm, largest_graph: 32");
+  const auto vllm = by_hand("", "engine: vllm_sync, largest_graph: 32");
   for (const auto& [rows, padded] :
        {std::pair{1.0, 1.0}, {2.0, 2.0}, {3.0, 4.0}, {5.0, 8.0}, {9.0, 16.0}, {24.0, 24.0}, {25.0, 32.0}})
     CHECK(near(matrix_products(vllm->pass(Role::target, {1, rows, 0, 1})), products(padded, 1)));
@@ -127,10 +127,10 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
   const PassTime eager = vllm->pass(Role::target, {1, 33, 0, 1});
   CHECK(near(matrix_products(eager), products(33, 1)));
   CHECK(
-      near(by_hand("", "engine: vllm, largest_graph: 32, host_us: 0")->pass(Role::target, {1, 33, 0, 1}).total(), 2 * 187.5e-6));
+      near(by_hand("", "engine: vllm_sync, largest_graph: 32, host_us: 0")->pass(Role::target, {1, 33, 0, 1}).total(), 2 * 187.5e-6));
   CHECK(near(vllm->pass(Role::draft, {1, 1, 0, 1}).total(), 0.712e-3));
   CHECK(near(by_hand("", "engine: graphs")->pass(Role::draft, {1, 1, 0, 1}).total(), 0.5e-3));
-  CHECK(near(by_hand("", "engine: vllm, draft_floor_us: 0")->pass(Role::draft, {1, 1, 0, 1}).host, 0.0));
+  CHECK(near(by_hand("", "engine: vllm_sync, draft_floor_us: 0")->pass(Role::draft, {1, 1, 0, 1}).host, 0.0));
   // Without graphs the host launches layer by layer, ahead of the GPU: a floor that a model of many layers pays.
   for (const Role role : {Role::target, Role::draft}) {
     const auto floored = by_hand("", "engine: eager")->pass(role, {1, 5, 0, 1});
@@ -138,13 +138,13 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
     CHECK(floored.host > 0.0);
   }
   CHECK(near(by_hand("", "engine: eager, host_us_per_layer: 0")->pass(Role::target, {1, 5, 0, 1}).host, 0.0));
-  CHECK(near(by_hand("", "engine: vllm, largest_graph: 3, host_us: 0, host_us_per_layer: 4000")
+  CHECK(near(by_hand("", "engine: vllm_sync, largest_graph: 3, host_us: 0, host_us_per_layer: 4000")
                  ->pass(Role::target, {1, 5, 0, 1})
                  .total(),
              8e-3));
-  CHECK(near(by_hand("", "engine: vllm, host_us: 10, round_us: 20")->round_overhead(1), 20e-6));
+  CHECK(near(by_hand("", "engine: vllm_sync, host_us: 10, round_us: 20")->round_overhead(1), 20e-6));
   // A largest graph of 3 rows holds 3.
-  CHECK(near(matrix_products(by_hand("", "engine: vllm, largest_graph: 3")->pass(Role::target, {1, 3, 0, 1})), products(3, 1)));
+  CHECK(near(matrix_products(by_hand("", "engine: vllm_sync, largest_graph: 3")->pass(Role::target, {1, 3, 0, 1})), products(3, 1)));
   // bare is a lower bound: no padding, no host, no floor.
   const PassTime bare = by_hand("", "")->pass(Role::target, {1, 5, 0, 1});
   CHECK(near(matrix_products(bare), products(5, 1)));
@@ -196,7 +196,7 @@ TEST_CASE("an EAGLE head runs its layer, its joining product and the target's LM
 }
 
 TEST_CASE("parts add up, and batches of one kind add", "[cost][roofline]") {
-  for (const std::string engine : {"bare", "vllm", "eager"}) {
+  for (const std::string engine : {"bare", "vllm_sync", "eager"}) {
     const auto model =
         make_cost("roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: llama-68m, engine: " + engine + "}");
     for (const Role role : {Role::target, Role::draft}) {
