@@ -77,14 +77,15 @@ std::size_t mser_cut(const RunResult& result) {
   }
   double best = std::numeric_limits<double>::infinity();
   std::size_t cut = 0;
-  double total = 0.0;
-  double squares = 0.0;
+  double mean = 0.0;
+  double squares = 0.0;  // of distances from the mean, by Welford's update: equal times have none, to the last bit
   for (std::size_t dropped = means.size(); dropped-- > 0;) {
-    total += means[dropped];
-    squares += means[dropped] * means[dropped];
-    if (dropped > means.size() / 2) continue;
     const auto left = static_cast<double>(means.size() - dropped);
-    const double error = (squares - total * total / left) / (left * left);
+    const double distance = means[dropped] - mean;
+    mean += distance / left;
+    squares += distance * (means[dropped] - mean);
+    if (dropped > means.size() / 2) continue;
+    const double error = squares / (left * left);
     if (error > best) continue;
     best = error;
     cut = sent[dropped];
@@ -113,7 +114,8 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
   Picoseconds first = kNever;
   double within = 0.0;
   double life = 0.0;
-  for (std::size_t i = cut; i < result.sent; ++i) {
+  std::vector<double> waits;  // in the queue, of all requests in the order of sending
+  for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
     first = std::min(first, sequence.sent);
     last = std::max(last, sequence.sent);
@@ -122,6 +124,12 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
     summary.drafted += sequence.drafted;
     summary.accepted += sequence.accepted;
     if (sequence.status != Status::finished) continue;
+    waits.push_back(ms(sequence.spent[static_cast<std::size_t>(Cause::queue)]));
+    summary.completed += 1;
+    summary.prompt_tokens += sequence.prompt;
+    summary.output_tokens += sequence.emitted;
+    life += static_cast<double>(sequence.last_token - sequence.sent);
+    if (i < cut) continue;
     const double own_ttft = ms(sequence.first_token - sequence.sent);
     const double own_e2el = ms(sequence.last_token - sequence.sent);
     const double own_tpot =
@@ -129,10 +137,7 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
     ttft.push_back(own_ttft);
     e2el.push_back(own_e2el);
     if (sequence.emitted > 1) tpot.push_back(own_tpot);
-    queue.push_back(ms(sequence.spent[static_cast<std::size_t>(Cause::queue)]));
-    summary.prompt_tokens += sequence.prompt;
-    summary.output_tokens += sequence.emitted;
-    life += static_cast<double>(sequence.last_token - sequence.sent);
+    queue.push_back(waits.back());
     for (std::size_t cause = 0; cause < kCauses; ++cause) {
       summary.life_ms[cause] += ms(sequence.spent[cause]);
       summary.ttft_by_cause_ms[cause] += ms(sequence.spent_first[cause]);
@@ -143,41 +148,41 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
         own_e2el <= slo.e2el_ms.value_or(own_e2el))
       within += 1.0;
   }
-  summary.requests = result.sent - cut;
+  summary.requests = result.sent;
   summary.warm_up_requests = cut;
-  summary.completed = ttft.size();
   summary.stable = result.reached_end;
-  // `queue` is in the order of sending: a server that is short of capacity by a share makes the last ones wait that share of the
+  // A server that is short of capacity by a share makes the last ones wait that share of the
   // time.
   constexpr double kShort = 0.02;
   constexpr std::size_t kLast = 20;  // a twentieth
-  if (workload.concurrency == 0 && !queue.empty()) {
-    const std::size_t count = std::max<std::size_t>(queue.size() / kLast, 1);
+  if (workload.concurrency == 0 && !waits.empty()) {
+    const std::size_t count = std::max<std::size_t>(waits.size() / kLast, 1);
     const double waited =
-        std::accumulate(queue.end() - static_cast<std::ptrdiff_t>(count), queue.end(), 0.0) / static_cast<double>(count);
+        std::accumulate(waits.end() - static_cast<std::ptrdiff_t>(count), waits.end(), 0.0) / static_cast<double>(count);
     // A queue that grows evenly makes them wait four times as long as the first half; one that does not grow, as long.
-    const auto half = static_cast<std::ptrdiff_t>(queue.size() / 2);
+    const auto half = static_cast<std::ptrdiff_t>(waits.size() / 2);
     const double early =
-        std::accumulate(queue.begin(), queue.begin() + half, 0.0) / static_cast<double>(std::max<std::ptrdiff_t>(half, 1));
-    summary.overloaded = last > first && waited > kShort * ms(last - first) && waited > 2.0 * early && queue.size() >= kLast;
+        std::accumulate(waits.begin(), waits.begin() + half, 0.0) / static_cast<double>(std::max<std::ptrdiff_t>(half, 1));
+    summary.overloaded = last > first && waited > kShort * ms(last - first) && waited > 2.0 * early && waits.size() >= kLast;
   }
-  const auto completed = static_cast<double>(summary.completed);
+  const auto counted = static_cast<double>(ttft.size());  // completed, behind the warm-up
   const auto share_out = [](std::array<double, kCauses>& parts, double count) {
     for (double& part : parts) part = count > 0.0 ? part / count : kNone;
   };
-  share_out(summary.life_ms, completed);
-  share_out(summary.ttft_by_cause_ms, completed);
+  share_out(summary.life_ms, counted);
+  share_out(summary.ttft_by_cause_ms, counted);
   share_out(summary.tpot_by_cause_ms, static_cast<double>(tpot.size()));
   summary.duration_s =
       first == kNever || result.end <= first ? 0.0 : static_cast<double>(result.end - first) / kPicosecondsPerSecond;
   const auto per_second = [&](double count) { return summary.duration_s > 0.0 ? count / summary.duration_s : kNone; };
-  summary.request_throughput = per_second(completed);
+  summary.request_throughput = per_second(static_cast<double>(summary.completed));
   summary.output_throughput = per_second(summary.output_tokens);
   summary.total_token_throughput = per_second(summary.output_tokens + summary.prompt_tokens);
-  summary.request_goodput = slo.any() ? per_second(within) : kNone;
-  summary.slo_share = slo.any() && completed > 0.0 ? within / completed : kNone;
+  summary.slo_share = slo.any() && counted > 0.0 ? within / counted : kNone;
+  summary.request_goodput =
+      slo.any() ? per_second(counted > 0.0 ? within * (static_cast<double>(summary.completed) / counted) : 0.0) : kNone;
   const double share = 0.01 * slo.percentile;
-  summary.meets_slo = slo.any() && result.reached_end && (!slo.ttft_ms || percentile_of(ttft, share) <= *slo.ttft_ms) &&
+  summary.meets_slo = slo.any() && result.reached_end && (!slo.jointly || summary.slo_share >= share) && (!slo.ttft_ms || percentile_of(ttft, share) <= *slo.ttft_ms) &&
                       (!slo.tpot_ms || tpot.empty() || percentile_of(tpot, share) <= *slo.tpot_ms) &&
                       (!slo.e2el_ms || percentile_of(e2el, share) <= *slo.e2el_ms);
   summary.mean_concurrency = per_second(life / kPicosecondsPerSecond);

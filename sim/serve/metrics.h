@@ -17,6 +17,7 @@ struct Slo {
   std::optional<double> tpot_ms;
   std::optional<double> e2el_ms;
   double percentile = 99.0;  // of requests that must keep each limit, for the largest rate
+  bool jointly = false;      // that share must keep all limits at once
   [[nodiscard]] bool any() const { return ttft_ms || tpot_ms || e2el_ms; }
 };
 
@@ -32,15 +33,16 @@ struct Statistics {
 };
 Statistics statistics(std::vector<double> samples);
 
-// Which of a run's first requests no figure of requests counts, since they met a server that was emptier than later.
+// Which of a run's first requests no latency and no share of requests counts, since they met a server that was emptier than
+// later. Rates, totals, steps and what is said of the server's capacity are of the whole run: its time serves all of them.
 struct WarmUp {
   std::size_t requests = 0;
   bool by_mser = false;  // as many as MSER-5 drops (White 1997), by the end-to-end times in the order of sending
 };
 
 struct Summary {
-  std::size_t requests = 0;  // sent, without those of the warm-up
-  std::size_t warm_up_requests = 0;
+  std::size_t requests = 0;          // sent
+  std::size_t warm_up_requests = 0;  // the first of them, which no latency counts
   std::size_t completed = 0;
   double duration_s = 0.0;     // from the first sending to the last end
   double prompt_tokens = 0.0;  // of completed requests
@@ -55,7 +57,7 @@ struct Summary {
   double output_throughput = 0.0;       // tokens a second
   double total_token_throughput = 0.0;  // prompts too
   double request_goodput = 0.0;         // requests a second that keep the SLO; NaN without one
-  double slo_share = 0.0;               // of completed requests
+  double slo_share = 0.0;               // of completed requests behind the warm-up
   bool meets_slo = false;               // the SLO's percentile of each figure lies within its limit
   double mean_concurrency = 0.0;        // requests in the system, over time
   double mean_batch = 0.0;              // requests in a step, over time

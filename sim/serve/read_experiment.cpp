@@ -185,6 +185,19 @@ Choice<Entry> choose(config::Registry<Entry>& registry, const config::Value& val
   return choice;
 }
 
+// The cost model's config with the engine of the scheduler, where it takes one and names none.
+config::Value with_engine(const config::Value& cost, const SchedulerEntry* scheduler) {
+  if (scheduler == nullptr || scheduler->engine[0] == '\0' || !cost.is_map() || cost.find("engine") != nullptr) return cost;
+  const config::Value* const model = cost.find("model");
+  const cost::CostEntry* const entry = model != nullptr && model->is_scalar() ? cost::cost_models().find(model->text) : nullptr;
+  if (entry == nullptr || std::none_of(entry->info.parameters.begin(), entry->info.parameters.end(),
+                                       [](const config::Parameter& one) { return one.name == "engine"; }))
+    return cost;
+  config::Value own = cost;
+  own.fields.push_back({"engine", cost.where, config::scalar(scheduler->engine, cost.where)});
+  return own;
+}
+
 std::shared_ptr<const cost::CostModel> read_cost(const config::Value& value, Diagnostics& diagnostics) {
   const Choice<cost::CostEntry> choice = choose(cost::cost_models(), value, "model", diagnostics);
   if (choice.entry == nullptr) return nullptr;
@@ -409,13 +422,13 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   if (diagnostics.list().size() != before) return experiment;
   experiment.name = top.text("experiment");
   experiment.seed = static_cast<std::uint64_t>(top.integer("seed"));
-  experiment.cost = read_cost(top.value("cost"), diagnostics);
   const config::Arguments serve = config::read_arguments(top.value("serve"), serve_parameters(), {}, "serve", diagnostics);
   if (diagnostics.list().size() != before) return experiment;
 
   experiment.scheduler = choose(schedulers(), serve.value("scheduler"), "kind", diagnostics);
   if (experiment.scheduler.entry != nullptr)
     static_cast<void>(experiment.scheduler.entry->make(experiment.scheduler.arguments, diagnostics));
+  experiment.cost = read_cost(with_engine(top.value("cost"), experiment.scheduler.entry), diagnostics);
   const std::size_t before_kv = diagnostics.list().size();
   const config::Arguments kv = config::read_arguments(serve.value("kv"), kv_parameters(), {}, "serve.kv", diagnostics);
   if (diagnostics.list().size() == before_kv) {
@@ -427,7 +440,8 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   }
   const Choice<ArrivalsEntry> arrivals = choose(arrival_processes(), serve.value("arrivals"), "process", diagnostics);
   if (arrivals.entry != nullptr) experiment.arrivals = arrivals.entry->make(arrivals.arguments, diagnostics);
-  if (experiment.arrivals && !experiment.arrivals->brings_lengths()) {
+  // Arrivals that bring their own leave them unused, so that one config serves a trace and a rate.
+  if (experiment.arrivals && (serve.has("lengths") || !experiment.arrivals->brings_lengths())) {
     const config::Value lengths = serve.has("lengths") ? serve.value("lengths") : config::map({}, serve.where());
     const std::size_t before_lengths = diagnostics.list().size();
     const config::Arguments arguments = config::read_arguments(lengths, length_parameters(), {}, "serve.lengths", diagnostics);
@@ -436,8 +450,6 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
       if (arguments.has("max_tokens")) experiment.max_tokens = static_cast<std::uint32_t>(arguments.integer("max_tokens"));
       experiment.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
     }
-  } else if (experiment.arrivals && serve.has("lengths")) {
-    diagnostics.add(serve.where("lengths"), "lengths stand beside arrivals that bring their own, allowed: without lengths");
   }
   if (serve.has("speculation"))
     experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.seed, diagnostics);

@@ -185,6 +185,8 @@ struct SchedulerEntry {
   std::function<std::unique_ptr<Scheduler>(const config::Arguments&, Diagnostics&)> make;
   // Why prompts cannot be computed by engines of their own; "" where they can.
   const char* not_apart = "";
+  // Of configs/engines: whose prices a config has that names none; "" those of the cost model.
+  const char* engine = "";
 };
 
 config::Registry<SchedulerEntry>& schedulers();

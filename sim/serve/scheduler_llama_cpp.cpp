@@ -161,7 +161,8 @@ SchedulerEntry llama_cpp_scheduler() {
             options.draft_min = count("draft_min");
             return std::make_unique<LlamaCpp>(options);
           },
-          "its server computes a prompt in the slot that decodes it"};
+          "its server computes a prompt in the slot that decodes it",
+          "llama_cpp"};
 }
 
 }  // namespace specsim::serve

@@ -296,7 +296,9 @@ SchedulerEntry sglang_scheduler() {
         options.radix_cache = arguments.boolean("radix_cache");
         options.order = queue_order(arguments.text("schedule_policy"));
         return std::make_unique<Sglang>(options);
-      }};
+      },
+      "",
+      "sglang"};
 }
 
 }  // namespace specsim::serve

@@ -162,7 +162,9 @@ SchedulerEntry trtllm_scheduler() {
         options.chunked_context = arguments.boolean("chunked_context");
         options.max_utilization = arguments.text("capacity") == "max_utilization";
         return std::make_unique<Trtllm>(options);
-      }};
+      },
+      "",
+      "trtllm"};
 }
 
 }  // namespace specsim::serve

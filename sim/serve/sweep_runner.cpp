@@ -1,6 +1,7 @@
 #include "sim/serve/sweep_runner.h"
 
 #include "sim/base/parallel.h"
+#include "sim/rng/address.h"
 
 #include <fmt/format.h>
 
@@ -88,7 +89,8 @@ std::vector<std::vector<Summary>> SweepRunner::run(const std::vector<ServeExperi
       }
     }
     ServeExperiment one = points[point];
-    one.seed += replication;
+    // The first is the run of that seed; no run of another seed shares random numbers with the others.
+    if (replication > 0) one.seed = rng::hash_text(fmt::format("replication {} of seed {}", replication, one.seed));
     const Workload workload = make_workload(one);
     ServeOptions options;
     options.stop = setting_.stop;

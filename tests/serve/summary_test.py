@@ -36,17 +36,19 @@ def mser(times):
 
 
 def figures(run, cut):
-    """The columns of summary.csv that the requests behind the first `cut` make."""
-    sent, first, last = (run.seconds(name)[cut:] * 1e3 for name in ("arrival_s", "first_token_s", "last_token_s"))
-    output, prompt = (np.array(run.whole(name))[cut:] for name in ("output_tokens", "prompt_tokens"))
+    """The columns of summary.csv: rates and totals of the whole run, latencies and shares of the requests behind the first `cut`."""
+    sent, first, last = (run.seconds(name) * 1e3 for name in ("arrival_s", "first_token_s", "last_token_s"))
+    output, prompt, rounds, accepted = (np.array(run.whole(name)) for name in ("output_tokens", "prompt_tokens", "rounds", "accepted"))
+    seconds = 1e-3 * (last.max() - sent.min())
+    made = {"requests": len(sent), "completed": len(sent), "warm_up_requests": cut, "duration_s": seconds, "request_throughput": len(sent) / seconds,
+            "output_throughput": output.sum() / seconds, "total_token_throughput": (output.sum() + prompt.sum()) / seconds,
+            "mean_concurrency": 1e-3 * (last - sent).sum() / seconds, "tokens_per_round": 1 + accepted.sum() / rounds.sum()}
+    sent, first, last, output = sent[cut:], first[cut:], last[cut:], output[cut:]
     many = output > 1
     gaps = np.where(many, (last - first) / np.maximum(output - 1, 1), 0.0)
     samples = {"ttft": first - sent, "tpot": gaps[many], "e2el": last - sent}
-    seconds = 1e-3 * (last.max() - sent.min())
-    within = ((samples["ttft"] <= SLO["ttft_ms"]) & (gaps <= SLO["tpot_ms"])).sum()
-    made = {"requests": len(sent), "completed": len(sent), "warm_up_requests": cut, "duration_s": seconds, "request_throughput": len(sent) / seconds,
-            "output_throughput": output.sum() / seconds, "total_token_throughput": (output.sum() + prompt.sum()) / seconds,
-            "request_goodput": within / seconds, "slo_share": within / len(sent), "mean_concurrency": 1e-3 * samples["e2el"].sum() / seconds}
+    within = ((samples["ttft"] <= SLO["ttft_ms"]) & (gaps <= SLO["tpot_ms"])).mean()
+    made |= {"slo_share": within, "request_goodput": within * made["request_throughput"]}
     for name, values in samples.items():
         made[f"mean_{name}_ms"], made[f"max_{name}_ms"] = values.mean(), values.max()
         for share in (50, 90, 95, 99):
@@ -84,7 +86,17 @@ def main():
         checks.holds("the busy server's last requests wait for 2 % of the run", float(summary["mean_queue_ms"][0]) > 0.02 * 1e3 * 300 / 45)
         checks.exact("a busy server is not overloaded", summary["overloaded"], ("0", "0"))
         short = config({"process": "deterministic", "rate": 200, "requests": 300}, {"target_fixed_ms": 1.0}, {"prompt": {"fixed": 5}, "output": {"fixed": 10}})
-        checks.exact("a server of half the capacity is", columns(bench.run(short).folder / "summary.csv")["overloaded"], ("1",))
+        for warm_up in (0, 150, "mser"):
+            short["serve"]["warm_up"] = warm_up
+            summary = columns(bench.run(short).folder / "summary.csv")
+            checks.exact(f"a server of half the capacity is, behind a warm-up of {warm_up}", summary["overloaded"], ("1",))
+            checks.holds(f"it is busy all the time and no longer, behind a warm-up of {warm_up}", 0.98 < float(summary["busy_share"][0]) <= 1.0)
+        # Eight clients whose requests all take as long: no first request differs from the last.
+        even = config({"process": "closed", "concurrency": 8, "requests": 800}, {"target_fixed_ms": 7.3}, {"prompt": {"fixed": 5}, "output": {"fixed": 5}})
+        even["serve"]["warm_up"] = "mser"
+        summary = columns(bench.run(even).folder / "summary.csv")
+        checks.holds("every request of the even run takes as long", float(summary["max_e2el_ms"][0]) - float(summary["p50_e2el_ms"][0]) < 1e-6)
+        checks.exact("MSER-5 leaves nothing out of an even run", summary["warm_up_requests"], ("0",))
         path = bench.folder / "all.yaml"
         path.write_text(json.dumps(crowded(600)))
         done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name], cwd=folder, capture_output=True, text=True, check=False)
