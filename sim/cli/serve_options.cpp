@@ -40,17 +40,21 @@ class ConfigEditor {
     return value == nullptr || (value->is_map() && value->find(key) == nullptr);
   }
   [[nodiscard]] const std::string& text(const char* option) const { return values_[option].as<std::string>(); }
-  // What --set says stands: an option that says the same or a part of it is refused.
-  void set_by_user(const spec::Override& one) {
+  // What --set says stands: an option that would replace it is refused.
+  void set_for_user(const spec::Override& one) {
     set(one.path, one.value);
     by_user_.push_back(one.path);
+  }
+  [[nodiscard]] bool set_by_user(const std::string& path) const {
+    return std::find(by_user_.begin(), by_user_.end(), path) != by_user_.end();
   }
   void set(const std::string& path, config::Value value) {
     const Location where = value.where;
     for (const std::string& set : by_user_) {
-      if (set != path && !(path + ".").starts_with(set + ".") && !(set + ".").starts_with(path + ".")) continue;
       const config::Value* const there = config::find_path(config_, path);
-      if (is_preset(path) && set != path && there != nullptr && there->is_map() && there->find("preset") == nullptr &&
+      const bool inside = path.starts_with(set + ".");
+      if (there == nullptr || (set != path && !inside && !set.starts_with(path + "."))) continue;
+      if (is_preset(path) && set != path && !inside && there->is_map() && there->find("preset") == nullptr &&
           value.is_scalar()) {  // a GPU or model by name, with figures changed
         config::Value changed = *there;
         changed.fields.insert(changed.fields.begin(), {"preset", where, std::move(value)});
@@ -75,7 +79,7 @@ class ConfigEditor {
  private:
   // Figures of a GPU or model are changed that nobody has named.
   [[nodiscard]] bool lacks_preset(const std::string& path) const {
-    return is_preset(path) && lacks(path.c_str(), "preset") && std::find(by_user_.begin(), by_user_.end(), path) == by_user_.end();
+    return is_preset(path) && lacks(path.c_str(), "preset") && !set_by_user(path);
   }
   static bool is_preset(const std::string& path) {
     return path == "cost.hardware" || path == "cost.target" || path == "cost.draft";
@@ -185,13 +189,14 @@ config::Value serve_config(const po::variables_map& values, Diagnostics& diagnos
   ConfigEditor editor(config, values, diagnostics);
   const int loads = (editor.has("rate") ? 1 : 0) + (editor.has("concurrency") ? 1 : 0) + (editor.has("trace") ? 1 : 0);
   if (loads > 1) throw BadInput({"--rate", 0, 0}, "given with another load, allowed: one of --rate, --concurrency, --trace");
+  // Asked before --set, whose own process is refused beside a load.
   const bool keeps_process = given && loads > 0 && has_load_of(config, editor.has("rate")          ? "rate"
                                                                       : editor.has("concurrency") ? "concurrency"
                                                                                                   : "file");
   if (given && loads > 0 && !keeps_process) editor.set("serve.arrivals", config::map({}, {"--rate", 0, 0}));
   if (values.count("set") > 0)
     for (const spec::Override& one : read_overrides(values["set"].as<std::vector<std::string>>(), "", diagnostics))
-      editor.set_by_user(one);
+      editor.set_for_user(one);
   editor.take("seed", "seed");
   if (!given) fill_defaults(editor);
   if (given) {
@@ -206,7 +211,7 @@ config::Value serve_config(const po::variables_map& values, Diagnostics& diagnos
   const config::Value* const process = config::find_path(config, "serve.arrivals.process");
   const bool brings_lengths =
       editor.has("trace") || (process != nullptr && (process->text == "trace" || process->text == "sessions"));
-  if (keeps_process) {
+  if (keeps_process && !editor.set_by_user("serve.arrivals.process")) {
     editor.take("rate", "serve.arrivals.rate");
     editor.take("concurrency", "serve.arrivals.concurrency");
     editor.take("trace", "serve.arrivals.file");

@@ -285,9 +285,7 @@ config::Parameter tokens(const char* name, const char* fallback, const char* sum
 }
 
 config::Parameter option(const char* name, const char* fallback, const char* summary) {
-  return {name, config::Type::boolean, fallback, summary, {}, {},
-"",
-"vllm"};
+  return {name, config::Type::boolean, fallback, summary, {}, {}};
 }
 
 }  // namespace
@@ -328,9 +326,9 @@ SchedulerEntry vllm_v1_scheduler() {
             options.prefix_caching = arguments.boolean("prefix_caching");
             options.watermark = arguments.number("watermark");
             return std::make_unique<VllmV1>(options);
-},
-"",
-"vllm"};
+          },
+          "",
+          "vllm"};
 }
 
 }  // namespace specsim::serve

@@ -27,6 +27,9 @@ FILES = {"base.yaml": BASE, "tree.yaml": TREE, "plain.yaml": BASE.replace("  len
          "laws.jsonl": '{"target": [[0.5, 0.5]], "draft": [[0.5, 0.5]]}\n',
          "azure.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:15:46.68,374,44\n"}
 CASES = [
+    (["--rate", "2", "--target", "llama-3.1-8b", "--set", "cost.target={preset: llama-2-7b}"], "--set: cost.target is set beside --target, allowed: one of them"),
+    (["--rate", "2", "--hardware", "h100-sxm", "--set", "cost.hardware={preset: h100-sxm, tensor_parallel: 4}"], "--set: cost.hardware is set beside --hardware"),
+    (["--rate", "2", "--target", "llama-3.1-8b", "--set", "cost.target.tensor_parallell=4"], 'unknown key "tensor_parallell"'),
     (["base.yaml", "--set", "serve.scheduler.kind=vllm"], 'unknown scheduler "vllm", did you mean "vllm_v1"? allowed: vllm_v1'),
     (["base.yaml", "--set", "serve.scheduler.max_num_seq=5"], 'unknown key "max_num_seq" in scheduler vllm_v1, did you mean "max_num_seqs"?'),
     (["base.yaml", "--set", "serve.arrivals.rate=0"], "rate is 0, allowed: a number in"),

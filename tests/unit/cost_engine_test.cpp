@@ -34,7 +34,7 @@ TEST_CASE("every engine of configs/engines is read, says where its figures come 
 }
 
 TEST_CASE("figures of the engines that the first versions had stand", "[cost][engine]") {
-  const Engine vllm = read_engine_of("vllm");
+  const Engine vllm = read_engine_of("vllm_sync");
   CHECK(vllm.graphs);
   CHECK(vllm.host_us == 1207.0);
   CHECK(vllm.host_us_per_layer == 187.5);
@@ -45,10 +45,10 @@ TEST_CASE("figures of the engines that the first versions had stand", "[cost][en
 }
 
 TEST_CASE("an engine takes another's figures but those that are changed", "[cost][engine]") {
-  const Engine engine = read_engine_of("{preset: vllm, host_us: 300, largest_graph: 64}");
+  const Engine engine = read_engine_of("{preset: vllm_sync, host_us: 300, largest_graph: 64}");
   CHECK(engine.host_us == 300.0);
   CHECK(engine.largest_graph == 64.0);
-  CHECK(engine.draft_floor_us == read_engine_of("vllm").draft_floor_us);
+  CHECK(engine.draft_floor_us == read_engine_of("vllm_sync").draft_floor_us);
 }
 
 TEST_CASE("a cost model's own keys come before the engine's", "[cost][engine]") {
@@ -57,8 +57,8 @@ TEST_CASE("a cost model's own keys come before the engine's", "[cost][engine]") 
         ->pass(Role::target, {1, 1, 100, 1})
         .host;
   };
-  CHECK(near(host("engine: {preset: vllm, host_us: 300}"), 300e-6));
-  CHECK(near(host("engine: {preset: vllm, host_us: 300}, host_us: 200"), 200e-6));
+  CHECK(near(host("engine: {preset: vllm_sync, host_us: 300}"), 300e-6));
+  CHECK(near(host("engine: {preset: vllm_sync, host_us: 300}, host_us: 200"), 200e-6));
   CHECK(near(host("engine: {source: a test of mine, graphs: true, host_us: 100}"), 100e-6));
 }
 

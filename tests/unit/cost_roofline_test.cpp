@@ -235,7 +235,7 @@ TEST_CASE("a head of one layer does not jump where graphs end", "[cost][roofline
 }
 
 TEST_CASE("without a draft model proposals take no pass and no memory, but slots", "[cost][roofline]") {
-  const auto none = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: none}");
+  const auto none = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: none, round_us: 0}");
   CHECK(none->pass(Role::draft, {8, 1, 2048, 1}).total() == 0.0);
   const RoundTime round = round_time(*none, {8, 2048}, 4, 0.5);
   CHECK(round.draft.total() == 0.0);
@@ -302,7 +302,7 @@ TEST_CASE("the memory_budget: weights and caches of both, in bytes", "[cost][mem
 }
 
 TEST_CASE("a faster memory and a slower host are the preset with those figures", "[cost][roofline]") {
-  const std::string pair = "target: llama-3.1-8b, draft: llama-3.2-1b";
+  const std::string pair = "engine: vllm_sync, target: llama-3.1-8b, draft: llama-3.2-1b";
   const auto model = make_cost("roofline", "{hardware: h100-sxm, " + pair + "}");
   const auto faster = make_cost("roofline", "{hardware: {preset: h100-sxm, bandwidth_gb_per_s: 3685}, " + pair + "}");
   const auto slower = make_cost(
