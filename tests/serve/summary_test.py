@@ -92,7 +92,8 @@ def main():
             checks.exact(f"a server of half the capacity is, behind a warm-up of {warm_up}", summary["overloaded"], ("1",))
             checks.holds(f"it is busy all the time and no longer, behind a warm-up of {warm_up}", 0.98 < float(summary["busy_share"][0]) <= 1.0)
         # Eight clients whose requests all take as long: no first request differs from the last.
-        even = config({"process": "closed", "concurrency": 8, "requests": 800}, {"target_fixed_ms": 7.3}, {"prompt": {"fixed": 5}, "output": {"fixed": 5}})
+        even = config({"process": "closed", "concurrency": 8, "requests": 800}, {"target_fixed_ms": 7.3}, {"prompt": {"fixed": 5}, "output": {"fixed": 5}},
+                      max_num_seqs=8)
         even["serve"]["warm_up"] = "mser"
         summary = columns(bench.run(even).folder / "summary.csv")
         checks.holds("every request of the even run takes as long", float(summary["max_e2el_ms"][0]) - float(summary["p50_e2el_ms"][0]) < 1e-6)
