@@ -64,6 +64,8 @@ ALLOWED = {
     "api": PARTS + ["theory", "spec", "run", "judge", "report"],
     # Options in, one call, print.
     "cli": PARTS + ["theory", "spec", "run", "judge", "audit", "plan", "fit", "llm", "cuda", "calibrate", "report", "serve", "logs"],
+    # The package for Python: the library and the commands, and rules that it registers.
+    "python": ["base", "math", "config", "tokens", "verify", "api", "cli"],
 }
 
 # A single file lent to another room must not carry in what that room may not see: not even its own room's other files.

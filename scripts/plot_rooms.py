@@ -13,7 +13,7 @@ from pathlib import Path
 from check_includes import ALLOWED
 
 GROUPS = {"#0072b2": ["spec", "run", "judge", "audit", "plan", "fit", "report", "serve", "logs"], "#5a3d99": ["llm", "cuda", "calibrate"], "#d55e00": ["theory"],
-          "#444444": ["cli"]}
+          "#444444": ["cli", "python"]}
 BASE = "#00785a"  # of the rooms below all these: what a round is made of
 
 

@@ -1,6 +1,7 @@
 #include "sim/base/output.h"
 
 #include "sim/base/error.h"
+#include "sim/base/output_taker.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -58,6 +59,11 @@ void write_to(std::FILE* stream, std::string_view text) {
   std::clearerr(stream);
 }
 
+std::function<void(std::string_view)>& output_taker() {
+  static std::function<void(std::string_view)> taker;
+  return taker;
+}
+
 std::size_t width_of(int file) {
   winsize size{};
   if (isatty(file) != 1 || ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUnlimitedWidth;
@@ -83,7 +89,14 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
-void write_output(std::string_view text) { write_to(stdout, printable(text)); }
+void divert_output(std::function<void(std::string_view)> taker) { output_taker() = std::move(taker); }
+
+void write_output(std::string_view text) {
+  if (output_taker())
+    output_taker()(text);
+  else
+    write_to(stdout, printable(text));
+}
 void write_error(std::string_view text) { write_to(stderr, printable(text)); }
 void write_raw_error(std::string_view text) {
   write_to(stderr, text);

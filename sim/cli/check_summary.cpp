@@ -16,6 +16,32 @@ namespace {
 // Figures that were not tested print as a dash.
 std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.2g}", p); }
 
+std::string disagreement(const judge::Row& row) {
+  return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
+                     row.tokens_per_round(), spec::theory_name(row.cell->theory),
+                     row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
+                     row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing",
+                     p_text(row.agreement.z_tokens_per_round), p_text(row.agreement.p_accepted_law),
+                     p_text(row.agreement.p_output_law),
+                     spec::expects_refuted(row.cell->theory) ? " (this closed form was expected to be refuted)" : "");
+}
+
+// No theory, though the config did not say so.
+bool lacks_theory(const judge::Row& row) {
+  return row.verdict == judge::Verdict::no_theory && !std::holds_alternative<spec::NoTheory>(row.cell->theory);
+}
+std::string missing_theory(const judge::Row& row) {
+  return fmt::format("{}; allowed: theory: {{name: none}} to say so", judge::no_theory_text(row.exact.missing));
+}
+
+std::string missing_power(const judge::Row& row) {
+  const double leak = row.agreement.smallest_leak;
+  if (std::isnan(leak)) return "it would not see any leak of the draft's distribution; raise rounds";
+  const double factor = leak / judge::kPowerLeak;
+  return fmt::format("the smallest leak that it sees is {:.3g} %, allowed: 1 %; about {:.2g} rounds would do", 100.0 * leak,
+                     1.1 * factor * factor * static_cast<double>(row.counts.rounds));
+}
+
 }  // namespace
 
 CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
@@ -25,7 +51,7 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
   std::size_t agree = 0;
   std::size_t refuted = 0;
   std::vector<const judge::Row*> disagree;
-  std::vector<const judge::Row*> untold;  // no theory, though the config did not say so
+  std::vector<const judge::Row*> untold;
   std::vector<const judge::Row*> blind;
   std::size_t none = 0;
   for (const judge::Row& row : rows) {
@@ -33,8 +59,7 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
     refuted += row.verdict == judge::Verdict::refuted_as_expected ? 1 : 0;
     none += row.verdict == judge::Verdict::no_theory ? 1 : 0;
     if (row.verdict == judge::Verdict::disagree) disagree.push_back(&row);
-    if (row.verdict == judge::Verdict::no_theory && !std::holds_alternative<spec::NoTheory>(row.cell->theory))
-      untold.push_back(&row);
+    if (lacks_theory(row)) untold.push_back(&row);
     if (!row.could_have_failed) blind.push_back(&row);
   }
   const double level = judge::check_level(rows.size() * judge::kChecksPerCell);
@@ -53,25 +78,9 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
       fmt::format_to(out, "{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));
     if (which.size() > kShown) fmt::format_to(out, "{}: {} further cells, see the table\n", what, which.size() - kShown);
   };
-  list(disagree, "disagree", [](const judge::Row& row) {
-    return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
-                       row.tokens_per_round(), spec::theory_name(row.cell->theory),
-                       row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
-                       row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing",
-                       p_text(row.agreement.z_tokens_per_round), p_text(row.agreement.p_accepted_law),
-                       p_text(row.agreement.p_output_law),
-                       spec::expects_refuted(row.cell->theory) ? " (this closed form was expected to be refuted)" : "");
-  });
-  list(untold, "not tested", [](const judge::Row& row) {
-    return fmt::format("{}; allowed: theory: {{name: none}} to say so", judge::no_theory_text(row.exact.missing));
-  });
-  list(blind, "could not have failed", [](const judge::Row& row) {
-    const double leak = row.agreement.smallest_leak;
-    if (std::isnan(leak)) return std::string("it would not see any leak of the draft's distribution; raise rounds");
-    const double factor = leak / judge::kPowerLeak;
-    return fmt::format("the smallest leak that it sees is {:.3g} %, allowed: 1 %; about {:.2g} rounds would do", 100.0 * leak,
-                       1.1 * factor * factor * static_cast<double>(row.counts.rounds));
-  });
+  list(disagree, "disagree", disagreement);
+  list(untold, "not tested", missing_theory);
+  list(blind, "could not have failed", missing_power);
   summary.status = !disagree.empty()                   ? ExitCode::disagree
                    : !blind.empty() || !untold.empty() ? ExitCode::untested
                                                        : ExitCode::fine;
@@ -82,6 +91,29 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
                  : none > 0                             ? "theory and simulation agree where there is theory"
                                                         : "theory and simulation agree");
   return summary;
+}
+
+std::vector<report::TestCase> check_cases(const std::vector<judge::Row>& rows) {
+  using Outcome = report::TestCase::Outcome;
+  std::vector<report::TestCase> cases;
+  for (const judge::Row& row : rows) {
+    std::string name = fmt::format("cell {}", row.cell->index);
+    for (const auto& [path, value] : row.cell->axes) name += fmt::format(" {}={}", path, value);
+    const Location& where = row.cell->places.config;
+    report::TestCase one{row.cell->experiment, std::move(name), where.file, where.line, Outcome::passed, ""};
+    if (row.verdict == judge::Verdict::disagree) {
+      one.outcome = Outcome::failed;
+      one.message = disagreement(row);
+    } else if (row.verdict == judge::Verdict::no_theory) {
+      one.outcome = Outcome::skipped;
+      one.message = lacks_theory(row) ? missing_theory(row) : "theory: {name: none}";
+    } else if (!row.could_have_failed) {
+      one.outcome = Outcome::skipped;
+      one.message = "could not have failed: " + missing_power(row);
+    }
+    cases.push_back(std::move(one));
+  }
+  return cases;
 }
 
 }  // namespace specsim::cli

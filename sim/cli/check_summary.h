@@ -3,6 +3,7 @@
 
 #include "sim/base/exit_code.h"
 #include "sim/judge/rows.h"
+#include "sim/report/junit.h"
 
 #include <string>
 #include <vector>
@@ -17,5 +18,8 @@ struct CheckSummary {
 
 // Counts the verdicts of judged rows, and names the cells that disagree, have no theory, or could not have failed.
 CheckSummary summarise_check(const std::vector<judge::Row>& rows);
+
+// The same, a test a cell: failed where it disagrees, skipped where it has no theory or could not have failed.
+std::vector<report::TestCase> check_cases(const std::vector<judge::Row>& rows);
 
 }  // namespace specsim::cli

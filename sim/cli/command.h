@@ -30,9 +30,16 @@ ExitCode fit_command(const std::vector<std::string>& arguments);
 ExitCode list_command(const std::vector<std::string>& arguments);
 ExitCode describe_command(const std::vector<std::string>& arguments);
 ExitCode init_command(const std::vector<std::string>& arguments);
+ExitCode cluster_command(const std::vector<std::string>& arguments);
 ExitCode plot_command(const std::vector<std::string>& arguments);
 ExitCode merge_command(const std::vector<std::string>& arguments);
+ExitCode completion_command(const std::vector<std::string>& arguments);
+ExitCode man_command(const std::vector<std::string>& arguments);
+ExitCode schema_command(const std::vector<std::string>& arguments);
 ExitCode reference_command(const std::vector<std::string>& arguments);
+
+// All of them, in the order of the usage.
+const std::vector<Command>& commands();
 
 // The line that was typed, for manifests.
 const std::string& command_line();

@@ -3,6 +3,7 @@
 #include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
+#include "sim/cli/output_form.h"
 #include "sim/cli/stop.h"
 #include "specsim_version.h"
 
@@ -29,36 +30,12 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-const std::vector<Command>& commands() {
-  static const std::vector<Command> list = {
-      {"run", "simulate the cells of one or more configs; table, data.csv, manifest.yaml", run_command},
-      {"check", "the same, and the verdict of theory against simulation", check_command},
-      {"audit", "exact enumeration of the shipped verifier on a small vocabulary", audit_command},
-      {"plan", "the best draft length on a GPU, break-even points, and when not to speculate", plan_command},
-      {"compare", "methods ranked on one workload, with paired intervals; the fastest tree drawn", compare_command},
-      {"serve", "a server under load: latency, throughput and goodput, with speculation and without", serve_command},
-      {"theory", "closed forms at given parameters, without simulating", theory_command},
-      {"pass", "what one forward pass takes on a GPU, part by part", pass_command},
-      {"kernels", "measured kernels beside their prices: how far to trust a price, by GPU and dtype", kernels_command},
-      {"calibrate", "two real models: what passes cost, how often drafts are accepted, what it gives", calibrate_command},
-      {"validate", "predict runs of other prompts from a calibration, and measure them", validate_command},
-      {"import", "acceptance from the log or metrics of a server: vLLM, SGLang, llama.cpp, TensorRT-LLM", import_command},
-      {"fit", "which context process reproduces recorded acceptance, and with which parameters", fit_command},
-      {"list", "families, context processes, verifiers, cost models, GPUs, models, closed forms", list_command},
-      {"describe", "one of them: its parameters, its distribution, its source (NAME or KIND/NAME)", describe_command},
-      {"init", "the configs that come with the program, copied here to start from", init_command},
-      {"plot", "pictures of what run, check, plan, compare, serve or validate wrote", plot_command},
-      {"merge", "join the results of shards", merge_command},
-      {"reference", "all of them as one page (docs/reference.md)", reference_command}};
-  return list;
-}
-
 std::string usage() {
   std::string text = fmt::format(
       "specsim {}: speculative decoding, simulated with the exact algorithm and held against theory\n\nusage: specsim "
       "COMMAND [options]\n\n",
       build_info::version);
-  for (const Command& command : commands()) text += fmt::format("  {:<10} {}\n", command.name, command.summary);
+  for (const Command& command : commands()) text += fmt::format("  {:<11} {}\n", command.name, command.summary);
   return text +
          "\nspecsim help COMMAND explains a command, with examples. Start with:\n"
          "  specsim check configs/quickstart.yaml\n\n"
@@ -87,7 +64,7 @@ ExitCode dispatch(const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (command.name == wanted)
-      return command.run(help ? std::vector<std::string>{"--help"} : std::vector(arguments.begin() + 1, arguments.end()));
+      return help ? command.run({"--help"}) : run_in_form(command, {arguments.begin() + 1, arguments.end()});
     names.push_back(command.name);
   }
   print_error("specsim: unknown command \"{}\"{} allowed: {}\n", wanted, did_you_mean(wanted, names), fmt::join(names, ", "));

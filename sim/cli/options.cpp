@@ -1,4 +1,5 @@
 #include "sim/cli/options.h"
+#include "sim/cli/output_form.h"
 #include "sim/cli/resources.h"
 
 #include "sim/base/memory.h"
@@ -60,7 +61,9 @@ bool parse(const std::vector<std::string>& arguments, const po::options_descript
            const std::string& usage, const std::string& examples, po::variables_map& values) {
   po::options_description shown("options", 110);
   for (const auto& option : options.options()) shown.add(option);
+  add_form_options(shown);
   shown.add_options()("help,h", "print this");
+  if (note_options(shown, positional, usage, examples)) return false;
   po::options_description all;
   all.add(shown);
   po::positional_options_description places;
@@ -170,6 +173,7 @@ void check_not_read(const std::string& path, const std::string& option, const Fi
 void print_table(const report::Table& table) { print_output("{}", table.text(output_width())); }
 
 void print_warnings(const std::vector<const spec::Cell*>& cells) {
+  if (quiet()) return;
   std::set<std::string> seen;
   for (const spec::Cell* cell : cells)
     for (const std::string& warning : cell->warnings())
@@ -221,6 +225,7 @@ std::string progress_line(double share, const std::string& rate, const std::stri
 Progress::Progress(std::string unit) : unit_(std::move(unit)), started_(wall_clock()), draws_(error_draws()) {}
 
 void Progress::show(double done, double all) {
+  if (quiet()) return;
   const double now = wall_clock();
   const double pause = draws_ ? 0.1 : 10.0;
   if (now - (shown_ ? last_shown_ : started_) < pause) return;

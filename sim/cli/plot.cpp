@@ -7,15 +7,8 @@
 
 #include <fmt/format.h>
 
-#include <spawn.h>
-#include <sys/wait.h>
-
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-
-extern char** environ;
 
 namespace specsim::cli {
 
@@ -35,21 +28,6 @@ constexpr std::array<Script, 6> kScripts = {{{"plan.csv", "plot_plan.py"},
                                              {"curve.csv", "plot_serve.py"},
                                              {"requests.csv", "plot_serve.py"},
                                              {"data.csv", "plot_data.py"}}};
-
-// Runs the system's Python on a script and waits for its end. Throws IoError where it cannot be started.
-int run_python(const std::string& script, const std::string& folder) {
-  std::array<std::string, 3> words = {"python3", script, folder};
-  std::array<char*, 4> arguments = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  pid_t child = 0;
-  // Debian's own Python first: matplotlib is its package, and another python3 may come first on PATH.
-  int error = posix_spawn(&child, "/usr/bin/python3", nullptr, nullptr, arguments.data(), environ);
-  if (error == ENOENT) error = posix_spawnp(&child, "python3", nullptr, nullptr, arguments.data(), environ);
-  if (error != 0) throw IoError(std::string("python3 cannot be started: ") + std::strerror(error));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) throw IoError(std::string("python3 cannot be waited for: ") + std::strerror(errno));
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
 
 }  // namespace
 
@@ -76,7 +54,7 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
     if (script == nullptr)
       throw BadInput({folder, 0, 0}, fmt::format("holds nothing to draw, allowed: a directory with {}", known));
     flush_output();
-    const int status = run_python((fs::path(resources) / "scripts" / script->script).string(), folder);
+    const int status = run_python((fs::path(resources) / "scripts" / script->script).string(), {folder});
     if (status != 0) throw IoError(fmt::format("{} ended with status {}", script->script, status));
   }
   return ExitCode::fine;

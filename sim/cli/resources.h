@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace specsim::cli {
 
@@ -12,5 +13,8 @@ std::string resources_folder();
 // `path` where it exists or is nothing that comes with the program; else the shipped file of that name, so that
 // configs/quickstart.yaml is found from any directory.
 std::string shipped_or_own(const std::string& path);
+
+// Runs the system's Python on a script and waits for its end: its exit status. Throws IoError where it cannot be started.
+int run_python(const std::string& script, const std::vector<std::string>& arguments);
 
 }  // namespace specsim::cli

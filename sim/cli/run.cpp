@@ -2,6 +2,7 @@
 #include "sim/base/files_read.h"
 #include "sim/base/memory.h"
 #include "sim/base/output.h"
+#include "sim/base/whole_file.h"
 #include "sim/cli/check_summary.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
@@ -48,7 +49,7 @@ void claim_folder(report::OutputFolder& folder, const std::string& identity, boo
   if (resume && !begun && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", folder.path());
 }
 
-void add_run_options(po::options_description& options) {
+void add_run_options(po::options_description& options, bool check) {
   options.add_options()("set", po::value<std::vector<std::string>>()->composing(),
                         "path=value: override the configs, e.g. --set rounds=1e5")(
       "out", po::value<std::string>(),
@@ -60,6 +61,9 @@ void add_run_options(po::options_description& options) {
       "force", "drop an unfinished run in --out, or replace another run's results there")(
       "dry-run", "say what it would take, and stop")("quiet", "no table, no warnings")(
       "trace", po::value<std::string>(), "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing");
+  if (check)
+    options.add_options()("junit", po::value<std::string>(), "FILE.xml: a test for each cell, as CI servers show them")(
+        "github", "print cells that disagree or were not tested as annotations of GitHub's");
 }
 
 // Throws BadInput for options that do not go together.
@@ -100,7 +104,7 @@ std::vector<judge::Row> rows_of(const std::vector<const spec::Cell*>& cells, run
 ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   const std::string name = check ? "check" : "run";
   po::options_description options;
-  add_run_options(options);
+  add_run_options(options, check);
   po::variables_map values;
   if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
              fmt::format("  specsim {0} configs/quickstart.yaml\n"
@@ -130,6 +134,9 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   if (values.count("trace") > 0 && trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
   if (!trace.empty()) run::check_traceable(*cells.front(), {"--trace", 0, 0});
   check_not_read(trace, "--trace", read);
+  const std::string junit = values.count("junit") > 0 ? values["junit"].as<std::string>() : "";
+  if (values.count("junit") > 0 && junit.empty()) throw BadInput({"--junit", 0, 0}, "\"\", allowed: a file");
+  check_not_read(junit, "--junit", read);
 
   if (values.count("dry-run") > 0) print_estimate(cells, run.threads);
   check_tables(cells, run.threads, experiments.front().file);
@@ -188,6 +195,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
       summary = summarise_check(rows);
       text += summary.text;
     }
+    if (values.count("github") > 0) text += report::github_annotations(check_cases(rows));
     write_output(text);
     flush_output();  // before the files: whoever watches need not wait for the disk
   }
@@ -201,6 +209,10 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
     const std::string written = write_results(*folder, rows, manifest, whole);
     folder->remove(kJournal);
     print_output("wrote {}/{}\n", out, written);
+  }
+  if (!junit.empty()) {
+    write_whole_file(junit, report::junit_xml(check_cases(rows)));
+    print_output("wrote {}\n", junit);
   }
   if (!trace.empty()) {
     run::write_trace(*cells.front(), trace);

@@ -1,6 +1,7 @@
 #include "sim/report/table.h"
 
 #include "sim/base/check.h"
+#include "sim/report/document.h"
 
 #include <algorithm>
 #include <cmath>
@@ -91,6 +92,7 @@ std::string Table::block(const std::vector<std::size_t>& columns, const std::vec
 }
 
 std::string Table::text(std::size_t width) const {
+  if (Document* const document = Document::open()) return document->keep(heads_, rows_, layout_.headless);
   std::vector<std::size_t> widths = this->widths();
   std::vector<std::size_t> all(heads_.size());
   std::iota(all.begin(), all.end(), std::size_t{0});

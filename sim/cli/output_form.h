@@ -1,0 +1,50 @@
+// --format and --quiet, which every command has.
+#pragma once
+
+#include "sim/base/exit_code.h"
+#include "sim/cli/command.h"
+
+#include <boost/program_options.hpp>
+
+#include <string>
+#include <vector>
+
+namespace specsim::cli {
+
+// Adds the two, where the command has none of its own.
+void add_form_options(boost::program_options::options_description& options);
+
+// What a command takes, from the same declarations that its --help prints.
+struct OptionInfo {
+  std::string name;
+  bool takes_value = false;
+  bool repeats = false;
+  std::string fallback;  // its default, "" for none
+  std::string help;
+};
+struct CommandInfo {
+  std::string usage;
+  std::string examples;
+  bool takes_files = false;  // what stands without a dash
+  std::vector<OptionInfo> options;
+};
+CommandInfo command_info(const Command& command);
+// For parse(): notes the declarations where command_info asks for them, and says so.
+bool note_options(const boost::program_options::options_description& options, const std::string& positional,
+                  const std::string& usage, const std::string& examples);
+
+// Runs the command and writes what it prints in the form that the arguments ask for. Throws what the command throws; nothing is
+// printed then.
+ExitCode run_in_form(const Command& command, const std::vector<std::string>& arguments);
+
+// The same, but what is printed comes back as JSON (sim/report/document.h), and neither warnings nor progress are shown.
+struct JsonOutput {
+  ExitCode status = ExitCode::fine;
+  std::string text;
+};
+JsonOutput run_for_json(const Command& command, const std::vector<std::string>& arguments);
+
+// Whether the command that runs was asked to be quiet: no warnings, no progress.
+bool quiet();
+
+}  // namespace specsim::cli

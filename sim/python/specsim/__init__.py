@@ -1,0 +1,274 @@
+"""Speculative decoding, simulated with the exact algorithm, priced on a GPU, held against theory.
+
+    import specsim
+    result = specsim.run("configs/quickstart.yaml", rounds=1e5)
+    result["tokens_per_round"]           # a NumPy array, a value a cell
+    result.to_pandas()
+
+The core of the program runs inside: results are those of `specsim run`, bit for bit. What is wrong with an input is raised as
+InputError with the message that the program prints. Ctrl-C stops a run; other threads of Python go on while one works.
+"""
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Union
+
+import numpy as np
+
+from . import _core
+from ._core import FileError, InputError
+
+if TYPE_CHECKING:
+    import pandas
+
+__version__: str = _core.version
+__commit__: str = _core.commit
+__all__ = ["run", "check", "audit", "plan", "compare", "theory", "serve", "import_log", "command", "rule", "Result", "Output", "Table",
+           "Rule", "InputError", "FileError"]
+
+Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+Progress = Callable[[float, float], None]
+
+
+class Rule(Protocol):
+    """What a verification rule in Python is: an object with `accept`, and `residual` if it likes.
+
+    `accept(target, draft, token)` is the probability with which the draft token is accepted, given both distributions at its
+    position (NumPy arrays). `residual(target, draft)` are weights of the final token's distribution after a rejection; without it
+    they are max(0, target - draft * accept), which makes every rule lossless that accepts no more of a token than the target has.
+    """
+
+    def accept(self, target: np.ndarray, draft: np.ndarray, token: int) -> float: ...
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that a command prints: figures with the digits that it shows."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[Any]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, column: str) -> np.ndarray:
+        """A column as an array: of numbers where all cells are numbers or empty (NaN), else of objects."""
+        if column not in self.columns:
+            raise KeyError(column)
+        at = self.columns.index(column)
+        values = [row[at] for row in self.rows]
+        if all(value is None or isinstance(value, (int, float)) for value in values):
+            return np.array([np.nan if value is None else value for value in values], dtype=float)
+        return np.array(values, dtype=object)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        import pandas as pd
+        return pd.DataFrame(self.rows, columns=self.columns)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command prints: its tables, its text, and the status that the program would end with (0: fine)."""
+
+    status: int
+    tables: list[Table]
+    text: list[str]
+
+    @property
+    def table(self) -> Table:
+        """The longest of the tables."""
+        if not self.tables:
+            raise ValueError("this command printed no table; see .text")
+        return max(self.tables, key=len)
+
+    @property
+    def agrees(self) -> bool:
+        """Of check and audit: nothing disagrees and nothing was left untested."""
+        return self.status == 0
+
+    def to_pandas(self) -> pandas.DataFrame:
+        return self.table.to_pandas()
+
+    def __str__(self) -> str:
+        return "\n".join(self.text)
+
+
+class Result:
+    """Rows of an experiment, a row a cell: columns as NumPy arrays by name, as data.csv has them."""
+
+    def __init__(self, results: _core.Results) -> None:
+        self._results = results
+
+    @property
+    def columns(self) -> list[str]:
+        return self._results.columns
+
+    @property
+    def units(self) -> dict[str, str]:
+        """By column: "1" for a plain number, "" for text."""
+        return self._results.units
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """By column: its meaning or formula."""
+        return self._results.meanings
+
+    @property
+    def csv(self) -> str:
+        """data.csv, byte for byte."""
+        return self._results.csv
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __getitem__(self, column: str) -> np.ndarray:
+        values = self._results.column(column)
+        return values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        import pandas as pd
+        return pd.DataFrame({column: self[column] for column in self.columns})
+
+    def __repr__(self) -> str:
+        return f"<specsim.Result: {len(self)} cells, {len(self.columns)} columns>"
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON knows, of NumPy's or pathlib's kinds too."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"a config holds a {type(value).__name__}; allowed: numbers, texts, lists, dicts")
+
+
+def _yaml(value: Any) -> str:
+    """A value as YAML, of which JSON is a part."""
+    return value if isinstance(value, str) else json.dumps(value, default=_plain)
+
+
+def _settings(set: Mapping[str, Any] | None, overrides: Mapping[str, Any]) -> list[tuple[str, str]]:  # noqa: A002
+    # rounds=1e5, and decode__verifier="token" for decode.verifier
+    pairs = [(path.replace("__", "."), value) for path, value in overrides.items()]
+    return [(path, _yaml(value)) for path, value in [*(set or {}).items(), *pairs]]
+
+
+def run(config: Config, *, set: Mapping[str, Any] | None = None, seed: int | None = None, threads: int | None = None,  # noqa: A002
+        progress: Progress | None = None, **overrides: Any) -> Result:
+    """Simulates every cell of an experiment and holds it against theory where there is some.
+
+    config: the path of a YAML file, or a dict of the same keys. set: values of the config by path ({"pair.draft.value": 0.6};
+    "sweep.PATH" is an axis); keywords are the same, with __ for a dot (decode__drafter__draft_length=4). threads: all cores unless
+    told; results do not depend on it. progress(done, all): rounds, several times a second.
+    """
+    is_file = not isinstance(config, Mapping)
+    text = os.fspath(config) if is_file else json.dumps(config, default=_plain)
+    name = "" if is_file else str(config.get("experiment", "config"))
+    return Result(_core.run(text, name, is_file, _settings(set, overrides), seed, threads or os.cpu_count() or 1, progress))
+
+
+def _words(options: Mapping[str, Any]) -> list[str]:
+    """Options as the command line has them: draft_length=4 is --draft-length 4, True a flag, a list one with commas."""
+    words: list[str] = []
+    for name, value in options.items():
+        option = "--" + name.rstrip("_").replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(option)
+        elif name == "set":
+            for path, inner in value.items():
+                words += [option, f"{path}={_yaml(inner)}"]
+        elif isinstance(value, (list, tuple, np.ndarray)):
+            words += [option, ",".join(str(one) for one in np.asarray(value).tolist())]
+        else:
+            words += [option, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
+    return words
+
+
+def command(name: str, *arguments: str | os.PathLike[str], **options: Any) -> Output:
+    """Runs a command of the program and returns what it prints. Options as keywords: draft_length=4 is --draft-length 4."""
+    status, text = _core.command([name, *(os.fspath(argument) for argument in arguments), *_words(options)])
+    read = json.loads(text)
+    return Output(status, [Table(one["title"], one["columns"], one["rows"]) for one in read["tables"]], read["text"])
+
+
+def _of_config(name: str, config: Config | None, options: Mapping[str, Any]) -> Output:
+    if not isinstance(config, Mapping):
+        return command(name, *([] if config is None else [config]), **options)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{re.sub(r'[^A-Za-z0-9_]', '_', str(config.get('experiment', 'config')))}.yaml"
+        path.write_text(json.dumps(config, default=_plain))
+        try:
+            return command(name, path, **options)
+        except InputError as wrong:
+            raise InputError(str(wrong).replace(str(path), path.stem)) from None
+
+
+def check(config: Config, **options: Any) -> Output:
+    """`specsim check`: simulation against theory. .agrees says the verdict; options such as set={"rounds": 1e6}, threads=4."""
+    return _of_config("check", config, options)
+
+
+def audit(config: Config, **options: Any) -> Output:
+    """`specsim audit`: exact enumeration of the verifier on a small vocabulary. .agrees: as lossless as it says it is."""
+    return _of_config("audit", config, options)
+
+
+def plan(config: Config | None = None, **options: Any) -> Output:
+    """`specsim plan`: plan(hardware="h100-sxm", target="llama-3.1-8b", draft="eagle-head-8b", alpha=0.7, batch=8)."""
+    return _of_config("plan", config, options)
+
+
+def compare(config: Config | None = None, **options: Any) -> Output:
+    """`specsim compare`: methods ranked on one workload."""
+    return _of_config("compare", config, options)
+
+
+def serve(config: Config | None = None, **options: Any) -> Output:
+    """`specsim serve`: a server under load."""
+    return _of_config("serve", config, options)
+
+
+def theory(**options: Any) -> Output:
+    """`specsim theory`: closed forms; theory(alpha=0.8, draft_length=4, cost_ratio=0.05)."""
+    return command("theory", **options)
+
+
+def import_log(log: str | os.PathLike[str], **options: Any) -> Output:
+    """`specsim import`: acceptance from the log or metrics of a server."""
+    return command("import", log, **options)
+
+
+class rule:  # noqa: N801: it is used as a statement
+    """Registers a rule in Python under a name that configs can give, for the length of a with block:
+
+        with specsim.rule("mine", MyRule()):
+            specsim.audit({... "decode": {"drafter": {...}, "verifier": "mine"}})
+
+    lossless: what the rule says of itself; audit and check find out. A rule that accepts by calls into Python is for prototyping:
+    they are made once a pair of distributions, not once a round.
+    """
+
+    def __init__(self, name: str, rule: Rule, *, lossless: bool = True) -> None:
+        if not callable(getattr(rule, "accept", None)):
+            raise TypeError("a rule has a method accept(target, draft, token)")
+        self._registered = _core.RegisteredRule(name, rule, lossless)
+
+    def __enter__(self) -> rule:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._registered.remove()

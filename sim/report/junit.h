@@ -1,0 +1,25 @@
+// Results of tests as JUnit's XML, which CI servers show, and as the annotations of GitHub's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace specsim::report {
+
+struct TestCase {
+  enum class Outcome { passed, failed, skipped };
+  std::string suite;  // the experiment
+  std::string name;   // the cell
+  std::string file;
+  int line = 0;  // 0: unknown
+  Outcome outcome = Outcome::passed;
+  std::string message;  // why it failed or was skipped
+};
+
+// The schema of Jenkins and GitLab: testsuites, a testsuite for each suite, in the order of their first case.
+std::string junit_xml(const std::vector<TestCase>& cases);
+
+// A line for each case that failed (error) or was skipped (warning), as GitHub's runners read them from what a step prints.
+std::string github_annotations(const std::vector<TestCase>& cases);
+
+}  // namespace specsim::report

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+"""--format and --quiet of every command, check --junit and --github, and the step of the GitHub action.
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+GOOD = "tests/config/good/zeros.yaml"
+SMALL = ["--set", "rounds=2000"]
+PLAN = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle-head-8b", "--alpha", "0.7"]
+COMMANDS = {
+    "run": ["run", GOOD, *SMALL], "check": ["check", GOOD, *SMALL], "audit": ["audit", GOOD], "plan": ["plan", *PLAN],
+    "theory": ["theory", "--alpha", "0.8", "--draft-length", "4", "--cost-ratio", "0.05"],
+    "pass": ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"], "import": ["import", "tests/data/logs/vllm.log"],
+    "list": ["list", "verifier"], "describe": ["describe", "token"],
+    "fit": ["fit", "tests/data/trace_small.jsonl"],
+}
+problems, checks = [], 0
+
+
+def expect(what, holds):
+    global checks
+    checks += 1
+    if not holds:
+        problems.append(what)
+
+
+def run(*arguments, **more):
+    done = subprocess.run([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
+    return done.returncode, done.stdout, done.stderr
+
+
+def cells(text):
+    return set(re.findall(r"[^\s|,]+", text))
+
+
+for name, arguments in COMMANDS.items():
+    status, plain, err = run(*arguments)
+    if status == 2 and name == "fit":
+        continue  # a trace that is too small to fit says so
+    expect(f"{name}: status {status}, {err}", status in (0, 1, 3))
+    as_json, out, err = run(*arguments, "--format", "json")
+    expect(f"{name}: status {as_json} as JSON, {status} as a table", as_json == status)
+    try:
+        read = json.loads(out)
+    except ValueError as wrong:
+        expect(f"{name}: JSON {wrong}: {out[:200]}", False)
+        continue
+    expect(f"{name}: fields", list(read) == ["schema", "program", "version", "commit", "command", "exit_status", "tables", "text"])
+    expect(f"{name}: schema, command or status", (read["schema"], read["command"], read["exit_status"])
+           == ("specsim-output/1", [*arguments, "--format", "json"], status))
+    for table in read["tables"]:
+        expect(f"{name}: rows as long as columns", all(len(row) == len(table["columns"]) for row in table["rows"]))
+    expect(f"{name}: a mark is left", "\\u001e" not in out)
+    # Nothing of the terminal's text is lost: every word of it is in the JSON.
+    said = cells(" ".join(str(cell) for table in read["tables"] for row in [table["columns"], *table["rows"]] for cell in row if cell is not None)
+                 + " " + " ".join(read["text"]))
+    numbers = {float(word) for word in said if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", word)}
+
+    def kept(word):
+        try:
+            return word in said or float(word) in numbers
+        except ValueError:
+            return word in said or word == "-"
+    lost = [word for word in cells(plain) if not kept(word)]
+    expect(f"{name}: JSON lacks {lost[:5]}", not lost)
+    # CSV holds the same tables.
+    status, out, _ = run(*arguments, "--format=csv")
+    blocks = [list(csv.reader(block.splitlines())) for block in out.split("\n\n")] if out else []
+    full = [table for table in read["tables"]]
+    expect(f"{name}: {len(blocks)} blocks of CSV, {len(full)} tables", len(blocks) == len(full) or any(not table["columns"][0] for table in full))
+    expect(f"{name}: lines of CSV", all(len({len(row) for row in block}) == 1 for block in blocks))
+    status, out, _ = run(*arguments, "--format", "markdown")
+    expect(f"{name}: Markdown", status == as_json and (not full or re.search(r"^\|(-+:?\|)+$", out, re.M)))
+    if name not in ("run", "check"):
+        status, out, err = run(*arguments, "--quiet")
+        expect(f"{name}: --quiet prints {out[:80]} {err[:80]}", status == as_json and not out and not err)
+        status, out, _ = run(*arguments, "--quiet", "--format", "json")
+        expect(f"{name}: text with --quiet", json.loads(out)["text"] == [] and json.loads(out)["tables"] == read["tables"])
+
+status, out, err = run("theory", "--alpha", "0.8", "--draft-length", "4", "--cost-ratio", "0.05", "--format", "xml")
+expect(f"unknown format: {status} {err}", status == 2 and err == '--format: "xml", allowed: table, csv, json, markdown\n' and not out)
+status, out, err = run("run", "nothing.yaml", "--format", "json")
+expect("bad input prints nothing", status == 2 and not out and err)
+status, out, _ = run("plan", "--format", "json", "--help")
+expect("help is text", status == 0 and out.startswith("usage:") and "--format" in out)
+
+# ---- check: JUnit and annotations
+with tempfile.TemporaryDirectory() as folder:
+    xml = Path(folder) / "report.xml"
+    agrees = ["check", "configs/quickstart.yaml", "--set", "rounds=2e4", "--junit", xml]
+    status, out, _ = run(*agrees)
+    suites = ET.parse(xml).getroot()
+    expect("JUnit: no failure", suites.tag == "testsuites" and suites.get("failures") == "0" and int(suites.get("tests")) > 0)
+    expect("JUnit: wrote", f"wrote {xml}" in out)
+    wrong = Path(folder) / "wrong.yaml"
+    # A closed form of one alpha, held to text of two: it must disagree.
+    wrong.write_text("experiment: wrong\nrounds: 200000\nseed: 3\npair:\n  vocab: 8\n  target: {family: zipf, exponent: 1}\n"
+                     "  draft: {from: target, transform: temperature, value: 0.6}\ntheory: {name: geometric_at_mean_alpha}\ncontext:\n"
+                     "  process: regimes\n  states: [{draft: {from: target, transform: overlap, value: 0.95, shape: disjoint_tail}}, "
+                     "{draft: {from: target, transform: overlap, value: 0.3, shape: disjoint_tail}}]\n"
+                     "  transition: [[0.95, 0.05], [0.05, 0.95]]\ndecode:\n  drafter: {kind: chain, draft_length: 4}\n")
+    status, out, err = run("check", wrong, "--junit", xml, "--github")
+    expect(f"a cell that disagrees: status {status} {err}", status == 1)
+    if status == 1:
+        bad = ET.parse(xml).getroot().findall(".//failure")
+        expect("JUnit tells it", len(bad) == 1 and bad[0].get("message"))
+        expect(f"annotated: {out}", re.search(rf"^::error file={re.escape(str(wrong))}(,line=\d+)?,title=wrong cell 0::", out, re.M))
+    status, out, err = run("check", GOOD, "--junit", "")
+    expect("--junit without a file", status == 2 and '--junit: "", allowed: a file' in err)
+    status, out, err = run("run", GOOD, "--junit", "x.xml")
+    expect("--junit of run", status == 2 and "unknown option" in err)
+
+    # The step of the action, as a runner would call it.
+    step = ".github/actions/check/check.sh"
+    told = Path(folder) / "output"
+    environment = {**os.environ, "SPECSIM": SPECSIM, "CONFIGS": "configs/quickstart.y*ml", "ARGUMENTS": "--set rounds=2e4", "JUNIT": str(xml),
+                   "UNTESTED": "warning", "GITHUB_OUTPUT": str(told)}
+    done = subprocess.run(["bash", step], env=environment, capture_output=True, text=True)
+    expect(f"the action's step: {done.returncode} {done.stderr}", done.returncode == 0 and told.read_text().startswith("status="))
+    done = subprocess.run(["bash", step], env={**environment, "UNTESTED": "maybe"}, capture_output=True, text=True)
+    expect("the action's step refuses", done.returncode == 2 and "allowed: error, warning" in done.stdout)
+
+for problem in problems:
+    print(problem, file=sys.stderr)
+print(f"{checks - len(problems)} passed, {len(problems)} failed")
+sys.exit(bool(problems))

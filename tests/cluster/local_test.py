@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+"""specsim cluster local:N and status: bytes of one run, only what is missing again, refusals. tests/slow/slurm_test.py has a real Slurm.
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+CONFIG = "configs/quickstart.yaml"
+SMALL = ["--set", "rounds=30000"]
+problems, checks = [], 0
+
+
+def expect(what, holds):
+    global checks
+    checks += 1
+    if not holds:
+        problems.append(what)
+
+
+def run(*arguments):
+    done = subprocess.run([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def same(one, other):
+    return all((one / name).read_bytes() == (other / name).read_bytes() for name in ("data.csv", "counts.csv"))
+
+
+with tempfile.TemporaryDirectory() as folder:
+    folder = Path(folder)
+    whole, out = folder / "whole", folder / "out put"
+    status, _, error = run("run", CONFIG, *SMALL, "--out", whole)
+    expect(f"one run: {error}", status == 0)
+    first = ["cluster", "local:2", CONFIG, *SMALL, "--tasks", "3", "--out", out]
+    status, said, error = run(*first, "--dry-run")
+    expect(f"dry run: {status} {said} {error}", status == 0 and "3 of 3 shards are missing: 1-3" in said and not (out / "cluster.json").exists())
+    status, said, error = run(*first)
+    expect(f"cluster: {status} {said} {error}", status == 0)
+    expect("bytes of one run", status == 0 and same(whole, out))
+    status, said, _ = run("cluster", "status", out)
+    expect(f"status: {said}", status == 0 and "3 of 3 shards are finished" in said and "\nmerged" in said)
+    # A lost shard alone is made again.
+    kept = (out / "shards/1/counts.csv").stat().st_mtime_ns
+    shutil.rmtree(out / "shards/2")
+    status, said, _ = run("cluster", "status", out)
+    expect(f"status of a lost shard: {status} {said}", status == 3 and "2 of 3 shards are finished" in said and "missing: 2" in said)
+    (out / "data.csv").unlink()
+    status, said, error = run(*first)
+    expect(f"again: {status} {error}", status == 0 and "2 of 3 shards are finished, 1 to go" in said and same(whole, out))
+    expect("a finished shard was made again", (out / "shards/1/counts.csv").stat().st_mtime_ns == kept)
+
+    def refused(text, *arguments, status=2):
+        ended, _, error = run("cluster", *arguments)
+        expect(f"cluster {arguments}: status {ended}, {error}", ended == status and text in error)
+    refused("holds tasks of other tasks, allowed: the same again", "local:2", CONFIG, *SMALL, "--tasks", "4", "--out", out)
+    refused("holds tasks of other set", "local:2", CONFIG, "--set", "rounds=40000", "--tasks", "3", "--out", out)
+    refused("holds something else, allowed: an empty or new directory", "local:2", CONFIG, "--tasks", "3", "--out", whole)
+    refused('unknown launcher "slrum", did you mean "slurm"? allowed: slurm, local:N, status', "slrum", CONFIG, "--tasks", "3", "--out", folder / "x")
+    refused('local: "0", allowed: an integer in [1, 4096]', "local:0", CONFIG, "--tasks", "3", "--out", folder / "x")
+    refused('--tasks: "many", allowed: an integer in [1, 100000]', "local:1", CONFIG, "--tasks", "many", "--out", folder / "x")
+    refused("--out: missing, allowed: a directory", "local:1", CONFIG, "--tasks", "3")
+    refused("specsim cluster needs a config", "local:1", "--tasks", "3", "--out", folder / "x")
+    refused("holds no cluster.json", "status", folder)
+    refused("unknown option", "local:1", CONFIG, "--taks", "3")
+    wrong = folder / "wrong.yaml"
+    wrong.write_text("experiment: x\nrounds: -5\n")
+    refused(f"{wrong}:2:9: rounds is -5", "local:1", wrong, "--tasks", "3", "--out", folder / "x")
+    expect("nothing was begun", not (folder / "x").exists())
+    # A task that fails says where to look, and the rest is not begun.
+    status, _, error = run("cluster", "local:1", CONFIG, *SMALL, "--tasks", "2", "--out", folder / "full")
+    shutil.rmtree(folder / "full/shards/2")
+    (folder / "full/shards/2").write_text("in the way")
+    status, _, error = run("cluster", "local:1", CONFIG, *SMALL, "--tasks", "2", "--out", folder / "full")
+    expect(f"a task that fails: {status} {error}", status == 4 and "shard 2 ended with status" in error)
+
+for problem in problems:
+    print(problem, file=sys.stderr)
+print(f"{checks - len(problems)} passed, {len(problems)} failed")
+sys.exit(bool(problems))

@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+"""The package for Python: the program's results bit for bit, its messages as exceptions, rules in Python.
+
+    SPECSIM=build/specsim PYTHONPATH=build/python tests/python/package_test.py        (at the root of the repository, with pytest)
+"""
+import ast
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import specsim
+
+SPECSIM = os.environ.get("SPECSIM", "build/specsim")
+QUICKSTART = "configs/quickstart.yaml"
+PAIR = {"vocab": 5, "target": {"family": "zipf", "exponent": 1}, "draft": {"from": "target", "transform": "temperature", "value": 1.7}}
+CONFIG = {"experiment": "mine", "rounds": 20000, "seed": 7, "pair": PAIR, "decode": {"drafter": {"kind": "chain", "draft_length": 2}}}
+
+
+def program(*arguments):
+    done = subprocess.run([SPECSIM, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_run_equals_the_program(tmp_path):
+    status, _, error = program("run", QUICKSTART, "--set", "rounds=20000", "--out", tmp_path / "out")
+    assert status == 0, error
+    wanted = (tmp_path / "out" / "data.csv").read_text()
+    one = specsim.run(QUICKSTART, rounds=20000, threads=1)
+    assert one.csv == wanted
+    assert specsim.run(QUICKSTART, set={"rounds": 20000}, threads=3).csv == wanted
+    assert specsim.run(QUICKSTART, rounds=20000, seed=99).csv != wanted
+
+
+def test_a_dict_is_a_config(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(json.dumps(CONFIG))
+    assert specsim.run(CONFIG).csv == specsim.run(file).csv
+    built = {**CONFIG, "rounds": np.int64(20000), "pair": {**PAIR, "vocab": np.int32(5)}}
+    assert specsim.run(built).csv == specsim.run(CONFIG).csv
+    lengths = specsim.run(CONFIG, set={"sweep.decode.drafter.draft_length": [1, 2, 3]})
+    assert lengths["decode.drafter.draft_length"].tolist() == [1, 2, 3]
+    assert np.array_equal(lengths["tokens_per_round"], [specsim.run(CONFIG, decode__drafter__draft_length=k)["tokens_per_round"][0] for k in (1, 2, 3)])
+
+
+def test_columns():
+    result = specsim.run(CONFIG, set={"sweep.seed": [1, 2]})
+    assert len(result) == 2 and list(result) == result.columns
+    rows = [line.split(",") for line in result.csv.splitlines()]
+    assert rows[0] == result.columns
+    at = result.columns.index("tokens_per_round")
+    assert result["tokens_per_round"].dtype == float
+    assert result["tokens_per_round"].tolist() == [float(row[at]) for row in rows[1:]]
+    assert result["experiment"].tolist() == ["mine", "mine"]
+    assert result.units["tokens_per_round"] == "tokens" and result.meanings["tokens_per_round"]
+    with pytest.raises(KeyError):
+        result["no_such"]
+    pandas = pytest.importorskip("pandas")
+    frame = result.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and frame.shape == (2, len(result.columns))
+
+
+def test_messages_are_the_programs(tmp_path):
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("experiment: x\nrounds: -5\npair: {vocab: 4, target: {family: zipff}}\n")
+    _, _, said = program("run", wrong)
+    with pytest.raises(specsim.InputError) as raised:
+        specsim.run(wrong)
+    assert sorted(str(raised.value).splitlines()) == sorted(said.splitlines()) and f"{wrong}:2:9: " in said
+    with pytest.raises(specsim.InputError, match="no such file"):
+        specsim.run("no_such.yaml")
+    with pytest.raises(specsim.InputError, match=r"^x: .*verifier|^x:"):
+        specsim.check({**CONFIG, "experiment": "x", "decode": {"drafter": {"kind": "chain", "draft_length": 2}, "verifier": "tokn"}})
+    with pytest.raises(specsim.InputError, match="--alpha"):
+        specsim.theory(alpha=3, draft_length=4)
+    with pytest.raises(ValueError):  # as any wrong value of Python's
+        specsim.plan(hardware="h100", alpha=0.7)
+    with pytest.raises(TypeError, match="a config holds a set"):
+        specsim.run({**CONFIG, "pair": {1, 2}})
+
+
+def test_commands_equal_the_program():
+    for name, options in [("theory", {"alpha": 0.8, "draft_length": 4, "cost_ratio": 0.05}),
+                          ("plan", {"hardware": "h100-sxm", "target": "llama-3.1-8b", "draft": "eagle-head-8b", "alpha": 0.7})]:
+        words = [word for option, value in options.items() for word in ("--" + option.replace("_", "-"), str(value))]
+        status, said, _ = program(name, *words, "--format", "json")
+        read = json.loads(said)
+        output = getattr(specsim, name)(**options)
+        assert output.status == status == 0
+        assert output.text == read["text"]
+        assert [[table.title, table.columns, table.rows] for table in output.tables] == [[t["title"], t["columns"], t["rows"]] for t in read["tables"]]
+    best = specsim.plan(hardware="h100-sxm", target="llama-3.1-8b", draft="eagle-head-8b", alpha=0.7, batch=8).tables[0]
+    assert best["speedup"].dtype == float and best["speedup"][0] == 1
+    assert specsim.import_log("tests/data/logs/vllm.log").status == 0
+    assert specsim.check(CONFIG, set={"rounds": 2e5}).agrees
+    assert specsim.audit(CONFIG).agrees
+    assert "DISAGREE" not in str(specsim.audit(CONFIG))
+
+
+class Token:
+    """Leviathan et al.: min(1, target / draft); the residual is worked out."""
+
+    def accept(self, target, draft, token):
+        return min(1.0, target[token] / draft[token])
+
+
+class Eager(Token):
+    """Accepts too often."""
+
+    def accept(self, target, draft, token):
+        return min(1.0, 1.3 * target[token] / draft[token])
+
+
+class Uniform(Token):
+    """Accepts rightly, and then forgets the residual."""
+
+    def residual(self, target, draft):
+        return np.ones_like(target)
+
+
+def with_rule(verifier):
+    return {**CONFIG, "decode": {"drafter": {"kind": "chain", "draft_length": 2}, "verifier": verifier}}
+
+
+def test_rules_in_python_are_audited():
+    with specsim.rule("mine", Token()):
+        assert specsim.audit(with_rule("mine")).agrees
+        # The same rule as the program's own, number by number.
+        mine, own = specsim.run(with_rule("mine"), threads=1), specsim.run(with_rule("token"), threads=1)
+        assert mine["tokens_per_round"][0] == own["tokens_per_round"][0]
+    for rule in (Eager(), Uniform()):
+        with specsim.rule("mine", rule):
+            assert not specsim.audit(with_rule("mine")).agrees
+        with specsim.rule("mine", rule, lossless=False):
+            assert specsim.audit(with_rule("mine")).agrees  # it says so itself
+    with pytest.raises(specsim.InputError, match='unknown verifier "mine"'):
+        specsim.audit(with_rule("mine"))
+
+
+def test_wrong_rules():
+    class Raises:
+        def accept(self, target, draft, token):
+            raise RuntimeError("oh")
+
+    class Above:
+        def accept(self, target, draft, token):
+            return 1.5
+
+    class Short(Token):
+        def residual(self, target, draft):
+            return target[:2]
+
+    class Words:
+        def accept(self, target, draft, token):
+            return "often"
+
+    for rule, said in [(Raises(), "accept raised RuntimeError: oh"), (Above(), "accept gave 1.5 for token .*, allowed: a probability"),
+                       (Short(), "residual gave 2 weights, allowed: one for each of 5 tokens"), (Words(), "accept gave no number")]:
+        with specsim.rule("mine", rule), pytest.raises(specsim.InputError, match=said):
+            specsim.audit(with_rule("mine"))
+    with pytest.raises(TypeError, match="accept"):
+        specsim.rule("mine", object())
+    with pytest.raises(specsim.InputError, match='"token" is a verifier already'):
+        specsim.rule("token", Token())
+
+
+def test_progress_and_other_threads():
+    seen = []
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.01)
+    other = threading.Thread(target=tick)
+    other.start()
+    specsim.run(CONFIG, rounds=5e6, threads=1, progress=lambda so_far, all: seen.append((so_far, all)))
+    done.set()
+    other.join()
+    assert seen and seen[-1][0] == seen[-1][1]
+    assert len(ticks) > 3  # the lock was free
+
+    def stop(so_far, all):
+        raise RuntimeError("enough")
+    with pytest.raises(RuntimeError, match="enough"):
+        specsim.run(CONFIG, rounds=1e10, threads=1, progress=stop)
+
+
+def test_interrupts():
+    program = ("import specsim, json, sys\ntry:\n  specsim.run(json.loads(sys.argv[1]), rounds=1e11, threads=1, progress=lambda d, a: print('on', flush=True))\n"
+               "except KeyboardInterrupt:\n  print('interrupted')\n")
+    child = subprocess.Popen([sys.executable, "-c", program, json.dumps(CONFIG)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "on\n"
+    child.send_signal(signal.SIGINT)
+    rest, _ = child.communicate(timeout=60)
+    assert rest.endswith("interrupted\n") and child.returncode == 0
+
+
+def test_stubs_and_docstrings():
+    folder = Path("sim/python/specsim")
+    source = ast.parse((folder / "__init__.py").read_text())
+    for node in ast.walk(source):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_") and node.name in specsim.__all__:
+            assert ast.get_docstring(node), node.name
+        if isinstance(node, ast.FunctionDef):
+            assert node.returns is not None, node.name
+    stub = (folder / "_core.pyi").read_text()
+    for name in dir(specsim._core):
+        if not name.startswith("_"):
+            assert re.search(rf"\b{name}\b", stub), name
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", __file__]))
