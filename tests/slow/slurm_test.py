@@ -139,11 +139,11 @@ def cluster(slurm, folder):
 
     # Task 1 loses its process in the middle: specsim ends with what it has, the task asks to be queued again.
     slurm.wait("task 1 at work", lambda: begun(1))
-    children = subprocess.run(["pgrep", "-f", f"--shard 1/{TASKS} --out {shards}/1 "], capture_output=True, text=True).stdout.split()
+    children = subprocess.run(["pgrep", "-f", f"shard 1/{TASKS} --out {shards}/1 "], capture_output=True, text=True).stdout.split()
     killed = 0
     for child in children:
         command = Path("/proc", child, "cmdline").read_bytes().split(b"\0")
-        if os.path.basename(command[0]) == b"specsim":
+        if os.path.basename(command[0]) == b"specsim" and b"run" in command:
             os.kill(int(child), signal.SIGTERM)
             killed += 1
     assert killed == 1, children
