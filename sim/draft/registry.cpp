@@ -21,7 +21,8 @@ namespace specsim::draft {
   X(eagle3)                 \
   X(pard)                   \
   X(dflash)                 \
-  X(hybrid)
+  X(hybrid)                 \
+  X(rest)
 
 #define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
 SPECSIM_DRAFTERS(SPECSIM_DECLARE)
