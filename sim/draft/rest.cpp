@@ -83,7 +83,7 @@ DrafterEntry rest_drafter() {
        "of these the nodes commonest are a tree, the shorter of equals first, then the lower tokens (the program leaves equals "
        "to "
        "a hash map, and cuts again where they are too many). It pays where the datastore knows the text: code, forms.",
-       "datastore: [[0, 1, 0, 2, 1, 0, 0, 1]], shortest: 1"},
+       "datastore: [[0, 1, 0, 2, 1, 0, 0, 1, 0, 2]], shortest: 1"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         Rest::Settings settings{
             static_cast<std::size_t>(arguments.integer("longest")), static_cast<std::size_t>(arguments.integer("shortest")), {}};
