@@ -90,7 +90,7 @@ VerifierEntry gumbel_verifier() {
   return {
       {"gumbel",
        "draft and target sample by the same Gumbel noise; the draft token is kept while the two are equal",
-       "Daliri, Musco, Suresh (drafter-invariant speculative decoding), arXiv 2408.07978; majid-daliri/DISD",
+       "Daliri, Musco, Suresh (drafter-invariant speculative decoding), arXiv 2408.07978",
        {},
        "Lossless, and no probabilities are sent: the target needs the draft's token alone, and what is emitted does not depend "
        "on the drafter at all. alpha = sum over x of 1 / (sum over y of max(target(y)/target(x), draft(y)/draft(x))), between "
