@@ -74,9 +74,9 @@ TEST_CASE("SGLang's thresholds: what is emitted is what its kernel emits; both a
             .first_token;
     CHECK(largest_difference(emitted, by_kernel(target, likeliest(draft, 2), single, accumulated)) <= kExact);
     moved = std::max(moved, largest_difference(emitted, by_kernel(target, likeliest(draft, 2), single, 1.0)));
-    CHECK(report_of(pair, "{kind: tree_static, branching: [2, 1], siblings: top_k}",
-                    "{kind: relaxed_threshold, single: 1, acc: 1}")
-              .lossless());
+    CHECK(
+        report_of(pair, "{kind: tree_static, branching: [2, 1], siblings: top_k}", "{kind: relaxed_threshold, single: 1, acc: 1}")
+            .lossless());
   }
   CHECK(moved > 0.1);  // acc left out would show
 }
@@ -160,8 +160,9 @@ TEST_CASE("heads with acceptance by depth overlap the target by just that, wheth
 TEST_CASE("hybrid: copies where the text promises more than the model drafts, the model's argmax elsewhere") {
   // One token is all but sure: after a few of it the text promises it again and again.
   const Distribution target = {0.9, 0.1};
-  const audit::AuditReport report = audit::audit_cell(cell_of(explicit_pair(target, {0.2, 0.8}), "{process: fixed}",
-                                                              "{kind: hybrid, draft_length: 1, text_length: 3}", "tree_point_mass"));
+  const audit::AuditReport report =
+      audit::audit_cell(cell_of(explicit_pair(target, {0.2, 0.8}), "{process: fixed}",
+                                "{kind: hybrid, draft_length: 1, text_length: 3}", "tree_point_mass"));
   CHECK(report.lossless());
   CHECK(report.starts[0].accepted_distribution[1] == Approx(0.1).epsilon(0).margin(kExact));  // no text yet: the model's token 1
   CHECK(report.starts[0].accepted_distribution[2] == 0.0);
