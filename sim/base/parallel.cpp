@@ -1,10 +1,11 @@
 #include "sim/base/parallel.h"
 
+#include "sim/base/standard_library.h"
+
 #include <atomic>
 #include <exception>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 namespace specsim {
@@ -23,7 +24,7 @@ void for_each(std::size_t count, unsigned threads, const std::function<void(std:
     }
   };
   {
-    std::vector<std::jthread> others;
+    std::vector<JoiningThread> others;
     try {
       for (std::size_t i = 1; i < threads && i < count; ++i) others.emplace_back(serve);
     } catch (const std::system_error&) {

@@ -1,6 +1,7 @@
 #include "sim/config/arguments.h"
 
 #include "sim/base/check.h"
+#include "sim/base/standard_library.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +23,7 @@ constexpr int kMostMistakesOfList = 5;
 std::string bound_text(double x) {
   if (std::abs(x) < 1e15 && x == std::floor(x)) return fmt::format("{:.0f}", x == 0.0 ? 0.0 : x);
   char buffer[32];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, x);
+  const auto [end, error] = to_chars(buffer, buffer + sizeof buffer, x);
   return error == std::errc() ? std::string(buffer, end) : fmt::format("{:.17g}", x);
 }
 

@@ -1,4 +1,5 @@
 #include "sim/config/scalars.h"
+#include "sim/base/standard_library.h"
 #include "sim/config/value.h"
 
 #include <fmt/format.h>
@@ -45,7 +46,7 @@ std::optional<double> as_number(std::string_view text) {
   if (!decimal || has_leading_zero(*decimal)) return std::nullopt;
   const std::string_view digits = without_plus(text);
   double x = 0.0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), x);
+  const auto [end, error] = from_chars(digits.data(), digits.data() + digits.size(), x);
   if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(x)) return std::nullopt;
   return x;
 }
@@ -89,7 +90,7 @@ std::optional<std::int64_t> as_integer(const Value& value) {
 
 std::string shortest(double x) {
   char buffer[32];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, x);
+  const auto [end, error] = to_chars(buffer, buffer + sizeof buffer, x);
   return error == std::errc() ? std::string(buffer, end) : fmt::format("{:.17g}", x);
 }
 

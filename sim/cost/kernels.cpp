@@ -1,6 +1,7 @@
 #include "sim/cost/kernels.h"
 
 #include "sim/base/check.h"
+#include "sim/base/standard_library.h"
 #include "sim/config/arguments.h"
 #include "sim/cost/presets.h"
 
@@ -70,7 +71,7 @@ std::vector<double> read_numbers(const std::string& text, const Location& where,
       continue;
     }
     double x = 0.0;
-    const auto [next, error] = std::from_chars(at, end, x);
+    const auto [next, error] = from_chars(at, end, x);
     if (error != std::errc() || (next != end && *next != ' ')) {
       diagnostics.add(where, fmt::format("{} holds \"{}\", allowed: numbers with spaces between", what,
                                          std::string(at, std::find(at, end, ' '))));

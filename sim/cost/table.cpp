@@ -1,6 +1,7 @@
 #include "sim/cost/table.h"
 
 #include "sim/base/check.h"
+#include "sim/base/standard_library.h"
 #include "sim/base/whole_file.h"
 #include "sim/cost/llama_bench.h"
 
@@ -211,7 +212,7 @@ void read_rows(const std::string& file, const std::string& text, Rows& rows, Dia
     bool good = true;
     for (std::size_t i = 0; i < 4; ++i) {
       const std::string& cell = cells[i + 1];
-      const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), x[i]);
+      const auto [end, error] = from_chars(cell.data(), cell.data() + cell.size(), x[i]);
       const double least = i == 2 ? 0.0 : i == 3 ? 1e-9 : 1.0;
       if (good &&
           (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(x[i]) || x[i] < least || x[i] > 1e9)) {

@@ -48,6 +48,6 @@ class Action {
   alignas(void*) std::byte storage_[kBytes];
 };
 
-static_assert(std::is_trivially_copyable_v<Action> && sizeof(Action) == 48);
+static_assert(std::is_trivially_copyable_v<Action> && sizeof(Action) == 40 + sizeof(void*));
 
 }  // namespace specsim::engine

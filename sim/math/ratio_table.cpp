@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/huge_array.h"
+#include "sim/base/standard_library.h"
 #include "sim/math/series.h"
 
 #include <algorithm>
@@ -15,9 +16,9 @@ namespace {
 
 // Buckets of c by its high bits, from 2^-20 to 2^20; all below share the first and all above the last. 128 to an octave; fewer
 // where there are few tokens, whose guide would be larger than all else.
-constexpr std::uint64_t first_bucket(int shift) { return std::bit_cast<std::uint64_t>(0x1.0p-20) >> shift; }
+constexpr std::uint64_t first_bucket(int shift) { return bit_cast<std::uint64_t>(0x1.0p-20) >> shift; }
 constexpr std::uint64_t bucket_count(int shift) {
-  return (std::bit_cast<std::uint64_t>(0x1.0p20) >> shift) - first_bucket(shift) + 1;
+  return (bit_cast<std::uint64_t>(0x1.0p20) >> shift) - first_bucket(shift) + 1;
 }
 constexpr int bucket_shift(std::size_t vocab) {
   int shift = 45;
@@ -41,7 +42,7 @@ Iterator partition_point(Iterator first, std::ptrdiff_t count, Predicate before)
 
 std::uint64_t RatioTable::bucket(double c) const {
   const std::uint64_t first = first_bucket(shift_);
-  return std::clamp(std::bit_cast<std::uint64_t>(c) >> shift_, first, first + guide_.size() - 2) - first;
+  return std::clamp(bit_cast<std::uint64_t>(c) >> shift_, first, first + guide_.size() - 2) - first;
 }
 
 RatioTable::RatioTable(std::span<const double> target, std::span<const double> draft, AliasScratch& scratch) {
@@ -78,7 +79,7 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
   std::uint32_t above = static_cast<std::uint32_t>(vocab);
   for (std::uint64_t b = 0; b <= buckets; ++b) {
     // The smallest c of bucket b; the first bucket goes down to 0, the last up to infinity.
-    const double least = b == 0 ? 0.0 : std::bit_cast<double>((first_bucket(shift_) + b) << shift_);
+    const double least = b == 0 ? 0.0 : bit_cast<double>((first_bucket(shift_) + b) << shift_);
     while (above > 0 && !(ratio_[above - 1] > least)) --above;
     guide_[b] = above;
   }

@@ -1,5 +1,6 @@
 // Recorded requests: columns of this project, of Azure's and ServeGen's CSV files, or Mooncake's JSON lines.
 #include "sim/base/whole_file.h"
+#include "sim/base/standard_library.h"
 #include "sim/config/json.h"
 #include "sim/serve/arrivals.h"
 #include "sim/serve/lengths.h"
@@ -209,7 +210,7 @@ class Reader {
         return count(request.output, "output");
       case Column::arrived_us: {
         double us = 0.0;
-        const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), us);
+        const auto [end, error] = from_chars(field.data(), field.data() + field.size(), us);
         if (error != std::errc() || end != field.data() + field.size() || !(us >= 0.0 && us < 1e12))
           return wrong(place,
                        fmt::format("arrived_us is {}, allowed: microseconds in [0, 1e12)", config::quote_for_message(field)));

@@ -1,6 +1,7 @@
 #include "sim/serve/sweep_runner.h"
 
 #include "sim/base/parallel.h"
+#include "sim/base/standard_library.h"
 #include "sim/rng/address.h"
 
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ void each_field(Figures& s, F&& f) {
 std::string pack_summary(const Summary& summary) {
   std::string text;
   each_field(summary, [&](const auto& value) {
-    text += fmt::format("{}{:x}", text.empty() ? "" : ",", std::bit_cast<std::uint64_t>(static_cast<double>(value)));
+    text += fmt::format("{}{:x}", text.empty() ? "" : ",", bit_cast<std::uint64_t>(static_cast<double>(value)));
   });
   return text;
 }
@@ -53,7 +54,7 @@ std::optional<Summary> unpack_summary(std::string_view text) {
     good = good && error == std::errc();
     if (!good) return;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    const auto number = std::bit_cast<double>(bits);
+    const auto number = bit_cast<double>(bits);
     using Value = std::remove_reference_t<decltype(value)>;
     if constexpr (std::is_same_v<Value, bool>)
       value = number != 0.0;

@@ -1,0 +1,13 @@
+// What is set in a view, in the part of the address behind "#": #decide?hardware=h100-sxm&alpha=0.7. So a view can be sent to others.
+export type Settings = Record<string, string>;
+
+export function readAddress(): { view: string; settings: Settings } {
+  const [view, query] = location.hash.replace(/^#/, "").split("?");
+  return { view: view ?? "", settings: Object.fromEntries(new URLSearchParams(query ?? "")) };
+}
+
+export function writeAddress(view: string, settings: Settings, defaults: Settings): void {
+  const changed = Object.entries(settings).filter(([key, value]) => value !== defaults[key]);
+  const query = new URLSearchParams(changed).toString();
+  history.replaceState(null, "", `#${view}${query ? `?${query}` : ""}`);
+}

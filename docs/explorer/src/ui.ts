@@ -1,0 +1,143 @@
+// Small pieces that the views are made of.
+type Child = Node | string | null | undefined;
+type Attributes = Record<string, string | number | boolean | ((event: Event) => void) | undefined>;
+
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name.replace(/^on/, ""), value);
+    else if (value === true) element.setAttribute(name, "");
+    else element.setAttribute(name, String(value));
+  }
+  element.append(...children.filter((child): child is Node | string => child !== null && child !== undefined));
+  return element;
+}
+
+let ids = 0;
+export const newId = (): string => `field-${++ids}`;
+
+export function select(label: string, options: { value: string; label?: string; group?: string }[], value: string, change: (value: string) => void): HTMLElement {
+  const id = newId();
+  const list = h("select", { id, onchange: () => change(list.value) });
+  const groups = new Map<string, HTMLOptGroupElement>();
+  for (const option of options) {
+    const element = h("option", { value: option.value }, option.label ?? option.value);
+    if (option.value === value) element.selected = true;
+    if (!option.group) list.append(element);
+    else {
+      const group = groups.get(option.group) ?? h("optgroup", { label: option.group });
+      if (!groups.has(option.group)) {
+        groups.set(option.group, group);
+        list.append(group);
+      }
+      group.append(element);
+    }
+  }
+  return h("div", { class: "field" }, h("label", { for: id }, label), list);
+}
+
+export interface Range {
+  label: string;
+  name: string;
+  min: number;
+  max: number;
+  step: number;
+  value: number;
+  hint?: string;
+  powers?: boolean; // the slider moves in powers of two
+  change: (value: number) => void;
+}
+
+// A slider and a number field that say the same.
+export function slider(range: Range): HTMLElement {
+  const id = newId();
+  const place = (x: number): number => (range.powers ? Math.log2(Math.max(x, 1)) : x);
+  const number = h("input", { type: "number", id, name: range.name, min: range.min, max: range.max, step: "any", value: range.value, inputmode: "decimal" });
+  const slide = h("input", {
+    type: "range",
+    "aria-label": `${range.label}, slider`,
+    "data-name": range.name,
+    min: place(range.min),
+    max: place(range.max),
+    step: range.powers ? 1 : range.step,
+    value: place(range.value),
+  });
+  const spoken = (x: number): void => slide.setAttribute("aria-valuetext", String(x));
+  spoken(range.value);
+  slide.addEventListener("input", () => {
+    const x = range.powers ? 2 ** Number(slide.value) : Number(slide.value);
+    number.value = String(x);
+    spoken(x);
+    range.change(x);
+  });
+  number.addEventListener("input", () => {
+    const x = Number(number.value);
+    if (number.value === "" || Number.isNaN(x)) return;
+    slide.value = String(place(x));
+    spoken(x);
+    range.change(x);
+  });
+  return h("div", { class: "field" }, h("label", { for: id }, range.label), h("div", { class: "pair" }, slide, number), range.hint ? h("small", {}, range.hint) : null);
+}
+
+export function copyable(text: string, label: string): HTMLElement {
+  const button = h("button", {
+    type: "button",
+    class: "copy",
+    "aria-label": `Copy ${label}`,
+    onclick: () => {
+      void navigator.clipboard.writeText(text).then(
+        () => (button.textContent = "copied"),
+        () => (button.textContent = "select it and copy"),
+      );
+    },
+  }, "copy");
+  return h("div", { class: "command" }, h("pre", { tabindex: "0", "aria-label": label }, h("code", {}, text)), button);
+}
+
+// A picture with words for those who do not see it.
+export function figure(title: string, words: string, picture: Element, ...more: Child[]): HTMLElement {
+  for (const part of picture.querySelectorAll("[aria-label], [aria-description]")) {
+    part.removeAttribute("aria-label"); // of groups of marks, where none may be: the words say it all
+    part.removeAttribute("aria-description");
+  }
+  const box = h("div", { class: "picture", role: "img", "aria-label": `${title}. ${words}` }, picture);
+  return h("figure", {}, h("figcaption", {}, title), box, ...more);
+}
+
+export function table(caption: string, heads: string[], rows: string[][], marked = -1, names = false): HTMLElement {
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    h(
+      "table",
+      {},
+      h("caption", {}, caption),
+      h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
+      h("tbody", {}, ...rows.map((row, i) => h("tr", { class: i === marked ? "best" : "" }, ...row.map((cell, j) => (j === 0 ? h("th", { scope: "row", class: names ? "name" : "" }, cell) : h("td", {}, cell)))))),
+    ),
+  );
+}
+
+export function problem(message: string): HTMLElement {
+  return h("p", { class: "problem", role: "alert" }, message);
+}
+
+export const fixed = (x: number | null | undefined, digits: number): string => (x === null || x === undefined ? "–" : x.toFixed(digits));
+export const percent = (x: number): string => `${(100 * x).toFixed(1)} %`;
+
+// Blue above 1, orange below, the ground's colour at 1.
+export function speedupColour(speedup: number, largest: number): string {
+  const share = speedup >= 1 ? Math.min(1, (speedup - 1) / (largest - 1)) : Math.min(1, 1 - speedup);
+  return `color-mix(in oklab, var(${speedup >= 1 ? "--accent" : "--loss"}) ${(6 + 84 * share).toFixed(0)}%, var(--ground))`;
+}
+
+// Pictures are drawn as wide as they are shown, so that their words keep their size: `columns` of them side by side where there is
+// room, as style.css lays them out.
+export function pictureSize(columns: 1 | 2, height: number): { width: number; height: number; style: Record<string, string> } {
+  const narrow = innerWidth <= 760;
+  const all = narrow ? innerWidth - 24 : Math.min(innerWidth, 1500) - 40 - 320 - 24;
+  const half = columns === 2 && all >= 2 * 416 + 16 ? (all - 16) / 2 : all;
+  return { width: Math.round(Math.min(half, columns === 2 ? 640 : 900)), height, style: { maxWidth: "100%", fontSize: "12px" } };
+}

@@ -1,0 +1,52 @@
+// One file in the end: styles, script, the worker's script and the compiled core lie in index.html, so that the page opens from a
+// disk as well as from any host.
+import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { defineConfig } from "vite";
+
+const core = process.env.SPECSIM_CORE ?? "../../build/web/core";
+
+function coreInPage() {
+  return {
+    name: "core-in-page",
+    resolveId(id) {
+      if (id === "virtual:core-wasm") return "\0core-wasm";
+      if (id === "virtual:core-script") return `${core}/core.mjs`;
+      return null;
+    },
+    load(id) {
+      if (id !== "\0core-wasm") return null;
+      return `export default ${JSON.stringify(gzipSync(readFileSync(`${core}/core.wasm`), { level: 9 }).toString("base64"))};`;
+    },
+  };
+}
+
+function oneFile() {
+  return {
+    name: "one-file",
+    enforce: "post",
+    generateBundle(_, bundle) {
+      const page = bundle["index.html"];
+      let html = String(page.source);
+      for (const [name, file] of Object.entries(bundle)) {
+        if (file.type === "chunk") {
+          const code = file.code.replaceAll("</script", "<\\/script");
+          html = html.replace(new RegExp(`<script[^>]*src="[^"]*${file.fileName}"[^>]*></script>`), "");
+          html = html.replace("</body>", () => `<script type="module">${code}</script>\n</body>`);
+          delete bundle[name];
+        } else if (name.endsWith(".css")) {
+          html = html.replace(new RegExp(`<link[^>]*href="[^"]*${file.fileName}"[^>]*>`), () => `<style>${file.source}</style>`);
+          delete bundle[name];
+        }
+      }
+      page.source = html;
+    },
+  };
+}
+
+export default defineConfig({
+  base: "./",
+  plugins: [coreInPage(), oneFile()],
+  worker: { format: "iife", plugins: () => [coreInPage()] },
+  build: { target: "es2022", modulePreload: false, cssCodeSplit: false, assetsInlineLimit: 0, chunkSizeWarningLimit: 4000 },
+});

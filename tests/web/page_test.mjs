@@ -1,0 +1,196 @@
+// The page as people meet it, in Chromium: every view opened, sliders moved, figures compared with the program's, and axe-core asked
+// whether everybody can use it.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { countsOfRun, csv, require, run, web } from "./program.mjs";
+
+const { chromium } = require("playwright-core");
+const file = join(web, "index.html");
+const address = pathToFileURL(file).href;
+const shots = process.env.SPECSIM_SHOTS;
+if (shots) mkdirSync(shots, { recursive: true });
+
+let browser;
+let page;
+const wrong = []; // what the page reported to its console
+
+before(async () => {
+  browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+  page = await open({ viewport: { width: 1360, height: 900 } });
+});
+after(() => browser?.close());
+
+async function open(options) {
+  const context = await browser.newContext(options);
+  const own = await context.newPage();
+  own.on("pageerror", (error) => wrong.push(String(error)));
+  own.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
+  own.on("request", (request) => {
+    if (!/^(file|data|blob):|^http:\/\/127\.0\.0\.1/.test(request.url())) wrong.push(`asks for ${request.url()}`);
+  });
+  return own;
+}
+
+async function view(hash, own = page) {
+  await own.goto("about:blank");
+  await own.goto(`${address}#${hash}`);
+  await own.waitForSelector(".results .verdict", { timeout: 60000 });
+}
+const shot = async (name, own = page) => {
+  if (!shots) return;
+  await own.waitForTimeout(400);
+  await own.screenshot({ path: join(shots, `${name}.png`) });
+};
+const figure = async (name) => Number((await page.textContent(`[data-figure="${name}"]`)).replaceAll(",", "").split(" ")[0]);
+async function move(name, value) {
+  await page.fill(`input[name="${name}"]`, String(value));
+}
+const until = (name, good) => page.waitForFunction(([own, text]) => new Function("x", `return ${text}`)(document.querySelector(`[data-figure="${own}"]`)?.textContent ?? ""), [name, good], { timeout: 60000 });
+
+async function accessible(own, what) {
+  await own.addScriptTag({ path: require.resolve("axe-core/axe.min.js") });
+  const found = await own.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
+  const bad = found.violations.map((one) => `${one.impact}: ${one.id} ${one.nodes.slice(0, 2).map((node) => node.target.join(" ")).join(", ")}`);
+  assert.deepEqual(bad, [], what);
+}
+
+test("the page is one file under 1.5 MB compressed, with its first picture within a second", async () => {
+  assert.ok(gzipSync(readFileSync(file)).length < 1.5e6, `${gzipSync(readFileSync(file)).length} bytes`);
+  console.log(`index.html: ${statSync(file).size} bytes, ${gzipSync(readFileSync(file)).length} compressed`);
+  const times = [];
+  for (let i = 0; i < 3; ++i) {
+    await view("");
+    times.push(await page.evaluate(() => Math.round(performance.now())));
+  }
+  const ready = await page.evaluate(() => Number(document.documentElement.dataset.ready));
+  console.log(`first picture after at most ${Math.min(...times)} ms, the simulator was ready after ${ready} ms`);
+  assert.ok(Math.min(...times) < 1000 * Number(process.env.SPECSIM_WEB_PATIENCE ?? 3), times.join(", "));
+});
+
+test("decide shows what specsim plan says, and follows its sliders", async () => {
+  await view("decide?hardware=l40s&batch=4&alpha=0.8&longest=8");
+  const compare = async (alpha) => {
+    const told = csv(run(["plan", "--hardware", "l40s", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--batch", "4", "--context", "2048", "--longest", "8", "--alpha", String(alpha)], ["plan.csv"])["plan.csv"]);
+    const best = told.find((line) => line.best === "1");
+    assert.equal(await figure("best"), Number(best.draft_length));
+    if (Number(best.draft_length) > 0) assert.equal(await figure("speedup"), Number(Number(best.speedup).toFixed(4)));
+    return best;
+  };
+  const before = await compare(0.8);
+  await shot("decide");
+  await move("alpha", 0.6);
+  await until("speedup", `x !== "${Number(before.speedup).toFixed(4)}"`);
+  await compare(0.6);
+  assert.match(page.url(), /alpha=0.6/);
+  await page.focus('input[data-name="alpha"]'); // by keyboard
+  const was = await page.textContent('[data-figure="speedup"]');
+  await page.keyboard.press("ArrowRight");
+  await until("speedup", `x !== "${was}"`);
+  await compare(0.61);
+  await page.selectOption("select >> nth=1", "h100-sxm");
+  await page.waitForFunction(() => document.querySelector(".results").textContent.includes("--hardware h100-sxm"));
+  await accessible(page, "decide");
+});
+
+test("decide takes rates as a log has them, and says what is wrong with them", async () => {
+  await view("decide?acceptance=position_rates&rates=70%25,45%25,31%25&longest=6");
+  const told = csv(run(["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--longest", "6", "--position-rates", "0.7,0.45,0.31"], ["plan.csv"])["plan.csv"]);
+  assert.equal(await figure("best"), Number(told.find((line) => line.best === "1").draft_length));
+  await page.fill('input[name="rates"]', "0.4, 0.7");
+  await page.waitForSelector(".problem");
+  assert.match(await page.textContent(".problem"), /0\.7/);
+});
+
+test("landscape by a ratio and on a GPU", async () => {
+  await view("landscape?ratio=0.1&alpha=0.7");
+  const speedup = (1 - 0.7 ** 4) / 0.3 / 1.3; // draft length 3
+  assert.ok((await figure("speedup")) >= speedup - 1e-4);
+  await shot("landscape");
+  await accessible(page, "landscape");
+  const was = await page.textContent('[data-figure="speedup"]');
+  await move("ratio", 0.2);
+  await until("speedup", `x !== "${was}"`);
+  await page.selectOption("select >> nth=0", "gpu");
+  await page.waitForSelector('input[name="batch"]');
+  await until("speedup", 'x !== ""');
+});
+
+test("mass of one position, with bars that are dragged", async () => {
+  await view("mass?vocab=6");
+  assert.ok(Math.abs((await figure("alpha")) - (await figure("overlap"))) < 1e-9);
+  assert.ok(Math.abs((await figure("alpha")) + (await figure("distance")) - 1) < 2e-6);
+  await shot("mass");
+  await accessible(page, "mass");
+  const was = await page.textContent('[data-figure="alpha"]');
+  const box = await page.locator(".picture svg").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.14, box.y + box.height * 0.7);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.14, box.y + box.height * 0.3, { steps: 4 });
+  await page.mouse.up();
+  await until("alpha", `x !== "${was}"`);
+  assert.match(page.url(), /own=/);
+  await page.selectOption("select >> nth=0", "lenience");
+  await until("bias", "Number(x) > 0.01");
+});
+
+test("rounds in the page count what specsim run counts; a biased rule stays off", async () => {
+  await view("unbiasedness?own=6,4,2,2,2;2,8,1,3,2&rounds=262144&seed=3&length=3");
+  await page.waitForSelector('[data-done="yes"]', { timeout: 120000 });
+  await shot("unbiasedness");
+  await accessible(page, "unbiasedness");
+  const counts = JSON.parse(await page.getAttribute(".results", "data-counts"));
+  const told = countsOfRun({
+    experiment: "explorer",
+    seed: 3,
+    rounds: 262144,
+    pair: { vocab: 5, target: { family: "explicit", probabilities: [0.375, 0.25, 0.125, 0.125, 0.125] }, draft: { family: "explicit", probabilities: [0.125, 0.5, 0.0625, 0.1875, 0.125] } },
+    context: { process: "fixed" },
+    decode: { drafter: { kind: "chain", draft_length: 3 }, verifier: { kind: "token" } },
+  });
+  const columns = Object.keys(told[0]).slice(-3);
+  for (const line of told) assert.equal(counts[line[columns[0]]][Number(line[columns[1]] || 0)], Number(line[columns[2]]), JSON.stringify(line));
+  assert.match(await page.textContent(".verdict"), /On the target/);
+  await view("unbiasedness?rounds=262144&rule=typical");
+  await page.waitForSelector('[data-done="yes"]', { timeout: 120000 });
+  assert.match(await page.textContent(".verdict"), /Off the target/);
+  await shot("biased");
+});
+
+test("step tells a round, and goes on to the next", async () => {
+  await view("step?round=4");
+  assert.equal(await page.locator("[data-emitted]").count(), (await figure("accepted")) + 1);
+  await shot("step");
+  await accessible(page, "step");
+  await page.click('button[name="next"]');
+  await page.waitForFunction(() => location.hash.includes("round=5"));
+});
+
+test("every view in the dark and on a phone", async () => {
+  const dark = await open({ viewport: { width: 1360, height: 900 }, colorScheme: "dark" });
+  const phone = await open({ viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true });
+  for (const name of ["decide", "landscape", "mass", "unbiasedness", "step"]) {
+    for (const [own, kind] of [[dark, "dark"], [phone, "phone"]]) {
+      await view(`${name}?rounds=16384`, own);
+      await accessible(own, `${name}, ${kind}`);
+      const wide = await own.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.equal(wide, 0, `${name}, ${kind}: the page is ${wide} pixels too wide`);
+      await shot(`${name}-${kind}`, own);
+    }
+  }
+});
+
+test("it runs from a host as well", async () => {
+  const server = createServer((_, response) => response.writeHead(200, { "content-type": "text/html" }).end(readFileSync(file)));
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const own = await open({});
+  await own.goto(`http://127.0.0.1:${server.address().port}/#step`);
+  await own.waitForSelector(".results .verdict");
+  server.close();
+});
+
+test("nothing went wrong in the console, and nothing was asked of the network", () => assert.deepEqual(wrong, []));
