@@ -1,5 +1,7 @@
 #include "sim/logs/line_scan.h"
 
+#include "sim/base/standard_library.h"
+
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -14,7 +16,7 @@ std::optional<double> take_number(std::string_view& text) {
   if (from == std::string_view::npos) return std::nullopt;
   double x = 0.0;
   const char* const begin = text.data() + from;
-  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), x);
+  const auto [end, error] = from_chars(begin, text.data() + text.size(), x);
   if (error != std::errc() || !std::isfinite(x) || x < 0.0) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return x;

@@ -2,6 +2,7 @@
 
 #include "sim/base/output.h"
 #include "sim/base/output_taker.h"
+#include "sim/base/standard_library.h"
 #include "sim/report/csv.h"
 
 #include <fmt/format.h>
@@ -26,7 +27,7 @@ nlohmann::ordered_json value_of_cell(const std::string& cell) {
   if (cell.empty() || cell == "-") return nullptr;
   double x = 0.0;
   const char* const end = cell.data() + cell.size();
-  const auto [stop, error] = std::from_chars(cell.data(), end, x);
+  const auto [stop, error] = from_chars(cell.data(), end, x);
   if (error != std::errc() || stop != end || !std::isfinite(x)) return cell;
   if (cell.find_first_not_of("-0123456789") == std::string::npos && std::abs(x) < 9e15) return static_cast<long long>(x);
   return x;
