@@ -56,7 +56,7 @@ std::string bytes_text(std::size_t bytes);
 // Throws BadInput, at the option that names it, where a file that is to be written is one that was read.
 void check_not_read(const std::string& path, const std::string& option, const FilesRead& read);
 
-// On standard output, as wide as the terminal is.
+// Prints on standard output, as wide as the terminal is.
 void print_table(const report::Table& table);
 
 // What the cells' cost models warn of, each once, on standard error.

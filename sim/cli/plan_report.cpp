@@ -108,7 +108,7 @@ void print_decision(const Advice& advice, const AcceptanceCurve& curve) {
   }
 }
 
-// At powers of two alone: those between them are for the recommendation.
+// Whether a row is printed: at powers of two alone, since those between them are for the recommendation.
 bool shown(double x) { return std::exp2(std::round(std::log2(x))) == x; }
 
 void print_scan(const char* axis, const std::vector<ScanPoint>& points, bool smoothed) {

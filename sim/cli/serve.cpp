@@ -1,16 +1,13 @@
 // specsim serve: a server under load, with speculation and without.
 #include "sim/base/files_read.h"
 #include "sim/base/output.h"
-#include "sim/base/token.h"
 #include "sim/cli/command.h"
-#include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/result_files.h"
 #include "sim/cli/serve_options.h"
 #include "sim/cli/serve_report.h"
 #include "sim/cli/stop.h"
 #include "sim/report/output_folder.h"
-#include "sim/rng/address.h"
 #include "sim/run/journal.h"
 #include "sim/serve/outputs.h"
 #include "sim/serve/slo.h"
@@ -34,13 +31,13 @@ using serve::ServeExperiment;
 
 const std::vector<std::string> kFiles = {"summary.csv", "requests.csv", "steps.csv", "curve.csv", "slo.csv", "manifest.yaml"};
 
-struct ServeJob {
-  const ServeExperiment& experiment;
-  bool both;  // the plain server too, where the experiment speculates
-  unsigned threads;
-  const std::atomic<bool>* stop;
-  report::OutputFolder* folder;  // nullptr: nothing is written
-};
+constexpr const char* kServeExamples =
+    "  specsim serve configs/serve/chat.yaml --out build/serve\n"
+    "  specsim serve --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --position-rates 0.77,0.55,0.39 "
+    "--policy fixed:3 --rate 8\n"
+    "  specsim serve configs/serve/chat.yaml --sweep rate=1:40:8 --replications 4 --slo ttft=500,tpot=50 --out "
+    "build/curve\n"
+    "  specsim serve configs/serve/chat.yaml --trace requests.csv --policy table:1-8=5,9-64=3,65-256=0\n";
 
 // What finished runs of the sweep are kept in while it lasts, so that another process can go on with it.
 class SweepJournal {
@@ -71,8 +68,9 @@ class SweepJournal {
 };
 
 // Where the SLO ends: of the config's server and of the plain one, and of every draft length that was asked for.
-void print_limits(const ServeJob& job, const Sweep& sweep, const std::vector<serve::CurvePoint>& curve,
-                  const std::vector<int>& lengths, serve::SweepRunner& runner) {
+void print_limits(const ServeTask& task, const std::vector<serve::CurvePoint>& curve, serve::SweepRunner& runner,
+                  report::OutputFolder* folder) {
+  const Sweep& sweep = *task.sweep;
   std::vector<serve::LengthLimit> limits;
   for (const bool speculative : {false, true}) {
     std::vector<double> values;
@@ -83,14 +81,14 @@ void print_limits(const ServeJob& job, const Sweep& sweep, const std::vector<ser
       kept.push_back(serve::figure(point, [](const serve::Summary& s) { return s.meets_slo ? 1.0 : 0.0; }).mean == 1.0);
     }
     if (values.empty()) continue;
-    const ServeExperiment own = speculative ? job.experiment : serve::without_speculation(job.experiment);
+    const ServeExperiment own = speculative ? task.experiment : serve::without_speculation(task.experiment);
     limits.push_back({speculative ? -1 : 0, serve::largest_load(own, sweep.load, values, kept, runner, "--sweep")});
     if (runner.stopped()) return;
     print_output("largest {} that keeps the SLO {}: {}\n", load_name(sweep.load), speculative ? "with speculation" : "without",
                  serve::limit_text(limits.back().limit));
   }
-  if (!lengths.empty()) {
-    const auto by_length = serve::limits_by_length(job.experiment, sweep.load, sweep.values, lengths, runner, "--sweep");
+  if (!task.lengths.empty()) {
+    const auto by_length = serve::limits_by_length(task.experiment, sweep.load, sweep.values, task.lengths, runner, "--sweep");
     if (runner.stopped()) return;
     const serve::LengthLimit* best = nullptr;
     for (const serve::LengthLimit& one : by_length) {
@@ -101,19 +99,19 @@ void print_limits(const ServeJob& job, const Sweep& sweep, const std::vector<ser
       print_output("draft length that keeps the SLO up to the largest {}: {}\n", load_name(sweep.load), best->draft_length);
     limits.insert(limits.end(), by_length.begin(), by_length.end());
   }
-  if (job.folder != nullptr) job.folder->write("slo.csv", serve::limits_csv(limits, sweep.load));
+  if (folder != nullptr) folder->write("slo.csv", serve::limits_csv(limits, sweep.load));
 }
 
 // Both return the names of the files, "none" where there is no folder, and "" after an interruption.
-std::string run_sweep(const ServeJob& job, const Sweep& sweep, int replications, const std::vector<int>& lengths,
-                      SweepJournal* journal) {
+std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder, SweepJournal* journal) {
+  const Sweep& sweep = *task.sweep;
   Progress progress("runs");
   const double runs =
-      static_cast<double>(sweep.values.size()) * replications * (job.experiment.speculation && job.both ? 2.0 : 1.0);
+      static_cast<double>(sweep.values.size()) * task.replications * (task.experiment.speculation && task.both ? 2.0 : 1.0);
   serve::SweepRunner::Setting setting;
-  setting.replications = replications;
-  setting.threads = job.threads;
-  setting.stop = job.stop;
+  setting.replications = task.replications;
+  setting.threads = task.threads;
+  setting.stop = stop;
   setting.progress = [&](std::size_t done) { progress.show(std::min(static_cast<double>(done), runs), runs); };
   if (journal != nullptr) {
     setting.known = [&](std::uint64_t point, std::uint64_t replication) { return journal->known(point, replication); };
@@ -122,39 +120,39 @@ std::string run_sweep(const ServeJob& job, const Sweep& sweep, int replications,
     };
   }
   serve::SweepRunner runner(std::move(setting));
-  const auto curve = serve::load_curve(job.experiment, sweep.load, sweep.values, job.both, runner, "--sweep");
+  const auto curve = serve::load_curve(task.experiment, sweep.load, sweep.values, task.both, runner, "--sweep");
   progress.finish();
   if (runner.stopped()) return "";
   print_curve(curve, sweep.load);
   for (const std::string& line : serve::verdict(curve, sweep.load)) print_output("{}\n", line);
-  if (job.experiment.slo.any()) print_limits(job, sweep, curve, lengths, runner);
+  if (task.experiment.slo.any()) print_limits(task, curve, runner, folder);
   if (runner.stopped()) return "";
-  if (job.experiment.speculation) print_best_lengths(job.experiment, serve::make_workload(job.experiment));
-  if (job.folder == nullptr) return "none";
-  job.folder->write("curve.csv", serve::curve_csv(curve, sweep.load));
-  return job.experiment.slo.any() ? "curve.csv, slo.csv" : "curve.csv";
+  if (task.experiment.speculation) print_best_lengths(task.experiment, serve::make_workload(task.experiment));
+  if (folder == nullptr) return "none";
+  folder->write("curve.csv", serve::curve_csv(curve, sweep.load));
+  return task.experiment.slo.any() ? "curve.csv, slo.csv" : "curve.csv";
 }
 
-std::string run_once(const ServeJob& job, bool with_steps, const std::string& timeline_file, std::size_t tracks) {
-  const serve::Workload workload = serve::make_workload(job.experiment);
+std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder) {
+  const serve::Workload workload = serve::make_workload(task.experiment);
   Progress progress("requests");
   serve::ServeOptions options;
-  options.stop = job.stop;
+  options.stop = stop;
   options.progress = [&](std::size_t done) {
     progress.show(static_cast<double>(done), static_cast<double>(workload.requests.size()));
   };
   std::optional<serve::StepLog> log;
   std::optional<serve::StepTimeline> timeline;
   serve::StepObservers observers;
-  if (with_steps) observers.add(log.emplace(job.folder->file("steps.csv")));
-  if (!timeline_file.empty()) observers.add(timeline.emplace(timeline_file, tracks));
+  if (task.steps) observers.add(log.emplace(folder->file("steps.csv")));
+  if (!task.timeline.empty()) observers.add(timeline.emplace(task.timeline, task.tracks));
   if (observers.any()) options.observer = &observers;
-  const Served own = serve::serve(job.experiment, workload, options);
+  const Served own = serve::serve(task.experiment, workload, options);
   options.observer = nullptr;
   bool interrupted = own.result.interrupted;
-  Summaries summaries = {{job.experiment.speculation ? "speculative" : "plain", own.summary}};
-  if (job.experiment.speculation && job.both && !interrupted) {
-    const Served plain = serve::serve(serve::without_speculation(job.experiment), workload, options);
+  Summaries summaries = {{task.experiment.speculation ? "speculative" : "plain", own.summary}};
+  if (task.experiment.speculation && task.both && !interrupted) {
+    const Served plain = serve::serve(serve::without_speculation(task.experiment), workload, options);
     interrupted = plain.result.interrupted;
     summaries.emplace_back("plain", plain.summary);
   }
@@ -164,17 +162,17 @@ std::string run_once(const ServeJob& job, bool with_steps, const std::string& ti
   if (!own.summary.stable)
     print_output("UNSTABLE: {} of {} requests had not ended when the horizon was reached\n",
                  workload.requests.size() - own.summary.completed, workload.requests.size());
-  if (job.experiment.speculation) print_best_lengths(job.experiment, workload);
+  if (task.experiment.speculation) print_best_lengths(task.experiment, workload);
   if (timeline) {
     timeline->close();
-    print_output("wrote {}\n", timeline_file);
+    print_output("wrote {}\n", task.timeline);
   }
-  if (job.folder == nullptr) return "none";
-  job.folder->write("summary.csv", summary_csv(summaries));
-  job.folder->write("requests.csv", serve::requests_csv(own.result));
+  if (folder == nullptr) return "none";
+  folder->write("summary.csv", summary_csv(summaries));
+  folder->write("requests.csv", serve::requests_csv(own.result));
   if (!log) return "summary.csv, requests.csv";
   log->commit();
-  job.folder->wrote("steps.csv");
+  folder->wrote("steps.csv");
   return "summary.csv, requests.csv, steps.csv";
 }
 
@@ -185,126 +183,39 @@ std::vector<FileSum> inputs_of(const std::string& config, const FilesRead& read)
   return inputs;
 }
 
-// Options that belong to a sweep, or to a single run.
-void check_modes(const po::variables_map& values, const ServeExperiment& experiment, bool swept) {
-  const auto needs = [&](const char* option, bool met, const char* what) {
-    if (values.count(option) > 0 && !met)
-      throw BadInput({std::string("--") + option, 0, 0}, fmt::format("given without {0}, allowed: with {0}", what));
-  };
-  needs("resume", swept, "--sweep");
-  needs("resume", values.count("out") > 0, "--out");
-  needs("draft-lengths", swept, "--sweep");
-  needs("draft-lengths", experiment.slo.any(), "--slo");
-  needs("draft-lengths", experiment.speculation.has_value(), "speculation");
-  if (values.count("resume") > 0 && values.count("force") > 0)
-    throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
-  for (const char* const option : {"timeline", "steps"})
-    if (values.count(option) > 0 && swept)
-      throw BadInput({std::string("--") + option, 0, 0}, "given together with --sweep, allowed: with a single run");
-  if (values.count("timeline") > 0 && values["timeline"].as<std::string>().empty())
-    throw BadInput({"--timeline", 0, 0}, "\"\", allowed: a file");
+// Claims the folder that the files go to. An unfinished sweep in it is kept, for its journal to go on with.
+void claim(const ServeTask& task, report::OutputFolder& folder) {
+  if (task.force) folder.remove(kJournal);
+  const bool begun = folder.has(kJournal);
+  if (begun && !task.sweep)
+    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
+  folder.claim({kFiles, task.identity, task.force || begun});
+  if (task.resume && !begun && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", task.out);
 }
 
 }  // namespace
 
 ExitCode serve_command(const std::vector<std::string>& arguments) {
   po::options_description description;
-  const auto text = [] { return po::value<std::string>(); };
-  description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
-                            "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
-      "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
-      "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model, or none")(
-      "rate", text(), "requests a second, a Poisson process")("concurrency", text(), "clients that each wait for their answer")(
-      "trace", text(), "recorded requests: CSV or JSON lines")("requests", text(), "how many are sent")(
-      "warm-up", text(), "first requests that no figure of requests counts: a number, or mser (MSER-5's rule)")(
-      "prompt", text(), "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}")(
-      "output", text(), "tokens of an output, as --prompt")("policy", text(),
-                                                            "off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers")(
-      "alpha", text(), "acceptance of a draft token, the same at every position")(
-      "position-rates", text(), "acceptance by position, of all rounds, as vLLM logs it")(
-      "method", text(), "eagle, draft_model or ngram")("replicas", text(), "engines")(
-      "routing", text(), "round_robin, least_loaded, join_shortest_queue, prefix_affinity")(
-      "slo", text(),
-      "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99; or by name, as mlperf:llama2-70b-server")(
-      "sweep", text(), "rate=1:40:8 or concurrency=1,2,4,8")("replications", po::value<std::string>()->default_value("1"),
-                                                             "of every point of a sweep, with random numbers of their own")(
-      "alone", "the config's server alone, without the plain one beside a speculating one")(
-      "out", text(), "directory for the CSV files")("steps", "steps.csv as well")(
-      "timeline", text(), "FILE.json: a track for each request, for Perfetto or chrome://tracing")(
-      "timeline-requests", po::value<std::string>()->default_value("1000"), "the first requests, which have tracks")(
-      "draft-lengths", text(), "0,1,2,3: the largest load of --sweep that keeps --slo at each, by bisection")(
-      "resume", "go on with the unfinished sweep in --out")(
-      "force", "drop an unfinished sweep in --out, or replace what another run left there")(
-      "threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
+  add_serve_options(description);
   po::variables_map values;
-  if (!parse(arguments, description, "config", "specsim serve [CONFIG] [options]",
-             "  specsim serve configs/serve/chat.yaml --out build/serve\n"
-             "  specsim serve --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --position-rates 0.77,0.55,0.39 "
-             "--policy fixed:3 --rate 8\n"
-             "  specsim serve configs/serve/chat.yaml --sweep rate=1:40:8 --replications 4 --slo ttft=500,tpot=50 --out "
-             "build/curve\n"
-             "  specsim serve configs/serve/chat.yaml --trace requests.csv --policy table:1-8=5,9-64=3,65-256=0\n",
-             values))
-    return ExitCode::fine;
+  if (!parse(arguments, description, "config", "specsim serve [CONFIG] [options]", kServeExamples, values)) return ExitCode::fine;
   const double started = wall_clock();
   const FilesRead read;
-  Diagnostics diagnostics;
-  std::string file;
-  const config::Value config = serve_config(values, diagnostics, file);
-  diagnostics.throw_if_any();
-  const ServeExperiment experiment = serve::read_serve_experiment(config, file, diagnostics);
-  diagnostics.throw_if_any();
-  const unsigned threads = read_threads(values["threads"].as<std::string>());
-  const auto replications =
-      static_cast<int>(read_integer(values["replications"].as<std::string>(), "--replications", config::between(1, 10000)));
-  const std::string out = values.count("out") > 0 ? values["out"].as<std::string>() : "";
-  if (values.count("out") > 0 && out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
-  if (values.count("steps") > 0 && out.empty()) throw BadInput({"--steps", 0, 0}, "given without --out, allowed: with --out");
-  for (const std::string& warning : experiment.cost->warnings()) print_error("warning: {}\n", warning);
+  const ServeTask task = read_serve_task(values, read);
+  for (const std::string& warning : task.experiment.cost->warnings()) print_error("warning: {}\n", warning);
 
-  const bool swept = values.count("sweep") > 0;
-  const std::string timeline = values.count("timeline") > 0 ? values["timeline"].as<std::string>() : "";
-  check_modes(values, experiment, swept);
-  check_not_read(timeline, "--timeline", read);
-  const auto tracks = static_cast<std::size_t>(
-      read_integer(values["timeline-requests"].as<std::string>(), "--timeline-requests", config::between(1, 1e8)));
-  std::vector<int> lengths;
-  if (values.count("draft-lengths") > 0)
-    for (const std::int64_t length :
-         read_integers(values["draft-lengths"].as<std::string>(), "--draft-lengths", config::between(0, kMaxDraftLength)))
-      lengths.push_back(static_cast<int>(length));
-  for (const int length : lengths)  // each can be drafted
-    if (length > 0) static_cast<void>(serve::with_fixed_length(experiment, length));
-
-  const std::string task = fmt::format("{} sweep {} replications {} alone {} lengths {}", config::to_canonical_text(config),
-                                       swept ? values["sweep"].as<std::string>() : "none", replications, values.count("alone"),
-                                       values.count("draft-lengths") > 0 ? values["draft-lengths"].as<std::string>() : "none");
-  report::Manifest manifest = report::new_manifest(command_line());
-  manifest.files = {file};
-  manifest.configs = {config::to_flow_text(config)};
-  manifest.threads = threads;
-  manifest.identity = fmt::format("serve {:016x}", rng::hash_text(task));
   std::optional<report::OutputFolder> folder;
   std::optional<SweepJournal> journal;
-  if (!out.empty()) {
-    folder.emplace(out);
-    const bool force = values.count("force") > 0;
-    if (force) folder->remove(kJournal);
-    const bool begun = folder->has(kJournal);
-    if (begun && !swept)
-      throw BadInput({folder->file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
-    folder->claim({kFiles, manifest.identity, force || begun});
-    const bool resume = values.count("resume") > 0;
-    if (resume && !begun && folder->has("manifest.yaml")) print_error("{} is finished already; running it again\n", out);
-    if (swept) journal.emplace(folder->file(kJournal), run::new_origin(manifest.identity, inputs_of(file, read)), resume);
-  }
+  if (!task.out.empty()) claim(task, folder.emplace(task.out));
+  if (folder && task.sweep)
+    journal.emplace(folder->file(kJournal), run::new_origin(task.identity, inputs_of(task.experiment.file, read)), task.resume);
   std::optional<StopOnSignal> stop(std::in_place);
-  const ServeJob job{experiment, values.count("alone") == 0, threads, stop->flag(), folder ? &*folder : nullptr};
+  report::OutputFolder* const into = folder ? &*folder : nullptr;
   std::string written;
   try {
-    written = swept ? run_sweep(job, read_sweep(values["sweep"].as<std::string>()), replications, lengths,
-                                journal ? &*journal : nullptr)
-                    : run_once(job, values.count("steps") > 0, timeline, tracks);
+    written =
+        task.sweep ? run_sweep(task, stop->flag(), into, journal ? &*journal : nullptr) : run_once(task, stop->flag(), into);
   } catch (const BadInput&) {  // there is nothing to go on with
     if (journal) folder->remove(kJournal);
     throw;
@@ -318,11 +229,16 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
     return ExitCode::interrupted;
   }
   if (folder) {
+    report::Manifest manifest = report::new_manifest(command_line());
+    manifest.files = {task.experiment.file};
+    manifest.configs = {task.experiment.config.line};
+    manifest.threads = task.threads;
+    manifest.identity = task.identity;
     manifest.inputs = read.sums();
     manifest.wall_seconds = wall_clock() - started;
     folder->finish(manifest);
     if (journal) folder->remove(kJournal);
-    print_output("wrote {}/{}, manifest.yaml\n", out, written);
+    print_output("wrote {}/{}, manifest.yaml\n", task.out, written);
   }
   return ExitCode::fine;
 }

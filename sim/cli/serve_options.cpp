@@ -1,18 +1,15 @@
 #include "sim/cli/serve_options.h"
 
+#include "sim/base/token.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
-#include "sim/serve/arrivals.h"
+#include "sim/cli/serve_server.h"
+#include "sim/rng/address.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace specsim::cli {
 
@@ -20,257 +17,29 @@ namespace po = boost::program_options;
 
 namespace {
 
-config::Value scalar_of(const std::string& text, const std::string& option) { return config::scalar(text, {option, 0, 0}); }
-
-// Puts what the options say into the config.
-class ConfigEditor {
- public:
-  ConfigEditor(config::Value& config, const po::variables_map& values, Diagnostics& diagnostics)
-      : config_(config), values_(values), diagnostics_(diagnostics) {}
-
-  [[nodiscard]] bool has(const char* option) const { return values_.count(option) > 0; }
-  [[nodiscard]] bool says(const char* path) const { return config::find_path(config_, path) != nullptr; }
-  [[nodiscard]] bool is(const char* path, const char* text) const {
-    const config::Value* const value = config::find_path(config_, path);
-    return value != nullptr && value->is_scalar() && value->text == text;
-  }
-  // Nothing stands there, or a map without this key.
-  [[nodiscard]] bool lacks(const char* path, const char* key) const {
-    const config::Value* const value = config::find_path(config_, path);
-    return value == nullptr || (value->is_map() && value->find(key) == nullptr);
-  }
-  [[nodiscard]] const std::string& text(const char* option) const { return values_[option].as<std::string>(); }
-  // What --set says stands: an option that would replace it is refused.
-  void set_for_user(const spec::Override& one) {
-    set(one.path, one.value);
-    by_user_.push_back(one.path);
-  }
-  [[nodiscard]] bool set_by_user(const std::string& path) const {
-    return std::find(by_user_.begin(), by_user_.end(), path) != by_user_.end();
-  }
-  void set(const std::string& path, config::Value value) {
-    const Location where = value.where;
-    for (const std::string& set : by_user_) {
-      const config::Value* const there = config::find_path(config_, path);
-      const bool inside = path.starts_with(set + ".");
-      if (there == nullptr || (set != path && !inside && !set.starts_with(path + "."))) continue;
-      if (is_preset(path) && set != path && !inside && there->is_map() && there->find("preset") == nullptr &&
-          value.is_scalar()) {  // a GPU or model by name, with figures changed
-        config::Value changed = *there;
-        changed.fields.insert(changed.fields.begin(), {"preset", where, std::move(value)});
-        config::set_path(config_, path, std::move(changed), where, diagnostics_);
-        return;
-      }
-      throw BadInput({"--set", 0, 0}, fmt::format("{} is set beside {}, allowed: one of them", set, where.file));
-    }
-    config::set_path(config_, path, std::move(value), where, diagnostics_);
-  }
-  // A path's value from an option; flow-style YAML is taken too.
-  void take(const char* option, const std::string& path) {
-    if (has(option)) set(path, config::parse_text(text(option), std::string("--") + option, diagnostics_));
-  }
-  void take(const char* option, const std::string& path, const char* fallback) {
-    if (has(option))
-      take(option, path);
-    else if (config::find_path(config_, path) == nullptr || lacks_preset(path))
-      set(path, config::parse_text(fallback, std::string("--") + option, diagnostics_));
-  }
-
- private:
-  // Figures of a GPU or model are changed that nobody has named.
-  [[nodiscard]] bool lacks_preset(const std::string& path) const {
-    return is_preset(path) && lacks(path.c_str(), "preset") && !set_by_user(path);
-  }
-  static bool is_preset(const std::string& path) {
-    return path == "cost.hardware" || path == "cost.target" || path == "cost.draft";
-  }
-
-  config::Value& config_;
-  std::vector<std::string> by_user_;  // paths that --set gave
-  const po::variables_map& values_;
-  Diagnostics& diagnostics_;
-};
-
-// off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers; or {kind: ...}.
-config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
-  const std::string option = "--policy";
-  if (text.starts_with("{")) return config::parse_text(text, option, diagnostics);
-  const std::size_t colon = text.find(':');
-  const std::string kind = text.substr(0, colon);
-  config::Value policy = config::map({{"kind", scalar_of(kind, option)}}, {option, 0, 0});
-  if (colon == std::string::npos) return policy;
-  const std::string rest = text.substr(colon + 1);
-  if (kind == "table") {
-    config::Value table;
-    table.kind = config::Kind::list;
-    table.where = {option, 0, 0};
-    for (const std::string& range : read_texts(rest, option)) {
-      long long from = 0;
-      long long to = 0;
-      long long length = 0;
-      char more = 0;
-      if (std::sscanf(range.c_str(), "%lld-%lld=%lld%c", &from, &to, &length, &more) != 3)
-        throw BadInput({option, 0, 0}, fmt::format("{} in the table, allowed: FROM-TO=DRAFT_LENGTH, as table:1-4=5,5-64=3",
-                                                   config::quote_for_message(range)));
-      config::Value row;
-      row.kind = config::Kind::list;
-      row.where = {option, 0, 0};
-      for (const long long x : {from, to, length}) row.items.push_back(scalar_of(std::to_string(x), option));
-      table.items.push_back(std::move(row));
-    }
-    policy.fields.push_back({"table", {option, 0, 0}, std::move(table)});
-  } else {
-    const char* const key = kind == "goodput" ? "longest" : kind == "adaptive" ? "policy" : "draft_length";
-    policy.fields.push_back({key, {option, 0, 0}, scalar_of(rest, option)});
-  }
-  return policy;
+// Options that belong to a sweep, or to a single run.
+void check_modes(const po::variables_map& values, const serve::ServeExperiment& experiment, bool swept) {
+  const auto needs = [&](const char* option, bool met, const char* what) {
+    if (values.count(option) > 0 && !met)
+      throw BadInput({std::string("--") + option, 0, 0}, fmt::format("given without {0}, allowed: with {0}", what));
+  };
+  needs("resume", swept, "--sweep");
+  needs("resume", values.count("out") > 0, "--out");
+  needs("draft-lengths", swept, "--sweep");
+  needs("draft-lengths", experiment.slo.any(), "--slo");
+  needs("draft-lengths", experiment.speculation.has_value(), "speculation");
+  if (values.count("resume") > 0 && values.count("force") > 0)
+    throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
+  for (const char* const option : {"timeline", "steps"})
+    if (values.count(option) > 0 && swept)
+      throw BadInput({std::string("--") + option, 0, 0}, "given together with --sweep, allowed: with a single run");
+  for (const auto& [option, what] : {std::pair{"out", "a directory"}, {"timeline", "a file"}})
+    if (values.count(option) > 0 && values[option].as<std::string>().empty())
+      throw BadInput({std::string("--") + option, 0, 0}, fmt::format("\"\", allowed: {}", what));
+  needs("steps", values.count("out") > 0, "--out");
 }
 
-// The server that flags alone describe, where there is no config; what --set says stands.
-void fill_defaults(ConfigEditor& editor) {
-  if (editor.lacks("serve.scheduler", "kind")) editor.set("serve.scheduler.kind", scalar_of("vllm_v1", "--hardware"));
-  if (editor.lacks("cost", "model")) editor.set("cost.model", scalar_of("roofline", "--hardware"));
-  if (!editor.is("cost.model", "roofline")) {  // of other numbers than a GPU's and models', and without a memory to fill
-    editor.take("hardware", "cost.hardware");
-    editor.take("target", "cost.target");
-    editor.take("draft", "cost.draft");
-    return;
-  }
-  editor.take("hardware", "cost.hardware", "h100-sxm");
-  editor.take("target", "cost.target", "llama-3.1-8b");
-  editor.take("draft", "cost.draft", "none");
-  if (!editor.says("serve.kv.utilization") && !editor.says("serve.kv.blocks") && !editor.says("serve.kv.tokens"))
-    editor.set("serve.kv.utilization", scalar_of("0.9", "--hardware"));
-}
-
-// The arrivals as the options say them; `loads`: how many of --rate, --concurrency and --trace are given.
-void take_arrivals(ConfigEditor& editor, int loads) {
-  const bool closed = editor.has("concurrency") || (editor.has("sweep") && editor.text("sweep").starts_with("concurrency"));
-  if (loads > 0 && editor.says("serve.arrivals.process"))
-    throw BadInput({"--set", 0, 0}, fmt::format("serve.arrivals.process is set beside --{}, allowed: one of them",
-                                                editor.has("rate")          ? "rate"
-                                                : editor.has("concurrency") ? "concurrency"
-                                                                            : "trace"));
-  if (editor.says("serve.arrivals.process")) return;
-  if (editor.has("trace")) {
-    editor.set("serve.arrivals.process", scalar_of("trace", "--trace"));
-    editor.take("trace", "serve.arrivals.file");
-  } else if (closed) {
-    editor.set("serve.arrivals.process", scalar_of("closed", "--concurrency"));
-    editor.take("concurrency", "serve.arrivals.concurrency", "1");
-  } else {
-    editor.set("serve.arrivals.process", scalar_of("poisson", "--rate"));
-    editor.take("rate", "serve.arrivals.rate", "1");
-  }
-}
-
-// The config's own arrival process has this parameter, so that an option changes it and nothing else.
-bool has_load_of(const config::Value& config, const char* parameter) {
-  const config::Value* const process = config::find_path(config, "serve.arrivals.process");
-  const serve::ArrivalsEntry* const entry =
-      process != nullptr && process->is_scalar() ? serve::arrival_processes().find(process->text) : nullptr;
-  return entry != nullptr && std::any_of(entry->info.parameters.begin(), entry->info.parameters.end(),
-                                         [&](const config::Parameter& one) { return one.name == parameter; });
-}
-
-}  // namespace
-
-config::Value serve_config(const po::variables_map& values, Diagnostics& diagnostics, std::string& file) {
-  const bool given = values.count("config") > 0;
-  config::Value config = config::map({}, {"the options", 0, 0});
-  file = "the options";
-  if (given) {
-    const auto& files = values["config"].as<std::vector<std::string>>();
-    if (files.size() > 1) throw BadInput({files[1], 0, 0}, "a second config, allowed: one");
-    file = files.front();
-    config = config::parse_file(file, diagnostics);
-    diagnostics.throw_if_any();
-  }
-  ConfigEditor editor(config, values, diagnostics);
-  const int loads = (editor.has("rate") ? 1 : 0) + (editor.has("concurrency") ? 1 : 0) + (editor.has("trace") ? 1 : 0);
-  if (loads > 1) throw BadInput({"--rate", 0, 0}, "given with another load, allowed: one of --rate, --concurrency, --trace");
-  // Asked before --set, whose own process is refused beside a load.
-  const bool keeps_process = given && loads > 0 && has_load_of(config, editor.has("rate")          ? "rate"
-                                                                      : editor.has("concurrency") ? "concurrency"
-                                                                                                  : "file");
-  if (given && loads > 0 && !keeps_process) editor.set("serve.arrivals", config::map({}, {"--rate", 0, 0}));
-  if (values.count("set") > 0)
-    for (const spec::Override& one : read_overrides(values["set"].as<std::vector<std::string>>(), "", diagnostics))
-      editor.set_for_user(one);
-  editor.take("seed", "seed");
-  if (!given) fill_defaults(editor);
-  if (given) {
-    editor.take("hardware", "cost.hardware");
-    editor.take("target", "cost.target");
-    editor.take("draft", "cost.draft");
-  }
-  if (loads == 0 && !given && !editor.has("sweep") && !editor.says("serve.arrivals.process"))
-    throw BadInput({"", 0, 0},
-                   "specsim serve needs a config, or a load: --rate, --concurrency, --trace, --sweep or --set "
-                   "serve.arrivals={process: NAME, ...}; specsim serve --help shows examples");
-  const config::Value* const process = config::find_path(config, "serve.arrivals.process");
-  const bool brings_lengths =
-      editor.has("trace") || (process != nullptr && (process->text == "trace" || process->text == "sessions"));
-  if (keeps_process && !editor.set_by_user("serve.arrivals.process")) {
-    editor.take("rate", "serve.arrivals.rate");
-    editor.take("concurrency", "serve.arrivals.concurrency");
-    editor.take("trace", "serve.arrivals.file");
-  } else if (loads > 0 || !given) {
-    take_arrivals(editor, loads);
-  }
-  editor.take("requests", "serve.arrivals.requests");
-  editor.take("warm-up", "serve.warm_up");
-  if (!given && !brings_lengths) {
-    editor.take("prompt", "serve.lengths.prompt", "{lognormal: {mean: 512, cv: 1}}");
-    editor.take("output", "serve.lengths.output", "{lognormal: {mean: 256, cv: 1}}");
-  } else {
-    editor.take("prompt", "serve.lengths.prompt");
-    editor.take("output", "serve.lengths.output");
-  }
-  if (editor.has("policy")) editor.set("serve.speculation.policy", policy_of(editor.text("policy"), diagnostics));
-  if (editor.has("position-rates")) {
-    config::Value rates;
-    rates.kind = config::Kind::list;
-    rates.where = {"--position-rates", 0, 0};
-    for (const double rate : read_shares(editor.text("position-rates"), "--position-rates"))
-      rates.items.push_back(scalar_of(fmt::format("{}", rate), "--position-rates"));
-    editor.set("serve.speculation.acceptance", config::map({{"position_rates", std::move(rates)}}, {"--position-rates", 0, 0}));
-  }
-  if (editor.has("alpha"))
-    editor.set("serve.speculation.acceptance",
-               config::map({{"alpha", scalar_of(fmt::format("{}", read_share(editor.text("alpha"), "--alpha")), "--alpha")}},
-                           {"--alpha", 0, 0}));
-  editor.take("method", "serve.speculation.method");
-  if (config::Value* replicas = config.find("serve") != nullptr ? config.find("serve")->find("replicas") : nullptr;
-      replicas != nullptr && replicas->is_scalar() && (editor.has("replicas") || editor.has("routing")))
-    *replicas = config::map({{"count", *replicas}}, replicas->where);
-  editor.take("replicas", "serve.replicas.count");
-  editor.take("routing", "serve.replicas.routing");
-  if (editor.has("slo")) {
-    std::set<std::string> seen;
-    for (const std::string& part : read_texts(editor.text("slo"), "--slo")) {
-      const std::size_t equals = part.find('=');
-      if (!seen.insert(part.substr(0, equals)).second)
-        throw BadInput({"--slo", 0, 0}, fmt::format("{} is given twice, allowed: each limit once",
-                                                    config::quote_for_message(part.substr(0, equals))));
-      if (equals == std::string::npos && part.find(':') != std::string::npos) {
-        editor.set("serve.slo.preset", scalar_of(part, "--slo"));
-        continue;
-      }
-      if (equals == std::string::npos)
-        throw BadInput({"--slo", 0, 0},
-                       fmt::format("{}, allowed: ttft=MS,tpot=MS,e2el=MS, or a preset, as mlperf:llama2-70b-server",
-                                   config::quote_for_message(part)));
-      if (part.starts_with("percentile")) {
-        editor.set("serve.slo.percentile", scalar_of(part.substr(equals + 1), "--slo"));
-        continue;
-      }
-      editor.set("serve.slo." + part.substr(0, equals) + "_ms", scalar_of(part.substr(equals + 1), "--slo"));
-    }
-  }
-  return config;
-}
-
+// rate=1:40:8 (from, to, how many), rate=1,2,4, concurrency=1,2,4,8.
 Sweep read_sweep(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string name = text.substr(0, equals);
@@ -300,6 +69,67 @@ Sweep read_sweep(const std::string& text) {
     for (const std::int64_t value : read_integers(list, "--sweep", allowed)) sweep.values.push_back(static_cast<double>(value));
   }
   return sweep;
+}
+
+}  // namespace
+
+void add_serve_options(po::options_description& description) {
+  const auto text = [] { return po::value<std::string>(); };
+  description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
+                            "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
+      "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
+      "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model, or none")(
+      "rate", text(), "requests a second, a Poisson process")("concurrency", text(), "clients that each wait for their answer")(
+      "trace", text(), "recorded requests: CSV or JSON lines")("requests", text(), "how many are sent")(
+      "warm-up", text(), "first requests that no figure of requests counts: a number, or mser (MSER-5's rule)")(
+      "prompt", text(), "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}")(
+      "output", text(), "tokens of an output, as --prompt")("policy", text(),
+                                                            "off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers")(
+      "alpha", text(), "acceptance of a draft token, the same at every position")(
+      "position-rates", text(), "acceptance by position, of all rounds, as vLLM logs it")(
+      "method", text(), "eagle, draft_model or ngram")("replicas", text(), "engines")(
+      "routing", text(), "round_robin, least_loaded, join_shortest_queue, prefix_affinity")(
+      "slo", text(),
+      "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99; or by name, as mlperf:llama2-70b-server")(
+      "sweep", text(), "rate=1:40:8 or concurrency=1,2,4,8")("replications", po::value<std::string>()->default_value("1"),
+                                                             "of every point of a sweep, with random numbers of their own")(
+      "alone", "the config's server alone, without the plain one beside a speculating one")(
+      "out", text(), "directory for the CSV files")("steps", "steps.csv as well")(
+      "timeline", text(), "FILE.json: a track for each request, for Perfetto or chrome://tracing")(
+      "timeline-requests", po::value<std::string>()->default_value("1000"), "the first requests, which have tracks")(
+      "draft-lengths", text(), "0,1,2,3: the largest load of --sweep that keeps --slo at each, by bisection")(
+      "resume", "go on with the unfinished sweep in --out")(
+      "force", "drop an unfinished sweep in --out, or replace what another run left there")(
+      "threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
+}
+
+ServeTask read_serve_task(const po::variables_map& values, const FilesRead& read) {
+  const auto has = [&](const char* option) { return values.count(option) > 0; };
+  const auto text = [&](const char* option) { return has(option) ? values[option].as<std::string>() : std::string(); };
+  ServeTask task;
+  task.experiment = read_server(values);
+  task.threads = read_threads(text("threads"));
+  task.replications = static_cast<int>(read_integer(text("replications"), "--replications", config::between(1, 10000)));
+  check_modes(values, task.experiment, has("sweep"));
+  task.both = !has("alone");
+  if (has("sweep")) task.sweep = read_sweep(text("sweep"));
+  task.out = text("out");
+  task.resume = has("resume");
+  task.force = has("force");
+  task.steps = has("steps");
+  task.timeline = text("timeline");
+  check_not_read(task.timeline, "--timeline", read);
+  task.tracks = static_cast<std::size_t>(read_integer(text("timeline-requests"), "--timeline-requests", config::between(1, 1e8)));
+  if (has("draft-lengths"))
+    for (const std::int64_t length : read_integers(text("draft-lengths"), "--draft-lengths", config::between(0, kMaxDraftLength)))
+      task.lengths.push_back(static_cast<int>(length));
+  for (const int length : task.lengths)  // each can be drafted
+    if (length > 0) static_cast<void>(serve::with_fixed_length(task.experiment, length));
+  const std::string what = fmt::format("{} sweep {} replications {} alone {} lengths {}", task.experiment.config.canonical,
+                                       task.sweep ? text("sweep") : "none", task.replications, values.count("alone"),
+                                       has("draft-lengths") ? text("draft-lengths") : "none");
+  task.identity = fmt::format("serve {:016x}", rng::hash_text(what));
+  return task;
 }
 
 }  // namespace specsim::cli

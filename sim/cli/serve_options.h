@@ -1,26 +1,42 @@
-// What the options of specsim serve mean.
+// What the options of specsim serve ask for.
 #pragma once
 
-#include "sim/base/error.h"
-#include "sim/config/value.h"
+#include "sim/base/files_read.h"
 #include "sim/serve/curve.h"
+#include "sim/serve/experiment.h"
 
 #include <boost/program_options.hpp>
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace specsim::cli {
 
-// The config that the options name, with what they say put into it; without one, the server that they describe alone. `file`: its
-// name in messages. Throws BadInput.
-config::Value serve_config(const boost::program_options::variables_map& values, Diagnostics& diagnostics, std::string& file);
-
 struct Sweep {
   serve::Load load = serve::Load::rate;
   std::vector<double> values;
 };
-// rate=1:40:8 (from, to, how many), rate=1,2,4, concurrency=1,2,4,8. Throws BadInput.
-Sweep read_sweep(const std::string& text);
+
+struct ServeTask {
+  serve::ServeExperiment experiment;
+  bool both = true;            // where the experiment speculates, the plain server too
+  std::optional<Sweep> sweep;  // nullopt: one run
+  int replications = 1;        // of each point of the sweep
+  std::vector<int> lengths;    // draft lengths, each of whose largest load within the SLO is looked for
+  unsigned threads = 1;
+  std::string out;  // directory for the files; empty: none are written
+  bool resume = false;
+  bool force = false;
+  bool steps = false;      // steps.csv as well
+  std::string timeline;    // file; empty: none
+  std::size_t tracks = 0;  // requests that the timeline shows
+  std::string identity;    // equal for tasks with the same results
+};
+
+void add_serve_options(boost::program_options::options_description& description);
+// `read`: the files that are read from here on, none of which may be written. Throws BadInput.
+ServeTask read_serve_task(const boost::program_options::variables_map& values, const FilesRead& read);
 
 }  // namespace specsim::cli

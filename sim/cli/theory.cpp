@@ -53,7 +53,7 @@ double number_of(const Options& options, const char* option, const config::Inter
   return read_number(options.text(option), fmt::format("--{}", option), interval);
 }
 
-// From the acceptance rate or the mean acceptance length at `draft_length`.
+// Rates that follow from the acceptance rate or the mean acceptance length at `draft_length`.
 StatedRates rates_of_one_figure(const Options& options, int draft_length) {
   if (draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0, allowed: the draft length at which the figure was logged");
   const double length = options.has("acceptance-rate")

@@ -1,5 +1,7 @@
 #include "sim/cost/element_types.h"
 
+#include "sim/config/choose.h"
+
 #include "sim/config/arguments.h"
 
 #include <fmt/format.h>
@@ -76,8 +78,7 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
       type_word("activations", "that they are multiplied with", {"bf16", "fp16", "fp8", "int8", "nvfp4"}),
       type_word("cache", "of keys and values", cached),
       type_word("experts", "weights of a mixture's experts, where they have another type", weight_words())};
-  config::Value map = dtype;
-  if (dtype.is_scalar()) map = config::map({{"weights", dtype}}, dtype.where);
+  const config::Value map = config::spelled_out(dtype, "weights");
   const std::size_t before = diagnostics.list().size();
   const config::Arguments a = config::read_arguments(map, parameters, {}, "dtype", diagnostics);
   if (diagnostics.list().size() != before) return;

@@ -90,7 +90,7 @@ double product_seconds(const Hardware& hardware, double rows, double inner, doub
       const double feeding = block * (tile.m * weight_bytes + std::min(tile.n, n) * activation_bytes) / feed;
       const double largest = std::max({memory, arithmetic, feeding});
       if (odd * largest >= best) continue;
-      // In units of the largest: seconds to a power of 50 are 0.
+      // The sum is taken in units of the largest part, since seconds to a power of 50 are 0.
       const auto share = [&](double part) { return part == largest ? 1.0 : std::pow(part / largest, p); };
       double time = odd * largest * std::pow(share(memory) + share(arithmetic) + share(feeding), 1.0 / p);
       if (split > 1.0) time += 8.0 * split * n * outer * groups / all_feed + 1e-6 * c.split_us;

@@ -46,8 +46,8 @@ struct KernelErrors {
   double high_error = 0.0;    // its 90th percentile
 };
 
-// By GPU, engine and dtype, all rows and band by band; in the order of the names. Rows without a price and warm ones count
-// nowhere.
+// Errors by GPU, engine and dtype: over all rows and band by band, in the order of the names. Rows without a price and rows
+// that were measured warm count nowhere.
 std::vector<KernelErrors> kernel_errors(const PricedTable& table);
 
 }  // namespace specsim::cost

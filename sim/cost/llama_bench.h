@@ -16,10 +16,10 @@ struct BenchedPass {
   int line = 0;  // of the file; 0 in JSON, where lines mean nothing
 };
 
-// Of the output in CSV, JSON, JSONL or Markdown (llama-bench -o), told apart by what the text looks like; one model. A prompt of
-// n tokens (pp) is a pass over n tokens on n_depth cached ones, as verification is. Generation (tg) is passes over one token; it
-// counts as standing at n_depth, and not at all where a prompt of one token was timed there. Tests that mix both (-pg) are left
-// out. Reports what is wrong at `file`.
+// Passes of the output of llama-bench -o csv, json, jsonl or md, told apart by what the text looks like; it must be of one
+// model. A prompt of n tokens (pp) is a pass over n tokens on n_depth cached ones, as verification is. Generation (tg) is
+// passes over one token; it counts as standing at n_depth, and not at all where a prompt of one token was timed there. Tests
+// that mix both (-pg) are left out. Reports what is wrong at `file`.
 std::vector<BenchedPass> read_llama_bench(const std::string& file, const std::string& text, Diagnostics& diagnostics);
 
 }  // namespace specsim::cost

@@ -31,9 +31,9 @@ struct AttentionKind {
   bool chunked = false;    // the window begins anew with every chunk of so many tokens
   double elements = 0.0;   // cached for a token in one layer
   bool one_value = false;  // values are the projection of keys
-  // Of `context` cached tokens, those that a new one looks at: in chunks the mean over the places in one.
+  // How many of `context` cached tokens a new one looks at; in chunks the mean over the places in one.
   [[nodiscard]] double seen(double context) const;
-  // Of `tokens`, those that stay in the cache.
+  // How many of `tokens` stay in the cache.
   [[nodiscard]] double kept(double tokens) const;
 };
 
@@ -98,17 +98,17 @@ struct ModelShape {
   [[nodiscard]] std::vector<LayerKind> layer_kinds(double shards = 1.0) const;
   [[nodiscard]] std::vector<Product> expert_products() const;  // of one expert; empty for a dense model
   [[nodiscard]] std::vector<AttentionKind> attention_kinds() const;
-  // Of a layer's cache, how many GPUs cut it: a key and value head is not cut, nor is a latent vector.
+  // How many GPUs cut a layer's cache: a key and value head is not cut, nor is a latent vector.
   [[nodiscard]] double kv_shards(const AttentionKind& kind) const;
   // Parameters in the layers' matrices (all experts), of them in experts, and with embeddings and LM head.
   [[nodiscard]] double layer_parameters() const;
   [[nodiscard]] double expert_parameters() const;
   [[nodiscard]] double total_parameters() const;
-  // Of one token: with the experts that it chooses, without embeddings.
+  // Parameters that one token meets: with the experts that it chooses, without embeddings.
   [[nodiscard]] double active_parameters() const;
   [[nodiscard]] double own_parameters() const;  // total less what it shares with the target
   [[nodiscard]] double weight_bytes() const;    // of the same
-  // Of the layers' matrices, as far as a pass reads them that meets `active` experts in a layer.
+  // Bytes of the layers' matrices that a pass reads which meets `active` experts in a layer.
   [[nodiscard]] double layer_bytes(double active) const;
   [[nodiscard]] double kv_bytes_per_token() const;  // cached for one token by all layers that look at it
 };

@@ -22,7 +22,7 @@ constexpr const char* kWalker = "rtx-4090";
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// By the names that tables give it: vLLM's kernel is version 3 where that runs, and then they say so.
+// Whether tables mean that kernel by this name: vLLM's is version 3 where that runs, and then they say so.
 bool is_flash_attention_2(const std::string& kernel) {
   return contains(kernel, "FlashAttention 2") || contains(kernel, "FA2") || contains(kernel, "fa2") ||
          (contains(kernel, "flash_att") && !contains(kernel, "fa3"));
@@ -168,7 +168,7 @@ std::optional<double> PassKernels::prompt_attention(const KernelShape& x) const 
   KernelShape whole = x;
   whole.context = 0.0;
   whole.tokens = x.context + x.tokens;
-  // Of the kernels that the engine has it takes the one for prompts, which is the fastest over the whole.
+  // The engine takes the one for prompts of its kernels, which is the fastest over the whole.
   for (const KernelFit& one : hardware_.kernels->list)
     if (one.kind == KernelKind::attention_prefill && one.engine == found->engine && one.dtype.name == found->dtype.name &&
         one.microseconds(hardware_, whole) < found->microseconds(hardware_, whole))

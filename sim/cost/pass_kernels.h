@@ -36,12 +36,13 @@ class PassKernels {
   // `served`: the engine that runs them, for what it does otherwise than the kernels were measured.
   PassKernels(const Hardware& hardware, std::string engine, std::string attention, const Engine& served = {});
 
-  // Of the type of weights and activations, or, where that is empty, of `bits` a weight: fp8 before int8 before weights alone.
+  // Seconds of a product by the fit of `type`, that of weights and activations, or, where it is empty, of `bits` a weight: fp8
+  // before int8 before weights alone.
   [[nodiscard]] std::optional<double> product(double rows, double inner, double outer, double bits,
                                               const std::string& type = "") const;
   [[nodiscard]] bool has_products(const std::string& type) const;
-  // Of a layer: whole tokens on `context` keys that are looked at; `prompt`: tokens of a prompt, which has kernels of its own.
-  // None for latent attention, which nobody measured.
+  // Seconds of a layer's attention of whole tokens on `context` keys that are looked at; `prompt`: tokens of a prompt, which
+  // has kernels of its own. Nothing for latent attention, which nobody measured.
   [[nodiscard]] std::optional<double> attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
                                                 double context, bool prompt = false) const;
   // The experts of a layer over `tokens` tokens of the whole pass.

@@ -179,7 +179,7 @@ class RooflineCost final : public CostModel {
   static constexpr double kNorms = 2.0;               // of a layer
   static constexpr double kCalibratedKernels = 4.0;   // whose floors Calibration::elementwise_us adds up
 
-  // Of a layer: norms, rotary embedding, activation, residuals.
+  // Seconds of a layer's norms, rotary embedding, activation and residuals.
   [[nodiscard]] double small_kernels_seconds(const ModelShape& model, double rows) const {
     const Calibration& c = hardware_.calibration;
     double floor = 1e-6 * c.elementwise_us;
@@ -215,7 +215,8 @@ class RooflineCost final : public CostModel {
     bool prompt = false;  // new tokens are of a prompt
     bool live = false;    // contexts differ as those of a live server
   };
-  // Of all layers. Keys and values are read once for each sequence, whatever the tokens that look at them.
+  // Seconds of the attention of all layers. Keys and values are read once for each sequence, whatever the tokens that look at
+  // them.
   [[nodiscard]] double attention_seconds(const ModelShape& model, std::initializer_list<Attending> groups) const {
     const Calibration& c = hardware_.calibration;
     double sum = 0.0;

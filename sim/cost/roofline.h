@@ -8,8 +8,8 @@
 
 namespace specsim::cost {
 
-// With the engine's own figures. Where a model is left out, no pass of its role may be asked for, but a draft's, which then takes
-// no time.
+// The cost model roofline with the engine's own figures. Where a model is left out, no pass of its role may be asked for, but a
+// draft's, which then takes no time.
 std::unique_ptr<CostModel> make_roofline(Deployment deployment);
 
 }  // namespace specsim::cost

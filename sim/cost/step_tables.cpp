@@ -167,8 +167,8 @@ class StepModels {
   std::map<std::tuple<std::string, std::string, std::string, double, std::string>, Made> known_;
 };
 
-// Of a server that always decodes `concurrency` sequences: each sequence's `output` steps are its own and, once for each of the
-// others, hold a prompt beside the decoding.
+// Seconds of a step in the mean, of a server that always decodes `concurrency` sequences: each sequence's `output` steps are
+// its own and, once for each of the others, hold a prompt beside the decoding.
 double served_seconds(const CostModel& model, double concurrency, double prompt, double output) {
   const double prompt_tokens = std::max(1.0, kMeanLength * prompt);
   const double steps = std::max(1.0, kMeanLength * output);

@@ -50,7 +50,8 @@ struct StepErrors {
   double worst_error = 0.0;
 };
 
-// By GPU, engine, model and phase, all rows and band by band; a last one over all rows, with "all" for every name.
+// Errors by GPU, engine, model and phase, over all rows and band by band; the last one is over all rows, with "all" for every
+// name.
 std::vector<StepErrors> step_errors(const PricedSteps& table);
 
 // Rows that are not priced: how many, by reason.

@@ -1,5 +1,7 @@
 #include "sim/families/distribution.h"
 
+#include "sim/config/choose.h"
+
 #include <algorithm>
 
 namespace specsim::families {
@@ -38,14 +40,8 @@ std::unique_ptr<Distribution> DistributionBuilder::build(const config::Value& va
   if (family != nullptr && (transform != nullptr || from != nullptr)) {
     diagnostics_->add(value.where, what + " has family beside from or transform, allowed: a family alone, or from and transform");
   } else if (family != nullptr) {
-    if (const auto name = config::read_text(*family, what + ".family", *diagnostics_)) {
-      if (const FamilyEntry* entry = families().find(*name, family->where, *diagnostics_)) {
-        const std::size_t before = diagnostics_->list().size();
-        const config::Arguments arguments =
-            config::read_arguments(value, entry->info.parameters, {"family"}, "family " + *name, *diagnostics_);
-        if (diagnostics_->list().size() == before) distribution = entry->make(arguments, *this);
-      }
-    }
+    const auto choice = config::choose(families(), value, "family", what, *diagnostics_);
+    if (choice.entry != nullptr) distribution = choice.entry->make(choice.arguments, *this);
   } else if (transform != nullptr || from != nullptr) {
     std::unique_ptr<Distribution> source;
     if (from == nullptr) {
@@ -59,17 +55,9 @@ std::unique_ptr<Distribution> DistributionBuilder::build(const config::Value& va
     } else {
       source = build(*from, what + ".from");
     }
-    if (transform == nullptr) {
-      diagnostics_->add(value.where, what + " lacks \"transform\", allowed: " + transforms().names());
-    } else if (const auto name = config::read_text(*transform, what + ".transform", *diagnostics_)) {
-      if (const TransformEntry* entry = transforms().find(*name, transform->where, *diagnostics_)) {
-        const std::size_t before = diagnostics_->list().size();
-        const config::Arguments arguments =
-            config::read_arguments(value, entry->info.parameters, {"from", "transform"}, "transform " + *name, *diagnostics_);
-        if (diagnostics_->list().size() == before && source != nullptr)
-          distribution = entry->make(arguments, std::move(source), *this);
-      }
-    }
+    const auto choice = config::choose(transforms(), value, "transform", what, *diagnostics_, {"from"});
+    if (choice.entry != nullptr && source != nullptr)
+      distribution = choice.entry->make(choice.arguments, std::move(source), *this);
   } else {
     diagnostics_->add(value.where, what + " lacks \"family\"" + (is_draft_ ? " (or from: target and a transform)" : "") +
                                        ", allowed: " + families().names());

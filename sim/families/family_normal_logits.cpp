@@ -1,36 +1,25 @@
 #include "sim/families/distribution.h"
+#include "sim/families/scale.h"
 #include "sim/math/simplex.h"
 
 #include <boost/random/normal_distribution.hpp>
 
-#include <algorithm>
-#include <cmath>
-
 namespace specsim::families {
 
 namespace {
-
-constexpr double kLargestSigma = 1000.0;  // of any context: logits of some thousands stay numbers
 
 class NormalLogits final : public Distribution {
  public:
   NormalLogits(double sigma, double spread, std::uint32_t stream) : sigma_(sigma), spread_(spread), stream_(stream) {}
   void draw(const DistributionAddress& address, const TargetDistributions&, std::span<double> distribution) const override {
     rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
-    const double sigma = sigma_of_context(random);
-    boost::random::normal_distribution<double> normal(0.0, sigma);
+    boost::random::normal_distribution<double> normal(0.0, scale_of_context(sigma_, spread_, random));
     for (double& logit : distribution) logit = normal(random);
     math::softmax(distribution);
   }
   [[nodiscard]] bool random() const override { return true; }
 
  private:
-  double sigma_of_context(rng::Stream& random) const {
-    if (spread_ == 0.0) return sigma_;
-    boost::random::normal_distribution<double> standard(0.0, spread_);
-    return std::min(sigma_ * std::exp(standard(random)), kLargestSigma);
-  }
-
   double sigma_;
   double spread_;
   std::uint32_t stream_;
@@ -47,7 +36,7 @@ FamilyEntry normal_logits_family() {
          config::Type::number,
          {},
          "standard deviation of the logits",
-         config::Interval{0, kLargestSigma, true, false},
+         config::Interval{0, kLargestScale, true, false},
          {}},
         {"spread",
          config::Type::number,

@@ -1,17 +1,15 @@
 #include "sim/families/distribution.h"
+#include "sim/families/scale.h"
 #include "sim/math/simplex.h"
 
 #include <boost/random/normal_distribution.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace specsim::families {
 
 namespace {
-
-constexpr double kLargestValue = 1000.0;  // of any context: logits of some thousands stay numbers
 
 class LogitNoiseTransform final : public Distribution {
  public:
@@ -21,7 +19,7 @@ class LogitNoiseTransform final : public Distribution {
             std::span<double> distribution) const override {
     source_->draw(address, target, distribution);
     rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
-    boost::random::normal_distribution<double> normal(0.0, value_of_context(random));
+    boost::random::normal_distribution<double> normal(0.0, scale_of_context(value_, spread_, random));
     for (double& mass : distribution) {
       const double noise = normal(random);  // drawn for every token, so that a token's noise does not depend on the others
       mass = mass > 0.0 ? std::log(mass) + noise : -std::numeric_limits<double>::infinity();
@@ -31,12 +29,6 @@ class LogitNoiseTransform final : public Distribution {
   [[nodiscard]] bool random() const override { return true; }
 
  private:
-  double value_of_context(rng::Stream& random) const {
-    if (spread_ == 0.0) return value_;
-    boost::random::normal_distribution<double> standard(0.0, spread_);
-    return std::min(value_ * std::exp(standard(random)), kLargestValue);
-  }
-
   std::unique_ptr<Distribution> source_;
   double value_;
   double spread_;
@@ -49,7 +41,7 @@ TransformEntry logit_noise_transform() {
   return {{"logit_noise",
            "independent normal noise on the source's logits",
            "",
-           {{"value", config::Type::number, {}, "standard deviation of the noise", config::between(0, kLargestValue), {}},
+           {{"value", config::Type::number, {}, "standard deviation of the noise", config::between(0, kLargestScale), {}},
             {"spread",
              config::Type::number,
              "0",

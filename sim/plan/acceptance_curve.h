@@ -18,8 +18,8 @@ struct AcceptanceCurve {
   std::vector<double> full_rate;         // [draft_length], share of rounds that accept every draft
   int measured = 0;                      // beyond this draft length the last rate is assumed to hold on
   bool sampled = false;                  // from data: parts has its spread, or is empty where there is too little for one
-  // From independent parts of the data, paired over draft lengths: [part][draft_length]. Their mean is tokens_per_round and their
-  // spread its spread, by the linear expansion of emitted / rounds: parts may differ in size.
+  // Tokens per round of independent parts of the data, paired over draft lengths: [part][draft_length]. Their mean is
+  // tokens_per_round and their spread its spread, by the linear expansion of emitted / rounds: parts may differ in size.
   std::vector<std::vector<double>> parts;
 
   [[nodiscard]] int longest() const { return static_cast<int>(tokens_per_round.size()) - 1; }

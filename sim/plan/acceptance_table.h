@@ -19,7 +19,7 @@ struct AcceptanceTable {
 
   // All of it but the note, for a heading; "" where there is nothing.
   [[nodiscard]] std::string origin() const;
-  // Of a chain: the first rank at each depth.
+  // What a chain meets: the first rank at each depth.
   [[nodiscard]] std::vector<double> of_chain() const;
 };
 

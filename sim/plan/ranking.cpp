@@ -121,7 +121,7 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
       }
       one.row.counts = std::move(sum);
       one.tokens_per_round_error = report::mean_of(tokens_per_round).error;
-      // Of replicates priced one by one: a batch in lockstep is one replicate's, and pooled counts would mix them.
+      // Replicates are priced one by one: a batch in lockstep is one replicate's, and pooled counts would mix them.
       one.speedup = tokens / time;
       one.speedup_half_width = half_width(own);
       rankings[r].contenders.push_back(std::move(one));

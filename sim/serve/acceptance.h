@@ -10,7 +10,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
+#include <variant>
 #include <vector>
 
 namespace specsim::serve {
@@ -21,7 +24,7 @@ class Acceptance {
   Acceptance(const Acceptance&) = delete;
   Acceptance& operator=(const Acceptance&) = delete;
   virtual ~Acceptance() = default;
-  // Of `drafted` drafted rows behind the output token number `emitted` of a request: how many are accepted, 0 .. drafted.
+  // How many of `drafted` drafted rows behind the output token number `emitted` of a request are accepted, 0 .. drafted.
   [[nodiscard]] virtual std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const = 0;
   // Expected tokens of a round that drafts so many, its last token included; what policies plan with.
   [[nodiscard]] virtual double tokens_per_round(int draft_length) const = 0;
@@ -40,14 +43,48 @@ class Acceptance {
   [[nodiscard]] virtual const std::vector<double>* passes(std::uint32_t /*drafted*/) const { return nullptr; }
 };
 
-// `acceptance:` of a config. nullptr after reporting.
-std::unique_ptr<Acceptance> read_acceptance(const config::Value& value, rng::Key key, Diagnostics& diagnostics);
+// ---- acceptance as a config states it ----
+// The chance of a draft to be accepted, given that it is reached, by its place in the draft; the last one goes on.
+using PlaceRates = std::vector<double>;
+// Kinds of requests, each with rates of its own.
+struct ClassRates {
+  struct Class {
+    double up_to = 1.0;  // share of requests up to and with this class
+    PlaceRates rates;
+  };
+  std::vector<Class> classes;
+};
+// Rates that meet given uniforms in place of random numbers, for comparisons with other simulators.
+struct ReplayedUniforms {
+  PlaceRates rates;
+  std::unordered_map<std::uint64_t, double> uniforms;  // by name(request, position); one that is missing rejects
+  static std::uint64_t name(std::uint64_t request, std::uint64_t position) { return request << 32 | position; }
+};
+// Recorded requests: request i is record i, again from the first behind the last; an output that is longer than its record goes
+// on at the record's start.
+struct RecordedPrefixes {
+  std::vector<std::vector<std::uint8_t>> prefixes;  // [record][output token behind the first]: drafts that are accepted behind it
+  std::vector<std::uint32_t> rounds;                // accepted drafts of each round of a walk through each record
+  int longest = 0;                                  // draft length that all records know
+};
+struct RecordedOverlaps {
+  std::vector<std::vector<double>> overlaps;  // [record][output position]: the chance of its draft, once it is reached
+};
+using StatedAcceptance = std::variant<ClassRates, ReplayedUniforms, RecordedPrefixes, RecordedOverlaps>;
+
+// `acceptance:` of a config. nullopt after reporting.
+std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diagnostics& diagnostics);
+// Drawn with the random numbers of `key`.
+std::unique_ptr<Acceptance> make_acceptance(const StatedAcceptance& stated, rng::Key key);
 
 // Recorded acceptance, in the forms of sim/families/acceptance_record.h but distributions; `kind`: of the requests, "" for all.
-// nullptr after reporting.
-std::unique_ptr<Acceptance> traced_acceptance(const config::Value& file, const std::string& kind, rng::Key key,
-                                              Diagnostics& diagnostics);
+// nullopt after reporting.
+std::optional<StatedAcceptance> read_recorded_acceptance(const config::Value& file, const std::string& kind,
+                                                         Diagnostics& diagnostics);
+std::unique_ptr<Acceptance> make_recorded_acceptance(const RecordedPrefixes& recorded);
+std::unique_ptr<Acceptance> make_recorded_acceptance(const RecordedOverlaps& recorded, rng::Key key);
 
+// ---- acceptance of executed rounds ----
 // The rounds of an experiment's own distributions and method, executed: request i is its sequence i (again from the first behind
 // kMostExecuted of them). A round that begins in the middle of an executed one, as behind a preemption, accepts what that one
 // accepted from there on. Where the verifier judges chains as blocks, each of `lengths` is executed by itself; other chains are

@@ -20,8 +20,9 @@ struct BestLengths {
   double worst_loss = 0.0;          // share of tokens a second that they lose against each step's own best length
 };
 
-// For steps of up to `most` requests that decode, `cached` tokens of context each; draft lengths up to `longest`. By expected
-// tokens over the step's seconds, both with the acceptance and the prices of the experiment, which must speculate.
+// The best draft lengths for steps of up to `most` requests that decode, with `cached` tokens of context each, among lengths up
+// to `longest`: by expected tokens over the step's seconds, both with the acceptance and the prices of the experiment, which
+// must speculate.
 BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached, std::uint32_t most,
                          int longest);
 

@@ -43,7 +43,7 @@ class BlockPool {
   void use(Block block);
   // A block for new content. The pool must have a free one.
   Block take_one();
-  // From now on it is found by this hash.
+  // Gives the block a hash by which it is found from now on.
   void name(Block block, std::uint64_t hash);
   // The users of a sequence's blocks go, its last block first.
   void release(const std::vector<Block>& blocks);

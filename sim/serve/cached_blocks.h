@@ -15,7 +15,7 @@ class CachedBlocks {
   [[nodiscard]] static std::uint64_t hash_of(RequestId request, std::uint32_t block, const EngineState& state);
   // The longest cached prefix of a sequence, of at most so many tokens, whole blocks alone.
   void find(RequestId request, std::uint32_t tokens, const EngineState& state, std::vector<BlockPool::Block>& hits) const;
-  // Of these, how many lie among the free blocks.
+  // How many of these lie among the free blocks.
   [[nodiscard]] static std::uint32_t among_free(const std::vector<BlockPool::Block>& hits, const BlockPool& pool);
   // A sequence begins with these blocks, which are found by others already.
   void begin(RequestId request, const std::vector<BlockPool::Block>& hits, EngineState& state);

@@ -21,15 +21,15 @@ struct CurvePoint {
 // The same server at another load. Throws BadInput, at `option`, where the arrivals have no such load.
 ServeExperiment at_load(const ServeExperiment& experiment, Load load, double value, const std::string& option);
 
-// In the order of the loads, at each the plain server first where there are both. `both`: where the experiment speculates, the
-// plain server as well. Throws BadInput as at_load() does.
+// The curve's points in the order of the loads, at each the plain server first where there are both. `both`: where the
+// experiment speculates, the plain server as well. Throws BadInput as at_load() does.
 std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values, bool both,
                                    SweepRunner& runner, const std::string& option);
 
 // A line for each point: means over the replications, and half a 95 % interval of the main figures.
 std::string curve_csv(const std::vector<CurvePoint>& curve, Load load);
 
-// Of one figure of a summary: the mean over the replications, half its 95 % interval (NaN for one replication).
+// One figure of a summary: its mean over the replications, and half its 95 % interval (NaN for one replication).
 struct CurveFigure {
   double mean = 0.0;
   double half_width = 0.0;

@@ -89,20 +89,22 @@ Workload make_workload(const ServeExperiment& experiment) {
 std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, const Workload& workload) {
   const Speculation& speculation = *experiment.speculation;
   Diagnostics none;
-  if (!speculation.cell) return read_acceptance(speculation.acceptance, key_of(experiment, "acceptance"), none);
+  if (const StatedAcceptance* const stated = speculation.stated())
+    return make_acceptance(*stated, key_of(experiment, "acceptance"));
+  const spec::Cell& cell = *speculation.executed();
   std::uint32_t longest = 1;
   for (const Request& request : workload.requests) longest = std::max(longest, request.output);
-  const std::uint64_t text = speculation.cell->contexts->process->shape().request_tokens;
+  const std::uint64_t text = cell.contexts->process->shape().request_tokens;
   if (text > 0 && longest > text)
-    throw BadInput(speculation.cell->places.process,
+    throw BadInput(cell.places.process,
                    fmt::format("the text of a request has {} tokens and the longest output {}, allowed: outputs within the text",
                                text, longest));
   PolicySetting probe;
   probe.seconds = [](const BatchState&, int) { return 1.0; };
-  probe.offers = [&](int draft_length) { return executed_offers(*speculation.cell, draft_length); };
+  probe.offers = [&](int draft_length) { return executed_offers(cell, draft_length); };
   const auto policy = speculation.policy.entry->make(speculation.policy.arguments, probe, none);
-  return executed_acceptance(spec::reseeded(*speculation.cell, experiment.seed, speculation.cell->rounds), policy->lengths(),
-                             workload.requests.size(), longest);
+  return executed_acceptance(spec::reseeded(cell, experiment.seed, cell.rounds), policy->lengths(), workload.requests.size(),
+                             longest);
 }
 
 Served serve(const ServeExperiment& experiment, const Workload& workload, const ServeOptions& options) {
@@ -164,16 +166,17 @@ ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) 
   Diagnostics diagnostics;
   Speculation& speculation = *experiment.speculation;
   const Location where{"--draft-lengths", 0, 0};
-  if (speculation.cell && !executed_offers(*speculation.cell, draft_length))
-    throw BadInput(where,
-                   fmt::format("{} is no draft length of decode's method, allowed: {}{}", draft_length,
-                               executed_offers(*speculation.cell, 1) ? "up to " : "0 or ", speculation.cell->draft_length()));
-  if (!speculation.cell && !read_acceptance(speculation.acceptance, rng::Key{}, diagnostics)->offers(draft_length))
+  if (const spec::Cell* const cell = speculation.executed()) {
+    if (!executed_offers(*cell, draft_length))
+      throw BadInput(where, fmt::format("{} is no draft length of decode's method, allowed: {}{}", draft_length,
+                                        executed_offers(*cell, 1) ? "up to " : "0 or ", cell->draft_length()));
+  } else if (!make_acceptance(*speculation.stated(), rng::Key{})->offers(draft_length)) {
     throw BadInput(where,
                    fmt::format("{} is longer than the drafts that the trace records, allowed: shorter ones", draft_length));
-  const ServerPolicyEntry& fixed = *server_policies().find("fixed", where, diagnostics);
-  const config::Value value = config::map({{"draft_length", config::scalar(std::to_string(draft_length), where)}}, where);
-  speculation.policy = {&fixed, config::read_arguments(value, fixed.info.parameters, {}, "--draft-lengths", diagnostics)};
+  }
+  const config::Value policy = config::map(
+      {{"kind", config::scalar("fixed", where)}, {"draft_length", config::scalar(std::to_string(draft_length), where)}}, where);
+  speculation.policy = config::choose(server_policies(), policy, "kind", "policy", diagnostics);
   diagnostics.throw_if_any();
   return experiment;
 }

@@ -1,7 +1,7 @@
 // A server under load, as a config asks for it.
 #pragma once
 
-#include "sim/config/value.h"
+#include "sim/config/choose.h"
 #include "sim/cost/cost_model.h"
 #include "sim/serve/arrivals.h"
 #include "sim/serve/lengths.h"
@@ -11,38 +11,45 @@
 #include "sim/serve/simulate.h"
 #include "sim/serve/step_price.h"
 #include "sim/spec/sections.h"
+#include "sim/spec/spec.h"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
 namespace specsim::serve {
 
-// A part that the config chose, to be made anew for every replica and run.
-template <class Entry>
-struct Choice {
-  const Entry* entry = nullptr;
-  config::Arguments arguments;
-};
+// How drafts are accepted: as the config states it, or as the rounds of its distributions and method do, which are executed.
+using AcceptanceSource = std::variant<std::shared_ptr<const StatedAcceptance>, std::shared_ptr<const spec::Cell>>;
 
 struct Speculation {
-  Choice<ServerPolicyEntry> policy;
-  config::Value acceptance;
-  std::shared_ptr<const spec::Cell> cell;  // in its place: distributions and method whose rounds are executed
+  config::Choice<ServerPolicyEntry> policy;  // made anew for every replica and run
+  AcceptanceSource acceptance;
   DraftMethod method = DraftMethod::eagle;
+  // One of the two; nullptr: it is the other.
+  [[nodiscard]] const StatedAcceptance* stated() const { return held<StatedAcceptance>(); }
+  [[nodiscard]] const spec::Cell* executed() const { return held<spec::Cell>(); }
+
+ private:
+  template <class Source>
+  [[nodiscard]] const Source* held() const {
+    const auto* const source = std::get_if<std::shared_ptr<const Source>>(&acceptance);
+    return source != nullptr ? source->get() : nullptr;
+  }
 };
 
 struct ServeExperiment {
   std::string name;
   std::string file;
-  config::Value config;  // with --set applied
+  spec::ConfigText config;  // with --set applied
   std::uint64_t seed = 1;
   std::shared_ptr<const ArrivalProcess> arrivals;
   std::shared_ptr<const LengthDistribution> prompts;  // nullptr where the arrivals bring lengths
   std::shared_ptr<const LengthDistribution> outputs;
-  std::uint32_t max_tokens = 0;  // that requests ask for at most; 0: as many as they get
-  Choice<SchedulerEntry> scheduler;
+  std::uint32_t max_tokens = 0;              // that requests ask for at most; 0: as many as they get
+  config::Choice<SchedulerEntry> scheduler;  // made anew for every engine and run
   std::shared_ptr<const cost::CostModel> cost;
   std::uint32_t block_tokens = 16;
   std::uint32_t blocks = kUnlimitedBlocks;        // of the pool

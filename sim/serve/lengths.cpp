@@ -1,12 +1,13 @@
 #include "sim/serve/lengths.h"
 
+#include "sim/config/choose.h"
+
 #include <fmt/format.h>
 
 namespace specsim::serve {
 
 std::unique_ptr<LengthDistribution> read_lengths(const config::Value& value, const std::string& what, Diagnostics& diagnostics) {
-  config::Value named = value;
-  if (value.is_scalar()) named = config::map({{"fixed", value}}, value.where);
+  const config::Value named = config::spelled_out(value, "fixed");
   if (!named.is_map() || named.fields.size() != 1) {
     diagnostics.add(value.where,
                     fmt::format("{} is {}, allowed: one of {{{}}} with its parameters, as {{lognormal: {{mean: 1155, cv: 1.1}}}}",

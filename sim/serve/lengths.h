@@ -24,7 +24,7 @@ class LengthDistribution {
 
 struct LengthsEntry {
   config::PartInfo info;
-  // From what stands behind the name: {fixed: 128}, {lognormal: {mean: 1155, cv: 1.1}}. nullptr after reporting.
+  // Makes the part from what stands behind its name: {fixed: 128}, {lognormal: {mean: 1155, cv: 1.1}}. nullptr after reporting.
   std::function<std::unique_ptr<LengthDistribution>(const config::Value&, const config::PartInfo&, Diagnostics&)> make;
 };
 

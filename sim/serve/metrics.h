@@ -21,7 +21,7 @@ struct Slo {
   [[nodiscard]] bool any() const { return ttft_ms || tpot_ms || e2el_ms; }
 };
 
-// Of samples; percentiles by linear interpolation between neighbours, as numpy has them. NaN where there is no sample.
+// Figures of samples, NaN where there are none. Percentiles are interpolated linearly between neighbours, as numpy has them.
 struct Statistics {
   double count = 0.0;
   double mean = 0.0;

@@ -1,4 +1,5 @@
 #include "sim/base/token.h"
+#include "sim/config/choose.h"
 #include "sim/draft/length_policy.h"
 #include "sim/serve/policy.h"
 
@@ -40,19 +41,10 @@ class Adaptive final : public ServerPolicy {
 std::unique_ptr<ServerPolicy> make_adaptive(const config::Arguments& arguments, const PolicySetting& setting,
                                             Diagnostics& diagnostics) {
   const auto longest = static_cast<int>(arguments.integer("longest"));
-  config::Value value = arguments.value("policy");
-  if (value.is_scalar()) value = config::map({{"kind", value}}, value.where);
-  const config::Value* const kind = value.find("kind");
-  if (kind == nullptr || !kind->is_scalar()) {
-    diagnostics.add(value.where, fmt::format("the policy of each request has no kind, allowed: {}", draft::policies().names()));
-    return nullptr;
-  }
-  const draft::PolicyEntry* const entry = draft::policies().find(kind->text, kind->where, diagnostics);
-  if (entry == nullptr) return nullptr;
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments own =
-      config::read_arguments(value, entry->info.parameters, {"kind"}, fmt::format("policy {}", entry->info.name), diagnostics);
-  if (diagnostics.list().size() != before) return nullptr;
+  const config::Value section = config::spelled_out(arguments.value("policy"), "kind");
+  const auto [entry, own, where] = config::choose(draft::policies(), section, "kind", "the policy of each request", diagnostics);
+  if (entry == nullptr) return nullptr;
   draft::LengthChoice choice{longest, {}};
   if (entry->by_times) {
     const auto requests = static_cast<std::uint32_t>(arguments.integer("batch"));
@@ -63,9 +55,10 @@ std::unique_ptr<ServerPolicy> make_adaptive(const config::Arguments& arguments, 
   if (!policy || diagnostics.list().size() != before) return nullptr;
   const bool looks = policy->looks() || policy->remembers_tokens();
   if (looks || policy->foresees()) {
-    diagnostics.add(kind->where, fmt::format("{} {}, allowed: a policy that goes by what was accepted{}", entry->info.name,
-                                             looks ? "looks at the draft's distributions" : "knows what will be accepted",
-                                             looks ? ", or this one in decode, whose rounds are executed" : ""));
+    diagnostics.add(section.find("kind")->where,
+                    fmt::format("{} {}, allowed: a policy that goes by what was accepted{}", entry->info.name,
+                                looks ? "looks at the draft's distributions" : "knows what will be accepted",
+                                looks ? ", or this one in decode, whose rounds are executed" : ""));
     return nullptr;
   }
   return std::make_unique<Adaptive>(std::move(policy), longest, read_disable_above(arguments));

@@ -1,4 +1,4 @@
-// In which order SGLang looks at its queue.
+// The order in which SGLang looks at its queue.
 #pragma once
 
 #include "sim/serve/cached_blocks.h"

@@ -165,24 +165,11 @@ const std::vector<Parameter>& replica_parameters() {
   return parameters;
 }
 
-// {kind_key: NAME, ...} by a registry; no entry after reporting.
+// {SELECTOR: NAME, ...} by a registry, or the name alone.
 template <class Entry>
-Choice<Entry> choose(config::Registry<Entry>& registry, const config::Value& value, const char* kind_key,
-                     Diagnostics& diagnostics) {
-  config::Value named = value;
-  if (value.is_scalar()) named = config::map({{kind_key, value}}, value.where);
-  const config::Value* const kind = named.find(kind_key);
-  if (kind == nullptr || !kind->is_scalar()) {
-    diagnostics.add(value.where, fmt::format("the {} has no {}, allowed: {}", registry.kind(), kind_key, registry.names()));
-    return {};
-  }
-  const Entry* const entry = registry.find(kind->text, kind->where, diagnostics);
-  if (entry == nullptr) return {};
-  const std::size_t before = diagnostics.list().size();
-  Choice<Entry> choice{entry, config::read_arguments(named, entry->info.parameters, {kind_key},
-                                                     fmt::format("{} {}", registry.kind(), entry->info.name), diagnostics)};
-  if (diagnostics.list().size() != before) choice.entry = nullptr;
-  return choice;
+config::Choice<Entry> choose(const config::Registry<Entry>& registry, const config::Value& value, const char* selector,
+                             const std::string& what, Diagnostics& diagnostics) {
+  return config::choose(registry, config::spelled_out(value, selector), selector, what, diagnostics);
 }
 
 // The cost model's config with the engine of the scheduler, where it takes one and names none.
@@ -199,7 +186,7 @@ config::Value with_engine(const config::Value& cost, const SchedulerEntry* sched
 }
 
 std::shared_ptr<const cost::CostModel> read_cost(const config::Value& value, Diagnostics& diagnostics) {
-  const Choice<cost::CostEntry> choice = choose(cost::cost_models(), value, "model", diagnostics);
+  const config::Choice<cost::CostEntry> choice = choose(cost::cost_models(), value, "model", "cost", diagnostics);
   if (choice.entry == nullptr) return nullptr;
   std::shared_ptr<const cost::CostModel> cost = choice.entry->make(choice.arguments, diagnostics);
   if (cost && !cost->in_seconds())
@@ -237,7 +224,7 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
   return static_cast<std::uint32_t>(std::min(blocks, kMostBlocks));
 }
 
-// Of the pool beside both models, or beside the target alone.
+// Blocks of the pool beside both models, or beside the target alone.
 std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, bool drafts, Diagnostics& diagnostics) {
   if (!drafts && kv.has("plain_tokens"))
     return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / kv.integer("block"), 2));
@@ -303,49 +290,58 @@ void check_lengths(const ServerPolicy& policy, const spec::Cell& cell, const Loc
     }
 }
 
-Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file, std::uint64_t seed,
+// Whether each length that the policy may choose can be drafted where acceptance is stated.
+void check_lengths(const ServerPolicy& policy, const Acceptance& acceptance, const Location& where, Diagnostics& diagnostics) {
+  for (const int length : policy.lengths())
+    if (!acceptance.offers(length)) {
+      int most = 0;
+      while (acceptance.offers(most + 1)) ++most;
+      diagnostics.add(where, fmt::format("the policy drafts up to {} tokens, allowed: no more than the trace's records hold, {}",
+                                         policy.longest(), most));
+      return;
+    }
+}
+
+DraftMethod draft_method(const std::string& name) {
+  return name == "ngram" ? DraftMethod::ngram : name == "draft_model" ? DraftMethod::draft_model : DraftMethod::eagle;
+}
+
+Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file,
                              Diagnostics& diagnostics) {
   Speculation speculation;
   const std::size_t before = diagnostics.list().size();
   const config::Arguments arguments =
       config::read_arguments(value, speculation_parameters(), {}, "serve.speculation", diagnostics);
   if (diagnostics.list().size() != before) return speculation;
-  speculation.policy = choose(server_policies(), arguments.value("policy"), "kind", diagnostics);
+  speculation.policy = choose(server_policies(), arguments.value("policy"), "kind", "serve.speculation.policy", diagnostics);
+  speculation.method = draft_method(arguments.text("method"));
   PolicySetting probe;
   probe.seconds = [](const BatchState&, int) { return 1.0; };
+  const auto make_policy = [&]() -> std::unique_ptr<ServerPolicy> {
+    const config::Choice<ServerPolicyEntry>& policy = speculation.policy;
+    return policy.entry != nullptr ? policy.entry->make(policy.arguments, probe, diagnostics) : nullptr;
+  };
+  const Location where = arguments.where("policy");
   if (arguments.has("acceptance")) {
-    speculation.acceptance = arguments.value("acceptance");
-    const auto acceptance = read_acceptance(speculation.acceptance, rng::Key{static_cast<std::uint32_t>(seed), 0}, diagnostics);
-    if (acceptance) probe.offers = [&](int draft_length) { return acceptance->offers(draft_length); };
-    const auto policy = speculation.policy.entry != nullptr
-                            ? speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics)
-                            : nullptr;
-    if (acceptance && policy)
-      for (const int length : policy->lengths())
-        if (!acceptance->offers(length)) {
-          int most = 0;
-          while (acceptance->offers(most + 1)) ++most;
-          diagnostics.add(arguments.where("policy"),
-                          fmt::format("the policy drafts up to {} tokens, allowed: no more than the trace's records hold, {}",
-                                      policy->longest(), most));
-          break;
-        }
+    std::optional<StatedAcceptance> stated = read_acceptance(arguments.value("acceptance"), diagnostics);
+    std::unique_ptr<Acceptance> acceptance;
+    if (stated) {
+      acceptance = make_acceptance(*stated, rng::Key{});
+      probe.offers = [&](int draft_length) { return acceptance->offers(draft_length); };
+      speculation.acceptance = std::make_shared<const StatedAcceptance>(*std::move(stated));
+    }
+    const std::unique_ptr<ServerPolicy> policy = make_policy();
+    if (acceptance && policy) check_lengths(*policy, *acceptance, where, diagnostics);
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
     diagnostics.add(value.where,
                     "speculation states no acceptance, allowed: acceptance: {position_rates: [...]}, or pair and decode beside "
                     "serve, whose rounds are executed");
-  } else {
-    speculation.cell = read_cell(config, file, value.where, diagnostics);
-    if (speculation.cell && speculation.policy.entry != nullptr) {
-      probe.offers = [&](int draft_length) { return executed_offers(*speculation.cell, draft_length); };
-      if (const auto policy = speculation.policy.entry->make(speculation.policy.arguments, probe, diagnostics))
-        check_lengths(*policy, *speculation.cell, arguments.where("policy"), diagnostics);
-    }
+  } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
+    speculation.acceptance = cell;
+    if (drafts_without_passes(*cell)) speculation.method = DraftMethod::ngram;
+    probe.offers = [&](int draft_length) { return executed_offers(*cell, draft_length); };
+    if (const std::unique_ptr<ServerPolicy> policy = make_policy()) check_lengths(*policy, *cell, where, diagnostics);
   }
-  const std::string method = speculation.cell && drafts_without_passes(*speculation.cell) ? "ngram" : arguments.text("method");
-  speculation.method = method == "ngram"         ? DraftMethod::ngram
-                       : method == "draft_model" ? DraftMethod::draft_model
-                                                 : DraftMethod::eagle;
   return speculation;
 }
 
@@ -368,22 +364,21 @@ void read_link(const config::Arguments& replicas, ServeExperiment& experiment, D
 }
 
 void read_replicas(const config::Value& value, ServeExperiment& experiment, Diagnostics& diagnostics) {
-  config::Value named = value;
-  if (value.is_scalar()) named = config::map({{"count", value}}, value.where);
+  const config::Value named = config::spelled_out(value, "count");
   const std::size_t before = diagnostics.list().size();
   const config::Arguments arguments = config::read_arguments(named, replica_parameters(), {}, "serve.replicas", diagnostics);
   if (diagnostics.list().size() != before) return;
   experiment.replicas = static_cast<std::uint32_t>(arguments.integer("count"));
   experiment.prefill_engines = static_cast<std::uint32_t>(arguments.integer("prefill"));
   if (experiment.prefill_engines > 0) read_link(arguments, experiment, diagnostics);
-  const Choice<RoutingEntry> routing = choose(routings(), arguments.value("routing"), "kind", diagnostics);
+  const config::Choice<RoutingEntry> routing =
+      choose(routings(), arguments.value("routing"), "kind", "serve.replicas.routing", diagnostics);
   if (routing.entry != nullptr) experiment.routing = routing.entry->make(routing.arguments, diagnostics);
 }
 
 Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
   Slo slo;
-  config::Value named = value;
-  if (value.is_scalar()) named = config::map({{"preset", value}}, value.where);
+  const config::Value named = config::spelled_out(value, "preset");
   const std::size_t before = diagnostics.list().size();
   const config::Arguments arguments = config::read_arguments(named, slo_parameters(), {}, "serve.slo", diagnostics);
   if (diagnostics.list().size() != before) return slo;
@@ -416,7 +411,7 @@ const std::vector<spec::SectionInfo>& serve_sections() {
 ServeExperiment read_serve_experiment(const config::Value& config, const std::string& file, Diagnostics& diagnostics) {
   ServeExperiment experiment;
   experiment.file = file;
-  experiment.config = config;
+  experiment.config = spec::text_of(config);
   const std::size_t before = diagnostics.list().size();
   const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "config", diagnostics);
   if (diagnostics.list().size() != before) return experiment;
@@ -425,7 +420,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   const config::Arguments serve = config::read_arguments(top.value("serve"), serve_parameters(), {}, "serve", diagnostics);
   if (diagnostics.list().size() != before) return experiment;
 
-  experiment.scheduler = choose(schedulers(), serve.value("scheduler"), "kind", diagnostics);
+  experiment.scheduler = choose(schedulers(), serve.value("scheduler"), "kind", "serve.scheduler", diagnostics);
   if (experiment.scheduler.entry != nullptr)
     static_cast<void>(experiment.scheduler.entry->make(experiment.scheduler.arguments, diagnostics));
   experiment.cost = read_cost(with_engine(top.value("cost"), experiment.scheduler.entry), diagnostics);
@@ -438,7 +433,8 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
                             ? read_blocks(kv, experiment.cost.get(), true, diagnostics)
                             : experiment.plain_blocks;
   }
-  const Choice<ArrivalsEntry> arrivals = choose(arrival_processes(), serve.value("arrivals"), "process", diagnostics);
+  const config::Choice<ArrivalsEntry> arrivals =
+      choose(arrival_processes(), serve.value("arrivals"), "process", "serve.arrivals", diagnostics);
   if (arrivals.entry != nullptr) experiment.arrivals = arrivals.entry->make(arrivals.arguments, diagnostics);
   // Arrivals that bring their own leave them unused, so that one config serves a trace and a rate.
   if (experiment.arrivals && (serve.has("lengths") || !experiment.arrivals->brings_lengths())) {
@@ -451,8 +447,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
       experiment.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
     }
   }
-  if (serve.has("speculation"))
-    experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.seed, diagnostics);
+  if (serve.has("speculation")) experiment.speculation = read_speculation(serve.value("speculation"), config, file, diagnostics);
   read_replicas(serve.value("replicas"), experiment, diagnostics);
   const std::optional<double> cut = config::as_number(serve.text("warm_up"));
   experiment.warm_up.by_mser = serve.text("warm_up") == "mser";

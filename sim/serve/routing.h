@@ -19,7 +19,7 @@ class Routing {
   Routing(const Routing&) = delete;
   Routing& operator=(const Routing&) = delete;
   virtual ~Routing() = default;
-  // For a request that arrives now; requests come in order.
+  // The replica that serves a request which arrives now; requests come in order.
   [[nodiscard]] virtual std::uint32_t replica(RequestId request, const Workload& workload,
                                               const std::vector<std::unique_ptr<Server>>& servers) const = 0;
 };

@@ -86,7 +86,8 @@ struct Item {
 
 struct Step {
   std::vector<Item> items;
-  // Where each sequence drafts by itself, before the target's passes: what they draft, and the rows of a batch and of a pass.
+  // What the sequences draft, and the rows of a batch and of a pass, where each of them drafts by itself before the target's
+  // passes.
   std::vector<LoneDraft> lone_drafts;
   bool drafts_alone = false;
   std::uint32_t batch_rows = 0;

@@ -23,7 +23,8 @@ struct SglangOptions {
   QueueOrder order = QueueOrder::fcfs;
 };
 
-// Of an output that an admission counts on at most, and of the ratio's way (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION and its kin).
+// Tokens of an output that an admission counts on at most, and how the ratio moves (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION and
+// its kin).
 constexpr std::uint32_t kMostReserved = 4096;
 constexpr double kFirstRatio = 0.7;
 constexpr double kLastRatioShare = 0.14;

@@ -254,7 +254,7 @@ class VllmV1 final : public Scheduler {
     if (admission) cached_.begin(request, hits_, state);
     cached_.extend(request, need, state);
     sequence.held = held + need;
-    // Of tokens that are known, not of drafts.
+    // Blocks of tokens that are known get names, not those of drafts.
     cached_.name(request, std::min(sequence.computed + rows, sequence.tokens()), state);
     return true;
   }

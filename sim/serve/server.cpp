@@ -187,7 +187,7 @@ void Server::account_chunk(Sequence& sequence, std::uint32_t got, Picoseconds no
   sequence.last_token = now;
 }
 
-// Where the step's time went for each of its sequences, and the chunks of tokens that they got.
+// Notes where the step's time went for each of its sequences, and the chunks of tokens that they got.
 void Server::account(Picoseconds now) {
   const StepPrice price = price_;
   const Picoseconds began = began_;

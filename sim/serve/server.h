@@ -80,9 +80,9 @@ class Server {
   // When the running step ends; kNever where none runs.
   [[nodiscard]] Picoseconds next() const { return ends_; }
   [[nodiscard]] bool idle() const { return ends_ == kNever; }
-  // At next(): the step's tokens come. `finished` gets the requests that end.
+  // Called at next(), when the step's tokens come. `finished` gets the requests that end.
   void finish_step(Picoseconds now, std::vector<RequestId>& finished);
-  // Behind finish_step, and when a request arrives at an idle engine: what can be computed is scheduled.
+  // Called behind finish_step, and when a request arrives at an idle engine: schedules what can be computed.
   void begin_steps(Picoseconds now);
 
   [[nodiscard]] std::uint32_t waiting() const { return parts_.scheduler->waiting(); }

@@ -19,7 +19,7 @@ const std::vector<SloPreset>& slo_presets();
 // nullptr where there is none of this name.
 const SloPreset* find_slo_preset(const std::string& name);
 
-// Where the SLO ends, between loads that were run.
+// The place between two loads that were run where the SLO ends.
 struct LoadLimit {
   double keeps = NAN;  // the largest load that was found to keep it; NaN: none of those tried
   double fails = NAN;  // the smallest above it that does not; NaN: all of those tried keep it
@@ -39,7 +39,7 @@ struct LengthLimit {
 std::vector<LengthLimit> limits_by_length(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
                                           const std::vector<int>& lengths, SweepRunner& runner, const std::string& option);
 
-// In words: "14.25 (15 does not)", "none of those tried", "40, the largest tried".
+// The limit in words: "14.25 (15 does not)", "none of those tried", "40, the largest tried".
 std::string limit_text(const LoadLimit& limit);
 // A line for each: draft_length (-1: the config's own policy), keeps, fails.
 std::string limits_csv(const std::vector<LengthLimit>& limits, Load load);

@@ -59,10 +59,10 @@ class StepPricer {
  public:
   // The model must live longer.
   StepPricer(const cost::CostModel& cost, DraftMethod method, HostTime host) : cost_(&cost), method_(method), host_(host) {}
-  // With `draft_length` drafts made for the next step; 0: no draft's pass.
+  // The price of a step at whose end `draft_length` drafts are made for the next one; 0: no pass of the draft.
   [[nodiscard]] StepPrice price(const StepWork& work, int draft_length) const;
-  // Of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of at most
-  // `batch_rows`, each in passes of at most `pass_rows`.
+  // The price of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of
+  // at most `batch_rows`, each in passes of at most `pass_rows`.
   [[nodiscard]] StepPrice price_alone(const StepWork& work, const std::vector<LoneDraft>& drafts, double batch_rows,
                                       double pass_rows) const;
   // Seconds of price().
@@ -73,7 +73,7 @@ class StepPricer {
     double target = 0.0;
     double draft = 0.0;
   };
-  // In whole picoseconds; throws BadInput for a step beyond simulated time.
+  // Rounds to whole picoseconds; throws BadInput for a step beyond simulated time.
   [[nodiscard]] static StepPrice rounded(const Parts& time);
   [[nodiscard]] Parts parts(const StepWork& work, int draft_length) const;
   // Seconds of the draft's passes by StepWork::draft_rows.

@@ -15,16 +15,14 @@ namespace {
 using families::AcceptanceRecord;
 using families::RecordForm;
 
-// How many drafts a round behind each output token accepts, as recorded. Request i is record i, again from the first behind the
-// last; an output that is longer than its record goes on at the record's start.
-class RecordedPrefixes final : public Acceptance {
+// How many drafts a round behind each output token accepts, as recorded.
+class PrefixAcceptance final : public Acceptance {
  public:
-  RecordedPrefixes(std::vector<std::vector<std::uint8_t>> prefixes, std::vector<std::uint32_t> rounds, int longest)
-      : prefixes_(std::move(prefixes)), longest_(longest) {
+  explicit PrefixAcceptance(const RecordedPrefixes& recorded) : prefixes_(recorded.prefixes), longest_(recorded.longest) {
     // Tokens of a round: those of the walk through each record at each length.
-    tokens_.assign(static_cast<std::size_t>(longest) + 1, 1.0);
+    tokens_.assign(static_cast<std::size_t>(longest_) + 1, 1.0);
     double count = 0.0;
-    for (const std::uint32_t accepted : rounds) {
+    for (const std::uint32_t accepted : recorded.rounds) {
       count += 1.0;
       for (std::uint32_t length = 1; length < tokens_.size(); ++length) tokens_[length] += std::min(accepted, length);
     }
@@ -47,9 +45,9 @@ class RecordedPrefixes final : public Acceptance {
 };
 
 // The draft for an output position is accepted, once it is reached, with the probability that was recorded there.
-class RecordedOverlaps final : public Acceptance {
+class OverlapAcceptance final : public Acceptance {
  public:
-  RecordedOverlaps(std::vector<std::vector<double>> overlaps, rng::Key key) : overlaps_(std::move(overlaps)), key_(key) {}
+  OverlapAcceptance(std::vector<std::vector<double>> overlaps, rng::Key key) : overlaps_(std::move(overlaps)), key_(key) {}
   [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
     const std::vector<double>& own = overlaps_[request % overlaps_.size()];
     std::uint32_t place = 0;
@@ -81,44 +79,50 @@ class RecordedOverlaps final : public Acceptance {
 
 }  // namespace
 
-std::unique_ptr<Acceptance> traced_acceptance(const config::Value& file, const std::string& kind, rng::Key key,
-                                              Diagnostics& diagnostics) {
+std::optional<StatedAcceptance> read_recorded_acceptance(const config::Value& file, const std::string& kind,
+                                                         Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
   const std::vector<AcceptanceRecord> records = families::read_acceptance_records(
       file.text, file.where, kind, {RecordForm::accepted, RecordForm::rounds, RecordForm::overlap}, diagnostics);
-  if (diagnostics.list().size() != before) return nullptr;
+  if (diagnostics.list().size() != before) return std::nullopt;
   if (records.front().form == RecordForm::overlap) {
     std::vector<std::vector<double>> overlaps;
     for (const AcceptanceRecord& one : records)
       if (!one.overlap.empty()) overlaps.push_back(one.overlap);
-    if (!overlaps.empty()) return std::make_unique<RecordedOverlaps>(std::move(overlaps), key);
+    if (!overlaps.empty()) return RecordedOverlaps{std::move(overlaps)};
   }
-  std::vector<std::vector<std::uint8_t>> prefixes;
-  std::vector<std::uint32_t> rounds;
-  int longest = 0;
+  RecordedPrefixes recorded;
   for (const AcceptanceRecord& one : records) {
     std::vector<std::uint8_t> own;
     if (one.form == RecordForm::accepted) {
-      // Behind the first token, and none that the record's end could have cut.
+      // Only places behind the first token count, and none that the record's end could have cut.
       for (std::size_t at = 1; at + static_cast<std::size_t>(one.draft_length) < one.accepted.size(); ++at)
         own.push_back(static_cast<std::uint8_t>(one.accepted[at]));
       for (const int accepted : families::walked_rounds(one, one.draft_length))
-        rounds.push_back(static_cast<std::uint32_t>(accepted));
+        recorded.rounds.push_back(static_cast<std::uint32_t>(accepted));
     } else {
       for (const int accepted : one.accepted) {
         for (int rest = accepted; rest >= 0; --rest) own.push_back(static_cast<std::uint8_t>(rest));
-        rounds.push_back(static_cast<std::uint32_t>(accepted));
+        recorded.rounds.push_back(static_cast<std::uint32_t>(accepted));
       }
     }
-    longest = longest == 0 ? one.draft_length : std::min(longest, one.draft_length);
-    if (!own.empty()) prefixes.push_back(std::move(own));
+    recorded.longest = recorded.longest == 0 ? one.draft_length : std::min(recorded.longest, one.draft_length);
+    if (!own.empty()) recorded.prefixes.push_back(std::move(own));
   }
-  if (prefixes.empty()) {
+  if (recorded.prefixes.empty()) {
     diagnostics.add(file.where, fmt::format("no record of {} is long enough for a round of {} tokens, allowed: longer records",
-                                            file.text, longest));
-    return nullptr;
+                                            file.text, recorded.longest));
+    return std::nullopt;
   }
-  return std::make_unique<RecordedPrefixes>(std::move(prefixes), std::move(rounds), longest);
+  return recorded;
+}
+
+std::unique_ptr<Acceptance> make_recorded_acceptance(const RecordedPrefixes& recorded) {
+  return std::make_unique<PrefixAcceptance>(recorded);
+}
+
+std::unique_ptr<Acceptance> make_recorded_acceptance(const RecordedOverlaps& recorded, rng::Key key) {
+  return std::make_unique<OverlapAcceptance>(recorded.overlaps, key);
 }
 
 }  // namespace specsim::serve

@@ -76,11 +76,12 @@ struct NamedTheory {
 };
 using TheoryChoice = std::variant<ExactTheory, NoTheory, NamedTheory>;
 
-// As a config and the column `theory` name it: exact, none, or the form's name.
+// The theory's name in a config and in the column `theory`: exact, none, or the form's name.
 const std::string& theory_name(const TheoryChoice& choice);
 bool expects_refuted(const TheoryChoice& choice);
 
-// Where the config says things, for messages of what later cannot be done with them; the config's own place where it is silent.
+// The places where the config says things, for messages of what later cannot be done with them; the config's own place where it
+// is silent.
 struct Places {
   Location config;
   Location rounds;
@@ -88,6 +89,8 @@ struct Places {
   Location vocab;
   Location context;
   Location process;
+  Location context_fresh;
+  Location context_file;
   Location drafter;
   Location drafter_kind;
   Location draft_length;

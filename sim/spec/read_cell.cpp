@@ -3,7 +3,6 @@
 #include "sim/base/check.h"
 #include "sim/cost/deployment.h"
 #include "sim/rng/address.h"
-#include "sim/spec/choose.h"
 #include "sim/spec/sections.h"
 
 #include <fmt/format.h>
@@ -31,28 +30,27 @@ void read_context(const Value& context, const Value& pair, ReadCache& cache, Cel
     if (known->process->shape().ends()) cell.sequence_rounds = 0;
     return;
   }
-  config::Arguments arguments;
   Value with_default = context;
   if (with_default.is_map() && with_default.find("process") == nullptr)
     with_default.fields.push_back({"process", context.where, config::scalar("fixed", context.where)});
-  const families::ContextEntry* entry =
-      choose(families::context_processes(), with_default, "process", "context", {"sequence_rounds"}, arguments, diagnostics);
+  const auto process =
+      config::choose(families::context_processes(), with_default, "process", "context", diagnostics, {"sequence_rounds"});
   if (cell.vocab == 0) return;
   families::ContextBuilder builder(cell.vocab, pair, diagnostics);
-  if (entry == nullptr) {  // the distributions' own mistakes show all the same
+  if (process.entry == nullptr) {  // the distributions' own mistakes show all the same
     families::ContextModel unused;
     if (pair.find("draft") != nullptr) builder.add_pair(unused);
     return;
   }
-  auto model = std::make_shared<families::ContextModel>(entry->make(arguments, builder));
+  auto model = std::make_shared<families::ContextModel>(process.entry->make(process.arguments, builder));
   if (sequence_rounds != nullptr && model->process != nullptr && model->process->shape().ends())
-    diagnostics.add(
-        sequence_rounds->where,
-        fmt::format("sequence_rounds is given with context process {}, allowed: {}, which ends its sequences", entry->info.name,
-                    model->process->shape().request_tokens > 0 ? "request_tokens alone" : "the end of each request"));
+    diagnostics.add(sequence_rounds->where,
+                    fmt::format("sequence_rounds is given with context process {}, allowed: {}, which ends its sequences",
+                                process.entry->info.name,
+                                model->process->shape().request_tokens > 0 ? "request_tokens alone" : "the end of each request"));
   if (diagnostics.empty()) {
-    SPECSIM_CHECK(model->process != nullptr && !model->pairs.empty(), "context {}", entry->info.name);
-    model->name = entry->info.name;
+    SPECSIM_CHECK(model->process != nullptr && !model->pairs.empty(), "context {}", process.entry->info.name);
+    model->name = process.entry->info.name;
     known = std::move(model);
     cell.contexts = known;
     if (known->process->shape().ends()) cell.sequence_rounds = 0;
@@ -150,9 +148,7 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
 
 void read_placement(const Value& section, const config::Arguments& workload, Cell& cell, Diagnostics& diagnostics) {
   placement::Setting setting;
-  config::Arguments own;
-  const placement::PlacementEntry* entry =
-      choose(placement::placements(), section, "kind", "placement", {"shrink"}, own, diagnostics);
+  const auto [entry, own, where] = config::choose(placement::placements(), section, "kind", "placement", diagnostics, {"shrink"});
   if (const Value* shrink = section.find("shrink")) {
     const Value alone = config::map({{"shrink", *shrink}}, section.where);
     setting.shrink = config::read_arguments(alone, {shrink_parameter()}, {}, "placement", diagnostics).boolean("shrink");
@@ -276,6 +272,8 @@ Places places_of(const Value& config) {
           at("pair.vocab"),
           at("context"),
           at("context.process"),
+          at("context.fresh"),
+          at("context.file"),
           at("decode.drafter"),
           at("decode.drafter.kind"),
           at("decode.drafter.draft_length"),
@@ -284,20 +282,14 @@ Places places_of(const Value& config) {
           at("placement.kind")};
 }
 
-Pricing make_pricing(const cost::CostEntry& entry, config::Arguments arguments, Diagnostics& diagnostics) {
-  Pricing pricing;
-  pricing.entry = &entry;
-  pricing.part = entry.make(arguments, diagnostics);
-  pricing.arguments = std::move(arguments);
-  return pricing;
-}
-
 std::optional<Pricing> read_pricing(const Value& section, ReadCache& cache, Diagnostics& diagnostics) {
   Pricing& pricing = cache.pricings[config::to_canonical_text(section)];
   if (pricing.part == nullptr) {
-    config::Arguments arguments;
-    if (const cost::CostEntry* entry = choose(cost::cost_models(), section, "model", "cost", {}, arguments, diagnostics))
-      pricing = make_pricing(*entry, std::move(arguments), diagnostics);
+    config::Choice<cost::CostEntry> choice = config::choose(cost::cost_models(), section, "model", "cost", diagnostics);
+    if (choice.entry != nullptr) {
+      std::shared_ptr<const cost::CostModel> model = choice.entry->make(choice.arguments, diagnostics);
+      pricing = {choice.entry, std::move(choice.arguments), std::move(model)};
+    }
   }
   return pricing.part != nullptr ? std::optional(pricing) : std::nullopt;
 }
@@ -377,7 +369,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
 
   if (diagnostics.empty() && cell.pricing) check_cost(cell, diagnostics);
   if (diagnostics.empty()) add_policy(parts, cell, diagnostics);
-  if (diagnostics.empty() && cell.block() != nullptr) check_block(config, cell, *cell.block(), diagnostics);
+  if (diagnostics.empty() && cell.block() != nullptr) check_block(cell, *cell.block(), diagnostics);
   if (diagnostics.empty() && cell.contexts != nullptr) check_ranked(cell, diagnostics);
   if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
   cell.theory = read_theory(top.value("theory"), method ? &cell : nullptr, diagnostics);

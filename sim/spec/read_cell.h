@@ -1,7 +1,7 @@
-// From the YAML of one cell, its axes set, to the cell.
+// Makes a cell of its YAML, the axes set.
 #pragma once
 
-#include "sim/config/value.h"
+#include "sim/config/choose.h"
 #include "sim/spec/cell.h"
 
 #include <map>
@@ -27,14 +27,9 @@ Cell read_cell(const config::Value& config, ReadCache& cache, Diagnostics& diagn
 struct MethodParts {
   Chosen<draft::DrafterEntry, draft::BlockDrafter> drafter;  // its part is null for a chain that is nothing but a chain
   draft::Chain chain;
-  const verify::VerifierEntry* verifier = nullptr;
-  config::Arguments verifier_arguments;
-  Location verifier_where;
-  const draft::PolicyEntry* policy = nullptr;
-  config::Arguments policy_arguments;
-  bool with_policy = false;  // the config names one, be it right or wrong
-  Location policy_where;
-  double policy_round_cost = 0.0;  // passes of plain decoding
+  config::Choice<verify::VerifierEntry> verifier;
+  std::optional<config::Choice<draft::PolicyEntry>> policy;  // nullopt: the config has none, be it right or wrong
+  double policy_round_cost = 0.0;                            // passes of plain decoding
   // The parts as the config writes them, in a form that is equal where they mean the same.
   std::string drafter_text;
   std::string verifier_text;
@@ -49,8 +44,8 @@ std::string rule_text(const MethodParts& parts, const Method& method);
 void check_ranked(const Cell& cell, Diagnostics& diagnostics);
 // The policy of a cell that is whole but for it: a policy may go by the times of rounds.
 void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics);
-// Reports what a method of blocks cannot do with the cell's distributions and placement.
-void check_block(const config::Value& config, const Cell& cell, const BlockMethod& block, Diagnostics& diagnostics);
+// Reports what a method of blocks cannot do with the cell's distributions.
+void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagnostics);
 
 // Draws a pair of distributions of each kind that the cells have, to find before the start what cannot be drawn at all.
 void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics);

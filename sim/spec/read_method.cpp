@@ -1,4 +1,3 @@
-#include "sim/spec/choose.h"
 #include "sim/spec/read_cell.h"
 #include "sim/spec/sections.h"
 
@@ -63,27 +62,21 @@ MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
   MethodParts parts;
   const config::Arguments arguments = config::read_arguments(decode, decode_parameters(), {}, "decode", diagnostics);
   if (arguments.has("drafter")) {
-    config::Arguments own;
-    if (const draft::DrafterEntry* entry =
-            choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", {}, own, diagnostics)) {
-      draft::Draft made = entry->make(own, diagnostics);
-      parts.drafter = {entry, std::move(own), std::move(made.block)};
+    config::Choice<draft::DrafterEntry> drafter =
+        config::choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", diagnostics);
+    if (drafter.entry != nullptr) {
+      draft::Draft made = drafter.entry->make(drafter.arguments, diagnostics);
+      parts.drafter = {drafter.entry, std::move(drafter.arguments), std::move(made.block)};
       parts.chain = made.chain;
     }
   }
-  Value verifier = arguments.value("verifier");
-  if (verifier.is_scalar())  // verifier: token is short for verifier: {kind: token}
-    verifier = config::map({{"kind", verifier}}, verifier.where);
-  parts.verifier_where = verifier.where;
-  parts.verifier = choose(verify::verifiers(), verifier, "kind", "decode.verifier", {}, parts.verifier_arguments, diagnostics);
+  const Value verifier = config::spelled_out(arguments.value("verifier"), "kind");
+  parts.verifier = config::choose(verify::verifiers(), verifier, "kind", "decode.verifier", diagnostics);
   parts.verifier_text = config::to_canonical_text(verifier);
   parts.drafter_text = config::to_canonical_text(arguments.value("drafter"));
   if (arguments.has("policy")) {
     const Value& policy = arguments.value("policy");
-    parts.policy_where = policy.where;
-    parts.with_policy = true;
-    parts.policy =
-        choose(draft::policies(), policy, "kind", "decode.policy", {"round_cost"}, parts.policy_arguments, diagnostics);
+    parts.policy = config::choose(draft::policies(), policy, "kind", "decode.policy", diagnostics, {"round_cost"});
     if (const Value* cost = policy.is_map() ? policy.find("round_cost") : nullptr) {
       const auto x = config::as_number(*cost);
       const config::Interval allowed = config::between(0, 1000);
@@ -99,43 +92,44 @@ MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
 }
 
 std::optional<Method> make_method(const MethodParts& parts, int vocab, Diagnostics& diagnostics) {
-  if (parts.verifier == nullptr) return std::nullopt;
-  const verify::VerifierEntry& entry = *parts.verifier;
+  if (parts.verifier.entry == nullptr) return std::nullopt;
+  const verify::VerifierEntry& entry = *parts.verifier.entry;
   const bool is_chain = parts.drafter.part == nullptr;
   std::optional<Method> method;
   const std::string why = why_not(entry, parts.drafter.part.get(), vocab);
   if (!why.empty()) {
-    diagnostics.add(parts.verifier_where, fmt::format("verifier {} {}", entry.info.name, why));
-  } else if (parts.with_policy && !is_chain && parts.drafter.part->tree() == nullptr) {
+    diagnostics.add(parts.verifier.where, fmt::format("verifier {} {}", entry.info.name, why));
+  } else if (parts.policy && !is_chain && parts.drafter.part->tree() == nullptr) {
     diagnostics.add(
-        parts.policy_where,
+        parts.policy->where,
         fmt::format("policy is given with drafter {}, which chooses a block each round; allowed: with a chain, or a tree "
                     "of one shape",
                     parts.drafter.name()));
-  } else if (parts.with_policy && !entry.make_block) {
-    diagnostics.add(parts.policy_where,
+  } else if (parts.policy && !entry.make_block) {
+    diagnostics.add(parts.policy->where,
                     fmt::format("policy is given with verifier {}, allowed: another verifier", entry.info.name));
-  } else if (is_chain && !parts.with_policy && entry.make) {
-    method = ChainMethod{parts.chain, {&entry, parts.verifier_arguments, entry.make(parts.verifier_arguments)}};
+  } else if (is_chain && !parts.policy && entry.make) {
+    method = ChainMethod{parts.chain, {&entry, parts.verifier.arguments, entry.make(parts.verifier.arguments)}};
   } else {
     BlockMethod block{
-        parts.chain, parts.drafter, {&entry, parts.verifier_arguments, entry.make_block(parts.verifier_arguments)}, {}, is_chain};
+        parts.chain, parts.drafter, {&entry, parts.verifier.arguments, entry.make_block(parts.verifier.arguments)}, {}, is_chain};
     if (is_chain) block.drafter.part = draft::chain_block(parts.chain.draft_length);
     method = std::move(block);
   }
   if (entry.demands.argmax_draft && !parts.chain.argmax)
-    diagnostics.add(parts.verifier_where,
+    diagnostics.add(parts.verifier.where,
                     fmt::format("verifier {} with a sampled draft, allowed: drafter.selection: argmax", entry.info.name));
   return method;
 }
 
 void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) {
   auto* block = std::get_if<BlockMethod>(&cell.method);
-  if (parts.policy == nullptr || block == nullptr) return;
-  if (parts.policy->by_times && !cell.pricing) {
-    diagnostics.add(parts.policy_where,
-                    fmt::format("policy {} without a cost, by which it goes, allowed: with cost: {{model: NAME, ...}}",
-                                parts.policy->info.name));
+  if (!parts.policy || parts.policy->entry == nullptr || block == nullptr) return;
+  const draft::PolicyEntry& entry = *parts.policy->entry;
+  if (entry.by_times && !cell.pricing) {
+    diagnostics.add(
+        parts.policy->where,
+        fmt::format("policy {} without a cost, by which it goes, allowed: with cost: {{model: NAME, ...}}", entry.info.name));
     return;
   }
   draft::LengthChoice choice{cell.draft_length(), {}, static_cast<int>(cell.workload.batch)};
@@ -149,21 +143,21 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
     choice.round_times.push_back(time.total() + parts.policy_round_cost * time.plain.total());
   }
   PolicyChoice policy;
-  policy.entry = parts.policy;
-  policy.arguments = parts.policy_arguments;
-  policy.part = parts.policy->make(parts.policy_arguments, choice, diagnostics);
+  policy.entry = &entry;
+  policy.arguments = parts.policy->arguments;
+  policy.part = entry.make(policy.arguments, choice, diagnostics);
   if (policy.part == nullptr) return;
   if (!drawn_chain(*block->drafter.part)) {
     if (policy.part->looks() || policy.part->foresees()) {
-      diagnostics.add(parts.policy_where,
-                      fmt::format("policy {} goes token by token, allowed: with a chain that is drawn token by token",
-                                  parts.policy->info.name));
+      diagnostics.add(
+          parts.policy->where,
+          fmt::format("policy {} goes token by token, allowed: with a chain that is drawn token by token", entry.info.name));
     } else if (policy.part->sequences() == 1 && cell.workload.batch > 1.0) {
       diagnostics.add(
-          parts.policy_where,
+          parts.policy->where,
           fmt::format("policy {} gives each sequence a length of its own, at batch {:g} with a tree; allowed: batch 1, or a "
                       "policy of one length for the batch, such as goodput",
-                      parts.policy->info.name, cell.workload.batch));
+                      entry.info.name, cell.workload.batch));
     }
   }
   policy.round_times = choice.round_times;
@@ -174,7 +168,7 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
 std::string rule_text(const MethodParts& parts, const Method& method) {
   std::string text = parts.verifier_text;
   if (std::holds_alternative<BlockMethod>(method)) text += "|" + parts.drafter_text;
-  if (parts.with_policy) text += "|" + parts.policy_text;
+  if (parts.policy) text += "|" + parts.policy_text;
   return text;
 }
 
@@ -200,32 +194,28 @@ void check_ranked(const Cell& cell, Diagnostics& diagnostics) {
                                 name));
 }
 
-void check_block(const Value& config, const Cell& cell, const BlockMethod& block, Diagnostics& diagnostics) {
-  const auto where = [&](const char* path) {
-    const Value* value = config::find_path(config, path);
-    return value != nullptr ? value->where : config.where;
-  };
+void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagnostics) {
   const draft::BlockDrafter::Shape& shape = block.drafter->shape();
   const bool fresh = cell.contexts != nullptr && cell.contexts->process->shape().contexts == 0;
   if (fresh && shape.looks_behind)
-    diagnostics.add(where("context.fresh"),
+    diagnostics.add(cell.places.context_fresh,
                     fmt::format("fresh distributions with drafter {}, which asks the target about places behind its block; "
                                 "allowed: a pool, or another drafter",
                                 block.drafter.name()));
   if (fresh && block.policy && block.policy->part->sequences() > 1)
-    diagnostics.add(where("context.fresh"),
+    diagnostics.add(cell.places.context_fresh,
                     fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences draft alike, allowed: a pool, "
                                 "or batch 1",
                                 block.policy->name(), cell.workload.batch));
   if (cell.contexts != nullptr && cell.contexts->process->shape().acceptance_only)
     diagnostics.add(
-        where("context.file"),
+        cell.places.context_file,
         fmt::format("recorded overlaps with verifier {} and drafted blocks, allowed: a verifier of chains that judges "
                     "position by position ({}), or recorded distributions",
                     block.verifier.name(), position_verifiers()));
   if (shape.ranks > cell.vocab)
     diagnostics.add(
-        where("decode.drafter"),
+        cell.places.drafter,
         fmt::format("the drafter ranks {} tokens of a vocabulary of {}, allowed: at most as many", shape.ranks, cell.vocab));
   if (const tokens::Tree* tree = block.drafter->tree();
       tree != nullptr && shape.siblings == tokens::Siblings::without_replacement) {
@@ -233,7 +223,7 @@ void check_block(const Value& config, const Cell& cell, const BlockMethod& block
     for (const tokens::Tree::Node& node : tree->nodes) widest = std::max(widest, node.children);
     if (widest > cell.vocab)
       diagnostics.add(
-          where("decode.drafter"),
+          cell.places.drafter,
           fmt::format("the drafter draws {} siblings without replacement of a vocabulary of {}, allowed: at most as many", widest,
                       cell.vocab));
   }

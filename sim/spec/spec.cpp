@@ -104,13 +104,13 @@ std::string file_text(const Value& config) {
   return text;
 }
 
+}  // namespace
+
 ConfigText text_of(const Value& config) {
   ConfigText text{config::to_flow_text(config), config::to_canonical_text(config), file_text(config), {}};
   for (const config::Field& field : config.fields) text.sections[field.key] = config::to_flow_text(field.value);
   return text;
 }
-
-}  // namespace
 
 std::optional<Override> read_override(const std::string& path, const std::string& value, const std::string& shown,
                                       Diagnostics& diagnostics) {

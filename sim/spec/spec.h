@@ -21,6 +21,8 @@ struct ConfigText {
   std::map<std::string, std::string> sections;  // by top-level key, on one line each
 };
 
+ConfigText text_of(const config::Value& config);
+
 struct Experiment {
   std::string name;
   std::string file;

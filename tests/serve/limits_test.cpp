@@ -128,8 +128,7 @@ TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
 
 TEST_CASE("acceptance belongs to the text: another draft length accepts the same prefix", "[serve]") {
   const serve::ServeExperiment experiment = server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 0.6")));
-  Diagnostics none;
-  const auto acceptance = serve::read_acceptance(experiment.speculation->acceptance, rng::make_key(1, 2), none);
+  const auto acceptance = serve::make_acceptance(*experiment.speculation->stated(), rng::make_key(1, 2));
   std::uint32_t cut = 0;
   for (serve::RequestId request = 0; request < 50; ++request)
     for (std::uint32_t emitted = 0; emitted < 50; ++emitted) {

@@ -1,0 +1,16 @@
+#include "sim/families/scale.h"
+
+#include <boost/random/normal_distribution.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::families {
+
+double scale_of_context(double middle, double spread, rng::Stream& random) {
+  if (spread == 0.0) return middle;
+  boost::random::normal_distribution<double> normal(0.0, spread);
+  return std::min(middle * std::exp(normal(random)), kLargestScale);
+}
+
+}  // namespace specsim::families
