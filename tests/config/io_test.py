@@ -16,9 +16,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+sys.path.insert(0, "tests/support")
+from program import IO_FAILED, SPECSIM  # noqa: E402
+
 CONFIG = "tests/config/good/zeros.yaml"
-IO_FAILED = 4  # sim/base/exit_code.h
 
 
 def run(*arguments, file_bytes=None, **options):

@@ -8,24 +8,19 @@ all there is. Where files cannot be written, the message names the file, nothing
 Runs at the root of the repository; SPECSIM names the program.
 """
 
-import fcntl
 import os
-import pty
 import re
 import resource
-import select
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import unittest
 from pathlib import Path
 
-SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
-SANITIZERS = os.environ.get("SPECSIM_SANITIZE", "")
-FINE, DISAGREE, BAD_INPUT, UNTESTED, IO_FAILED, INTERNAL_ERROR, INTERRUPTED = range(7)  # sim/base/exit_code.h
+sys.path.insert(0, "tests/support")
+from program import BAD_INPUT, FINE, IO_FAILED, SANITIZERS, SPECSIM, UNTESTED, on_terminal, results  # noqa: E402
+
 NOBODY = 65534
 CONFIG = """experiment: small
 pair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, value: 0.7}}
@@ -71,11 +66,6 @@ PRINTED = {  # commands that write no files
     "list": ["list"],
     "describe": ["describe", "verifier/token"],
 }
-
-
-def results(folder):
-    """The files of a finished command, without the one that tells time and machine."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != "manifest.yaml"}
 
 
 class Environments(unittest.TestCase):
@@ -164,23 +154,6 @@ class Environments(unittest.TestCase):
                 done = self.run_here(words, "none", prefix=["bash", "-c", f'exec "$0" "$@" {streams}'])
                 self.assertEqual(done.returncode, status, (name, streams, done.stderr))
 
-    def on_terminal(self, words, columns, kind):
-        leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        process = subprocess.Popen([SPECSIM, *words], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, env={**os.environ, "TERM": kind})
-        os.close(follower)
-        text = b""
-        while select.select([leader], [], [], 600)[0]:
-            try:
-                piece = os.read(leader, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            text += piece
-        os.close(leader)
-        return text.decode(), process.wait(timeout=600)
-
     def test_terminals(self):
         """However narrow: the same files and status; escape sequences only where the terminal knows them, and no other control bytes."""
         for columns, kind in ((1, "xterm"), (20, "xterm"), (0, "dumb"), (65535, "")):
@@ -188,7 +161,7 @@ class Environments(unittest.TestCase):
                 if timed and columns != 20:
                     continue
                 out = f"terminal_{name}_{columns}"
-                text, status = self.on_terminal([*words, "--out", out], columns, kind)
+                text, status = on_terminal([*words, "--out", out], columns, kind, cwd=self.folder)
                 self.same(name, subprocess.CompletedProcess(words, status, "", text), out, (name, columns))
                 bare = re.sub(r"\x1b\[K", "", text) if kind == "xterm" else text
                 self.assertNotRegex(bare, r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", (name, columns))

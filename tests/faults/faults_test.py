@@ -21,9 +21,9 @@ import time
 import unittest
 from pathlib import Path
 
-SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
-SANITIZERS = os.environ.get("SPECSIM_SANITIZE", "")
-FINE, DISAGREE, BAD_INPUT, UNTESTED, IO_FAILED, INTERNAL_ERROR, INTERRUPTED = range(7)  # sim/base/exit_code.h
+sys.path.insert(0, "tests/support")
+from program import BAD_INPUT, DISAGREE, FINE, INTERRUPTED, IO_FAILED, SANITIZERS, SPECSIM  # noqa: E402
+
 FILES = ("data.csv", "counts.csv")
 CONFIG = """experiment: small
 pair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, value: 0.7}}

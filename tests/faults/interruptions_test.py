@@ -20,9 +20,9 @@ import time
 import unittest
 from pathlib import Path
 
-SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
-SANITIZERS = os.environ.get("SPECSIM_SANITIZE", "")
-FINE, DISAGREE, BAD_INPUT, UNTESTED, IO_FAILED, INTERNAL_ERROR, INTERRUPTED = range(7)  # sim/base/exit_code.h
+sys.path.insert(0, "tests/support")
+from program import BAD_INPUT, FINE, INTERRUPTED, IO_FAILED, SANITIZERS, SPECSIM, UNTESTED, results  # noqa: E402
+
 CONFIG = """experiment: small
 pair: {vocab: 200, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, value: 0.7}}
 decode: {drafter: {kind: chain, draft_length: 3}}
@@ -54,11 +54,6 @@ COMMANDS = {
     "fit": (["fit", "rounds.jsonl"], True, ["--force"]),
     "calibrate": (["calibrate", "--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--quick", *CLOCK], False, ["--force"]),
 }
-
-
-def results(folder):
-    """The files of a finished command, without those that tell time and machine."""
-    return {p.name: p.read_bytes() for p in folder.iterdir() if p.name != "manifest.yaml"}
 
 
 class Interruptions(unittest.TestCase):

@@ -6,27 +6,21 @@
 Runs at the root of the repository; SPECSIM names the program. Delays are random, from a fixed seed.
 """
 
-import fcntl
 import itertools
-import os
-import pty
 import random
 import re
-import select
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 import unittest
 from pathlib import Path
 
-SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
-IO_FAILED = 4  # sim/base/exit_code.h
-INTERRUPTED = 6
+sys.path.insert(0, "tests/support")
+from program import INTERRUPTED, IO_FAILED, SPECSIM, on_terminal  # noqa: E402
+
 RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # the last where a cell's cost is in seconds
 
 # One config for each context process. No number of rounds is a multiple of what a thread or a shard takes at a time.
@@ -424,33 +418,13 @@ class Reproducible(unittest.TestCase):
 
     # ---- progress
 
-    def on_terminal(self, arguments, interrupt_after=None, kind="xterm", columns=100):
+    def progress(self, arguments, interrupt_after=None, kind="xterm", columns=100):
         """What the program writes to a terminal as its standard error, and its exit code."""
-        leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        process = subprocess.Popen([SPECSIM, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=follower,
-                                   env={**os.environ, "TERM": kind})
-        os.close(follower)
-        text = b""
-        while True:
-            ready, _, _ = select.select([leader], [], [], 300)
-            self.assertTrue(ready)
-            try:
-                piece = os.read(leader, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            text += piece
-            if interrupt_after is not None and interrupt_after in text:
-                process.send_signal(signal.SIGINT)
-                interrupt_after = None
-        os.close(leader)
-        return text.decode(), process.wait(timeout=600)
+        return on_terminal(arguments, columns, kind, interrupt_after, stdout=subprocess.DEVNULL)
 
     def test_progress_on_a_terminal(self):
         for rounds in ("3e6", "3e7", "3e8"):
-            text, code = self.on_terminal(["run", self.small, "--set", f"rounds={rounds}", "--set", "context.sequence_rounds=64"])
+            text, code = self.progress(["run", self.small, "--set", f"rounds={rounds}", "--set", "context.sequence_rounds=64"])
             self.assertEqual(code, 0)
             if text.count("%") > 1:
                 break
@@ -462,13 +436,13 @@ class Reproducible(unittest.TestCase):
         self.assertTrue(text.endswith("\r\x1b[K"), "the bar is cleared at the end")
         self.assertEqual(re.sub(r"\r\[[^\r]*", "", text), "\r\x1b[K", "and there is nothing else")
         # Interrupted: cleared as well, and the message stands on a line of its own.
-        text, code = self.on_terminal(["run", self.small, "--set", "rounds=1e9", "--set", "context.sequence_rounds=64", "--threads", "1"], b"%")
+        text, code = self.progress(["run", self.small, "--set", "rounds=1e9", "--set", "context.sequence_rounds=64", "--threads", "1"], b"%")
         self.assertEqual(code, INTERRUPTED)
         self.assertTrue(text.endswith("\r\x1b[Kstopped before the end; nothing was kept (no --out)\r\n"), text)
 
     def test_progress_on_a_narrow_terminal(self):
         for columns, form in ((50, r"\[[#.]{5,}\] +\d+\.\d%  "), (30, r"(\[[#.]+\])? *\d+\.\d%  \S+ left"), (12, r" *\d+\.\d%")):
-            text, code = self.on_terminal(["run", self.small, "--set", "rounds=1e9", "--set", "context.sequence_rounds=64"], b"%", columns=columns)
+            text, code = self.progress(["run", self.small, "--set", "rounds=1e9", "--set", "context.sequence_rounds=64"], b"%", columns=columns)
             self.assertEqual(code, INTERRUPTED)
             lines = [line for line in re.findall(r"\r([^\r\x1b]*)\x1b\[K", text) if line]
             self.assertTrue(lines, text)
@@ -478,13 +452,13 @@ class Reproducible(unittest.TestCase):
 
     def test_a_terminal_without_escape_sequences(self):
         for kind in ("dumb", ""):
-            text, code = self.on_terminal(["run", self.small, "--set", "rounds=3e7", "--set", "context.sequence_rounds=64"], kind=kind)
+            text, code = self.progress(["run", self.small, "--set", "rounds=3e7", "--set", "context.sequence_rounds=64"], kind=kind)
             self.assertEqual((without_progress(text), code), ("", 0))
 
     def test_no_progress_elsewhere(self):
         for _ in range(50):
             started = time.monotonic()
-            text, code = self.on_terminal(["run", self.small, "--set", "rounds=100"])
+            text, code = self.progress(["run", self.small, "--set", "rounds=100"])
             self.assertEqual((re.sub(r"\r\[[^\r]*", "", text) in ("", "\r\x1b[K"), code), (True, 0), text)
             if time.monotonic() - started < 0.1:  # too short for a bar; on a busy machine it may take longer
                 self.assertEqual(text, "")

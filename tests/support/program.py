@@ -1,0 +1,43 @@
+"""The program under test, for scripts that run it in circumstances of their own: where it is, its statuses, and a terminal to run on."""
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+
+SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+SANITIZERS = os.environ.get("SPECSIM_SANITIZE", "")
+FINE, DISAGREE, BAD_INPUT, UNTESTED, IO_FAILED, INTERNAL_ERROR, INTERRUPTED = range(7)  # sim/base/exit_code.h
+
+
+def results(folder):
+    """The files of a finished command by name, without the manifest, which tells time and machine."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != "manifest.yaml"}
+
+
+def on_terminal(words, columns, kind, interrupt_after=None, **options):
+    """What the program writes to a terminal of so many columns and of this kind (TERM), and its status. SIGINT as soon as
+    `interrupt_after` is read. `options` send a stream elsewhere, as subprocess takes them."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    streams = {"stdin": subprocess.DEVNULL, "stdout": follower, "stderr": follower, **options}
+    process = subprocess.Popen([SPECSIM, *words], env={**os.environ, "TERM": kind}, **streams)
+    os.close(follower)
+    text = b""
+    while select.select([leader], [], [], 600)[0]:
+        try:
+            piece = os.read(leader, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        text += piece
+        if interrupt_after is not None and interrupt_after in text:
+            process.send_signal(signal.SIGINT)
+            interrupt_after = None
+    os.close(leader)
+    return text.decode(), process.wait(timeout=600)
