@@ -149,6 +149,41 @@ void write_steps(const cost::PricedSteps& table, const std::string& path, bool b
   print_output("ratio: priced over measured, in the middle; error: of the price, middle, 90th percentile and worst\n");
 }
 
+void write_kernels(const cost::PricedTable& table, const std::string& path, bool bands, report::OutputFolder& folder) {
+  folder.write("priced.csv", priced_csv(table));
+  report::Csv csv({"gpu", "engine", "dtype", "rows", "count", "covered", "median_ratio", "median_error", "p90_error"});
+  report::Table shown({{"GPU", report::Align::left},
+                       {"engine", report::Align::left},
+                       {"dtype", report::Align::left},
+                       {"rows", report::Align::left},
+                       {"count"},
+                       {"covered"},
+                       {"ratio"},
+                       {"error %"},
+                       {"90th"}},
+                      {.keys = 4});
+  for (const cost::KernelErrors& e : cost::kernel_errors(table)) {
+    csv.add({e.gpu, e.engine, e.dtype, e.rows, std::to_string(e.count), std::to_string(e.covered),
+             report::csv_real(e.median_ratio, 5), report::csv_real(e.median_error, 5), report::csv_real(e.high_error, 5)});
+    if (e.rows == "all" || bands)
+      shown.add({e.gpu, e.engine, e.dtype, e.rows, std::to_string(e.count), std::to_string(e.covered),
+                 fmt::format("{:.3f}", e.median_ratio), fmt::format("{:.1f}", 100.0 * e.median_error),
+                 fmt::format("{:.1f}", 100.0 * e.high_error)});
+  }
+  folder.write("errors.csv", csv.text());
+  report::Manifest manifest = report::new_manifest(command_line());
+  manifest.files = {path};
+  manifest.configs = {"{}"};
+  folder.finish(manifest);
+  const auto count = [&](auto what) { return std::count_if(table.rows.begin(), table.rows.end(), what); };
+  print_output(
+      "{}: {} rows of kind {}, {} priced, {} of them measured in the second-level cache and not counted below\n{}\n"
+      "ratio: priced over measured, in the middle; error: of the price, middle and 90th percentile\n",
+      path, table.rows.size(), cost::kernel_kind_name(table.kind),
+      count([](const cost::PricedKernel& row) { return row.priced_us > 0.0; }),
+      count([](const cost::PricedKernel& row) { return row.warm; }), shown.text(output_width()));
+}
+
 }  // namespace
 
 ExitCode kernels_command(const std::vector<std::string>& arguments) {
@@ -184,42 +219,9 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
     return ExitCode::fine;
   }
   const cost::PricedTable table = cost::price_kernel_table(path, lines);
-  const std::vector<cost::KernelErrors> errors = cost::kernel_errors(table);
   for (const std::string& warning : table.warnings) print_error("warning: {}\n", warning);
-
   folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
-  folder.write("priced.csv", priced_csv(table));
-  report::Csv csv({"gpu", "engine", "dtype", "rows", "count", "covered", "median_ratio", "median_error", "p90_error"});
-  report::Table shown({{"GPU", report::Align::left},
-                       {"engine", report::Align::left},
-                       {"dtype", report::Align::left},
-                       {"rows", report::Align::left},
-                       {"count"},
-                       {"covered"},
-                       {"ratio"},
-                       {"error %"},
-                       {"90th"}},
-                      {.keys = 4});
-  for (const cost::KernelErrors& e : errors) {
-    csv.add({e.gpu, e.engine, e.dtype, e.rows, std::to_string(e.count), std::to_string(e.covered),
-             report::csv_real(e.median_ratio, 5), report::csv_real(e.median_error, 5), report::csv_real(e.high_error, 5)});
-    if (e.rows == "all" || values.count("bands") > 0)
-      shown.add({e.gpu, e.engine, e.dtype, e.rows, std::to_string(e.count), std::to_string(e.covered),
-                 fmt::format("{:.3f}", e.median_ratio), fmt::format("{:.1f}", 100.0 * e.median_error),
-                 fmt::format("{:.1f}", 100.0 * e.high_error)});
-  }
-  folder.write("errors.csv", csv.text());
-  report::Manifest manifest = report::new_manifest(command_line());
-  manifest.files = {path};
-  manifest.configs = {"{}"};
-  folder.finish(manifest);
-  const auto count = [&](auto what) { return std::count_if(table.rows.begin(), table.rows.end(), what); };
-  print_output(
-      "{}: {} rows of kind {}, {} priced, {} of them measured in the second-level cache and not counted below\n{}\n"
-      "ratio: priced over measured, in the middle; error: of the price, middle and 90th percentile\n",
-      path, table.rows.size(), cost::kernel_kind_name(table.kind),
-      count([](const cost::PricedKernel& row) { return row.priced_us > 0.0; }),
-      count([](const cost::PricedKernel& row) { return row.warm; }), shown.text(output_width()));
+  write_kernels(table, path, values.count("bands") > 0, folder);
   return ExitCode::fine;
 }
 

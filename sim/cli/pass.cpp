@@ -37,49 +37,54 @@ void check_name(const std::string& option, const std::string& name, const std::v
                  fmt::format("{} is \"{}\"{} allowed: {}", option, name, did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
-// Reads the models and GPUs that the options name, one setting for each combination.
+// One GPU and model, cut and quantised as said.
+PassSetting read_setting(const po::variables_map& values, cost::Role role, const std::string& hardware, const std::string& model,
+                         const std::string& shards, const std::string& bits) {
+  const auto given = [&](const std::string& option) { return values[option].as<std::string>(); };
+  const auto preset = [](const std::string& name, const std::string& option) {
+    return PresetChoice{name, at_option(option), {}};
+  };
+  PresetChoice chosen = preset(model, "model");
+  const auto change = [&](const char* key, const std::string& option, const std::string& text) {
+    chosen.changes.push_back({key, text, at_option(option)});
+  };
+  change("tensor_parallel", "tensor-parallel", shards);
+  // What nobody said is the model's own.
+  if (!values["weight-bits"].defaulted()) change("weight_bits", "weight-bits", bits);
+  for (const auto& [option, key] : {std::pair{"kv-bits", "kv_bits"}, {"kv-window", "kv_window"}})
+    if (!values[option].defaulted()) change(key, option, given(option));
+  for (const auto& [option, key] : {std::pair{"dtype", "dtype"}, {"head-bits", "head_bits"}})
+    if (values.count(option) > 0) change(key, option, given(option));
+
+  const char* const what = role == cost::Role::target ? "target" : "draft";
+  PassSetting setting{hardware, model, shards, bits, {}};
+  cost::Deployment& deployment = setting.deployment;
+  Diagnostics diagnostics;
+  deployment.engine = cost::read_engine(preset(given("engine"), "engine"), diagnostics);
+  deployment.kernels = given("kernels");
+  deployment.hardware = cost::read_hardware(preset(hardware, "hardware"), diagnostics);
+  const cost::ModelShape shape = cost::read_model(chosen, what, diagnostics);
+  diagnostics.throw_if_any();
+  cost::check_element_types(shape, what, deployment.hardware, diagnostics);
+  diagnostics.throw_if_any();
+  setting.weight_bits = fmt::format("{:g}", shape.weight_bits);
+  if (deployment.kernels != "automatic" && deployment.kernels != "none" && deployment.hardware.kernels == nullptr)
+    throw BadInput(at_option("kernels"), fmt::format("no kernels of {} were measured, allowed: automatic, none", hardware));
+  if (role == cost::Role::target && shape.fused_inputs > 0.0)
+    throw BadInput(at_option("model"), "the target is a head that cannot stand alone, allowed: a whole model, or --role draft");
+  (role == cost::Role::target ? deployment.target : deployment.draft) = shape;
+  return setting;
+}
+
+// The models and GPUs that the options name, one setting for each combination.
 std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Role role) {
   const auto texts = [&](const std::string& option) { return read_texts(values[option].as<std::string>(), "--" + option); };
-  const auto given = [&](const char* key, const std::string& option) {
-    return PresetChoice::Change{key, values[option].as<std::string>(), at_option(option)};
-  };
-  Diagnostics diagnostics;
   std::vector<PassSetting> settings;
-  for (const std::string& hardware : texts("hardware")) {
-    for (const std::string& model : texts("model")) {
-      for (const std::string& shards : texts("tensor-parallel")) {
-        for (const std::string& bits : texts("weight-bits")) {
-          PresetChoice chosen{model, at_option("model"), {{"tensor_parallel", shards, at_option("tensor-parallel")}}};
-          // What nobody said is the model's own.
-          if (!values["weight-bits"].defaulted()) chosen.changes.push_back({"weight_bits", bits, at_option("weight-bits")});
-          for (const auto& [option, key] : {std::pair{"kv-bits", "kv_bits"}, {"kv-window", "kv_window"}})
-            if (!values[option].defaulted()) chosen.changes.push_back(given(key, option));
-          for (const auto& [option, key] : {std::pair{"dtype", "dtype"}, {"head-bits", "head_bits"}})
-            if (values.count(option) > 0) chosen.changes.push_back(given(key, option));
-          PassSetting setting{hardware, model, shards, bits, {}};
-          const auto engine = given("", "engine");
-          setting.deployment.engine = cost::read_engine(PresetChoice{engine.text, engine.where, {}}, diagnostics);
-          setting.deployment.kernels = values["kernels"].as<std::string>();
-          setting.deployment.hardware = cost::read_hardware(PresetChoice{hardware, at_option("hardware"), {}}, diagnostics);
-          const cost::ModelShape shape = cost::read_model(chosen, role == cost::Role::target ? "target" : "draft", diagnostics);
-          diagnostics.throw_if_any();
-          cost::check_element_types(shape, role == cost::Role::target ? "target" : "draft", setting.deployment.hardware,
-                                    diagnostics);
-          diagnostics.throw_if_any();
-          setting.weight_bits = fmt::format("{:g}", shape.weight_bits);
-          const std::string& kernels = setting.deployment.kernels;
-          if (kernels != "automatic" && kernels != "none" && setting.deployment.hardware.kernels == nullptr)
-            throw BadInput(at_option("kernels"),
-                           fmt::format("no kernels of {} were measured, allowed: automatic, none", hardware));
-          if (role == cost::Role::target && shape.fused_inputs > 0.0)
-            throw BadInput(at_option("model"),
-                           "the target is a head that cannot stand alone, allowed: a whole model, or --role draft");
-          (role == cost::Role::target ? setting.deployment.target : setting.deployment.draft) = shape;
-          settings.push_back(std::move(setting));
-        }
-      }
-    }
-  }
+  for (const std::string& hardware : texts("hardware"))
+    for (const std::string& model : texts("model"))
+      for (const std::string& shards : texts("tensor-parallel"))
+        for (const std::string& bits : texts("weight-bits"))
+          settings.push_back(read_setting(values, role, hardware, model, shards, bits));
   return settings;
 }
 
@@ -125,39 +130,8 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
       first_tokens);
 }
 
-}  // namespace
-
-ExitCode pass_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
-  const std::string engines = fmt::format("{}, or a .yaml file: host, launches, padding", fmt::join(cost::engine_names(), ", "));
-  options.add_options()("hardware", po::value<std::string>(), "GPUs: names or .yaml files, commas between")(
-      "model", po::value<std::string>(), "models: names, .yaml files, or config.json files or their folders, commas between")(
-      "tokens", text("1,2,4,8,16,32,64,128"), "new tokens of each sequence: 1 plain, draft length + 1 verified")(
-      "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
-      "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"),
-                                                                 "of a weight; where not given what the model says")(
-      "dtype", po::value<std::string>(), "types: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}")(
-      "head-bits", po::value<std::string>(), "of a weight of LM head and embeddings; 16, or weight-bits if more")(
-      "kv-bits", text("16"), "of a cached key or value, alike")(
-      "kv-window", text("0"), "newest cached tokens that attention reads, alike; 0: all")("engine", text("vllm"),
-                                                                                          engines.c_str())(
-      "kernels", text("automatic"),
-      "whose measured kernels price the pass: vllm, sglang, trtllm; automatic: the engine's; none: the calibration")(
-      "logits", text("all"), "rows of each sequence through the LM head: all, none, or at most so many")(
-      "role", text("target"), "target, or draft: no host time, but the engine's floor")(
-      "products-only", "the layers' matrix products alone")("csv", "as CSV");
-  po::variables_map values;
-  if (!parse(arguments, options, "", "specsim pass --hardware GPU --model MODEL [options]",
-             "  specsim pass --hardware h100-sxm --model llama-2-7b --tokens 1,8,64\n"
-             "  specsim pass --hardware a100-80gb-sxm,rtx-3090 --model llama-3.1-8b --tokens 1,6 --batch 1,16 --context 4096\n"
-             "  specsim pass --hardware h100-sxm --model llama-2-70b --tensor-parallel 2,4,8 --products-only --csv\n"
-             "  specsim pass --hardware rtx-4090 --model eagle-head-7b --role draft --tokens 1\n",
-             values))
-    return ExitCode::fine;
-  for (const char* option : {"hardware", "model"})
-    if (values.count(option) == 0)
-      throw BadInput({"", 0, 0}, fmt::format("specsim pass needs --{}; specsim pass --help shows examples", option));
+// The passes that are asked for. Throws BadInput.
+plan::PassGrid read_grid(const po::variables_map& values) {
   const auto& role_name = values["role"].as<std::string>();
   if (role_name != "target" && role_name != "draft")
     throw BadInput({"--role", 0, 0}, fmt::format("\"{}\", allowed: target, draft", role_name));
@@ -182,8 +156,49 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   grid.contexts = counts("context", 0, 1e7);
   grid.most_logits = *most_logits;
   grid.products_only = products_only;
+  return grid;
+}
+
+void add_pass_options(po::options_description& options) {
+  const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
+  const std::string engines = fmt::format("{}, or a .yaml file: host, launches, padding", fmt::join(cost::engine_names(), ", "));
+  options.add_options()("hardware", po::value<std::string>(), "GPUs: names or .yaml files, commas between")(
+      "model", po::value<std::string>(), "models: names, .yaml files, or config.json files or their folders, commas between")(
+      "tokens", text("1,2,4,8,16,32,64,128"), "new tokens of each sequence: 1 plain, draft length + 1 verified")(
+      "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
+      "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"),
+                                                                 "of a weight; where not given what the model says")(
+      "dtype", po::value<std::string>(), "types: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}")(
+      "head-bits", po::value<std::string>(), "of a weight of LM head and embeddings; 16, or weight-bits if more")(
+      "kv-bits", text("16"), "of a cached key or value, alike")(
+      "kv-window", text("0"), "newest cached tokens that attention reads, alike; 0: all")("engine", text("vllm"),
+                                                                                          engines.c_str())(
+      "kernels", text("automatic"),
+      "whose measured kernels price the pass: vllm, sglang, trtllm; automatic: the engine's; none: the calibration")(
+      "logits", text("all"), "rows of each sequence through the LM head: all, none, or at most so many")(
+      "role", text("target"), "target, or draft: no host time, but the engine's floor")(
+      "products-only", "the layers' matrix products alone")("csv", "as CSV");
+}
+
+}  // namespace
+
+ExitCode pass_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  add_pass_options(options);
+  po::variables_map values;
+  if (!parse(arguments, options, "", "specsim pass --hardware GPU --model MODEL [options]",
+             "  specsim pass --hardware h100-sxm --model llama-2-7b --tokens 1,8,64\n"
+             "  specsim pass --hardware a100-80gb-sxm,rtx-3090 --model llama-3.1-8b --tokens 1,6 --batch 1,16 --context 4096\n"
+             "  specsim pass --hardware h100-sxm --model llama-2-70b --tensor-parallel 2,4,8 --products-only --csv\n"
+             "  specsim pass --hardware rtx-4090 --model eagle-head-7b --role draft --tokens 1\n",
+             values))
+    return ExitCode::fine;
+  for (const char* option : {"hardware", "model"})
+    if (values.count(option) == 0)
+      throw BadInput({"", 0, 0}, fmt::format("specsim pass needs --{}; specsim pass --help shows examples", option));
+  const plan::PassGrid grid = read_grid(values);
   check_name("kernels", values["kernels"].as<std::string>(), cost::kernel_choices());
-  const std::vector<PassSetting> settings = read_settings(values, role);
+  const std::vector<PassSetting> settings = read_settings(values, grid.role);
   if (static_cast<double>(settings.size()) * static_cast<double>(grid.batches.size()) *
           static_cast<double>(grid.contexts.size()) * static_cast<double>(grid.tokens.size()) >
       static_cast<double>(kMaxPasses))

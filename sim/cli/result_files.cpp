@@ -1,5 +1,6 @@
 #include "sim/cli/result_files.h"
 
+#include "sim/base/output.h"
 #include "sim/run/counts_file.h"
 
 #include <fmt/format.h>
@@ -16,6 +17,15 @@ std::string counts_of(const std::vector<judge::Row>& rows) {
 }
 
 }  // namespace
+
+void claim_run(report::OutputFolder& folder, const std::vector<std::string>& names, const std::string& identity, bool resume,
+               bool force) {
+  if (force) folder.remove(kJournal);
+  // Whoever began an unfinished run said what may be replaced.
+  const bool begun = folder.has(kJournal);
+  folder.claim({names, identity, force || begun});
+  if (resume && !begun && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", folder.path());
+}
 
 std::string write_results(report::OutputFolder& folder, const std::vector<judge::Row>& rows, const report::Manifest& manifest,
                           bool whole) {

@@ -13,6 +13,11 @@ namespace specsim::cli {
 inline const std::vector<std::string> kResultFiles = {"data.csv", "counts.csv", "waterfall.csv"};  // beside manifest.yaml
 inline constexpr const char* kJournal = "journal.txt";                                             // of an unfinished run
 
+// Makes the folder safe to write `names` into: nothing is in it but what may be replaced, or an unfinished run whose journal says
+// itself whether it is this one. `force` drops that one. Throws BadInput.
+void claim_run(report::OutputFolder& folder, const std::vector<std::string>& names, const std::string& identity, bool resume,
+               bool force);
+
 // Writes them, the manifest with the checksums of the others as the last, and returns their names as a sentence has them.
 // `whole`: not only a shard, of which there are counts and nothing else. Throws IoError.
 std::string write_results(report::OutputFolder& folder, const std::vector<judge::Row>& rows, const report::Manifest& manifest,

@@ -2,7 +2,6 @@
 #include "sim/base/files_read.h"
 #include "sim/base/memory.h"
 #include "sim/base/output.h"
-#include "sim/base/whole_file.h"
 #include "sim/cli/check_summary.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
@@ -40,16 +39,20 @@ run::Shard read_shard(const std::string& text) {
   return {index, of};
 }
 
-// Makes the folder safe to write into: nothing in it but what may be replaced, or this run's own unfinished work.
-void claim_folder(report::OutputFolder& folder, const std::string& identity, bool resume, bool force) {
-  if (force) folder.remove(kJournal);
-  // Whoever began an unfinished run said what may be replaced; whether it is this run the journal says itself.
-  const bool begun = folder.has(kJournal);
-  folder.claim({kResultFiles, identity, force || begun});
-  if (resume && !begun && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", folder.path());
-}
+struct RunTask {
+  std::vector<spec::Experiment> experiments;
+  std::vector<FileSum> inputs;  // files that the experiments read
+  run::RunOptions run;          // threads, shard, resume; the rest is said where it is run
+  std::string identity;
+  std::string out;    // directory; empty: nothing is written
+  std::string trace;  // file; empty: none
+  bool force = false;
+  bool dry_run = false;
+  bool quiet = false;
+  [[nodiscard]] bool whole() const { return run.shard.of == 1; }
+};
 
-void add_run_options(po::options_description& options, bool check) {
+void add_run_options(po::options_description& options) {
   options.add_options()("set", po::value<std::vector<std::string>>()->composing(),
                         "path=value: override the configs, e.g. --set rounds=1e5")(
       "out", po::value<std::string>(),
@@ -61,9 +64,6 @@ void add_run_options(po::options_description& options, bool check) {
       "force", "drop an unfinished run in --out, or replace another run's results there")(
       "dry-run", "say what it would take, and stop")("quiet", "no table, no warnings")(
       "trace", po::value<std::string>(), "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing");
-  if (check)
-    options.add_options()("junit", po::value<std::string>(), "FILE.xml: a test for each cell, as CI servers show them")(
-        "github", "print cells that disagree or were not tested as annotations of GitHub's");
 }
 
 // Throws BadInput for options that do not go together.
@@ -101,10 +101,77 @@ std::vector<judge::Row> rows_of(const std::vector<const spec::Cell*>& cells, run
   return rows;
 }
 
+// `read`: the files that are read from here on, which the trace must not replace. Throws BadInput.
+RunTask read_task(const po::variables_map& values, bool check, const FilesRead& read) {
+  const Options options(values);
+  RunTask task;
+  task.run.threads = read_threads(options.text("threads"));
+  task.run.shard = read_shard(options.text("shard"));
+  task.run.resume = options.has("resume");
+  task.out = options.has("out") ? options.text("out") : "";
+  if (options.has("out") && task.out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
+  check_options(values, !task.whole(), check);
+  task.experiments =
+      read_experiments(options.texts("config"), options.texts("set"), options.has("seed") ? options.text("seed") : "");
+  task.trace = options.has("trace") ? options.text("trace") : "";
+  if (options.has("trace") && task.trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
+  if (!task.trace.empty()) run::check_traceable(*cells_of(task.experiments).front(), {"--trace", 0, 0});
+  check_not_read(task.trace, "--trace", read);
+  task.force = options.has("force");
+  task.dry_run = options.has("dry-run");
+  task.quiet = options.has("quiet");
+  task.identity = fmt::format("{} {}/{}", run::identity(task.experiments), task.run.shard.index, task.run.shard.of);
+  task.inputs = run::inputs_of(task.experiments, read.sums());
+  return task;
+}
+
+// Runs the cells, with a journal where there is a folder. `facts` are gathered where they are to be judged.
+run::RunResult run_task(const RunTask& task, const std::vector<const spec::Cell*>& cells, report::OutputFolder* folder,
+                        judge::FactsOfCells* facts) {
+  run::RunOptions how = task.run;
+  bool resumable = false;  // a journal was here before this run
+  if (folder != nullptr) {
+    claim_run(*folder, kResultFiles, task.identity, task.run.resume, task.force);
+    resumable = folder->has(kJournal);
+    how.journal = folder->file(kJournal);
+    how.origin = run::new_origin(task.identity, task.inputs);
+    how.warn = [](const std::string& what) { print_error("warning: {}\n", what); };
+  }
+  Progress progress;
+  how.progress = [&](double done, double all) { progress.show(done, all); };
+  if (facts != nullptr) how.observe = facts->observe();
+  const StopOnSignal stop;  // the journal has everything behind it
+  how.stop = stop.flag();
+  try {
+    return run::run_cells(cells, how);
+  } catch (const BadInput&) {  // a distribution that cannot be drawn: there is nothing to go on with
+    if (folder != nullptr && !resumable) folder->remove(kJournal);
+    throw;
+  }
+}
+
+// What is known of all rounds together: the table, and check's verdict.
+CheckSummary print_rows(const std::vector<judge::Row>& rows, const std::vector<const spec::Cell*>& cells, bool check,
+                        bool quiet) {
+  CheckSummary summary;
+  std::string text;
+  if (!quiet) {
+    text += judge::table(rows, check);
+    if (!check) text += judge::no_theory_lines(judge::uncovered(cells));
+  }
+  if (check) {
+    summary = summarise_check(rows);
+    text += summary.text;
+  }
+  write_output(text);
+  flush_output();  // before the files: whoever watches need not wait for the disk
+  return summary;
+}
+
 ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   const std::string name = check ? "check" : "run";
   po::options_description options;
-  add_run_options(options, check);
+  add_run_options(options);
   po::variables_map values;
   if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
              fmt::format("  specsim {0} configs/quickstart.yaml\n"
@@ -117,106 +184,45 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   if (values.count("config") == 0)
     throw BadInput({"", 0, 0}, fmt::format("specsim {} needs a config; specsim {} --help shows examples", name, name));
   const double started = wall_clock();
-  run::RunOptions run;
-  run.threads = read_threads(values["threads"].as<std::string>());
-  run.shard = read_shard(values["shard"].as<std::string>());
-  const std::string out = values.count("out") > 0 ? values["out"].as<std::string>() : "";
-  if (values.count("out") > 0 && out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
-  check_options(values, run.shard.of > 1, check);
   const FilesRead read;
-  const std::vector<spec::Experiment> experiments =
-      read_experiments(values["config"].as<std::vector<std::string>>(),
-                       values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{},
-                       values.count("seed") > 0 ? values["seed"].as<std::string>() : "");
-  const std::vector<const spec::Cell*> cells = cells_of(experiments);
+  const RunTask task = read_task(values, check, read);
+  const std::vector<const spec::Cell*> cells = cells_of(task.experiments);
+  if (task.dry_run) print_estimate(cells, task.run.threads);
+  check_tables(cells, task.run.threads, task.experiments.front().file);
+  if (!task.quiet) print_warnings(cells);
+  if (task.dry_run) return ExitCode::fine;
 
-  const std::string trace = values.count("trace") > 0 ? values["trace"].as<std::string>() : "";
-  if (values.count("trace") > 0 && trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
-  if (!trace.empty()) run::check_traceable(*cells.front(), {"--trace", 0, 0});
-  check_not_read(trace, "--trace", read);
-  const std::string junit = values.count("junit") > 0 ? values["junit"].as<std::string>() : "";
-  if (values.count("junit") > 0 && junit.empty()) throw BadInput({"--junit", 0, 0}, "\"\", allowed: a file");
-  check_not_read(junit, "--junit", read);
-
-  if (values.count("dry-run") > 0) print_estimate(cells, run.threads);
-  check_tables(cells, run.threads, experiments.front().file);
-  if (values.count("quiet") == 0) print_warnings(cells);
-  if (values.count("dry-run") > 0) return ExitCode::fine;
-
-  const std::string identity = fmt::format("{} {}/{}", run::identity(experiments), run.shard.index, run.shard.of);
-  const std::vector<FileSum> inputs = run::inputs_of(experiments, read.sums());
   std::optional<report::OutputFolder> folder;
-  bool resumable = false;  // a journal was here before this run
-  if (!out.empty()) {
-    folder.emplace(out);
-    run.resume = values.count("resume") > 0;
-    claim_folder(*folder, identity, run.resume, values.count("force") > 0);
-    resumable = folder->has(kJournal);
-    run.journal = folder->file(kJournal);
-    run.origin = run::new_origin(identity, inputs);
-    run.warn = [](const std::string& what) { print_error("warning: {}\n", what); };
-  }
-  Progress progress;
-  run.progress = [&](double done, double all) { progress.show(done, all); };
+  if (!task.out.empty()) folder.emplace(task.out);
   // Theory is worked out where it is printed: by check, and for data.csv.
   judge::FactsOfCells facts;
-  const bool whole = run.shard.of == 1;
-  const bool judged = whole && (check || !out.empty());
-  if (judged) run.observe = facts.observe();
-  std::optional<StopOnSignal> stop(std::in_place);
-  run.stop = stop->flag();
-  run::RunResult result;
-  try {
-    result = run::run_cells(cells, run);
-  } catch (const BadInput&) {  // a distribution that cannot be drawn: there is nothing to go on with
-    if (folder && !resumable) folder->remove(kJournal);
-    throw;
-  }
-  progress.finish();
-  stop.reset();  // the journal has everything from here on
+  const bool judged = task.whole() && (check || folder);
+  run::RunResult result = run_task(task, cells, folder ? &*folder : nullptr, judged ? &facts : nullptr);
   if (!result.finished) {
-    print_error("stopped before the end; {}\n", out.empty() ? "nothing was kept (no --out)"
-                                                : result.journal_lost
-                                                    ? "nothing was kept: the journal was removed"
-                                                    : fmt::format("the same command with --resume goes on ({})", run.journal));
+    print_error("stopped before the end; {}\n",
+                !folder               ? "nothing was kept (no --out)"
+                : result.journal_lost ? "nothing was kept: the journal was removed"
+                                      : fmt::format("the same command with --resume goes on ({})", folder->file(kJournal)));
     return ExitCode::interrupted;
   }
 
   std::vector<judge::Row> rows = rows_of(cells, result);
-  CheckSummary summary;
   if (judged) judge::judge_rows(rows, facts);
-  if (whole) {
-    std::string text;
-    if (values.count("quiet") == 0) {
-      text += judge::table(rows, check);
-      if (!check) text += judge::no_theory_lines(judge::uncovered(cells));
-    }
-    if (check) {
-      summary = summarise_check(rows);
-      text += summary.text;
-    }
-    if (values.count("github") > 0) text += report::github_annotations(check_cases(rows));
-    write_output(text);
-    flush_output();  // before the files: whoever watches need not wait for the disk
-  }
+  const CheckSummary summary = task.whole() ? print_rows(rows, cells, check, task.quiet) : CheckSummary{};
   if (folder) {
-    report::Manifest manifest = new_manifest(experiments, run.threads, started);
-    manifest.shard = run.shard.index;
-    manifest.shards = run.shard.of;
-    manifest.identity = identity;
-    manifest.inputs = inputs;
+    report::Manifest manifest = new_manifest(task.experiments, task.run.threads, started);
+    manifest.shard = task.run.shard.index;
+    manifest.shards = task.run.shard.of;
+    manifest.identity = task.identity;
+    manifest.inputs = task.inputs;
     manifest.verdict = summary.verdict;
-    const std::string written = write_results(*folder, rows, manifest, whole);
+    const std::string written = write_results(*folder, rows, manifest, task.whole());
     folder->remove(kJournal);
-    print_output("wrote {}/{}\n", out, written);
+    print_output("wrote {}/{}\n", task.out, written);
   }
-  if (!junit.empty()) {
-    write_whole_file(junit, report::junit_xml(check_cases(rows)));
-    print_output("wrote {}\n", junit);
-  }
-  if (!trace.empty()) {
-    run::write_trace(*cells.front(), trace);
-    print_output("wrote {}\n", trace);
+  if (!task.trace.empty()) {
+    run::write_trace(*cells.front(), task.trace);
+    print_output("wrote {}\n", task.trace);
   }
   return summary.status;
 }

@@ -183,14 +183,11 @@ std::vector<FileSum> inputs_of(const std::string& config, const FilesRead& read)
   return inputs;
 }
 
-// Claims the folder that the files go to. An unfinished sweep in it is kept, for its journal to go on with.
+// Claims the folder that the files go to. An unfinished sweep in it is nothing that a single run goes on with.
 void claim(const ServeTask& task, report::OutputFolder& folder) {
-  if (task.force) folder.remove(kJournal);
-  const bool begun = folder.has(kJournal);
-  if (begun && !task.sweep)
+  if (!task.sweep && !task.force && folder.has(kJournal))
     throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
-  folder.claim({kFiles, task.identity, task.force || begun});
-  if (task.resume && !begun && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", task.out);
+  claim_run(folder, kFiles, task.identity, task.resume, task.force);
 }
 
 }  // namespace
