@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <variant>
 
 namespace specsim::cost {
 
@@ -16,79 +17,106 @@ namespace {
 using config::Parameter;
 using config::Type;
 
-Parameter count(const char* name, std::optional<std::string> fallback, const char* summary, double low = 1.0) {
-  return {name, Type::integer, std::move(fallback), summary, config::between(low, 1e7), {}};
+// A key of a description, and what of the shape it says; without a member it is read by itself.
+struct Key {
+  Parameter parameter;
+  std::variant<std::monostate, double ModelShape::*, bool ModelShape::*> member = {};
+};
+
+Key count(const char* name, double ModelShape::*member, std::optional<std::string> fallback, const char* summary,
+          double low = 1.0) {
+  return {{name, Type::integer, std::move(fallback), summary, config::between(low, 1e7), {}}, member};
+}
+
+Key flag(const char* name, bool ModelShape::*member, const char* fallback, const char* summary) {
+  return {{name, Type::boolean, fallback, summary, {}, {}}, member};
+}
+
+const std::vector<Key>& model_keys() {
+  static const std::vector<Key> keys = {
+      {{"preset", Type::text, "", "a model's name, file or config.json; the other keys replace its own", {}, {}}},
+      {{"model", Type::text, "", "the same as preset", {}, {}}},
+      {{"name", Type::text, "", "as its authors call it", {}, {}}},
+      {{"aliases", Type::value_list, "", "further names of the same shape", {}, {}}},
+      {{"source", Type::text, "", "where the figures come from", {}, {}}},
+      flag("unverified", &ModelShape::unverified, "false", "figures from memory, nobody has checked them"),
+      count("layers", &ModelShape::layers, {}, "transformer layers"),
+      count("hidden", &ModelShape::hidden, {}, "width"),
+      count("heads", &ModelShape::heads, {}, "query heads"),
+      count("kv_heads", &ModelShape::kv_heads, {}, "key and value heads"),
+      count("head_dim", &ModelShape::head_dim, {}, "width of a head"),
+      count("ffn", &ModelShape::ffn, {}, "width of the feed-forward part; not read where there are experts", 0),
+      flag("gated", &ModelShape::gated, "true", "gate and up projections, or up alone"),
+      count("vocab", &ModelShape::vocab, {}, "rows of the LM head; fewer for a draft with a reduced vocabulary", 2),
+      flag("tied_embeddings", &ModelShape::tied_embeddings, "false", "embeddings and LM head are one matrix"),
+      count("experts", &ModelShape::experts, "0", "experts of a layer; 0: dense", 0),
+      count("experts_per_token", &ModelShape::experts_per_token, "0", "of them, chosen by a token", 0),
+      count("expert_ffn", &ModelShape::expert_ffn, "0", "width of one expert", 0),
+      count("shared_ffn", &ModelShape::shared_ffn, "0",
+            "width that every token of a mixture's layer passes beside its experts; 0: nothing", 0),
+      count("dense_layers", &ModelShape::dense_layers, "0", "layers of a mixture without experts, ffn wide", 0),
+      count("latent", &ModelShape::latent, "0",
+            "latent attention (MLA): width of the cached vector that keys and values are made of; 0: none", 0),
+      count("rope_dim", &ModelShape::rope_dim, "0",
+            "latent attention: rotated elements of a key, cached once for all heads; head_dim counts them", 0),
+      count("query_rank", &ModelShape::query_rank, "0", "latent attention: width that queries are squeezed through; 0: none", 0),
+      count("value_dim", &ModelShape::value_dim, "0", "latent attention: width of a head's value", 0),
+      count("fused_inputs", &ModelShape::fused_inputs, "0", "hidden vectors that an EAGLE head joins; 0: none", 0),
+      count("attention_inputs", &ModelShape::attention_inputs, "1",
+            "hidden vectors side by side that attention reads; 2 in an EAGLE-3 head"),
+      flag("shares_lm_head", &ModelShape::shares_lm_head, "false", "embeddings and LM head are the target's"),
+      flag("shares_embeddings", &ModelShape::shares_embeddings, "false", "embeddings are the target's, the LM head is its own"),
+      {{"assumed", Type::value_list, "", "what the description takes for granted; told as a warning", {}, {}}},
+      {{"dtype",
+        Type::value,
+        "",
+        "types: a word for weights and what they are multiplied with (bf16, fp8, int8, int4, nvfp4, mxfp4), or {weights, "
+        "activations, cache, experts}",
+        {},
+        {}}},
+      {{"weight_bits",
+        Type::number,
+        "16",
+        "of a weight, for formats that dtype has no word for; in place of the types that dtype says",
+        config::between(1, 32),
+        {}}},
+      {{"head_bits",
+        Type::number,
+        "",
+        "of a weight of LM head and embeddings; 16, or weight_bits if that is more, where not given",
+        config::between(1, 32),
+        {}}},
+      {{"kv_bits", Type::number, "16", "of a cached key or value; in place of dtype's cache", config::between(1, 32), {}}},
+      count("kv_window", &ModelShape::kv_window, "0", "newest cached tokens that attention reads and keeps; 0: all", 0),
+      count("window_layers", &ModelShape::window_layers, "0", "layers that have the window; 0: all of them", 0),
+      flag("chunked", &ModelShape::chunked, "false", "the window begins anew with every chunk of its size (Llama 4)"),
+      count("linear_layers", &ModelShape::linear_layers, "0", "layers without a cache that grows: linear attention, state spaces",
+            0),
+      count("global_head_dim", &ModelShape::global_head_dim, "0", "width of a head in layers without the window; 0: head_dim", 0),
+      count("global_kv_heads", &ModelShape::global_kv_heads, "0", "key and value heads of layers without the window; 0: kv_heads",
+            0),
+      flag("global_one_value", &ModelShape::global_one_value, "false",
+           "values of layers without the window are their keys' projection"),
+      {{"offload",
+        Type::value,
+        "",
+        "weights in the host's memory: {share: of the layers', link_gb_per_s: to each GPU}; a pass reads them over the link "
+        "while it computes on the layers before",
+        {},
+        {}}},
+      {{"tensor_parallel", Type::integer, "1", "GPUs that share every layer", config::between(1, 64), {}},
+       &ModelShape::tensor_parallel}};
+  return keys;
 }
 
 }  // namespace
 
 const std::vector<Parameter>& model_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"preset", Type::text, "", "a model's name, file or config.json; the other keys replace its own", {}, {}},
-      {"model", Type::text, "", "the same as preset", {}, {}},
-      {"name", Type::text, "", "as its authors call it", {}, {}},
-      {"aliases", Type::value_list, "", "further names of the same shape", {}, {}},
-      {"source", Type::text, "", "where the figures come from", {}, {}},
-      {"unverified", Type::boolean, "false", "figures from memory, nobody has checked them", {}, {}},
-      count("layers", {}, "transformer layers"),
-      count("hidden", {}, "width"),
-      count("heads", {}, "query heads"),
-      count("kv_heads", {}, "key and value heads"),
-      count("head_dim", {}, "width of a head"),
-      count("ffn", {}, "width of the feed-forward part; not read where there are experts", 0),
-      {"gated", Type::boolean, "true", "gate and up projections, or up alone", {}, {}},
-      count("vocab", {}, "rows of the LM head; fewer for a draft with a reduced vocabulary", 2),
-      {"tied_embeddings", Type::boolean, "false", "embeddings and LM head are one matrix", {}, {}},
-      count("experts", "0", "experts of a layer; 0: dense", 0),
-      count("experts_per_token", "0", "of them, chosen by a token", 0),
-      count("expert_ffn", "0", "width of one expert", 0),
-      count("shared_ffn", "0", "width that every token of a mixture's layer passes beside its experts; 0: nothing", 0),
-      count("dense_layers", "0", "layers of a mixture without experts, ffn wide", 0),
-      count("latent", "0", "latent attention (MLA): width of the cached vector that keys and values are made of; 0: none", 0),
-      count("rope_dim", "0", "latent attention: rotated elements of a key, cached once for all heads; head_dim counts them", 0),
-      count("query_rank", "0", "latent attention: width that queries are squeezed through; 0: none", 0),
-      count("value_dim", "0", "latent attention: width of a head's value", 0),
-      count("fused_inputs", "0", "hidden vectors that an EAGLE head joins; 0: none", 0),
-      count("attention_inputs", "1", "hidden vectors side by side that attention reads; 2 in an EAGLE-3 head"),
-      {"shares_lm_head", Type::boolean, "false", "embeddings and LM head are the target's", {}, {}},
-      {"shares_embeddings", Type::boolean, "false", "embeddings are the target's, the LM head is its own", {}, {}},
-      {"assumed", Type::value_list, "", "what the description takes for granted; told as a warning", {}, {}},
-      {"dtype",
-       Type::value,
-       "",
-       "types: a word for weights and what they are multiplied with (bf16, fp8, int8, int4, nvfp4, mxfp4), or {weights, "
-       "activations, cache, experts}",
-       {},
-       {}},
-      {"weight_bits",
-       Type::number,
-       "16",
-       "of a weight, for formats that dtype has no word for; in place of the types that dtype says",
-       config::between(1, 32),
-       {}},
-      {"head_bits",
-       Type::number,
-       "",
-       "of a weight of LM head and embeddings; 16, or weight_bits if that is more, where not given",
-       config::between(1, 32),
-       {}},
-      {"kv_bits", Type::number, "16", "of a cached key or value; in place of dtype's cache", config::between(1, 32), {}},
-      count("kv_window", "0", "newest cached tokens that attention reads and keeps; 0: all", 0),
-      count("window_layers", "0", "layers that have the window; 0: all of them", 0),
-      {"chunked", Type::boolean, "false", "the window begins anew with every chunk of its size (Llama 4)", {}, {}},
-      count("linear_layers", "0", "layers without a cache that grows: linear attention, state spaces", 0),
-      count("global_head_dim", "0", "width of a head in layers without the window; 0: head_dim", 0),
-      count("global_kv_heads", "0", "key and value heads of layers without the window; 0: kv_heads", 0),
-      {"global_one_value", Type::boolean, "false", "values of layers without the window are their keys' projection", {}, {}},
-      {"offload",
-       Type::value,
-       "",
-       "weights in the host's memory: {share: of the layers', link_gb_per_s: to each GPU}; a pass reads them over the link while "
-       "it "
-       "computes on the layers before",
-       {},
-       {}},
-      {"tensor_parallel", Type::integer, "1", "GPUs that share every layer", config::between(1, 64), {}}};
+  static const std::vector<Parameter> parameters = [] {
+    std::vector<Parameter> list;
+    for (const Key& key : model_keys()) list.push_back(key.parameter);
+    return list;
+  }();
   return parameters;
 }
 
@@ -127,30 +155,14 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   if (diagnostics.list().size() != before) return shape;
   const config::Arguments a = config::read_arguments(value, model_parameters(), {}, what, diagnostics);
   if (diagnostics.list().size() != before) return shape;
-  const auto integer = [&](const char* name) { return static_cast<double>(a.integer(name)); };
   shape.name = a.has("name") ? a.text("name") : spec.text;
-  shape.layers = integer("layers");
-  shape.hidden = integer("hidden");
-  shape.heads = integer("heads");
-  shape.kv_heads = integer("kv_heads");
-  shape.head_dim = integer("head_dim");
-  shape.ffn = integer("ffn");
-  shape.gated = a.boolean("gated");
-  shape.vocab = integer("vocab");
-  shape.tied_embeddings = a.boolean("tied_embeddings");
-  shape.experts = integer("experts");
-  shape.experts_per_token = integer("experts_per_token");
-  shape.expert_ffn = integer("expert_ffn");
-  shape.fused_inputs = integer("fused_inputs");
-  shape.shared_ffn = integer("shared_ffn");
-  shape.dense_layers = integer("dense_layers");
-  shape.latent = integer("latent");
-  shape.rope_dim = integer("rope_dim");
-  shape.query_rank = integer("query_rank");
-  shape.value_dim = integer("value_dim");
-  shape.attention_inputs = integer("attention_inputs");
-  shape.shares_lm_head = a.boolean("shares_lm_head");
-  shape.shares_embeddings = a.boolean("shares_embeddings");
+  for (const Key& key : model_keys()) {
+    const std::string& name = key.parameter.name;
+    if (const auto* const number = std::get_if<double ModelShape::*>(&key.member))
+      shape.*(*number) = static_cast<double>(a.integer(name));
+    else if (const auto* const truth = std::get_if<bool ModelShape::*>(&key.member))
+      shape.*(*truth) = a.boolean(name);
+  }
   if (a.has("assumed"))
     for (const config::Value& text : a.value("assumed").items) shape.assumed.push_back(text.text);
   if (a.has("dtype")) read_element_types(a.value("dtype"), shape, diagnostics);
@@ -160,13 +172,6 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   }
   shape.head_bits = a.has("head_bits") ? a.number("head_bits") : std::max(16.0, shape.weight_bits);
   if (!a.has("dtype") || a.given("kv_bits")) shape.kv_bits = a.number("kv_bits");
-  shape.kv_window = integer("kv_window");
-  shape.window_layers = integer("window_layers");
-  shape.chunked = a.boolean("chunked");
-  shape.linear_layers = integer("linear_layers");
-  shape.global_head_dim = integer("global_head_dim");
-  shape.global_kv_heads = integer("global_kv_heads");
-  shape.global_one_value = a.boolean("global_one_value");
   if (a.has("offload")) {
     static const std::vector<Parameter> parameters = {
         {"share", Type::number, {}, "of the layers' weights that lie in the host's memory", config::between(0, 1), {}},
@@ -175,8 +180,6 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
     shape.offload_share = o.number("share");
     shape.offload_bandwidth = 1e9 * o.number("link_gb_per_s");
   }
-  shape.tensor_parallel = integer("tensor_parallel");
-  shape.unverified = a.boolean("unverified");
   if (shape.heads < shape.kv_heads)
     diagnostics.add(a.where("kv_heads"),
                     fmt::format("kv_heads is {} of {} heads, allowed: at most as many as heads", shape.kv_heads, shape.heads));

@@ -88,6 +88,51 @@ void set_axis(Value& config, const std::string& path, Value value, const Locatio
   }
 }
 
+void erase_field(Value& map, const std::string& key) {
+  std::erase_if(map.fields, [&](const config::Field& field) { return field.key == key; });
+}
+
+void apply(const Override& change, Value& config, Diagnostics& diagnostics) {
+  constexpr std::string_view kAxis = "sweep.";
+  const std::string& path = change.path;
+  if (path == "sweep" && change.value.is_map() && change.value.fields.empty()) {  // --set sweep={}: the base cell alone
+    erase_field(config, "sweep");
+    return;
+  }
+  if (Value* sweep = config.find("sweep"); sweep != nullptr && sweep->find(path) != nullptr) {  // what is set is swept no more
+    erase_field(*sweep, path);
+    if (sweep->fields.empty()) erase_field(config, "sweep");
+  }
+  if (path.starts_with(kAxis) && path.size() > kAxis.size())
+    set_axis(config, path.substr(kAxis.size()), change.value, change.where, diagnostics);
+  else
+    config::set_path(config, path, change.value, change.where, diagnostics);
+}
+
+// The cell at this point of the grid, whose last axis is the fastest.
+Cell read_point(const Value& config, const std::vector<Axis>& axes, std::size_t index, ReadCache& cache,
+                Diagnostics& diagnostics) {
+  std::vector<std::size_t> at(axes.size());
+  std::size_t rest = index;
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    at[a] = rest % axes[a].points.size();
+    rest /= axes[a].points.size();
+  }
+  Value own = config;
+  std::vector<std::pair<std::string, std::string>> values;
+  for (std::size_t a = 0; a < axes.size(); ++a)
+    for (std::size_t p = 0; p < axes[a].paths.size(); ++p) {
+      const Value& value = axes[a].points[at[a]][p];
+      config::set_path(own, axes[a].paths[p], value, axes[a].where[p], diagnostics);
+      values.emplace_back(axes[a].paths[p], value.is_scalar() ? value.text : config::to_flow_text(value));
+    }
+  Cell cell;
+  if (diagnostics.empty()) cell = read_cell(own, cache, diagnostics);
+  cell.index = index;
+  cell.axes = std::move(values);
+  return cell;
+}
+
 std::string file_text(const Value& config) {
   std::string text;
   for (const config::Field& field : config.fields) {
@@ -155,33 +200,14 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
     diagnostics.add(config.where, fmt::format("the config is {}, allowed: a map", config::found_text(config)));
     return experiment;
   }
-  for (const Override& override_ : overrides) {
-    Value value = override_.value;
-    const Location& where = override_.where;
-    if (override_.path == "sweep" && value.is_map() && value.fields.empty()) {  // --set sweep={}: the base cell alone
-      std::erase_if(config.fields, [](const config::Field& field) { return field.key == "sweep"; });
-      continue;
-    }
-    if (Value* sweep = config.find("sweep");
-        sweep != nullptr && sweep->find(override_.path) != nullptr) {  // what is set is swept no more
-      std::erase_if(sweep->fields, [&](const config::Field& field) { return field.key == override_.path; });
-      if (sweep->fields.empty()) std::erase_if(config.fields, [](const config::Field& field) { return field.key == "sweep"; });
-    }
-    constexpr std::string_view kAxis = "sweep.";
-    if (override_.path.starts_with(kAxis) && override_.path.size() > kAxis.size())
-      set_axis(config, override_.path.substr(kAxis.size()), std::move(value), where, diagnostics);
-    else
-      config::set_path(config, override_.path, std::move(value), where, diagnostics);
-  }
+  for (const Override& change : overrides) apply(change, config, diagnostics);
   if (diagnostics.list().size() != before) return experiment;
   experiment.config = text_of(config);
 
   std::vector<Axis> axes;
   if (const Value* sweep = config.find("sweep")) axes = read_sweep(*sweep, diagnostics);
   if (diagnostics.list().size() != before) return experiment;
-  config.fields.erase(
-      std::remove_if(config.fields.begin(), config.fields.end(), [](const config::Field& f) { return f.key == "sweep"; }),
-      config.fields.end());
+  erase_field(config, "sweep");
   std::size_t count = 1;
   for (const Axis& axis : axes) {
     count *= axis.points.size();
@@ -191,25 +217,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
   ReadCache cache;
   for (std::size_t index = 0; index < count; ++index) {
     Diagnostics own;
-    Value cell_config = config;
-    std::vector<std::pair<std::string, std::string>> values;
-    std::size_t rest = index;
-    std::vector<std::size_t> at(axes.size());
-    for (std::size_t a = axes.size(); a-- > 0;) {
-      at[a] = rest % axes[a].points.size();
-      rest /= axes[a].points.size();
-    }
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-      for (std::size_t p = 0; p < axes[a].paths.size(); ++p) {
-        const Value& value = axes[a].points[at[a]][p];
-        config::set_path(cell_config, axes[a].paths[p], value, axes[a].where[p], own);
-        values.emplace_back(axes[a].paths[p], value.is_scalar() ? value.text : config::to_flow_text(value));
-      }
-    }
-    Cell cell;
-    if (own.empty()) cell = read_cell(cell_config, cache, own);
-    cell.index = index;
-    cell.axes = std::move(values);
+    Cell cell = read_point(config, axes, index, cache, own);
     for (const Diagnostic& diagnostic : own.list())
       if (reported.insert(to_string(diagnostic.where) + diagnostic.message).second)
         diagnostics.add(diagnostic.where, diagnostic.message);
