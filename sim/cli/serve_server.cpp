@@ -254,9 +254,10 @@ serve::ServeExperiment read_server(const po::variables_map& values) {
   const int loads = (editor.has("rate") ? 1 : 0) + (editor.has("concurrency") ? 1 : 0) + (editor.has("trace") ? 1 : 0);
   if (loads > 1) throw BadInput({"--rate", 0, 0}, "given with another load, allowed: one of --rate, --concurrency, --trace");
   // Asked before --set, whose own process is refused beside a load.
-  const bool keeps_process = given && loads > 0 && editor.arrivals_have(editor.has("rate")          ? "rate"
-                                                                        : editor.has("concurrency") ? "concurrency"
-                                                                                                    : "file");
+  const bool keeps_process = given && loads > 0 &&
+                             editor.arrivals_have(editor.has("rate")          ? "rate"
+                                                  : editor.has("concurrency") ? "concurrency"
+                                                                              : "file");
   if (given && loads > 0 && !keeps_process) editor.set("serve.arrivals", config::map({}, {"--rate", 0, 0}));
   if (values.count("set") > 0)
     for (const spec::Override& one : read_overrides(values["set"].as<std::vector<std::string>>(), "", diagnostics))
