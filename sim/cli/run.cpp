@@ -2,6 +2,7 @@
 #include "sim/base/files_read.h"
 #include "sim/base/memory.h"
 #include "sim/base/output.h"
+#include "sim/base/whole_file.h"
 #include "sim/cli/check_summary.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
@@ -46,13 +47,15 @@ struct RunTask {
   std::string identity;
   std::string out;    // directory; empty: nothing is written
   std::string trace;  // file; empty: none
+  std::string junit;  // alike
+  bool github = false;
   bool force = false;
   bool dry_run = false;
   bool quiet = false;
   [[nodiscard]] bool whole() const { return run.shard.of == 1; }
 };
 
-void add_run_options(po::options_description& options) {
+void add_run_options(po::options_description& options, bool check) {
   options.add_options()("set", po::value<std::vector<std::string>>()->composing(),
                         "path=value: override the configs, e.g. --set rounds=1e5")(
       "out", po::value<std::string>(),
@@ -64,6 +67,9 @@ void add_run_options(po::options_description& options) {
       "force", "drop an unfinished run in --out, or replace another run's results there")(
       "dry-run", "say what it would take, and stop")("quiet", "no table, no warnings")(
       "trace", po::value<std::string>(), "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing");
+  if (check)
+    options.add_options()("junit", po::value<std::string>(), "FILE.xml: a test for each cell, as CI servers show them")(
+        "github", "print cells that disagree or were not tested as annotations of GitHub's");
 }
 
 // Throws BadInput for options that do not go together.
@@ -117,6 +123,10 @@ RunTask read_task(const po::variables_map& values, bool check, const FilesRead& 
   if (options.has("trace") && task.trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
   if (!task.trace.empty()) run::check_traceable(*cells_of(task.experiments).front(), {"--trace", 0, 0});
   check_not_read(task.trace, "--trace", read);
+  task.junit = options.has("junit") ? options.text("junit") : "";
+  if (options.has("junit") && task.junit.empty()) throw BadInput({"--junit", 0, 0}, "\"\", allowed: a file");
+  check_not_read(task.junit, "--junit", read);
+  task.github = options.has("github");
   task.force = options.has("force");
   task.dry_run = options.has("dry-run");
   task.quiet = options.has("quiet");
@@ -151,11 +161,11 @@ run::RunResult run_task(const RunTask& task, const std::vector<const spec::Cell*
 }
 
 // What is known of all rounds together: the table, and check's verdict.
-CheckSummary print_rows(const std::vector<judge::Row>& rows, const std::vector<const spec::Cell*>& cells, bool check,
-                        bool quiet) {
+CheckSummary print_rows(const std::vector<judge::Row>& rows, const std::vector<const spec::Cell*>& cells, const RunTask& task,
+                        bool check) {
   CheckSummary summary;
   std::string text;
-  if (!quiet) {
+  if (!task.quiet) {
     text += judge::table(rows, check);
     if (!check) text += judge::no_theory_lines(judge::uncovered(cells));
   }
@@ -163,6 +173,7 @@ CheckSummary print_rows(const std::vector<judge::Row>& rows, const std::vector<c
     summary = summarise_check(rows);
     text += summary.text;
   }
+  if (task.github) text += report::github_annotations(check_cases(rows));
   write_output(text);
   flush_output();  // before the files: whoever watches need not wait for the disk
   return summary;
@@ -171,7 +182,7 @@ CheckSummary print_rows(const std::vector<judge::Row>& rows, const std::vector<c
 ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   const std::string name = check ? "check" : "run";
   po::options_description options;
-  add_run_options(options);
+  add_run_options(options, check);
   po::variables_map values;
   if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
              fmt::format("  specsim {0} configs/quickstart.yaml\n"
@@ -208,7 +219,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
 
   std::vector<judge::Row> rows = rows_of(cells, result);
   if (judged) judge::judge_rows(rows, facts);
-  const CheckSummary summary = task.whole() ? print_rows(rows, cells, check, task.quiet) : CheckSummary{};
+  const CheckSummary summary = task.whole() ? print_rows(rows, cells, task, check) : CheckSummary{};
   if (folder) {
     report::Manifest manifest = new_manifest(task.experiments, task.run.threads, started);
     manifest.shard = task.run.shard.index;
@@ -219,6 +230,10 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
     const std::string written = write_results(*folder, rows, manifest, task.whole());
     folder->remove(kJournal);
     print_output("wrote {}/{}\n", task.out, written);
+  }
+  if (!task.junit.empty()) {
+    write_whole_file(task.junit, report::junit_xml(check_cases(rows)));
+    print_output("wrote {}\n", task.junit);
   }
   if (!task.trace.empty()) {
     run::write_trace(*cells.front(), task.trace);
