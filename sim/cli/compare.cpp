@@ -8,6 +8,7 @@
 #include "sim/judge/coverage.h"
 #include "sim/plan/acceptance_table.h"
 #include "sim/plan/built_in.h"
+#include "sim/plan/race.h"
 #include "sim/plan/ranking.h"
 #include "sim/report/output_folder.h"
 #include "sim/report/table.h"
@@ -53,12 +54,26 @@ std::string shown(const std::string& method) {
                                    : method.substr(0, kLongest / 2) + " ... " + method.substr(method.size() - kLongest / 2);
 }
 
-void print_ranking(const Ranking& ranking) {
-  report::Table table({{"rank"}, {"tokens/round"}, {"speedup"}, {"behind the first"}, {"method", report::Align::left}},
-                      {.indent = 2});
+// What a method is called in a table.
+std::string method_words(const Contender& one) {
+  return shown(one.row.cell->method_text) + (one.row.cell->lossless() ? "" : " (not lossless)") +
+         (one.foresees ? " (no method: it knows what will be accepted)" : "");
+}
+
+void print_ranking(const Ranking& ranking, plan::Draws draws) {
+  const bool runs = draws == plan::Draws::as_needed;
+  std::vector<report::Head> columns = {{"rank"}, {"tokens/round"}, {"speedup"}, {"behind the first"}};
+  if (runs) columns.push_back({"runs"});
+  columns.push_back({"method", report::Align::left});
+  report::Table table(columns, {.indent = 2});
+  const auto add = [&](std::vector<std::string> cells, const std::string& count, const std::string& method) {
+    if (runs) cells.push_back(count);
+    cells.push_back(method);
+    table.add(cells);
+  };
   bool plain_shown = false;
   const auto plain = [&] {
-    table.add({"", "1.0000", "1.0000", "", "plain decoding: below this line, do not speculate"});
+    add({"", "1.0000", "1.0000", ""}, "", "plain decoding: below this line, do not speculate");
     plain_shown = true;
   };
   int rank = 0;
@@ -66,11 +81,10 @@ void print_ranking(const Ranking& ranking) {
     if (!plain_shown && one.speedup < 1.0) plain();
     if (!one.foresees) ++rank;
     const bool first = !one.foresees && rank == 1;
-    table.add({one.foresees ? "-" : std::to_string(rank), fmt::format("{:.4f}", one.row.tokens_per_round()),
-               fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width),
-               first ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind_method, 100.0 * one.behind_method_half_width),
-               shown(one.row.cell->method_text) + (one.row.cell->lossless() ? "" : " (not lossless)") +
-                   (one.foresees ? " (no method: it knows what will be accepted)" : "")});
+    add({one.foresees ? "-" : std::to_string(rank), fmt::format("{:.4f}", one.row.tokens_per_round()),
+         fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width),
+         first ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind_method, 100.0 * one.behind_method_half_width)},
+        std::to_string(one.replicates), method_words(one));
   }
   if (!plain_shown) plain();
   print_output("\n{}\n{}", ranking.workload, table.text(output_width()));
@@ -152,7 +166,9 @@ void add_compare_options(po::options_description& description) {
       "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a "
       "file "
       "with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; rates: [...] of positions that are "
-      "reached or not")("rounds", text(), "of each method (default 200000, or the config's)")(
+      "reached or not")(
+      "rounds", text(),
+      "of each method (default: the config's; of the built-in methods as many as the order needs, 200000 at most)")(
       "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)(
       "print-config", "the built-in methods as a config, with what the other options change, to start from");
@@ -192,17 +208,35 @@ BuiltIn read_built_in(const Options& options, bool used) {
   return built_in;
 }
 
-void print_rankings(const std::vector<Ranking>& rankings, const std::vector<spec::Experiment>& experiments) {
+// What a few runs say, while the others are still to come.
+void print_first_answer(const std::vector<Ranking>& rankings) {
+  print_error("first answer, from {} of {} runs:\n", plan::kFirstAnswer, plan::kReplicates);
+  for (const Ranking& ranking : rankings) {
+    const Contender& first = ranking.contenders.front();
+    print_error("  {}: speedup {:.2f} ± {:.2f} by {}\n", ranking.workload, first.speedup, first.speedup_half_width,
+                method_words(first));
+  }
+}
+
+void print_rankings(const std::vector<Ranking>& rankings, const std::vector<spec::Experiment>& experiments, plan::Draws draws) {
   print_output(
-      "± leaves out what prices and alpha are off by. It is half of a {:g} % interval of one method, or of one pair, from {} "
+      "± leaves out what prices and alpha are off by. It is half of a {:g} % interval of one method, or of one pair, from {}{} "
       "runs, each with its own draw of distributions that are random; \"behind\" from paired "
       "runs, in which all methods meet the same distributions and chance; the first is the best of noisy figures\n",
-      100.0 * plan::kRankingLevel, plan::kReplicates);
+      100.0 * plan::kRankingLevel, draws == plan::Draws::as_needed ? "up to " : "", plan::kReplicates);
+  if (draws == plan::Draws::as_needed) {
+    const plan::RaceRule rule;
+    print_output(
+        "A method that is behind for sure after {} or {} runs runs no more, and has its speedup from what it lost to the first "
+        "in "
+        "the same runs; the truly fastest is dropped with a probability of {:g} % at most. --rounds runs all\n",
+        rule.looks.front(), rule.looks.back(), 100.0 * rule.error);
+  }
   for (const spec::Experiment& one : experiments)
     for (const std::string& line : one.left_out) print_output("left out: {}\n", line);
   std::set<const tokens::Tree*> drawn;
   for (const Ranking& ranking : rankings) {
-    print_ranking(ranking);
+    print_ranking(ranking, draws);
     const tokens::Tree* tree = plan::tree_of(*ranking.contenders.front().row.cell);
     if (tree != nullptr && drawn.insert(tree).second) print_tree(*tree);
   }
@@ -240,14 +274,18 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   run.progress = [&](double done, double all) { progress.show(done, all); };
   const StopOnSignal stop;
   run.stop = stop.flag();
-  const std::vector<Ranking> rankings = plan::rank_methods(cells, run);
+  const plan::Draws draws = files.empty() && !options.has("rounds") ? plan::Draws::as_needed : plan::Draws::all;
+  const std::vector<Ranking> rankings = plan::rank_methods(cells, run, draws, [&](const std::vector<Ranking>& first) {
+    progress.finish();
+    print_first_answer(first);
+  });
   progress.finish();
   if (rankings.empty()) {
     print_error("stopped before the end; nothing was kept\n");
     return ExitCode::interrupted;
   }
   if (files.empty()) print_assumptions(options, built_in, experiments.front().config.sections.at("cost"));
-  print_rankings(rankings, experiments);
+  print_rankings(rankings, experiments, draws);
   if (folder) {
     folder->write("ranking.csv", plan::ranking_csv(rankings));
     folder->write("trees.csv", plan::trees_csv(rankings));

@@ -1,11 +1,11 @@
 #include "sim/plan/ranking.h"
 
+#include "sim/plan/race.h"
 #include "sim/report/intervals.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
@@ -23,7 +23,7 @@ std::string workload_of(const spec::Cell& cell) {
   return text;
 }
 
-using ByReplicate = std::array<double, kReplicates>;
+using ByReplicate = std::vector<double>;
 
 double half_width(const ByReplicate& samples) { return report::half_width(report::mean_of(samples), kRankingLevel); }
 
@@ -35,20 +35,21 @@ double plain_time(const spec::Cell& cell) { return cell.round_time(0.0).plain.to
 
 double speedup_of(const judge::Row& row) { return row.tokens_per_round() * row.speedup_per_token(); }
 
-}  // namespace
+// Cells that are ranked together, by their places in the list of all.
+struct Group {
+  std::string workload;
+  std::vector<std::size_t> cells;
+};
 
-std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, const run::RunOptions& options) {
-  std::vector<Ranking> rankings;
-  std::vector<std::vector<std::size_t>> members;  // of each: cells
+// Throws BadInput for cells that cannot be ranked together.
+std::vector<Group> groups_of(const std::vector<const spec::Cell*>& cells) {
+  std::vector<Group> groups;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string workload = workload_of(*cells[i]);
-    const auto same = [&](const Ranking& ranking) { return ranking.workload == workload; };
-    const auto at = static_cast<std::size_t>(std::find_if(rankings.begin(), rankings.end(), same) - rankings.begin());
-    if (at == rankings.size()) {
-      rankings.push_back({workload, {}});
-      members.emplace_back();
-    }
-    const spec::Cell& first = members[at].empty() ? *cells[i] : *cells[members[at].front()];
+    const auto same = [&](const Group& group) { return group.workload == workload; };
+    auto at = std::find_if(groups.begin(), groups.end(), same);
+    if (at == groups.end()) at = groups.insert(groups.end(), {workload, {}});
+    const spec::Cell& first = at->cells.empty() ? *cells[i] : *cells[at->cells.front()];
     if (cells[i]->pairing_group != first.pairing_group || cells[i]->seed != first.seed || cells[i]->work() != first.work())
       throw BadInput(
           cells[i]->places.config,
@@ -78,85 +79,199 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
                       "errors come from",
                       cells[i]->rounds, least, cells[i]->sequence_rounds, kReplicates));
     }
-    members[at].push_back(i);
+    at->cells.push_back(i);
+  }
+  return groups;
+}
+
+// What the replicates have shown so far.
+class Samples {
+ public:
+  explicit Samples(const std::vector<const spec::Cell*>& cells) : cells_(&cells) {
+    std::map<std::string, std::size_t> simulated;  // -> place in `leaders_`
+    for (const spec::Cell* cell : cells) {
+      const auto [at, fresh] = simulated.try_emplace(cell->simulation_key, leaders_.size());
+      if (fresh) leaders_.push_back(cell);
+      leader_of_.push_back(at->second);
+    }
+    counts_.resize(leaders_.size());
   }
 
-  std::map<std::string, std::size_t> simulated;  // -> place in `leaders`
-  std::vector<const spec::Cell*> leaders;
-  std::vector<std::size_t> leader_of;  // [cell]
-  for (const spec::Cell* cell : cells) {
-    const auto [at, fresh] = simulated.try_emplace(cell->simulation_key, leaders.size());
-    if (fresh) leaders.push_back(cell);
-    leader_of.push_back(at->second);
-  }
-  std::vector<spec::Cell> replicates;  // [leader * kReplicates + replicate]
-  for (const spec::Cell* leader : leaders)
-    for (int replicate = 0; replicate < kReplicates; ++replicate) replicates.push_back(in_replicate(*leader, replicate));
-  std::vector<const spec::Cell*> all;
-  for (const spec::Cell& cell : replicates) all.push_back(&cell);
-  run::RunResult result = run::run_cells(all, options);
-  if (!result.finished) return {};
-  for (decode::Counts& counts : result.counts) counts.output.clear();
-
-  for (std::size_t r = 0; r < rankings.size(); ++r) {
-    std::vector<ByReplicate> speedups;  // [member]
-    for (const std::size_t i : members[r]) {
-      ByReplicate& own = speedups.emplace_back();
-      ByReplicate tokens_per_round{};
-      Contender one;
-      one.row.cell = cells[i];
-      decode::Counts sum;
-      double tokens = 0.0;
-      double time = 0.0;  // in passes of plain decoding
-      for (std::size_t replicate = 0; replicate < kReplicates; ++replicate) {
-        one.row.counts = result.counts[leader_of[i] * kReplicates + replicate];
-        own[replicate] = speedup_of(one.row);
-        tokens_per_round[replicate] = one.row.tokens_per_round();
-        tokens += static_cast<double>(one.row.counts.emitted);
-        time += static_cast<double>(one.row.counts.emitted) / own[replicate];
-        if (replicate == 0)
-          sum = one.row.counts;
-        else
-          sum.add(one.row.counts);
+  // Runs the replicates before `end` that these cells have not had yet; false if it was stopped.
+  bool run(const std::vector<bool>& wanted, int end, const run::RunOptions& options) {
+    std::vector<bool> leads(leaders_.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (wanted[i]) leads[leader_of_[i]] = true;
+    std::vector<spec::Cell> replicates;
+    std::vector<std::size_t> leader;
+    for (std::size_t i = 0; i < leaders_.size(); ++i) {
+      for (auto replicate = static_cast<int>(counts_[i].size()); leads[i] && replicate < end; ++replicate) {
+        replicates.push_back(in_replicate(*leaders_[i], replicate));
+        leader.push_back(i);
       }
-      one.row.counts = std::move(sum);
-      one.tokens_per_round_error = report::mean_of(tokens_per_round).error;
-      // Replicates are priced one by one: a batch in lockstep is one replicate's, and pooled counts would mix them.
-      one.speedup = tokens / time;
-      one.speedup_half_width = half_width(own);
-      rankings[r].contenders.push_back(std::move(one));
     }
-    std::vector<std::size_t> order(members[r].size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return rankings[r].contenders[a].speedup > rankings[r].contenders[b].speedup;
-    });
-    // The fastest that somebody can run; of nothing but foreseeing ones, the fastest of all.
-    const auto runs = std::find_if(order.begin(), order.end(), [&](std::size_t i) {
-      const spec::PolicyChoice* policy = rankings[r].contenders[i].row.cell->policy();
-      return policy == nullptr || !policy->part->foresees();
-    });
-    const std::size_t first_method = runs != order.end() ? *runs : order[0];
-    const double method_speedup = rankings[r].contenders[first_method].speedup;
-    std::vector<Contender> sorted;
-    for (const std::size_t i : order) {
-      ByReplicate ratios{};
-      for (std::size_t replicate = 0; replicate < kReplicates; ++replicate)
-        ratios[replicate] = speedups[i][replicate] / speedups[order[0]][replicate];
-      Contender one = std::move(rankings[r].contenders[i]);
-      one.behind = sorted.empty() ? 0.0 : 1.0 - one.speedup / sorted[0].speedup;
-      one.behind_half_width = half_width(ratios);
-      for (std::size_t replicate = 0; replicate < kReplicates; ++replicate)
-        ratios[replicate] = speedups[i][replicate] / speedups[first_method][replicate];
-      const spec::PolicyChoice* policy = one.row.cell->policy();
-      one.foresees = policy != nullptr && policy->part->foresees();
-      one.behind_method = 1.0 - one.speedup / method_speedup;
-      one.behind_method_half_width = half_width(ratios);
-      sorted.push_back(std::move(one));
+    std::vector<const spec::Cell*> all;
+    for (const spec::Cell& cell : replicates) all.push_back(&cell);
+    run::RunOptions own = options;
+    double batch = 0.0;
+    if (options.progress)  // of the most that there can be
+      own.progress = [&, most = static_cast<double>(leaders_.size()) * kReplicates](double done, double rounds) {
+        batch = rounds;
+        options.progress(done_ + done, rounds * most / static_cast<double>(all.size()));
+      };
+    run::RunResult result = run::run_cells(all, own);
+    done_ += batch;
+    if (!result.finished) return false;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      result.counts[i].output.clear();
+      counts_[leader[i]].push_back(std::move(result.counts[i]));
     }
-    rankings[r].contenders = std::move(sorted);
+    return true;
   }
-  return rankings;
+
+  // A cell in the first `replicates` of its replicates: all but its place in the ranking. `speedups`: in each.
+  [[nodiscard]] Contender contender(std::size_t cell, int replicates, ByReplicate& speedups) const {
+    Contender one;
+    one.row.cell = (*cells_)[cell];
+    one.replicates = replicates;
+    ByReplicate tokens_per_round;
+    decode::Counts sum;
+    double tokens = 0.0;
+    double time = 0.0;  // in passes of plain decoding
+    for (int replicate = 0; replicate < replicates; ++replicate) {
+      one.row.counts = counts_[leader_of_[cell]][static_cast<std::size_t>(replicate)];
+      speedups.push_back(speedup_of(one.row));
+      tokens_per_round.push_back(one.row.tokens_per_round());
+      tokens += static_cast<double>(one.row.counts.emitted);
+      time += static_cast<double>(one.row.counts.emitted) / speedups.back();
+      if (replicate == 0)
+        sum = one.row.counts;
+      else
+        sum.add(one.row.counts);
+    }
+    one.row.counts = std::move(sum);
+    one.tokens_per_round_error = report::mean_of(tokens_per_round).error;
+    // Replicates are priced one by one: a batch in lockstep is one replicate's, and pooled counts would mix them.
+    one.speedup = tokens / time;
+    one.speedup_half_width = half_width(speedups);
+    const spec::PolicyChoice* policy = one.row.cell->policy();
+    one.foresees = policy != nullptr && policy->part->foresees();
+    return one;
+  }
+  [[nodiscard]] double speedup(std::size_t cell, int replicates) const {
+    ByReplicate speedups;
+    return contender(cell, replicates, speedups).speedup;
+  }
+
+ private:
+  const std::vector<const spec::Cell*>* cells_;
+  std::vector<const spec::Cell*> leaders_;           // cells that are simulated
+  std::vector<std::size_t> leader_of_;               // [cell]
+  std::vector<std::vector<decode::Counts>> counts_;  // [leader][replicate]
+  double done_ = 0.0;                                // rounds
+};
+
+// The first `replicates[i]` replicates of each cell of a group, fastest first.
+Ranking ranking_of(const Group& group, const Samples& samples, const std::vector<int>& replicates) {
+  std::vector<ByReplicate> speedups(group.cells.size());
+  std::vector<Contender> contenders;
+  for (std::size_t i = 0; i < group.cells.size(); ++i)
+    contenders.push_back(samples.contender(group.cells[i], replicates[i], speedups[i]));
+  const int most = *std::max_element(replicates.begin(), replicates.end());
+  const auto longest = [&](std::size_t i) { return replicates[i] == most; };
+  std::vector<std::size_t> order(contenders.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto faster = [&](std::size_t a, std::size_t b) {
+    return longest(a) != longest(b) ? longest(a) : contenders[a].speedup > contenders[b].speedup;
+  };
+  std::stable_sort(order.begin(), order.end(), faster);
+  const std::size_t leader = order[0];
+  for (std::size_t i = 0; i < contenders.size(); ++i)
+    if (!longest(i)) contenders[i].speedup *= contenders[leader].speedup / samples.speedup(group.cells[leader], replicates[i]);
+  // Who left the race was behind somebody, who may have been overtaken: no such method is put before the one that came in first.
+  std::stable_sort(order.begin() + 1, order.end(),
+                   [&](std::size_t a, std::size_t b) { return contenders[a].speedup > contenders[b].speedup; });
+
+  // The fastest that somebody can run; of nothing but foreseeing ones, the fastest of all.
+  const auto runs = std::find_if(order.begin(), order.end(), [&](std::size_t i) { return !contenders[i].foresees; });
+  const std::size_t first_method = runs != order.end() ? *runs : order[0];
+  const double method_speedup = contenders[first_method].speedup;
+  const auto ratios = [&](std::size_t i, std::size_t to) {
+    ByReplicate own;
+    for (std::size_t replicate = 0; replicate < std::min(speedups[i].size(), speedups[to].size()); ++replicate)
+      own.push_back(speedups[i][replicate] / speedups[to][replicate]);
+    return own;
+  };
+  Ranking ranking{group.workload, {}};
+  for (const std::size_t i : order) {
+    Contender one = std::move(contenders[i]);
+    one.behind = ranking.contenders.empty() ? 0.0 : 1.0 - one.speedup / ranking.contenders[0].speedup;
+    one.behind_half_width = half_width(ratios(i, order[0]));
+    one.behind_method = 1.0 - one.speedup / method_speedup;
+    one.behind_method_half_width = half_width(ratios(i, first_method));
+    ranking.contenders.push_back(std::move(one));
+  }
+  return ranking;
+}
+
+// Who is still in the race for the first place of a group.
+struct Race {
+  std::vector<bool> in;         // [member]
+  std::vector<int> replicates;  // [member]: until it left, or the race was over
+  bool over = false;
+};
+
+void look_at(Race& race, const Group& group, const Samples& samples, const RaceRule& rule) {
+  std::vector<std::vector<double>> speedups;
+  std::vector<std::size_t> members;
+  for (std::size_t i = 0; i < group.cells.size(); ++i) {
+    if (!race.in[i]) continue;
+    static_cast<void>(samples.contender(group.cells[i], race.replicates[i], speedups.emplace_back()));
+    members.push_back(i);
+  }
+  const RaceLook look = look_at_race(rule, speedups, group.cells.size());
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (look.behind[i]) race.in[members[i]] = false;
+  race.over = look.over;
+}
+
+}  // namespace
+
+std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, const run::RunOptions& options, Draws draws,
+                                  const FirstAnswer& first_answer) {
+  const std::vector<Group> groups = groups_of(cells);
+  Samples samples(cells);
+  std::vector<Race> races;
+  for (const Group& group : groups)
+    races.push_back({std::vector<bool>(group.cells.size(), true), std::vector<int>(group.cells.size()), false});
+  const auto rankings = [&] {
+    std::vector<Ranking> all;
+    for (std::size_t g = 0; g < groups.size(); ++g) all.push_back(ranking_of(groups[g], samples, races[g].replicates));
+    return all;
+  };
+  const RaceRule rule;
+  std::vector<int> stages = {kReplicates};
+  if (draws == Draws::as_needed) {
+    stages.insert(stages.begin(), rule.looks.begin(), rule.looks.end());
+    stages.insert(stages.begin(), kFirstAnswer);
+  }
+  for (const int stage : stages) {
+    std::vector<bool> wanted(cells.size());
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (std::size_t i = 0; i < groups[g].cells.size(); ++i)
+        if (!races[g].over && races[g].in[i]) wanted[groups[g].cells[i]] = true;
+    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) break;
+    if (!samples.run(wanted, stage, options)) return {};
+    const bool looks = std::find(rule.looks.begin(), rule.looks.end(), stage) != rule.looks.end();
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      if (races[g].over) continue;
+      for (std::size_t i = 0; i < groups[g].cells.size(); ++i)
+        if (races[g].in[i]) races[g].replicates[i] = stage;
+      if (looks) look_at(races[g], groups[g], samples, rule);
+    }
+    if (stage == kFirstAnswer && first_answer) first_answer(rankings());
+  }
+  return rankings();
 }
 
 const tokens::Tree* tree_of(const spec::Cell& cell) {

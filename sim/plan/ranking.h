@@ -5,6 +5,7 @@
 #include "sim/run/runner.h"
 #include "sim/tokens/tree.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,15 +19,22 @@ constexpr int kReplicates = 16;
 // degrees of freedom.
 constexpr double kRankingLevel = 0.99;
 
+// How many of the replicates are run: all, or as many as the ranking needs (race.h), but for kFirstAnswer of each at least.
+enum class Draws : bool { all, as_needed };
+constexpr int kFirstAnswer = 4;
+
 struct Contender {
   judge::Row row;                       // of all replicates together; without the emitted tokens' classes, which differ
+  int replicates = kReplicates;         // that its figures come from
   double tokens_per_round_error = 0.0;  // standard error
-  double speedup = 0.0;                 // over plain decoding
-  double speedup_half_width = 0.0;      // of its interval
-  double behind = 0.0;                  // 1 - speedup / that of the fastest
-  double behind_half_width = 0.0;       // from ratios within each replicate: chance that both methods shared cancels
-  bool foresees = false;                // its policy knows what will be accepted: shown, but no method that somebody can run
-  double behind_method = 0.0;           // as `behind`, of the fastest that somebody can run; below 0 for what foresees more
+  // Over plain decoding. Of a method with fewer replicates than the first has: what it lost to the first in those that they
+  // share, off the first's speedup.
+  double speedup = 0.0;
+  double speedup_half_width = 0.0;  // of its interval
+  double behind = 0.0;              // 1 - speedup / that of the fastest
+  double behind_half_width = 0.0;   // from ratios within each replicate: chance that both methods shared cancels
+  bool foresees = false;            // its policy knows what will be accepted: shown, but no method that somebody can run
+  double behind_method = 0.0;       // as `behind`, of the fastest that somebody can run; below 0 for what foresees more
   double behind_method_half_width = 0.0;
 };
 
@@ -35,12 +43,16 @@ struct Ranking {
   std::vector<Contender> contenders;  // fastest first
 };
 
+// Sees the rankings of the first kFirstAnswer replicates while the others are run.
+using FirstAnswer = std::function<void(const std::vector<Ranking>&)>;
+
 // In each replicate all methods meet the same distributions and draw with the same addressed random numbers. Cells that differ in
 // nothing but prices are simulated once. Cells with the same workload and axes beside `decode` and `cost.draft` are ranked
 // together, in the order in which these first appear. Throws BadInput where distributions or seeds differ between cells that are
 // ranked together, and where there are too few rounds for a sequence in each replicate. `options`: threads, stop, progress. Empty
 // if it was stopped.
-std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, const run::RunOptions& options);
+std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, const run::RunOptions& options,
+                                  Draws draws = Draws::all, const FirstAnswer& first_answer = {});
 
 // The token tree of the cell's drafter; nullptr where it has none, or one that is a chain.
 const tokens::Tree* tree_of(const spec::Cell& cell);

@@ -1,0 +1,50 @@
+// Residuals of tables on both sides of the size from which they are sorted by digits, against passes over the vocabulary.
+#include "sim/math/ratio_table.h"
+#include "sim/math/simplex.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <random>
+
+using namespace specsim;
+
+TEST_CASE("residuals are those of a pass over all tokens, in small and in large vocabularies", "[ratio_table]") {
+  std::mt19937_64 random(7);
+  for (const std::size_t vocab : {3U, 399U, 401U, 3000U}) {
+    std::vector<double> target(vocab);
+    std::vector<double> draft(vocab);
+    for (std::size_t x = 0; x < vocab; ++x) {
+      // Ties, tokens that only one of the two has, and ratios over many orders of magnitude.
+      target[x] = x % 7 == 0 ? 0.0 : std::pow(2.0, -static_cast<double>(random() % 20));
+      draft[x] = x % 5 == 0 ? 0.0 : std::pow(2.0, -static_cast<double>(random() % 20));
+    }
+    draft[1] = 1.0;
+    math::normalise(target);
+    math::normalise(draft);
+    math::AliasScratch scratch;
+    const math::RatioTable table(target, draft, scratch);
+    for (const double c : {1e-9, 0.01, 0.5, 1.0, 1.7, 40.0, 1e9}) {
+      std::uint32_t count = 0;
+      double mass = 0.0;
+      Token first = static_cast<Token>(vocab);  // the first drawn: of the largest ratio, and of these the lowest token
+      double largest = -1.0;
+      for (std::size_t x = 0; x < vocab; ++x) {
+        if (!(target[x] > 0.0)) continue;
+        const double ratio = draft[x] > 0.0 ? target[x] / draft[x] : INFINITY;
+        if (!(ratio > c)) continue;
+        ++count;
+        mass += target[x] - c * draft[x];
+        if (ratio > largest) {
+          largest = ratio;
+          first = static_cast<Token>(x);
+        }
+      }
+      const math::Residual residual = table.residual(c);
+      INFO("vocab " << vocab << ", c " << c);
+      CHECK(residual.count == count);
+      CHECK(residual.mass == Approx(mass).margin(1e-12));
+      if (count > 0) CHECK(table.pick(residual, 0.0) == first);
+    }
+  }
+}
