@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/decode/staged_rounds.h"
+#include "sim/decode/wide_rounds.h"
 
 #include <algorithm>
 
@@ -67,6 +68,7 @@ void Simulator::run_prepared(const ChunkPlan& chunk, BitSource& random_bits, Cou
                          .bin_of_class = prepared_->bin_of_class.data(),
                          .stratum = prepared_->stratum.empty() ? nullptr : prepared_->stratum.data()};
   if (bonus_ == Bonus::none) return run_prepared_without_bonus(setup, chunk, random_bits, counts, sink);
+  if (sink == nullptr && runs_wide(setup, chunk)) return run_wide(setup, chunk, random_bits, counts);
   const bool several = plan_.contexts->process->shape().contexts > 1;
   if (sink != nullptr)
     several ? run_staged<ShippedBehaviour, true, true>(setup, chunk, random_bits, counts, sink)

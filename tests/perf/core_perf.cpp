@@ -1,5 +1,6 @@
-// Speed goals, as ratios to the plain sketch (28 ns a round on the machine that the goals were set on) measured in the same
-// run. Each figure is the best of several interleaved repetitions: what disturbs a measurement only ever slows it down.
+// Speed goals, as ratios to a yardstick measured in the same run (tests/perf/sketch.h): to the plain sketch what depends on
+// arithmetic, to reads at random places what depends on memory. Each figure is the best of several interleaved repetitions: what
+// disturbs a measurement only ever slows it down.
 #include "sim/math/scan.h"
 #include "sim/math/simplex.h"
 #include "tests/perf/sketch.h"
@@ -19,20 +20,25 @@ namespace specsim {
 
 namespace {
 
-constexpr double kSketchNs = 28.0;  // the goals' own yardstick
-constexpr int kRepetitions = 7;
-
 double seconds(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Best times of each piece of work, interleaved.
-std::vector<double> best_of(const std::vector<std::function<void()>>& works, int repetitions = kRepetitions) {
+// Best times of each piece of work, interleaved, of so many repetitions as fill two seconds.
+std::vector<double> best_of(const std::vector<std::function<void()>>& works) {
+  constexpr int kFewest = 15;
+  constexpr double kSeconds = 2.0;
   std::vector<double> best(works.size(), 1e300);
-  for (int r = 0; r < repetitions; ++r)
-    for (std::size_t i = 0; i < works.size(); ++i) best[i] = std::min(best[i], seconds(works[i]));
+  double spent = 0.0;
+  for (int r = 0; r < kFewest || spent < kSeconds; ++r) {
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      const double own = seconds(works[i]);
+      best[i] = std::min(best[i], own);
+      spent += own;
+    }
+  }
   return best;
 }
 
@@ -56,11 +62,11 @@ std::function<void()> rounds_of(const tests::ReadyCell& cell, std::uint64_t roun
   };
 }
 
-constexpr std::uint64_t kRounds = 64 * 16384;
+constexpr std::uint64_t kRounds = std::uint64_t{2} * 16384;  // a millisecond: some of many repetitions meet a quiet machine
 
 }  // namespace
 
-TEST_CASE("chain of 5, zipf 1.1 over 32,000, draft at temperature 1.25, fixed context: at most 19/28 of the sketch") {
+TEST_CASE("chain of 5, zipf 1.1 over 32,000, draft at temperature 1.25, fixed context: 1.5 times the sketch's speed") {
   std::vector<double> target(32000);
   std::vector<double> draft;
   for (std::size_t x = 0; x < target.size(); ++x) target[x] = std::pow(static_cast<double>(x) + 1.0, -1.1);
@@ -71,19 +77,22 @@ TEST_CASE("chain of 5, zipf 1.1 over 32,000, draft at temperature 1.25, fixed co
   const tests::ReadyCell cell(chain(32000, 5, kWarmer, "{process: fixed}"));
   REQUIRE(tests::overlaps_of(cell.cell())[0] == Approx(0.709).margin(0.001));
   const std::vector<double> best = best_of({[&] { REQUIRE(sketch.run(kRounds, 5) > kRounds); }, rounds_of(cell, kRounds)});
-  const double ratio = best[1] / best[0];
-  fmt::print("fixed chain of 5:     {:6.1f} ns a round, sketch {:6.1f} ns, ratio {:.3f} (goal {:.3f})\n", best[1] / kRounds * 1e9,
-             best[0] / kRounds * 1e9, ratio, 19.0 / kSketchNs);
-  CHECK(ratio <= 19.0 / kSketchNs);
+  const double gain = best[0] / best[1];
+  fmt::print("{}\nfixed chain of 5: {:.1f} ns a round, sketch {:.1f} ns, {:.2f} times its speed (goal 1.5)\n", tests::machine(),
+             best[1] / kRounds * 1e9, best[0] / kRounds * 1e9, gain);
+  CHECK(gain >= 1.5);
+}
 
+TEST_CASE("pool of 256 contexts at 32,000: a round costs at most 16 reads of memory at random places") {
   const tests::ReadyCell pool(chain(32000, 5, "{from: target, transform: permute, value: 0.3}", "{process: iid, pool: 256}"));
-  const std::vector<double> pooled = best_of({[&] { REQUIRE(sketch.run(kRounds, 5) > kRounds); }, rounds_of(pool, kRounds)});
-  const double pool_ratio = pooled[1] / pooled[0];
-  fmt::print(
-      "pool of 256 contexts: {:6.1f} ns a round ({:.1f} million/s), sketch {:6.1f} ns, ratio {:.3f} (goal {:.3f}: 10 million/s "
-      "where the sketch takes 28 ns)\n",
-      pooled[1] / kRounds * 1e9, kRounds / pooled[1] * 1e-6, pooled[0] / kRounds * 1e9, pool_ratio, 100.0 / kSketchNs);
-  CHECK(pool_ratio <= 100.0 / kSketchNs);
+  // As large as the tables.
+  tests::RandomReads reads(std::size_t{256} * 32000 * 4 * sizeof(std::uint64_t));
+  const std::vector<double> best = best_of({[&] { REQUIRE(reads.run(8 * kRounds) > 0); }, rounds_of(pool, kRounds)});
+  const double one_read = best[0] / (8 * kRounds);
+  const double ratio = best[1] / kRounds / one_read;
+  fmt::print("{}\npool of 256 contexts: {:.1f} ns a round ({:.1f} million/s), a random read {:.2f} ns, ratio {:.2f} (goal 16)\n",
+             tests::machine(), best[1] / kRounds * 1e9, kRounds / best[1] * 1e-6, one_read * 1e9, ratio);
+  CHECK(ratio <= 16.0);
 }
 
 TEST_CASE("cost per round grows at most 1.5 times from vocabulary 1,000 to 32,000") {
@@ -92,8 +101,8 @@ TEST_CASE("cost per round grows at most 1.5 times from vocabulary 1,000 to 32,00
   const tests::ReadyCell small(chain(1000, 5, draft, "{process: fixed}"));
   const tests::ReadyCell large(chain(32000, 5, draft, "{process: fixed}"));
   const std::vector<double> best = best_of({rounds_of(small, kRounds), rounds_of(large, kRounds)});
-  fmt::print("vocabulary 1,000 to 32,000: {:.1f} to {:.1f} ns, ratio {:.3f} (goal 1.5)\n", best[0] / kRounds * 1e9,
-             best[1] / kRounds * 1e9, best[1] / best[0]);
+  fmt::print("{}\nvocabulary 1,000 to 32,000: {:.1f} to {:.1f} ns, ratio {:.3f} (goal 1.5)\n", tests::machine(),
+             best[0] / kRounds * 1e9, best[1] / kRounds * 1e9, best[1] / best[0]);
   CHECK(best[1] / best[0] <= 1.5);
 }
 
@@ -107,15 +116,15 @@ TEST_CASE("cost is linear in draft length") {
   const double first = (best[1] - best[0]) / 4.0;
   const double second = (best[2] - best[1]) / 8.0;
   fmt::print(
-      "draft length 4, 8, 16: {:.1f}, {:.1f}, {:.1f} ns; a position costs {:.2f} and {:.2f} ns, ratio {:.3f} (goal 1.25)\n",
-      best[0] / kRounds * 1e9, best[1] / kRounds * 1e9, best[2] / kRounds * 1e9, first / kRounds * 1e9, second / kRounds * 1e9,
-      second / first);
+      "{}\ndraft length 4, 8, 16: {:.1f}, {:.1f}, {:.1f} ns; a position costs {:.2f} and {:.2f} ns, ratio {:.3f} (goal 1.25)\n",
+      tests::machine(), best[0] / kRounds * 1e9, best[1] / kRounds * 1e9, best[2] / kRounds * 1e9, first / kRounds * 1e9,
+      second / kRounds * 1e9, second / first);
   CHECK(second / first <= 1.25);
 }
 
-TEST_CASE("two threads: at least 1.8 times") {
+TEST_CASE("two threads: at least 1.95 times") {
   const tests::ReadyCell cell(chain(32000, 5, kWarmer, "{process: fixed}"));
-  const std::function<void()> work = rounds_of(cell, 4 * kRounds);
+  const std::function<void()> work = rounds_of(cell, 64 * kRounds);
   const auto both = [&] {
     std::thread other(work);
     work();
@@ -123,8 +132,8 @@ TEST_CASE("two threads: at least 1.8 times") {
   };
   const std::vector<double> best = best_of({work, both});
   const double gain = 2.0 * best[0] / best[1];
-  fmt::print("two threads: {:.2f} times one (goal 1.8 on two free cores)\n", gain);
-  if (std::thread::hardware_concurrency() >= 2) CHECK(gain >= 1.8);
+  fmt::print("{}\ntwo threads: {:.2f} times one (goal 1.95 on two free cores)\n", tests::machine(), gain);
+  if (std::thread::hardware_concurrency() >= 2) CHECK(gain >= 1.95);
 }
 
 TEST_CASE("fresh distributions: at least half the speed of streaming the arrays once for each pass") {
@@ -167,11 +176,11 @@ TEST_CASE("fresh distributions: at least half the speed of streaming the arrays 
       sink += s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7] + residual[i];
     }
   };
-  const std::vector<double> best = best_of({stream, decode}, 15);
+  const std::vector<double> best = best_of({stream, decode});
   const double share = best[0] / best[1];
   const double bytes = static_cast<double>(distributions * vocab) * 8.0 * 4.0;
-  fmt::print("fresh distributions: {:.1f} GB/s, streaming {:.1f} GB/s, share {:.2f} (goal 0.5)\n", bytes / best[1] * 1e-9,
-             bytes / best[0] * 1e-9, share);
+  fmt::print("{}\nfresh distributions: {:.1f} GB/s, streaming {:.1f} GB/s, share {:.2f} (goal 0.5)\n", tests::machine(),
+             bytes / best[1] * 1e-9, bytes / best[0] * 1e-9, share);
   CHECK(share >= 0.5);
   CHECK(sink != 0.0);
 }

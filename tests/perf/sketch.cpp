@@ -1,13 +1,45 @@
 #include "tests/perf/sketch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
+#include <chrono>
+#include <fstream>
 
 namespace specsim::tests {
 
 namespace {
-constexpr int kMaxDrafts = 64;
-std::uint64_t rotate(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
+
+// The first line of a file of the system's that says what follows `name`; a file without names says one thing. "" where it is not
+// to be had.
+std::string first_line(const std::string& path, const std::string& name = "") {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (name.empty()) return line;
+    if (line.starts_with(name)) return line.substr(std::min(line.find(':') + 2, line.size()));
+  }
+  return "";
+}
+
+double gigahertz() {
+  double best = 0.0;
+  for (int repetition = 0; repetition < 5; ++repetition) {
+    constexpr std::uint64_t kSteps = 4'000'000;
+    constexpr double kAdditions = 4.0;  // of a step
+    std::uint64_t sum = 0;
+    const auto start = std::chrono::steady_clock::now();
+    for (std::uint64_t i = 0; i < kSteps; ++i) {
+      for (int k = 0; k < 4; ++k) {
+        sum += i;
+        __asm__ volatile("" : "+r"(sum));  // NOLINT(hicpp-no-assembler): keeps the additions apart
+      }
+    }
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best = std::max(best, kAdditions * static_cast<double>(kSteps) / seconds * 1e-9);
+  }
+  return best;
+}
+
 }  // namespace
 
 Sketch::Sketch(const std::vector<double>& target, const std::vector<double>& draft)
@@ -15,7 +47,7 @@ Sketch::Sketch(const std::vector<double>& target, const std::vector<double>& dra
   std::vector<double> residual(target.size());
   for (std::size_t x = 0; x < target.size(); ++x) {
     residual[x] = std::max(target[x] - draft[x], 0.0);
-    ratio_.push_back(target[x] / draft[x]);
+    ratio_.push_back(static_cast<float>(target[x] / draft[x]));
   }
   residual_ = table(residual);
 }
@@ -36,48 +68,62 @@ std::vector<Sketch::Slot> Sketch::table(const std::vector<double>& weights) {
     const std::uint32_t poor = small.back();
     const std::uint32_t rich = large.back();
     small.pop_back();
-    slots[poor] = {scaled[poor], rich};
+    slots[poor] = {static_cast<float>(scaled[poor]), rich};
     scaled[rich] -= 1.0 - scaled[poor];
     if (scaled[rich] < 1.0) {
       large.pop_back();
       small.push_back(rich);
     }
   }
-  for (const std::uint32_t i : small) slots[i] = {1.0, i};
-  for (const std::uint32_t i : large) slots[i] = {1.0, i};
+  for (const std::uint32_t i : small) slots[i] = {1.0F, i};
+  for (const std::uint32_t i : large) slots[i] = {1.0F, i};
   return slots;
 }
 
-double Sketch::uniform() {  // xoshiro256++ by Blackman and Vigna, from its published description
-  const std::uint64_t result = rotate(state_[0] + state_[3], 23) + state_[0];
-  const std::uint64_t t = state_[1] << 17;
-  state_[2] ^= state_[0];
-  state_[3] ^= state_[1];
-  state_[1] ^= state_[2];
-  state_[0] ^= state_[3];
-  state_[2] ^= t;
-  state_[3] = rotate(state_[3], 45);
-  return static_cast<double>(result >> 11) * 0x1.0p-53;
-}
-
 std::uint32_t Sketch::pick(const std::vector<Slot>& slots) {
-  const double x = uniform() * static_cast<double>(slots.size());
-  const auto column = static_cast<std::size_t>(x);
-  return x - static_cast<double>(column) < slots[column].share ? static_cast<std::uint32_t>(column) : slots[column].alias;
+  const std::uint64_t bits = random_();
+  const auto column = static_cast<std::uint32_t>(((bits >> 32) * slots.size()) >> 32);
+  const Slot slot = slots[column];
+  return static_cast<float>(bits & 0xFFFFFFFF) * 0x1p-32F < slot.share ? column : slot.alias;
 }
 
 std::uint64_t Sketch::run(std::uint64_t rounds, int draft_length) {
-  std::array<std::uint32_t, kMaxDrafts> drafts{};
   std::uint64_t emitted = 0;
   std::uint32_t mixed = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    for (int j = 0; j < draft_length; ++j) drafts[static_cast<std::size_t>(j)] = pick(draft_);
     int accepted = 0;
-    while (accepted < draft_length && uniform() < ratio_[drafts[static_cast<std::size_t>(accepted)]]) ++accepted;
-    mixed ^= accepted < draft_length ? pick(residual_) : pick(target_);
+    for (; accepted < draft_length; ++accepted) {
+      const std::uint32_t token = pick(draft_);
+      if (static_cast<float>(random_() >> 40) * 0x1p-24F >= ratio_[token]) break;
+      mixed += token;
+    }
+    mixed ^= pick(accepted < draft_length ? residual_ : target_);
     emitted += static_cast<std::uint64_t>(accepted) + 1;
   }
-  return mixed == 0xFFFFFFFF ? 0 : emitted;  // keeps the final token alive
+  return mixed == 0xFFFFFFFF ? 0 : emitted;  // keeps the tokens alive
+}
+
+std::uint64_t RandomReads::run(std::uint64_t reads) {
+  std::uint64_t sum = 0;
+  const std::uint64_t* const words = words_.data();
+  const std::uint64_t size = words_.size();
+  for (std::uint64_t i = 0; i < reads; i += 2) {  // two places of 32 bits each come of one number
+    const std::uint64_t bits = random_();
+    sum += words[((bits >> 32) * size) >> 32] + words[((bits & 0xFFFFFFFF) * size) >> 32];
+  }
+  return sum;
+}
+
+std::string machine() {
+  const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index";
+  std::string text = first_line("/proc/cpuinfo", "model name");
+  if (text.empty()) text = "processor unknown";
+  for (int index = 0; index < 8; ++index) {
+    const std::string own = folder + std::to_string(index) + "/";
+    if (first_line(own + "size").empty() || first_line(own + "type") == "Instruction") continue;
+    text += fmt::format(", L{} {}", first_line(own + "level"), first_line(own + "size"));
+  }
+  return text + fmt::format(", {:.2f} GHz", gigahertz());
 }
 
 }  // namespace specsim::tests

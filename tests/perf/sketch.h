@@ -1,13 +1,40 @@
-// A plain first sketch of the simulator: one round at a time, a 16-byte alias entry, a sequential generator, all drafts drawn
-// before the first is judged. It is the yardstick of the speed tests: machines differ and are busy, ratios in one run hold.
+// The yardsticks of the speed tests. Machines differ and are busy: what a goal says of arithmetic is a ratio to Sketch, what it
+// says of memory a ratio to RandomReads, both taken in the same run. Neither is slow: they are compiled for the processor that
+// they run on and do nothing but what they are named after.
 #pragma once
+
+#include "sim/base/huge_array.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace specsim::tests {
 
+// xoshiro256++ by Blackman and Vigna, from its published description.
+class Xoshiro {
+ public:
+  std::uint64_t operator()() {
+    const std::uint64_t result = rotate(state_[0] + state_[3], 23) + state_[0];
+    const std::uint64_t shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = rotate(state_[3], 45);
+    return result;
+  }
+
+ private:
+  static std::uint64_t rotate(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
+  std::uint64_t state_[4] = {1, 2, 3, 4};  // NOLINT(modernize-avoid-c-arrays)
+};
+
+// A chain round over prepared tables as a person writes it who wants it fast and counts nothing: a token costs one number of the
+// generator and one entry of 4 + 4 bytes, the decision on it one number more and a float, and what follows a rejection is not
+// drawn.
 class Sketch {
  public:
   Sketch(const std::vector<double>& target, const std::vector<double>& draft);
@@ -16,17 +43,34 @@ class Sketch {
 
  private:
   struct Slot {
-    double share;
+    float share;
     std::uint32_t alias;
   };
   static std::vector<Slot> table(const std::vector<double>& weights);
-  double uniform();
   std::uint32_t pick(const std::vector<Slot>& slots);
   std::vector<Slot> draft_;
   std::vector<Slot> residual_;
   std::vector<Slot> target_;
-  std::vector<double> ratio_;
-  std::uint64_t state_[4] = {1, 2, 3, 4};  // NOLINT(modernize-avoid-c-arrays)
+  std::vector<float> ratio_;
+  Xoshiro random_;
 };
+
+// Words read at random places of an array, none of which depends on another: as many at once as the processor manages.
+class RandomReads {
+ public:
+  explicit RandomReads(std::size_t bytes) : words_(bytes / sizeof(std::uint64_t)) {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_.data()[i] = i;
+  }
+  // Reads so many words; returns something of all of them.
+  std::uint64_t run(std::uint64_t reads);
+
+ private:
+  HugeArray words_;
+  Xoshiro random_;
+};
+
+// The processor in words: its name, its caches, and the frequency that it runs at now, from a chain of additions that take a
+// cycle each.
+std::string machine();
 
 }  // namespace specsim::tests

@@ -2,6 +2,7 @@
 #include "sim/rng/philox.h"
 #include "sim/decode/random_bits.h"
 #include "sim/rng/address.h"
+#include "sim/rng/philox_instructions.h"
 
 #include <catch2/catch.hpp>
 
@@ -289,6 +290,44 @@ TEST_CASE("a sequence's words do not depend on the chunk that it is run in", "[r
       random_bits.draft_accept(9, 3, first, &i, 1, &draft[0], &accept[0]);
       random_bits.draft_accept(9, 3, first + i, &zero, 1, &draft[1], &accept[1]);
       REQUIRE((draft[0] == draft[1] && accept[0] == accept[1]));
+    }
+  }
+}
+
+TEST_CASE("batches by all instructions: the blocks one at a time", "[rng]") {
+  const Key key = make_key(7, 11);
+  std::vector<std::uint32_t> lanes;
+  std::vector<std::uint32_t> rounds;
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    lanes.push_back(i * i % 251);
+    rounds.push_back(0xFFFFFFF0U + i);
+  }
+  for (const Instructions instructions : {Instructions::plain, Instructions::avx2, Instructions::avx512}) {
+    for (std::size_t count = 0; count <= 40; ++count) {
+      for (const bool chosen : {false, true}) {
+        // The last sequences before the low half of their number overflows.
+        const CounterBatch counters{.c0 = counter_word0(Purpose::draft_accept, 4),
+                                    .c1_common = 9,
+                                    .c1 = chosen ? rounds.data() : nullptr,
+                                    .c2 = 0xFFFFFF00U,
+                                    .lanes = chosen ? lanes.data() : nullptr,
+                                    .c3 = 3};
+        constexpr std::uint64_t kUntouched = 0xABCDEF;
+        std::vector<std::uint64_t> first(48, kUntouched);
+        std::vector<std::uint64_t> second(48, kUntouched);
+        if (!philox_batch_by(instructions, counters, key, count, first.data(), second.data())) continue;
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < first.size(); ++i) {
+          const BitsPair own = philox_bits({counters.c0, chosen ? rounds[i] : 9,
+                                            counters.c2 + (chosen ? lanes[i] : static_cast<std::uint32_t>(i)), counters.c3},
+                                           key);
+          const bool as_wanted =
+              i < count ? first[i] == own.first && second[i] == own.second : first[i] == kUntouched && second[i] == kUntouched;
+          wrong += as_wanted ? 0 : 1;
+        }
+        INFO("instructions " << static_cast<int>(instructions) << ", count " << count);
+        CHECK(wrong == 0);
+      }
     }
   }
 }
