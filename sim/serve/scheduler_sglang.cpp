@@ -45,6 +45,13 @@ class Sglang final : public Scheduler {
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
     if (std::string why = refused_by_length(request, options_.max_model_len); !why.empty()) return why;
+    // What an admission to an idle engine asks for: the prompt, the output as far as it is reserved, and a block.
+    const std::uint32_t page = state.pool->block_tokens();
+    const std::uint64_t admission =
+        std::uint64_t{request.prompt} + std::min(std::max(request.limit, request.output), kMostReserved) + page;
+    if (!state.pool->unlimited() && admission > std::uint64_t{state.pool->usable()} * page)
+      return fmt::format("its admission asks for {} tokens, prompt, output and a block, allowed: at most the pool's {}",
+                         admission, std::uint64_t{state.pool->usable()} * page);
     const std::uint64_t most = std::uint64_t{request.prompt} + request.output + width(state);
     return refused_by_pool(state.pool->blocks_for(most), state);
   }

@@ -54,6 +54,17 @@ void Server::arrive(RequestId request, Picoseconds now) {
   parts_.scheduler->arrive(request, state_);
 }
 
+std::uint32_t Server::known_hashes(const Request& request) const {
+  std::uint32_t known = 0;
+  while (known < request.hashes && remembered_.contains(state_.workload->hashes[request.first_hash + known])) ++known;
+  return known;
+}
+
+void Server::remember(const Request& request) {
+  const auto first = state_.workload->hashes.begin() + request.first_hash;
+  remembered_.insert(first, first + request.hashes);
+}
+
 void Server::begin_steps(Picoseconds now) {
   state_.now = now;
   if (ends_ == kNever) {

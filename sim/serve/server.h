@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace specsim::serve {
@@ -77,6 +78,10 @@ class Server {
 
   [[nodiscard]] std::string refusal(const Request& request) const { return parts_.scheduler->refusal(request, state_); }
   void arrive(RequestId request, Picoseconds now);
+  // For routing by prefix: how many of a prompt's first hashes came here with requests before it, as a router in front of the
+  // server knows it; and what a request that is sent here adds.
+  [[nodiscard]] std::uint32_t known_hashes(const Request& request) const;
+  void remember(const Request& request);
   // When the running step ends; kNever where none runs.
   [[nodiscard]] Picoseconds next() const { return ends_; }
   [[nodiscard]] bool idle() const { return ends_ == kNever; }
@@ -114,8 +119,9 @@ class Server {
   std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences whose chunk before came when this step began
   std::uint32_t largest_chunk_ = 0;        // of them, of the running step
   bool per_request_ = false;
-  std::vector<double> draft_rows_;       // [pass]: of the running step, where sequences draft blocks of their own
-  std::vector<std::uint32_t> verified_;  // [position]: for the policy
+  std::unordered_set<std::uint64_t> remembered_;  // hashes
+  std::vector<double> draft_rows_;                // [pass]: of the running step, where sequences draft blocks of their own
+  std::vector<std::uint32_t> verified_;           // [position]: for the policy
   std::vector<std::uint32_t> accepted_;
 };
 

@@ -143,6 +143,7 @@ class Run {
   void enter(RequestId request, std::vector<std::unique_ptr<Server>>& servers, std::vector<char>& touched, Picoseconds now) {
     const std::uint32_t replica = servers.size() == 1 ? 0 : setting_.routing->replica(request, workload_, servers);
     if (servers_.size() > 1 && &servers == &servers_) result_.replica_of[request] = replica;
+    if (servers.size() > 1 && setting_.routing->by_prefix()) servers[replica]->remember(workload_.requests[request]);
     servers[replica]->arrive(request, now);
     if (servers[replica]->idle()) touched[replica] = 1;
   }

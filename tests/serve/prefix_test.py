@@ -57,6 +57,14 @@ def conversations(bench, checks):
     spread = bench.run(made, steps=True)
     checks.holds("prefix affinity keeps conversations together",
                  sum(near.whole("prefill_rows", steps=True)) < 0.7 * sum(spread.whole("prefill_rows", steps=True)))
+    # What all conversations begin with leads them to no single replica, and replicas that are idle alike get as many requests.
+    for routing, rate, prefix in (("prefix_affinity", 30, 500), ("prefix_affinity", 1, 500), ("join_shortest_queue", 40, 0), ("least_loaded", 2, 0)):
+        made = config(dict(arrivals, rate=rate, gap_s=1, prefix=prefix, requests=1200), {"target_fixed_ms": 8.0}, None, None, {"block": 16, "blocks": 100000},
+                      prefix_caching=prefix > 0, max_num_seqs=64)
+        made["serve"]["replicas"] = {"count": 4, "routing": routing}
+        run = bench.run(made)
+        counts = [run.whole("replica").count(replica) for replica in range(4)]
+        checks.holds(f"{routing} at rate {rate}: {counts} requests for four replicas", max(counts) < 1.35 * min(counts))
 
 
 def trace(bench, name, rows):
