@@ -110,20 +110,16 @@ void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load) 
       const serve::CurveFigure one = serve::figure(point, of);
       return figure_text(one.mean) + (std::isnan(one.half_width) ? "" : fmt::format(" ± {}", figure_text(one.half_width)));
     };
-    bool stable = true;
-    bool kept = true;
-    for (const Summary& summary : point.replications) {
-      stable = stable && summary.stable && !summary.overloaded;
-      kept = kept && summary.meets_slo;
-    }
+    const bool kept =
+        std::all_of(point.replications.begin(), point.replications.end(), [](const Summary& one) { return one.meets_slo; });
     table.add({fmt::format("{:g}", point.load), point.speculative ? "yes" : "no",
                interval([](const Summary& s) { return s.ttft_ms.mean; }), mean([](const Summary& s) { return s.ttft_ms.p99; }),
                interval([](const Summary& s) { return s.tpot_ms.mean; }), mean([](const Summary& s) { return s.tpot_ms.p99; }),
                interval([](const Summary& s) { return s.output_throughput; }),
                mean([](const Summary& s) { return s.mean_batch; }), mean([](const Summary& s) { return s.tokens_per_round; }),
-               !stable ? "overloaded"
-               : kept  ? "kept"
-                       : "-"});
+               serve::overloaded(point) ? "overloaded"
+               : kept                   ? "kept"
+                                        : "-"});
   }
   print_output("{}", table.text(output_width()));
 }

@@ -130,7 +130,27 @@ std::string undecided(const std::vector<Pair>& pairs, double (*of)(const Summary
   return list.empty() ? "" : fmt::format(" (within the noise of the replications at {} {})", load_name(load), list);
 }
 
+// What is said of output throughput. At a rate that both keep up with they emit what the clients ask for, whatever the server: a
+// difference there is how soon the last request ends.
+std::string throughput_line(const std::vector<Pair>& pairs, Load load) {
+  const auto throughput = [](const Summary& s) { return s.output_throughput; };
+  std::vector<Pair> limited;
+  for (const Pair& pair : pairs)
+    if (load != Load::rate || overloaded(*pair.plain) || overloaded(*pair.speculative)) limited.push_back(pair);
+  if (limited.empty()) return "both keep up with every rate tried: output throughput is what the clients ask for";
+  std::vector<bool> more;
+  for (const Pair& pair : limited)
+    more.push_back(figure(*pair.speculative, throughput).mean > figure(*pair.plain, throughput).mean);
+  return (limited.size() < pairs.size() ? "where one of them is overloaded, speculation raises output throughput "
+                                        : "speculation raises output throughput ") +
+         up_to(limited, more, load) + undecided(limited, throughput, load);
+}
+
 }  // namespace
+
+bool overloaded(const CurvePoint& point) {
+  return figure(point, [](const Summary& s) { return s.overloaded || !s.stable ? 1.0 : 0.0; }).mean > 0.5;
+}
 
 std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load) {
   std::vector<Pair> pairs;
@@ -139,15 +159,10 @@ std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load
   std::vector<std::string> lines;
   if (!pairs.empty()) {
     std::vector<bool> faster;
-    std::vector<bool> more;
     const auto tpot = [](const Summary& s) { return s.tpot_ms.mean; };
-    const auto throughput = [](const Summary& s) { return s.output_throughput; };
-    for (const Pair& pair : pairs) {
-      faster.push_back(figure(*pair.speculative, tpot).mean < figure(*pair.plain, tpot).mean);
-      more.push_back(figure(*pair.speculative, throughput).mean > figure(*pair.plain, throughput).mean);
-    }
+    for (const Pair& pair : pairs) faster.push_back(figure(*pair.speculative, tpot).mean < figure(*pair.plain, tpot).mean);
     lines.push_back("speculation lowers the mean TPOT " + up_to(pairs, faster, load) + undecided(pairs, tpot, load));
-    lines.push_back("speculation raises output throughput " + up_to(pairs, more, load) + undecided(pairs, throughput, load));
+    lines.push_back(throughput_line(pairs, load));
   }
   if (load == Load::rate)
     for (const bool speculative : {false, true}) {
@@ -157,7 +172,7 @@ std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load
       for (const CurvePoint& point : curve) {
         if (point.speculative != speculative) continue;
         any = true;
-        const bool over = figure(point, [](const Summary& s) { return s.overloaded || !s.stable ? 1.0 : 0.0; }).mean > 0.0;
+        const bool over = overloaded(point);
         if (over && std::isnan(overload)) overload = point.load;
         if (!over && std::isnan(overload)) largest = point.load;
       }

@@ -35,6 +35,8 @@ struct CurveFigure {
   double half_width = 0.0;
 };
 CurveFigure figure(const CurvePoint& point, double (*of)(const Summary&));
+// In more than half of the replications: one of several short runs at a high load looks so by chance.
+bool overloaded(const CurvePoint& point);
 
 // Up to which load speculation pays, in words: by mean TPOT, by output throughput, and where the server is overloaded.
 std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load);

@@ -68,6 +68,10 @@ def slo_limits(folder, checks):
     checks.holds("an SLO that nothing keeps", "largest rate that keeps the SLO without: none of those tried" in none.stdout)
     every = program(folder, one_at_a_time(slo={"ttft_ms": 0.5, "preset": "mlperf:llama2-70b-server"}), "--slo", "ttft=5000", "--sweep", "rate=10,20")
     checks.holds("an SLO that all keep", "without: 20, the largest tried" in every.stdout)
+    # A plain request takes 9 ms, one with drafts 5: what the clients ask for is no merit of the server.
+    idle, busy = (program(folder, one_at_a_time(speculation=speculation), "--sweep", f"rate={rates}") for rates in ("40,80", "40,150"))
+    checks.holds("both keep up", "both keep up with every rate tried" in idle.stdout and "raises output throughput" not in idle.stdout)
+    checks.holds("one does not", "where one of them is overloaded, speculation raises output throughput at every load tried" in busy.stdout)
     closed = one_at_a_time(slo={"tpot_ms": 4.5, "percentile": 100})
     closed["serve"]["arrivals"] = {"process": "closed", "concurrency": 1, "requests": 60}
     closed["serve"]["scheduler"]["max_num_seqs"] = 64
