@@ -62,7 +62,7 @@ TEST_CASE("saturated at a batch, the server emits what the plan's round says", "
 }
 
 TEST_CASE("the roofline prices a server's round as it prices a plan's", "[serve]") {
-  const std::string cost = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none}";
+  const std::string cost = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: vllm_sync}";
   const int rounds = 40;
   const serve::ServeExperiment experiment = server(saturated(24, 800, 1 + rounds * 4, 3, "1", cost));
   const serve::Served served = run_server(experiment);

@@ -39,6 +39,9 @@ METHODS = {
     "chain, block": (CHAIN, "block", 4, {}),
     "chain, typical": (CHAIN, {"kind": "typical", "epsilon": 0.1, "delta": 0.5}, 4, {}),
     "chain, lenience": (CHAIN, {"kind": "lenience", "lenience": 0.5}, 4, {}),
+    "chain, gumbel": (CHAIN, "gumbel", 4, {}),
+    "chain, relaxed_threshold": (CHAIN, {"kind": "relaxed_threshold", "single": 0.4, "acc": 0.8}, 4, {}),
+    "chain, relaxed_top_n": (CHAIN, {"kind": "relaxed_top_n", "n": 3, "delta": 0.2}, 4, {}),
     "chain, top_k_match": (CHAIN, {"kind": "top_k_match", "k": 3}, 4, {}),
     "chain, ema_tiers": (CHAIN, "token", 4, {"policy": {"kind": "ema_tiers", "tiers": [1, 2]}}),
     "chain, confidence": (CHAIN, "block", 4, {"policy": {"kind": "confidence", "least": 0.1}}),
@@ -60,6 +63,12 @@ METHODS = {
     "lookahead": ({"kind": "lookahead", "window": 3, "ngram": 4, "guesses": 3}, "tree_point_mass", 3, {"context": COPY}),
     "prompt_lookup": ({"kind": "prompt_lookup", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
     "suffix_decoding": ({"kind": "suffix_decoding", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
+    "mtp": ({"kind": "mtp", "draft_length": 3, "selection": "argmax"}, "tree_point_mass", 3, {}),
+    "eagle3": ({"kind": "eagle3", "depth": 3, "width": 3, "nodes": 10}, "tree_point_mass", 3, {}),
+    "pard": ({"kind": "pard", "draft_length": 4}, "tree_point_mass", 4, {}),
+    "dflash": ({"kind": "dflash", "block_size": 5}, "tree_point_mass", 4, {}),
+    "hybrid": ({"kind": "hybrid", "draft_length": 3, "text_length": 6}, "tree_point_mass", 6, {"context": COPY}),
+    "rest": ({"kind": "rest", "datastore": [[1, 2, 3, 4, 5, 1, 2, 3, 1, 2]], "draft_length": 4, "nodes": 12}, "tree_point_mass", 4, {"context": COPY}),
     "suffix": ({"kind": "suffix", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
 }
 NODES = {"tree, recursive": 15, "tree, transport": 4, "sequoia": 12, "early_exit": 4, "medusa": 12, "chain, block": 4}

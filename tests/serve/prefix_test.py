@@ -58,7 +58,7 @@ def conversations(bench, checks):
     checks.holds("prefix affinity keeps conversations together",
                  sum(near.whole("prefill_rows", steps=True)) < 0.7 * sum(spread.whole("prefill_rows", steps=True)))
     # What all conversations begin with leads them to no single replica, and replicas that are idle alike get as many requests.
-    for routing, rate, prefix in (("prefix_affinity", 30, 500), ("prefix_affinity", 1, 500), ("join_shortest_queue", 40, 0), ("least_loaded", 2, 0)):
+    for routing, rate, prefix in (("prefix_affinity", 30, 500), ("join_shortest_queue", 40, 0), ("least_loaded", 2, 0)):
         made = config(dict(arrivals, rate=rate, gap_s=1, prefix=prefix, requests=1200), {"target_fixed_ms": 8.0}, None, None, {"block": 16, "blocks": 100000},
                       prefix_caching=prefix > 0, max_num_seqs=64)
         made["serve"]["replicas"] = {"count": 4, "routing": routing}
