@@ -50,7 +50,7 @@ std::vector<Token> decreasing(const std::vector<double>& values) {
   };
   std::vector<Item> items(values.size());
   std::vector<Item> sorted(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) items[i] = {~std::bit_cast<std::uint64_t>(values[i]), static_cast<Token>(i)};
+  for (std::size_t i = 0; i < values.size(); ++i) items[i] = {~bit_cast<std::uint64_t>(values[i]), static_cast<Token>(i)};
   std::vector<std::uint32_t> begin(kDigits);
   for (int shift = 0; shift < 64; shift += kDigitBits) {
     std::fill(begin.begin(), begin.end(), 0U);
