@@ -9,8 +9,10 @@
 #include "sim/cli/stop.h"
 #include "sim/report/output_folder.h"
 #include "sim/run/journal.h"
+#include "sim/serve/capacity.h"
 #include "sim/serve/outputs.h"
 #include "sim/serve/slo.h"
+#include "sim/serve/verdict.h"
 
 #include <fmt/format.h>
 
@@ -73,16 +75,12 @@ void print_limits(const ServeTask& task, const std::vector<serve::CurvePoint>& c
   const Sweep& sweep = *task.sweep;
   std::vector<serve::LengthLimit> limits;
   for (const bool speculative : {false, true}) {
-    std::vector<double> values;
-    std::vector<bool> kept;
-    for (const serve::CurvePoint& point : curve) {
-      if (point.speculative != speculative) continue;
-      values.push_back(point.load);
-      kept.push_back(serve::figure(point, [](const serve::Summary& s) { return s.meets_slo ? 1.0 : 0.0; }).mean == 1.0);
-    }
-    if (values.empty()) continue;
+    std::vector<serve::CurvePoint> tried;
+    for (const serve::CurvePoint& point : curve)
+      if (point.speculative == speculative) tried.push_back(point);
+    if (tried.empty()) continue;
     const ServeExperiment own = speculative ? task.experiment : serve::without_speculation(task.experiment);
-    limits.push_back({speculative ? -1 : 0, serve::largest_load(own, sweep.load, values, kept, runner, "--sweep")});
+    limits.push_back({speculative ? -1 : 0, serve::largest_load(own, sweep.load, std::move(tried), runner, "--sweep")});
     if (runner.stopped()) return;
     print_output("largest {} that keeps the SLO {}: {}\n", load_name(sweep.load), speculative ? "with speculation" : "without",
                  serve::limit_text(limits.back().limit));
@@ -90,14 +88,10 @@ void print_limits(const ServeTask& task, const std::vector<serve::CurvePoint>& c
   if (!task.lengths.empty()) {
     const auto by_length = serve::limits_by_length(task.experiment, sweep.load, sweep.values, task.lengths, runner, "--sweep");
     if (runner.stopped()) return;
-    const serve::LengthLimit* best = nullptr;
-    for (const serve::LengthLimit& one : by_length) {
+    for (const serve::LengthLimit& one : by_length)
       print_output("  draft length {}: {}\n", one.draft_length, serve::limit_text(one.limit));
-      if (!std::isnan(one.limit.keeps) && (best == nullptr || one.limit.keeps > best->limit.keeps)) best = &one;
-    }
-    if (best != nullptr)
-      print_output("draft length that keeps the SLO up to the largest {}: {}\n", load_name(sweep.load), best->draft_length);
     limits.insert(limits.end(), by_length.begin(), by_length.end());
+    if (const std::string best = serve::best_length_text(limits, sweep.load); !best.empty()) print_output("{}\n", best);
   }
   if (folder != nullptr) folder->write("slo.csv", serve::limits_csv(limits, sweep.load));
 }
@@ -123,7 +117,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   const auto curve = serve::load_curve(task.experiment, sweep.load, sweep.values, task.both, runner, "--sweep");
   progress.finish();
   if (runner.stopped()) return "";
-  print_curve(curve, sweep.load);
+  print_curve(curve, sweep.load, task.experiment.slo);
   for (const std::string& line : serve::verdict(curve, sweep.load)) print_output("{}\n", line);
   if (task.experiment.slo.any()) print_limits(task, curve, runner, folder);
   if (runner.stopped()) return "";
@@ -133,8 +127,69 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   return task.experiment.slo.any() ? "curve.csv, slo.csv" : "curve.csv";
 }
 
-std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder) {
+// The task's experiment with as many requests as its load asks for, where their number is not said: of the server with its
+// speculation and of the plain one the larger, so that both meet the same. `points`: what each was found to need.
+struct SingleRun {
+  ServeExperiment experiment;
+  std::vector<serve::CurvePoint> points;  // of the experiment's own server and, where it runs too, of the plain one
+};
+SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
+  serve::SweepRunner::Setting setting;
+  setting.threads = task.threads;
+  setting.stop = stop;
+  serve::SweepRunner runner(std::move(setting));
+  SingleRun run{task.experiment, {}};
   const serve::Workload workload = serve::make_workload(task.experiment);
+  const double seconds =
+      static_cast<double>(workload.requests.back().due - workload.requests.front().due) / serve::kPicosecondsPerSecond;
+  if (workload.concurrency > 0 || !(seconds > 0.0)) return run;
+  const double rate = static_cast<double>(workload.requests.size() - 1) / seconds;
+  // What a recorded load needs is looked for only where it turns out to be too much.
+  const bool recorded = !task.experiment.arrivals->with_requests(1);
+  std::vector<ServeExperiment> servers = {task.experiment};
+  if (task.experiment.speculation && task.both) servers.push_back(serve::without_speculation(task.experiment));
+  for (const ServeExperiment& server : servers)
+    run.points.push_back({rate,
+                          server.speculation.has_value(),
+                          {},
+                          recorded ? report::Estimate{NAN, NAN, 0.0} : serve::capacity_of(server, runner),
+                          0});
+  if (task.experiment.counts_requests || runner.stopped()) return run;
+  serve::run_points(run.points, servers, runner);
+  if (runner.stopped()) return run;
+  const std::size_t requests = run.points.front().replications.front().requests;
+  if (requests > workload.requests.size()) run.experiment = serve::with_requests(task.experiment, requests);
+  return run;
+}
+
+// Of an open loop: what each server completes when saturated, that it was sent more than that, or for too short a time.
+void print_stability(const ServeTask& task, SingleRun& run, const Summaries& summaries, const std::atomic<bool>* stop) {
+  for (std::size_t i = 0; i < run.points.size(); ++i) {
+    serve::CurvePoint& point = run.points[i];
+    const auto& [name, summary] = summaries[i];
+    point.replications = {summary};
+    if (std::isnan(point.capacity.value) && (summary.overloaded || !summary.stable)) {
+      const ServeExperiment& own = task.experiment;
+      point.capacity.value = serve::saturated_rate(i == 0 ? own : serve::without_speculation(own), stop).value_or(NAN);
+    }
+    if (!std::isnan(point.capacity.value))
+      print_output("{}: capacity {:.4g} requests/s: what it completes when saturated, the largest stable rate{}\n", name,
+                   point.capacity.value, point.beyond() ? fmt::format("; {:.4g} are sent", point.load) : "");
+    if (point.beyond() || !summary.stable) continue;
+    const std::size_t needed = serve::requests_needed(summary, point.load, point.capacity.value);
+    if (task.experiment.counts_requests && needed > summary.requests)
+      print_output(
+          "{}: run too short: at least {} requests (--requests) make these figures those of a server that has been "
+          "running for long\n",
+          name, needed);
+  }
+}
+
+std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder) {
+  SingleRun single = sized(task, stop);
+  if (stop->load()) return "";
+  const ServeExperiment& experiment = single.experiment;
+  const serve::Workload workload = serve::make_workload(experiment);
   Progress progress("requests");
   serve::ServeOptions options;
   options.stop = stop;
@@ -147,12 +202,12 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (task.steps) observers.add(log.emplace(folder->file("steps.csv")));
   if (!task.timeline.empty()) observers.add(timeline.emplace(task.timeline, task.tracks));
   if (observers.any()) options.observer = &observers;
-  const Served own = serve::serve(task.experiment, workload, options);
+  const Served own = serve::serve(experiment, workload, options);
   options.observer = nullptr;
   bool interrupted = own.result.interrupted;
   Summaries summaries = {{task.experiment.speculation ? "speculative" : "plain", own.summary}};
   if (task.experiment.speculation && task.both && !interrupted) {
-    const Served plain = serve::serve(serve::without_speculation(task.experiment), workload, options);
+    const Served plain = serve::serve(serve::without_speculation(experiment), workload, options);
     interrupted = plain.result.interrupted;
     summaries.emplace_back("plain", plain.summary);
   }
@@ -162,7 +217,8 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (!own.summary.stable)
     print_output("UNSTABLE: {} of {} requests had not ended when the horizon was reached\n",
                  workload.requests.size() - own.summary.completed, workload.requests.size());
-  if (task.experiment.speculation) print_best_lengths(task.experiment, workload);
+  print_stability(task, single, summaries, stop);
+  if (experiment.speculation) print_best_lengths(experiment, workload);
   if (timeline) {
     timeline->close();
     print_output("wrote {}\n", task.timeline);

@@ -5,6 +5,7 @@
 #include "sim/report/csv.h"
 #include "sim/report/table.h"
 #include "sim/serve/best_lengths.h"
+#include "sim/serve/slo.h"
 
 #include <fmt/format.h>
 
@@ -92,7 +93,7 @@ std::string summary_csv(const Summaries& summaries) {
   return text;
 }
 
-void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load) {
+void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, const serve::Slo& slo) {
   report::Table table({{load_name(load)},
                        {"speculation", report::Align::left},
                        {"TTFT ms"},
@@ -106,16 +107,16 @@ void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load) 
                       {.indent = 2, .keys = 2});
   for (const serve::CurvePoint& point : curve) {
     const auto mean = [&](double (*of)(const Summary&)) { return figure_text(serve::figure(point, of).mean); };
-    const auto interval = [&](double (*of)(const Summary&)) {
-      const serve::CurveFigure one = serve::figure(point, of);
+    const auto interval = [](const serve::CurveFigure& one) {
       return figure_text(one.mean) + (std::isnan(one.half_width) ? "" : fmt::format(" ± {}", figure_text(one.half_width)));
     };
-    const bool kept =
-        std::all_of(point.replications.begin(), point.replications.end(), [](const Summary& one) { return one.meets_slo; });
+    const bool kept = serve::keeps_slo(point, slo);
     table.add({fmt::format("{:g}", point.load), point.speculative ? "yes" : "no",
-               interval([](const Summary& s) { return s.ttft_ms.mean; }), mean([](const Summary& s) { return s.ttft_ms.p99; }),
-               interval([](const Summary& s) { return s.tpot_ms.mean; }), mean([](const Summary& s) { return s.tpot_ms.p99; }),
-               interval([](const Summary& s) { return s.output_throughput; }),
+               interval(serve::mean_latency(point, serve::Latency::ttft)),
+               figure_text(serve::p99_latency(point, serve::Latency::ttft).mean),
+               interval(serve::mean_latency(point, serve::Latency::tpot)),
+               figure_text(serve::p99_latency(point, serve::Latency::tpot).mean),
+               interval(serve::figure(point, [](const Summary& s) { return s.output_throughput; })),
                mean([](const Summary& s) { return s.mean_batch; }), mean([](const Summary& s) { return s.tokens_per_round; }),
                serve::overloaded(point) ? "overloaded"
                : kept                   ? "kept"

@@ -13,7 +13,7 @@ namespace specsim::cli {
 using Summaries = std::vector<std::pair<std::string, serve::Summary>>;
 void print_summaries(const Summaries& summaries);
 std::string summary_csv(const Summaries& summaries);
-void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load);
+void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, const serve::Slo& slo);
 // The best draft length by requests in a step, for a server with such an acceptance and workload.
 void print_best_lengths(const serve::ServeExperiment& experiment, const serve::Workload& workload);
 

@@ -24,6 +24,8 @@ class ArrivalProcess {
   // process has none.
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_rate(double /*requests_per_second*/) const { return nullptr; }
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_concurrency(std::uint32_t /*concurrency*/) const { return nullptr; }
+  // The same going on for so many requests; nullptr where they are recorded.
+  [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_requests(std::size_t /*requests*/) const { return nullptr; }
 };
 
 struct ArrivalsEntry {

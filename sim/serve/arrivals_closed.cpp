@@ -24,6 +24,9 @@ class Closed final : public ArrivalProcess {
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     return rate_ > 0.0 ? std::make_unique<Closed>(requests_, concurrency_, think_ms_, rate, burstiness_) : nullptr;
   }
+  [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
+    return std::make_unique<Closed>(requests, concurrency_, think_ms_, rate_, burstiness_);
+  }
 
  private:
   std::size_t requests_;

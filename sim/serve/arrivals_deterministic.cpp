@@ -13,6 +13,9 @@ class Regular final : public ArrivalProcess {
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     return std::make_unique<Regular>(requests_, rate);
   }
+  [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
+    return std::make_unique<Regular>(requests, rate_);
+  }
 
  private:
   std::size_t requests_;

@@ -14,6 +14,9 @@ class GammaArrivals final : public ArrivalProcess {
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     return std::make_unique<GammaArrivals>(requests_, rate, shape_, rescaled_);
   }
+  [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
+    return std::make_unique<GammaArrivals>(requests, rate_, shape_, rescaled_);
+  }
 
  private:
   std::size_t requests_;

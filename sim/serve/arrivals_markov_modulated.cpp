@@ -51,6 +51,9 @@ class MarkovModulated final : public ArrivalProcess {
     for (double& one : rates) one *= rate * time / sent;
     return std::make_unique<MarkovModulated>(requests_, std::move(rates), holding_);
   }
+  [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
+    return std::make_unique<MarkovModulated>(requests, rates_, holding_);
+  }
 
  private:
   std::size_t requests_;

@@ -13,6 +13,9 @@ class Poisson final : public ArrivalProcess {
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     return std::make_unique<Poisson>(requests_, rate, rescaled_);
   }
+  [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
+    return std::make_unique<Poisson>(requests, rate_, rescaled_);
+  }
 
  private:
   std::size_t requests_;

@@ -82,6 +82,11 @@ class Sessions final : public ArrivalProcess {
     other.rate = rate;
     return std::make_unique<Sessions>(std::move(other));
   }
+  [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
+    SessionSetting other = setting_;
+    other.requests = requests;
+    return std::make_unique<Sessions>(std::move(other));
+  }
 
  private:
   SessionSetting setting_;

@@ -1,6 +1,6 @@
 // Recorded requests: columns of this project, of Azure's and ServeGen's CSV files, or Mooncake's JSON lines.
-#include "sim/base/whole_file.h"
 #include "sim/base/standard_library.h"
+#include "sim/base/whole_file.h"
 #include "sim/config/json.h"
 #include "sim/serve/arrivals.h"
 #include "sim/serve/lengths.h"

@@ -3,11 +3,13 @@
 #include "sim/base/error.h"
 #include "sim/report/csv.h"
 #include "sim/report/intervals.h"
+#include "sim/serve/capacity.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace specsim::serve {
@@ -31,13 +33,47 @@ std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load,
     const ServeExperiment one = at_load(experiment, load, value, option);
     for (const bool speculative : {false, true}) {
       if (speculative ? !experiment.speculation : experiment.speculation && !both) continue;
-      curve.push_back({value, speculative, {}});
+      curve.push_back({value, speculative, {}, {NAN, NAN, 0.0}, 0});
       points.push_back(speculative ? one : without_speculation(one));
     }
   }
-  std::vector<std::vector<Summary>> summaries = runner.run(points);
-  for (std::size_t i = 0; i < curve.size(); ++i) curve[i].replications = std::move(summaries[i]);
+  if (load == Load::rate)
+    for (const bool speculative : {false, true}) {
+      const auto of = [&](const CurvePoint& point) { return point.speculative == speculative; };
+      const auto first = std::find_if(curve.begin(), curve.end(), of);
+      if (first == curve.end()) continue;
+      const report::Estimate capacity = capacity_of(points[static_cast<std::size_t>(first - curve.begin())], runner);
+      for (CurvePoint& point : curve)
+        if (of(point)) point.capacity = capacity;
+    }
+  run_points(curve, std::move(points), runner);
   return curve;
+}
+
+void run_points(std::vector<CurvePoint>& points, std::vector<ServeExperiment> servers, SweepRunner& runner) {
+  constexpr int kMostTurns = 4;  // a longer run meets longer stays near the capacity
+  std::vector<std::size_t> pending(points.size());
+  for (std::size_t i = 0; i < pending.size(); ++i) pending[i] = i;
+  for (int turn = 0; turn < kMostTurns && !pending.empty() && !runner.stopped(); ++turn) {
+    std::vector<ServeExperiment> chosen;
+    for (const std::size_t i : pending) chosen.push_back(servers[i]);
+    std::vector<std::vector<Summary>> summaries = runner.run(chosen);
+    if (runner.stopped()) return;
+    for (std::size_t k = 0; k < pending.size(); ++k) points[pending[k]].replications = std::move(summaries[k]);
+    std::map<double, std::size_t> needed;  // [load]
+    for (const CurvePoint& point : points)
+      for (const Summary& run : point.replications)
+        if (run.stable && !point.beyond() && !(std::isnan(point.capacity.value) && overloaded(point)))
+          needed[point.load] = std::max(needed[point.load], requests_needed(run, point.load, point.capacity.value));
+    pending.clear();
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const std::size_t has = points[i].replications.front().requests;
+      points[i].too_short = needed[points[i].load] > has ? needed[points[i].load] : 0;
+      if (points[i].too_short == 0 || servers[i].counts_requests || has >= kMostRequests) continue;
+      servers[i] = with_requests(std::move(servers[i]), std::min(points[i].too_short, kMostRequests));
+      pending.push_back(i);
+    }
+  }
 }
 
 CurveFigure figure(const CurvePoint& point, double (*of)(const Summary&)) {
@@ -49,18 +85,31 @@ CurveFigure figure(const CurvePoint& point, double (*of)(const Summary&)) {
   return {mean.value, report::half_width(mean)};
 }
 
+CurveFigure mean_latency(const CurvePoint& point, Latency which) {
+  std::vector<double> samples;
+  for (const Summary& run : point.replications)
+    if (const double value = latency(run, which).mean; !std::isnan(value)) samples.push_back(value);
+  if (samples.empty()) return {NAN, NAN};
+  const report::Estimate mean = report::mean_of(samples);
+  return {mean.value, samples.size() > 1 ? report::half_width(mean)
+                                         : point.replications.front().spreads[static_cast<std::size_t>(which)].mean_half_width};
+}
+
+CurveFigure p99_latency(const CurvePoint& point, Latency which) {
+  const auto i = static_cast<std::size_t>(which);
+  if (point.replications.size() == 1)
+    return {latency(point.replications.front(), which).p99, point.replications.front().spreads[i].p99_half_width};
+  std::vector<RunTail> runs;
+  for (const Summary& run : point.replications) runs.push_back({latency(run, which).count, &run.spreads[i].tail});
+  const PercentileEstimate p99 = pooled_percentile(runs, 0.99);
+  return {p99.value, p99.half_width()};
+}
+
 std::string curve_csv(const std::vector<CurvePoint>& curve, Load load) {
-  struct Interval {
-    const char* name;
-    double (*of)(const Summary&);
+  struct Named {
+    std::string name;
+    CurveFigure figure;
   };
-  static const Interval kIntervals[] = {{"mean_ttft_ms", [](const Summary& s) { return s.ttft_ms.mean; }},
-                                        {"p99_ttft_ms", [](const Summary& s) { return s.ttft_ms.p99; }},
-                                        {"mean_tpot_ms", [](const Summary& s) { return s.tpot_ms.mean; }},
-                                        {"p99_tpot_ms", [](const Summary& s) { return s.tpot_ms.p99; }},
-                                        {"output_throughput", [](const Summary& s) { return s.output_throughput; }},
-                                        {"request_goodput", [](const Summary& s) { return s.request_goodput; }},
-                                        {"p99_e2el_ms", [](const Summary& s) { return s.e2el_ms.p99; }}};
   std::string text;
   for (const CurvePoint& point : curve) {
     std::vector<std::string> fields = {report::csv_real(point.load), point.speculative ? "1" : "0",
@@ -74,114 +123,36 @@ std::string curve_csv(const std::vector<CurvePoint>& curve, Load load) {
       else
         for (std::size_t i = 0; i < columns.size(); ++i) sums[i].second += columns[i].second;
     }
-    for (const auto& [name, sum] : sums) {
-      header.push_back(name);
-      fields.push_back(report::csv_real(sum / static_cast<double>(point.replications.size())));
+    const std::vector<Named> intervals = {
+        {"mean_ttft_ms", mean_latency(point, Latency::ttft)},
+        {"p99_ttft_ms", p99_latency(point, Latency::ttft)},
+        {"mean_tpot_ms", mean_latency(point, Latency::tpot)},
+        {"p99_tpot_ms", p99_latency(point, Latency::tpot)},
+        {"output_throughput", figure(point, [](const Summary& s) { return s.output_throughput; })},
+        {"request_goodput", figure(point, [](const Summary& s) { return s.request_goodput; })},
+        {"p99_e2el_ms", p99_latency(point, Latency::e2el)}};
+    for (const std::pair<std::string, double>& sum : sums) {
+      const auto named =
+          std::find_if(intervals.begin(), intervals.end(), [&](const Named& one) { return one.name == sum.first; });
+      header.push_back(sum.first);
+      fields.push_back(report::csv_real(named != intervals.end() ? named->figure.mean
+                                                                 : sum.second / static_cast<double>(point.replications.size())));
     }
-    for (const Interval& one : kIntervals) {
-      header.push_back(std::string(one.name) + "_half_width");
-      fields.push_back(report::csv_real(figure(point, one.of).half_width));
+    for (const Named& one : intervals) {
+      header.push_back(one.name + "_half_width");
+      fields.push_back(report::csv_real(one.figure.half_width));
     }
+    header.insert(header.end(), {"capacity", "capacity_half_width", "needed_requests"});
+    fields.insert(fields.end(), {report::csv_real(point.capacity.value), report::csv_real(report::half_width(point.capacity)),
+                                 std::to_string(point.too_short)});
     if (text.empty()) text = report::csv_line(header) + "\n";
     text += report::csv_line(fields) + "\n";
   }
   return text;
 }
 
-namespace {
-
-struct Pair {
-  const CurvePoint* plain;
-  const CurvePoint* speculative;
-};
-
-// "up to 12", "at every load that was tried", "at none of them"; by whether it pays at each load.
-std::string up_to(const std::vector<Pair>& pairs, const std::vector<bool>& pays, Load load) {
-  if (std::all_of(pays.begin(), pays.end(), [](bool yes) { return yes; })) return "at every load tried";
-  if (std::none_of(pays.begin(), pays.end(), [](bool yes) { return yes; })) return "at no load tried";
-  const auto first_not = static_cast<std::size_t>(std::find(pays.begin(), pays.end(), false) - pays.begin());
-  const bool once = std::none_of(pays.begin() + static_cast<std::ptrdiff_t>(first_not), pays.end(), [](bool yes) { return yes; });
-  if (once)
-    return fmt::format("up to {} {:g}, no longer at {:g}", load_name(load), pairs[first_not - 1].plain->load,
-                       pairs[first_not].plain->load);
-  std::string list;
-  for (std::size_t i = 0; i < pairs.size(); ++i)
-    if (pays[i]) list += fmt::format("{}{:g}", list.empty() ? "" : ", ", pairs[i].plain->load);
-  return fmt::format("at {} {}", load_name(load), list);
-}
-
-// Replication by replication, since both meet the same requests: what speculation adds to a figure.
-CurveFigure difference(const Pair& pair, double (*of)(const Summary&)) {
-  std::vector<double> samples;
-  for (std::size_t i = 0; i < pair.plain->replications.size(); ++i)
-    samples.push_back(of(pair.speculative->replications[i]) - of(pair.plain->replications[i]));
-  const report::Estimate mean = report::mean_of(samples);
-  return {mean.value, report::half_width(mean)};
-}
-
-// The loads at which the interval of the difference holds zero; "" where there are none, or no intervals.
-std::string undecided(const std::vector<Pair>& pairs, double (*of)(const Summary&), Load load) {
-  std::string list;
-  for (const Pair& pair : pairs) {
-    const CurveFigure one = difference(pair, of);
-    if (!std::isnan(one.half_width) && std::abs(one.mean) <= one.half_width)
-      list += fmt::format("{}{:g}", list.empty() ? "" : ", ", pair.plain->load);
-  }
-  return list.empty() ? "" : fmt::format(" (within the noise of the replications at {} {})", load_name(load), list);
-}
-
-// What is said of output throughput. At a rate that both keep up with they emit what the clients ask for, whatever the server: a
-// difference there is how soon the last request ends.
-std::string throughput_line(const std::vector<Pair>& pairs, Load load) {
-  const auto throughput = [](const Summary& s) { return s.output_throughput; };
-  std::vector<Pair> limited;
-  for (const Pair& pair : pairs)
-    if (load != Load::rate || overloaded(*pair.plain) || overloaded(*pair.speculative)) limited.push_back(pair);
-  if (limited.empty()) return "both keep up with every rate tried: output throughput is what the clients ask for";
-  std::vector<bool> more;
-  for (const Pair& pair : limited)
-    more.push_back(figure(*pair.speculative, throughput).mean > figure(*pair.plain, throughput).mean);
-  return (limited.size() < pairs.size() ? "where one of them is overloaded, speculation raises output throughput "
-                                        : "speculation raises output throughput ") +
-         up_to(limited, more, load) + undecided(limited, throughput, load);
-}
-
-}  // namespace
-
 bool overloaded(const CurvePoint& point) {
-  return figure(point, [](const Summary& s) { return s.overloaded || !s.stable ? 1.0 : 0.0; }).mean > 0.5;
-}
-
-std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load) {
-  std::vector<Pair> pairs;
-  for (std::size_t i = 0; i + 1 < curve.size(); ++i)
-    if (!curve[i].speculative && curve[i + 1].speculative) pairs.push_back({&curve[i], &curve[i + 1]});
-  std::vector<std::string> lines;
-  if (!pairs.empty()) {
-    std::vector<bool> faster;
-    const auto tpot = [](const Summary& s) { return s.tpot_ms.mean; };
-    for (const Pair& pair : pairs) faster.push_back(figure(*pair.speculative, tpot).mean < figure(*pair.plain, tpot).mean);
-    lines.push_back("speculation lowers the mean TPOT " + up_to(pairs, faster, load) + undecided(pairs, tpot, load));
-    lines.push_back(throughput_line(pairs, load));
-  }
-  if (load == Load::rate)
-    for (const bool speculative : {false, true}) {
-      double largest = NAN;
-      double overload = NAN;
-      bool any = false;
-      for (const CurvePoint& point : curve) {
-        if (point.speculative != speculative) continue;
-        any = true;
-        const bool over = overloaded(point);
-        if (over && std::isnan(overload)) overload = point.load;
-        if (!over && std::isnan(overload)) largest = point.load;
-      }
-      if (any && !std::isnan(overload))
-        lines.push_back(fmt::format("{}: overloaded at rate {:g}; largest rate below that keeps up: {}",
-                                    speculative ? "with speculation" : "plain", overload,
-                                    std::isnan(largest) ? "none of those tried" : fmt::format("{:g}", largest)));
-    }
-  return lines;
+  return point.beyond() || figure(point, [](const Summary& s) { return s.overloaded || !s.stable ? 1.0 : 0.0; }).mean > 0.5;
 }
 
 }  // namespace specsim::serve

@@ -1,8 +1,10 @@
 // A server at several loads, with its speculation and without, over the same arrivals and the same texts.
 #pragma once
 
+#include "sim/report/intervals.h"
 #include "sim/serve/sweep_runner.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,10 @@ const char* load_name(Load load);
 struct CurvePoint {
   double load = 0.0;
   bool speculative = false;
-  std::vector<Summary> replications;  // with seeds of their own, the same for every point and for both ways
+  std::vector<Summary> replications;            // with seeds of their own, the same for every point and for both ways
+  report::Estimate capacity = {NAN, NAN, 0.0};  // of a rate's server, capacity_of(); NaN: not known
+  std::size_t too_short = 0;                    // requests that it should have had; 0: it had them
+  [[nodiscard]] bool beyond() const { return load > capacity.value; }
 };
 
 // The same server at another load. Throws BadInput, at `option`, where the arrivals have no such load.
@@ -26,6 +31,11 @@ ServeExperiment at_load(const ServeExperiment& experiment, Load load, double val
 std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values, bool both,
                                    SweepRunner& runner, const std::string& option);
 
+// Runs the servers, each at its point's load, and fills the points' replications. Where the number of requests is not said, and
+// their figures are those of a server that still fills up, they are run again with as many as requests_needed(): all of equal
+// load with as many, so that they differ in nothing else.
+void run_points(std::vector<CurvePoint>& points, std::vector<ServeExperiment> servers, SweepRunner& runner);
+
 // A line for each point: means over the replications, and half a 95 % interval of the main figures.
 std::string curve_csv(const std::vector<CurvePoint>& curve, Load load);
 
@@ -35,10 +45,11 @@ struct CurveFigure {
   double half_width = 0.0;
 };
 CurveFigure figure(const CurvePoint& point, double (*of)(const Summary&));
-// In more than half of the replications: one of several short runs at a high load looks so by chance.
+// Of one replication the interval comes from batches of its requests.
+CurveFigure mean_latency(const CurvePoint& point, Latency which);
+// Of the pool of the replications' requests.
+CurveFigure p99_latency(const CurvePoint& point, Latency which);
+// Above the capacity, or in more than half of the replications: one of several short runs at a high load looks so by chance.
 bool overloaded(const CurvePoint& point);
-
-// Up to which load speculation pays, in words: by mean TPOT, by output throughput, and where the server is overloaded.
-std::vector<std::string> verdict(const std::vector<CurvePoint>& curve, Load load);
 
 }  // namespace specsim::serve

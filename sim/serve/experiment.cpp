@@ -181,6 +181,12 @@ ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) 
   return experiment;
 }
 
+ServeExperiment with_requests(ServeExperiment experiment, std::size_t requests) {
+  experiment.arrivals = experiment.arrivals->with_requests(requests);
+  experiment.chosen_requests = requests;
+  return experiment;
+}
+
 ServeExperiment without_speculation(ServeExperiment experiment) {
   experiment.speculation.reset();
   experiment.blocks = experiment.plain_blocks;

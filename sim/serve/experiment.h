@@ -46,6 +46,8 @@ struct ServeExperiment {
   spec::ConfigText config;  // with --set applied
   std::uint64_t seed = 1;
   std::shared_ptr<const ArrivalProcess> arrivals;
+  bool counts_requests = false;                       // how many are sent was said, and is not for the run to choose
+  std::size_t chosen_requests = 0;                    // what was chosen; 0: nothing was
   std::shared_ptr<const LengthDistribution> prompts;  // nullptr where the arrivals bring lengths
   std::shared_ptr<const LengthDistribution> outputs;
   std::uint32_t max_tokens = 0;              // that requests ask for at most; 0: as many as they get
@@ -97,6 +99,8 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
 
 // The same server, clients and texts without speculation, and with the pool that it has without the draft.
 ServeExperiment without_speculation(ServeExperiment experiment);
+// The same server and clients, who go on for so many requests. Their number must not be recorded.
+ServeExperiment with_requests(ServeExperiment experiment, std::size_t requests);
 // The same with policy fixed: this draft length for all. It must speculate. Throws BadInput where its acceptance has no such
 // length.
 ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length);

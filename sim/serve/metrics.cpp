@@ -1,5 +1,7 @@
 #include "sim/serve/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -49,16 +51,6 @@ Statistics weighted_statistics(std::vector<Weighted> samples) {
   return result;
 }
 
-// The value that this share of samples does not exceed.
-double percentile_of(std::vector<double> samples, double share) {
-  if (samples.empty()) return kNone;
-  std::sort(samples.begin(), samples.end());
-  const double place = share * static_cast<double>(samples.size() - 1);
-  const auto low = static_cast<std::size_t>(place);
-  const std::size_t high = std::min(low + 1, samples.size() - 1);
-  return samples[low] + (place - static_cast<double>(low)) * (samples[high] - samples[low]);
-}
-
 // Requests that MSER-5 drops: of the batches of five, at most half of them, so many that the mean of the rest is known best.
 std::size_t mser_cut(const RunResult& result) {
   constexpr std::size_t kBatch = 5;
@@ -100,6 +92,43 @@ Statistics statistics(std::vector<double> samples) {
   weighted.reserve(samples.size());
   for (const double sample : samples) weighted.push_back({sample, 1.0});
   return weighted_statistics(std::move(weighted));
+}
+
+const std::array<const char*, kLatencies>& latency_names() {
+  static const std::array<const char*, kLatencies> names = {"ttft", "tpot", "e2el"};
+  return names;
+}
+
+const Statistics& latency(const Summary& summary, Latency which) {
+  return which == Latency::ttft ? summary.ttft_ms : which == Latency::tpot ? summary.tpot_ms : summary.e2el_ms;
+}
+
+double slo_margin(std::span<const Summary> runs, const Slo& slo) {
+  constexpr double kRounding = 1e-12;
+  const std::array<bool, kLatencies> limited = {slo.ttft_ms.has_value(), slo.tpot_ms.has_value(), slo.e2el_ms.has_value()};
+  const double needed = 0.01 * slo.percentile;
+  double margin = kNone;
+  const auto least = [&](double within, double count) {
+    if (count > 0.0) margin = std::fmin(margin, within / count - needed + kRounding);
+  };
+  double all = 0.0;
+  double counted = 0.0;
+  for (std::size_t i = 0; i < kLatencies; ++i) {
+    double within = 0.0;
+    double count = 0.0;
+    for (const Summary& run : runs) {
+      within += run.within_limit[i];
+      count += latency(run, static_cast<Latency>(i)).count;
+    }
+    if (limited[i]) least(within, count);
+  }
+  for (const Summary& run : runs) {
+    if (!run.stable) return -1.0;
+    all += run.within_all;
+    counted += run.ttft_ms.count;
+  }
+  if (slo.jointly) least(all, counted);
+  return margin;
 }
 
 Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas,
@@ -174,6 +203,7 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
   share_out(summary.tpot_by_cause_ms, static_cast<double>(tpot.size()));
   summary.duration_s =
       first == kNever || result.end <= first ? 0.0 : static_cast<double>(result.end - first) / kPicosecondsPerSecond;
+  summary.sending_s = first == kNever ? 0.0 : static_cast<double>(last - first) / kPicosecondsPerSecond;
   const auto per_second = [&](double count) { return summary.duration_s > 0.0 ? count / summary.duration_s : kNone; };
   summary.request_throughput = per_second(static_cast<double>(summary.completed));
   summary.output_throughput = per_second(summary.output_tokens);
@@ -181,14 +211,22 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
   summary.slo_share = slo.any() && counted > 0.0 ? within / counted : kNone;
   summary.request_goodput =
       slo.any() ? per_second(counted > 0.0 ? within * (static_cast<double>(summary.completed) / counted) : 0.0) : kNone;
-  const double share = 0.01 * slo.percentile;
-  summary.meets_slo = slo.any() && result.reached_end && (!slo.jointly || summary.slo_share >= share) && (!slo.ttft_ms || percentile_of(ttft, share) <= *slo.ttft_ms) &&
-                      (!slo.tpot_ms || tpot.empty() || percentile_of(tpot, share) <= *slo.tpot_ms) &&
-                      (!slo.e2el_ms || percentile_of(e2el, share) <= *slo.e2el_ms);
   summary.mean_concurrency = per_second(life / kPicosecondsPerSecond);
+  const std::array<std::vector<double>*, kLatencies> latencies = {&ttft, &tpot, &e2el};
+  const std::array<std::optional<double>, kLatencies> limits = {slo.ttft_ms, slo.tpot_ms, slo.e2el_ms};
+  for (std::size_t i = 0; i < kLatencies; ++i) {
+    std::vector<double>& samples = *latencies[i];  // in the order of sending
+    const BatchIntervals own = batch_intervals(samples);
+    std::sort(samples.begin(), samples.end());
+    summary.spreads[i] = {tail_of(samples), own.mean_half_width, own.p99_half_width};
+    summary.within_limit[i] = static_cast<double>(
+        limits[i] ? std::upper_bound(samples.begin(), samples.end(), *limits[i]) - samples.begin() : std::ssize(samples));
+  }
+  summary.within_all = within;
   summary.ttft_ms = statistics(std::move(ttft));
   summary.tpot_ms = statistics(std::move(tpot));
   summary.e2el_ms = statistics(std::move(e2el));
+  summary.meets_slo = slo.any() && slo_margin({&summary, 1}, slo) >= 0.0;
   summary.queue_ms = statistics(std::move(queue));
   std::vector<Weighted> chunks;
   std::vector<Weighted> tokens;
@@ -279,6 +317,16 @@ std::vector<std::pair<std::string, double>> summary_columns(const Summary& summa
   for (std::size_t cause = 0; cause < kCauses; ++cause)
     columns.emplace_back(std::string("mean_tpot_") + cause_names()[cause] + "_ms", summary.tpot_by_cause_ms[cause]);
   columns.emplace_back("warm_up_requests", static_cast<double>(summary.warm_up_requests));
+  return columns;
+}
+
+std::vector<std::pair<std::string, double>> interval_columns(const Summary& summary) {
+  std::vector<std::pair<std::string, double>> columns;
+  for (std::size_t i = 0; i < kLatencies; ++i) {
+    const std::string suffix = fmt::format("_{}_ms_half_width", latency_names()[i]);
+    columns.emplace_back("mean" + suffix, summary.spreads[i].mean_half_width);
+    columns.emplace_back("p99" + suffix, summary.spreads[i].p99_half_width);
+  }
   return columns;
 }
 

@@ -1,10 +1,12 @@
 // What a run says, in the words and by the definitions of `vllm bench serve`: TTFT, TPOT, ITL, throughput, goodput.
 #pragma once
 
+#include "sim/serve/percentiles.h"
 #include "sim/serve/simulate.h"
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +35,15 @@ struct Statistics {
 };
 Statistics statistics(std::vector<double> samples);
 
+// Figures of a request that have intervals, and what a run keeps of them for those.
+enum class Latency { ttft, tpot, e2el };
+constexpr std::size_t kLatencies = 3;
+struct Spread {
+  Tail tail{};                   // for percentiles of several runs together
+  double mean_half_width = 0.0;  // of 95 % intervals from this run alone, by batches of it
+  double p99_half_width = 0.0;
+};
+
 // Which of a run's first requests no latency and no share of requests counts, since they met a server that was emptier than
 // later. Rates, totals, steps and what is said of the server's capacity are of the whole run: its time serves all of them.
 struct WarmUp {
@@ -45,22 +56,26 @@ struct Summary {
   std::size_t warm_up_requests = 0;  // the first of them, which no latency counts
   std::size_t completed = 0;
   double duration_s = 0.0;     // from the first sending to the last end
+  double sending_s = 0.0;      // to the last sending
   double prompt_tokens = 0.0;  // of completed requests
   double output_tokens = 0.0;
-  Statistics ttft_ms;                   // first token - sending
-  Statistics tpot_ms;                   // (last - first token) / (output tokens - 1), over requests of more than one token
-  Statistics itl_ms;                    // between chunks, pooled over requests: one a chunk, as vLLM counts
-  Statistics itl_token_ms;              // between tokens: a chunk's gap divided by its tokens, once for each, as SGLang counts
-  Statistics e2el_ms;                   // last token - sending
-  Statistics queue_ms;                  // in the engine's queue before the first admission
-  double request_throughput = 0.0;      // a second
-  double output_throughput = 0.0;       // tokens a second
-  double total_token_throughput = 0.0;  // prompts too
-  double request_goodput = 0.0;         // requests a second that keep the SLO; NaN without one
-  double slo_share = 0.0;               // of completed requests behind the warm-up
-  bool meets_slo = false;               // the SLO's percentile of each figure lies within its limit
-  double mean_concurrency = 0.0;        // requests in the system, over time
-  double mean_batch = 0.0;              // requests in a step, over time
+  Statistics ttft_ms;       // first token - sending
+  Statistics tpot_ms;       // (last - first token) / (output tokens - 1), over requests of more than one token
+  Statistics itl_ms;        // between chunks, pooled over requests: one a chunk, as vLLM counts
+  Statistics itl_token_ms;  // between tokens: a chunk's gap divided by its tokens, once for each, as SGLang counts
+  Statistics e2el_ms;       // last token - sending
+  Statistics queue_ms;      // in the engine's queue before the first admission
+  std::array<Spread, kLatencies> spreads{};       // [Latency]
+  std::array<double, kLatencies> within_limit{};  // [Latency]: requests that keep its limit; all of them where there is none
+  double within_all = 0.0;                        // requests that keep every limit
+  double request_throughput = 0.0;                // a second
+  double output_throughput = 0.0;                 // tokens a second
+  double total_token_throughput = 0.0;            // prompts too
+  double request_goodput = 0.0;                   // requests a second that keep the SLO; NaN without one
+  double slo_share = 0.0;                         // of completed requests behind the warm-up
+  bool meets_slo = false;                         // the SLO's share of requests keeps each limit, and no request was left
+  double mean_concurrency = 0.0;                  // requests in the system, over time
+  double mean_batch = 0.0;                        // requests in a step, over time
   double steps = 0.0;
   double prefill_steps = 0.0;
   double busy_share = 0.0;        // of time, an engine's mean
@@ -90,10 +105,18 @@ struct Summary {
   bool stable = true;  // the horizon was not reached with requests left
 };
 
+const std::array<const char*, kLatencies>& latency_names();
+const Statistics& latency(const Summary& summary, Latency which);
+// By how much the share of requests that keep the SLO is above the share that must, for the limit where it is least: of all the
+// runs' requests together. NaN without limits; -1 where a run reached its horizon with requests left.
+double slo_margin(std::span<const Summary> runs, const Slo& slo);
+
 Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up);
 
 // Names and values, in the order of the columns of summary.csv and curve.csv.
 std::vector<std::pair<std::string, double>> summary_columns(const Summary& summary);
+// Half the width of 95 % intervals from the run alone.
+std::vector<std::pair<std::string, double>> interval_columns(const Summary& summary);
 
 }  // namespace specsim::serve

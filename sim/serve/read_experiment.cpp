@@ -435,7 +435,11 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   }
   const config::Choice<ArrivalsEntry> arrivals =
       choose(arrival_processes(), serve.value("arrivals"), "process", "serve.arrivals", diagnostics);
-  if (arrivals.entry != nullptr) experiment.arrivals = arrivals.entry->make(arrivals.arguments, diagnostics);
+  if (arrivals.entry != nullptr) {
+    experiment.arrivals = arrivals.entry->make(arrivals.arguments, diagnostics);
+    experiment.counts_requests =
+        !experiment.arrivals || !experiment.arrivals->with_requests(1) || arrivals.arguments.given("requests");
+  }
   // Arrivals that bring their own leave them unused, so that one config serves a trace and a rate.
   if (experiment.arrivals && (serve.has("lengths") || !experiment.arrivals->brings_lengths())) {
     const config::Value lengths = serve.has("lengths") ? serve.value("lengths") : config::map({}, serve.where());

@@ -1,11 +1,13 @@
 #include "sim/serve/slo.h"
 
 #include "sim/report/csv.h"
+#include "sim/report/intervals.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace specsim::serve {
@@ -28,24 +30,27 @@ Slo jointly(Slo slo) {
   return slo;
 }
 
-bool keeps_slo(const std::vector<Summary>& replications) {
-  return std::all_of(replications.begin(), replications.end(), [](const Summary& one) { return one.meets_slo; });
+CurvePoint point_at(const ServeExperiment& experiment, double load, const report::Estimate& capacity) {
+  return {load, experiment.speculation.has_value(), {}, capacity, 0};
 }
 
-// The loads between which the SLO ends, by the loads that were run: the largest of the first ones that keep it, and the next.
-LoadLimit bracket(const std::vector<double>& values, const std::vector<bool>& kept) {
-  std::vector<std::size_t> order(values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  LoadLimit limit;
-  for (const std::size_t i : order) {
-    if (!kept[i]) {
-      limit.fails = values[i];
-      break;
+// Where the margin of one replication goes through zero, on a straight line between loads that were run; at the capacity at most,
+// and at the first or last load where it never does. `tried`: by load.
+double own_limit(const std::vector<CurvePoint>& tried, std::size_t replication, const Slo& slo) {
+  double before = NAN;
+  double at = NAN;
+  for (const CurvePoint& point : tried) {
+    const double margin = slo_margin({&point.replications[replication], 1}, slo);
+    if (std::isnan(margin)) continue;
+    if (margin < 0.0 || point.beyond()) {
+      if (std::isnan(before)) return point.load;
+      const double reached = margin < 0.0 ? at + before / (before - margin) * (point.load - at) : point.load;
+      return std::isnan(point.capacity.value) ? reached : std::max(at, std::min(reached, point.capacity.value));
     }
-    limit.keeps = values[i];
+    before = margin;
+    at = point.load;
   }
-  return limit;
+  return at;
 }
 
 }  // namespace
@@ -73,15 +78,43 @@ const SloPreset* find_slo_preset(const std::string& name) {
   return nullptr;
 }
 
-LoadLimit largest_load(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
-                       const std::vector<bool>& kept, SweepRunner& runner, const std::string& option) {
-  LoadLimit limit = bracket(values, kept);
-  if (std::isnan(limit.keeps) || std::isnan(limit.fails)) return limit;
-  const double near = load == Load::concurrency ? 1.0 : (limit.fails - limit.keeps) / kResolution;
-  while (limit.fails - limit.keeps > near * (1.0 + 1e-9) && !runner.stopped()) {
-    double middle = 0.5 * (limit.keeps + limit.fails);
-    if (load == Load::concurrency) middle = std::floor(middle);
-    (keeps_slo(runner.run({at_load(experiment, load, middle, option)}).front()) ? limit.keeps : limit.fails) = middle;
+bool keeps_slo(const CurvePoint& point, const Slo& slo) { return !point.beyond() && slo_margin(point.replications, slo) >= 0.0; }
+
+LoadLimit largest_load(const ServeExperiment& experiment, Load load, std::vector<CurvePoint> tried, SweepRunner& runner,
+                       const std::string& option) {
+  const auto by_load = [](const CurvePoint& a, const CurvePoint& b) { return a.load < b.load; };
+  std::sort(tried.begin(), tried.end(), by_load);
+  LoadLimit limit;
+  limit.capacity = tried.front().capacity.value;
+  for (const CurvePoint& point : tried) {
+    if (!keeps_slo(point, experiment.slo)) {
+      limit.fails = point.load;
+      break;
+    }
+    limit.keeps = point.load;
+    limit.too_short = point.too_short;
+  }
+  if (!std::isnan(limit.keeps) && !std::isnan(limit.fails)) {
+    const double near = load == Load::concurrency ? 1.0 : (limit.fails - limit.keeps) / kResolution;
+    while (limit.fails - limit.keeps > near * (1.0 + 1e-9) && !runner.stopped()) {
+      double middle = 0.5 * (limit.keeps + limit.fails);
+      if (load == Load::concurrency) middle = std::floor(middle);
+      std::vector<CurvePoint> point = {point_at(experiment, middle, tried.front().capacity)};
+      if (point.front().beyond()) {  // nothing to run for
+        limit.fails = middle;
+        continue;
+      }
+      run_points(point, {at_load(experiment, load, middle, option)}, runner);
+      if (runner.stopped()) return limit;
+      const bool keeps = keeps_slo(point.front(), experiment.slo);
+      (keeps ? limit.keeps : limit.fails) = middle;
+      if (keeps) limit.too_short = point.front().too_short;
+      tried.push_back(std::move(point.front()));
+    }
+    std::sort(tried.begin(), tried.end(), by_load);
+    std::vector<double> own;
+    for (std::size_t i = 0; i < tried.front().replications.size(); ++i) own.push_back(own_limit(tried, i, experiment.slo));
+    limit.half_width = report::half_width(report::mean_of(own));
   }
   return limit;
 }
@@ -91,26 +124,47 @@ std::vector<LengthLimit> limits_by_length(const ServeExperiment& experiment, Loa
   std::vector<LengthLimit> limits;
   for (const int length : lengths) {
     const ServeExperiment own = length > 0 ? with_fixed_length(experiment, length) : without_speculation(experiment);
-    std::vector<ServeExperiment> points;
-    for (const double value : values) points.push_back(at_load(own, load, value, option));
-    std::vector<bool> kept;
-    for (const std::vector<Summary>& replications : runner.run(points)) kept.push_back(keeps_slo(replications));
+    std::vector<CurvePoint> points = load_curve(own, load, values, false, runner, option);
     if (runner.stopped()) return limits;
-    limits.push_back({length, largest_load(own, load, values, kept, runner, option)});
+    limits.push_back({length, largest_load(own, load, std::move(points), runner, option)});
   }
   return limits;
 }
 
 std::string limit_text(const LoadLimit& limit) {
-  if (std::isnan(limit.keeps)) return "none of those tried";
+  const std::string most = limit.fails > limit.capacity ? fmt::format("its capacity is {:.4g}", limit.capacity)
+                                                        : fmt::format("{:.5g} does not", limit.fails);
+  if (std::isnan(limit.keeps)) return fmt::format("none of those tried{}", limit.fails > limit.capacity ? "; " + most : "");
   if (std::isnan(limit.fails)) return fmt::format("{:.5g}, the largest tried", limit.keeps);
-  return fmt::format("{:.5g} ({:.5g} does not)", limit.keeps, limit.fails);
+  return fmt::format("{:.5g}{} ({}){}", limit.keeps,
+                     std::isnan(limit.half_width) ? "" : fmt::format(" ± {:.2g}", limit.half_width), most,
+                     limit.too_short == 0 ? "" : fmt::format("; run too short, at least {} requests", limit.too_short));
+}
+
+std::string best_length_text(const std::vector<LengthLimit>& limits, Load load) {
+  const auto reach = [](const LengthLimit& one) {  // where all of those tried keep it, it may be any load from there on
+    return std::isnan(one.limit.keeps) ? -1.0 : std::isnan(one.limit.fails) ? INFINITY : one.limit.keeps;
+  };
+  double most = 0.0;
+  for (const LengthLimit& one : limits) most = std::max(most, reach(one));
+  if (most == 0.0) return "";
+  std::set<int> best;
+  for (const LengthLimit& one : limits)
+    if (reach(one) == most) best.insert(one.draft_length);
+  if (best.size() > 1) best.erase(-1);  // it is one of them, or no better
+  std::string list;
+  for (const int length : best) list += (list.empty() ? "" : ", ") + (length < 0 ? "the config's own" : std::to_string(length));
+  if (!std::isinf(most)) return fmt::format("draft length that keeps the SLO up to the largest {}: {}", load_name(load), list);
+  return fmt::format("draft lengths that keep the SLO at every {} tried: {}", load_name(load), list);
 }
 
 std::string limits_csv(const std::vector<LengthLimit>& limits, Load load) {
-  std::string text = fmt::format("draft_length,largest_{0}_that_keeps,smallest_{0}_that_does_not\n", load_name(load));
+  std::string text =
+      fmt::format("draft_length,largest_{0}_that_keeps,smallest_{0}_that_does_not,half_width,capacity\n", load_name(load));
   for (const LengthLimit& one : limits)
-    text += fmt::format("{},{},{}\n", one.draft_length, report::csv_real(one.limit.keeps), report::csv_real(one.limit.fails));
+    text +=
+        fmt::format("{},{},{},{},{}\n", one.draft_length, report::csv_real(one.limit.keeps), report::csv_real(one.limit.fails),
+                    report::csv_real(one.limit.half_width), report::csv_real(one.limit.capacity));
   return text;
 }
 

@@ -21,15 +21,21 @@ const SloPreset* find_slo_preset(const std::string& name);
 
 // The place between two loads that were run where the SLO ends.
 struct LoadLimit {
-  double keeps = NAN;  // the largest load that was found to keep it; NaN: none of those tried
-  double fails = NAN;  // the smallest above it that does not; NaN: all of those tried keep it
+  double keeps = NAN;       // the largest load that was found to keep it; NaN: none of those tried
+  double fails = NAN;       // the smallest above it that does not; NaN: all of those tried keep it
+  double half_width = NAN;  // of a 95 % interval: how far the replications' own limits lie from each other; NaN: one replication
+  double capacity = NAN;    // of a rate's server, above which no load keeps it; NaN: not known
+  std::size_t too_short = 0;  // requests that the run at `keeps` should have had; 0: it had them
 };
 
+// A load keeps the SLO where the share of requests that it asks for does, of all replications' requests together, and where it is
+// not above the capacity, whatever a run says that ends too soon.
+bool keeps_slo(const CurvePoint& point, const Slo& slo);
+
 // Bisection between the last load of a curve below which the SLO is kept and the next one, until they are a sixty-fourth of their
-// first distance apart (whole numbers, where concurrencies are). A load keeps the SLO where every replication does.
-// `kept`: [value], of the curve that was run.
-LoadLimit largest_load(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
-                       const std::vector<bool>& kept, SweepRunner& runner, const std::string& option);
+// first distance apart (whole numbers, where concurrencies are). `tried`: the curve's points of this server.
+LoadLimit largest_load(const ServeExperiment& experiment, Load load, std::vector<CurvePoint> tried, SweepRunner& runner,
+                       const std::string& option);
 
 // The largest load of each draft length: the server of `experiment` with policy `fixed`, its pool and prices as they are.
 struct LengthLimit {
@@ -39,8 +45,11 @@ struct LengthLimit {
 std::vector<LengthLimit> limits_by_length(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
                                           const std::vector<int>& lengths, SweepRunner& runner, const std::string& option);
 
-// The limit in words: "14.25 (15 does not)", "none of those tried", "40, the largest tried".
+// The limit in words: "14.25 ± 0.3 (14.5 does not)", "none of those tried", "40, the largest tried".
 std::string limit_text(const LoadLimit& limit);
+// Which of these draft lengths keeps the SLO up to the largest load, beside the config's own policy (draft length -1); "" where
+// none does at any load. Where several keep it at the largest load tried, nothing says which is best.
+std::string best_length_text(const std::vector<LengthLimit>& limits, Load load);
 // A line for each: draft_length (-1: the config's own policy), keeps, fails.
 std::string limits_csv(const std::vector<LengthLimit>& limits, Load load);
 

@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <charconv>
+#include <map>
 #include <mutex>
 #include <type_traits>
 
@@ -17,7 +18,7 @@ namespace {
 
 template <class Figures, class F>
 void each_field(Figures& s, F&& f) {
-  f(s.requests), f(s.warm_up_requests), f(s.completed), f(s.duration_s), f(s.prompt_tokens), f(s.output_tokens);
+  f(s.requests), f(s.warm_up_requests), f(s.completed), f(s.duration_s), f(s.sending_s), f(s.prompt_tokens), f(s.output_tokens);
   for (auto* one : {&s.ttft_ms, &s.tpot_ms, &s.itl_ms, &s.itl_token_ms, &s.e2el_ms, &s.queue_ms})
     f(one->count), f(one->mean), f(one->p50), f(one->p90), f(one->p95), f(one->p99), f(one->max);
   f(s.request_throughput), f(s.output_throughput), f(s.total_token_throughput), f(s.request_goodput), f(s.slo_share);
@@ -27,7 +28,12 @@ void each_field(Figures& s, F&& f) {
   f(s.fitting_requests), f(s.draft_cost_requests), f(s.uniform_steps), f(s.mixed_steps), f(s.eager_steps);
   for (auto* causes : {&s.life_ms, &s.ttft_by_cause_ms, &s.tpot_by_cause_ms})
     for (auto& one : *causes) f(one);
-  f(s.overloaded), f(s.stable);
+  for (auto& spread : s.spreads) {
+    f(spread.mean_half_width), f(spread.p99_half_width);
+    for (auto& value : spread.tail) f(value);
+  }
+  for (auto& one : s.within_limit) f(one);
+  f(s.within_all), f(s.overloaded), f(s.stable);
 }
 
 }  // namespace
@@ -65,6 +71,11 @@ std::optional<Summary> unpack_summary(std::string_view text) {
   return summary;
 }
 
+ServeExperiment replicated(ServeExperiment experiment, std::size_t replication) {
+  if (replication > 0) experiment.seed = rng::hash_text(fmt::format("replication {} of seed {}", replication, experiment.seed));
+  return experiment;
+}
+
 std::vector<std::vector<Summary>> SweepRunner::run(const std::vector<ServeExperiment>& points) {
   const auto runs = static_cast<std::size_t>(setting_.replications);
   std::vector<std::vector<Summary>> result(points.size(), std::vector<Summary>(runs));
@@ -74,7 +85,9 @@ std::vector<std::vector<Summary>> SweepRunner::run(const std::vector<ServeExperi
     std::once_flag made;
     std::unique_ptr<Acceptance> acceptance;
   };
-  std::vector<Shared> shared(runs);  // [replication]
+  std::map<std::size_t, std::vector<Shared>> shared;  // [requests][replication]: rounds are executed for as many requests
+  for (const ServeExperiment& point : points)
+    if (auto& those = shared[point.chosen_requests]; those.empty()) those = std::vector<Shared>(runs);
   std::mutex telling;
   for_each(points.size() * runs, setting_.threads, [&](std::size_t task) {
     const std::size_t point = task / runs;
@@ -89,15 +102,14 @@ std::vector<std::vector<Summary>> SweepRunner::run(const std::vector<ServeExperi
         return;
       }
     }
-    ServeExperiment one = points[point];
-    // The first is the run of that seed; no run of another seed shares random numbers with the others.
-    if (replication > 0) one.seed = rng::hash_text(fmt::format("replication {} of seed {}", replication, one.seed));
+    const ServeExperiment one = replicated(points[point], replication);
     const Workload workload = make_workload(one);
     ServeOptions options;
     options.stop = setting_.stop;
     if (one.speculation) {
-      std::call_once(shared[replication].made, [&] { shared[replication].acceptance = make_acceptance(one, workload); });
-      options.acceptance = shared[replication].acceptance.get();
+      Shared& those = shared.at(one.chosen_requests)[replication];
+      std::call_once(those.made, [&] { those.acceptance = make_acceptance(one, workload); });
+      options.acceptance = those.acceptance.get();
     }
     const Served served = serve(one, workload, options);
     if (served.result.interrupted) return;

@@ -15,6 +15,10 @@
 
 namespace specsim::serve {
 
+// With the random numbers of a replication: the first has the experiment's own, and no other seed's runs share any with the
+// others.
+ServeExperiment replicated(ServeExperiment experiment, std::size_t replication);
+
 class SweepRunner {
  public:
   struct Setting {
@@ -29,9 +33,10 @@ class SweepRunner {
   };
   explicit SweepRunner(Setting setting) : setting_(std::move(setting)) {}
 
-  // [point][replication]. Those of `points` that speculate must differ in their load alone: they share one acceptance. After a
-  // stop what is missing is empty.
+  // [point][replication]. Those of `points` that speculate must differ in their load and their number of requests alone: they
+  // share one acceptance. After a stop what is missing is empty.
   std::vector<std::vector<Summary>> run(const std::vector<ServeExperiment>& points);
+  [[nodiscard]] const Setting& setting() const { return setting_; }
   [[nodiscard]] bool stopped() const { return setting_.stop != nullptr && setting_.stop->load(); }
 
  private:

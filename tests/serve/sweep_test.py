@@ -43,6 +43,36 @@ def one_at_a_time(rate=1.0, slo=None, output=9, speculation=None, requests=400):
     return made
 
 
+def saturated(folder, checks):
+    """A run that is too short to show its queue claims no rate above what the server completes, and says that it is short."""
+    server = {"experiment": "short", "seed": 3, "serve": {
+        "scheduler": {"kind": "vllm_v1", "max_num_seqs": 64, "async": False}, "arrivals": {"process": "poisson", "rate": 10, "requests": 100},
+        "lengths": {"prompt": {"fixed": 16}, "output": {"fixed": 200}}, "slo": {"ttft_ms": 1500, "tpot_ms": 100}},
+        "cost": {"model": "affine", "target_fixed_ms": 10, "target_ms_per_token": 0.1}}
+    exact = 64 / (200 * 0.0164 + 64 * 0.0015)  # 200 steps of 64 rows, and the prompts' other rows
+    named = lambda text: float(text.split("plain: capacity ")[1].split()[0])
+    text = program(folder, server, "--sweep", "rate=10,25").stdout
+    checks.holds(f"saturated: {named(text)} requests/s, by hand {exact:.4g}", abs(named(text) / exact - 1) < 0.01)
+    keeps = float(text.split("keeps the SLO without: ")[1].split()[0].rstrip(","))
+    checks.holds(f"no rate above it keeps the SLO: {keeps}", keeps <= named(text))
+    checks.holds("25 a second are too many", "overloaded at rate 25" in text)
+    checks.holds("the run at 10 a second is too short", "run too short at rate 10: at least" in text)
+    checks.holds("a sweep above the capacity names it", abs(named(program(folder, server, "--sweep", "rate=200,400").stdout) / exact - 1) < 0.01)
+    server["serve"]["arrivals"].update(rate=200, requests=4000)
+    once = program(folder, server).stdout
+    checks.holds("one overloaded run names it", abs(named(once) / exact - 1) < 0.01 and "are sent" in once)
+    server["serve"]["arrivals"].update(rate=15, requests=100)
+    checks.holds("a run that is too short says so", "run too short" in program(folder, server).stdout)
+    del server["serve"]["arrivals"]["requests"]
+    chosen = program(folder, server, "--out", "chosen").stdout
+    sent = len(columns(folder / "chosen" / "requests.csv")["request"])
+    checks.holds(f"without a number it is as long as it must be: {sent} requests", sent >= 2400 and "too short" not in chosen)
+    recorded = folder / "recorded.csv"
+    recorded.write_text("arrived_us,prompt,output\n" + "".join(f"{10000 * i},16,200\n" for i in range(2000)))
+    server["serve"]["arrivals"] = {"process": "trace", "file": "recorded.csv"}
+    checks.holds("recorded requests that are too many", abs(named(program(folder, server).stdout) / exact - 1) < 0.01)
+
+
 def capacity(output, length=0):
     rounds = -(-(output - 1) // (length + 1))
     return 1 / (STEP * (1 + rounds))
@@ -173,7 +203,7 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        for part in (slo_limits, presets, resume, timeline):
+        for part in (slo_limits, saturated, presets, resume, timeline):
             part(folder, checks)
 
     return checks.finish("sweeps of servers")

@@ -1,0 +1,109 @@
+#include "sim/serve/capacity.h"
+
+#include "sim/base/error.h"
+#include "sim/base/parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace specsim::serve {
+
+namespace {
+
+constexpr std::size_t kFirstRequests = 1024;  // for each replica
+constexpr double kBatches = 32.0;             // that the run is long: it begins with one that is in step, and ends in another
+
+// The tokens of a request that came between two moments, its rounds taken as even between its first token and its last.
+double tokens_between(const Sequence& sequence, Picoseconds from, Picoseconds to) {
+  if (sequence.first_token == kNever) return 0.0;
+  double tokens = sequence.first_token > from && sequence.first_token <= to ? 1.0 : 0.0;
+  const Picoseconds inside = std::min(sequence.last_token, to) - std::max(sequence.first_token, from);
+  if (inside > 0)
+    tokens +=
+        (sequence.emitted - 1.0) * static_cast<double>(inside) / static_cast<double>(sequence.last_token - sequence.first_token);
+  return tokens;
+}
+
+// The experiment's requests, all there at the start; where they are recorded, again from the first behind the last.
+Workload saturating(const ServeExperiment& experiment, std::size_t requests) {
+  const std::unique_ptr<ArrivalProcess> longer = experiment.arrivals->with_requests(requests);
+  Workload own = make_workload(longer ? with_requests(experiment, requests) : experiment);
+  const std::size_t given = own.requests.size();
+  for (std::size_t i = given; i < requests; ++i) own.requests.push_back(own.requests[i % given]);
+  for (Request& request : own.requests) request.due = 0;
+  return own;
+}
+
+std::optional<double> rate_of(const ServeExperiment& experiment, const std::atomic<bool>* stop) {
+  ServeExperiment saturated = experiment;
+  saturated.horizon = kNever;
+  saturated.warm_up = {};
+  saturated.slo = {};
+  std::size_t requests = kFirstRequests * experiment.replicas;
+  for (;;) {
+    const Workload workload = saturating(saturated, requests);
+    if (!workload.hashes.empty()) return std::nullopt;
+    ServeOptions options;
+    options.stop = stop;
+    const RunResult result = serve(saturated, workload, options).result;
+    if (result.interrupted || !result.reached_end) return std::nullopt;
+    double batch = 0.0;
+    for (std::size_t i = 0; i < experiment.replicas; ++i) batch += result.totals[i].largest_batch;
+    const auto needed = static_cast<std::size_t>(kBatches * batch);
+    if (requests < needed) {
+      // Everything that was there ran at once, so that nothing is known of what limits the batch.
+      if (requests >= kMostRequests || needed > 4 * kMostRequests) return std::nullopt;
+      requests = std::min(needed, kMostRequests);
+      continue;
+    }
+    double outputs = 0.0;
+    std::vector<Picoseconds> ends;
+    Picoseconds to = 0;
+    for (std::size_t i = 0; i < result.sequences.size(); ++i) {
+      outputs += workload.requests[i].output;
+      ends.push_back(result.sequences[i].last_token);
+      to = std::max(to, result.sequences[i].first_scheduled);
+    }
+    const auto quarter = ends.begin() + static_cast<std::ptrdiff_t>(ends.size() / 4);
+    std::nth_element(ends.begin(), quarter, ends.end());
+    const Picoseconds from = *quarter;
+    if (to <= from) return std::nullopt;
+    double tokens = 0.0;
+    for (const Sequence& sequence : result.sequences) tokens += tokens_between(sequence, from, to);
+    return tokens / (outputs / static_cast<double>(result.sequences.size())) /
+           (static_cast<double>(to - from) / kPicosecondsPerSecond);
+  }
+}
+
+}  // namespace
+
+std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop) {
+  try {
+    return rate_of(experiment, stop);
+  } catch (const BadInput&) {  // the run itself says what is wrong, of its own requests
+    return std::nullopt;
+  }
+}
+
+report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunner& runner) {
+  const SweepRunner::Setting& setting = runner.setting();
+  std::vector<double> rates(static_cast<std::size_t>(setting.replications));
+  for_each(rates.size(), setting.threads,
+           [&](std::size_t i) { rates[i] = saturated_rate(replicated(experiment, i), setting.stop).value_or(NAN); });
+  return report::mean_of(rates);
+}
+
+std::size_t requests_needed(const Summary& run, double load, double capacity) {
+  constexpr double kStays = 40.0;
+  constexpr double kRelaxations = 100.0;
+  constexpr double kMostShare = 0.92;
+  if (!(run.sending_s > 0.0) || run.e2el_ms.count == 0.0) return 0;
+  const double in_system = static_cast<double>(run.requests) / run.sending_s * 1e-3 * run.e2el_ms.mean;
+  double needed = kStays * in_system;
+  if (!std::isnan(capacity)) needed = std::max(needed, kRelaxations / std::pow(1.0 - std::min(load / capacity, kMostShare), 2));
+  const double digits = std::pow(10.0, std::max(0.0, std::floor(std::log10(needed)) - 1.0));
+  return static_cast<std::size_t>(std::min(digits * std::ceil(needed / digits), 1e9));
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,30 @@
+// What a server completes where requests never run out, and how long a run must be for its figures to be those of a server that
+// has been running for long. No load above the first is kept up with, however well a short run looks.
+#pragma once
+
+#include "sim/report/intervals.h"
+#include "sim/serve/sweep_runner.h"
+
+#include <cstddef>
+#include <optional>
+
+namespace specsim::serve {
+
+// Requests a second of the experiment's mean length, all replicas together: its requests, as many as fill it 32 times and at
+// least 1,024 for each replica, all there at the start; counted are the tokens that come between the end of the first quarter of
+// them and the moment when none waits any more. nullopt where prompts share prefixes, whose hits depend on when they come; where
+// so many never fill the batch; and after a stop.
+std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop);
+
+// The same of the runner's replications: mean and standard error. NaN where one of them has none.
+report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunner& runner);
+
+// Requests that make a run at a load below the capacity (NaN: not known) long enough: so many that clients send for 40 times as
+// long as a request stays in the server, and of an open loop also for 100 relaxation times of a queue at that share of the
+// capacity, 1 / (1 - share)^2 requests each, the share taken as .92 at most. Rounded up to two digits. `run`: a shorter run at
+// that load.
+std::size_t requests_needed(const Summary& run, double load, double capacity);
+// No run is made longer than that.
+constexpr std::size_t kMostRequests = 100000;
+
+}  // namespace specsim::serve

@@ -1,0 +1,51 @@
+// Percentiles of what several runs say together, or several stretches of one run, with intervals that hold for samples that
+// depend on each other, as the waits of requests in one queue do.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace specsim::serve {
+
+// The upper fifth of a run's samples by a few of its quantiles, closer to each other towards the largest: what remains of a run
+// for percentiles of the pool of several. NaN where there were no samples.
+constexpr std::size_t kTail = 64;
+using Tail = std::array<double, kTail>;
+// The share of samples that quantile number `i` of a tail does not fall below: from 0.8 to 1.
+double tail_share(std::size_t i);
+// `sorted`: rising.
+Tail tail_of(std::span<const double> sorted);
+
+// The value that this share of rising samples does not exceed, interpolated between neighbours as numpy does; NaN for none.
+double percentile_of(std::span<const double> sorted, double share);
+
+struct PercentileEstimate {
+  double value = 0.0;
+  double low = 0.0;  // 95 % interval; NaN where nothing is known of it
+  double high = 0.0;
+  // Of an interval around the value that holds the estimate's own, which is longer on the side of the larger values.
+  [[nodiscard]] double half_width() const;
+};
+
+// The percentile of the pool of several runs, for a share from 0.8 up. The interval inverts the test of the share itself
+// (Woodruff 1952): values above which the runs' shares of samples agree with what the percentile says, in logarithms, by
+// Student's t. A mean of the runs' own percentiles would keep the bias that each of them has, and an interval around it would not
+// see it.
+struct RunTail {
+  double count = 0.0;
+  const Tail* tail = nullptr;
+};
+PercentileEstimate pooled_percentile(std::span<const RunTail> runs, double share);
+
+// Intervals from one run, its samples in their order. Of the mean by batch means: 20 batches, and half as many as long as
+// neighbours' means are correlated (lag-1 autocorrelation beyond 1.645 / sqrt(batches)), down to 5; NaN below 100 samples. Of the
+// 99th percentile by eight stretches of the run as if they were runs; NaN below 800 samples.
+struct BatchIntervals {
+  double mean_half_width = 0.0;
+  double p99_half_width = 0.0;
+};
+BatchIntervals batch_intervals(std::span<const double> in_order);
+
+}  // namespace specsim::serve
