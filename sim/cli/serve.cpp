@@ -121,7 +121,13 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   for (const std::string& line : serve::verdict(curve, sweep.load)) print_output("{}\n", line);
   if (task.experiment.slo.any()) print_limits(task, curve, runner, folder);
   if (runner.stopped()) return "";
-  if (task.experiment.speculation) print_best_lengths(task.experiment, serve::make_workload(task.experiment));
+  if (task.experiment.speculation) {
+    double requests = 1.0;  // in a step, at the largest load that the server keeps up with
+    for (const serve::CurvePoint& point : curve)
+      if (point.speculative && !serve::overloaded(point))
+        requests = std::max(requests, serve::figure(point, [](const serve::Summary& s) { return s.mean_batch; }).mean);
+    print_best_lengths(task.experiment, serve::make_workload(task.experiment), requests);
+  }
   if (folder == nullptr) return "none";
   folder->write("curve.csv", serve::curve_csv(curve, sweep.load));
   return task.experiment.slo.any() ? "curve.csv, slo.csv" : "curve.csv";
@@ -218,7 +224,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
     print_output("UNSTABLE: {} of {} requests had not ended when the horizon was reached\n",
                  workload.requests.size() - own.summary.completed, workload.requests.size());
   print_stability(task, single, summaries, stop);
-  if (experiment.speculation) print_best_lengths(experiment, workload);
+  if (experiment.speculation) print_best_lengths(experiment, workload, own.summary.mean_batch);
   if (timeline) {
     timeline->close();
     print_output("wrote {}\n", task.timeline);

@@ -1,7 +1,7 @@
 #include "sim/cli/serve_report.h"
 
 #include "sim/base/output.h"
-#include "sim/base/token.h"
+#include "sim/plan/engines.h"
 #include "sim/report/csv.h"
 #include "sim/report/table.h"
 #include "sim/serve/best_lengths.h"
@@ -125,23 +125,63 @@ void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, 
   print_output("{}", table.text(output_width()));
 }
 
-void print_best_lengths(const serve::ServeExperiment& experiment, const serve::Workload& workload) {
-  constexpr std::uint32_t kMostRequests = 256;
-  constexpr int kLongest = 8;
-  double cached = 0.0;
-  for (const serve::Request& request : workload.requests) cached += request.prompt + 0.5 * request.output;
-  cached /= static_cast<double>(workload.requests.size());
-  const auto acceptance = serve::make_acceptance(experiment, workload);
-  int longest = kLongest;
-  for (int length = kLongest + 1; length <= kMaxDraftLength; ++length)  // of a tree or a chain that is drafted whole
-    if (!acceptance->offers(kLongest) && acceptance->offers(length)) longest = length;
-  const serve::BestLengths best = serve::best_lengths(experiment, *acceptance, cached, kMostRequests, longest);
-  const std::string words = fmt::format(
-      "most tokens a second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached tokens "
-      "each (vLLM: "
-      "num_speculative_tokens_per_batch_size): {}; at most {:.1f} % below the best of each number alone",
-      cached, serve::ranges_text(best.ranges), 100.0 * best.worst_loss);
+namespace {
+
+// The engine that a scheduler imitates, as sim/plan names it; "" for none.
+std::string engine_of(const serve::ServeExperiment& experiment) {
+  const std::string& kind = experiment.scheduler.entry->info.name;
+  return kind == "vllm_v1"     ? "vLLM"
+         : kind == "sglang"    ? "SGLang"
+         : kind == "trtllm"    ? "TensorRT-LLM"
+         : kind == "llama_cpp" ? "llama.cpp"
+                               : "";
+}
+
+void print_words(const std::string& words) {
   for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
+}
+
+// The server's flags: with the table where its engine takes one, else with the length for steps of so many requests.
+void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTable& table, double requests) {
+  const std::string engine = engine_of(experiment);
+  const cost::Deployment* const deployment = experiment.cost->deployment();
+  if (engine.empty() || deployment == nullptr) return;
+  std::vector<plan::LengthsFrom> by_batch;
+  int length = serve::length_at(table.best, requests);
+  if (plan::takes_lengths_by_batch(engine) && table.best.ranges.size() > 1) {
+    for (const serve::LengthRange& range : table.best.ranges)
+      by_batch.push_back({static_cast<int>(range.from), static_cast<int>(range.to), range.draft_length});
+    length = table.best.ranges.front().draft_length;
+  } else if (table.best.ranges.size() > 1) {
+    print_words(fmt::format("{} takes one draft length for all steps: {} is best with {:.0f} requests in a step", engine, length,
+                            requests));
+  }
+  if (length == 0) {
+    print_words("flags: none, the server is faster without speculation");
+    return;
+  }
+  const auto own = plan::engine_command(engine, *deployment, length, table.running, by_batch);
+  if (!own) return;
+  if (!own->command.empty()) print_output("flags for {}:\n  {}\n", own->engine, own->command);
+  for (const std::string& note : own->notes) print_words(fmt::format("{}: {}", own->engine, note));
+}
+
+}  // namespace
+
+void print_best_lengths(const serve::ServeExperiment& experiment, const serve::Workload& workload, double requests) {
+  const serve::LengthTable table = serve::length_table(experiment, workload);
+  if (table.longest == 0) return;
+  std::string words = fmt::format(
+      "most tokens a second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached tokens "
+      "each: "
+      "{}; at most {:.1f} % below the best of each number alone",
+      table.cached, serve::ranges_text(table.best.ranges), 100.0 * table.best.worst_loss);
+  if (table.fitting > 0) words += fmt::format("; the cache holds {} such requests", table.fitting);
+  if (table.stated < table.longest)
+    words +=
+        fmt::format("; longer drafts than {} are not weighed, since acceptance is stated for as many positions", table.stated);
+  print_words(words);
+  print_flags(experiment, table, requests);
 }
 
 }  // namespace specsim::cli

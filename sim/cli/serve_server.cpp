@@ -107,7 +107,7 @@ class ConfigEditor {
   Diagnostics& diagnostics_;
 };
 
-// off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers; or {kind: ...}.
+// off, fixed:3, table:1-4=5,5-64=3, table:[[1, 4, 5], [5, 64, 3]], goodput, adaptive:ema_tiers; or {kind: ...}.
 config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
   const std::string option = "--policy";
   if (text.starts_with("{")) return config::parse_text(text, option, diagnostics);
@@ -116,7 +116,9 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
   config::Value policy = config::map({{"kind", scalar_of(kind, option)}}, {option, 0, 0});
   if (colon == std::string::npos) return policy;
   const std::string rest = text.substr(colon + 1);
-  if (kind == "table") {
+  if (kind == "table" && rest.starts_with("[")) {  // as verdicts print it and vLLM takes it
+    policy.fields.push_back({"table", {option, 0, 0}, config::parse_text(rest, option, diagnostics)});
+  } else if (kind == "table") {
     std::vector<std::vector<double>> table;
     for (const std::string& range : read_texts(rest, option)) {
       long long from = 0;

@@ -15,6 +15,7 @@ using cost::ModelShape;
 constexpr const char* kVllm = "vLLM 0.27.1";
 constexpr const char* kSglang = "SGLang 0.5.18";
 constexpr const char* kLlamaCpp = "llama.cpp b10576";
+constexpr const char* kTensorRt = "TensorRT-LLM 1.3";
 
 // vLLM: MAX_SPEC_LEN of vllm/v1/sample/rejection_sampler.py, drafts of one sequence in a step.
 constexpr int kMostDraftsVllm = 128;
@@ -72,7 +73,15 @@ void note_sizes(const Deployment& d, const char* engine, EngineCommand& own) {
                     engine, d.target->tensor_parallel, d.draft->tensor_parallel, d.target->tensor_parallel));
 }
 
-EngineCommand vllm(const Deployment& d, int draft_length, double batch) {
+// Pull request 32374, merged in June 2026: vLLM 0.24 has it, 0.19 does not. The lengths may not exceed num_speculative_tokens.
+std::string table_vllm(const std::vector<LengthsFrom>& by_batch) {
+  std::string list;
+  for (const LengthsFrom& one : by_batch)
+    list += fmt::format("{}[{}, {}, {}]", list.empty() ? "" : ", ", one.from, one.to, one.draft_length);
+  return list.empty() ? "" : ", \"num_speculative_tokens_per_batch_size\": [" + list + "]";
+}
+
+EngineCommand vllm(const Deployment& d, int draft_length, double batch, const std::vector<LengthsFrom>& by_batch) {
   EngineCommand own{kVllm, "", {}};
   // SpeculativeConfig.verify_equal_vocab_size_if_draft_model, vllm/config/speculative.py.
   if (vocabularies_differ(d)) {
@@ -105,10 +114,16 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch) {
     if (shards != "1") draft += fmt::format(", \"draft_tensor_parallel_size\": {}", shards);
     note_sizes(d, "vLLM", own);
   }
-  own.command = fmt::format("vllm serve {}{}{}{} --speculative-config '{{{}, \"num_speculative_tokens\": {}}}'",
+  if (!by_batch.empty())
+    own.notes.emplace_back(
+        "num_speculative_tokens_per_batch_size needs vLLM 0.24 or later; with it the full CUDA graphs are lost (7 to 22 % of "
+        "TPOT in issue "
+        "49548), which is not priced here");
+  own.command = fmt::format("vllm serve {}{}{}{} --speculative-config '{{{}, \"num_speculative_tokens\": {}{}}}'",
                             path_of(*d.target), shards == "1" ? "" : " --tensor-parallel-size " + shards,
                             (d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8" : "") + offloaded(*d.target),
-                            batch > kSequencesVllm ? fmt::format(" --max-num-seqs {:g}", batch) : "", draft, draft_length);
+                            batch > kSequencesVllm ? fmt::format(" --max-num-seqs {:g}", batch) : "", draft, draft_length,
+                            table_vllm(by_batch));
   return own;
 }
 
@@ -184,11 +199,58 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch) {
   return own;
 }
 
+// draft_len_schedule since pull request 10860 (March 2026): {4: 4, 8: 2} drafts 4 up to 4 sequences, 2 up to 8, nothing above.
+std::string table_tensorrt(const std::vector<LengthsFrom>& by_batch) {
+  std::string list;
+  for (const LengthsFrom& one : by_batch)
+    if (one.draft_length > 0) list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", one.to, one.draft_length);
+  return list.empty() ? "" : ", draft_len_schedule: {" + list + "}";
+}
+
+EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, const std::vector<LengthsFrom>& by_batch) {
+  EngineCommand own{kTensorRt, "", {}};
+  if (vocabularies_differ(d)) {
+    own.notes.push_back(vocabularies(d) + ": the draft must have the target's tokenizer");
+    return own;
+  }
+  if (widths_differ(d)) {
+    own.notes.push_back(widths(d) + ": refused");
+    return own;
+  }
+  if (is_head(d) && !is_eagle3(d) && !is_module(d)) {
+    own.notes.emplace_back("of EAGLE's heads its PyTorch backend takes those of EAGLE-3 alone (decoding_type: Eagle3)");
+    return own;
+  }
+  const std::string draft = !d.draft       ? fmt::format("decoding_type: NGram, max_matching_ngram_size: {}", kLookup)
+                            : is_module(d) ? std::string("decoding_type: MTP")
+                                           : fmt::format("decoding_type: {}, speculative_model: {}",
+                                                         is_eagle3(d) ? "Eagle3" : "Draft_Target", path_of(*d.draft));
+  note_sizes(d, "TensorRT-LLM", own);
+  own.command = fmt::format(
+      "echo 'speculative_config: {{{}, max_draft_len: {}{}}}' > speculative.yaml && trtllm-serve {}{} --max_batch_size {:g} "
+      "--extra_llm_api_options speculative.yaml",
+      draft, draft_length, table_tensorrt(by_batch), path_of(*d.target),
+      d.target->tensor_parallel > 1.0 ? fmt::format(" --tp_size {:g}", d.target->tensor_parallel) : "", batch);
+  return own;
+}
+
 }  // namespace
+
+bool takes_lengths_by_batch(const std::string& engine) { return engine == "vLLM" || engine == "TensorRT-LLM"; }
+
+std::optional<EngineCommand> engine_command(const std::string& engine, const Deployment& deployment, int draft_length,
+                                            double batch, const std::vector<LengthsFrom>& by_batch) {
+  if (!deployment.target) return std::nullopt;
+  if (engine == "vLLM") return vllm(deployment, draft_length, batch, by_batch);
+  if (engine == "SGLang") return sglang(deployment, draft_length, batch);
+  if (engine == "TensorRT-LLM") return tensorrt(deployment, draft_length, batch, by_batch);
+  if (engine == "llama.cpp") return llama_cpp(deployment, draft_length, batch);
+  return std::nullopt;
+}
 
 std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch) {
   if (!deployment.target) return {};
-  return {vllm(deployment, draft_length, batch), sglang(deployment, draft_length, batch),
+  return {vllm(deployment, draft_length, batch, {}), sglang(deployment, draft_length, batch),
           llama_cpp(deployment, draft_length, batch)};
 }
 

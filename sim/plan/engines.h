@@ -3,6 +3,7 @@
 
 #include "sim/cost/deployment.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,18 @@ struct EngineCommand {
 
 // A command for each engine, with placeholders in <> for paths. `batch`: sequences that it must hold at once.
 std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch);
+
+// The draft length by sequences in the step, from 1 on without gaps; never rises.
+struct LengthsFrom {
+  int from = 1;
+  int to = 1;
+  int draft_length = 0;
+};
+// The command of one engine, "vLLM", "SGLang", "TensorRT-LLM" or "llama.cpp"; nothing for another. `by_batch` goes into it where
+// the engine takes such a table, which vLLM and TensorRT-LLM do; `draft_length` is the longest of them.
+std::optional<EngineCommand> engine_command(const std::string& engine, const cost::Deployment& deployment, int draft_length,
+                                            double batch, const std::vector<LengthsFrom>& by_batch);
+bool takes_lengths_by_batch(const std::string& engine);
 
 // Why a pair can be served by no engine, or by some only, for people who look at the table alone: vocabularies and widths that
 // differ. A line each.

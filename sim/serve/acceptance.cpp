@@ -1,5 +1,6 @@
 #include "sim/serve/acceptance.h"
 
+#include "sim/base/token.h"
 #include "sim/rng/address.h"
 
 #include <algorithm>
@@ -111,6 +112,15 @@ std::unique_ptr<Acceptance> make_acceptance(const StatedAcceptance& stated, rng:
           return make_recorded_acceptance(own, key);
       },
       stated);
+}
+
+int stated_places(const StatedAcceptance& stated) {
+  const auto* const own = std::get_if<ClassRates>(&stated);
+  if (own == nullptr) return kMaxDraftLength;
+  std::size_t least = kMaxDraftLength;
+  for (const ClassRates::Class& one : own->classes)
+    if (!one.everywhere) least = std::min(least, one.rates.size());
+  return static_cast<int>(least);
 }
 
 }  // namespace specsim::serve

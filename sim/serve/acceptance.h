@@ -51,6 +51,7 @@ struct ClassRates {
   struct Class {
     double up_to = 1.0;  // share of requests up to and with this class
     PlaceRates rates;
+    bool everywhere = false;  // one rate for every place, and no list of what was measured at the first ones
   };
   std::vector<Class> classes;
 };
@@ -76,6 +77,8 @@ using StatedAcceptance = std::variant<ClassRates, ReplayedUniforms, RecordedPref
 std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diagnostics& diagnostics);
 // Drawn with the random numbers of `key`.
 std::unique_ptr<Acceptance> make_acceptance(const StatedAcceptance& stated, rng::Key key);
+// Places of a draft whose acceptance was stated, beyond which the last one's goes on; kMaxDraftLength where all are.
+int stated_places(const StatedAcceptance& stated);
 
 // Recorded acceptance, in the forms of sim/families/acceptance_record.h but distributions; `kind`: of the requests, "" for all.
 // nullopt after reporting.

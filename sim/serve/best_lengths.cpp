@@ -1,8 +1,11 @@
 #include "sim/serve/best_lengths.h"
 
+#include "sim/base/token.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 namespace specsim::serve {
@@ -11,7 +14,55 @@ namespace {
 
 constexpr double kNotOffered = 1e6;
 
+// How many requests the scheduler runs at once at most, by the name that its engine has for it.
+std::uint32_t running_at_most(const ServeExperiment& experiment) {
+  const config::Choice<SchedulerEntry>& scheduler = experiment.scheduler;
+  for (const config::Parameter& one : scheduler.entry->info.parameters)
+    for (const char* const name : {"max_num_seqs", "max_running_requests", "max_batch_size", "slots", "batch"})
+      if (one.name == name) return static_cast<std::uint32_t>(scheduler.arguments.integer(name));
+  return 256;
+}
+
 }  // namespace
+
+LengthTable length_table(const ServeExperiment& experiment, const Workload& workload) {
+  constexpr double kMostRequests = 1024.0;  // nobody's steps are longer, and the table's work grows with them
+  LengthTable table;
+  double prompts = 0.0;
+  double outputs = 0.0;
+  for (const Request& request : workload.requests) {
+    prompts += request.prompt;
+    outputs += request.output;
+  }
+  table.cached = (prompts + 0.5 * outputs) / static_cast<double>(workload.requests.size());
+  const Speculation& speculation = *experiment.speculation;
+  const auto acceptance = make_acceptance(experiment, workload);
+  Diagnostics none;
+  PolicySetting probe;
+  probe.seconds = [](const BatchState&, int) { return 1.0; };
+  probe.offers = [&](int draft_length) { return acceptance->offers(draft_length); };
+  table.longest = speculation.policy.entry->make(speculation.policy.arguments, probe, none)->longest();
+  table.stated =
+      std::min(table.longest, speculation.stated() != nullptr ? stated_places(*speculation.stated()) : kMaxDraftLength);
+  table.running = running_at_most(experiment);
+  double most = std::min(static_cast<double>(table.running), kMostRequests);
+  const BlockPool pool(experiment.blocks, experiment.block_tokens, false);
+  if (!pool.unlimited()) {
+    const auto tokens = static_cast<std::uint64_t>(std::ceil(table.cached)) + acceptance->widest(table.stated);
+    const double fitting = std::max(1.0, std::floor(pool.usable() / static_cast<double>(pool.blocks_for(tokens))));
+    if (fitting < most) table.fitting = static_cast<std::uint32_t>(most = fitting);
+  }
+  if (table.stated > 0)
+    table.best = best_lengths(experiment, *acceptance, table.cached, static_cast<std::uint32_t>(most), table.stated);
+  return table;
+}
+
+int length_at(const BestLengths& best, double requests) {
+  int length = best.ranges.front().draft_length;
+  for (const LengthRange& range : best.ranges)
+    if (range.from <= requests) length = range.draft_length;
+  return length;
+}
 
 BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached, std::uint32_t most,
                          int longest) {

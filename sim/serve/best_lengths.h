@@ -26,6 +26,20 @@ struct BestLengths {
 BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached, std::uint32_t most,
                          int longest);
 
+// The table of an experiment: of draft lengths up to the policy's longest (the server's num_speculative_tokens) whose acceptance
+// is stated, for as many requests as the scheduler and the pool hold at once.
+struct LengthTable {
+  BestLengths best;
+  double cached = 0.0;        // tokens of a request in the middle of its output, in the mean
+  int longest = 0;            // that the policy drafts; 0: it drafts nothing, and the table is empty
+  int stated = 0;             // of them, as far as acceptance is known
+  std::uint32_t running = 0;  // requests that the scheduler runs at once at most
+  std::uint32_t fitting = 0;  // that the pool holds at such a length, where that is fewer; 0: it is not
+};
+LengthTable length_table(const ServeExperiment& experiment, const Workload& workload);
+// The draft length for a step of so many requests.
+int length_at(const BestLengths& best, double requests);
+
 // [[1, 8, 4], [9, 64, 2]], as vLLM takes it for num_speculative_tokens_per_batch_size.
 std::string ranges_text(const std::vector<LengthRange>& ranges);
 

@@ -134,12 +134,12 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
       const config::Arguments own = config::read_arguments(item, of_class, {}, "class of acceptance", diagnostics);
       if (diagnostics.list().size() != before) return std::nullopt;
       share += own.number("share");
-      classes.push_back({share, read_rates(own, diagnostics)});
+      classes.push_back({share, read_rates(own, diagnostics), own.has("alpha")});
     }
     if (diagnostics.list().size() == before && std::abs(share - 1.0) > 1e-9)
       diagnostics.add(arguments.where("classes"), fmt::format("the shares of the classes add to {:g}, allowed: 1", share));
   } else {
-    classes.push_back({1.0, read_rates(arguments, diagnostics)});
+    classes.push_back({1.0, read_rates(arguments, diagnostics), arguments.has("alpha")});
   }
   if (diagnostics.list().size() != before) return std::nullopt;
   if (!arguments.has("replay")) return ClassRates{std::move(classes)};

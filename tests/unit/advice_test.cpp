@@ -65,6 +65,24 @@ TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
   CHECK(own[1].notes.size() == 1);
 }
 
+TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][engines]") {
+  const cost::Deployment d = deployment(preset("llama-3.1-8b"), preset("eagle3-llama-3.1-8b"));
+  const std::vector<plan::LengthsFrom> table = {{1, 25, 4}, {26, 96, 2}, {97, 256, 0}};
+  const auto command = [&](const std::string& engine) { return plan::engine_command(engine, d, 4, 256, table).value().command; };
+  CHECK(holds(command("vLLM"),
+              "\"num_speculative_tokens\": 4, \"num_speculative_tokens_per_batch_size\": [[1, 25, 4], [26, 96, 2], "
+              "[97, 256, 0]]}'"));
+  // Above its last threshold TensorRT-LLM drafts nothing.
+  CHECK(holds(command("TensorRT-LLM"), "max_draft_len: 4, draft_len_schedule: {25: 4, 96: 2}}"));
+  CHECK(holds(command("SGLang"), "--speculative-num-steps 4 --speculative-eagle-topk 1 --speculative-num-draft-tokens 5"));
+  CHECK(holds(command("llama.cpp"), "--spec-draft-n-max 4"));
+  CHECK_FALSE(plan::engine_command("static", d, 4, 256, table).has_value());
+  CHECK_FALSE(holds(plan::engine_command("vLLM", d, 4, 256, {}).value().command, "per_batch_size"));
+  CHECK(
+      plan::engine_command("TensorRT-LLM", deployment(preset("llama-2-7b"), preset("llama-3.2-1b")), 4, 1, {}).value().command ==
+      "");
+}
+
 TEST_CASE("engines: vocabularies must agree, in llama.cpp nearly", "[plan][engines]") {
   // 152,064 against 151,936: 128 apart.
   auto list = answers(deployment(preset("qwen2.5-7b"), preset("qwen2.5-0.5b")));

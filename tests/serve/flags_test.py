@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+"""What `specsim serve` ends with: the draft length by requests in the step, and the flags of the engine whose scheduler was simulated.
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench import SPECSIM, Checks, columns  # noqa: E402
+
+SERVER = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--rate", "6", "--requests", "40", "--alone"]
+RATES = ("--position-rates", "0.73,0.5,0.34")
+
+
+def serve(*options, folder=".", acceptance=RATES):
+    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", *SERVER, *acceptance, *options], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"serve {' '.join(options)}: exit {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def table_of(text):
+    """The printed table, as numbers and as it stands there; lines are wrapped."""
+    flat = " ".join(text.split())
+    printed = re.search(r"\[\[.*?\]\]", flat[flat.index("most tokens a second"):]).group()
+    return json.loads(printed), printed
+
+
+def kind(scheduler):
+    return ["--set", f"serve.scheduler={{kind: {scheduler}}}"]
+
+
+def engines(checks):
+    others = {"vllm_v1": "vllm serve", "sglang": "sglang.launch_server", "trtllm": "trtllm-serve", "llama_cpp": "llama-server"}
+    for scheduler, own in others.items():
+        text = serve("--policy", "fixed:3", *kind(scheduler))
+        checks.exact(f"{scheduler}: commands", [name for name in others.values() if name in text], [own])
+        checks.exact(f"{scheduler}: vLLM's table", "num_speculative_tokens_per_batch_size" in text, scheduler == "vllm_v1")
+        ranges, _ = table_of(text)
+        checks.exact(f"{scheduler}: draft lengths are the server's own or shorter", max(row[2] for row in ranges), 3)
+        if scheduler == "vllm_v1":
+            config = json.loads(re.search(r"--speculative-config '(.*)'", text).group(1))
+            checks.exact("vLLM's flags are JSON and hold the table", (config["num_speculative_tokens"], config["num_speculative_tokens_per_batch_size"]), (3, ranges))
+            checks.holds("and say which version knows it", "needs vLLM 0.24 or later" in text)
+        if scheduler == "sglang":
+            checks.holds("SGLang's flags", "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4" in text)
+        if scheduler == "trtllm":
+            schedule = ", ".join(f"{to}: {length}" for _, to, length in ranges)
+            checks.holds("TensorRT-LLM's schedule", f"max_draft_len: 3, draft_len_schedule: {{{schedule}}}}}" in text)
+        if scheduler == "llama_cpp":
+            checks.exact("llama.cpp's slots bound its steps", (ranges[-1][1], "--spec-draft-n-max 3" in text), (4, True))
+    checks.holds("static batches are no engine's", "flags for" not in serve("--policy", "fixed:3", "--set", "serve.scheduler={kind: static, batch: 8}"))
+    checks.holds("without a draft there is nothing to say", "most tokens" not in serve("--policy", "off"))
+
+
+def measured(checks):
+    five = serve("--policy", "fixed:5")
+    checks.exact("only positions that were measured", max(row[2] for row in table_of(five)[0]), 3)
+    checks.holds("which is said", "longer drafts than 3 are not weighed" in " ".join(five.split()))
+    one = serve("--policy", "fixed:5", acceptance=("--alpha", "0.9"))
+    checks.exact("one rate for all positions goes on", (max(row[2] for row in table_of(one)[0]), "not weighed" in one), (5, False))
+
+
+def pool(checks):
+    text = " ".join(serve("--policy", "fixed:3", "--set", "serve.kv={tokens: 16000}", "--prompt", "512", "--output", "256").split())
+    fitting = int(re.search(r"the cache holds (\d+) such requests", text).group(1))
+    checks.exact("999 blocks hold so many requests of 640 tokens and three drafts", fitting, 999 // 41)
+    checks.exact("the table ends there", table_of(text)[0][-1][1], fitting)
+
+
+def pasted(checks):
+    """What is printed is a policy."""
+    with tempfile.TemporaryDirectory() as folder:
+        ranges, printed = table_of(serve("--policy", "fixed:3"))
+        checks.holds("several ranges", len(ranges) > 1)
+        own = [",".join(f"{low}-{high}={length}" for low, high, length in ranges), printed, json.dumps(ranges)]
+        made = []
+        for number, text in enumerate(own):
+            serve("--policy", f"table:{text}", "--out", f"{number}", folder=folder)
+            made.append((Path(folder) / f"{number}" / "requests.csv").read_bytes())
+        checks.exact("the printed table is the same policy as its ranges", made, [made[0]] * 3)
+        checks.exact("and is what a table says of itself", table_of(serve("--policy", f"table:{printed}"))[0], ranges)
+        checks.holds("and drafts", float(columns(Path(folder) / "1" / "summary.csv")["drafted"][0]) > 0)
+
+
+def main():
+    checks = Checks()
+    for part in (engines, measured, pool, pasted):
+        part(checks)
+    return checks.finish("flags of servers")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
