@@ -1,5 +1,5 @@
-#include "sim/config/scalars.h"
 #include "sim/base/standard_library.h"
+#include "sim/config/scalars.h"
 #include "sim/config/value.h"
 
 #include <fmt/format.h>

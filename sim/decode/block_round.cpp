@@ -75,6 +75,7 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
     chosen_.tree.nodes.assign(1, {});
     chosen_.tokens.clear();
     chosen_contexts_.assign(1, start.context);
+    pass_rows_.clear();
     drafter_->choose(*this, start.memory, chosen_);
     chosen_.tokens.resize(chosen_.tree.nodes.size());
     SPECSIM_CHECK(tree_->drafted() <= shape_->nodes && tree_->height() <= shape_->draft_length, "{} nodes, {} deep",
@@ -193,6 +194,13 @@ void BlockRound::draw(int node, Node& own) {
   const tokens::Tree::Node& place = at(node);
   if (chooses_) {
     own.token = chosen_.tokens[static_cast<std::size_t>(node)];
+    if (siblings_ == tokens::Siblings::without_replacement) {
+      const int first = at(place.parent).first_child;
+      own.remaining =
+          distributions(place.parent)
+              .draft_without(
+                  std::span(chosen_.tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(node - first)));
+    }
   } else if (siblings_ == tokens::Siblings::point_mass) {
     const std::uint32_t seen_from = shape_->from_root ? start_.context : context(place.parent);
     own.token = tables_->at(seen_from, place.depth - 1).likeliest[static_cast<std::size_t>(place.rank)].token;
@@ -229,15 +237,34 @@ void BlockRound::draw_without_elders(int node, const math::RatioTable& distribut
                                       : choices_->pick(verify::ChoiceSource::Use::redraft, node, at(node).depth, rest);
 }
 
-std::span<const draft::Ranked> BlockRound::likeliest(const draft::ChosenBlock& block, int node) {
+const BlockTables::Entry& BlockRound::chosen_entry(const draft::ChosenBlock& block, int node) {
   const std::vector<tokens::Tree::Node>& nodes = block.tree.nodes;
   const tokens::Tree::Node& own = nodes[static_cast<std::size_t>(node)];
-  if (!moves_ || shape_->from_root) return tables_->at(start_.context, own.depth).likeliest;
+  if (!moves_ || shape_->from_root) return tables_->at(start_.context, own.depth);
   for (std::size_t i = chosen_contexts_.size(); i <= static_cast<std::size_t>(node); ++i) {  // parents come first
     const auto parent = static_cast<std::size_t>(nodes[i].parent);
     chosen_contexts_.push_back(step(chosen_contexts_[parent], nodes[parent].depth, block.tokens[i]));
   }
-  return tables_->at(chosen_contexts_[static_cast<std::size_t>(node)], own.depth).likeliest;
+  return tables_->at(chosen_contexts_[static_cast<std::size_t>(node)], own.depth);
+}
+
+std::span<const draft::Ranked> BlockRound::likeliest(const draft::ChosenBlock& block, int node) {
+  return chosen_entry(block, node).likeliest;
+}
+
+draft::Ranked BlockRound::draw(const draft::ChosenBlock& block, int node, std::span<const Token> elders, int number) {
+  const math::RatioTable& from = chosen_entry(block, node).distributions;
+  if (elders.size() >= from.draft_support()) return {};
+  const int depth = block.tree.nodes[static_cast<std::size_t>(node)].depth + 1;
+  const DraftPick whole(from);
+  Token token = random_bits_ != nullptr ? random_bits_->draft(number, from, one_context_).token
+                                        : choices_->pick(verify::ChoiceSource::Use::token, number, depth, whole);
+  if (std::find(elders.begin(), elders.end(), token) != elders.end()) {
+    const DraftWithoutPick rest(from, elders);
+    token = random_bits_ != nullptr ? rest.pick(random_bits_->single(rng::Purpose::redraft, number))
+                                    : choices_->pick(verify::ChoiceSource::Use::redraft, number, depth, rest);
+  }
+  return {token, from.draft(token) / from.draft_without(elders)};
 }
 
 std::vector<Token> BlockRound::target_argmax(std::span<const Spot> spots) {

@@ -40,6 +40,8 @@ class BlockRound final : public verify::Block, private draft::Sight {
   const Outcome& play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices);
   // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
   int drafted();
+  // Rows of each of the draft's passes that this round asked for, where the drafter chooses its blocks.
+  [[nodiscard]] std::span<const std::uint32_t> pass_rows() const { return pass_rows_; }
   // The probabilities of the drafted() tokens under the draft's distributions; only under a policy that looks at them.
   std::span<const double> draft_probabilities();
 
@@ -72,13 +74,20 @@ class BlockRound final : public verify::Block, private draft::Sight {
   void place(int node, Node& own) override;
   bool stops(int node) override;
   bool decide(int node, verify::Odds odds) override;
+  void prepare(const draft::ChosenBlock& /*block*/, std::span<const int> nodes) override {
+    pass_rows_.push_back(static_cast<std::uint32_t>(nodes.size()));
+  }
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override;
+  draft::Ranked draw(const draft::ChosenBlock& block, int node, std::span<const Token> elders, int number) override;
+  // The tables after a node of a block that is being chosen.
+  const BlockTables::Entry& chosen_entry(const draft::ChosenBlock& block, int node);
   [[nodiscard]] std::span<const Token> text() const override { return start_.text; }
   [[nodiscard]] std::size_t prompt_tokens() const override { return process_->prompt().size(); }
   Token random_token(std::uint32_t index) override;
   Spot end_of_text() override { return {start_.context, 0}; }
   Spot after(Spot spot, Token token) override { return {step(spot.context, spot.depth, token), spot.depth + 1}; }
   std::vector<Token> target_argmax(std::span<const Spot> spots) override;
+  std::span<const Token> target_likeliest(Spot spot) override { return tables_->target_likeliest(spot.context); }
 
   const BlockTables* tables_;
   const families::ContextProcess* process_;
@@ -92,7 +101,8 @@ class BlockRound final : public verify::Block, private draft::Sight {
   const draft::BlockDrafter::Shape* shape_;
   draft::ChosenBlock chosen_;
   std::vector<std::uint32_t> chosen_contexts_;  // after each node of a block that is being chosen
-  std::vector<Place> places_;                   // [node]
+  std::vector<std::uint32_t> pass_rows_;
+  std::vector<Place> places_;  // [node]
   std::vector<Token> elders_;
   std::vector<double> probabilities_;
   Outcome outcome_;

@@ -34,6 +34,7 @@ BlockTables::BlockTables(int vocab, int contexts, int depths, const draft::Block
     : vocab_(static_cast<std::size_t>(vocab)),
       depths_(static_cast<std::size_t>(depths)),
       ranks_(std::min(static_cast<std::size_t>(drafter.shape().ranks), vocab_)),
+      target_ranks_(std::min(static_cast<std::size_t>(drafter.shape().target_ranks), vocab_)),
       fan_outs_(fan_outs_of(drafter)),
       without_replacement_(drafter.shape().siblings == tokens::Siblings::without_replacement),
       rule_(&rule) {
@@ -49,12 +50,17 @@ std::size_t BlockTables::bytes_needed(std::size_t vocab, std::size_t contexts, s
                       (static_cast<std::size_t>(fan_outs.back()) + 1) * sizeof(std::unique_ptr<verify::NodePlan>) + kHeapBytes;
   for (const int children : fan_outs)
     if (children > 0) entry += rule.plan_bytes(vocab, children);
-  return contexts * (depths * entry + vocab * sizeof(std::uint16_t));
+  const std::size_t target_ranks = std::min(static_cast<std::size_t>(drafter.shape().target_ranks), vocab);
+  return contexts * (depths * entry + vocab * sizeof(std::uint16_t) + target_ranks * sizeof(Token));
 }
 
 void BlockTables::add(std::span<const double> target, std::span<const double> draft,
                       std::span<const std::uint16_t> class_of_token, math::AliasScratch& scratch) {
-  if (entries_.size() % depths_ == 0) classes_.insert(classes_.end(), class_of_token.begin(), class_of_token.end());
+  if (entries_.size() % depths_ == 0) {
+    classes_.insert(classes_.end(), class_of_token.begin(), class_of_token.end());
+    if (target_ranks_ > 0)
+      for (const Token x : math::likeliest(target, target_ranks_)) target_likeliest_.push_back(x);
+  }
   Entry& entry = entries_.emplace_back(math::RatioTable(target, draft, scratch));
   entry.plans.resize(static_cast<std::size_t>(fan_outs_.back()) + 1);
   for (const int children : fan_outs_) {

@@ -36,6 +36,10 @@ class BlockTables {
   [[nodiscard]] const Entry& at(std::uint32_t context, int depth) const {
     return entries_[std::size_t{context} * depths_ + std::min(static_cast<std::size_t>(depth), depths_ - 1)];
   }
+  // The target's likeliest tokens in a context, as many as the drafter asks for.
+  [[nodiscard]] std::span<const Token> target_likeliest(std::uint32_t context) const {
+    return std::span(target_likeliest_).subspan(context * target_ranks_, target_ranks_);
+  }
   [[nodiscard]] std::size_t vocab() const { return vocab_; }
   [[nodiscard]] const std::uint16_t* classes(std::uint32_t context) const { return classes_.data() + context * vocab_; }
 
@@ -43,11 +47,13 @@ class BlockTables {
   std::size_t vocab_;
   std::size_t depths_;
   std::size_t ranks_;
+  std::size_t target_ranks_;
   std::vector<int> fan_outs_;  // numbers of children that a node of the tree can have
   bool without_replacement_;
   const verify::BlockRule* rule_;
   std::vector<Entry> entries_;
   std::vector<std::uint16_t> classes_;
+  std::vector<Token> target_likeliest_;  // [context][target_ranks_]
 };
 
 }  // namespace specsim::decode

@@ -58,6 +58,8 @@ class RoundSink {
   // The tokens that the same round drafted, over all paths, and whether the accepted path ends at a leaf of what it drafted; told
   // before both, and only where blocks are judged.
   virtual void drafted(std::uint32_t /*lane*/, std::uint32_t /*round*/, std::uint32_t /*nodes*/, bool /*whole*/) {}
+  // Rows of each of the draft's passes that the same round asked for, told behind drafted(); none of a tree of one shape.
+  virtual void passes(std::span<const std::uint32_t> /*rows*/) {}
 };
 
 }  // namespace specsim::decode

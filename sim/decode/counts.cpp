@@ -4,7 +4,21 @@
 
 namespace specsim::decode {
 
-Counts::Counts(int draft_length, int strata, int classes, int nodes) {
+void PassCounts::add(std::span<const std::uint32_t> pass_rows) {
+  SPECSIM_CHECK(pass_rows.size() <= most(), "{} passes of at most {}", pass_rows.size(), most());
+  ++rounds[pass_rows.size()];
+  for (std::size_t i = 0; i < pass_rows.size(); ++i) rows[pass_rows.size() * most() + i] += pass_rows[i];
+}
+
+std::vector<double> PassCounts::mean_rows(std::size_t passes) const {
+  std::vector<double> mean;
+  for (std::size_t i = 0; i < passes; ++i)
+    mean.push_back(static_cast<double>(rows[passes * most() + i]) / static_cast<double>(rounds[passes]));
+  return mean;
+}
+
+Counts::Counts(int draft_length, int strata, int classes, int nodes, int passes_counted)
+    : passes(passes_counted > 0 ? PassCounts(static_cast<std::size_t>(passes_counted)) : PassCounts()) {
   const auto length = static_cast<std::size_t>(draft_length);
   const auto groups = static_cast<std::size_t>(strata);
   const auto cells = static_cast<std::size_t>(classes);

@@ -14,11 +14,27 @@ namespace specsim::decode {
 
 constexpr std::size_t kPairBins = kRatioBins + 1;
 
+// The draft's passes, where a block's nodes do not tell them.
+struct PassCounts {
+  PassCounts() = default;
+  explicit PassCounts(std::size_t most) : rounds(most + 1, 0), rows((most + 1) * most, 0) {}
+  [[nodiscard]] bool any() const { return !rounds.empty(); }
+  [[nodiscard]] std::size_t most() const { return rounds.size() - 1; }
+  // Adds a round: the rows of each of its passes.
+  void add(std::span<const std::uint32_t> pass_rows);
+  // The mean rows of each pass over the rounds of so many passes, of which there is one at least.
+  [[nodiscard]] std::vector<double> mean_rows(std::size_t passes) const;
+  bool operator==(const PassCounts&) const = default;
+
+  std::vector<std::uint64_t> rounds;  // [passes]: rounds, cut ones too, that took so many
+  std::vector<std::uint64_t> rows;    // [passes][most]: rows of each of their passes together
+};
+
 struct Counts {
   Counts() = default;
   // strata: groups of contexts whose output distribution is judged apart. classes: of output tokens, see output_classes.h. nodes:
-  // the most that a block drafts; 0 where no blocks are drafted.
-  Counts(int draft_length, int strata, int classes, int nodes = 0);
+  // the most that a block drafts; 0 where no blocks are drafted. passes: the most of a drafter whose passes are counted; else 0.
+  Counts(int draft_length, int strata, int classes, int nodes = 0, int passes = 0);
 
   std::uint64_t rounds = 0;      // whole rounds
   std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short: they count in reached, accepted,
@@ -44,6 +60,7 @@ struct Counts {
   std::vector<std::uint64_t>
       pairs;  // [kPairBins][kPairBins]: neighbours in the emitted text by ratio bin, where there is one stratum
   std::vector<std::uint64_t> drafted;  // [nodes + 1]: rounds, cut ones too, by the number of nodes that they drafted
+  PassCounts passes;                   // of a drafter whose passes are counted
 
   void add(const Counts& other);
   // Adds one sequence to the sums: its whole rounds, how many of them accepted every draft, and the tokens that they emitted.
@@ -87,6 +104,8 @@ struct Counts {
     all("output", self.output);
     all("pairs", self.pairs);
     all("drafted", self.drafted);
+    all("passes", self.passes.rounds);
+    all("pass_rows", self.passes.rows);
   }
 };
 

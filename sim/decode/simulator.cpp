@@ -21,7 +21,8 @@ Simulator::Simulator(const PreparationPlan& plan, const Prepared& prepared, rng:
 
 Counts Simulator::empty_counts() const {
   return {draft_length_, prepared_->strata, prepared_->class_count,
-          plan_.blocks() != nullptr ? plan_.blocks()->drafter->shape().nodes : 0};
+          plan_.blocks() != nullptr ? plan_.blocks()->drafter->shape().nodes : 0,
+          plan_.blocks() != nullptr ? draft::counted_passes(*plan_.blocks()->drafter) : 0};
 }
 
 std::uint64_t Simulator::chunk_size() const {

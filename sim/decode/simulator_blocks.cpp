@@ -115,6 +115,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
         const std::size_t stratum = one_stratum ? 0 : prepared_->stratum[own.context];
         ++counts.accepted_distribution[stratum * distribution_size + accepted];
         if (!counts.drafted.empty()) ++counts.drafted[static_cast<std::size_t>(drafted)];
+        if (counts.passes.any()) counts.passes.add(round.pass_rows());
         for (std::size_t i = 0; i < emitted.size(); ++i) {
           if (i < accepted) ++counts.accepted[i];
           if (i < accepted || !whole) ++counts.reached[i];
@@ -130,6 +131,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
         }
         if (sink != nullptr) {
           sink->drafted(first_lane + lane, number, static_cast<std::uint32_t>(drafted), whole);
+          sink->passes(round.pass_rows());
           sink->accepted(first_lane + lane, number, static_cast<std::uint32_t>(accepted));
           sink->round(first_lane + lane, number, emitted, outcome.next_context);
         }

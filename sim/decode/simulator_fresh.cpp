@@ -126,6 +126,7 @@ void Simulator::run_fresh_blocks(const ChunkPlan& chunk, BitSource& random_bits,
     }
     ++counts.accepted_distribution[accepted];
     if (!counts.drafted.empty()) ++counts.drafted[static_cast<std::size_t>(drafted)];
+    if (counts.passes.any()) counts.passes.add(round->pass_rows());
     for (std::size_t i = 0; i < outcome.emitted.size(); ++i) {
       if (i < accepted) ++counts.accepted[i];
       if (i < accepted || !outcome.whole) ++counts.reached[i];
@@ -140,6 +141,7 @@ void Simulator::run_fresh_blocks(const ChunkPlan& chunk, BitSource& random_bits,
     if (judging.drafter->shape().reads_text) text.insert(text.end(), outcome.emitted.begin(), outcome.emitted.end());
     if (sink != nullptr) {
       sink->drafted(kLane, number, static_cast<std::uint32_t>(drafted), outcome.whole);
+      sink->passes(round->pass_rows());
       sink->accepted(kLane, number, static_cast<std::uint32_t>(accepted));
       sink->round(kLane, number, outcome.emitted, 0);
     }

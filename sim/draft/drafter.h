@@ -34,6 +34,13 @@ struct ChosenBlock {
     tokens.push_back(token);
     return tree.add(parent, rank);
   }
+  // The same in any order, of candidates that no verifier sees: of their nodes parent, depth and rank are set alone.
+  int add_candidate(int parent, Token token, int rank) {
+    tokens.resize(tree.nodes.size());
+    tokens.push_back(token);
+    tree.nodes.push_back({parent, tree.nodes[static_cast<std::size_t>(parent)].depth + 1, rank, 0, 0});
+    return static_cast<int>(tree.nodes.size()) - 1;
+  }
 };
 
 // What a drafter can look at while it chooses a block.
@@ -43,10 +50,16 @@ class Sight {
   Sight(const Sight&) = delete;
   Sight& operator=(const Sight&) = delete;
   virtual ~Sight() = default;
-  // Says that these nodes of `block`, all of one depth, are asked about next: one pass of the draft gives them all.
+  // Says that these nodes of `block` are asked about next, whose parents were asked about before: one pass of the draft gives
+  // them all.
   virtual void prepare(const ChosenBlock& /*block*/, std::span<const int> /*nodes*/) {}
   // The draft's likeliest tokens after a node of `block`, falling, as many as Shape::ranks; ties: the lower token first.
   virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
+  // Draws a token after a node of `block` from the draft's distribution without `elders`; `number` counts the round's draws, from
+  // 1. Probability 0: there is no further token to draw. Only where Shape::draws says so.
+  virtual Ranked draw(const ChosenBlock& /*block*/, int /*node*/, std::span<const Token> /*elders*/, int /*number*/) {
+    return {};
+  }
   // Prompt and text so far.
   [[nodiscard]] virtual std::span<const Token> text() const = 0;
   // How many of them are the prompt's; 0 where that is not known.
@@ -63,6 +76,8 @@ class Sight {
   [[nodiscard]] virtual Spot after(Spot spot, Token token) = 0;
   // The target's likeliest next token at each of them, from one pass; ties: the lower token.
   virtual std::vector<Token> target_argmax(std::span<const Spot> spots) = 0;
+  // The target's likeliest tokens there, falling, as many as Shape::target_ranks; ties: the lower token first.
+  virtual std::span<const Token> target_likeliest(Spot /*spot*/) { return {}; }
 };
 
 // The passes that drafting and verifying a block takes, in rows: tokens per sequence.
@@ -78,12 +93,17 @@ class BlockDrafter {
     tokens::Siblings siblings = tokens::Siblings::independent;
     int draft_length = 0;         // tokens on the longest path
     int nodes = 0;                // drafted tokens at most, over all paths
+    int target_ranks = 0;         // how many of the target's likeliest tokens it asks for
     int ranks = 0;                // how many of the draft's likeliest tokens it needs to know
     int distribution_depths = 1;  // draft distributions per context that alter_distribution() makes; the last one holds beyond
     bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
     bool reads_text = false;
     bool looks_behind = false;  // asks Sight::target_argmax about places behind its block
     bool ranks_model = false;   // its likeliest tokens are the draft model's own, whatever draft_sampling says
+    bool draws = false;         // chooses its block by tokens that it draws
+    // Its passes are not told by the number of nodes: a round takes those that Sight::prepare was told of, and work() says the
+    // most that it can take.
+    bool counts_passes = false;
   };
 
   // What it keeps of one sequence from round to round.
@@ -112,6 +132,11 @@ class BlockDrafter {
   // What a round takes that drafted so many nodes.
   [[nodiscard]] virtual Work work(int nodes) const = 0;
 };
+
+// The most passes of a drafter whose passes are counted; 0 of another.
+inline int counted_passes(const BlockDrafter& drafter) {
+  return drafter.shape().counts_passes ? static_cast<int>(drafter.work(drafter.shape().nodes).pass_rows.size()) : 0;
+}
 
 struct Draft {
   Chain chain;                                // its draft_length is that of the longest path

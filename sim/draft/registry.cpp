@@ -22,7 +22,12 @@ namespace specsim::draft {
   X(pard)                   \
   X(dflash)                 \
   X(hybrid)                 \
-  X(rest)
+  X(rest)                   \
+  X(opt_tree)               \
+  X(spec_exec)              \
+  X(dyspec)                 \
+  X(token_recycling)        \
+  X(sam_decoding)
 
 #define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
 SPECSIM_DRAFTERS(SPECSIM_DECLARE)

@@ -25,9 +25,11 @@ namespace specsim::judge {
   X(relaxed_threshold)      \
   X(relaxed_top_n)          \
   X(dynamic_tree)           \
+  X(budget_tree)            \
   X(prompt_lookup)          \
   X(suffix)                 \
   X(suffix_decoding)        \
+  X(sam_decoding)           \
   X(lookahead)
 
 // And of a policy.

@@ -78,6 +78,16 @@ double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
   return sum / rounds;
 }
 
+double mean_passes(const decode::PassCounts& counted) {
+  double sum = 0.0;
+  double rounds = 0.0;
+  for (std::size_t passes = 0; passes < counted.rounds.size(); ++passes) {
+    sum += static_cast<double>(passes) * static_cast<double>(counted.rounds[passes]);
+    rounds += static_cast<double>(counted.rounds[passes]);
+  }
+  return sum / rounds;
+}
+
 double speedup_theory(const Row& row) {
   return row.judged_by.speedup ? *row.judged_by.speedup : row.judged_by.tokens_per_round * row.speedup_per_token();
 }
@@ -113,7 +123,7 @@ double Row::full_rate() const {
 }
 
 cost::RoundTime Row::round_time() const {
-  return cell->pricing ? cell->round_time(full_rate(), counts.drafted) : cost::RoundTime();
+  return cell->pricing ? cell->round_time(full_rate(), counts.drafted, counts.passes) : cost::RoundTime();
 }
 
 double Row::speedup_per_token() const {
@@ -146,7 +156,9 @@ const std::vector<report::Column<Row>>& columns() {
       {"emitted", "tokens", "accepted + 1 for each whole round", [](const Row& r) { return std::to_string(r.counts.emitted); }},
       {"draft_passes", "1", "sequential passes of the draft model in a round, mean over rounds",
        [](const Row& r) {
-         return real_text(mean_work(r, [](const draft::Work& w) { return static_cast<double>(w.pass_rows.size()); }));
+         return real_text(r.counts.passes.any() ? mean_passes(r.counts.passes) : mean_work(r, [](const draft::Work& w) {
+           return static_cast<double>(w.pass_rows.size());
+         }));
        }},
       {"verified_rows", "tokens", "tokens per sequence in the target's pass, all through the LM head, mean over rounds",
        [](const Row& r) { return real_text(mean_work(r, [](const draft::Work& w) { return w.verified_rows; })); }},

@@ -17,6 +17,7 @@ class Recorder final : public decode::RoundSink {
     for (std::size_t i = 0; i < count; ++i) {
       if (!counts.drafted.empty()) counts.drafted[first + i].clear();
       if (!counts.whole.empty()) counts.whole[first + i].clear();
+      if (!counts.pass_rows.empty()) counts.pass_rows[first + i].clear();
     }
   }
   void round(std::uint32_t, std::uint32_t, std::span<const Token>, std::uint32_t) override {}
@@ -24,10 +25,12 @@ class Recorder final : public decode::RoundSink {
     nodes_ = nodes;
     whole_ = whole;
   }
+  void passes(std::span<const std::uint32_t> rows) override { pass_rows_.assign(rows.begin(), rows.end()); }
   void accepted(std::uint32_t lane, std::uint32_t, std::uint32_t drafts) override {
     if (lane >= left_.size() || left_[lane] == 0) return;
     if (!counts_->drafted.empty()) counts_->drafted[first_ + lane].push_back(static_cast<std::uint16_t>(nodes_));
     if (!counts_->whole.empty()) counts_->whole[first_ + lane].push_back(whole_ ? 1 : 0);
+    if (!counts_->pass_rows.empty()) counts_->pass_rows[first_ + lane].push_back(pass_rows_);
     counts_->of_sequence[first_ + lane].push_back(static_cast<std::uint8_t>(drafts));
     left_[lane] -= std::min<std::uint64_t>(left_[lane], static_cast<std::uint64_t>(counts_->emitted(static_cast<int>(drafts))));
   }
@@ -41,6 +44,7 @@ class Recorder final : public decode::RoundSink {
   std::vector<std::uint64_t> left_;
   std::uint32_t nodes_ = 0;  // of the round that is told
   bool whole_ = false;
+  std::vector<std::uint16_t> pass_rows_;
 };
 
 }  // namespace
@@ -54,6 +58,7 @@ AcceptedCounts record_accepted(const AcceptanceSource& source, decode::Bonus bon
   const bool differ = blocks != nullptr && (blocks->policy != nullptr || blocks->drafter->tree() == nullptr);
   if (differ) result.drafted.resize(sequences);
   if (differ || (blocks != nullptr && !blocks->drafter->tree()->is_chain())) result.whole.resize(sequences);
+  if (blocks != nullptr && blocks->drafter->shape().counts_passes) result.pass_rows.resize(sequences);
   if (tokens == 0) return result;
   const families::ContextShape& shape = source.plan.contexts->process->shape();
   const bool requests = shape.request_tokens > 0;

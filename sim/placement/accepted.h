@@ -15,6 +15,8 @@ struct AcceptedCounts {
   std::vector<std::vector<std::uint8_t>> of_sequence;  // [sequence][round]: 0 .. draft_length
   // [sequence][round]: tokens that were drafted, over all paths; empty where every round drafts the same.
   std::vector<std::vector<std::uint16_t>> drafted;
+  // [sequence][round][pass]: rows of the draft's passes, of a drafter whose passes are counted; else empty.
+  std::vector<std::vector<std::vector<std::uint16_t>>> pass_rows;
   // [sequence][round]: 1 where the accepted path ends at a leaf of what was drafted; empty where that is to accept draft_length
   // tokens.
   std::vector<std::vector<std::uint8_t>> whole;

@@ -91,7 +91,11 @@ Lockstep::Upcoming Lockstep::upcoming() const {
   for (const std::uint32_t i : running_) {
     SPECSIM_CHECK(result_.rounds < drafted[i].size(), "sequence {} has {} rounds", i, drafted[i].size());
     const int nodes = drafted[i][result_.rounds];
-    const draft::Work own = work_of(generation_, nodes);
+    draft::Work own = work_of(generation_, nodes);
+    if (!generation_.accepted->pass_rows.empty()) {
+      const std::vector<std::uint16_t>& counted = generation_.accepted->pass_rows[i][result_.rounds];
+      own.pass_rows.assign(counted.begin(), counted.end());
+    }
     all.drafted += share * nodes;
     all.work.pass_rows.resize(std::max(all.work.pass_rows.size(), own.pass_rows.size()), 0.0);
     for (std::size_t p = 0; p < own.pass_rows.size(); ++p) all.work.pass_rows[p] += share * own.pass_rows[p];

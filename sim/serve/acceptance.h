@@ -93,7 +93,8 @@ std::unique_ptr<Acceptance> make_recorded_acceptance(const RecordedOverlaps& rec
 // accepted from there on. Where the verifier judges chains as blocks, each of `lengths` is executed by itself; other chains are
 // the longest one cut. A tree, and a chain whose length decode's own policy chooses, is drafted whole or not at all; of one that
 // a step's budget cuts, the whole levels count where the tree is the same every round, and nothing where it is not. `tokens`:
-// that an output has at most.
+// that an output has at most. Passes of the draft that are counted round by round are the mean over executed rounds that draft as
+// many tokens.
 constexpr std::size_t kMostExecuted = 4096;
 std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const std::vector<int>& lengths, std::size_t requests,
                                                 std::uint32_t tokens);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -26,15 +28,28 @@ struct ExecutedRounds {
           left[i].push_back(static_cast<std::uint8_t>(rest));
           if (!nodes.empty()) nodes[i].push_back(counts.drafted[i][round]);
         }
+        if (!counts.pass_rows.empty()) add_passes(counts.drafted[i][round], counts.pass_rows[i][round]);
         rounds += 1.0;
         for (std::size_t place = 1; place <= accepted; ++place) reached[place] += 1.0;
       }
     for (double& share : reached) share = rounds > 0.0 ? share / rounds : 0.0;
+    for (auto& [drafted, passes] : counted) {
+      const double share = 1.0 / static_cast<double>(passes.first);
+      for (double& rows : passes.second) rows *= share;
+    }
+  }
+  void add_passes(std::uint16_t drafted, const std::vector<std::uint16_t>& rows) {
+    auto& [times, sum] = counted[drafted];
+    ++times;
+    sum.resize(std::max(sum.size(), rows.size()), 0.0);
+    for (std::size_t pass = 0; pass < rows.size(); ++pass) sum[pass] += rows[pass];
   }
   int draft_length;
   std::vector<std::vector<std::uint8_t>> left;    // [sequence][tokens behind the first]: drafts accepted there
   std::vector<std::vector<std::uint16_t>> nodes;  // the same: tokens drafted; empty where every round drafts the same
   std::vector<double> reached;                    // [place]: share of rounds that accept so many at least
+  // Of a drafter whose passes are counted: by the tokens that a round drafts, how many rounds do, and the mean rows of each pass.
+  std::map<std::uint16_t, std::pair<std::uint64_t, std::vector<double>>> counted;
 };
 
 placement::AcceptedCounts record(const spec::Cell& cell, std::size_t requests, std::uint32_t tokens) {
@@ -82,7 +97,8 @@ class ExecutedBlocks final : public Acceptance {
       const draft::Work work = drafter.work(nodes);
       rows_.push_back(static_cast<std::uint32_t>(std::llround(std::ceil(work.verified_rows))) - 1);
       if (passes_.size() <= rows_.back()) passes_.resize(rows_.back() + std::size_t{1});
-      passes_[rows_.back()] = work.pass_rows;
+      const auto counted = rounds_.counted.find(static_cast<std::uint16_t>(nodes));
+      passes_[rows_.back()] = counted != rounds_.counted.end() ? counted->second.second : work.pass_rows;
     }
     if (drafter.tree() == nullptr || is_chain) return;
     levels_.assign(static_cast<std::size_t>(drafter.tree()->height()) + 1, 0);

@@ -79,7 +79,8 @@ std::vector<std::string> Cell::warnings() const {
 
 cost::RoundTime Cell::round_time(double full_rate) const { return round_time(full_rate, {}); }
 
-cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64_t>& drafted) const {
+cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64_t>& drafted,
+                                 const decode::PassCounts& passes) const {
   if (block() == nullptr) return cost::round_time(cost(), workload, draft_length(), full_rate);
   const draft::BlockDrafter& drafter = *block()->drafter;
   const auto of = [&](int nodes) {
@@ -107,6 +108,16 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
   cost::RoundTime mean;
   for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
     if (drafted[nodes] > 0) mean.add(static_cast<double>(drafted[nodes]) / all, of(static_cast<int>(nodes)));
+  // What drafting takes depends on its passes alone, and what verifying takes on the nodes.
+  if (passes.any()) {
+    cost::RoundTime drafting;
+    for (std::size_t count = 0; count < passes.rounds.size(); ++count)
+      if (passes.rounds[count] > 0)
+        drafting.add(static_cast<double>(passes.rounds[count]) / all,
+                     cost::block_time(cost(), workload, passes.mean_rows(count), 1.0, full_rate));
+    mean.draft = drafting.draft;
+    mean.catch_up = drafting.catch_up;
+  }
   return with_policy(mean);
 }
 

@@ -143,8 +143,10 @@ struct Cell {
 
   // A round's time where `full_rate` of rounds accept every draft, and every block is drafted whole; only where there is pricing.
   [[nodiscard]] cost::RoundTime round_time(double full_rate) const;
-  // The same, in the mean over rounds that drafted as many nodes as `drafted` counts; empty: all drafted whole.
-  [[nodiscard]] cost::RoundTime round_time(double full_rate, const std::vector<std::uint64_t>& drafted) const;
+  // The same, in the mean over rounds that drafted as many nodes as `drafted` counts (empty: all drafted whole), in as many
+  // passes as `passes` counts where the drafter's passes are counted. A pass's rows are the mean over rounds of as many passes.
+  [[nodiscard]] cost::RoundTime round_time(double full_rate, const std::vector<std::uint64_t>& drafted,
+                                           const decode::PassCounts& passes = {}) const;
   // Sequences (requests) or rounds to simulate: what Simulator::run counts in.
   [[nodiscard]] std::uint64_t work() const;
 

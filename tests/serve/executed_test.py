@@ -69,6 +69,11 @@ METHODS = {
     "dflash": ({"kind": "dflash", "block_size": 5}, "tree_point_mass", 4, {}),
     "hybrid": ({"kind": "hybrid", "draft_length": 3, "text_length": 6}, "tree_point_mass", 6, {"context": COPY}),
     "rest": ({"kind": "rest", "datastore": [[1, 2, 3, 4, 5, 1, 2, 3, 1, 2]], "draft_length": 4, "nodes": 12}, "tree_point_mass", 4, {"context": COPY}),
+    "opt_tree": ({"kind": "opt_tree", "nodes": 8, "threshold": 0.3, "max_depth": 5}, "tree_point_mass", 4, {}),
+    "spec_exec": ({"kind": "spec_exec", "budget": 12, "beams": 12, "width": 4, "max_depth": 4}, "tree_point_mass", 4, {}),
+    "dyspec": ({"kind": "dyspec", "nodes": 10, "max_depth": 4, "threshold": 0.05}, "without_replacement", 4, {}),
+    "token_recycling": ({"kind": "token_recycling", "branching": [3, 2, 1]}, "tree_point_mass", 3, {"context": COPY}),
+    "sam_decoding": ({"kind": "sam_decoding", "draft_length": 6, "threshold": 2}, "tree_point_mass", 6, {"context": COPY}),
     "suffix": ({"kind": "suffix", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
 }
 NODES = {"tree, recursive": 15, "tree, transport": 4, "sequoia": 12, "early_exit": 4, "medusa": 12, "chain, block": 4}

@@ -88,8 +88,9 @@ TEST_CASE("long context: it rises with batch for a window and for an EAGLE head,
     const auto whole = over_batch(*pair_on(gpu, "llama-3.1-8b", "llama-3.2-1b"), 16000, batches);
     falls(whole);
     // The same with the host's time, between batch 1 and 16.
-    CHECK(over_batch(*pair_on(gpu, "llama-3.1-8b", "{preset: llama-3.2-1b, kv_window: 512}", "vllm_sync"), 16000, {1, 16}).back() >
-          over_batch(*pair_on(gpu, "llama-3.1-8b", "llama-3.2-1b", "vllm_sync"), 16000, {1, 16}).back());
+    CHECK(
+        over_batch(*pair_on(gpu, "llama-3.1-8b", "{preset: llama-3.2-1b, kv_window: 512}", "vllm_sync"), 16000, {1, 16}).back() >
+        over_batch(*pair_on(gpu, "llama-3.1-8b", "llama-3.2-1b", "vllm_sync"), 16000, {1, 16}).back());
     // FlashAttention 2 on the A100 leaves most of the GPU idle over few sequences: verification of one is dear there.
     if (gpu != "a100-80gb-sxm") falls(over_batch(*pair_on(gpu, "llama-3.1-8b", "llama-3.2-1b", "vllm_sync"), 16000, {1, 16}));
     rises(over_batch(*pair_on(gpu, "llama-3.1-8b", "{preset: llama-3.2-1b, kv_window: 512}", "vllm_sync"), 16000, {1, 16}));

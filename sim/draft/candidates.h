@@ -1,0 +1,38 @@
+// What drafters share that grow a tree at run time: candidates and their values, of which the best are drafted.
+#pragma once
+
+#include "sim/draft/drafter.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace specsim::draft {
+
+// No child is worth more than its parent, so that the best so many are a tree. Of equals the earlier one counts as better.
+struct Candidates {
+  struct Child {
+    int parent = 0;
+    int rank = 0;
+    Token token = 0;
+    double value = 0.0;
+  };
+
+  ChosenBlock block;
+  std::vector<double> value = {1.0};  // [node]
+
+  // The `width` likeliest children of each of `nodes`, of those that the draft gives any probability, worth their parent's value
+  // times that probability times `decay`.
+  [[nodiscard]] std::vector<Child> children_of(Sight& sight, const std::vector<int>& nodes, std::size_t width,
+                                               double decay = 1.0) const;
+  // Leaves the best so many of them, in their order.
+  static void keep_best(std::vector<Child>& children, std::size_t most);
+  // Returns the new nodes.
+  std::vector<int> add(const std::vector<Child>& children);
+  [[nodiscard]] bool better(int a, int b) const;
+  // The sum of the best so many values but the root's.
+  [[nodiscard]] double sum_of_best(std::size_t most) const;
+  // Drafts the best so many nodes.
+  void best(std::size_t most, ChosenBlock& drafted) const;
+};
+
+}  // namespace specsim::draft

@@ -1,0 +1,83 @@
+// Trees that are built at run time for a budget: what is drafted, by hand, and that a round is priced by the passes it took.
+#include "sim/judge/rows.h"
+#include "tests/support/cells.h"
+
+#include <fmt/format.h>
+#include <catch2/catch.hpp>
+
+using namespace specsim;
+
+namespace {
+
+struct Played {
+  decode::Counts counts;
+  double draft_ms = 0.0;
+};
+
+// Rounds of a draft of probabilities .6, .3 and .1 that is right about the target, at .1 ms a pass and .01 ms a row.
+Played played(const std::string& drafter, const std::string& verifier, const std::string& probabilities = "[0.6, 0.3, 0.1]") {
+  const tests::ReadyCell ready(fmt::format(
+      "{{experiment: trees, rounds: 2560, theory: {{name: none}}, pair: {{vocab: 3, target: {{family: explicit, probabilities: "
+      "{}}}, "
+      "draft: {{family: explicit, probabilities: {}}}}}, decode: {{drafter: {}, verifier: {}}}, cost: {{model: affine, "
+      "target_fixed_ms: 1, draft_fixed_ms: 0.1, draft_ms_per_token: 0.01}}}}",
+      probabilities, probabilities, drafter, verifier));
+  const decode::Simulator simulator = ready.simulator();
+  Played result{simulator.empty_counts(), 0.0};
+  for (std::uint64_t chunk = 0; chunk * simulator.chunk_size() < ready.cell().work(); ++chunk)
+    simulator.run(chunk, ready.cell().work(), result.counts);
+  result.draft_ms = 1e3 * ready.cell().round_time(0.0, result.counts.drafted, result.counts.passes).draft.total();
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("opt_tree: layers while they add more than the threshold, and the pass that finds that they do not") {
+  // Layer 1 has .6, .3, .1; layer 2 has .36, .18, .18, which lift the best three from 1 to 1.26.
+  const Played stops = played("{kind: opt_tree, nodes: 3, threshold: 0.3, max_depth: 6}", "tree_point_mass");
+  CHECK(stops.counts.passes.rounds[3] == stops.counts.rounds);
+  CHECK(stops.counts.passes.mean_rows(3) == std::vector<double>{1.0, 3.0, 3.0});
+  CHECK(stops.draft_ms == Approx(3 * 0.1 + 7 * 0.01).epsilon(1e-12));
+  // The third layer adds nothing to .6, .36 and .3.
+  const Played goes_on = played("{kind: opt_tree, nodes: 3, threshold: 0.2, max_depth: 6}", "tree_point_mass");
+  CHECK(goes_on.counts.passes.rounds[4] == goes_on.counts.rounds);
+  CHECK(goes_on.counts.accepted[2] == 0);
+  // Accepted with .6 + .3, and .36.
+  const double accepted = static_cast<double>(goes_on.counts.accepted[0] + goes_on.counts.accepted[1]);
+  CHECK(accepted / static_cast<double>(goes_on.counts.rounds) == Approx(1.26).margin(0.06));
+  const Played cut = played("{kind: opt_tree, nodes: 3, threshold: 0, max_depth: 2}", "tree_point_mass");
+  CHECK(cut.counts.passes.rounds[2] == cut.counts.rounds);
+  CHECK(cut.counts.accepted.size() == 1);
+}
+
+TEST_CASE("spec_exec: open nodes together, children that are among the best of the budget, an end where none is") {
+  // Values .3, .15, .05 of the first level; of the second .09 alone is among the best three; below it .027 is not.
+  const Played all = played("{kind: spec_exec, budget: 3, beams: 3, width: 3, decay: 0.5, max_depth: 6}", "tree_point_mass");
+  CHECK(all.counts.passes.rounds[3] == all.counts.rounds);
+  CHECK(all.counts.passes.mean_rows(3) == std::vector<double>{1.0, 3.0, 1.0});
+  CHECK(all.draft_ms == Approx(3 * 0.1 + 5 * 0.01).epsilon(1e-12));
+  CHECK(all.counts.accepted[1] > 0);
+  CHECK(all.counts.drafted[3] == all.counts.rounds);
+  // One open node at a time: the root, .3, then .15, whose children do not make it.
+  const Played one = played("{kind: spec_exec, budget: 3, beams: 1, width: 3, decay: 0.5, max_depth: 6}", "tree_point_mass");
+  CHECK(one.counts.passes.rounds[3] == one.counts.rounds);
+  CHECK(one.counts.passes.mean_rows(3) == std::vector<double>{1.0, 1.0, 1.0});
+}
+
+TEST_CASE("dyspec: a draft that is sure gives a chain, one that is not a wide tree") {
+  const Played sure = played("{kind: dyspec, nodes: 4, max_depth: 8}", "without_replacement", "[1, 0, 0]");
+  CHECK(sure.counts.accepted[3] == sure.counts.rounds);
+  CHECK(sure.counts.passes.rounds[4] == sure.counts.rounds);
+  CHECK(sure.draft_ms == Approx(4 * 0.11).epsilon(1e-12));
+  // A third each: the root's three tokens are worth more than any grandchild's ninth, so that one pass does.
+  const std::string third = fmt::format("[{0}, {0}, {1}]", 1.0 / 3.0, 1.0 - 2.0 / 3.0);
+  const Played flat = played("{kind: dyspec, nodes: 3, max_depth: 8, threshold: 0.2}", "without_replacement", third);
+  CHECK(flat.counts.drafted[3] == flat.counts.rounds);
+  CHECK(flat.counts.passes.rounds[1] == flat.counts.rounds);
+  CHECK(flat.counts.accepted[0] == flat.counts.rounds);
+  // Drafted trees differ from round to round where the draws do.
+  const Played mixed = played("{kind: dyspec, nodes: 6, max_depth: 3, threshold: 0.25}", "without_replacement");
+  std::size_t sizes = 0;
+  for (const std::uint64_t rounds : mixed.counts.drafted) sizes += rounds > 0 ? 1 : 0;
+  CHECK(sizes > 1);
+}
