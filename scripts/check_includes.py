@@ -63,7 +63,7 @@ ALLOWED = {
     # The library for programs of others: one header.
     "api": PARTS + ["theory", "spec", "run", "judge", "report"],
     # Questions of the page in the browser, as JSON.
-    "web": PARTS + ["theory", "logs", "spec", "run", "judge", "audit", "plan", "report"],
+    "web": PARTS + ["theory", "logs", "spec", "run", "judge", "audit", "plan", "report", "serve"],
     # Options in, one call, print.
     "cli": PARTS + ["theory", "spec", "run", "judge", "audit", "plan", "fit", "llm", "cuda", "calibrate", "report", "serve", "logs"],
     # The package for Python: the library and the commands, and rules that it registers.

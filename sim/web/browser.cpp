@@ -1,6 +1,8 @@
-// What only a browser's build has: the door that the page comes in by, and YAML without a parser of it.
+// What only a browser's build has: the door that the page comes in by, YAML without a parser of it, and memory without a system
+// to ask.
 #if defined(__EMSCRIPTEN__)
 
+#include "sim/base/memory.h"
 #include "sim/base/whole_file.h"
 #include "sim/config/json.h"
 #include "sim/config/value.h"
@@ -9,6 +11,13 @@
 #include <emscripten.h>
 
 #include <string>
+
+namespace specsim {
+
+// What a page may take of a browser's memory without asking for trouble; the heap grows up to twice that.
+std::size_t available_memory() { return std::size_t{1} << 30; }
+
+}  // namespace specsim
 
 namespace specsim::config {
 

@@ -75,9 +75,12 @@ std::string answer(const std::string& question) {
             : what == "landscape" ? answer_landscape(asked)
             : what == "mass"      ? answer_mass(asked)
             : what == "rounds"    ? answer_rounds(asked)
-            : what == "step"
-                ? answer_step(asked)
-                : throw BadInput({"ask", 0, 0}, "\"" + what + "\", allowed: parts, plan, map, landscape, mass, rounds, step");
+            : what == "step"      ? answer_step(asked)
+            : what == "serve"     ? answer_serve(asked)
+            : what == "replay"
+                ? answer_replay(asked)
+                : throw BadInput({"ask", 0, 0},
+                                 "\"" + what + "\", allowed: parts, plan, map, landscape, mass, rounds, step, serve, replay");
   } catch (const std::exception& error) {
     reply = {{"error", error.what()}};
   }

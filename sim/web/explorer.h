@@ -14,8 +14,12 @@ namespace specsim::web {
 //   mass        "config"                              one position: accepted, rejected and residual mass by token
 //   rounds      "config", "until"                     simulates the config's rounds up to there; counts so far
 //   step        "config", "round"                     one round, choice by choice
+//   serve       "config", "load", "values",           a server's curve over the load, with its speculation and without, and
+//               "capacity"                            where true, what each completes when saturated
+//   replay      "config", "load", "value", "from",    steps of the server at one load, from a second on
+//               "steps", "plain"
 // A WORKLOAD has hardware, target, draft, engine, tensor_parallel, dtype, kv_bits, batch, context, longest: as the options of
-// `specsim plan`, and left out alike. A config is one of `specsim run`, written as JSON.
+// `specsim plan`, and left out alike. A config is one of `specsim run`, of the last two one of `specsim serve`, as JSON.
 // The answer to what cannot be read is {"error": the program's own message}.
 std::string answer(const std::string& question);
 

@@ -26,7 +26,8 @@ spec::Experiment experiment_of(const Json& question);
 // The one cell that is priced: a plan's workload, or "cost_ratio" in place of one.
 spec::Experiment priced_experiment(const Json& question);
 int longest_of(const Json& question);
-// "acceptance": {"kind": alpha | position_rates | conditional_rates | length | rate | table | log, "value": ..., "at": draft length}
+// "acceptance": {"kind": alpha | position_rates | conditional_rates | length | rate | table | log, "value": ..., "at": draft
+// length}
 plan::AcceptanceCurve acceptance_of(const Json& question);
 
 Json answer_parts();
@@ -36,5 +37,7 @@ Json answer_landscape(const Json& question);
 Json answer_mass(const Json& question);
 Json answer_rounds(const Json& question);
 Json answer_step(const Json& question);
+Json answer_serve(const Json& question);
+Json answer_replay(const Json& question);
 
 }  // namespace specsim::web

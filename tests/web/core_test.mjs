@@ -134,6 +134,91 @@ test("a pasted log plans as plan --log does", () => {
   assert.match(ask({ ask: "plan", acceptance: { kind: "log", value: "nothing of it" } }).error, /none of its 1 lines/);
 });
 
+const server = (cost, lengths, arrivals) => ({
+  experiment: "web",
+  seed: 3,
+  serve: {
+    scheduler: { kind: "vllm_v1" },
+    kv: cost.model === "roofline" ? { utilization: 0.9 } : { blocks: 900 }, // few: the load below fills them
+    arrivals: { ...arrivals, requests: 300 },
+    lengths,
+    speculation: { policy: { kind: "fixed", draft_length: 3 }, acceptance: { position_rates: [0.77, 0.55, 0.39] } },
+    slo: { ttft_ms: 500, tpot_ms: 50 },
+  },
+  cost,
+});
+const affine = { model: "affine", target_fixed_ms: 17.46, target_ms_per_token: 0.0893, target_ms_per_kv_token: 0.000113, draft_fixed_ms: 1 };
+const roofline = { model: "roofline", hardware: "h100-sxm", target: "llama-3.1-8b", draft: "eagle-head-8b" };
+const drawn = { prompt: { lognormal: { mean: 512, cv: 1 } }, output: { lognormal: { mean: 256, cv: 1 } } };
+const told = (own, more, files) => {
+  const folder = mkdtempSync(join(tmpdir(), "specsim-web-"));
+  writeFileSync(join(folder, "config.yaml"), JSON.stringify(own)); // JSON is YAML
+  const out = run(["serve", join(folder, "config.yaml"), ...more], files);
+  rmSync(folder, { recursive: true });
+  return out;
+};
+
+for (const [name, own, values, exact] of [
+  ["by a line", server(affine, { prompt: { uniform: { from: 20, to: 900 } }, output: { uniform: { from: 20, to: 400 } } }, { process: "deterministic", rate: 1 }), [1, 4, 16, 64], true],
+  ["on a GPU", server(roofline, drawn, { process: "poisson", rate: 1 }), [2, 8, 32, 128], false],
+])
+  test(`a server's curve ${name} is the program's${exact ? ", to the last digit of its file" : ""}`, () => {
+    const answer = ask({ ask: "serve", config: own, load: "rate", values, capacity: true });
+    assert.equal(answer.error, undefined);
+    const { "curve.csv": text, printed } = told(own, ["--sweep", `rate=${values.join(",")}`], ["curve.csv"]);
+    const lines = csv(text);
+    assert.equal(answer.points.length, lines.length);
+    let compared = 0;
+    lines.forEach((line, i) => {
+      assert.equal(answer.points[i].load, Number(line.rate));
+      assert.equal(answer.points[i].speculative, line.speculative === "1");
+      close(answer.points[i].capacity, Number(line.capacity), "capacity");
+      assert.equal(answer.points[i].needed_requests, Number(line.needed_requests));
+      for (const [column, value] of Object.entries(answer.points[i].figures)) {
+        if (line[column] === undefined || line[column] === "") continue;
+        if (exact) assert.equal(Number(value?.toPrecision(10)), Number(line[column]), `${column} at ${line.rate}`);
+        else if (value !== null) assert.ok(Math.abs(value - Number(line[column])) <= 1e-6 * Math.max(1, Math.abs(value)), `${column} at ${line.rate}: ${value}, the program says ${line[column]}`);
+        ++compared;
+      }
+    });
+    for (const sentence of answer.verdict) assert.ok(printed.includes(sentence), sentence);
+    console.log(`${compared} figures of ${lines.length} runs of a server compared`);
+    assert.ok(compared > 500 && answer.points.some((point) => point.figures.overloaded === 1));
+    const again = performance.now(); // a curve that grows runs no load twice
+    const grown = ask({ ask: "serve", config: own, load: "rate", values: values.slice(0, 2), capacity: true });
+    assert.deepEqual(grown.points, answer.points.slice(0, 4));
+    assert.ok(performance.now() - again < 200);
+  });
+
+test("the steps of a replay are those of steps.csv", () => {
+  const own = server(affine, drawn, { process: "closed", concurrency: 24 });
+  const answer = ask({ ask: "replay", config: own, load: "concurrency", value: 24, from: 1, steps: 80 });
+  assert.equal(answer.error, undefined);
+  const lines = csv(told(own, ["--steps"], ["steps.csv"])["steps.csv"]).filter((line) => Number(line.start_s) >= 1).slice(0, 80);
+  assert.equal(answer.steps.length, 80);
+  lines.forEach((line, i) => {
+    const step = answer.steps[i];
+    assert.equal(step.step, Number(line.step));
+    close(step.start, Number(line.start_s), "start");
+    close(step.target + step.draft, Number(line.duration_s), "duration");
+    for (const column of ["waiting", "prefill_rows", "decode_rows", "draft_rows", "preempted", "draft_length", "free_blocks"]) assert.equal(step[column], Number(line[column]), column);
+    assert.equal(step.items.length, Number(line.requests));
+    for (const [, , drafts, accepted] of step.items) assert.ok(accepted <= drafts);
+  });
+  const plain = ask({ ask: "replay", config: own, load: "concurrency", value: 24, from: 1, steps: 10, plain: true });
+  assert.ok(plain.steps.every((step) => step.draft_rows === 0 && step.draft === 0));
+});
+
+test("a server that cannot be gets the program's own message", () => {
+  const own = server(roofline, drawn, { process: "poisson", rate: 1 });
+  const wrong = (change) => ask({ ask: "serve", config: change(JSON.parse(JSON.stringify(own))), load: "rate", values: [2] }).error ?? "";
+  assert.match(wrong((one) => { one.cost.hardware = "h1000"; return one; }), /unknown hardware "h1000", did you mean "/);
+  assert.match(wrong((one) => { one.serve.speculation.acceptance.position_rates = [0.5, 0.7]; return one; }), /0\.7/);
+  assert.match(ask({ ask: "serve", config: own, load: "rate", values: [] }).error, /allowed: 1 to 64/);
+  assert.match(ask({ ask: "serve", config: own, load: "rate", values: [-1] }).error, /allowed: requests a second above 0/);
+  assert.match(ask({ ask: "replay", config: own, load: "clients", value: 1 }).error, /allowed: rate, concurrency/);
+});
+
 test("bad input gets the program's own message", () => {
   const answer = ask({ ask: "plan", hardware: "h1000", acceptance: { kind: "alpha", value: 0.7 } });
   const told = failure(["plan", "--hardware", "h1000", "--alpha", "0.7"]);

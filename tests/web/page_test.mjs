@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { countsOfRun, csv, require, run, web } from "./program.mjs";
+import { countsOfRun, csv, require, run, runWords, web } from "./program.mjs";
 
 const { chromium } = require("playwright-core");
 const file = join(web, "index.html");
@@ -120,19 +120,73 @@ test("landscape by a ratio and on a GPU", async () => {
   await until("speedup", 'x !== ""');
 });
 
+test("serve draws the curve that its command prints, and replays steps", async () => {
+  await view("serve?requests=300");
+  await page.waitForSelector('[data-done="yes"]', { timeout: 120000 });
+  const shown = async () => page.evaluate(() => JSON.parse(document.querySelector("[data-points]").dataset.points));
+  const compare = async () => {
+    const words = await page.evaluate(() => document.querySelector("[data-command]").dataset.command);
+    const lines = csv(runWords(words, "curve.csv"));
+    const points = await shown();
+    assert.equal(points.length, lines.length);
+    points.forEach(([load, speculative, tpot, ttft, goodput, output], i) => {
+      assert.equal(load, Number(lines[i].rate ?? lines[i].concurrency));
+      assert.equal(speculative, lines[i].speculative === "1");
+      for (const [value, column] of [[tpot, "mean_tpot_ms"], [ttft, "p99_ttft_ms"], [goodput, "request_goodput"], [output, "output_throughput"]]) assert.ok(Math.abs(value - Number(lines[i][column])) <= 1e-6 * value + 1e-9, `${column} at ${load}: ${value}, the program says ${lines[i][column]}`);
+    });
+  };
+  await compare();
+  await page.waitForSelector("[data-step]");
+  await shot("serve");
+  await accessible(page, "serve");
+  const was = await page.getAttribute("[data-step]", "data-step");
+  await page.click('button[name="on"]');
+  await page.waitForFunction((own) => document.querySelector("[data-step]").dataset.step !== own, was);
+  if (shots) await page.locator("[aria-label=Replay]").screenshot({ path: join(shots, "replay.png") });
+  await page.click('button[name="play"]');
+  const step = await page.getAttribute("[data-step]", "data-step");
+  await page.waitForFunction((own) => Number(document.querySelector("[data-step]").dataset.step) > Number(own) + 2, step);
+  await page.click('button[name="play"]');
+  await page.selectOption("select >> nth=0", "line");
+  await page.waitForFunction(() => document.querySelector("[data-command]").dataset.command.includes("affine"));
+  await page.waitForSelector('[data-done="yes"]', { timeout: 120000 });
+  await compare();
+  await page.fill('input[name="rates"]', "0.5, 0.7");
+  await page.waitForSelector(".problem");
+  assert.match(await page.textContent(".problem"), /0\.7/);
+});
+
 test("mass of one position, with bars that are dragged", async () => {
   await view("mass?vocab=6");
   assert.ok(Math.abs((await figure("alpha")) - (await figure("overlap"))) < 1e-9);
   assert.ok(Math.abs((await figure("alpha")) + (await figure("distance")) - 1) < 2e-6);
   await shot("mass");
   await accessible(page, "mass");
-  const was = await page.textContent('[data-figure="alpha"]');
-  const box = await page.locator(".picture svg").boundingBox();
-  await page.mouse.move(box.x + box.width * 0.14, box.y + box.height * 0.7);
+  const bar = page.locator('.bar[data-which="0"][data-token="5"]');
+  const height = async () => Number(await bar.getAttribute("aria-valuenow"));
+  const box = await bar.boundingBox();
+  const middle = box.x + box.width / 2;
+  await page.mouse.move(middle, box.y + box.height * 0.9);
   await page.mouse.down();
-  await page.mouse.move(box.x + box.width * 0.14, box.y + box.height * 0.3, { steps: 4 });
+  const seen = [];
+  for (const share of [0.8, 0.6, 0.4]) { // the bar follows the pointer all the way, redrawn under it
+    const before = await height();
+    await page.mouse.move(middle, box.y + box.height * share, { steps: 3 });
+    await page.waitForFunction(([own, was]) => Number(document.querySelector(own).getAttribute("aria-valuenow")) > was + 0.02, ['.bar[data-which="0"][data-token="5"]', before]);
+    seen.push(await height());
+  }
   await page.mouse.up();
-  await until("alpha", `x !== "${was}"`);
+  assert.ok(seen[2] > 0.2, seen.join(", "));
+  await page.mouse.move(middle, box.y + box.height * 0.1); // let go: it stays
+  await page.waitForTimeout(200);
+  assert.equal(await height(), seen[2]);
+  await bar.focus(); // the same by keyboard, step by step
+  for (let i = 1; i <= 3; ++i) {
+    await page.keyboard.press("ArrowDown");
+    await page.waitForFunction(([own, to]) => Math.abs(Number(document.querySelector(own).getAttribute("aria-valuenow")) - to) < 1e-3, ['.bar[data-which="0"][data-token="5"]', seen[2] - 0.01 * i]);
+  }
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Target of token 5");
+  assert.ok(Math.abs((await figure("alpha")) - (await figure("overlap"))) < 1e-5);
   assert.match(page.url(), /own=/);
   await page.selectOption("select >> nth=0", "lenience");
   await until("bias", "Number(x) > 0.01");
@@ -173,11 +227,19 @@ test("step tells a round, and goes on to the next", async () => {
 test("every view in the dark and on a phone", async () => {
   const dark = await open({ viewport: { width: 1360, height: 900 }, colorScheme: "dark" });
   const phone = await open({ viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true });
-  for (const name of ["decide", "landscape", "mass", "unbiasedness", "step"]) {
+  for (const name of ["decide", "landscape", "serve", "mass", "unbiasedness", "step"]) {
     for (const [own, kind] of [[dark, "dark"], [phone, "phone"]]) {
       await view(`${name}?rounds=16384`, own);
       await accessible(own, `${name}, ${kind}`);
       const wide = await own.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (kind === "phone") {
+        const top = await own.evaluate(() => document.querySelector(".results").getBoundingClientRect().top);
+        assert.ok(top < 844, `${name}: what comes out is ${top} pixels down a phone`);
+        await own.click("details.more > summary");
+        assert.ok(await own.locator("details.more input, details.more select").first().isVisible());
+        await own.click("details.more > summary");
+        await own.evaluate(() => scrollTo(0, document.querySelector(".results").getBoundingClientRect().top - 60));
+      }
       assert.equal(wide, 0, `${name}, ${kind}: the page is ${wide} pixels too wide`);
       await shot(`${name}-${kind}`, own);
     }

@@ -33,6 +33,18 @@ export function run(args, files) {
   }
 }
 
+// Runs a command as the page shows it, with --out, and returns one of its files.
+export function runWords(words, file) {
+  const folder = mkdtempSync(join(tmpdir(), "specsim-web-"));
+  try {
+    const line = words.replace(/^specsim /, `"${program}" `);
+    execFileSync("bash", ["-c", `${line} --out "${join(folder, "out")}"`], { stdio: "pipe" });
+    return readFileSync(join(folder, "out", file), "utf8");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 // The counts that `specsim run` writes for a config, as the core tells them.
 export function countsOfRun(config) {
   const folder = mkdtempSync(join(tmpdir(), "specsim-web-"));

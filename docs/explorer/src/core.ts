@@ -46,6 +46,8 @@ export class Core {
 
 let quick: Core | undefined;
 let long: Core | undefined;
-// Prices and single rounds on one worker, long runs on another: a slider never waits for a simulation.
+let server: Core | undefined;
+// Prices and single rounds on one worker, long runs on another, servers on a third: a slider never waits for a simulation.
 export const prices = (): Core => (quick ??= new Core());
 export const rounds = (): Core => (long ??= new Core());
+export const serving = (): Core => (server ??= new Core());

@@ -6,10 +6,11 @@ import type { View } from "./view";
 import { decide } from "./views/decide";
 import { landscape } from "./views/landscape";
 import { mass } from "./views/mass";
+import { serve } from "./views/serve";
 import { step } from "./views/step";
 import { unbiased } from "./views/unbiased";
 
-const views: View[] = [decide, landscape, mass, unbiased, step];
+const views: View[] = [decide, landscape, serve, mass, unbiased, step];
 const main = document.querySelector("main")!;
 const nav = document.querySelector("nav")!;
 const links = views.map((view) => h("a", { href: `#${view.id}` }, view.title));
@@ -37,6 +38,9 @@ function open(): void {
   };
   save();
   view.open({ root, settings, parts, save });
+  // On a phone the results are not to lie behind a page of settings: all but the first group are folded away.
+  const groups = innerWidth <= 760 ? [...root.querySelectorAll(".controls > fieldset")].slice(1) : [];
+  if (groups.length) root.querySelector(".controls")!.append(h("details", { class: "more" }, h("summary", {}, "More settings"), ...groups));
 }
 
 window.addEventListener("hashchange", () => {

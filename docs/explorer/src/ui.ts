@@ -106,6 +106,11 @@ export function figure(title: string, words: string, picture: Element, ...more: 
   return h("figure", {}, h("figcaption", {}, title), box, ...more);
 }
 
+// Names and values; the key is what tests find the value by.
+export function figures(pairs: [string, string, string][]): HTMLElement {
+  return h("dl", { class: "figures" }, ...pairs.map(([name, value, key]) => h("div", {}, h("dt", {}, name), h("dd", { "data-figure": key }, value))));
+}
+
 export function table(caption: string, heads: string[], rows: string[][], marked = -1, names = false): HTMLElement {
   return h(
     "div",
@@ -135,9 +140,9 @@ export function speedupColour(speedup: number, largest: number): string {
 
 // Pictures are drawn as wide as they are shown, so that their words keep their size: `columns` of them side by side where there is
 // room, as style.css lays them out.
-export function pictureSize(columns: 1 | 2, height: number): { width: number; height: number; style: Record<string, string> } {
+export function pictureSize(columns: 1 | 2, height: number): { width: number; height: number; marginBottom: number; style: Record<string, string> } {
   const narrow = innerWidth <= 760;
   const all = narrow ? innerWidth - 24 : Math.min(innerWidth, 1500) - 40 - 320 - 24;
   const half = columns === 2 && all >= 2 * 416 + 16 ? (all - 16) / 2 : all;
-  return { width: Math.round(Math.min(half, columns === 2 ? 640 : 900)), height, style: { maxWidth: "100%", fontSize: "12px" } };
+  return { width: Math.round(Math.min(half, columns === 2 ? 640 : 900)), height: height + 12, marginBottom: 42, style: { maxWidth: "100%", fontSize: "12px" } };
 }

@@ -56,9 +56,10 @@ export function workloadOptions(settings: Settings): string[] {
 // Fields of a workload, for the views that price passes.
 import { select, slider } from "./ui";
 
-const isHead = (name: string): boolean => /^eagle|mtp|-draft-|^medusa/.test(name);
+export const isHead = (name: string): boolean => /^eagle|mtp|-draft-|^medusa/.test(name);
 
-export function workloadFields({ settings, parts }: Place, changed: () => void): HTMLElement[] {
+// A GPU, models and how they are run.
+export function modelFields({ settings, parts }: Place, changed: () => void): HTMLElement[] {
   const set = (key: string) => (value: string | number) => {
     settings[key] = String(value);
     changed();
@@ -77,6 +78,18 @@ export function workloadFields({ settings, parts }: Place, changed: () => void):
     select("GPUs that share the target", ["1", "2", "4", "8"].map((value) => ({ value })), settings.gpus!, set("gpus")),
     select("Types of the target", [{ value: "", label: "as published" }, ...["fp8", "int8", "int4"].map((value) => ({ value }))], settings.dtype!, set("dtype")),
     select("Engine", [{ value: "", label: "the usual" }, ...options(parts.engine)], settings.engine!, set("engine")),
+  ];
+}
+
+// The same at one batch and context.
+export function workloadFields(place: Place, changed: () => void): HTMLElement[] {
+  const { settings } = place;
+  const set = (key: string) => (value: number) => {
+    settings[key] = String(value);
+    changed();
+  };
+  return [
+    ...modelFields(place, changed),
     slider({ label: "Batch: sequences decoded together", name: "batch", min: 1, max: 512, step: 1, value: Number(settings.batch), powers: true, change: set("batch") }),
     slider({ label: "Context: tokens cached by each", name: "context", min: 256, max: 131072, step: 1, value: Number(settings.context), powers: true, change: set("context") }),
   ];

@@ -1,6 +1,6 @@
 // One position taken apart: what of the draft's mass is accepted, what is rejected, and where the residual puts it.
 import { prices, type Answer } from "../core";
-import { figure, fixed, h, problem, table } from "../ui";
+import { figures, fixed, h, pictureSize, problem, table } from "../ui";
 import { ownWeights, pairConfig, pairDefaults, pairFields, ruleFields } from "../pair";
 import type { Place, View } from "../view";
 
@@ -12,64 +12,106 @@ function svg(tag: string, attributes: Record<string, string | number>, ...childr
   return element;
 }
 
-const size = { width: 860, height: 330, left: 46, top: 12, bottom: 34 };
-
-// Target and draft side by side, the draft's bar cut into what is accepted and what is rejected; the target's cut into what comes
-// as an accepted draft and what comes from the residual. Bars are dragged by their tops.
-function bars(answer: Answer, drag: (which: 0 | 1, token: number, probability: number) => void): SVGElement {
-  const n = (answer.target as number[]).length;
-  const emitted = answer.emitted as number[];
-  const most = Math.max(0.05, ...answer.target, ...answer.drafted, ...emitted) * 1.12;
-  const plot = { width: size.width - size.left - 8, height: size.height - size.top - size.bottom };
-  const y = (p: number): number => size.top + plot.height * (1 - p / most);
-  const group = plot.width / n;
-  const gap = Math.min(10, group * 0.12);
-  const bar = (group - gap) / 2;
-  const picture = svg("svg", { viewBox: `0 0 ${size.width} ${size.height}`, width: size.width, height: size.height, "font-size": 12, "font-family": "inherit" });
-  picture.append(
-    svg("defs", {}, svg("pattern", { id: "rejected", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, svg("rect", { width: 6, height: 6, fill: "var(--draft)", opacity: 0.25 }), svg("line", { x1: 0, y1: 0, x2: 0, y2: 6, stroke: "var(--draft)", "stroke-width": 3 })), svg("pattern", { id: "residual", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(-45)" }, svg("rect", { width: 6, height: 6, fill: "var(--target)", opacity: 0.25 }), svg("line", { x1: 0, y1: 0, x2: 0, y2: 6, stroke: "var(--target)", "stroke-width": 3 }))),
-  );
-  const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find((own) => most / own <= 6) ?? 0.5;
-  for (let p = 0; p <= most; p += step) {
-    picture.append(svg("line", { x1: size.left, x2: size.width - 8, y1: y(p), y2: y(p), stroke: "var(--line)", "stroke-width": p === 0 ? 1.5 : 0.6 }), svg("text", { x: size.left - 6, y: y(p) + 4, "text-anchor": "end", fill: "var(--quiet)" }, p.toFixed(2)));
-  }
-  for (let x = 0; x < n; ++x) {
-    const left = size.left + x * group + gap / 2;
-    const part = (at: number, from: number, to: number, fill: string): void => {
-      picture.append(svg("rect", { x: at, width: bar, y: y(to), height: Math.max(0, y(from) - y(to)), fill }));
-    };
-    const accepted = answer.accepted[x] as number;
-    part(left, 0, accepted, "var(--accepted)");
-    part(left, accepted, answer.drafted[x], "url(#rejected)");
-    part(left + bar, 0, accepted, "var(--accepted)");
-    part(left + bar, accepted, emitted[x]!, "url(#residual)");
-    picture.append(svg("line", { x1: left, x2: left + bar, y1: y(answer.drafted[x]), y2: y(answer.drafted[x]), stroke: "var(--draft)", "stroke-width": 3 }), svg("line", { x1: left + bar, x2: left + 2 * bar, y1: y(answer.target[x]), y2: y(answer.target[x]), stroke: "var(--target)", "stroke-width": 3 }));
-    picture.append(svg("text", { x: left + bar, y: size.height - 12, "text-anchor": "middle", fill: "currentColor" }, String(x)));
-    for (const which of [1, 0] as const) {
-      const area = svg("rect", { x: left + (which === 0 ? bar : 0), width: bar, y: size.top, height: plot.height, fill: "transparent", style: "cursor:ns-resize;touch-action:none" });
-      area.addEventListener("pointerdown", (event) => {
-        event.preventDefault();
-        const move = (own: PointerEvent): void => {
-          const box = picture.getBoundingClientRect();
-          const at = ((own.clientY - box.top) / box.height) * size.height;
-          drag(which, x, Math.min(0.98, Math.max(0, most * (1 - (at - size.top) / plot.height))));
-        };
-        const stop = (): void => {
-          removeEventListener("pointermove", move);
-          removeEventListener("pointerup", stop);
-        };
-        addEventListener("pointermove", move);
-        addEventListener("pointerup", stop);
-        move(event as PointerEvent);
-      });
-      picture.append(area);
-    }
-  }
-  return picture;
+function hatch(id: string, angle: number, colour: string): SVGElement {
+  return svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: `rotate(${angle})` }, svg("rect", { width: 6, height: 6, fill: colour, opacity: 0.25 }), svg("line", { x1: 0, y1: 0, x2: 0, y2: 6, stroke: colour, "stroke-width": 3 }));
 }
 
-export function figures(pairs: [string, string, string][]): HTMLElement {
-  return h("dl", { class: "figures" }, ...pairs.map(([name, value, key]) => h("div", {}, h("dt", {}, name), h("dd", { "data-figure": key }, value))));
+interface Bars {
+  picture: SVGElement;
+  show: (answer: Answer) => void;
+}
+
+// Target and draft side by side, the draft's bar cut into what is accepted and what is rejected; the target's cut into what comes
+// as an accepted draft and what comes from the residual. Every bar is a slider: dragged with the pointer, or set with the arrow keys.
+// What is drawn is made anew with every answer; what is dragged stays, and so does the scale while a finger is down.
+function bars(drag: (which: 0 | 1, token: number, probability: number) => void): Bars {
+  const size = { width: pictureSize(1, 0).width, height: 330, left: 46, top: 12, bottom: 34 };
+  const plot = { width: size.width - size.left - 8, height: size.height - size.top - size.bottom };
+  const drawn = svg("g", { "aria-hidden": "true" });
+  const handles = svg("g", {});
+  const picture = svg(
+    "svg",
+    { viewBox: `0 0 ${size.width} ${size.height}`, width: size.width, height: size.height, "font-size": 12, "font-family": "inherit" },
+    svg("defs", {}, hatch("rejected", 45, "var(--draft)"), hatch("residual", -45, "var(--target)")),
+    drawn,
+    handles,
+  );
+  let most = 1;
+  let held = false;
+
+  const probabilityAt = (event: PointerEvent): number => {
+    const box = picture.getBoundingClientRect();
+    const at = ((event.clientY - box.top) / box.height) * size.height;
+    return Math.min(0.98, Math.max(0, most * (1 - (at - size.top) / plot.height)));
+  };
+
+  const makeHandles = (n: number): void => {
+    const group = plot.width / n;
+    const gap = Math.min(10, group * 0.12);
+    const bar = (group - gap) / 2;
+    handles.replaceChildren();
+    for (let token = 0; token < n; ++token)
+      for (const which of [1, 0] as const) {
+        const name = `${which === 0 ? "Target" : "Draft"} of token ${token}`;
+        const handle = svg("rect", { class: "bar", role: "slider", tabindex: 0, "aria-label": name, "aria-orientation": "vertical", "aria-valuemin": 0, "aria-valuemax": 0.98, x: size.left + token * group + gap / 2 + (which === 0 ? bar : 0), width: bar, y: size.top, height: plot.height, fill: "transparent", "data-which": which, "data-token": token });
+        handle.addEventListener("pointerdown", (event) => {
+          const own = event as PointerEvent;
+          event.preventDefault();
+          handle.setPointerCapture(own.pointerId);
+          held = true;
+          drag(which, token, probabilityAt(own));
+        });
+        handle.addEventListener("pointermove", (event) => held && drag(which, token, probabilityAt(event as PointerEvent)));
+        for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) handle.addEventListener(end, () => (held = false));
+        handle.addEventListener("keydown", (event) => {
+          const now = Number(handle.getAttribute("aria-valuenow"));
+          const to = ({ ArrowUp: now + 0.01, ArrowRight: now + 0.01, ArrowDown: now - 0.01, ArrowLeft: now - 0.01, PageUp: now + 0.1, PageDown: now - 0.1, Home: 0, End: 0.98 } as Record<string, number>)[(event as KeyboardEvent).key];
+          if (to === undefined) return;
+          event.preventDefault();
+          drag(which, token, Math.min(0.98, Math.max(0, to)));
+        });
+        handles.append(handle);
+      }
+  };
+
+  const show = (answer: Answer): void => {
+    const n = (answer.target as number[]).length;
+    const emitted = answer.emitted as number[];
+    const group = plot.width / n;
+    const gap = Math.min(10, group * 0.12);
+    const bar = (group - gap) / 2;
+    if (!held) most = Math.max(0.05, ...answer.target, ...answer.drafted, ...emitted) * 1.12;
+    const y = (p: number): number => size.top + plot.height * (1 - Math.min(p, most) / most);
+    drawn.replaceChildren();
+    const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find((own) => most / own <= 6) ?? 0.5;
+    for (let p = 0; p <= most; p += step) {
+      drawn.append(svg("line", { x1: size.left, x2: size.width - 8, y1: y(p), y2: y(p), stroke: "var(--line)", "stroke-width": p === 0 ? 1.5 : 0.6 }), svg("text", { x: size.left - 6, y: y(p) + 4, "text-anchor": "end", fill: "var(--quiet)" }, p.toFixed(2)));
+    }
+    for (let x = 0; x < n; ++x) {
+      const left = size.left + x * group + gap / 2;
+      const part = (at: number, from: number, to: number, fill: string): void => {
+        drawn.append(svg("rect", { x: at, width: bar, y: y(to), height: Math.max(0, y(from) - y(to)), fill }));
+      };
+      const line = (at: number, p: number, stroke: string): void => {
+        drawn.append(svg("line", { x1: at, x2: at + bar, y1: y(p), y2: y(p), stroke, "stroke-width": 3 }));
+      };
+      const accepted = answer.accepted[x] as number;
+      part(left, 0, accepted, "var(--accepted)");
+      part(left, accepted, answer.drafted[x], "url(#rejected)");
+      part(left + bar, 0, accepted, "var(--accepted)");
+      part(left + bar, accepted, emitted[x]!, "url(#residual)");
+      line(left, answer.drafted[x], "var(--draft)");
+      line(left + bar, answer.target[x], "var(--target)");
+      drawn.append(svg("text", { x: left + bar, y: size.height - 12, "text-anchor": "middle", fill: "currentColor" }, String(x)));
+    }
+    if (handles.childElementCount !== 2 * n) makeHandles(n);
+    for (const handle of handles.children) {
+      const p = (handle.getAttribute("data-which") === "0" ? answer.target : answer.drafted)[Number(handle.getAttribute("data-token"))] as number;
+      handle.setAttribute("aria-valuenow", p.toFixed(4));
+      handle.setAttribute("aria-valuetext", p.toFixed(4));
+    }
+  };
+  return { picture, show };
 }
 
 export const mass: View = {
@@ -80,55 +122,55 @@ export const mass: View = {
   open(place: Place) {
     const { root, settings } = place;
     const results = h("div", { class: "results" });
-    const byHand = h("fieldset", {});
+    const head = h("div", { class: "results" });
+    const foot = h("div", {});
     let shown: Answer | undefined;
     const changed = (): void => {
       place.save();
       prices().latest("mass", { ask: "mass", config: pairConfig(settings, 1, 1000, 1) }, show);
     };
-    // One probability as drawn; the others share the rest as they did before.
+    // One probability as drawn; the others share the rest as they did before. Weights that were drawn before the last answer came
+    // count: `shown` may be older.
     const drag = (which: 0 | 1, token: number, probability: number): void => {
       if (!shown) return;
       const lists = ownWeights(settings) ?? [[...shown.target], [...shown.drafted]];
       const list = lists[which]!;
       const sum = list.reduce((a, b) => a + b, 0);
       const rest = sum - list[token]!;
-      lists[which] = list.map((weight, x) => (x === token ? probability : rest > 0 ? (weight / rest) * (1 - probability) : (1 - probability) / (list.length - 1)));
+      lists[which] = list.map((weight, x) => (x === token ? probability : rest > 1e-9 ? (weight / rest) * (1 - probability) : (1 - probability) / (list.length - 1)));
       settings.own = lists.map((own) => own.map((weight) => Number(weight.toFixed(5))).join(",")).join(";");
       changed();
     };
-    const drawByHand = (answer: Answer): void => {
-      if (byHand.contains(document.activeElement)) return;
-      const row = (which: 0 | 1, name: string): HTMLElement[] => (answer[which === 0 ? "target" : "drafted"] as number[]).map((p, x) => h("input", { type: "range", min: 0, max: 0.98, step: 0.01, value: p, "aria-label": `${name} of token ${x}`, oninput: (event) => drag(which, x, Number((event.target as HTMLInputElement).value)) }));
-      byHand.replaceChildren(h("legend", {}, "By hand"), h("p", { class: "note" }, "Drag the bars of the picture up and down, or use the sliders."), h("details", {}, h("summary", {}, "Sliders, token by token"), h("p", {}, "Target"), ...row(0, "Target"), h("p", {}, "Draft"), ...row(1, "Draft")));
-    };
+    const chart = bars(drag);
+    const legend = h("ul", { class: "legend" }, ...[["var(--accepted)", "accepted drafts"], ["repeating-linear-gradient(-45deg,var(--draft) 0 3px,transparent 3px 6px)", "drafts that are rejected"], ["repeating-linear-gradient(45deg,var(--target) 0 3px,transparent 3px 6px)", "what comes in their place"], ["var(--draft)", "line: the draft"], ["var(--target)", "line: the target"]].map(([colour, text]) => h("li", {}, h("i", { style: `background:${colour}` }), text!)));
+    const picture = h("figure", {}, h("figcaption", {}, "Draft (left bar of each token) and emitted tokens (right bar)"), h("div", { class: "picture", role: "group", "aria-label": "Draft and emitted tokens, each bar a slider" }, chart.picture), legend, h("p", { class: "note" }, "Drag a bar up or down: the left one changes the draft, the right one the target. With the keyboard: Tab to a bar, then the arrow keys, Page Up and Page Down, Home or End."));
     const show = (answer: Answer): void => {
       if (answer.error) {
         results.replaceChildren(problem(answer.error));
         return;
       }
       shown = answer;
-      drawByHand(answer);
       const off = answer.bias as number;
-      const picture = figure("Draft (left bar of each token) and emitted tokens (right bar)", `alpha ${fixed(answer.alpha, 4)}, distance of the emitted distribution from the target ${fixed(off, 4)}`, bars(answer, drag), h("ul", { class: "legend" }, ...[["var(--accepted)", "accepted drafts"], ["repeating-linear-gradient(45deg,var(--draft) 0 3px,transparent 3px 6px)", "drafts that are rejected"], ["repeating-linear-gradient(-45deg,var(--target) 0 3px,transparent 3px 6px)", "what comes in their place"], ["var(--draft)", "line: the draft"], ["var(--target)", "line: the target"]].map(([colour, text]) => h("li", {}, h("i", { style: `background:${colour}` }), text!))));
-      picture.querySelector(".picture")!.setAttribute("role", "group"); // bars are dragged: no mere image
-      results.replaceChildren(
+      chart.show(answer);
+      head.replaceChildren(
         h("section", { class: `verdict ${off < 1e-9 ? "pays" : "loses"}`, "aria-live": "polite" }, h("p", { class: "big" }, off < 1e-9 ? "The target's own distribution comes out" : `Biased: ${fixed(off, 4)} of the mass is in the wrong place`)),
         figures([
           ["α: accepted", fixed(answer.alpha, 6), "alpha"],
           ["overlap of the two", fixed(answer.overlap, 6), "overlap"],
           ["total variation of the draft", fixed(answer.distance, 6), "distance"],
-          ["of the emitted tokens from the target", fixed(off, 6), "bias"],
+          ["distance of the emitted from the target", fixed(off, 6), "bias"],
         ]),
-        picture,
+      );
+      foot.replaceChildren(
         table(
           "Token by token",
           ["token", "target", "draft", "accept with", "accepted", "residual", "emitted"],
           (answer.target as number[]).map((p, x) => [String(x), fixed(p, 4), fixed(answer.drafted[x], 4), fixed(answer.acceptance[x], 4), fixed(answer.accepted[x], 4), fixed(answer.residual[x], 4), fixed(answer.emitted[x], 4)]),
         ),
       );
+      if (picture.parentElement !== results) results.replaceChildren(head, picture, foot); // else it keeps the focus and the pointer
     };
-    root.replaceChildren(h("form", { class: "controls", "aria-label": "Settings" }, ruleFields(place, changed), pairFields(place, changed), byHand), results);
+    root.replaceChildren(h("form", { class: "controls", "aria-label": "Settings" }, ruleFields(place, changed), pairFields(place, changed)), results);
     changed();
   },
 };

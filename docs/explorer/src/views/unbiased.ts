@@ -1,10 +1,9 @@
 // Many rounds, run live: does what comes out follow the target's distribution?
 import * as Plot from "@observablehq/plot";
 import { rounds, type Answer } from "../core";
-import { figure, fixed, h, pictureSize, problem, slider, table } from "../ui";
+import { figure, figures, fixed, h, pictureSize, problem, slider, table } from "../ui";
 import { pairConfig, pairDefaults, pairFields, ruleFields } from "../pair";
 import type { Place, View } from "../view";
-import { figures } from "./mass";
 
 let generation = 0; // of the run that is shown: older ones stop
 
@@ -32,11 +31,13 @@ function shares(answer: Answer): HTMLElement {
 }
 
 function path(marks: Mark[]): HTMLElement {
+  // A run that was over at once is one point: in the middle of a decade each way.
+  const around = (x: number): { domain?: [number, number] } => (marks.length > 1 ? {} : { domain: [x / 10, x * 10] });
   const picture = Plot.plot({
     ...pictureSize(2, 300),
     marginLeft: 60,
-    x: { type: "log", label: "emitted tokens", tickFormat: "~s", grid: true },
-    y: { type: "log", label: "sum of |share − target|", grid: true, tickFormat: "~g" },
+    x: { type: "log", ...around(marks[0]!.emitted), label: "emitted tokens", tickFormat: "~s", grid: true },
+    y: { type: "log", ...around(marks[0]!.distance), label: "sum of |share − target|", grid: true, tickFormat: "~g" },
     marks: [
       Plot.line(marks, { x: "emitted", y: "expected", stroke: "var(--target)", strokeDasharray: "5 4" }),
       Plot.line(marks, { x: "emitted", y: "distance", stroke: "var(--loss)", strokeWidth: 2 }),
