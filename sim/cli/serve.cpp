@@ -31,7 +31,7 @@ namespace {
 using serve::Served;
 using serve::ServeExperiment;
 
-const std::vector<std::string> kFiles = {"summary.csv", "requests.csv", "steps.csv", "curve.csv", "slo.csv", "manifest.yaml"};
+const std::vector<std::string> kFiles = {"summary.csv", "requests.csv", "steps.csv", "curve.csv", "slo.csv"};
 
 constexpr const char* kServeExamples =
     "  specsim serve configs/serve/chat.yaml --out build/serve\n"
@@ -224,6 +224,11 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
     print_output("UNSTABLE: {} of {} requests had not ended when the horizon was reached\n",
                  workload.requests.size() - own.summary.completed, workload.requests.size());
   print_stability(task, single, summaries, stop);
+  if (const std::size_t early = serve::sent_too_early(workload, own.result); early > 0)
+    print_output(
+        "TOO EARLY: {} of {} requests were sent before the answer that their prompt holds was complete, which no client "
+        "can do, allowed: a longer gap_s or less load\n",
+        early, workload.requests.size());
   if (experiment.speculation) print_best_lengths(experiment, workload, own.summary.mean_batch);
   if (timeline) {
     timeline->close();
@@ -262,7 +267,8 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   const double started = wall_clock();
   const FilesRead read;
   const ServeTask task = read_serve_task(values, read);
-  for (const std::string& warning : task.experiment.cost->warnings()) print_error("warning: {}\n", warning);
+  for (const auto& warnings : {task.experiment.cost->warnings(), task.experiment.warnings})
+    for (const std::string& warning : warnings) print_error("warning: {}\n", warning);
 
   std::optional<report::OutputFolder> folder;
   std::optional<SweepJournal> journal;

@@ -25,6 +25,7 @@ void check_modes(const po::variables_map& values, const serve::ServeExperiment& 
   };
   needs("resume", swept, "--sweep");
   needs("resume", values.count("out") > 0, "--out");
+  if (!values["replications"].defaulted()) needs("replications", swept, "--sweep");
   needs("draft-lengths", swept, "--sweep");
   needs("draft-lengths", experiment.slo.any(), "--slo");
   needs("draft-lengths", experiment.speculation.has_value(), "speculation");
@@ -79,6 +80,7 @@ void add_serve_options(po::options_description& description) {
                             "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
       "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
       "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model, or none")(
+      "tensor-parallel", text(), "GPUs that share each layer of the target, and of the draft if there is one")(
       "rate", text(), "requests a second, a Poisson process")("concurrency", text(), "clients that each wait for their answer")(
       "trace", text(), "recorded requests: CSV or JSON lines")("requests", text(), "how many are sent")(
       "warm-up", text(), "first requests that no figure of requests counts: a number, or mser (MSER-5's rule)")(
@@ -87,7 +89,7 @@ void add_serve_options(po::options_description& description) {
                                                             "off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers")(
       "alpha", text(), "acceptance of a draft token, the same at every position")(
       "position-rates", text(), "acceptance by position, of all rounds, as vLLM logs it")(
-      "method", text(), "eagle, draft_model or ngram")("replicas", text(), "engines")(
+      "method", text(), "eagle, draft_model or ngram; by the draft where left out")("replicas", text(), "engines")(
       "routing", text(), "round_robin, least_loaded, join_shortest_queue, prefix_affinity")(
       "slo", text(),
       "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99; or by name, as mlperf:llama2-70b-server")(

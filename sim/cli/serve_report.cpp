@@ -56,6 +56,8 @@ void print_summaries(const Summaries& summaries) {
   number("accepted/drafted", [](const Summary& s) { return s.acceptance_rate; });
   row("overloaded", [](const Summary& s) { return std::string(s.overloaded ? "yes: the queue grew to the end" : "no"); });
   number("preemptions", [](const Summary& s) { return s.preemptions; });
+  if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.prefix_hit_tokens > 0.0; }))
+    number("tokens found in the prefix cache", [](const Summary& s) { return s.prefix_hit_tokens; });
   number("cache, tokens (0: no limit)", [](const Summary& s) { return s.pool_tokens; });
   number("requests of mean length that fit it", [](const Summary& s) { return s.fitting_requests; });
   number("fewer of them for the draft", [](const Summary& s) { return s.draft_cost_requests; });

@@ -3,6 +3,7 @@
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/config/choose.h"
+#include "sim/cost/hardware.h"
 #include "sim/serve/arrivals.h"
 
 #include <fmt/format.h>
@@ -34,6 +35,7 @@ class ConfigEditor {
     const config::Value* const value = config::find_path(config_, path);
     return value != nullptr && value->is_scalar() && value->text == text;
   }
+  [[nodiscard]] const config::Value* find(const char* path) const { return config::find_path(config_, path); }
   // Nothing stands there, or a map without this key.
   [[nodiscard]] bool lacks(const char* path, const char* key) const {
     const config::Value* const value = config::find_path(config_, path);
@@ -77,6 +79,15 @@ class ConfigEditor {
   }
   void take_models() {
     for (const char* option : {"hardware", "target", "draft"}) take(option, std::string("cost.") + option);
+  }
+  // The same GPUs hold both models.
+  void take_tensor_parallel() {
+    if (!has("tensor-parallel")) return;
+    for (const std::string model : {"cost.target", "cost.draft"}) {
+      if (!says(model.c_str()) || is(model.c_str(), "none")) continue;
+      spell_out(model.c_str(), "preset");
+      take("tensor-parallel", model + ".tensor_parallel");
+    }
   }
   // A scalar at "SECTION.KEY" becomes a map with this one key.
   void spell_out(const char* path, const char* key) {
@@ -139,6 +150,24 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
   return policy;
 }
 
+// What `vllm serve` takes where its command line says nothing, by the GPU: EngineArgs.get_batch_defaults of
+// vllm/engine/arg_utils.py (2026), OPENAI_API_SERVER.
+void take_vllm_defaults(ConfigEditor& editor) {
+  if (!editor.is("serve.scheduler.kind", "vllm_v1")) return;
+  Diagnostics elsewhere;  // mistakes are told where the config is read
+  const config::Value* const named = editor.find("cost.hardware");
+  if (named == nullptr) return;
+  const cost::Hardware hardware = cost::read_hardware(*named, elsewhere);
+  if (!elsewhere.list().empty()) return;
+  constexpr double kLargeBytes = 70.0 * 0x1.0p30;
+  const bool large = hardware.memory_bytes >= kLargeBytes && hardware.name.find("A100") == std::string::npos;
+  const auto fill = [&](const char* key, const char* value) {
+    if (editor.lacks("serve.scheduler", key)) editor.set(std::string("serve.scheduler.") + key, scalar_of(value, "--hardware"));
+  };
+  fill("max_num_batched_tokens", large ? "8192" : "2048");
+  fill("max_num_seqs", large ? "1024" : "256");
+}
+
 // The server that flags alone describe, where there is no config; what --set says stands.
 void fill_defaults(ConfigEditor& editor) {
   if (editor.lacks("serve.scheduler", "kind")) editor.set("serve.scheduler.kind", scalar_of("vllm_v1", "--hardware"));
@@ -152,6 +181,7 @@ void fill_defaults(ConfigEditor& editor) {
   editor.take("draft", "cost.draft", "none");
   if (!editor.says("serve.kv.utilization") && !editor.says("serve.kv.blocks") && !editor.says("serve.kv.tokens"))
     editor.set("serve.kv.utilization", scalar_of("0.9", "--hardware"));
+  take_vllm_defaults(editor);
 }
 
 // The arrivals as the options say them; `loads`: how many of --rate, --concurrency and --trace are given.
@@ -220,7 +250,10 @@ void take_slo(ConfigEditor& editor) {
                                    config::quote_for_message(part)));
       editor.set("serve.slo.preset", scalar_of(part, "--slo"));
     } else {
-      const std::string key = part.starts_with("percentile") ? "percentile" : name + "_ms";
+      if (name != "ttft" && name != "tpot" && name != "e2el" && name != "percentile")
+        throw BadInput({"--slo", 0, 0}, fmt::format("unknown limit {}, allowed: ttft, tpot, e2el, percentile, or a preset's name",
+                                                    config::quote_for_message(name)));
+      const std::string key = name == "percentile" ? name : name + "_ms";
       editor.set("serve.slo." + key, scalar_of(part.substr(equals + 1), "--slo"));
     }
   }
@@ -254,6 +287,8 @@ serve::ServeExperiment read_server(const po::variables_map& values) {
   config::Value config = read_given(values, file, diagnostics);
   ConfigEditor editor(config, values, diagnostics);
   const int loads = (editor.has("rate") ? 1 : 0) + (editor.has("concurrency") ? 1 : 0) + (editor.has("trace") ? 1 : 0);
+  if (editor.has("alpha") && editor.has("position-rates"))
+    throw BadInput({"--alpha", 0, 0}, "given beside --position-rates, allowed: one of them");
   if (loads > 1) throw BadInput({"--rate", 0, 0}, "given with another load, allowed: one of --rate, --concurrency, --trace");
   // Asked before --set, whose own process is refused beside a load.
   const bool keeps_process = given && loads > 0 &&
@@ -269,6 +304,7 @@ serve::ServeExperiment read_server(const po::variables_map& values) {
     editor.take_models();
   else
     fill_defaults(editor);
+  editor.take_tensor_parallel();
   if (loads == 0 && !given && !editor.has("sweep") && !editor.says("serve.arrivals.process"))
     throw BadInput({"", 0, 0},
                    "specsim serve needs a config, or a load: --rate, --concurrency, --trace, --sweep or --set "

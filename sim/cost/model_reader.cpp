@@ -48,6 +48,8 @@ const std::vector<Key>& model_keys() {
       count("ffn", &ModelShape::ffn, {}, "width of the feed-forward part; not read where there are experts", 0),
       flag("gated", &ModelShape::gated, "true", "gate and up projections, or up alone"),
       count("vocab", &ModelShape::vocab, {}, "rows of the LM head; fewer for a draft with a reduced vocabulary", 2),
+      count("embedding_vocab", &ModelShape::embedding_vocab, "0",
+            "tokens that have an embedding, where they are more than the LM head's rows; 0: as many", 0),
       flag("tied_embeddings", &ModelShape::tied_embeddings, "false", "embeddings and LM head are one matrix"),
       count("experts", &ModelShape::experts, "0", "experts of a layer; 0: dense", 0),
       count("experts_per_token", &ModelShape::experts_per_token, "0", "of them, chosen by a token", 0),

@@ -109,7 +109,9 @@ double ModelShape::layer_parameters() const {
   return sum;
 }
 
-double ModelShape::total_parameters() const { return layer_parameters() + (tied_embeddings ? 1.0 : 2.0) * vocab * hidden; }
+double ModelShape::total_parameters() const {
+  return layer_parameters() + (vocab + (tied_embeddings ? 0.0 : embedded())) * hidden;
+}
 
 double ModelShape::active_parameters() const {
   const double chosen = experts > 0.0 ? experts_per_token / experts : 0.0;
@@ -117,7 +119,7 @@ double ModelShape::active_parameters() const {
 }
 
 double ModelShape::own_parameters() const {
-  return shares_lm_head ? layer_parameters() : total_parameters() - (shares_embeddings ? vocab * hidden : 0.0);
+  return shares_lm_head ? layer_parameters() : total_parameters() - (shares_embeddings ? embedded() * hidden : 0.0);
 }
 
 double ModelShape::layer_bytes(double active) const {

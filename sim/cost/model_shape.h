@@ -52,8 +52,9 @@ struct ModelShape {
   double kv_heads = 0.0;
   double head_dim = 0.0;
   double ffn = 0.0;
-  bool gated = true;   // gate and up projections (SwiGLU), or up alone
-  double vocab = 0.0;  // of the LM head; a draft may have a reduced one
+  bool gated = true;             // gate and up projections (SwiGLU), or up alone
+  double vocab = 0.0;            // of the LM head; a draft may have a reduced one
+  double embedding_vocab = 0.0;  // tokens that have an embedding, where they are more than the LM head's; 0: as many
   bool tied_embeddings = false;
   double experts = 0.0;  // per layer; 0: dense
   double experts_per_token = 0.0;
@@ -106,6 +107,7 @@ struct ModelShape {
   [[nodiscard]] double total_parameters() const;
   // Parameters that one token meets: with the experts that it chooses, without embeddings.
   [[nodiscard]] double active_parameters() const;
+  [[nodiscard]] double embedded() const { return embedding_vocab > 0.0 ? embedding_vocab : vocab; }
   [[nodiscard]] double own_parameters() const;  // total less what it shares with the target
   [[nodiscard]] double weight_bytes() const;    // of the same
   // Bytes of the layers' matrices that a pass reads which meets `active` experts in a layer.

@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <queue>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -69,7 +70,9 @@ class Sessions final : public ArrivalProcess {
     std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.request.due < b.request.due; });
     turns.resize(std::min(turns.size(), setting_.requests));
     workload.hash_tokens = kBlock;
+    std::unordered_map<std::size_t, std::uint32_t> before;  // by session: Request::follows of its next turn
     for (Turn& one : turns) {
+      one.request.follows = std::exchange(before[one.session], static_cast<std::uint32_t>(workload.requests.size() + 1));
       one.request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
       one.request.hashes = one.request.hashed / kBlock;
       for (std::uint64_t block = 0; block < one.request.hashes; ++block)
@@ -114,7 +117,8 @@ ArrivalsEntry sessions_arrivals() {
         {"most", config::Type::integer, "32768", "tokens of a prompt, before which a session ends", config::between(1, 1e7), {}}},
        "What a session shares with itself and with others is known to the prefix cache and to routing by prefix; answers are in "
        "the "
-       "prompt of the next turn. A turn is due whether the one before has ended or not."},
+       "prompt of the next turn. A turn is due whether the one before has ended or not; a run says how many were sent too "
+       "early."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
         SessionSetting setting;
         const std::size_t before = diagnostics.list().size();

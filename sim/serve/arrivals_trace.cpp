@@ -1,4 +1,4 @@
-// Recorded requests: columns of this project, of Azure's and ServeGen's CSV files, or Mooncake's JSON lines.
+// Recorded requests: columns of this project, of Azure's, ServeGen's and BurstGPT's CSV files, or Mooncake's JSON lines.
 #include "sim/base/standard_library.h"
 #include "sim/base/whole_file.h"
 #include "sim/config/json.h"
@@ -139,7 +139,7 @@ class Reader {
   Workload workload;
 
  private:
-  enum class Column { skipped, arrived_us, timestamp, prompt, output, hashes, priority };
+  enum class Column { skipped, arrived_us, arrived_s, timestamp, prompt, output, hashes, priority };
 
   bool wrong(std::size_t column, const std::string& what) {
     diagnostics_.add({file_, static_cast<int>(line_), static_cast<int>(column)}, what);
@@ -147,9 +147,12 @@ class Reader {
   }
 
   bool header(std::string_view line) {
-    static const std::array<std::pair<const char*, Column>, 11> kNames = {{{"arrived_us", Column::arrived_us},
+    static const std::array<std::pair<const char*, Column>, 14> kNames = {{{"arrived_us", Column::arrived_us},
                                                                            {"TIMESTAMP", Column::timestamp},
+                                                                           {"Timestamp", Column::arrived_s},
                                                                            {"prompt", Column::prompt},
+                                                                           {"Request tokens", Column::prompt},
+                                                                           {"Response tokens", Column::output},
                                                                            {"prompt_tokens", Column::prompt},
                                                                            {"ContextTokens", Column::prompt},
                                                                            {"num_prefill_tokens", Column::prompt},
@@ -165,11 +168,13 @@ class Reader {
       columns_.push_back(column);
     }
     const auto has = [&](Column column) { return std::find(columns_.begin(), columns_.end(), column) != columns_.end(); };
-    if (!has(Column::prompt) || !has(Column::output) || !(has(Column::arrived_us) || has(Column::timestamp)))
+    if (!has(Column::prompt) || !has(Column::output) ||
+        !(has(Column::arrived_us) || has(Column::arrived_s) || has(Column::timestamp)))
       return wrong(
           1,
           fmt::format("the columns are {}, allowed: arrived_us,prompt,output[,block_hashes][,priority], or Azure's "
-                      "TIMESTAMP,ContextTokens,GeneratedTokens, or JSON lines of timestamp,input_length,output_length[,hash_ids]",
+                      "TIMESTAMP,ContextTokens,GeneratedTokens, or BurstGPT's Timestamp,Request tokens,Response tokens, or JSON "
+                      "lines of timestamp,input_length,output_length[,hash_ids]",
                       config::quote_for_message(line)));
     return true;
   }
@@ -208,15 +213,10 @@ class Reader {
         return count(request.prompt, "prompt");
       case Column::output:
         return count(request.output, "output");
-      case Column::arrived_us: {
-        double us = 0.0;
-        const auto [end, error] = from_chars(field.data(), field.data() + field.size(), us);
-        if (error != std::errc() || end != field.data() + field.size() || !(us >= 0.0 && us < 1e12))
-          return wrong(place,
-                       fmt::format("arrived_us is {}, allowed: microseconds in [0, 1e12)", config::quote_for_message(field)));
-        request.due = std::llround(us * 1e6);
-        return true;
-      }
+      case Column::arrived_us:
+        return take_time(field, place, "arrived_us", "microseconds", 1e6, request.due);
+      case Column::arrived_s:
+        return take_time(field, place, "Timestamp", "seconds", kPicosecondsPerSecond, request.due);
       case Column::timestamp: {
         const auto time = timestamp(field);
         if (!time)
@@ -247,6 +247,18 @@ class Reader {
       case Column::skipped:
         break;
     }
+    return true;
+  }
+
+  // A number of units of so many picoseconds since the start.
+  bool take_time(std::string_view field, std::size_t place, const char* name, const char* units, double unit, Picoseconds& due) {
+    constexpr double kMost = 1e18;  // picoseconds, 11 days
+    double time = 0.0;
+    const auto [end, error] = from_chars(field.data(), field.data() + field.size(), time);
+    if (error != std::errc() || end != field.data() + field.size() || !(time >= 0.0 && time * unit < kMost))
+      return wrong(
+          place, fmt::format("{} is {}, allowed: {} in [0, {:g})", name, config::quote_for_message(field), units, kMost / unit));
+    due = std::llround(time * unit);
     return true;
   }
 
@@ -315,7 +327,8 @@ ArrivalsEntry trace_arrivals() {
              {}}},
            "CSV: arrived_us,prompt,output, and where they are known block_hashes (hashes of the prompt's blocks of 16 tokens: "
            "0-146) and priority. "
-           "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; Mooncake's JSON lines, whose hash_ids stand for "
+           "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; BurstGPT's Timestamp (seconds), Request tokens, "
+           "Response tokens; Mooncake's JSON lines, whose hash_ids stand for "
            "512 tokens each."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
             const config::Value& file = arguments.value("file");

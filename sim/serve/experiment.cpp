@@ -114,7 +114,8 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
   const Acceptance* const acceptance = options.acceptance != nullptr ? options.acceptance : own.get();
   const std::unique_ptr<Scheduler> probe = experiment.scheduler.entry->make(experiment.scheduler.arguments, none);
   const StepPricer pricer(*experiment.cost, experiment.speculation ? experiment.speculation->method : DraftMethod::ngram,
-                          probe->host_time());
+                          probe->host_time(), experiment.speculation && experiment.speculation->longest > 0);
+  const StepPricer plain_pricer(*experiment.cost, DraftMethod::ngram, probe->host_time());
   RunSetting setting;
   setting.make_engine = [&] { return make_engine(experiment, acceptance, pricer); };
   setting.replicas = experiment.replicas;
@@ -123,7 +124,8 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
     setting.prefill.engines = experiment.prefill_engines;
     setting.prefill.link_ps_per_token = experiment.link_ps_per_token;
     setting.prefill.link_latency = experiment.link_latency;
-    setting.prefill.make_engine = [&] { return make_engine(without_speculation(experiment), nullptr, pricer); };
+    setting.prefill.silent = experiment.first_token_of_decode;
+    setting.prefill.make_engine = [&] { return make_engine(without_speculation(experiment), nullptr, plain_pricer); };
   }
   setting.frontend = experiment.frontend;
   setting.horizon = experiment.horizon;
@@ -176,6 +178,7 @@ ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) 
   }
   const config::Value policy = config::map(
       {{"kind", config::scalar("fixed", where)}, {"draft_length", config::scalar(std::to_string(draft_length), where)}}, where);
+  speculation.longest = draft_length;
   speculation.policy = config::choose(server_policies(), policy, "kind", "policy", diagnostics);
   diagnostics.throw_if_any();
   return experiment;

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace specsim::serve {
 
@@ -28,6 +29,7 @@ struct Speculation {
   config::Choice<ServerPolicyEntry> policy;  // made anew for every replica and run
   AcceptanceSource acceptance;
   DraftMethod method = DraftMethod::eagle;
+  int longest = 0;  // drafts that the policy may choose, as num_speculative_tokens
   // One of the two; nullptr: it is the other.
   [[nodiscard]] const StatedAcceptance* stated() const { return held<StatedAcceptance>(); }
   [[nodiscard]] const spec::Cell* executed() const { return held<spec::Cell>(); }
@@ -62,10 +64,12 @@ struct ServeExperiment {
   std::uint32_t prefill_engines = 0;  // that compute prompts alone; 0: every engine does both
   double link_ps_per_token = 0.0;     // between them and those that decode
   Picoseconds link_latency = 0;
+  bool first_token_of_decode = false;  // the client gets no token from the engines that compute prompts
   Picoseconds frontend = 0;
   Picoseconds horizon = kNever;
   Slo slo;
   WarmUp warm_up;
+  std::vector<std::string> warnings;  // of options that a real server would not start with
 };
 
 // Reads a config's `serve` and `cost`; every mistake goes to `diagnostics`.

@@ -143,17 +143,22 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
   Picoseconds first = kNever;
   double within = 0.0;
   double life = 0.0;
-  std::vector<double> waits;  // in the queue, of all requests in the order of sending
+  std::vector<double> waits;  // in the queue and for a link, of all requests in the order of sending
   for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
     first = std::min(first, sequence.sent);
     last = std::max(last, sequence.sent);
     summary.recomputed_tokens += sequence.recomputed;
     summary.preemptions += sequence.preemptions;
+    summary.prefix_hit_tokens += sequence.found;
     summary.drafted += sequence.drafted;
     summary.accepted += sequence.accepted;
-    if (sequence.status != Status::finished) continue;
-    waits.push_back(ms(sequence.spent[static_cast<std::size_t>(Cause::queue)]));
+    if (sequence.status != Status::finished) {  // in flight when the horizon was reached
+      life += static_cast<double>(std::max<Picoseconds>(result.end - sequence.sent, 0));
+      continue;
+    }
+    const double queued = ms(sequence.spent[static_cast<std::size_t>(Cause::queue)]);
+    waits.push_back(queued + ms(sequence.spent[static_cast<std::size_t>(Cause::transfer)]));
     summary.completed += 1;
     summary.prompt_tokens += sequence.prompt;
     summary.output_tokens += sequence.emitted;
@@ -166,7 +171,7 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
     ttft.push_back(own_ttft);
     e2el.push_back(own_e2el);
     if (sequence.emitted > 1) tpot.push_back(own_tpot);
-    queue.push_back(waits.back());
+    queue.push_back(queued);
     for (std::size_t cause = 0; cause < kCauses; ++cause) {
       summary.life_ms[cause] += ms(sequence.spent[cause]);
       summary.ttft_by_cause_ms[cause] += ms(sequence.spent_first[cause]);
@@ -317,6 +322,7 @@ std::vector<std::pair<std::string, double>> summary_columns(const Summary& summa
   for (std::size_t cause = 0; cause < kCauses; ++cause)
     columns.emplace_back(std::string("mean_tpot_") + cause_names()[cause] + "_ms", summary.tpot_by_cause_ms[cause]);
   columns.emplace_back("warm_up_requests", static_cast<double>(summary.warm_up_requests));
+  columns.emplace_back("prefix_hit_tokens", summary.prefix_hit_tokens);
   return columns;
 }
 

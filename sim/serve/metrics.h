@@ -86,6 +86,7 @@ struct Summary {
   double wasted_drafts = 0.0;    // drafted - accepted
   double preemptions = 0.0;
   double recomputed_tokens = 0.0;
+  double prefix_hit_tokens = 0.0;  // found in the prefix cache, at every admission
   double largest_batch = 0.0;
   double fewest_free_blocks = 0.0;
   double pool_tokens = 0.0;          // of a replica; 0: no limit

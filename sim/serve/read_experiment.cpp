@@ -1,6 +1,8 @@
 #include "sim/base/token.h"
 #include "sim/serve/experiment.h"
+#include "sim/serve/memory.h"
 #include "sim/serve/slo.h"
+#include "sim/serve/start_rules.h"
 #include "sim/spec/spec.h"
 
 #include <fmt/format.h>
@@ -17,7 +19,6 @@ using config::Parameter;
 using config::Type;
 
 constexpr const char* kDefaultSeed = "20260117";
-constexpr double kMostBlocks = 4e9;
 
 const std::vector<Parameter>& top_parameters() {
   static const std::vector<Parameter> parameters = {
@@ -62,27 +63,6 @@ const std::vector<Parameter>& serve_parameters() {
   return parameters;
 }
 
-const std::vector<Parameter>& kv_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"block", Type::integer, "16", "tokens of a block", config::between(1, 65536), {}},
-      {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
-      {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
-      {"plain_tokens",
-       Type::integer,
-       "",
-       "the pool of the server without speculation, where no draft takes memory",
-       config::between(2, 1e13),
-       {}},
-      {"utilization",
-       Type::number,
-       "",
-       "share of the GPU's memory for weights and cache, where the cost model knows it",
-       config::between(0.05, 1),
-       {}},
-      {"reserved_gib", Type::number, "2", "of that share, for activations and graphs", config::between(0, 1e4), {}}};
-  return parameters;
-}
-
 const std::vector<Parameter>& speculation_parameters() {
   static const std::vector<Parameter> parameters = {
       {"policy", Type::value, {}, "how many tokens to draft: {kind: NAME, ...}", {}, {}},
@@ -96,10 +76,9 @@ const std::vector<Parameter>& speculation_parameters() {
        {}},
       {"method",
        Type::text,
-       "eagle",
+       "",
        "what drafts: eagle heads and draft_model keep a cache in the same blocks (a model also lays one row a sequence into the "
-       "budget), ngram "
-       "neither computes nor keeps anything",
+       "budget), ngram neither computes nor keeps anything; left out: by the draft of cost, eagle where it knows none",
        {},
        {"eagle", "draft_model", "ngram"}}};
   return parameters;
@@ -156,6 +135,13 @@ const std::vector<Parameter>& replica_parameters() {
        config::between(1e-3, 1e6),
        {}},
       {"link_ms", Type::number, "0", "its latency", config::between(0, 1e6), {}},
+      {"first_token",
+       Type::text,
+       "prefill",
+       "whose first token the client gets: of the engine that computed the prompt, or, as behind vLLM's usual proxy, of the one "
+       "that decodes, which computes the prompt's last token again",
+       {},
+       {"prefill", "decode"}},
       {"kv_bytes_per_token",
        Type::number,
        "",
@@ -192,59 +178,6 @@ std::shared_ptr<const cost::CostModel> read_cost(const config::Value& value, Dia
   if (cost && !cost->in_seconds())
     diagnostics.add(value.where, fmt::format("cost model {} counts in passes, allowed: one in seconds", choice.entry->info.name));
   return cost;
-}
-
-// Blocks of a pool that fills `utilization` of the GPU's memory beside the weights.
-std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, cost::Kept kept,
-                               Diagnostics& diagnostics) {
-  const auto bytes = [&](double context) { return cost.memory_budget({1.0, context}, 0, kept); };
-  const auto none = bytes(0.0);
-  const auto many = bytes(1e6);
-  if (!none || !many) {
-    diagnostics.add(kv.where("utilization"),
-                    "the cost model does not know the GPU's memory, allowed: blocks or tokens, or the cost model roofline");
-    return 2;
-  }
-  double a_token = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
-  // Where layers keep a window alone, a token of a short context takes more than one of a long: a pool holds contexts of usual
-  // lengths.
-  constexpr double kUsualContext = 4096.0;
-  constexpr double kMoreThanRounding = 1.001;
-  const double usual = (bytes(kUsualContext)->needed_bytes() - none->needed_bytes()) / kUsualContext;
-  if (usual > kMoreThanRounding * a_token) a_token = usual;
-  const double left =
-      none->available_bytes * kv.number("utilization") / 0.9 - none->needed_bytes() - kv.number("reserved_gib") * 0x1.0p30;
-  const double blocks = std::floor(left / (a_token * static_cast<double>(kv.integer("block"))));
-  if (!(blocks >= 2.0)) {
-    diagnostics.add(
-        kv.where("utilization"),
-        fmt::format("weights and reserve leave {:.2f} GiB for the cache, allowed: room for two blocks", left / 0x1.0p30));
-    return 2;
-  }
-  return static_cast<std::uint32_t>(std::min(blocks, kMostBlocks));
-}
-
-// Blocks of the pool beside both models, or beside the target alone.
-std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, bool drafts, Diagnostics& diagnostics) {
-  if (!drafts && kv.has("plain_tokens"))
-    return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / kv.integer("block"), 2));
-  std::vector<std::string> given;
-  for (const char* name : {"blocks", "tokens", "utilization"})
-    if (kv.has(name)) given.emplace_back(name);
-  if (given.empty()) return kUnlimitedBlocks;
-  if (given.size() > 1) {
-    diagnostics.add(kv.where(given[1]),
-                    fmt::format("{} stands beside {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
-    return 2;
-  }
-  if (kv.has("blocks")) return static_cast<std::uint32_t>(kv.integer("blocks"));
-  if (kv.has("utilization"))
-    return cost != nullptr ? blocks_in_memory(kv, *cost, drafts ? cost::Kept::both : cost::Kept::target, diagnostics) : 2;
-  const std::int64_t blocks = kv.integer("tokens") / kv.integer("block");
-  if (blocks < 2)
-    diagnostics.add(kv.where("tokens"),
-                    fmt::format("{} tokens are {} blocks, allowed: at least 2", kv.integer("tokens"), blocks));
-  return static_cast<std::uint32_t>(std::max<std::int64_t>(blocks, 2));
 }
 
 // The one cell of the config's own distributions and method.
@@ -302,19 +235,14 @@ void check_lengths(const ServerPolicy& policy, const Acceptance& acceptance, con
     }
 }
 
-DraftMethod draft_method(const std::string& name) {
-  return name == "ngram" ? DraftMethod::ngram : name == "draft_model" ? DraftMethod::draft_model : DraftMethod::eagle;
-}
-
 Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file,
-                             Diagnostics& diagnostics) {
+                             const cost::CostModel* cost, Diagnostics& diagnostics) {
   Speculation speculation;
   const std::size_t before = diagnostics.list().size();
   const config::Arguments arguments =
       config::read_arguments(value, speculation_parameters(), {}, "serve.speculation", diagnostics);
   if (diagnostics.list().size() != before) return speculation;
   speculation.policy = choose(server_policies(), arguments.value("policy"), "kind", "serve.speculation.policy", diagnostics);
-  speculation.method = draft_method(arguments.text("method"));
   PolicySetting probe;
   probe.seconds = [](const BatchState&, int) { return 1.0; };
   const auto make_policy = [&]() -> std::unique_ptr<ServerPolicy> {
@@ -331,6 +259,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
       speculation.acceptance = std::make_shared<const StatedAcceptance>(*std::move(stated));
     }
     const std::unique_ptr<ServerPolicy> policy = make_policy();
+    if (policy) speculation.longest = policy->longest();
     if (acceptance && policy) check_lengths(*policy, *acceptance, where, diagnostics);
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
     diagnostics.add(value.where,
@@ -338,10 +267,13 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
                     "serve, whose rounds are executed");
   } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
     speculation.acceptance = cell;
-    if (drafts_without_passes(*cell)) speculation.method = DraftMethod::ngram;
     probe.offers = [&](int draft_length) { return executed_offers(*cell, draft_length); };
-    if (const std::unique_ptr<ServerPolicy> policy = make_policy()) check_lengths(*policy, *cell, where, diagnostics);
+    if (const std::unique_ptr<ServerPolicy> policy = make_policy()) {
+      speculation.longest = policy->longest();
+      check_lengths(*policy, *cell, where, diagnostics);
+    }
   }
+  if (diagnostics.list().size() == before) speculation.method = read_method(arguments, speculation, cost, diagnostics);
   return speculation;
 }
 
@@ -361,6 +293,7 @@ void read_link(const config::Arguments& replicas, ServeExperiment& experiment, D
                     "the cost model does not know a token's cache, allowed: kv_bytes_per_token, or the cost model roofline");
   experiment.link_ps_per_token = kPicosecondsPerSecond * bytes / (1e9 * replicas.number("link_gb_per_s"));
   experiment.link_latency = std::llround(1e-3 * kPicosecondsPerSecond * replicas.number("link_ms"));
+  experiment.first_token_of_decode = replicas.text("first_token") == "decode";
 }
 
 void read_replicas(const config::Value& value, ServeExperiment& experiment, Diagnostics& diagnostics) {
@@ -421,16 +354,18 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   if (diagnostics.list().size() != before) return experiment;
 
   experiment.scheduler = choose(schedulers(), serve.value("scheduler"), "kind", "serve.scheduler", diagnostics);
-  if (experiment.scheduler.entry != nullptr)
-    static_cast<void>(experiment.scheduler.entry->make(experiment.scheduler.arguments, diagnostics));
+  const std::unique_ptr<Scheduler> scheduler = experiment.scheduler.entry != nullptr
+                                                   ? experiment.scheduler.entry->make(experiment.scheduler.arguments, diagnostics)
+                                                   : nullptr;
+  const std::optional<StepLimits> profiled = scheduler ? scheduler->profiled() : std::nullopt;
   experiment.cost = read_cost(with_engine(top.value("cost"), experiment.scheduler.entry), diagnostics);
   const std::size_t before_kv = diagnostics.list().size();
   const config::Arguments kv = config::read_arguments(serve.value("kv"), kv_parameters(), {}, "serve.kv", diagnostics);
   if (diagnostics.list().size() == before_kv) {
     experiment.block_tokens = static_cast<std::uint32_t>(kv.integer("block"));
-    experiment.plain_blocks = read_blocks(kv, experiment.cost.get(), false, diagnostics);
+    experiment.plain_blocks = read_blocks(kv, experiment.cost.get(), profiled, false, diagnostics);
     experiment.blocks = serve.has("speculation") && diagnostics.list().size() == before_kv
-                            ? read_blocks(kv, experiment.cost.get(), true, diagnostics)
+                            ? read_blocks(kv, experiment.cost.get(), profiled, true, diagnostics)
                             : experiment.plain_blocks;
   }
   const config::Choice<ArrivalsEntry> arrivals =
@@ -451,7 +386,9 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
       experiment.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
     }
   }
-  if (serve.has("speculation")) experiment.speculation = read_speculation(serve.value("speculation"), config, file, diagnostics);
+  if (serve.has("speculation"))
+    experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.cost.get(), diagnostics);
+  if (scheduler) check_start(experiment, *scheduler, serve.where("scheduler"), diagnostics);
   read_replicas(serve.value("replicas"), experiment, diagnostics);
   const std::optional<double> cut = config::as_number(serve.text("warm_up"));
   experiment.warm_up.by_mser = serve.text("warm_up") == "mser";

@@ -9,7 +9,7 @@ namespace specsim::serve {
 #define SPECSIM_SCHEDULERS(X) X(vllm_v1) X(sglang) X(trtllm) X(static_batch) X(llama_cpp)
 #define SPECSIM_POLICIES(X) X(off) X(fixed) X(table) X(goodput) X(adaptive)
 #define SPECSIM_ARRIVALS(X) X(poisson) X(gamma) X(deterministic) X(markov_modulated) X(closed) X(sessions) X(trace)
-#define SPECSIM_LENGTHS(X) X(fixed) X(uniform) X(lognormal) X(geometric) X(list)
+#define SPECSIM_LENGTHS(X) X(fixed) X(uniform) X(lognormal) X(geometric) X(list) X(file)
 
 #define SPECSIM_DECLARE(name) SchedulerEntry name##_scheduler();
 SPECSIM_SCHEDULERS(SPECSIM_DECLARE)

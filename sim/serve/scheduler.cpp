@@ -27,11 +27,14 @@ std::string Scheduler::refused_by_pool(std::uint32_t blocks, const EngineState& 
 }
 
 std::string Scheduler::refused_by_length(const Request& request, std::uint32_t max_model_len) {
-  if (request.prompt < max_model_len) return "";
-  return fmt::format("its prompt has {} tokens, allowed: fewer than max_model_len, {}", request.prompt, max_model_len);
+  // A limit of their own that clients ask for may reach beyond: the server cuts that, as where nothing is asked for.
+  if (std::uint64_t{request.prompt} + request.output <= max_model_len) return "";
+  return fmt::format("its prompt has {} tokens and its output {}, allowed: together at most max_model_len, {}", request.prompt,
+                     request.output, max_model_len);
 }
 
 void Scheduler::begin(Sequence& sequence, std::uint32_t cached, const EngineState& state) {
+  if (!sequence.came_computed()) sequence.found += cached;
   sequence.computed = cached;
   sequence.prefill_target = sequence.came_computed() ? 0 : sequence.tokens();
   sequence.resumed = sequence.status == Status::preempted;

@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,7 @@ struct alignas(64) Sequence {
   std::uint64_t scheduled_in = 0;  // number of the last scheduling that took it, where the scheduler has to know
   std::uint32_t preemptions = 0;
   std::uint32_t recomputed = 0;  // tokens
+  std::uint32_t found = 0;       // tokens, in the prefix cache at its admissions
 
   [[nodiscard]] std::uint32_t tokens() const { return prompt + emitted; }
   [[nodiscard]] bool in_prefill() const { return computed < prefill_target; }
@@ -138,6 +140,12 @@ struct EngineState {
   [[nodiscard]] std::uint32_t uneven_drafts_ahead(RequestId request, int draft_length) const;
 };
 
+// The largest step that a server's options allow.
+struct StepLimits {
+  double rows = 0.0;
+  double requests = 0.0;
+};
+
 class Scheduler {
  public:
   Scheduler() = default;
@@ -149,6 +157,12 @@ class Scheduler {
   [[nodiscard]] virtual HostTime host_time() const { return HostTime::as_the_engine; }
   // Blocks of equal prefixes are computed once.
   [[nodiscard]] virtual bool prefix_caching() const { return false; }
+  // The step that the server computes at its start to learn what memory activations take; nothing where it does not.
+  [[nodiscard]] virtual std::optional<StepLimits> profiled() const { return std::nullopt; }
+  // Why the server would not start, where every sequence may lay so many rows more into a step for the draft; "" where it would.
+  [[nodiscard]] virtual std::string refused_start(std::uint32_t /*extra_rows*/) const { return ""; }
+  // What a real server refuses and is simulated all the same, since its meaning is clear; "" where there is nothing.
+  [[nodiscard]] virtual std::string doubt() const { return ""; }
   // Why this request can never be served; "" where it can.
   [[nodiscard]] virtual std::string refusal(const Request& request, const EngineState& state) const = 0;
   // A request comes to the queue: to its end, unless the scheduler keeps another order.
@@ -161,7 +175,7 @@ class Scheduler {
   [[nodiscard]] virtual std::uint32_t running() const { return static_cast<std::uint32_t>(running_.size()); }
 
  protected:
-  // Why a request of so many blocks, at its end, can never be served, and why one with such a prompt; "" where it can.
+  // Why a request of so many blocks, at its end, can never be served, and why one of such a length; "" where it can.
   [[nodiscard]] static std::string refused_by_pool(std::uint32_t blocks, const EngineState& state);
   [[nodiscard]] static std::string refused_by_length(const Request& request, std::uint32_t max_model_len);
   // A sequence that waited runs from now on, with so many of its tokens computed already: those of a cached prefix, or all but

@@ -47,6 +47,9 @@ class Sglang final : public Scheduler {
     if (std::string why = refused_by_length(request, options_.max_model_len); !why.empty()) return why;
     // What an admission to an idle engine asks for: the prompt, the output as far as it is reserved, and a block.
     const std::uint32_t page = state.pool->block_tokens();
+    if (options_.chunked_prefill_size > 0 && options_.chunked_prefill_size < std::min(page, request.prompt))
+      return fmt::format("chunked_prefill_size is {} and its prompt has {} tokens, allowed: at least a block, {}",
+                         options_.chunked_prefill_size, request.prompt, page);
     const std::uint64_t admission =
         std::uint64_t{request.prompt} + std::min(std::max(request.limit, request.output), kMostReserved) + page;
     if (!state.pool->unlimited() && admission > std::uint64_t{state.pool->usable()} * page)

@@ -31,6 +31,22 @@ class VllmV1 final : public Scheduler {
     return options_.asynchronous ? HostTime::behind_gpu : HostTime::between_steps;
   }
   [[nodiscard]] bool prefix_caching() const override { return options_.prefix_caching; }
+  // VllmConfig._set_max_num_scheduled_tokens: what a draft model lays into the batch comes out of the budget (issue 50708).
+  [[nodiscard]] std::string refused_start(std::uint32_t extra_rows) const override {
+    const std::uint64_t reserved = std::uint64_t{extra_rows} * options_.max_num_seqs;
+    if (reserved < options_.max_num_batched_tokens) return "";
+    return fmt::format(
+        "max_num_batched_tokens is {} and a draft model reserves a row for each of max_num_seqs, {}, allowed: more than these",
+        options_.max_num_batched_tokens, reserved);
+  }
+  [[nodiscard]] std::string doubt() const override {  // SchedulerConfig.verify_max_model_len
+    if (options_.max_num_batched_tokens >= options_.max_num_seqs) return "";
+    return fmt::format("vLLM does not start with max_num_batched_tokens ({}) below max_num_seqs ({}); simulated as it stands",
+                       options_.max_num_batched_tokens, options_.max_num_seqs);
+  }
+  [[nodiscard]] std::optional<StepLimits> profiled() const override {
+    return StepLimits{static_cast<double>(options_.max_num_batched_tokens), static_cast<double>(options_.max_num_seqs)};
+  }
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
     if (std::string why = refused_by_length(request, options_.max_model_len); !why.empty()) return why;
@@ -49,9 +65,7 @@ class VllmV1 final : public Scheduler {
 
   void schedule(EngineState& state, Step& step) override {
     step.clear();
-    const std::int64_t reserved = std::int64_t{state.extra_rows} * options_.max_num_seqs;
-    std::int64_t budget = options_.max_num_batched_tokens;
-    if (reserved < budget) budget -= reserved;
+    std::int64_t budget = std::int64_t{options_.max_num_batched_tokens} - std::int64_t{state.extra_rows} * options_.max_num_seqs;
     schedule_running(state, step, budget);
     if (step.preempted == 0) schedule_waiting(state, step, budget);
     ++schedulings_;

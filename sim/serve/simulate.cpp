@@ -117,7 +117,7 @@ class Run {
       std::sort(ended_.begin(), ended_.end());
       for (const RequestId request : ended_) {
         const Request& asked = workload_.requests[request];
-        if (asked.output == 1) {
+        if (asked.output == 1 && !setting_.prefill.silent) {
           ++result_.finished;
           result_.end = now;
           client_.ended(now);
@@ -127,6 +127,11 @@ class Run {
         sequence.output = asked.output;
         sequence.limit = std::max(asked.limit, asked.output);
         sequence.moved = true;
+        if (setting_.prefill.silent) {
+          sequence.emitted = 0;
+          sequence.first_token = sequence.last_token = kNever;
+          sequence.spent_first = {};
+        }
         sequence.computed = 0;
         sequence.scheduled_in = 0;
         link_free_ = std::max(link_free_, now) + std::llround(setting_.prefill.link_ps_per_token * sequence.prompt);
@@ -182,5 +187,15 @@ class Run {
 }  // namespace
 
 RunResult simulate(const Workload& workload, const RunSetting& setting) { return Run(workload, setting).run(); }
+
+std::size_t sent_too_early(const Workload& workload, const RunResult& result) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < result.sent; ++i) {
+    if (workload.requests[i].follows == 0) continue;
+    const Sequence& answered = result.sequences[workload.requests[i].follows - 1];
+    count += answered.status != Status::finished || result.sequences[i].sent < answered.last_token ? 1 : 0;
+  }
+  return count;
+}
 
 }  // namespace specsim::serve

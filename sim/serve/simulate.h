@@ -19,6 +19,7 @@ struct PrefillApart {
   std::uint32_t engines = 0;       // 0: every engine does both
   double link_ps_per_token = 0.0;  // of a prompt's cache
   Picoseconds link_latency = 0;    // of each
+  bool silent = false;             // their token is dropped: the engine that decodes computes it again
 };
 
 struct RunSetting {
@@ -48,5 +49,8 @@ struct RunResult {
 };
 
 RunResult simulate(const Workload& workload, const RunSetting& setting);
+
+// Requests that were sent before the answer that their prompt holds was complete: no client can do that.
+std::size_t sent_too_early(const Workload& workload, const RunResult& result);
 
 }  // namespace specsim::serve

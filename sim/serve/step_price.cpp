@@ -17,7 +17,10 @@ StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) cons
   if (host_ == HostTime::between_steps) parts.target += target.behind;
   // Where some of the host's time is behind the GPU's, the engine's figures are of overlapped steps already.
   if (host_ == HostTime::behind_gpu && target.behind == 0.0) parts.target = std::max(parts.target - target.host, target.host);
-  if (draft_length == 0) return parts;
+  if (draft_length == 0) {
+    if (keeps_draft_) parts.draft = cost_->mixed_draft_pass(work.prompts, work.decoding).total();
+    return parts;
+  }
   parts.draft = cost_->round_overhead(n);
   if (method_ == DraftMethod::ngram) return parts;
   if (work.draft_rows != nullptr) {

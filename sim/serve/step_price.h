@@ -57,9 +57,11 @@ struct StepPrice {
 
 class StepPricer {
  public:
-  // The model must live longer.
-  StepPricer(const cost::CostModel& cost, DraftMethod method, HostTime host) : cost_(&cost), method_(method), host_(host) {}
-  // The price of a step at whose end `draft_length` drafts are made for the next one; 0: no pass of the draft.
+  // `keeps_draft`: the server may draft again later, so that a step that drafts nothing still lays its rows into one pass of the
+  // draft, whose cache would have gaps otherwise (vLLM's pull requests 51575 and 53426). The model must live longer.
+  StepPricer(const cost::CostModel& cost, DraftMethod method, HostTime host, bool keeps_draft = false)
+      : cost_(&cost), method_(method), host_(host), keeps_draft_(keeps_draft && method != DraftMethod::ngram) {}
+  // The price of a step at whose end `draft_length` drafts are made for the next one.
   [[nodiscard]] StepPrice price(const StepWork& work, int draft_length) const;
   // The price of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of
   // at most `batch_rows`, each in passes of at most `pass_rows`.
@@ -82,6 +84,7 @@ class StepPricer {
   const cost::CostModel* cost_;
   DraftMethod method_;
   HostTime host_;
+  bool keeps_draft_;
 };
 
 }  // namespace specsim::serve

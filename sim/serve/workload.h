@@ -23,8 +23,9 @@ struct Request {
   std::int32_t priority = 0;     // lower goes first, where the scheduler looks at it
   std::uint32_t first_hash = 0;  // its prompt's block hashes in Workload::hashes
   std::uint32_t hashes = 0;
-  std::uint32_t hashed = 0;  // tokens that they stand for where that is more than the prompt: the output is known to others too
-  std::uint32_t line = 0;    // of Workload::file; 0: of no file
+  std::uint32_t hashed = 0;   // tokens that they stand for where that is more than the prompt: the output is known to others too
+  std::uint32_t follows = 0;  // 1 + the request whose answer its prompt holds; 0: none
+  std::uint32_t line = 0;     // of Workload::file; 0: of no file
 };
 
 struct Workload {

@@ -60,7 +60,8 @@ def make(number, folder):
     chunked = ranked or g.random() < 0.85
     tokens = g.randint(6, 14) if ranked else g.randint(4, 14) if tight_budget else g.randint(10, 120)
     if method == "draft_model" and longest:
-        tokens += g.choice([0, seqs])
+        g.choice([0, seqs])  # once chosen here; vLLM does not start without a row for each
+        tokens += seqs
     if not chunked:
         tokens = largest + g.randint(0, 60) + (seqs if method == "draft_model" and longest else 0)
     watermark = g.choice([0.1, 0.3]) if tight_pool else g.choice([0, 0, 0.05, 0.2])

@@ -177,7 +177,7 @@ TEST_CASE("a pool of a model with windows holds contexts of usual lengths", "[se
   const auto blocks = [](const std::string& window) {
     const std::string text = fmt::format(R"(seed: 1
 serve:
-  kv: {{utilization: 0.9, block: 16}}
+  kv: {{utilization: 0.9, block: 16, reserved_gib: 2}}
   arrivals: {{process: poisson, rate: 1, requests: 1}}
   lengths: {{prompt: 100, output: 10}}
 cost:
@@ -189,9 +189,9 @@ cost:
                                          window);
     return static_cast<double>(server(text).blocks);
   };
-  // 4 layers of 4,096 bytes a token, in 90 % of the memory less the weights and 2 GiB.
+  // 4 layers of 4,096 bytes a token, in 90 % of the memory that the driver leaves, less the weights and 2 GiB.
   const double weights = 2.0 * (4.0 * (1024 * 3072 + 1024 * 1024 + 3 * 1024 * 4096) + 2.0 * 1000 * 1024);
-  CHECK(blocks("") == std::floor((85.52e9 * 0.9 - weights - 2.0 * 0x1.0p30) / (4 * 4096 * 16)));
+  CHECK(blocks("") == std::floor(((85.52e9 - 0x1.0p29) * 0.9 - weights - 2.0 * 0x1.0p30) / (4 * 4096 * 16)));
   // Two layers see 1,024: at 4,096 tokens a token takes 2.5 layers' worth, not the 2 of endless contexts.
   CHECK(blocks(", kv_window: 1024, window_layers: 2") / blocks("") == Approx(4 / 2.5).epsilon(1e-4));
 }

@@ -23,9 +23,12 @@ FILES = {"base.yaml": BASE, "tree.yaml": TREE, "plain.yaml": BASE.replace("  len
          "unsorted.csv": "arrived_us,prompt,output\n100,5,5\n50,5,5\n", "zero.csv": "arrived_us,prompt,output\n100,0,5\n",
          "header.csv": "a,b\n1,2\n", "short.csv": "arrived_us,prompt,output\n1,2\n", "empty.csv": "arrived_us,prompt,output\n",
          "large.csv": "arrived_us,prompt,output\n1,2,3\n2,90000,3\n", "lines.jsonl": '{"timestamp": 0, "input_length": 5}\n',
+         "long.csv": "arrived_us,prompt,output\n1,2,3\n2,4000,200\n",
+         "burst.csv": "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,,3,ChatGPT,472,0,472,API log\n",
          "two.jsonl": '{"draft_length": 2, "rounds": [2, 0, 1]}\n', "short.jsonl": '{"draft_length": 2, "accepted": [1, 0]}\n',
          "laws.jsonl": '{"target": [[0.5, 0.5]], "draft": [[0.5, 0.5]]}\n',
          "azure.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:15:46.68,374,44\n"}
+GPU = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--rate", "2", "--policy", "fixed:3", "--alpha", "0.6"]
 CASES = [
     (["--rate", "2", "--target", "llama-3.1-8b", "--set", "cost.target={preset: llama-2-7b}"], "--set: cost.target is set beside --target, allowed: one of them"),
     (["--rate", "2", "--hardware", "h100-sxm", "--set", "cost.hardware={preset: h100-sxm, tensor_parallel: 4}"], "--set: cost.hardware is set beside --hardware"),
@@ -99,6 +102,33 @@ CASES = [
     (["base.yaml", "--set", "serve.replicas={prefill: 1}"], "the cost model does not know a token's cache, allowed: kv_bytes_per_token"),
     (["base.yaml", "--set", "serve.scheduler={kind: llama_cpp}", "--set", "serve.replicas={prefill: 1, kv_bytes_per_token: 1e5}"], "prefill stands beside scheduler llama_cpp, allowed: another one, for its server computes a prompt in the slot that decodes it"),
     (["plain.yaml", "--set", "serve.arrivals={process: sessions, rate: 1, output: 5}"], "prompt"),
+    (["base.yaml", "--slo", "foo=5"], '--slo: unknown limit "foo", allowed: ttft, tpot, e2el, percentile'),
+    (["base.yaml", "--alpha", "0.5", "--position-rates", "0.7,0.4"], "--alpha: given beside --position-rates, allowed: one of them"),
+    (["base.yaml", "--replications", "4"], "--replications: given without --sweep, allowed: with --sweep"),
+    (["base.yaml", "--set", "serve.scheduler={kind: sglang}", "--set", "serve.kv.blocks=11"],
+     "request 0 can never be served: its admission asks for 166 tokens, prompt, output and a block, allowed: at most the pool's 160"),
+    (["base.yaml", "--set", "serve.scheduler={kind: sglang, chunked_prefill_size: 8}"], "chunked_prefill_size is 8 and its prompt has 100 tokens, allowed: at least a block, 16"),
+    (["base.yaml", "--set", "serve.scheduler={kind: llama_cpp, context: 4096}"], "request 0 can never be served: a slot's context needs 256 blocks, allowed: at most the pool's 199"),
+    (["base.yaml", "--set", "serve.scheduler={kind: llama_cpp, context: 120}"], "its prompt has 100 tokens and its output 50, allowed: together at most a slot's context, 120"),
+    (["base.yaml", "--set", "serve.scheduler.max_model_len=149"], "its prompt has 100 tokens and its output 50, allowed: together at most max_model_len, 149"),
+    (["plain.yaml", "--trace", "long.csv", "--set", "serve.scheduler.max_model_len=4096", "--set", "serve.kv.blocks=1000"],
+     "long.csv:3:1: request 1 can never be served: its prompt has 4000 tokens and its output 200, allowed: together at most max_model_len, 4096"),
+    (["base.yaml", "--method", "draft_model", "--set", "serve.scheduler.max_num_batched_tokens=256"],
+     "max_num_batched_tokens is 256 and a draft model reserves a row for each of max_num_seqs, 256, allowed: more than these"),
+    (["base.yaml", "--method", "draft_model", "--set", "serve.scheduler.max_num_batched_tokens=200"],
+     "max_num_batched_tokens is 200 and a draft model reserves a row for each of max_num_seqs, 256, allowed: more than these"),
+    ([*GPU, "--draft", "eagle3-llama-3.1-8b", "--method", "ngram"], "--method:1:1: method ngram stands beside the draft eagle3-llama-3.1-8b"),
+    ([*GPU, "--draft", "llama-3.2-1b", "--method", "eagle"], "--method:1:1: method eagle stands beside the draft llama-3.2-1b, a model of its own, allowed: draft_model"),
+    ([*GPU, "--draft", "eagle3-llama-3.1-8b", "--method", "draft_model"], "method draft_model stands beside the draft eagle3-llama-3.1-8b, a head of the target, allowed: eagle"),
+    (GPU, "nothing drafts: the cost model prices no draft, allowed: a draft, or method ngram"),
+    (["base.yaml", "--set", "serve.kv={tokens: 3200, draft_tokens: 20}"], "20 tokens are 1 blocks, allowed: at least 2"),
+    ([*GPU, "--draft", "llama-3.2-1b", "--set", "serve.kv.draft_tokens=1000"], "draft_tokens stands beside utilization, which holds both caches, allowed: beside blocks or tokens"),
+    ([*GPU, "--draft", "llama-3.2-1b", "--set", "serve.kv.utilization=0.2"], "weights take 14.96 GiB and activations 4.81 GiB, which leaves -3.94 GiB for the cache, allowed: room for two blocks"),
+    ([*GPU, "--tensor-parallel", "3"], "tensor_parallel"),
+    (["plain.yaml", "--trace", "burst.csv"], 'burst.csv:2:18: output is "0", allowed: a whole number from 1'),
+    (["base.yaml", "--set", "serve.lengths.prompt={file: {path: burst.csv, column: tokens}}"], 'burst.csv:1:1: has no column "tokens", allowed: '),
+    (["base.yaml", "--set", "serve.lengths.prompt={file: {path: burst.csv, column: Response tokens}}"], 'burst.csv:2:18: Response tokens is "0", allowed: a whole number from 1'),
+    (["base.yaml", "--set", "serve.lengths.prompt={file: {path: nothere.csv, column: prompt}}"], "nothere.csv: cannot be read"),
     ([], "specsim serve needs a config, or a load"),
     (["nothere.yaml"], "nothere.yaml: cannot be read"),
 ]
@@ -120,7 +150,20 @@ with tempfile.TemporaryDirectory() as folder:
     if again.returncode != 2:
         print(f"another run's results were replaced without --force: exit {again.returncode}")
         failures += 1
-    if sorted(os.listdir(folder)) != sorted([*FILES, "out"]):
+    # vllm serve's own defaults by the GPU, unless they are said; both models on as many GPUs.
+    for more, wanted in ((["--hardware", "h100-sxm"], ["max_num_batched_tokens: 8192", "max_num_seqs: 1024"]),
+                         (["--hardware", "a100-80gb-sxm"], ["max_num_batched_tokens: 2048", "max_num_seqs: 256"]),
+                         (["--hardware", "rtx-4090"], ["max_num_batched_tokens: 2048", "max_num_seqs: 256"]),
+                         (["--hardware", "h100-sxm", "--set", "serve.scheduler.max_num_seqs=64"], ["max_num_batched_tokens: 8192", "max_num_seqs: 64"]),
+                         (["--tensor-parallel", "2", "--policy", "fixed:2", "--alpha", "0.5", "--draft", "llama-3.2-1b"],
+                          ["target: {preset: llama-3.1-8b, tensor_parallel: 2}", "draft: {preset: llama-3.2-1b, tensor_parallel: 2}"])):
+        flags = subprocess.run([SPECSIM, "serve", *more, "--target", "llama-3.1-8b", "--rate", "2", "--requests", "3", "--out", "flags", "--force"],
+                               cwd=folder, capture_output=True, text=True, timeout=120)
+        config = Path(folder, "flags", "manifest.yaml").read_text() if flags.returncode == 0 else flags.stderr
+        if any(part not in config for part in wanted):
+            print(f"specsim serve {' '.join(more)}: wanted {wanted}\n  {config}")
+            failures += 1
+    if sorted(os.listdir(folder)) != sorted([*FILES, "out", "flags"]):
         print(f"files were left: {os.listdir(folder)}")
         failures += 1
 print(f"{len(CASES) + 3} cases, {failures} wrong")

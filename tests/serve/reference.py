@@ -50,6 +50,7 @@ MUTANTS = {
     "tail_kept": "tokens behind a stop are emitted",
     "drafts_untrimmed": "a round whose drafts do not fit the budget loses all of them",
     "drafts_stale": "drafts stay although K of the step is zero",
+    "draft_cache_with_gaps": "a step that drafts nothing leaves the draft's cache as it is",
     "table_by_decodes": "the table of draft lengths counts no prompt chunks",
     "table_by_running": "the table of draft lengths counts the running requests, scheduled or not",
     "draft_first_pass_narrow": "the first pass of the draft has one row for each request",
@@ -176,7 +177,7 @@ def build(config, folder, mutant=None):
     method = speculation.get("method", "eagle")
     pool = Pool(blocks, block, settings.get("prefix_caching", False), mutant)
     scheduler = Scheduler(settings, pool, policy, method, mutant)
-    cost = AffineCost(config["cost"], method, mutant)
+    cost = AffineCost(config["cost"], method, policy.longest, mutant)
     acceptance = Acceptance(speculation.get("acceptance"), folder, config.get("seed", 1))
     return Engine(scheduler, cost, acceptance, requests, how, mutant)
 

@@ -39,8 +39,8 @@ class Acceptance:
 class AffineCost:
     """Fixed, per row, per cached token; of the target's pass and of each pass of the draft."""
 
-    def __init__(self, section, method, mutant=None):
-        self.method, self.mutant = method, mutant
+    def __init__(self, section, method, longest=0, mutant=None):
+        self.method, self.longest, self.mutant = method, longest, mutant
         terms = ("target_fixed_ms", "target_ms_per_token", "target_ms_per_kv_token", "draft_fixed_ms", "draft_ms_per_token",
                  "draft_ms_per_kv_token", "draft_fixed_ms_per_round", "overhead_ms")
         (self.fixed, self.row, self.kv, self.draft_fixed, self.draft_row, self.draft_kv, self.draft_round,
@@ -62,6 +62,8 @@ class AffineCost:
                 time += self.draft_round + self.draft_fixed + self.draft_row * first + self.draft_kv * cached
                 for j in range(1, k):
                     time += self.draft_fixed + self.draft_row * batch + self.draft_kv * (after + j * batch)
+        elif self.longest > 0 and self.method != "ngram" and self.mutant != "draft_cache_with_gaps":
+            time += self.draft_round + self.draft_fixed + self.draft_row * rows + self.draft_kv * cached  # its cache is kept for later drafts
         return time
 
     def duration(self, step):

@@ -27,7 +27,7 @@ class Scheduler:
         self.budget = get("max_num_batched_tokens", 2048)
         self.seqs = get("max_num_seqs", 256)
         self.longest_draft = policy.longest
-        if method == "draft_model" and self.longest_draft and self.budget > self.seqs and mutant != "budget_of_draft_model":
+        if method == "draft_model" and self.longest_draft and mutant != "budget_of_draft_model":
             self.budget -= self.seqs
         if mutant == "budget_off_by_one":
             self.budget -= 1

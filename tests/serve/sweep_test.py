@@ -73,6 +73,17 @@ def saturated(folder, checks):
     checks.holds("recorded requests that are too many", abs(named(program(folder, server).stdout) / exact - 1) < 0.01)
 
 
+def finished(folder, checks):
+    """The same sweep again, with --resume or without, runs again and gives the same bytes."""
+    server = one_at_a_time(rate=10, requests=50)
+    first = program(folder, server, "--sweep", "rate=10,20", "--out", "again")
+    before = files(folder / "again")
+    for more in ([], ["--resume"]):
+        done = program(folder, server, "--sweep", "rate=10,20", "--out", "again", *more)
+        checks.holds(f"a finished sweep again {more}", files(folder / "again") == before and done.stdout == first.stdout)
+    checks.holds("--resume says that it is finished", "is finished already" in done.stderr)
+
+
 def capacity(output, length=0):
     rounds = -(-(output - 1) // (length + 1))
     return 1 / (STEP * (1 + rounds))
@@ -203,7 +214,7 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        for part in (slo_limits, saturated, presets, resume, timeline):
+        for part in (slo_limits, saturated, finished, presets, resume, timeline):
             part(folder, checks)
 
     return checks.finish("sweeps of servers")

@@ -1,0 +1,173 @@
+#include "sim/serve/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace specsim::serve {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+
+constexpr double kMostBlocks = 4e9;
+constexpr double kGib = 0x1.0p30;
+
+// ---- vLLM's profile run: gpu_worker.determine_available_memory and gpu_model_runner.profile_run of early 2026 ----
+
+// What the driver keeps of the memory that it reports: nvidia-smi's 79.65 GiB of an H100 are 79.1 GiB to a program, its 23.99 GiB
+// of an RTX 4090 are 23.5.
+constexpr double kDriverBytes = 0.5 * kGib;
+// Growth outside PyTorch's allocator between the start and the end of the profile run: 0.07 GiB in vLLM's pull request 21489.
+constexpr double kOutsideBytes = 0.1 * kGib;
+constexpr double kActivationBytes = 2.0;  // bf16
+constexpr double kLogitBytes = 4.0;       // fp32, in which sampling computes
+// Copies of the logits of all requests at once, each of kLogitBytes. Top-k and top-p sort them: PyTorch's segmented sort
+// (SortStable.cu) takes 64-bit indices in (2), sorted values and indices out (1 + 2) and the radix sort's second buffers of both
+// (1 + 2). The logits lie beside that in fp32 (1) and bf16 (0.5).
+constexpr double kSorting = 8.0;
+constexpr double kSamplingCopies = kSorting + 1.0 + 0.5;
+// The rejection sampler sorts the rows of the drafts while it holds the bf16 logits of two rows a request (1), those of the bonus
+// tokens in bf16 (0.5) and fp32 (1), and the drafts' rows in fp32 twice (2).
+constexpr double kRejectionCopies = kSorting + 1.0 + 0.5 + 1.0 + 2.0;
+
+// Elements that a layer's products hold at once for one row: the wider of attention's and the MLP's.
+double layer_elements(const cost::ModelShape& model) {
+  const double shards = model.tensor_parallel;
+  const double parts = model.gated ? 3.0 : 2.0;  // gate and up projections, and what they make
+  const bool has_dense = model.experts == 0.0 || model.dense_layers > 0.0;
+  const double dense = parts * std::max(has_dense ? model.ffn : 0.0, model.shared_ffn) / shards;
+  const double mixture = model.experts > 0.0 ? model.experts_per_token * (parts * model.expert_ffn / shards + model.hidden) : 0.0;
+  const double attention = 2.0 * model.heads * model.head_dim / shards + 2.0 * model.kv_heads * model.head_dim / shards;
+  return std::max({dense, mixture, attention}) + 2.0 * model.hidden;  // beside the layer's input and the residual stream
+}
+
+// ---- the pool -------------------------------------------------------------------------------------------------------------
+
+// Blocks of a pool that fills `utilization` of the GPU's memory beside the weights.
+std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost,
+                               const std::optional<StepLimits>& profiled, bool speculative, Diagnostics& diagnostics) {
+  const cost::Kept kept = speculative ? cost::Kept::both : cost::Kept::target;
+  const auto bytes = [&](double context) { return cost.memory_budget({1.0, context}, 0, kept); };
+  const auto none = bytes(0.0);
+  const auto many = bytes(1e6);
+  const cost::Deployment* const deployment = cost.deployment();
+  if (!none || !many || deployment == nullptr || !deployment->target) {
+    diagnostics.add(kv.where("utilization"),
+                    "the cost model does not know the GPU's memory, allowed: blocks or tokens, or the cost model roofline");
+    return 2;
+  }
+  double a_token = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
+  // Where layers keep a window alone, a token of a short context takes more than one of a long: a pool holds contexts of usual
+  // lengths.
+  constexpr double kUsualContext = 4096.0;
+  constexpr double kMoreThanRounding = 1.001;
+  const double usual = (bytes(kUsualContext)->needed_bytes() - none->needed_bytes()) / kUsualContext;
+  if (usual > kMoreThanRounding * a_token) a_token = usual;
+  constexpr double kFlatGib = 2.0;
+  const double beside = kv.has("reserved_gib") ? kv.number("reserved_gib") * kGib
+                        : profiled             ? profiled_bytes(*deployment, *profiled, speculative)
+                                               : kFlatGib * kGib;
+  const double left = (deployment->hardware.memory_bytes - kDriverBytes) * kv.number("utilization") - none->needed_bytes() -
+                      beside - kv.number("graphs_gib") * kGib;
+  const double blocks = std::floor(left / (a_token * static_cast<double>(kv.integer("block"))));
+  if (!(blocks >= 2.0)) {
+    diagnostics.add(
+        kv.where("utilization"),
+        fmt::format("weights take {:.2f} GiB and activations {:.2f} GiB, which leaves {:.2f} GiB for the cache, allowed: "
+                    "room for two blocks",
+                    none->needed_bytes() / kGib, beside / kGib, left / kGib));
+    return 2;
+  }
+  return static_cast<std::uint32_t>(std::min(blocks, kMostBlocks));
+}
+
+}  // namespace
+
+double profiled_bytes(const cost::Deployment& deployment, const StepLimits& step, bool speculative) {
+  const cost::ModelShape& target = *deployment.target;
+  const double row = kActivationBytes * target.hidden;
+  const double layers = step.rows * kActivationBytes * layer_elements(target);
+  const double sampled = std::min(step.requests, step.rows) * target.vocab * kLogitBytes;
+  const double sampling = sampled * (speculative ? kRejectionCopies : kSamplingCopies);
+  // The last layer's output of all rows stays while tokens are sampled, and a head's own input buffer for good.
+  const bool head = speculative && deployment.draft && deployment.draft->fused_inputs > 0.0;
+  return std::max(layers, step.rows * row + sampling) + (head ? step.rows * row : 0.0) + kOutsideBytes;
+}
+
+const std::vector<Parameter>& kv_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"block", Type::integer, "16", "tokens of a block", config::between(1, 65536), {}},
+      {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
+      {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
+      {"draft_tokens",
+       Type::integer,
+       "",
+       "of a pool of the draft's own, where its cache does not lie in the target's blocks: the smaller of the two pools binds",
+       config::between(2, 1e13),
+       {}},
+      {"plain_tokens",
+       Type::integer,
+       "",
+       "the pool of the server without speculation, where no draft takes memory",
+       config::between(2, 1e13),
+       {}},
+      {"utilization",
+       Type::number,
+       "",
+       "share of the GPU's memory for weights, activations and cache, where the cost model knows it",
+       config::between(0.05, 1),
+       {}},
+      {"reserved_gib",
+       Type::number,
+       "",
+       "of that share, for activations; left out: vllm_v1 computes what its profile run measures, other schedulers take 2",
+       config::between(0, 1e4),
+       {}},
+      {"graphs_gib",
+       Type::number,
+       "0",
+       "of that share, for CUDA graphs: vLLM captures them outside it up to version 0.20, and logs an estimate that it takes off "
+       "from 0.21 on",
+       config::between(0, 1e4),
+       {}}};
+  return parameters;
+}
+
+std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const std::optional<StepLimits>& profiled,
+                          bool speculative, Diagnostics& diagnostics) {
+  if (!speculative && kv.has("plain_tokens"))
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / kv.integer("block"), 2));
+  std::vector<std::string> given;
+  for (const char* name : {"blocks", "tokens", "utilization"})
+    if (kv.has(name)) given.emplace_back(name);
+  const auto in_tokens = [&](const char* name) {
+    const std::int64_t blocks = kv.integer(name) / kv.integer("block");
+    if (blocks < 2)
+      diagnostics.add(kv.where(name), fmt::format("{} tokens are {} blocks, allowed: at least 2", kv.integer(name), blocks));
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(blocks, 2, static_cast<std::int64_t>(kMostBlocks)));
+  };
+  std::uint32_t blocks = kUnlimitedBlocks;
+  if (given.size() > 1) {
+    diagnostics.add(kv.where(given[1]),
+                    fmt::format("{} stands beside {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
+    return 2;
+  }
+  if (kv.has("draft_tokens") && kv.has("utilization")) {
+    diagnostics.add(kv.where("draft_tokens"),
+                    "draft_tokens stands beside utilization, which holds both caches, allowed: beside blocks or tokens");
+    return 2;
+  }
+  if (kv.has("blocks"))
+    blocks = static_cast<std::uint32_t>(kv.integer("blocks"));
+  else if (kv.has("utilization"))
+    blocks = cost != nullptr ? blocks_in_memory(kv, *cost, profiled, speculative, diagnostics) : 2;
+  else if (kv.has("tokens"))
+    blocks = in_tokens("tokens");
+  return speculative && kv.has("draft_tokens") ? std::min(blocks, in_tokens("draft_tokens")) : blocks;
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,49 @@
+#include "sim/serve/start_rules.h"
+
+#include "sim/cost/deployment.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+namespace specsim::serve {
+
+DraftMethod read_method(const config::Arguments& arguments, const Speculation& speculation, const cost::CostModel* cost,
+                        Diagnostics& diagnostics) {
+  const cost::Deployment* const known = cost != nullptr ? cost->deployment() : nullptr;
+  const bool has_draft = known != nullptr && known->draft.has_value();
+  const bool without_passes = speculation.executed() != nullptr && drafts_without_passes(*speculation.executed());
+  // Whatever reads the target's hidden states is a head of it; a model of its own reads tokens.
+  const bool own_model = has_draft && known->draft->fused_inputs == 0.0 && !known->draft->shares_lm_head;
+  const std::string method = without_passes            ? "ngram"
+                             : arguments.has("method") ? arguments.text("method")
+                             : own_model               ? "draft_model"
+                                                       : "eagle";
+  const auto wrong = [&](const std::string& found, const std::string& allowed) {
+    diagnostics.add(arguments.where("method"), fmt::format("{}, allowed: {}", found, allowed));
+  };
+  if (has_draft && speculation.longest > 0) {
+    const std::string& draft = known->draft->name;
+    if (without_passes)
+      wrong("decode drafts without a model, and the draft " + draft + " would take memory", "draft: none");
+    else if (method == "ngram")
+      wrong("method ngram stands beside the draft " + draft + ", which would take memory and compute nothing", "draft: none");
+    else if (method == "eagle" && own_model)
+      wrong("method eagle stands beside the draft " + draft + ", a model of its own", "draft_model");
+    else if (method == "draft_model" && !own_model)
+      wrong("method draft_model stands beside the draft " + draft + ", a head of the target", "eagle");
+  } else if (known != nullptr && method != "ngram" && speculation.longest > 0) {
+    wrong("nothing drafts: the cost model prices no draft", "a draft, or method ngram");
+  }
+  return method == "ngram" ? DraftMethod::ngram : method == "draft_model" ? DraftMethod::draft_model : DraftMethod::eagle;
+}
+
+void check_start(ServeExperiment& experiment, const Scheduler& scheduler, const Location& where, Diagnostics& diagnostics) {
+  const bool extra =
+      experiment.speculation && experiment.speculation->longest > 0 && experiment.speculation->method == DraftMethod::draft_model;
+  if (const std::string why = scheduler.refused_start(extra ? 1 : 0); !why.empty()) diagnostics.add(where, why);
+  if (std::string doubt = scheduler.doubt(); !doubt.empty()) experiment.warnings.push_back(std::move(doubt));
+}
+
+}  // namespace specsim::serve

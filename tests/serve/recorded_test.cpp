@@ -1,0 +1,84 @@
+// Recorded requests and lengths: other people's columns, and a column as a distribution of lengths.
+#include "tests/serve/servers.h"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+using namespace specsim;
+using namespace specsim::tests;
+
+namespace {
+
+class Recording {
+ public:
+  explicit Recording(const std::string& text)
+      : path_(std::filesystem::temp_directory_path() / fmt::format("specsim_recorded_{}.csv", std::hash<std::string>()(text))) {
+    std::ofstream(path_) << text;
+  }
+  ~Recording() { std::filesystem::remove(path_); }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+serve::Workload requests_of(const std::string& arrivals, const std::string& lengths = "") {
+  return serve::make_workload(
+      server(fmt::format("serve:\n  arrivals: {{{}}}\n{}cost: {{model: affine, target_fixed_ms: 1}}\n", arrivals, lengths)));
+}
+
+}  // namespace
+
+TEST_CASE("BurstGPT's columns", "[serve]") {
+  const Recording file(
+      "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+      "5,1,3.2,ChatGPT,472,18,490,Conversation log\n45.5,,7,GPT-4,1087,230,1317,API log\n");
+  const serve::Workload workload = requests_of("process: trace, file: " + file.path());
+  REQUIRE(workload.requests.size() == 2);
+  CHECK(workload.requests[0].due == 5'000'000'000'000);
+  CHECK(workload.requests[1].due == 45'500'000'000'000);
+  CHECK(workload.requests[1].prompt == 1087);
+  CHECK(workload.requests[1].output == 230);
+}
+
+TEST_CASE("lengths of a file, whatever the arrivals are", "[serve]") {
+  const Recording file("arrived_us,prompt,output\n0,10,3\n5,20,4\n7,30,5\n");
+  const serve::Workload workload = requests_of(
+      "process: deterministic, rate: 1, requests: 5",
+      fmt::format(
+          "  lengths: {{prompt: {{file: {{path: {0}, column: prompt}}}}, output: {{file: {{path: {0}, column: output}}}}}}\n",
+          file.path()));
+  std::vector<std::uint32_t> lengths;
+  for (const serve::Request& request : workload.requests) {
+    lengths.push_back(request.prompt);
+    lengths.push_back(request.output);
+  }
+  CHECK(lengths == std::vector<std::uint32_t>{10, 3, 20, 4, 30, 5, 10, 3, 20, 4});
+}
+
+TEST_CASE("turns that come before the answer they hold are counted", "[serve]") {
+  const auto early = [](double gap, double step_ms) {
+    const serve::ServeExperiment experiment = server(fmt::format(
+        "serve:\n  arrivals: {{process: sessions, rate: 1, requests: 60, gap_s: {}, turns: 4, prompt: 10, output: 20}}\n"
+        "cost: {{model: affine, target_fixed_ms: {}}}\n",
+        gap, step_ms));
+    const serve::Workload workload = serve::make_workload(experiment);
+    return serve::sent_too_early(workload, serve::serve(experiment, workload, {}).result);
+  };
+  CHECK(early(100.0, 1e-3) == 0);
+  CHECK(early(1e-4, 100.0) > 40);
+}
+
+TEST_CASE("a horizon leaves nobody out of the mean concurrency", "[serve]") {
+  // Sent at 10 and 20 s; the first takes 10 s, and the horizon cuts the second one's second half.
+  const serve::ServeExperiment experiment = server(
+      "serve:\n  scheduler: {kind: vllm_v1, async: false}\n  arrivals: {process: deterministic, rate: 0.1, requests: 2}\n"
+      "  lengths: {prompt: 1, output: 10}\n  horizon_s: 25\ncost: {model: affine, target_fixed_ms: 1000}\n");
+  const serve::Served served = run_server(experiment);
+  REQUIRE(served.summary.completed == 1);
+  CHECK(served.summary.mean_concurrency == Approx((10.0 + 5.0) / 15.0));
+}
