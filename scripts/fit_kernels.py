@@ -2,6 +2,10 @@
 """Fits the kernel prices of configs/kernels to tables of measured kernels.
 
     scripts/fit_kernels.py TABLES --out configs/kernels [--report FILE.csv] [--only KIND] [--gpu NAME]
+    scripts/fit_kernels.py TABLE.csv --only KIND --source TEXT --beside configs/kernels --out FOLDER
+
+The second is what `specsim kernels TABLE.csv --fit --out FOLDER` runs: fits of one table, in FOLDER/GPU.kernels.yaml beside the shipped
+fits of everything else, and FOLDER/GPU.yaml, a GPU of that name with those prices.
 
 TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_prefill_aic.csv.xz, attention_verify.csv.xz,
 moe_aic.csv.xz and allreduce_aic.csv.xz (.csv does as well). A fit is a formula of a few figures with a physical meaning (sim/cost/
@@ -22,8 +26,11 @@ import sys
 import textwrap
 import zlib
 
-import numpy as np
-from scipy.optimize import minimize
+try:
+    import numpy as np
+    from scipy.optimize import minimize
+except ImportError as error:
+    sys.exit(f"fit_kernels.py needs NumPy and SciPy ({error}): scripts/setup --fit installs them")
 
 MOST_ROWS = 512      # of a product: beyond, nothing was measured
 LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
@@ -293,7 +300,13 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
 # ---- tables ----------------------------------------------------------------------------------------------------------------------
 
 
-def table(folder, name):
+TABLE_OF = {"product": "gemm_aic", "attention_decode": "attention_decode_aic", "attention_prefill": "attention_prefill_aic",
+            "attention_verify": "attention_verify", "experts": "moe_aic", "allreduce": "allreduce_aic"}
+SHIPPED = ("ai-dynamo/aiconfigurator 095f58a51c4c (Apache-2.0), Vidur 7d47513363ec and LLMServingSim 5daddb21a545 (MIT), "
+           "vLLM flash-attention 193, flashinfer 1832")
+
+
+def rows_of_folder(folder, name):
     for path in (os.path.join(folder, name + ".csv.xz"), os.path.join(folder, name + ".csv")):
         if os.path.exists(path):
             with (lzma.open(path, "rt") if path.endswith(".xz") else open(path, encoding="utf-8")) as file:
@@ -311,8 +324,18 @@ def cached_heads(r):
     return {"heads": float(r["heads"] or 64), "kv_heads": float(r["kv_heads"] or 8), "head_dim": float(r["head_dim"] or 128)}
 
 
+def rows_of_one(path, kind, name):
+    """The rows of a table that was named itself, where it is that table."""
+    if TABLE_OF[kind] != name:
+        return
+    with (lzma.open(path, "rt") if path.endswith(".xz") else open(path, encoding="utf-8")) as file:
+        yield from csv.DictReader(file)
+
+
 def groups(kind, folder):
     """Groups of rows that one fit is made for: (gpu, engine, dtype, kernel) to columns, times and shapes."""
+    def table(where, name):
+        return rows_of_one(where, kind, name) if os.path.isfile(where) else rows_of_folder(where, name)
     found = {}
     def add(key, figures, us, shape):
         found.setdefault(key, []).append((figures, us, shape))
@@ -381,12 +404,23 @@ def quoted(values):
     return '"' + " ".join("%.5g" % v for v in values) + '"'
 
 
-def write(path, gpu, fits):
+def others(path, fits):
+    """The text of the fits in a file that are not among those made now: each is some lines from "  - kind:" on."""
+    import yaml
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    pieces = text.split("fits:\n", 1)[1].split("  - kind: ")[1:]
+    made = {(kind, engine or "any", dtype, kernel) for (kind, engine, dtype, kernel), _, _ in fits}
+    read = yaml.safe_load(text)["fits"]
+    return "".join("  - kind: " + piece for piece, one in zip(pieces, read)
+                   if (one["kind"], one["engine"], one["dtype"], one["kernel"]) not in made)
+
+
+def write(path, gpu, fits, source=SHIPPED, beside=None):
     text = io.StringIO()
     text.write(f"# Kernel prices of {gpu}, written by scripts/fit_kernels.py. spread: standard deviation of the logarithm on shapes that the\n"
                "# fit did not see; errors: median and 90th percentile on them, percent. Correction: docs/results/prices.md.\n"
-               "source: ai-dynamo/aiconfigurator 095f58a51c4c (Apache-2.0), Vidur 7d47513363ec and LLMServingSim 5daddb21a545 (MIT), "
-               "vLLM flash-attention 193, flashinfer 1832\nfits:\n")
+               f"source: {source}\nfits:\n")
     for (kind, engine, dtype, kernel), f, rows in fits:
         e = 100 * f["held_out"]
         figures = ", ".join(f"{k}: {v:.4g}" for k, v in f["figures"].items())
@@ -395,6 +429,8 @@ def write(path, gpu, fits):
                    f"    figures: {{{figures}}}\n    over: \"{numbers(f['over'], '%.5g')}\"\n"
                    f"    by: [{', '.join(quoted([] if k is None else k) for k in f['by'])}]\n"
                    f"    correction: \"{numbers(f['correction'], '%.3f')}\"\n")
+    if beside:
+        text.write(others(beside, fits))
     with open(path, "w", encoding="utf-8") as file:
         file.write(text.getvalue())
 
@@ -433,7 +469,11 @@ def main():
     parser.add_argument("--keep", help="a .pkl of fits that were made before: kinds that are not fitted now are taken from there")
     parser.add_argument("--corrections", action="store_true", help="with --keep: the figures stay, corrections alone are fitted")
     parser.add_argument("--report", help="a .csv of the errors on held-out shapes by kind, GPU, dtype and rows")
+    parser.add_argument("--source", help="where one table is from")
+    parser.add_argument("--beside", help="with one table: the folder of the fits that stay where it says nothing")
     options = parser.parse_args()
+    if os.path.isfile(options.tables) and (len(options.only or []) != 1 or not options.source or not options.beside):
+        parser.error("one table needs --only KIND, --source and --beside")
     hardware = read_hardware(options.hardware)
     by_gpu = {}
     if options.keep and os.path.exists(options.keep):
@@ -464,8 +504,18 @@ def main():
         write_report(options.report, by_gpu)
     for gpu, fits in by_gpu.items():
         order = {k: i for i, k in enumerate(KINDS)}
-        write(os.path.join(options.out, gpu + ".yaml"), gpu,
-              [(k, *fits[k]) for k in sorted(fits, key=lambda k: (order[k[0]],) + k[1:])])
+        ordered = [(k, *fits[k]) for k in sorted(fits, key=lambda k: (order[k[0]],) + k[1:])]
+        if not os.path.isfile(options.tables):
+            write(os.path.join(options.out, gpu + ".yaml"), gpu, ordered)
+            continue
+        shipped = os.path.join(options.beside, gpu + ".yaml")
+        from_shipped = os.path.exists(shipped)
+        source = options.source + (f"; other kernels: {SHIPPED}" if from_shipped else "")
+        write(os.path.join(options.out, gpu + ".kernels.yaml"), gpu, ordered, f"'{source}'", shipped if from_shipped else None)
+        with open(os.path.join(options.out, gpu + ".yaml"), "w", encoding="utf-8") as file:
+            file.write(f"# {gpu} with kernels as {options.source} has them.\npreset: {gpu}\nkernels: {gpu}.kernels.yaml\n")
+    if not by_gpu:
+        sys.exit(3)  # specsim kernels says it
 
 
 if __name__ == "__main__":

@@ -60,6 +60,23 @@ std::string method_words(const Contender& one) {
          (one.foresees ? " (no method: it knows what will be accepted)" : "");
 }
 
+// Which methods the noise of prices leaves as fast as the first.
+void print_ties(const Ranking& ranking) {
+  std::vector<std::string> ranks;
+  double noise = 0.0;
+  int rank = 0;
+  for (const Contender& one : ranking.contenders) {
+    if (one.foresees) continue;
+    ++rank;
+    if (!one.tied()) continue;
+    ranks.push_back(std::to_string(rank));
+    noise = std::max(noise, one.price_noise);
+  }
+  if (!ranks.empty())
+    print_output("  rank{} {} tie{} with the first: within the noise of the prices, {:.1f} %\n", ranks.size() == 1 ? "" : "s",
+                 fmt::join(ranks, ", "), ranks.size() == 1 ? "s" : "", 100.0 * noise);
+}
+
 void print_ranking(const Ranking& ranking, plan::Draws draws) {
   const bool runs = draws == plan::Draws::as_needed;
   std::vector<report::Head> columns = {{"rank"}, {"tokens/round"}, {"speedup"}, {"behind the first"}};
@@ -88,6 +105,7 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
   }
   if (!plain_shown) plain();
   print_output("\n{}\n{}", ranking.workload, table.text(output_width()));
+  print_ties(ranking);
   std::vector<judge::Uncovered> uncovered;
   for (const Contender& one : ranking.contenders)
     for (judge::Uncovered& own : judge::uncovered({one.row.cell}))
@@ -220,7 +238,8 @@ void print_first_answer(const std::vector<Ranking>& rankings) {
 
 void print_rankings(const std::vector<Ranking>& rankings, const std::vector<spec::Experiment>& experiments, plan::Draws draws) {
   print_output(
-      "± leaves out what prices and alpha are off by. It is half of a {:g} % interval of one method, or of one pair, from {}{} "
+      "± leaves out what prices and alpha are off by (ties within the noise of prices have a line of their own). It is half of a "
+      "{:g} % interval of one method, or of one pair, from {}{} "
       "runs, each with its own draw of distributions that are random; \"behind\" from paired "
       "runs, in which all methods meet the same distributions and chance; the first is the best of noisy figures\n",
       100.0 * plan::kRankingLevel, draws == plan::Draws::as_needed ? "up to " : "", plan::kReplicates);

@@ -4,6 +4,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/cli/resources.h"
 #include "sim/cost/kernel_tables.h"
 #include "sim/cost/step_tables.h"
 #include "sim/report/csv.h"
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -184,22 +186,49 @@ void write_kernels(const cost::PricedTable& table, const std::string& path, bool
       count([](const cost::PricedKernel& row) { return row.warm; }), shown.text(output_width()));
 }
 
+// Fits of the table, made by the script that made the shipped ones, in the folder `fitted` of `out`.
+void fit_kernels(const std::string& path, cost::KernelKind kind, const std::string& out) {
+  namespace fs = std::filesystem;
+  const std::string resources = resources_folder();
+  if (resources.empty())
+    throw IoError("scripts/fit_kernels.py, which comes with specsim, is neither installed nor beside the program");
+  const fs::path fitted = fs::path(out) / "fitted";
+  std::error_code error;
+  fs::create_directories(fitted, error);
+  if (error) throw IoError(fmt::format("{} cannot be made: {}", fitted.string(), error.message()));
+  const fs::path configs = fs::path(resources) / "configs";
+  flush_output();
+  const int status =
+      run_python((fs::path(resources) / "scripts" / "fit_kernels.py").string(),
+                 {path, "--only", cost::kernel_kind_name(kind), "--source", path, "--beside", (configs / "kernels").string(),
+                  "--hardware", (configs / "hardware").string(), "--out", fitted.string()});
+  constexpr int kNothingToFit = 3;
+  if (status == kNothingToFit)
+    throw BadInput({path, 0, 0},
+                   "nothing to fit, allowed: three rows or more of one engine and type on a GPU of configs/hardware");
+  if (status != 0) throw IoError(fmt::format("scripts/fit_kernels.py ended with status {}", status));
+  print_output("the GPU with these prices: --hardware {}/GPU.yaml\n", fitted.string());
+}
+
 }  // namespace
 
 ExitCode kernels_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("out", po::value<std::string>(), "folder for priced.csv and errors.csv")(
-      "bands", "errors by number of rows too")("force", kForceHelp)(
-      "engine", po::value<std::string>(), "of whole steps: priced with, in place of the table's; a name or a .yaml file");
+      "bands", "errors by number of rows too")("fit", "make a GPU's file with prices from the table, in DIRECTORY/fitted")(
+      "force", kForceHelp)("engine", po::value<std::string>(),
+                           "of whole steps: priced with, in place of the table's; a name or a .yaml file");
   po::variables_map values;
-  if (!parse(arguments, options, "table",
-             "specsim kernels TABLE --out DIRECTORY [--bands] [--engine NAME] [--force]\n\nTABLE: measured kernels, .csv or "
-             ".csv.xz, told apart "
-             "by their "
-             "header",
-             "  specsim kernels gemm_aic.csv.xz --out out/products\n"
-             "  specsim kernels attention_decode_aic.csv --out out/decode --bands\n",
-             values))
+  if (!parse(
+          arguments, options, "table",
+          "specsim kernels TABLE --out DIRECTORY [--bands] [--fit] [--engine NAME] [--force]\n\nTABLE: measured kernels, .csv or "
+          ".csv.xz, told apart "
+          "by their "
+          "header",
+          "  specsim kernels gemm_aic.csv.xz --out out/products\n"
+          "  specsim kernels attention_decode_aic.csv --out out/decode --bands\n"
+          "  specsim kernels my_products.csv --out out/mine --fit\n",
+          values))
     return ExitCode::fine;
   for (const char* option : {"table", "out"})
     if (values.count(option) == 0)
@@ -213,6 +242,8 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   if (!lines.empty() && cost::is_step_table(lines.front())) {
     std::optional<cost::PresetChoice> engine;
     if (values.count("engine") > 0) engine = {values["engine"].as<std::string>(), {"--engine", 0, 0}, {}};
+    if (values.count("fit") > 0)
+      throw BadInput({"--fit", 0, 0}, "given with a table of whole steps, allowed: with a table of kernels");
     const cost::PricedSteps steps = cost::price_step_table(path, lines, engine);
     folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
     write_steps(steps, path, values.count("bands") > 0, folder);
@@ -222,6 +253,7 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   for (const std::string& warning : table.warnings) print_error("warning: {}\n", warning);
   folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
   write_kernels(table, path, values.count("bands") > 0, folder);
+  if (values.count("fit") > 0) fit_kernels(path, table.kind, values["out"].as<std::string>());
   return ExitCode::fine;
 }
 

@@ -57,6 +57,9 @@ class CostModel {
   [[nodiscard]] virtual const Deployment* deployment() const { return nullptr; }
   // What a user should know before trusting the model: unverified figures, kept dips.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
+  // In which way a pass is larger than what its prices were fitted to, a line each; empty where it is not or the model has no
+  // fits.
+  [[nodiscard]] virtual std::vector<std::string> beyond_measured(Role /*role*/, const Pass& /*pass*/) const { return {}; }
 };
 
 struct CostEntry {

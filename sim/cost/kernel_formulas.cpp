@@ -185,6 +185,8 @@ double KernelFit::microseconds(const Hardware& hardware, const KernelShape& shap
   return formula_us(*this, hardware, shape) * std::exp(corrected(*this, coordinates(*this, hardware, shape)));
 }
 
+double KernelFit::most() const { return std::exp2(over.back()); }
+
 bool KernelFit::covers(const Hardware& hardware, const KernelShape& shape) const {
   constexpr double kSlack = 0.01;             // knots are rounded
   constexpr std::size_t kWaveCoordinate = 3;  // a share, whatever was measured

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -205,7 +206,10 @@ const KernelFit* KernelFits::nearest(KernelKind kind, const std::string& engine,
 
 std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics) {
   if (name.ends_with(".yaml") || name.ends_with(".yml")) {
-    const config::Value file = config::parse_file(name, diagnostics);
+    const std::filesystem::path beside = std::filesystem::path(where.file).parent_path() / name;
+    std::error_code ignored;
+    const bool there = std::filesystem::is_regular_file(beside, ignored);
+    const config::Value file = config::parse_file(there ? beside.string() : name, diagnostics);
     return file.is_null() ? nullptr : read_fits(file, diagnostics);
   }
   static std::mutex mutex;

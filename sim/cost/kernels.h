@@ -71,6 +71,8 @@ struct KernelFit {
   [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const;
   // Whether the shape lies within what was measured; beyond, the correction of the nearest measured shape holds.
   [[nodiscard]] bool covers(const Hardware& hardware, const KernelShape& shape) const;
+  // The most that was measured of the first coordinate: a product's rows, bytes of a cache or an all-reduce, tokens.
+  [[nodiscard]] double most() const;
 };
 
 // Names of a formula's figures, in their order.
@@ -89,7 +91,8 @@ struct KernelFits {
                                          const std::string& kernel = "") const;
 };
 
-// `name`: one of configs/kernels, or the path of a .yaml file, at `where` for messages; read once. nullptr after reporting.
+// `name`: one of configs/kernels, read once, or the path of a .yaml file, from the folder of the file that `where` is in or else
+// from the current one. nullptr after reporting.
 std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics);
 
 }  // namespace specsim::cost

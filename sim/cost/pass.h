@@ -12,7 +12,9 @@ struct Pass {
   double tokens = 1.0;   // per sequence: 1 in plain decoding, draft_length + 1 in verification, the prompt in prefill
   double context = 0.0;  // per sequence, cached before the pass
   double logits = 1.0;   // rows per sequence that go through the LM head: all in verification, 1 in prefill
-  bool live = false;     // in a server with clients: contexts differ, so that attention waits for the longest, and tokens leave
+  // In a server with clients, as engines are described: contexts differ, so that attention waits for the longest, and tokens
+  // leave as text. Only steps that somebody timed without one are priced without.
+  bool live = true;
 };
 
 // Sequences of one kind in a pass over two: chunks of prompts, and sequences that decode. A pass over both computes all rows'

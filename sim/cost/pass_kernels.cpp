@@ -1,5 +1,7 @@
 #include "sim/cost/pass_kernels.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -241,6 +243,41 @@ std::optional<double> PassKernels::attention_error(const ModelShape& model, doub
 std::optional<double> PassKernels::allreduce_error(bool launched) const {
   const KernelFit* found = allreduce_fit(launched);
   return found == nullptr ? std::nullopt : std::optional(found->spread);
+}
+
+std::vector<std::string> PassKernels::beyond_measured(const ModelShape& model, const Pass& pass) const {
+  constexpr double kSlack = 1.01;  // knots are rounded
+  std::vector<std::string> list;
+  const auto look = [&](const KernelFit* found, double own, double unit, const char* what) {
+    if (found != nullptr && own > kSlack * found->most())
+      list.push_back(fmt::format("{}: {:.4g} {} in a pass, where kernels were measured up to {:.4g}", model.name, own / unit,
+                                 what, found->most() / unit));
+  };
+  constexpr double kMega = 1e6;
+  constexpr double kGiga = 1e9;
+  const double rows = pass.batch * pass.tokens;
+  look(fit_of_type(KernelKind::product, model.weight_bits, model.product_type), rows, 1.0, "rows");
+  if (model.experts > 0.0)
+    look(fit_of_type(KernelKind::experts, model.expert_bits, model.expert_type), rows, 1.0, "tokens of experts");
+  if (model.tensor_parallel > 1.0)
+    look(allreduce_fit(false), rows * model.hidden * kActivationBytes, kMega, "MB to add up between GPUs");
+  const Attention& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
+  if (model.latent > 0.0) return list;
+  for (const AttentionKind& kind : model.attention_kinds()) {
+    const double keys = kind.seen(pass.context) + pass.tokens;
+    const double bytes = pass.batch * keys * kind.elements * model.kv_bits / 8.0 / model.kv_shards(kind);
+    look(fits.one, bytes, kGiga, "GB of a layer's cache");
+    if (pass.tokens <= 1.0 || pass.logits < pass.tokens) continue;
+    // Kernels over several tokens were measured on other caches: along the context, their second coordinate.
+    const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
+    if (several != nullptr && !several->by.empty() && !several->by[0].empty()) {
+      const double most = std::exp2(several->by[0].back());
+      if (keys > kSlack * most)
+        list.push_back(fmt::format("{}: attention of {:g} tokens to {:.0f} cached ones, where that was measured up to {:.0f}",
+                                   model.name, pass.tokens, keys, most));
+    }
+  }
+  return list;
 }
 
 }  // namespace specsim::cost

@@ -53,6 +53,10 @@ class PassKernels {
   [[nodiscard]] std::optional<double> attention_error(const ModelShape& model, double tokens) const;
   [[nodiscard]] std::optional<double> allreduce_error(bool launched) const;
 
+  // In which way the pass is larger than the kernels that its fits were made from, a line each. What a workload moves is looked
+  // at: rows, caches, messages, tokens of experts; not the model's widths, which every pass of it has.
+  [[nodiscard]] std::vector<std::string> beyond_measured(const ModelShape& model, const Pass& pass) const;
+
  private:
   [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
   [[nodiscard]] std::optional<double> prompt_attention(const KernelShape& x) const;

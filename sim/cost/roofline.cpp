@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/deployment_warnings.h"
 #include "sim/cost/element_types.h"
 #include "sim/cost/pass_kernels.h"
 
@@ -51,7 +52,7 @@ class RooflineCost final : public CostModel {
   [[nodiscard]] PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits) const override {
     if (prompts.sequences == 0.0) {
       const double n = decoding.sequences;
-      return pass(role, {n, decoding.rows / n, decoding.cached / n, logits / n, true});
+      return pass(role, {n, decoding.rows / n, decoding.cached / n, logits / n});
     }
     if (role == Role::draft && !draft_) return {};
     const auto alike = [](const Segment& segment, bool prompt) -> Attending {
@@ -139,39 +140,12 @@ class RooflineCost final : public CostModel {
   }
 
   [[nodiscard]] std::vector<std::string> warnings() const override {
-    std::vector<std::string> list;
-    if (hardware_.unverified) list.push_back(hardware_.name + ": its figures are from memory, nobody has checked them");
-    if (!hardware_.fitted_on.empty())
-      list.push_back(fmt::format("{}: priced with what was measured on {}", hardware_.name, hardware_.fitted_on));
-    for (const std::optional<ModelShape>* model : {&target_, &draft_}) {
-      if (!*model) continue;
-      for (const std::string& text : (*model)->assumed) list.push_back(fmt::format("{}: {}", (*model)->name, text));
-      if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, nobody has checked it");
-      const std::string& type = (*model)->product_type;
-      if (!type.empty() && (*model)->weight_bits < 16.0 && !(kernels_ && kernels_->has_products(type)))
-        list.push_back(
-            fmt::format("{}: products of {} are priced from the data sheet of {}{}", (*model)->name, type, hardware_.name,
-                        find_dtype(type)->activation_bytes < kActivationBytes
-                            ? ""
-                            : ", and what kernels for weights alone lose from a few rows on by the middle of those that "
-                              "were measured elsewhere"));
-      if (type.empty() && (*model)->weight_bits < 16.0)
-        list.push_back(fmt::format(
-            "{}: weights are read with {:g} bits, arithmetic is priced at 16. Kernels that quantise weights alone (GPTQ, AWQ, "
-            "GGUF) lose time from a few rows on{}; kernels that quantise activations too (fp8, int8) take less at many rows: "
-            "dtype says which it is",
-            (*model)->name, (*model)->weight_bits,
-            (*model)->weight_bits < 8.0 ? ", priced as the middle of those that were measured"
-                                        : ", so that verification can cost more than is priced here"));
-    }
-    if (!target_ || !draft_) return list;
-    if (draft_->fused_inputs > 0.0 && draft_->hidden != target_->hidden)
-      list.push_back(fmt::format("the head {} is {:g} wide, the target {} whose features it reads {:g}", draft_->name,
-                                 draft_->hidden, target_->name, target_->hidden));
-    if (draft_->total_parameters() > target_->total_parameters())
-      list.push_back(fmt::format("the draft ({}, {:.2f}B) is larger than the target ({}, {:.2f}B)", draft_->name,
-                                 1e-9 * draft_->total_parameters(), target_->name, 1e-9 * target_->total_parameters()));
-    return list;
+    return deployment_warnings(deployment_, kernels_ ? &*kernels_ : nullptr);
+  }
+
+  [[nodiscard]] std::vector<std::string> beyond_measured(Role role, const Pass& pass) const override {
+    if (!kernels_ || (role == Role::draft && !draft_)) return {};
+    return kernels_->beyond_measured(shape(role), pass);
   }
 
  private:

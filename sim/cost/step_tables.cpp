@@ -172,7 +172,7 @@ class StepModels {
 double served_seconds(const CostModel& model, double concurrency, double prompt, double output) {
   const double prompt_tokens = std::max(1.0, kMeanLength * prompt);
   const double steps = std::max(1.0, kMeanLength * output);
-  const double decode = model.pass(Role::target, {concurrency, 1.0, prompt_tokens + 0.5 * steps, 1.0, true}).total();
+  const double decode = model.pass(Role::target, {concurrency, 1.0, prompt_tokens + 0.5 * steps, 1.0}).total();
   double beside = 0.0;  // what a prompt adds to the steps that it shares
   for (double before = 0.0; before < prompt_tokens; before += kPromptChunk) {
     const double tokens = std::min(kPromptChunk, prompt_tokens - before);
@@ -242,7 +242,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
       row.phase = "decode";
       const double context = figure("mean_context", 0.0);
       if (figure("ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not priced";
-      if (row.why.empty()) row.priced_ms = 1e3 * model->pass(Role::target, {row.batch, 1.0, context, 1.0, true}).total();
+      if (row.why.empty()) row.priced_ms = 1e3 * model->pass(Role::target, {row.batch, 1.0, context, 1.0}).total();
     } else if (kind == StepTable::layerwise) {
       const std::string& phase = read.text(line, "phase");
       if (phase != "gen" && phase != "ctx")
@@ -250,7 +250,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
       row.phase = phase == "gen" ? "decode" : "prompt";
       const double tokens = figure("new_tokens", 1.0);
       const double context = figure("context", 0.0);
-      if (row.why.empty()) row.priced_ms = 1e3 * model->pass(Role::target, {row.batch, tokens, context, 1.0}).total();
+      if (row.why.empty()) row.priced_ms = 1e3 * model->pass(Role::target, {row.batch, tokens, context, 1.0, false}).total();
     } else {
       row.phase = "served";
       const double prompt = figure("isl", 1.0);

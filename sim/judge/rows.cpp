@@ -122,6 +122,10 @@ double Row::full_rate() const {
   return counts.accepted.empty() || rounds == 0.0 ? 0.0 : static_cast<double>(counts.accepted.back()) / rounds;
 }
 
+double Row::verified_rows() const {
+  return mean_work(*this, [](const draft::Work& w) { return w.verified_rows; });
+}
+
 cost::RoundTime Row::round_time() const {
   return cell->pricing ? cell->round_time(full_rate(), counts.drafted, counts.passes) : cost::RoundTime();
 }
@@ -161,7 +165,7 @@ const std::vector<report::Column<Row>>& columns() {
          }));
        }},
       {"verified_rows", "tokens", "tokens per sequence in the target's pass, all through the LM head, mean over rounds",
-       [](const Row& r) { return real_text(mean_work(r, [](const draft::Work& w) { return w.verified_rows; })); }},
+       [](const Row& r) { return real_text(r.verified_rows()); }},
       {"cut_rounds", "1", "rounds that a request's end cut short; they count neither in rounds nor in emitted",
        [](const Row& r) { return std::to_string(r.counts.cut_rounds); }},
       {"accepted_pos_i", "rounds", "rounds that accepted draft position i", nullptr},

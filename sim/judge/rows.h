@@ -34,6 +34,7 @@ struct Row {
   [[nodiscard]] double tokens_per_round() const;
   [[nodiscard]] double tokens_per_round_error() const;  // from the sequences' own spread
   [[nodiscard]] double full_rate() const;               // share of rounds that accept every draft
+  [[nodiscard]] double verified_rows() const;           // tokens per sequence in the target's pass, mean over rounds
   [[nodiscard]] cost::RoundTime round_time() const;
   [[nodiscard]] double speedup_per_token() const;  // speedup / tokens_per_round
   [[nodiscard]] double tokens_per_second() const;  // of the whole batch; means something where the cost is in seconds

@@ -18,9 +18,7 @@ namespace {
 // Buckets of c by its high bits, from 2^-20 to 2^20; all below share the first and all above the last. 128 to an octave; fewer
 // where there are few tokens, whose guide would be larger than all else.
 constexpr std::uint64_t first_bucket(int shift) { return bit_cast<std::uint64_t>(0x1.0p-20) >> shift; }
-constexpr std::uint64_t bucket_count(int shift) {
-  return (bit_cast<std::uint64_t>(0x1.0p20) >> shift) - first_bucket(shift) + 1;
-}
+constexpr std::uint64_t bucket_count(int shift) { return (bit_cast<std::uint64_t>(0x1.0p20) >> shift) - first_bucket(shift) + 1; }
 constexpr int bucket_shift(std::size_t vocab) {
   int shift = 45;
   while (shift < 52 && bucket_count(shift + 1) >= 4 * vocab) ++shift;

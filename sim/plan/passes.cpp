@@ -13,15 +13,19 @@ PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGr
   PricedPasses priced;
   for (std::size_t at = 0; at < settings.size(); ++at) {
     const std::unique_ptr<cost::CostModel> model = cost::make_roofline(settings[at].deployment);
-    for (const std::string& warning : model->warnings())
-      if (std::find(priced.warnings.begin(), priced.warnings.end(), warning) == priced.warnings.end())
-        priced.warnings.push_back(warning);
+    const auto warn = [&](const std::vector<std::string>& list) {
+      for (const std::string& warning : list)
+        if (std::find(priced.warnings.begin(), priced.warnings.end(), warning) == priced.warnings.end())
+          priced.warnings.push_back(warning);
+    };
+    warn(model->warnings());
     for (const double batch : grid.batches) {
       for (const double context : grid.contexts) {
         double first = 0.0;
         for (const double tokens : grid.tokens) {
           PricedPass own{at, {batch, tokens, context, std::min(tokens, grid.most_logits)}, {}, 0.0, 1.0, std::nullopt};
           own.time = model->pass(grid.role, own.pass);
+          warn(model->beyond_measured(grid.role, own.pass));
           own.error = model->relative_error(grid.role, own.pass);
           if (grid.products_only) {
             cost::PassTime products;

@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/parallel.h"
+#include "sim/plan/price_noise.h"
 #include "sim/report/intervals.h"
 
 #include <algorithm>
@@ -86,28 +87,17 @@ std::optional<BreakEvenAlpha> break_even_of(const Ladder& ladder, int draft_leng
 
 namespace {
 
-// Standard error of the logarithm of speed(a) / speed(b), as far as prices make it: drafting errs alike in both; verification of
-// other numbers of rows errs apart for seven tenths of the variance (residuals of measured products correlate at 0.3).
-double price_noise(const cost::CostModel& cost, const cost::Workload& workload, const PlanPoint& a, const PlanPoint& b) {
-  constexpr double kApart = 0.7;
-  const auto verification = [&](const PlanPoint& p) {
-    const double tokens = p.draft_length + 1.0;
-    return cost.relative_error(cost::Role::target, {workload.batch, tokens, workload.context, tokens}) * p.time.verify.total() /
-           p.time.total();
-  };
-  const auto drafting = [&](const PlanPoint& p) { return p.time.draft.total() / p.time.total(); };
-  const double draft = cost.relative_error(cost::Role::draft, {workload.batch, 1.0, workload.context, 1.0});
-  return std::hypot(std::sqrt(kApart) * std::hypot(verification(a), verification(b)), draft * (drafting(a) - drafting(b)));
-}
-
 void find_ties(const cost::CostModel& cost, const cost::Workload& workload, Plan& plan) {
   const PlanPoint& best = plan.best_point();
+  const auto price = [&](const PlanPoint& point) -> RoundPrice {
+    return {&cost, workload, point.draft_length + 1.0, point.time};
+  };
   for (const PlanPoint& point : plan.points) {
     if (point.draft_length == plan.best) continue;
     const double lost = std::log(best.speedup / point.speedup);
     constexpr double kMostNoise = 0.5;  // nothing that loses so much is a tie
     if (!(lost < kMostNoise)) continue;
-    const double noise = price_noise(cost, workload, best, point);
+    const double noise = price_noise(price(best), price(point));
     if (lost >= noise) continue;
     plan.ties.push_back(point.draft_length);
     plan.noise = std::max(plan.noise, noise);

@@ -1,5 +1,6 @@
 #include "sim/plan/ranking.h"
 
+#include "sim/plan/price_noise.h"
 #include "sim/plan/race.h"
 #include "sim/report/intervals.h"
 
@@ -34,6 +35,10 @@ spec::Cell in_replicate(const spec::Cell& cell, int replicate) {
 double plain_time(const spec::Cell& cell) { return cell.round_time(0.0).plain.total(); }
 
 double speedup_of(const judge::Row& row) { return row.tokens_per_round() * row.speedup_per_token(); }
+
+RoundPrice price_of(const judge::Row& row) {
+  return {&row.cell->cost(), row.cell->workload, row.verified_rows(), row.round_time()};
+}
 
 // Cells that are ranked together, by their places in the list of all.
 struct Group {
@@ -202,6 +207,7 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
       own.push_back(speedups[i][replicate] / speedups[to][replicate]);
     return own;
   };
+  const RoundPrice price = price_of(contenders[first_method].row);
   Ranking ranking{group.workload, {}};
   for (const std::size_t i : order) {
     Contender one = std::move(contenders[i]);
@@ -209,6 +215,7 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
     one.behind_half_width = half_width(ratios(i, order[0]));
     one.behind_method = 1.0 - one.speedup / method_speedup;
     one.behind_method_half_width = half_width(ratios(i, first_method));
+    if (i != first_method) one.price_noise = price_noise(price, price_of(one.row));
     ranking.contenders.push_back(std::move(one));
   }
   return ranking;
@@ -293,7 +300,7 @@ std::string trees_csv(const std::vector<Ranking>& rankings) {
 std::string ranking_csv(const std::vector<Ranking>& rankings) {
   std::string text =
       "workload,rank,experiment,cell,method,lossless,tokens_per_round,tokens_per_round_se,draft_passes,verified_rows,speedup,"
-      "speedup_half_width,behind,behind_half_width\n";
+      "speedup_half_width,behind,behind_half_width,price_noise\n";
   const auto column = [](const char* name, const judge::Row& row) {
     const auto at = std::find_if(judge::columns().begin(), judge::columns().end(), [&](const auto& c) { return c.name == name; });
     return at->text(row);
@@ -303,11 +310,11 @@ std::string ranking_csv(const std::vector<Ranking>& rankings) {
       const Contender& one = ranking.contenders[i];
       const spec::Cell& cell = *one.row.cell;
       text += fmt::format(
-          "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", judge::csv_text(ranking.workload), i + 1,
+          "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", judge::csv_text(ranking.workload), i + 1,
           judge::csv_text(cell.experiment), cell.index, judge::csv_text(cell.method_text), cell.lossless() ? 1 : 0,
           column("tokens_per_round", one.row), judge::real_text(one.tokens_per_round_error), column("draft_passes", one.row),
           column("verified_rows", one.row), judge::real_text(one.speedup), judge::real_text(one.speedup_half_width),
-          judge::real_text(one.behind), judge::real_text(one.behind_half_width));
+          judge::real_text(one.behind), judge::real_text(one.behind_half_width), judge::real_text(one.price_noise));
     }
   return text;
 }

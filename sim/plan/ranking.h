@@ -5,6 +5,7 @@
 #include "sim/run/runner.h"
 #include "sim/tokens/tree.h"
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ struct Contender {
   bool foresees = false;            // its policy knows what will be accepted: shown, but no method that somebody can run
   double behind_method = 0.0;       // as `behind`, of the fastest that somebody can run; below 0 for what foresees more
   double behind_method_half_width = 0.0;
+  double price_noise = 0.0;  // standard error of the logarithm of the fastest method's speedup over this one's, from prices
+
+  // Whether prices leave open which of the two is faster; false for the fastest itself.
+  [[nodiscard]] bool tied() const { return behind_method != 0.0 && -std::log1p(-behind_method) < price_noise; }
 };
 
 struct Ranking {

@@ -72,7 +72,13 @@ const cost::CostModel& Cell::cost() const {
 
 std::vector<std::string> Cell::warnings() const {
   std::vector<std::string> list;
-  if (pricing) list = cost().warnings();
+  if (pricing) {
+    list = cost().warnings();
+    const double rows = 1.0 + (block() == nullptr ? draft_length() : block()->drafter->shape().nodes);
+    for (const auto& beyond : {cost().beyond_measured(cost::Role::target, {workload.batch, rows, workload.context, rows}),
+                               cost().beyond_measured(cost::Role::draft, {workload.batch, 1.0, workload.context, 1.0})})
+      list.insert(list.end(), beyond.begin(), beyond.end());
+  }
   list.insert(list.end(), notes.begin(), notes.end());
   return list;
 }

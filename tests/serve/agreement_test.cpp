@@ -19,15 +19,15 @@ constexpr double kPs = 1e-12;
 
 // `requests` equal ones at once, none behind them: every step decodes all of them.
 std::string saturated(int requests, int prompt, int output, int draft_length, const std::string& alpha, const std::string& cost,
-                      const std::string& method = "eagle") {
+                      const std::string& method = "eagle", bool async = false) {
   return fmt::format(R"(serve:
-  scheduler: {{kind: vllm_v1, async: false, max_num_batched_tokens: 100000}}
+  scheduler: {{kind: vllm_v1, async: {7}, max_num_batched_tokens: 100000}}
   arrivals: {{process: closed, concurrency: {0}, requests: {0}}}
   lengths: {{prompt: {1}, output: {2}}}
   speculation: {{policy: {{kind: fixed, draft_length: {3}}}, acceptance: {{alpha: {4}}}, method: {6}}}
 cost: {5}
 )",
-                     requests, prompt, output, draft_length, alpha, cost, method);
+                     requests, prompt, output, draft_length, alpha, cost, method, async);
 }
 
 }  // namespace
@@ -63,9 +63,9 @@ TEST_CASE("saturated at a batch, the server emits what the plan's round says", "
 }
 
 TEST_CASE("the roofline prices a server's round as it prices a plan's", "[serve]") {
-  const std::string cost = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: vllm_sync}";
+  const std::string cost = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: vllm}";
   const int rounds = 40;
-  const serve::ServeExperiment experiment = server(saturated(24, 800, 1 + rounds * 4, 3, "1", cost, "ngram"));
+  const serve::ServeExperiment experiment = server(saturated(24, 800, 1 + rounds * 4, 3, "1", cost, "ngram", true));
   const serve::Served served = run_server(experiment);
   double plan = 0.0;
   for (int round = 0; round < rounds; ++round)

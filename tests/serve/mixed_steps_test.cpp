@@ -13,7 +13,7 @@ namespace {
 
 std::shared_ptr<const cost::CostModel> roofline() {
   return server(R"(serve: {arrivals: {process: closed, concurrency: 1, requests: 1}, lengths: {prompt: 1, output: 1}}
-cost: {model: roofline, hardware: h100-sxm, kernels: none, engine: vllm_sync, target: llama-3.1-8b, draft: llama-3.2-1b}
+cost: {model: roofline, hardware: h100-sxm, kernels: none, engine: vllm, target: llama-3.1-8b, draft: llama-3.2-1b}
 )")
       .cost;
 }

@@ -66,7 +66,9 @@ TEST_CASE("short context: speedup at fixed tokens per round falls with batch", "
       const auto x = over_batch(*pair_on(gpu, "llama-3.1-8b", draft), 256, {1, 4, 16, 32, 64, 128, 256});
       falls(x);
       CHECK(x.back() < 0.67 * x.front());
-      const auto served = over_batch(*pair_on(gpu, "llama-3.1-8b", draft, "vllm"), 256, {16, 32, 64, 128});
+      // Without clients, whose time a step is shared by all tokens of a round, the more so the larger the batch.
+      const auto served =
+          over_batch(*pair_on(gpu, "llama-3.1-8b", draft, "{preset: vllm, client_us_per_sequence: 0}"), 256, {16, 32, 64, 128});
       for (std::size_t i = 1; i < served.size(); ++i) CHECK(served[i] < 1.03 * served[i - 1]);  // measured kernels go in steps
       CHECK(served.back() < served.front());
     }

@@ -326,3 +326,20 @@ TEST_CASE("the token that a draft catches up with attends as tokens that are ver
   CHECK(kv(1.7) < 1.1 * kv(1));  // FlashAttention 3 shares the keys among blocks
   CHECK(kv(512) > 4 * kv(1));
 }
+
+TEST_CASE("a pass larger than what was measured says in which way, one within says nothing", "[kernels]") {
+  const auto cost = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}");
+  const auto told = [&](double batch, double tokens, double context) {
+    std::string all;
+    for (const std::string& line : cost->beyond_measured(Role::target, {batch, tokens, context, tokens})) all += line + "\n";
+    return all;
+  };
+  CHECK(told(64, 8, 2048).empty());
+  CHECK(told(64, 9, 2048) == "llama-3.1-8b: 576 rows in a pass, where kernels were measured up to 512\n");
+  // Eight heads of 128 keys and as many values of two bytes: 4,096 bytes a token and layer, measured to 2^32.
+  CHECK(told(32, 1, 32000).empty());
+  CHECK(told(256, 1, 32000).find("33.56 GB of a layer's cache in a pass, where kernels were measured up to 4.295") !=
+        std::string::npos);
+  const auto plain = make_cost("roofline", "{hardware: h100-sxm, kernels: none, target: llama-3.1-8b, draft: llama-3.2-1b}");
+  CHECK(plain->beyond_measured(Role::target, {1000, 9, 32000, 9}).empty());
+}

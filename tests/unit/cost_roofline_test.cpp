@@ -126,8 +126,8 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
   CHECK(near(captured.host, 1.207e-3));
   const PassTime eager = vllm->pass(Role::target, {1, 33, 0, 1});
   CHECK(near(matrix_products(eager), products(33, 1)));
-  CHECK(
-      near(by_hand("", "engine: vllm_sync, largest_graph: 32, host_us: 0")->pass(Role::target, {1, 33, 0, 1}).total(), 2 * 187.5e-6));
+  CHECK(near(by_hand("", "engine: vllm_sync, largest_graph: 32, host_us: 0")->pass(Role::target, {1, 33, 0, 1}).total(),
+             2 * 187.5e-6));
   CHECK(near(vllm->pass(Role::draft, {1, 1, 0, 1}).total(), 0.712e-3));
   CHECK(near(by_hand("", "engine: graphs")->pass(Role::draft, {1, 1, 0, 1}).total(), 0.5e-3));
   CHECK(near(by_hand("", "engine: vllm_sync, draft_floor_us: 0")->pass(Role::draft, {1, 1, 0, 1}).host, 0.0));
@@ -144,7 +144,8 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
              8e-3));
   CHECK(near(by_hand("", "engine: vllm_sync, host_us: 10, round_us: 20")->round_overhead(1), 20e-6));
   // A largest graph of 3 rows holds 3.
-  CHECK(near(matrix_products(by_hand("", "engine: vllm_sync, largest_graph: 3")->pass(Role::target, {1, 3, 0, 1})), products(3, 1)));
+  CHECK(near(matrix_products(by_hand("", "engine: vllm_sync, largest_graph: 3")->pass(Role::target, {1, 3, 0, 1})),
+             products(3, 1)));
   // bare is a lower bound: no padding, no host, no floor.
   const PassTime bare = by_hand("", "")->pass(Role::target, {1, 5, 0, 1});
   CHECK(near(matrix_products(bare), products(5, 1)));

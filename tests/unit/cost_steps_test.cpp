@@ -50,7 +50,7 @@ TEST_CASE("host time beside the GPU is a floor, host time with it idle a term", 
 
 TEST_CASE("a live server waits for the longest context and for its clients; lockstep does not", "[cost][steps]") {
   const auto model = with_engine("kernels: vllm, client_us_per_sequence: 28, unequal_contexts: 1.2", ", kernels: vllm");
-  const Pass even{8, 1, 4000, 1};
+  const Pass even{8, 1, 4000, 1, false};
   Pass live = even;
   live.live = true;
   const PassTime a = model->pass(Role::target, even);
@@ -58,7 +58,7 @@ TEST_CASE("a live server waits for the longest context and for its clients; lock
   CHECK(near(b.kv, a.kv * (1.0 + 0.2 * 7 / 8)));
   CHECK(near(b.host, a.host + 8 * 28e-6));
   live.batch = 1;
-  CHECK(model->pass(Role::target, live).kv == model->pass(Role::target, {1, 1, 4000, 1}).kv);
+  CHECK(model->pass(Role::target, live).kv == model->pass(Role::target, {1, 1, 4000, 1, false}).kv);
 }
 
 TEST_CASE("small kernels are counted by the engine; norms hide in all-reduces", "[cost][steps]") {

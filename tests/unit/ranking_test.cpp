@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <memory>
 
 using namespace specsim;
 using plan::Contender;
@@ -203,4 +204,32 @@ TEST_CASE("what cannot be ranked is said", "[ranking]") {
   const spec::Experiment large = tests::experiment_of(dear);
   CHECK_THROWS_WITH(ranked({&small, &large}), Catch::Contains("plain decoding of ranked takes another time"));
   CHECK_THROWS_WITH(ranked({&few}), Catch::Contains("rounds is 1023, allowed: at least 1024, a sequence of 64 in each of"));
+}
+
+TEST_CASE("methods that prices cannot tell apart are tied, and those of one price are not by it", "[ranking]") {
+  std::vector<std::unique_ptr<spec::Experiment>> kept;  // rankings point to their cells
+  const auto ranking_by = [&](const std::string& cost, const std::string& methods) {
+    std::string yaml = yaml_of(methods);
+    const std::string ratio = "{model: ratio, cost_ratio: 0.1}";
+    yaml.replace(yaml.find(ratio), ratio.size(), cost);
+    kept.push_back(std::make_unique<spec::Experiment>(tests::experiment_of(yaml)));
+    return ranked({kept.back().get()}).at(0);
+  };
+  const std::string roofline = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}";
+  // The same passes on both sides: the one that accepts more is the faster whatever a pass takes.
+  const Ranking rules = ranking_by(roofline, chain(3, "token") + ", " + chain(3, "block"));
+  CHECK(rules.contenders[1].price_noise < 1e-3);
+  CHECK(rules.contenders[1].behind > 1e-3);
+  CHECK_FALSE(rules.contenders[1].tied());
+  CHECK_FALSE(rules.contenders[0].tied());
+  // Neighbours around the best length differ by less than verification over other rows may be off by.
+  const Ranking lengths = ranking_by(roofline, chain(2, "token") + ", " + chain(3, "token") + ", " + chain(16, "token"));
+  CHECK(lengths.contenders[1].tied());
+  CHECK(-std::log1p(-lengths.contenders[1].behind) < lengths.contenders[1].price_noise);
+  CHECK_FALSE(lengths.contenders[2].tied());
+  CHECK(lengths.contenders[2].row.cell->draft_length() == 16);
+  // A cost ratio claims no error, so that nothing ties.
+  const Ranking sure = ranking_by("{model: ratio, cost_ratio: 0.1}", chain(2, "token") + ", " + chain(3, "token"));
+  CHECK(sure.contenders[1].price_noise == 0.0);
+  CHECK_FALSE(sure.contenders[1].tied());
 }

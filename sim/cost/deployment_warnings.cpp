@@ -1,0 +1,47 @@
+#include "sim/cost/deployment_warnings.h"
+
+#include "sim/cost/element_types.h"
+#include "sim/cost/hardware.h"
+
+#include <fmt/format.h>
+
+namespace specsim::cost {
+
+std::vector<std::string> deployment_warnings(const Deployment& deployment, const PassKernels* kernels) {
+  const Hardware& hardware = deployment.hardware;
+  std::vector<std::string> list;
+  if (hardware.unverified) list.push_back(hardware.name + ": its figures are from memory, nobody has checked them");
+  if (!hardware.fitted_on.empty())
+    list.push_back(fmt::format("{}: priced with what was measured on {}", hardware.name, hardware.fitted_on));
+  for (const std::optional<ModelShape>* model : {&deployment.target, &deployment.draft}) {
+    if (!*model) continue;
+    for (const std::string& text : (*model)->assumed) list.push_back(fmt::format("{}: {}", (*model)->name, text));
+    if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, nobody has checked it");
+    const std::string& type = (*model)->product_type;
+    if (!type.empty() && (*model)->weight_bits < 16.0 && !(kernels != nullptr && kernels->has_products(type)))
+      list.push_back(fmt::format("{}: products of {} are priced from the data sheet of {}{}", (*model)->name, type, hardware.name,
+                                 find_dtype(type)->activation_bytes < kActivationBytes
+                                     ? ""
+                                     : ", and what kernels for weights alone lose from a few rows on by the middle of those that "
+                                       "were measured elsewhere"));
+    if (type.empty() && (*model)->weight_bits < 16.0)
+      list.push_back(fmt::format(
+          "{}: weights are read with {:g} bits, arithmetic is priced at 16. Kernels that quantise weights alone (GPTQ, AWQ, "
+          "GGUF) lose time from a few rows on{}; kernels that quantise activations too (fp8, int8) take less at many rows: "
+          "dtype says which it is",
+          (*model)->name, (*model)->weight_bits,
+          (*model)->weight_bits < 8.0 ? ", priced as the middle of those that were measured"
+                                      : ", so that verification can cost more than is priced here"));
+  }
+  if (!deployment.target || !deployment.draft) return list;
+  if (deployment.draft->fused_inputs > 0.0 && deployment.draft->hidden != deployment.target->hidden)
+    list.push_back(fmt::format("the head {} is {:g} wide, the target {} whose features it reads {:g}", deployment.draft->name,
+                               deployment.draft->hidden, deployment.target->name, deployment.target->hidden));
+  if (deployment.draft->total_parameters() > deployment.target->total_parameters())
+    list.push_back(fmt::format("the draft ({}, {:.2f}B) is larger than the target ({}, {:.2f}B)", deployment.draft->name,
+                               1e-9 * deployment.draft->total_parameters(), deployment.target->name,
+                               1e-9 * deployment.target->total_parameters()));
+  return list;
+}
+
+}  // namespace specsim::cost

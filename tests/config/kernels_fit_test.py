@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""specsim kernels --fit: products measured at twice their price make a GPU whose products cost twice, and nothing else changes."""
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+
+SPECSIM = os.environ["SPECSIM"]
+try:
+    import scipy  # noqa: F401
+except ImportError:
+    print("skipped: SciPy is missing (Debian: python3-scipy)")
+    sys.exit(0)
+
+
+def specsim(*arguments, status=0):
+    done = subprocess.run([SPECSIM, *arguments], capture_output=True, text=True)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    return done.stdout + done.stderr
+
+
+def columns(text):
+    return {row["tokens"]: row for row in csv.DictReader(text.splitlines())}
+
+
+with tempfile.TemporaryDirectory() as folder:
+    table = os.path.join(folder, "products.csv")
+    shapes = [(n, k, m) for n in (1024, 4096, 6144, 8192, 14336, 28672) for k in (4096, 6144, 8192, 14336) for m in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)]
+
+    def write(times):
+        with open(table, "w", encoding="utf-8") as file:
+            file.write("gpu,engine,version,dtype,kernel,n,k,m,us,set_over_l2\n")
+            for (n, k, m), us in zip(shapes, times):
+                file.write(f"h100-sxm,vllm,1,bfloat16,mine,{n},{k},{m},{us},9\n")
+
+    write([10.0] * len(shapes))
+    specsim("kernels", table, "--out", os.path.join(folder, "shipped"))
+    with open(os.path.join(folder, "shipped", "priced.csv"), encoding="utf-8") as file:
+        priced = [float(row["priced_us"]) for row in csv.DictReader(file)]
+    write([2.0 * us for us in priced])
+    out = os.path.join(folder, "out")
+    specsim("kernels", table, "--out", out, "--fit")
+    mine = os.path.join(out, "fitted", "h100-sxm.yaml")
+    arguments = ("--model", "llama-3.1-8b", "--tokens", "1,16,128", "--context", "4000", "--logits", "none", "--csv")
+    before = columns(specsim("pass", "--hardware", "h100-sxm", *arguments))
+    after = columns(specsim("pass", "--hardware", mine, *arguments))
+    for tokens in ("1", "16", "128"):
+        products = [sum(float(of[tokens][part]) for part in ("weights_ms", "compute_ms")) for of in (before, after)]
+        # The correction follows a shape within 5 %; a fit that did nothing would stay at 1.
+        assert 1.9 < products[1] / products[0] < 2.1, (tokens, products)
+        assert before[tokens]["kv_ms"] == after[tokens]["kv_ms"], tokens
+    # What was fitted prices its own table.
+    errors = specsim("kernels", table, "--out", os.path.join(folder, "again"))
+    assert "0.500" in errors, errors  # the shipped prices are half of what was measured
+    with open(table, encoding="utf-8") as file:
+        lines = file.readlines()
+    with open(table, "w", encoding="utf-8") as file:
+        file.writelines(lines[:3])
+    message = specsim("kernels", table, "--out", os.path.join(folder, "few"), "--fit", status=2)
+    assert "products.csv: nothing to fit, allowed: three rows or more of one engine and type on a GPU of configs/hardware" in message, message
+print("twice the measured times, twice the price")
