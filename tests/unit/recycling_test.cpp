@@ -73,7 +73,7 @@ TEST_CASE("token_recycling: a token's followers are what the target said behind 
   CHECK(recycling.behind({5}) == Paths{{6}, {7}, {6, 7}, {7, 0}});
   CHECK(recycling.behind({1, 0}) == Paths{{1}, {2}});  // 0 was drafted behind 7
   CHECK(recycling.behind({1, 8}).empty());
-  CHECK(recycling.behind({8}) == Paths{{9}, {0}, {0, 1}});
+  CHECK(recycling.behind({8}) == Paths{{9}, {0}, {0, 3}});  // 1, 2, 3 follow 0
 }
 
 TEST_CASE("token_recycling: the shipped tree has 80 tokens, 6 deep") {
