@@ -99,6 +99,10 @@ def test_commands_equal_the_program():
         assert [[table.title, table.columns, table.rows] for table in output.tables] == [[t["title"], t["columns"], t["rows"]] for t in read["tables"]]
     best = specsim.plan(hardware="h100-sxm", target="llama-3.1-8b", draft="eagle-head-8b", alpha=0.7, batch=8).tables[0]
     assert best["speedup"].dtype == float and best["speedup"][0] == 1
+    assert specsim.theory(alpha=0.8, draft_length=4, cost_ratio=0.05)["tokens per round"] == pytest.approx((1 - 0.8 ** 5) / 0.2)
+    assert specsim.theory(alpha=0.8, draft_length=4, cost_ratio=0.05)["speedup"] == pytest.approx((1 - 0.8 ** 5) / 0.2 / 1.2, abs=1e-5)
+    with pytest.raises(KeyError):
+        specsim.theory(alpha=0.8, draft_length=4)["no such row"]
     assert specsim.import_log("tests/data/logs/vllm.log").status == 0
     assert specsim.check(CONFIG, set={"rounds": 2e5}).agrees
     assert specsim.audit(CONFIG).agrees

@@ -83,10 +83,23 @@ class Output:
 
     @property
     def table(self) -> Table:
-        """The longest of the tables."""
+        """The first of the tables, which is the command's main one."""
         if not self.tables:
             raise ValueError("this command printed no table; see .text")
-        return max(self.tables, key=len)
+        return self.tables[0]
+
+    def __getitem__(self, name: str) -> Any:
+        """A column of the first table that has it, as an array; else what stands in the row of this name: its number, where it
+        begins with one, as theory(...)["speedup"]."""
+        for table in self.tables:
+            if name in table.columns:
+                return table[name]
+        for table in self.tables:
+            for row in table.rows:
+                if len(row) > 1 and isinstance(row[0], str) and row[0].strip() == name:
+                    number = re.match(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?(?![\d.%])", str(row[1]))
+                    return float(number[0]) if number else row[1]
+        raise KeyError(name)
 
     @property
     def agrees(self) -> bool:

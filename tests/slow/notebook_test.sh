@@ -1,0 +1,15 @@
+#!/bin/bash
+# The notebook of docs/guides prints what is committed, with the package as it is installed. Without the package or Debian's nbconvert it
+# says so and passes.
+set -euo pipefail
+build=$(dirname "$SPECSIM")
+if ! compgen -G "$build/python/specsim/_core.*" >/dev/null; then
+  echo "skipped: built without -DSPECSIM_PYTHON_PACKAGE=ON"
+  exit 0
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cmake --install "$build" --component python --prefix "$folder" >/dev/null
+status=0
+PYTHONPATH=$folder/lib/python3/dist-packages scripts/notebook --check || status=$?
+((status == 77)) || exit "$status"
