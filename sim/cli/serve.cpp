@@ -221,9 +221,14 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (interrupted) return "";
   print_summaries(summaries);
   if (!own.summary.stable)
-    print_output("UNSTABLE: {} of {} requests had not ended when the horizon was reached\n",
-                 workload.requests.size() - own.summary.completed, workload.requests.size());
+    print_output("UNSTABLE: {} of {} requests {}\n", workload.requests.size() - own.summary.completed, workload.requests.size(),
+                 experiment.horizon == serve::kNever ? "are never admitted again: the pool is too small for them"
+                                                     : "had not ended when the horizon was reached");
   print_stability(task, single, summaries, stop);
+  if (experiment.prefill_engines > 0)
+    print_output("first tokens come from the engines that {}; the link between them is busy for {:.3g} % of the run{}\n",
+                 experiment.first_token_of_decode ? "decode" : "compute prompts", 100.0 * serve::link_busy_share(own.result),
+                 serve::link_busy_share(own.result) > 0.9 ? ": it is what limits the rate" : "");
   if (const std::size_t early = serve::sent_too_early(workload, own.result); early > 0)
     print_output(
         "TOO EARLY: {} of {} requests were sent before the answer that their prompt holds was complete, which no client "

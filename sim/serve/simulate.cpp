@@ -134,7 +134,9 @@ class Run {
         }
         sequence.computed = 0;
         sequence.scheduled_in = 0;
-        link_free_ = std::max(link_free_, now) + std::llround(setting_.prefill.link_ps_per_token * sequence.prompt);
+        const Picoseconds carried = std::llround(setting_.prefill.link_ps_per_token * sequence.prompt);
+        result_.link_busy += carried;
+        link_free_ = std::max(link_free_, now) + carried;
         on_link_.push_back({request, link_free_ + setting_.prefill.link_latency});
       }
     }
@@ -187,6 +189,10 @@ class Run {
 }  // namespace
 
 RunResult simulate(const Workload& workload, const RunSetting& setting) { return Run(workload, setting).run(); }
+
+double link_busy_share(const RunResult& result) {
+  return result.end > 0 ? std::min(1.0, static_cast<double>(result.link_busy) / static_cast<double>(result.end)) : 0.0;
+}
 
 std::size_t sent_too_early(const Workload& workload, const RunResult& result) {
   std::size_t count = 0;

@@ -43,12 +43,17 @@ struct RunResult {
   std::uint32_t pool_tokens = 0;
   std::size_t sent = 0;
   std::size_t finished = 0;
-  Picoseconds end = 0;      // of the last request, or the horizon
-  bool reached_end = true;  // every request was sent and ended
+  Picoseconds end = 0;        // of the last request, or the horizon
+  Picoseconds link_busy = 0;  // of it, that caches took over the link, each behind the other
+  bool reached_end = true;    // every request was sent and ended
   bool interrupted = false;
 };
 
 RunResult simulate(const Workload& workload, const RunSetting& setting);
+
+// Share of the run for which the link between engines that compute prompts and those that decode carries caches, at most 1: what
+// is left to carry at the end comes behind it.
+double link_busy_share(const RunResult& result);
 
 // Requests that were sent before the answer that their prompt holds was complete: no client can do that.
 std::size_t sent_too_early(const Workload& workload, const RunResult& result);

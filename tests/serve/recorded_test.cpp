@@ -73,6 +73,16 @@ TEST_CASE("turns that come before the answer they hold are counted", "[serve]") 
   CHECK(early(1e-4, 100.0) > 40);
 }
 
+TEST_CASE("how busy the link between engines is", "[serve]") {
+  // A prompt's cache takes 0.1 s; four are sent in the first 4 s, and the last ends a step behind its cache.
+  const serve::Served served = run_server(
+      server("serve:\n  scheduler: {kind: vllm_v1, async: false}\n  arrivals: {process: deterministic, rate: 1, requests: 4}\n"
+             "  lengths: {prompt: 1000, output: 2}\n  replicas: {prefill: 1, link_gb_per_s: 1, kv_bytes_per_token: 1e5}\n"
+             "cost: {model: affine, target_fixed_ms: 10}\n"));
+  CHECK(served.result.link_busy == 4 * 100'000'000'000);
+  CHECK(serve::link_busy_share(served.result) == Approx(0.4 / (1e-12 * static_cast<double>(served.result.end))));
+}
+
 TEST_CASE("a horizon leaves nobody out of the mean concurrency", "[serve]") {
   // Sent at 10 and 20 s; the first takes 10 s, and the horizon cuts the second one's second half.
   const serve::ServeExperiment experiment = server(

@@ -86,6 +86,8 @@ function command(settings: Settings): string {
     if (settings.gpus !== "1") for (const model of settings.draft === "none" ? ["target"] : ["target", "draft"]) change(`cost.${model}.tensor_parallel`, settings.gpus!);
     if (settings.dtype) change("cost.target.dtype", settings.dtype);
     if (settings.engine) change("cost.engine", settings.engine);
+    change("serve.scheduler.max_num_batched_tokens", "2048"); // flags alone take those of the GPU
+    change("serve.scheduler.max_num_seqs", "256");
   } else change("cost", `'{model: affine, ${Object.entries(affine(settings)).map(([key, value]) => `${key}: ${value}`).join(", ")}}'`);
   words.push(`--position-rates ${rates(settings.rates!).join(",")} --policy ${settings.policy}:${settings.length} --method ${method(settings)}`);
   words.push(`--prompt '{lognormal: {mean: ${settings.prompt}, cv: 1}}' --output '{lognormal: {mean: ${settings.output}, cv: 1}}'`);
