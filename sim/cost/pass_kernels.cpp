@@ -250,15 +250,15 @@ std::vector<std::string> PassKernels::beyond_measured(const ModelShape& model, c
   std::vector<std::string> list;
   const auto look = [&](const KernelFit* found, double own, double unit, const char* what) {
     if (found != nullptr && own > kSlack * found->most())
-      list.push_back(fmt::format("{}: {:.4g} {} in a pass, where kernels were measured up to {:.4g}", model.name, own / unit,
-                                 what, found->most() / unit));
+      list.push_back(fmt::format("{}: passes of more than {:.4g} {}, beyond what kernels were measured with", model.name,
+                                 found->most() / unit, what));
   };
   constexpr double kMega = 1e6;
   constexpr double kGiga = 1e9;
   const double rows = pass.batch * pass.tokens;
   look(fit_of_type(KernelKind::product, model.weight_bits, model.product_type), rows, 1.0, "rows");
   if (model.experts > 0.0)
-    look(fit_of_type(KernelKind::experts, model.expert_bits, model.expert_type), rows, 1.0, "tokens of experts");
+    look(fit_of_type(KernelKind::experts, model.expert_bits, model.expert_type), rows, 1.0, "tokens to experts");
   if (model.tensor_parallel > 1.0)
     look(allreduce_fit(false), rows * model.hidden * kActivationBytes, kMega, "MB to add up between GPUs");
   const Attention& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
@@ -273,8 +273,8 @@ std::vector<std::string> PassKernels::beyond_measured(const ModelShape& model, c
     if (several != nullptr && !several->by.empty() && !several->by[0].empty()) {
       const double most = std::exp2(several->by[0].back());
       if (keys > kSlack * most)
-        list.push_back(fmt::format("{}: attention of {:g} tokens to {:.0f} cached ones, where that was measured up to {:.0f}",
-                                   model.name, pass.tokens, keys, most));
+        list.push_back(fmt::format("{}: attention of several tokens to more than {:.0f} cached ones, beyond what was measured",
+                                   model.name, most));
     }
   }
   return list;

@@ -26,6 +26,8 @@ DRAWN = {
 KINDS = (".png", ".svg")
 SHOTS = Path("docs/explorer/pictures")  # of the page in Chromium, whose fonts differ: scripts/web --test --shots takes them
 
+NOTEBOOK = "docs/guides/pictures/notebook_*.png"  # scripts/notebook draws them, of what it runs; tests/slow/notebook_test.sh runs it
+
 
 def pictures(folder):
     return {path.name for path in folder.iterdir() if path.suffix in KINDS}
@@ -65,7 +67,7 @@ def main():
                     elif what := difference(folder / name, copy / name):
                         problems.append(f"{folder / name} {what}: scripts/plot_{script}.py {folder} draws it from the tables as they are")
     for path in sorted([*Path("results").rglob("*"), *Path("docs").rglob("*")]):
-        if path.suffix in KINDS and path not in seen and path.parent != SHOTS:
+        if path.suffix in KINDS and path not in seen and path.parent != SHOTS and not path.match(NOTEBOOK):
             problems.append(f"{path}: no script of tests/golden/pictures_test.py draws it")
     for problem in problems:
         print(problem, file=sys.stderr)
