@@ -6,6 +6,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/stop.h"
 #include "sim/fit/fit_files.h"
+#include "sim/fit/spread_fit.h"
 #include "sim/report/output_folder.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace specsim::cli {
 
@@ -28,8 +30,9 @@ void add_fit_options(po::options_description& description) {
       "then judge the fit (default: the longest)")(
       "held-out", text(""), "recorded rounds at other draft lengths, to judge the fit by")("threads", text("0"), kThreadsHelp)(
       "out", po::value<std::string>(),
-      "directory for fit.csv and one experiment for each process: constant, by_depth, kept_state, regimes, regimes_by_depth, "
-      "requests_and_regimes")("force", kForceHelp);
+      "directory for fit.csv, one experiment for each process (constant, by_depth, kept_state, regimes, regimes_by_depth, "
+      "requests_and_regimes) and spread.yaml: synthetic distributions like those of the record; of recorded overlaps and "
+      "distributions that alone")("force", kForceHelp);
 }
 
 // The one file that the processes are fitted to.
@@ -41,6 +44,30 @@ std::string recorded_file(const Options& options) {
         fmt::format("{} files, allowed: one, rounds_t*.jsonl of specsim calibrate, a log of the same form, or accepted prefixes",
                     files.size()));
   return files[0];
+}
+
+// Distributions like those of the record, where it holds more than outcomes: the fit is then of these alone.
+void fit_distributions(const Options& options, const fit::SpreadRecord& record, double started) {
+  for (const char* option : {"draft-length", "held-out"})
+    if (options.has(option) && !options.text(option).empty())
+      throw BadInput({fmt::format("--{}", option), 0, 0},
+                     fmt::format("{}, allowed: with recorded rounds or accepted prefixes", options.text(option)));
+  std::optional<report::OutputFolder> folder;
+  if (options.has("out")) {
+    folder.emplace(options.text("out"));
+    folder->claim({{fit::kSpreadFile}, "specsim fit", options.has("force"), true, report::Writing::at_once});
+  }
+  const fit::SpreadFit fit = fit::fit_spread(record);
+  print_spread(fit);
+  if (!folder) return;
+  folder->write(fit::kSpreadFile, fit.yaml());
+  report::Manifest manifest = report::new_manifest(command_line());
+  manifest.files = options.texts("file");
+  manifest.configs = {"{}"};
+  manifest.cells = 1;
+  manifest.wall_seconds = wall_clock() - started;
+  folder->finish(manifest);
+  print_output("wrote {}: {} for specsim run and compare\n", folder->path(), fit::kSpreadFile);
 }
 
 fit::FitData read_data(const Options& options) {
@@ -64,11 +91,18 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
     return ExitCode::fine;
   const double started = wall_clock();
   const Options options(values);
+  const fit::SpreadRecord positions = fit::read_spread_record(recorded_file(options), options.text("kind"));
+  if (!positions.outcomes) {
+    fit_distributions(options, positions, started);
+    return ExitCode::fine;
+  }
   fit::FitData data = read_data(options);
   std::optional<report::OutputFolder> folder;
   if (options.has("out")) {
     folder.emplace(options.text("out"));
-    folder->claim({fit::fit_file_names(), "specsim fit", options.has("force"), true, report::Writing::at_once});
+    std::vector<std::string> names = fit::fit_file_names();
+    names.emplace_back(fit::kSpreadFile);
+    folder->claim({std::move(names), "specsim fit", options.has("force"), true, report::Writing::at_once});
   }
   fit::FitRun run;
   run.threads = read_threads(options.text("threads"));
@@ -87,6 +121,7 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
   print_fit(report);
   if (!folder) return ExitCode::fine;
   for (const auto& [name, content] : fit::fit_files(report)) folder->write(name, content);
+  folder->write(fit::kSpreadFile, fit::fit_spread(positions).yaml());
   report::Manifest manifest = report::new_manifest(command_line());
   manifest.threads = run.threads;
   manifest.files = options.texts("file");

@@ -141,4 +141,23 @@ void print_fit(const fit::FitReport& report) {
   print_choice(report);
 }
 
+void print_spread(const fit::SpreadFit& fit) {
+  print_output("{} requests, {} positions, vocabulary {}\n\n", fit.requests, fit.positions, fit.vocab);
+  report::Table parameters({{"parameter", report::Align::left}, {"value"}, {"+- standard error"}, {"", report::Align::left}});
+  const auto add = [&](const char* name, const fit::SpreadParameter& one, const char* meaning) {
+    parameters.add(
+        {name, fmt::format("{:.4f}", one.value), one.fitted ? report::cell_text(one.error, "{:.4f}") : "not recorded", meaning});
+  };
+  add("sigma", fit.sigma, "of the target's logits");
+  add("its spread", fit.sigma_spread, "over contexts, of its logarithm");
+  add("noise", fit.noise, "of the draft's logits around the target's");
+  add("its spread", fit.noise_spread, "over contexts, of its logarithm");
+  print_output("{}\n", parameters.text(output_width()));
+  report::Table moments({{"figure", report::Align::left}, {"recorded"}, {"+- standard error"}, {"fitted"}});
+  for (const fit::SpreadMoment& one : fit.moments)
+    moments.add({one.name, fmt::format("{:.4f}", one.recorded), report::cell_text(one.error, "{:.4f}"),
+                 fmt::format("{:.4f}", one.fitted)});
+  print_output("{}", moments.text(output_width()));
+}
+
 }  // namespace specsim::cli

@@ -171,6 +171,16 @@ int BlockRound::proposed(int node, const BlockTables::Entry& entry) const {
 
 bool BlockRound::stops(int node) {
   if (node == 0) return false;
+  if (policy_->looks_along()) {
+    std::vector<draft::LengthPolicy::Drafted> path;
+    for (int at_node = node; at_node > 0; at_node = at(at_node).parent) {
+      const math::RatioTable& from = entry(at(at_node).parent).distributions;
+      const double q = from.draft(token(at_node));
+      path.push_back({q, std::min(1.0, from.target(token(at_node)) / q)});
+    }
+    std::reverse(path.begin(), path.end());
+    return !policy_->goes_on_along(path);
+  }
   const BlockTables::Entry& drawn_from = entry(at(node).parent);
   return !policy_->goes_on(*start_.policy_memory, drawn_from.distributions.draft(token(node)), drawn_from.draft_entropy);
 }

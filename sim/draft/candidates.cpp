@@ -57,6 +57,21 @@ void Candidates::best(std::size_t most, ChosenBlock& drafted) const {
   std::iota(kept.begin(), kept.end(), 1);
   std::sort(kept.begin(), kept.end(), [&](int a, int b) { return better(a, b); });
   kept.resize(std::min(kept.size(), most));
+  draft(kept, drafted);
+}
+
+void Candidates::paths_to(const std::vector<int>& nodes, ChosenBlock& drafted) const {
+  std::vector<int> kept;
+  std::vector<bool> taken(value.size(), false);
+  for (int node : nodes)
+    for (; node > 0 && !taken[static_cast<std::size_t>(node)]; node = block.tree.nodes[static_cast<std::size_t>(node)].parent) {
+      taken[static_cast<std::size_t>(node)] = true;
+      kept.push_back(node);
+    }
+  draft(kept, drafted);
+}
+
+void Candidates::draft(const std::vector<int>& kept, ChosenBlock& drafted) const {
   // Breadth first: by depth, by the parent's place, by rank.
   std::vector<std::vector<int>> children(value.size());
   for (const int node : kept)

@@ -31,8 +31,13 @@ struct Candidates {
   [[nodiscard]] bool better(int a, int b) const;
   // The sum of the best so many values but the root's.
   [[nodiscard]] double sum_of_best(std::size_t most) const;
-  // Drafts the best so many nodes.
+  // Drafts the best so many nodes, or these nodes and all above them.
   void best(std::size_t most, ChosenBlock& drafted) const;
+  void paths_to(const std::vector<int>& nodes, ChosenBlock& drafted) const;
+
+ private:
+  // Drafts these nodes, parents among them.
+  void draft(const std::vector<int>& kept, ChosenBlock& drafted) const;
 };
 
 }  // namespace specsim::draft

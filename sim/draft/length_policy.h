@@ -38,6 +38,15 @@ class LengthPolicy {
   // Whether to draft another token; asked after each one but the last. `probability` is the token's under the draft's
   // distribution, `entropy` that distribution's in nats.
   [[nodiscard]] virtual bool goes_on(const Memory& /*memory*/, double /*probability*/, double /*entropy*/) const { return true; }
+  // A token of the path drafted so far: its probability under the draft's distribution, and the chance min(1, target / draft)
+  // that it is accepted, which drafters guess at best.
+  struct Drafted {
+    double probability = 0.0;
+    double acceptance = 0.0;
+  };
+  // The same question with the whole path in sight, asked in its place where looks_along() says so.
+  [[nodiscard]] virtual bool goes_on_along(std::span<const Drafted> /*path*/) const { return true; }
+  [[nodiscard]] virtual bool looks_along() const { return false; }
   // True if goes_on() is to be asked while drafting.
   [[nodiscard]] virtual bool looks() const { return false; }
   // True if observe_tokens() is to be told each round's draft tokens, behind observe().

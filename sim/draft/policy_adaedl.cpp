@@ -59,8 +59,9 @@ PolicyEntry adaedl_policy() {
         {"keep", config::Type::number, "0.9", "of the threshold as it was", config::between(0, 1), {}}},
        "Drafting stops behind a token whose distribution has 1 - sqrt(gamma entropy) below the threshold. After each round the "
        "threshold moves by (1 - keep) step: up where the average is below wanted; down where it is not, unless the round drafted "
-       "all it could. The entropy that stops at a fixed place is policy entropy. The defaults of gamma and first were not "
-       "checked against the paper; the others are the program's."},
+       "all it could. The entropy that stops at a fixed place is policy entropy. gamma is the paper's, held at .2 in its "
+       "experiments; the paper calls the method sensitive to first, whose default was not checked against it; the others are the "
+       "program's."},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
         return std::make_unique<AdaEdl>(
             AdaEdl::Settings{arguments.number("gamma"), arguments.number("first"), arguments.number("wanted"),

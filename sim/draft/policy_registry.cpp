@@ -15,6 +15,7 @@ namespace specsim::draft {
   X(goodput)                \
   X(goodput_per_sequence)   \
   X(bandit)                 \
+  X(specdec_pp)             \
   X(oracle)
 
 #define SPECSIM_DECLARE(name) PolicyEntry name##_policy();

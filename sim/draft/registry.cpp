@@ -27,7 +27,9 @@ namespace specsim::draft {
   X(spec_exec)              \
   X(dyspec)                 \
   X(token_recycling)        \
-  X(sam_decoding)
+  X(sam_decoding)           \
+  X(hydra)                  \
+  X(redrafter)
 
 #define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
 SPECSIM_DRAFTERS(SPECSIM_DECLARE)

@@ -31,12 +31,12 @@ FormText text_of(RecordForm form) {
       return {"{\"draft_length\", \"rounds\": [...]}", "accepted tokens by round", "specsim fit and specsim plan --trace"};
     case RecordForm::overlap:
       return {"{\"overlap\": [...]}", "acceptance probabilities by position, without depth",
-              "specsim plan --trace and context process trace of specsim run"};
+              "specsim plan --trace, specsim fit and context process trace of specsim run"};
     case RecordForm::distributions:
       break;
   }
   return {"{\"target\": [DISTRIBUTION, ...], \"draft\": [DISTRIBUTION, ...]}", "distributions by position",
-          "context process trace of specsim run"};
+          "specsim fit and context process trace of specsim run"};
 }
 
 std::string shapes(const std::vector<RecordForm>& forms) {

@@ -1,4 +1,4 @@
-// Trees chosen at run time for a budget of nodes: OPT-Tree's and SpecExec's.
+// Trees chosen at run time by the draft's probabilities: OPT-Tree's, SpecExec's and Recurrent Drafter's beams.
 #include "sim/judge/enumeration.h"
 #include "sim/judge/method.h"
 #include "sim/theory/budget_trees.h"
@@ -16,11 +16,12 @@ class BudgetTrees final : public TreeEnumeration {
     const spec::Cell& cell = *rounds().cell;
     const config::Arguments& drafter = drafter_arguments(cell);
     const auto whole = [&](const char* name) { return static_cast<int>(drafter.integer(name)); };
-    const bool opt = drafter_name(cell) == "opt_tree";
+    const std::string& name = drafter_name(cell);
     return theory::chosen_kernel(own, {}, draft_length(cell), [&](int state) {
-      return opt ? theory::opt_tree(own, state, whole("nodes"), drafter.number("threshold"), whole("max_depth") - 1)
-                 : theory::likeliest_paths(own, state, whole("budget"), whole("max_depth"), whole("width"),
-                                           drafter.number("decay"));
+      if (name == "redrafter") return theory::beam_tree(own, state, whole("beams"), whole("draft_length"));
+      if (name == "opt_tree")
+        return theory::opt_tree(own, state, whole("nodes"), drafter.number("threshold"), whole("max_depth") - 1);
+      return theory::likeliest_paths(own, state, whole("budget"), whole("max_depth"), whole("width"), drafter.number("decay"));
     });
   }
 };
@@ -42,11 +43,12 @@ std::string why_not_found(const BlockRounds& rounds) {
 TheoryEntry budget_tree_theory() {
   return {{"budget_tree",
            "the likeliest paths of the draft for a budget of nodes, by every context that a round can start from",
-           "Wang et al. (OPT-Tree), arXiv 2406.17276; Svirschevski et al. (SpecExec), arXiv 2406.02532",
+           "Wang et al. (OPT-Tree), arXiv 2406.17276; Svirschevski et al. (SpecExec), arXiv 2406.02532; Zhang et al. (Recurrent "
+           "Drafter), arXiv 2403.09919",
            {},
            ""},
           {"tree_point_mass", "greedy_tree"},
-          {"opt_tree", "spec_exec"},
+          {"opt_tree", "spec_exec", "redrafter"},
           [](const spec::Cell& cell) -> Coverage {
             BlockRounds rounds(cell);
             std::string why = why_not_found(rounds);

@@ -104,4 +104,28 @@ ChosenTree likeliest_paths(const Automaton& distributions, int state, int budget
   return tree_from(kept, all);
 }
 
+ChosenTree beam_tree(const Automaton& distributions, int state, int beams, int depth) {
+  std::vector<Path> paths = {Path{.state = state}};
+  std::vector<int> ends = {0};
+  for (int level = 0; level < depth && !ends.empty(); ++level) {
+    std::vector<Path> next = {Path()};
+    for (const int end : ends) {
+      const std::vector<Path> longer = longer_paths(distributions, paths, end, beams, 1.0);
+      next.insert(next.end(), longer.begin(), longer.end());
+    }
+    ends.clear();
+    for (const int one : heaviest(next, beams)) {
+      ends.push_back(static_cast<int>(paths.size()));
+      paths.push_back(next[index_of(one)]);
+    }
+  }
+  std::vector<bool> needed(paths.size(), false);
+  for (int path : ends)
+    for (; path > 0; path = paths[index_of(path)].parent) needed[index_of(path)] = true;
+  std::vector<int> kept;
+  for (int path = 1; path < static_cast<int>(paths.size()); ++path)
+    if (needed[index_of(path)]) kept.push_back(path);
+  return tree_from(paths, kept);
+}
+
 }  // namespace specsim::theory

@@ -16,4 +16,8 @@ namespace specsim::theory {
 [[nodiscard]] ChosenTree likeliest_paths(const Automaton& distributions, int state, int budget, int depth, int width,
                                          double decay);
 
+// Beam search (Recurrent Drafter, Zhang et al. 2024, arXiv 2403.09919): level by level the `beams` likeliest continuations of the
+// level before; the paths to the last level.
+[[nodiscard]] ChosenTree beam_tree(const Automaton& distributions, int state, int beams, int depth);
+
 }  // namespace specsim::theory

@@ -74,6 +74,8 @@ METHODS = {
     "dyspec": ({"kind": "dyspec", "nodes": 10, "max_depth": 4, "threshold": 0.05}, "without_replacement", 4, {}),
     "token_recycling": ({"kind": "token_recycling", "branching": [3, 2, 1]}, "tree_point_mass", 3, {"context": COPY}),
     "sam_decoding": ({"kind": "sam_decoding", "draft_length": 6, "threshold": 2}, "tree_point_mass", 6, {"context": COPY}),
+    "hydra": ({"kind": "hydra", "branching": [3, 2, 1]}, "tree_point_mass", 3, {}),
+    "redrafter": ({"kind": "redrafter", "beams": 4, "draft_length": 3}, "tree_point_mass", 3, {}),
     "suffix": ({"kind": "suffix", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
 }
 NODES = {"tree, recursive": 15, "tree, transport": 4, "sequoia": 12, "early_exit": 4, "medusa": 12, "chain, block": 4}

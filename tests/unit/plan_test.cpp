@@ -146,8 +146,10 @@ TEST_CASE("a wrong line of a trace is named") {
   CHECK_THAT(message(good + "{\"request\": 1, \"accepted\": [1]}\n"), Catch::StartsWith(":2: draft_length is missing"));
   CHECK_THAT(message(good + "{\"request\": 1}\n"),
              Catch::StartsWith(":2: no record of acceptance, allowed: {\"draft_length\", \"accepted\""));
-  CHECK_THAT(message("{\"target\": [[1, 0]], \"draft\": [[0.5, 0.5]]}\n"),
-             Catch::StartsWith(":1: distributions by position, which context process trace of specsim run take, allowed here:"));
+  CHECK_THAT(
+      message("{\"target\": [[1, 0]], \"draft\": [[0.5, 0.5]]}\n"),
+      Catch::StartsWith(
+          ":1: distributions by position, which specsim fit and context process trace of specsim run take, allowed here:"));
   CHECK_THAT(message(good + "{\"request\": 1, \"draft_length\": 0, \"accepted\": [0]}\n"),
              Catch::StartsWith(":2: draft_length is 0"));
   CHECK_THAT(message("{\"request\": 1, \"overlap\": []}\n"), Catch::StartsWith(":1: no position"));

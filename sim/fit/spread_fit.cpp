@@ -1,0 +1,388 @@
+#include "sim/fit/spread_fit.h"
+
+#include "sim/base/error.h"
+#include "sim/families/acceptance_record.h"
+#include "sim/families/scale.h"
+#include "sim/math/simplex.h"
+#include "sim/rng/address.h"
+
+#include <fmt/format.h>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/random/normal_distribution.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+namespace specsim::fit {
+
+namespace {
+
+// The pair that docs/results/language.md describes.
+constexpr double kSigma = 8.0;
+constexpr double kSigmaSpread = 0.4;
+constexpr double kNoiseSpread = 0.7;
+constexpr int kVocab = 1000;
+
+constexpr double kLeastScale = 0.02;
+constexpr double kMostScale = families::kLargestScale;
+constexpr double kMostSpread = 2.0;
+
+struct Moments {
+  double mean = 0.0;
+  double deviation = 0.0;
+};
+
+Moments moments_of(const std::vector<double>& values) {
+  Moments result;
+  for (const double x : values) result.mean += x;
+  result.mean /= static_cast<double>(values.size());
+  for (const double x : values) result.deviation += (x - result.mean) * (x - result.mean);
+  result.deviation = std::sqrt(result.deviation / static_cast<double>(values.size()));
+  return result;
+}
+
+double entropy_of(std::span<const double> distribution) {
+  double sum = 0.0;
+  for (const double p : distribution)
+    if (p > 0.0) sum -= p * std::log(p);
+  return sum;
+}
+
+struct Values {
+  double sigma = kSigma;
+  double sigma_spread = kSigmaSpread;
+  double noise = 1.0;
+  double noise_spread = kNoiseSpread;
+};
+
+// Contexts of the family, always of the same normal numbers, so that their figures move smoothly with the parameters. The two
+// scales of a context go through the quantiles of their distribution, which leaves less to chance.
+class Contexts {
+ public:
+  explicit Contexts(int vocab) : vocab_(static_cast<std::size_t>(vocab)) {
+    constexpr double kNumbers = 1e6;
+    constexpr double kGolden = 0.6180339887498949;
+    count_ = static_cast<std::size_t>(std::clamp(kNumbers / vocab, 64.0, 1024.0));
+    rng::Stream random(rng::make_key(0, rng::hash_text("spread fit")), rng::Purpose::distribution, 0, 0);
+    boost::random::normal_distribution<double> normal;
+    const boost::math::normal standard;
+    const auto draw = [&](std::vector<float>& logits) {
+      logits.resize(count_ * vocab_);
+      for (float& logit : logits) logit = static_cast<float>(normal(random));
+    };
+    draw(target_);
+    draw(draft_);
+    for (std::size_t c = 0; c < count_; ++c) {
+      const double share = (static_cast<double>(c) + 0.5) / static_cast<double>(count_);
+      const double other = std::fmod(kGolden * (static_cast<double>(c) + 1.0), 1.0);
+      target_scale_.push_back(boost::math::quantile(standard, share));
+      draft_scale_.push_back(boost::math::quantile(standard, std::clamp(other, 1e-6, 1.0 - 1e-6)));
+    }
+  }
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+  [[nodiscard]] std::vector<double> entropies(const Values& values) const {
+    std::vector<double> result;
+    std::vector<double> target(vocab_);
+    for (std::size_t c = 0; c < count_; ++c) {
+      fill_target(values, c, target);
+      math::softmax(target);
+      result.push_back(entropy_of(target));
+    }
+    return result;
+  }
+  [[nodiscard]] std::vector<double> overlaps(const Values& values) const {
+    std::vector<double> result;
+    std::vector<double> target(vocab_);
+    std::vector<double> draft(vocab_);
+    for (std::size_t c = 0; c < count_; ++c) {
+      fill_target(values, c, target);
+      const double noise = std::min(values.noise * std::exp(values.noise_spread * draft_scale_[c]), kMostScale);
+      for (std::size_t x = 0; x < vocab_; ++x) draft[x] = target[x] + noise * static_cast<double>(draft_[c * vocab_ + x]);
+      math::softmax(target);
+      math::softmax(draft);
+      double overlap = 0.0;
+      for (std::size_t x = 0; x < vocab_; ++x) overlap += std::min(target[x], draft[x]);
+      result.push_back(overlap);
+    }
+    return result;
+  }
+
+ private:
+  void fill_target(const Values& values, std::size_t c, std::vector<double>& logits) const {
+    const double sigma = std::min(values.sigma * std::exp(values.sigma_spread * target_scale_[c]), kMostScale);
+    for (std::size_t x = 0; x < vocab_; ++x) logits[x] = sigma * static_cast<double>(target_[c * vocab_ + x]);
+  }
+
+  std::size_t vocab_;
+  std::size_t count_ = 0;
+  std::vector<float> target_;  // [context][token]
+  std::vector<float> draft_;
+  std::vector<double> target_scale_;  // [context]
+  std::vector<double> draft_scale_;
+};
+
+// Where a function that rises or falls throughout crosses zero; the nearer end where it does not.
+double crossing(const std::function<double(double)>& f, double low, double high) {
+  double at_low = f(low);
+  double at_high = f(high);
+  if ((at_low > 0.0) == (at_high > 0.0)) return std::abs(at_low) < std::abs(at_high) ? low : high;
+  // False position, the weight of an end that stays halved each time (Illinois).
+  constexpr int kMostSteps = 60;
+  for (int step = 0; step < kMostSteps && high - low > 1e-6 * (1.0 + std::abs(high)); ++step) {
+    const double middle = low + (high - low) * at_low / (at_low - at_high);
+    const double at_middle = f(middle);
+    if (at_middle == 0.0) return middle;
+    if ((at_middle > 0.0) == (at_high > 0.0)) {
+      high = middle;
+      at_high = at_middle;
+      at_low *= 0.5;
+    } else {
+      low = middle;
+      at_low = at_middle;
+      at_high *= 0.5;
+    }
+    if (std::abs(at_middle) < 1e-7) return middle;
+  }
+  return 0.5 * (low + high);
+}
+
+// The scale at which the contexts' mean is the recorded one, then the spread at which their deviation is, too.
+void meet(const std::function<Moments(double, double)>& of, const Moments& recorded, bool spread_too, double& scale,
+          double& spread) {
+  const auto scale_at = [&](double own) {
+    return std::exp(crossing([&](double log_scale) { return of(std::exp(log_scale), own).mean - recorded.mean; },
+                             std::log(kLeastScale), std::log(kMostScale)));
+  };
+  if (spread_too)
+    spread = crossing([&](double own) { return of(scale_at(own), own).deviation - recorded.deviation; }, 0.0, kMostSpread);
+  scale = scale_at(spread);
+}
+
+// Of means over all positions: what each request adds to the error of mean and deviation.
+struct Influence {
+  Moments moments;
+  std::vector<double> mean;       // [request]
+  std::vector<double> deviation;  // [request]
+};
+
+Influence influence_of(const std::vector<std::vector<double>>& requests) {
+  std::vector<double> all;
+  for (const std::vector<double>& request : requests) all.insert(all.end(), request.begin(), request.end());
+  Influence result;
+  result.moments = moments_of(all);
+  const double positions = static_cast<double>(all.size());
+  for (const std::vector<double>& request : requests) {
+    double mean = 0.0;
+    double square = 0.0;
+    for (const double x : request) {
+      const double off = x - result.moments.mean;
+      mean += off;
+      square += off * off - result.moments.deviation * result.moments.deviation;
+    }
+    result.mean.push_back(mean / positions);
+    result.deviation.push_back(result.moments.deviation > 0.0 ? square / (2.0 * result.moments.deviation * positions) : 0.0);
+  }
+  return result;
+}
+
+using Matrix = std::vector<std::vector<double>>;
+
+// Gauss and Jordan with pivots. Empty: singular.
+Matrix inverse_of(Matrix a) {
+  const std::size_t n = a.size();
+  Matrix inverse(n, std::vector<double>(n, 0.0));
+  for (std::size_t i = 0; i < n; ++i) inverse[i][i] = 1.0;
+  for (std::size_t column = 0; column < n; ++column) {
+    std::size_t pivot = column;
+    for (std::size_t row = column; row < n; ++row)
+      if (std::abs(a[row][column]) > std::abs(a[pivot][column])) pivot = row;
+    if (!(std::abs(a[pivot][column]) > 1e-12)) return {};
+    std::swap(a[pivot], a[column]);
+    std::swap(inverse[pivot], inverse[column]);
+    const double scale = 1.0 / a[column][column];
+    for (std::size_t j = 0; j < n; ++j) {
+      a[column][j] *= scale;
+      inverse[column][j] *= scale;
+    }
+    for (std::size_t row = 0; row < n; ++row) {
+      if (row == column) continue;
+      const double factor = a[row][column];
+      for (std::size_t j = 0; j < n; ++j) {
+        a[row][j] -= factor * a[column][j];
+        inverse[row][j] -= factor * inverse[column][j];
+      }
+    }
+  }
+  return inverse;
+}
+
+// Adds the covariance of sums over independent parts: rows[moment][part].
+void add_covariance(const std::vector<std::vector<double>>& rows, Matrix& covariance) {
+  const std::size_t parts = rows[0].size();
+  const double unbiased = parts > 1 ? static_cast<double>(parts) / static_cast<double>(parts - 1) : 0.0;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t j = 0; j < rows.size(); ++j)
+      for (std::size_t part = 0; part < parts; ++part) covariance[i][j] += unbiased * rows[i][part] * rows[j][part];
+}
+
+std::vector<std::vector<double>> singly(const std::vector<double>& values) {
+  std::vector<std::vector<double>> parts;
+  for (const double x : values) parts.push_back({x});
+  return parts;
+}
+
+}  // namespace
+
+SpreadRecord read_spread_record(const std::string& path, const std::string& kind) {
+  using families::RecordForm;
+  Diagnostics diagnostics;
+  const std::vector<families::AcceptanceRecord> records = families::read_acceptance_records(
+      path, {path, 0, 0}, kind, {RecordForm::rounds, RecordForm::accepted, RecordForm::overlap, RecordForm::distributions},
+      diagnostics);
+  diagnostics.throw_if_any();
+  SpreadRecord result;
+  for (const families::AcceptanceRecord& record : records) {
+    std::vector<double> overlap = record.overlap;
+    std::vector<double> entropy;
+    if (record.form == RecordForm::rounds) {
+      for (std::size_t i = 0; i < record.accepted.size(); ++i) {
+        overlap.insert(overlap.end(), static_cast<std::size_t>(record.accepted[i]), 1.0);
+        if (record.accepted[i] < record.drafted[i]) overlap.push_back(0.0);
+      }
+    }
+    if (record.form == RecordForm::accepted)
+      for (const int prefix : record.accepted) overlap.push_back(prefix > 0 ? 1.0 : 0.0);
+    for (const families::RecordedPair& pair : record.positions) {
+      result.vocab = std::max(result.vocab, static_cast<int>(pair.target.size()));
+      entropy.push_back(entropy_of(pair.target));
+      double sum = 0.0;
+      for (std::size_t x = 0; x < pair.target.size(); ++x) sum += std::min(pair.target[x], pair.draft[x]);
+      overlap.push_back(sum);
+    }
+    if (record.form == RecordForm::distributions) result.entropy.push_back(std::move(entropy));
+    result.outcomes = record.form == RecordForm::rounds || record.form == RecordForm::accepted;
+    result.overlap.push_back(std::move(overlap));
+  }
+  return result;
+}
+
+SpreadFit fit_spread(const SpreadRecord& record) {
+  SpreadFit result;
+  result.requests = record.overlap.size();
+  for (const std::vector<double>& request : record.overlap) result.positions += request.size();
+  result.vocab = record.vocab > 1 ? record.vocab : kVocab;
+  const Contexts contexts(result.vocab);
+  const Influence overlap = influence_of(record.overlap);
+  const bool has_target = !record.entropy.empty() && record.vocab > 1;
+  const bool has_spread = !record.outcomes;
+  Values values;
+  Influence entropy;
+  if (has_target) {
+    entropy = influence_of(record.entropy);
+    meet(
+        [&](double sigma, double spread) {
+          return moments_of(contexts.entropies({sigma, spread, 1.0, 0.0}));
+        },
+        entropy.moments, true, values.sigma, values.sigma_spread);
+  }
+  meet(
+      [&](double noise, double spread) {
+        return moments_of(contexts.overlaps({values.sigma, values.sigma_spread, noise, spread}));
+      },
+      overlap.moments, has_spread, values.noise, values.noise_spread);
+
+  // Errors: of the moments, over requests and over the simulated contexts, through the slopes of the moments.
+  struct Fitted {
+    double Values::*value;
+    SpreadParameter SpreadFit::*parameter;
+  };
+  std::vector<Fitted> fitted;
+  std::vector<std::function<double(const Values&)>> moment;
+  std::vector<std::vector<double>> by_request;
+  std::vector<std::vector<double>> by_context;
+  const auto add = [&](const char* name, const Influence& recorded, bool of_entropy, bool deviation, Fitted parameter) {
+    const auto figure = [deviation](const Moments& moments) { return deviation ? moments.deviation : moments.mean; };
+    const std::function<double(const Values&)> at = [&contexts, of_entropy, figure](const Values& own) {
+      return figure(moments_of(of_entropy ? contexts.entropies(own) : contexts.overlaps(own)));
+    };
+    const std::vector<double>& parts = deviation ? recorded.deviation : recorded.mean;
+    double squares = 0.0;
+    for (const double part : parts) squares += part * part;
+    const double requests = static_cast<double>(parts.size());
+    result.moments.push_back(
+        {name, figure(recorded.moments),
+         requests > 1.0 ? std::sqrt(squares * requests / (requests - 1.0)) : std::numeric_limits<double>::quiet_NaN(),
+         at(values)});
+    // A spread that is at its end is no parameter of the fit any more.
+    if (deviation && !(values.*parameter.value > 0.0 && values.*parameter.value < kMostSpread)) return;
+    fitted.push_back(parameter);
+    moment.push_back(at);
+    by_request.push_back(parts);
+    const Influence simulated = influence_of(singly(of_entropy ? contexts.entropies(values) : contexts.overlaps(values)));
+    by_context.push_back(deviation ? simulated.deviation : simulated.mean);
+  };
+  if (has_target) {
+    add("mean entropy of the target", entropy, true, false, {&Values::sigma, &SpreadFit::sigma});
+    add("its deviation", entropy, true, true, {&Values::sigma_spread, &SpreadFit::sigma_spread});
+  }
+  add("mean overlap", overlap, false, false, {&Values::noise, &SpreadFit::noise});
+  if (has_spread) add("its deviation", overlap, false, true, {&Values::noise_spread, &SpreadFit::noise_spread});
+
+  const double unknown = std::numeric_limits<double>::quiet_NaN();
+  result.sigma = {values.sigma, unknown, has_target};
+  result.sigma_spread = {values.sigma_spread, unknown, has_target};
+  result.noise = {values.noise, unknown, true};
+  result.noise_spread = {values.noise_spread, unknown, has_spread};
+  if (result.requests < 2) return result;
+  const std::size_t n = fitted.size();
+  Matrix slopes(n, std::vector<double>(n, 0.0));
+  for (std::size_t j = 0; j < n; ++j) {
+    const double step = 0.02 * std::max(values.*fitted[j].value, 0.1);
+    Values up = values;
+    Values down = values;
+    up.*fitted[j].value += step;
+    down.*fitted[j].value -= step;
+    for (std::size_t i = 0; i < n; ++i) slopes[i][j] = (moment[i](up) - moment[i](down)) / (2.0 * step);
+  }
+  Matrix covariance(n, std::vector<double>(n, 0.0));
+  add_covariance(by_request, covariance);
+  add_covariance(by_context, covariance);
+  const Matrix inverse = inverse_of(slopes);
+  if (inverse.empty()) return result;
+  for (std::size_t i = 0; i < n; ++i) {
+    double variance = 0.0;
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t k = 0; k < n; ++k) variance += inverse[i][j] * covariance[j][k] * inverse[i][k];
+    (result.*fitted[i].parameter).error = std::sqrt(variance);
+  }
+  return result;
+}
+
+std::string SpreadFit::yaml() const {
+  const auto told = [](const SpreadParameter& one) {
+    if (!one.fitted) return std::string("not in the record");
+    return std::isnan(one.error) ? std::string("fitted") : fmt::format("+- {:.2g}", one.error);
+  };
+  return fmt::format(
+      "# Distributions like those of a record of {} requests, {} positions: contexts differ in how open they are and in how "
+      "well\n"
+      "# the draft knows them. Standard errors: sigma {}, its spread {}; noise {}, its spread {}.\n"
+      "experiment: fitted_spread\n"
+      "rounds: 100000\n"
+      "pair:\n"
+      "  vocab: {}\n"
+      "  target: {{family: normal_logits, sigma: {:.6g}, spread: {:.6g}}}\n"
+      "  draft: {{from: target, transform: logit_noise, value: {:.6g}, spread: {:.6g}}}\n"
+      "context: {{process: iid, pool: 256}}\n"
+      "decode:\n"
+      "  drafter: {{kind: chain, draft_length: 4}}\n"
+      "  verifier: token\n",
+      requests, positions, told(sigma), told(sigma_spread), told(noise), told(noise_spread), vocab, sigma.value,
+      sigma_spread.value, noise.value, noise_spread.value);
+}
+
+}  // namespace specsim::fit

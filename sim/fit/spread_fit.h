@@ -1,0 +1,58 @@
+// The synthetic pair of distributions that a record's positions look like: normal logits whose scale differs from context to
+// context, and a draft whose error does (docs/results/language.md).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace specsim::fit {
+
+constexpr const char* kSpreadFile = "spread.yaml";
+
+// What a record says of its positions, request by request.
+struct SpreadRecord {
+  int vocab = 0;                             // of the recorded distributions; 0: none are recorded
+  std::vector<std::vector<double>> entropy;  // [request][position] of the target's distribution, nats; empty: not recorded
+  std::vector<std::vector<double>> overlap;  // [request][position]
+  bool outcomes = false;                     // 1 and 0 stand for overlap: what was accepted and what was not
+};
+
+// Reads recorded acceptance in any of its forms. Throws BadInput with the lines of what is wrong.
+SpreadRecord read_spread_record(const std::string& path, const std::string& kind);
+
+// A parameter of the family. NaN for an error: it was not fitted, or one request alone does not tell.
+struct SpreadParameter {
+  double value = 0.0;
+  double error = 0.0;  // standard error, over requests and of the simulated contexts that moments were worked out from
+  bool fitted = false;
+};
+
+// A figure that the fit is made to meet.
+struct SpreadMoment {
+  std::string name;
+  double recorded = 0.0;
+  double error = 0.0;  // standard error, over requests
+  double fitted = 0.0;
+};
+
+struct SpreadFit {
+  std::size_t requests = 0;
+  std::size_t positions = 0;
+  int vocab = 0;
+  SpreadParameter sigma;         // of the target's logits
+  SpreadParameter sigma_spread;  // of its logarithm over contexts
+  SpreadParameter noise;         // of the draft's logits around the target's
+  SpreadParameter noise_spread;
+  std::vector<SpreadMoment> moments;
+  // An experiment for `specsim run`.
+  [[nodiscard]] std::string yaml() const;
+};
+
+// Means and standard deviations over positions are met: of the target's entropy by sigma and its spread, of the overlap by the
+// noise and its spread. Without distributions the target is the one of docs/results/language.md, and where only outcomes are
+// known so is the noise's spread, which they do not tell. A spread of 0: the record's positions differ no more than such contexts
+// do anyway.
+SpreadFit fit_spread(const SpreadRecord& record);
+
+}  // namespace specsim::fit

@@ -1,0 +1,105 @@
+// The fit of spread-out normal logits to a record: known parameters come back within the errors that it states.
+#include "sim/fit/spread_fit.h"
+#include "tests/support/cells.h"
+
+#include <fmt/format.h>
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace specsim;
+
+namespace {
+
+constexpr int kVocab = 200;
+
+// 80 requests of 25 positions of the family itself, with distributions.
+fit::SpreadRecord recorded(double sigma, double sigma_spread, double noise, double noise_spread, int seed) {
+  const spec::Cell cell =
+      tests::experiment_of(
+          fmt::format(
+              "{{experiment: record, seed: {}, rounds: 1000, context: {{process: iid, pool: 2000}}, pair: {{vocab: {}, target: "
+              "{{family: "
+              "normal_logits, sigma: {}, spread: {}}}, draft: {{from: target, transform: logit_noise, value: {}, spread: {}}}}}, "
+              "decode: {{drafter: {{kind: chain, draft_length: 2}}, verifier: token}}}}",
+              seed, kVocab, sigma, sigma_spread, noise, noise_spread))
+          .cells.at(0);
+  fit::SpreadRecord record;
+  record.vocab = kVocab;
+  constexpr std::size_t kPositions = 25;
+  std::size_t position = 0;
+  decode::prepare(spec::plan_of(cell),
+                  [&](int, int depth, const verify::PositionDistributions& at, const decode::OutputClasses&) {
+                    if (depth > 0) return;
+                    if (position++ % kPositions == 0) {
+                      record.entropy.emplace_back();
+                      record.overlap.emplace_back();
+                    }
+                    double entropy = 0.0;
+                    double overlap = 0.0;
+                    for (std::size_t x = 0; x < at.target.size(); ++x) {
+                      if (at.target[x] > 0.0) entropy -= at.target[x] * std::log(at.target[x]);
+                      overlap += std::min(at.target[x], at.drafted[x]);
+                    }
+                    record.entropy.back().push_back(entropy);
+                    record.overlap.back().push_back(overlap);
+                  });
+  return record;
+}
+
+double off(const fit::SpreadParameter& parameter, double truth) { return (parameter.value - truth) / parameter.error; }
+
+}  // namespace
+
+TEST_CASE("fit_spread recovers known parameters within its standard errors") {
+  const double truths[][4] = {{5.0, 0.4, 1.2, 0.6}, {8.0, 0.3, 2.0, 0.3}, {3.0, 0.5, 0.8, 0.9}};
+  double squares = 0.0;
+  int count = 0;
+  int seed = 11;
+  for (const auto& truth : truths) {
+    for (int repeat = 0; repeat < 1; ++repeat) {
+      const fit::SpreadFit fit = fit::fit_spread(recorded(truth[0], truth[1], truth[2], truth[3], ++seed));
+      INFO(fit.yaml());
+      const double z[] = {off(fit.sigma, truth[0]), off(fit.sigma_spread, truth[1]), off(fit.noise, truth[2]),
+                          off(fit.noise_spread, truth[3])};
+      for (const double one : z) {
+        CHECK(std::abs(one) < 4.0);
+        squares += one * one;
+        ++count;
+      }
+      // Errors that say something: of 2000 positions the scales are known to a tenth.
+      CHECK(fit.sigma.error < 0.1 * truth[0]);
+      CHECK(fit.noise.error < 0.15 * truth[2]);
+      for (const fit::SpreadMoment& moment : fit.moments) CHECK(moment.fitted == Approx(moment.recorded).epsilon(1e-4));
+      // What it must not take the record for: noise a third larger.
+      CHECK(std::abs(off(fit.noise, truth[2] * 1.5)) > 3.0);
+    }
+  }
+  CHECK(squares / count < 2.5);  // errors that are much too small would be found out together
+}
+
+TEST_CASE("fit_spread: overlaps alone leave the target as it is, outcomes the draft's spread as well") {
+  fit::SpreadRecord record = recorded(8.0, 0.4, 1.5, 0.7, 5);
+  record.entropy.clear();
+  const fit::SpreadFit overlaps = fit::fit_spread(record);
+  CHECK_FALSE(overlaps.sigma.fitted);
+  CHECK(overlaps.sigma.value == 8.0);
+  CHECK(std::abs(off(overlaps.noise, 1.5)) < 4.0);
+  CHECK(std::abs(off(overlaps.noise_spread, 0.7)) < 4.0);
+  record.outcomes = true;
+  const fit::SpreadFit outcomes = fit::fit_spread(record);
+  CHECK_FALSE(outcomes.noise_spread.fitted);
+  CHECK(outcomes.noise_spread.value == 0.7);
+  CHECK(outcomes.moments.size() == 1);
+  CHECK(std::abs(off(outcomes.noise, 1.5)) < 4.0);
+}
+
+TEST_CASE("fit_spread: positions that are all alike have no spread, and one request gives no errors") {
+  fit::SpreadRecord alike;
+  alike.overlap = {std::vector<double>(50, 0.6)};
+  const fit::SpreadFit fit = fit::fit_spread(alike);
+  CHECK(fit.noise_spread.value == 0.0);
+  CHECK(std::isnan(fit.noise.error));
+  CHECK(fit.moments[0].fitted == Approx(0.6).epsilon(1e-3));
+}
