@@ -27,7 +27,9 @@ namespace {
 // The shards of one run: what their manifests say, which agree.
 struct Shards {
   std::vector<spec::Experiment> experiments;
-  std::string identity;  // of the whole run, without the shard
+  std::string identity;            // of the whole run, without the shard
+  std::vector<std::string> files;  // as the first manifest has them: what all others have, read once
+  std::vector<std::string> configs;
   std::vector<FileSum> inputs;
   double seconds = 0.0;  // of all shards together
   unsigned threads = 1;
@@ -56,27 +58,31 @@ report::Manifest read_shard_manifest(const std::string& directory) {
 void add_shard(const std::string& directory, const std::string& first, Shards& shards) {
   const std::string path = directory + "/manifest.yaml";
   const report::Manifest own = read_shard_manifest(directory);
-  Diagnostics diagnostics;
-  std::vector<spec::Experiment> parsed;
-  const FilesRead read;
-  for (std::size_t i = 0; i < own.configs.size(); ++i)
-    parsed.push_back(spec::read_experiment_text(own.configs[i], own.files[i], {}, diagnostics));
-  diagnostics.throw_if_any();
-  const std::string name = run::identity(parsed);
-  if (shards.of == 0) {
-    shards.of = own.shards;
-    shards.identity = name;
+  if (shards.of == 0 || own.configs != shards.configs || own.files != shards.files) {
+    Diagnostics diagnostics;
+    std::vector<spec::Experiment> parsed;
+    const FilesRead read;
+    for (std::size_t i = 0; i < own.configs.size(); ++i)
+      parsed.push_back(spec::read_experiment_text(own.configs[i], own.files[i], {}, diagnostics));
+    diagnostics.throw_if_any();
+    const std::string name = run::identity(parsed);
+    if (shards.of == 0) {
+      shards.of = own.shards;
+      shards.identity = name;
+      shards.files = own.files;
+      shards.configs = own.configs;
+    }
+    if (name != shards.identity)
+      throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", first));
+    shards.inputs = run::inputs_of(parsed, read.sums());
+    if (shards.experiments.empty()) shards.experiments = std::move(parsed);
   }
   shards.seconds += own.wall_seconds;
   shards.threads = std::max(shards.threads, own.threads);
-  if (name != shards.identity)
-    throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", first));
-  shards.inputs = run::inputs_of(parsed, read.sums());
   if (const std::string changed = run::changed_inputs(own.inputs, shards.inputs); !changed.empty())
     throw BadInput({path, 0, 0}, changed + ", allowed: the files that the shard was run with");
   if (own.shards != shards.of)
     throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, allowed: one of {}", own.shard, own.shards, shards.of));
-  if (shards.experiments.empty()) shards.experiments = std::move(parsed);
   shards.results[own.shard] = own.results;
   const auto [place, added] = shards.directories.emplace(own.shard, directory);
   if (!added)

@@ -52,12 +52,58 @@ std::uint64_t slab_size(std::uint64_t chunks, std::uint64_t chunk_size) {
   return std::clamp<std::uint64_t>((chunks + kSlabsPerCell - 1) / kSlabsPerCell, 1, largest);
 }
 
-std::vector<Slab> slabs_of(const spec::Cell& cell, const Shard& shard) {
+// Seconds of one core that a cell takes, and what its tables take beside that. Measured on one ordinary core; a promise to the
+// order of magnitude.
+double simulated_seconds(const spec::Cell& cell) {
+  constexpr double kNsPerRound = 40.0;
+  constexpr double kNsPerFreshToken = 40.0;
+  const bool fresh = cell.contexts->process->shape().contexts == 0;
+  return 1e-9 * expected_rounds(cell) * (fresh ? cell.vocab * (1 + cell.draft_length()) * kNsPerFreshToken : kNsPerRound);
+}
+double prepared_seconds(const spec::Cell& cell) {
+  constexpr double kNsPerPreparedToken = 60.0;
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  return 1e-9 * static_cast<double>(cell.vocab) * std::max(shape.contexts, 1) * shape.depths * kNsPerPreparedToken;
+}
+
+std::uint64_t chunk_size_of(const spec::Cell& cell) {
   const decode::Prepared none;
-  const std::uint64_t size = simulator_of(cell, none).chunk_size();
+  return simulator_of(cell, none).chunk_size();
+}
+
+// [cell]: a shard's first chunk of it; the next ones are shard.of apart, and there may be none. Every shard has as many chunks of
+// a cell as every other, but for what remains: remainders are dealt out in turn, those of the dearest cells first, so that no
+// shard's work is more than one chunk of the dearest cell above another's. By predicted cost, which is the same on every machine.
+std::vector<std::uint64_t> first_chunks(const std::vector<const spec::Cell*>& cells, const Shard& shard) {
+  std::vector<std::uint64_t> first(cells.size(), 0);
+  if (shard.of == 1) return first;
+  struct Remainder {
+    double seconds = 0.0;  // of a chunk, in a shard that has to prepare the cell for it
+    std::uint64_t chunks = 0;
+    std::size_t cell = 0;
+  };
+  std::vector<Remainder> remainders;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::uint64_t chunks = chunks_of(*cells[i], chunk_size_of(*cells[i]));
+    const double each = simulated_seconds(*cells[i]) / static_cast<double>(std::max<std::uint64_t>(chunks, 1));
+    remainders.push_back({each + (chunks < shard.of ? prepared_seconds(*cells[i]) : 0.0), chunks % shard.of, i});
+  }
+  std::sort(remainders.begin(), remainders.end(), [](const Remainder& a, const Remainder& b) {
+    return a.seconds != b.seconds ? a.seconds > b.seconds : a.cell < b.cell;
+  });
+  std::uint64_t turn = 0;  // the shard that gets the next chunk, from 0
+  for (const Remainder& one : remainders) {
+    first[one.cell] = (shard.index - 1 + shard.of - turn) % shard.of;
+    turn = (turn + one.chunks) % shard.of;
+  }
+  return first;
+}
+
+// The chunks of a cell that a shard has from its `first` on.
+std::vector<Slab> slabs_of(const spec::Cell& cell, const Shard& shard, std::uint64_t first) {
+  const std::uint64_t size = chunk_size_of(cell);
   const std::uint64_t chunks = chunks_of(cell, size);
-  // A shard takes every n-th chunk, so that each has a share of every cell.
-  const std::uint64_t own = chunks / shard.of + (shard.index <= chunks % shard.of ? 1 : 0);
+  const std::uint64_t own = chunks / shard.of + (first < chunks % shard.of ? 1 : 0);
   const std::uint64_t slab = slab_size(own, size);
   std::vector<Slab> slabs;
   for (std::uint64_t begin = 0; begin < own; begin += slab) slabs.push_back({begin / slab, begin, std::min(own, begin + slab)});
@@ -91,6 +137,9 @@ class Run {
   // The group's distributions, shown to its observer; and its tables, if `tables`.
   void prepare(Group& group, bool tables);
   std::shared_ptr<const decode::Prepared> tables_of(Group& group);
+  [[nodiscard]] bool has_work(const Group& group) const {
+    return std::any_of(group.cells.begin(), group.cells.end(), [&](std::size_t cell) { return !done_[cell].empty(); });
+  }
   [[nodiscard]] decode::Counts empty_counts(std::size_t cell);
   void perform(const Task& task);
   void simulate(std::size_t cell, const Slab& slab);
@@ -100,7 +149,8 @@ class Run {
   const std::vector<const spec::Cell*>* cells_;
   const RunOptions* options_;
   std::vector<std::unique_ptr<Group>> groups_;
-  std::vector<std::size_t> group_of_;  // [cell]
+  std::vector<std::size_t> group_of_;       // [cell]
+  std::vector<std::uint64_t> first_chunk_;  // [cell]: of the shard
   std::vector<Task> tasks_;
   std::vector<std::vector<bool>> done_;        // [cell][slab]: by the journal
   std::vector<std::vector<Record>> replayed_;  // [cell]: from the journal
@@ -114,7 +164,12 @@ class Run {
 };
 
 Run::Run(const std::vector<const spec::Cell*>& cells, const RunOptions& options, bool simulate)
-    : cells_(&cells), options_(&options), group_of_(cells.size()), done_(cells.size()), replayed_(cells.size()) {
+    : cells_(&cells),
+      options_(&options),
+      group_of_(cells.size()),
+      first_chunk_(first_chunks(cells, options.shard)),
+      done_(cells.size()),
+      replayed_(cells.size()) {
   std::map<std::string, std::size_t> by_key;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const auto [at, fresh] = by_key.try_emplace(cells[i]->preparation_key, groups_.size());
@@ -128,7 +183,7 @@ Run::Run(const std::vector<const spec::Cell*>& cells, const RunOptions& options,
     const std::size_t before = tasks_.size();
     for (const std::size_t cell : group->cells) {
       if (simulate) {
-        const std::vector<Slab> slabs = slabs_of(*cells[cell], options.shard);
+        const std::vector<Slab> slabs = slabs_of(*cells[cell], options.shard, first_chunk_[cell]);
         for (const Slab& slab : slabs) tasks_.push_back({cell, slab});
         done_[cell].assign(slabs.size(), false);
       }
@@ -208,7 +263,7 @@ void Run::simulate(std::size_t cell, const Slab& slab) {
   decode::Counts counts = simulator.empty_counts();
   for (std::uint64_t i = slab.first_chunk; i < slab.end_chunk; ++i) {
     if (stopped()) throw decode::Interrupted{};  // a slab that is not whole is not kept
-    simulator.run(i * shard.of + shard.index - 1, own.work(), counts);
+    simulator.run(i * shard.of + first_chunk_[cell], own.work(), counts);
   }
   const std::string packed = journal_ ? pack_counts(counts) : "";
   const std::lock_guard lock(results_mutex_);
@@ -254,11 +309,14 @@ RunResult Run::execute() {
   for (const std::unique_ptr<Group>& group : groups_)
     if (group->tasks_left > 0) return std::move(result_);  // stopped
   try {
-    for (const std::unique_ptr<Group>& group : groups_) prepare(*group, false);  // whose work was all in the journal
+    // Those whose work was all in the journal; not those that the shard has nothing of.
+    for (const std::unique_ptr<Group>& group : groups_)
+      if (options_->shard.of == 1 || has_work(*group)) prepare(*group, false);
   } catch (const decode::Interrupted&) {
     return std::move(result_);
   }
   for (std::size_t i = 0; i < cells_->size(); ++i) {
+    if (!group_of(i).prepared) continue;  // no counts
     if (result_.counts[i] == decode::Counts()) result_.counts[i] = empty_counts(i);
     if (replayed_[i].empty()) continue;
     result_.counts[i].add(replay(i));
@@ -311,26 +369,14 @@ RunResult prepare_cells(const std::vector<const spec::Cell*>& cells, const RunOp
 }
 
 RunEstimate estimate(const std::vector<const spec::Cell*>& cells, unsigned threads) {
-  // Measured on one ordinary core; a promise to the order of magnitude.
-  constexpr double kNsPerRound = 40.0;
-  constexpr double kNsPerPreparedToken = 60.0;
-  constexpr double kNsPerFreshToken = 40.0;
   RunEstimate result;
   result.cells = cells.size();
   std::set<std::string> groups;
   for (const spec::Cell* cell : cells) {
-    const double rounds = expected_rounds(*cell);
-    result.rounds += rounds;
-    const families::ContextShape& shape = cell->contexts->process->shape();
-    const std::size_t bytes = decode::prepared_bytes(spec::plan_of(*cell));
-    result.largest_tables_bytes = std::max(result.largest_tables_bytes, bytes);
-    if (shape.contexts == 0)
-      result.seconds += rounds * cell->vocab * (1 + cell->draft_length()) * kNsPerFreshToken * 1e-9;
-    else
-      result.seconds += rounds * kNsPerRound * 1e-9;
-    if (groups.insert(cell->preparation_key).second)
-      result.seconds +=
-          static_cast<double>(cell->vocab) * std::max(shape.contexts, 1) * shape.depths * kNsPerPreparedToken * 1e-9;
+    result.rounds += expected_rounds(*cell);
+    result.largest_tables_bytes = std::max(result.largest_tables_bytes, decode::prepared_bytes(spec::plan_of(*cell)));
+    result.seconds += simulated_seconds(*cell);
+    if (groups.insert(cell->preparation_key).second) result.seconds += prepared_seconds(*cell);
   }
   // Cells run in order, so at most one set of contexts per thread is alive, and no more sets than there are.
   result.memory_bytes =

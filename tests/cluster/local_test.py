@@ -72,6 +72,17 @@ with tempfile.TemporaryDirectory() as folder:
     wrong.write_text("experiment: x\nrounds: -5\n")
     refused(f"{wrong}:2:9: rounds is -5", "local:1", wrong, "--tasks", "3", "--out", folder / "x")
     expect("nothing was begun", not (folder / "x").exists())
+    # Cells of fewer chunks than there are shards are dealt out: no shard has more than its share and one chunk of the dearest cell.
+    many = ["--set", "rounds=30000", "--set", "sweep.seed=[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]", "--set", "sweep.pair.draft.value=[1.5]"]
+    status, _, error = run("run", CONFIG, *many, "--out", folder / "many whole")
+    expect(f"many cells: {error}", status == 0)
+    status, _, error = run("cluster", "local:2", CONFIG, *many, "--tasks", "7", "--out", folder / "many")
+    expect(f"many cells in shards: {status} {error}", status == 0 and same(folder / "many whole", folder / "many"))
+    rounds = []
+    for number in range(1, 8):
+        with open(folder / f"many/shards/{number}/counts.csv") as file:
+            rounds.append(sum(int(line.rsplit(",", 1)[1]) for line in file if ",rounds,0," in line))
+    expect(f"rounds of shards: {rounds}", min(rounds) > 0 and max(rounds) - min(rounds) <= 2 * 16384 and sum(rounds) > 0)
     # A task that fails says where to look, and the rest is not begun.
     status, _, error = run("cluster", "local:1", CONFIG, *SMALL, "--tasks", "2", "--out", folder / "full")
     shutil.rmtree(folder / "full/shards/2")
