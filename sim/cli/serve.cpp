@@ -102,7 +102,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   Progress progress("runs");
   const double runs =
       static_cast<double>(sweep.values.size()) * task.replications * (task.experiment.speculation && task.both ? 2.0 : 1.0);
-  serve::SweepRunner::Setting setting;
+  serve::SweepRunner::Options setting;
   setting.replications = task.replications;
   setting.threads = task.threads;
   setting.stop = stop;
@@ -140,7 +140,7 @@ struct SingleRun {
   std::vector<serve::CurvePoint> points;  // of the experiment's own server and, where it runs too, of the plain one
 };
 SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
-  serve::SweepRunner::Setting setting;
+  serve::SweepRunner::Options setting;
   setting.threads = task.threads;
   setting.stop = stop;
   serve::SweepRunner runner(std::move(setting));

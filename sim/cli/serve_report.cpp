@@ -129,23 +129,13 @@ void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, 
 
 namespace {
 
-// The engine that a scheduler imitates, as sim/plan names it; "" for none.
-std::string engine_of(const serve::ServeExperiment& experiment) {
-  const std::string& kind = experiment.scheduler.entry->info.name;
-  return kind == "vllm_v1"     ? "vLLM"
-         : kind == "sglang"    ? "SGLang"
-         : kind == "trtllm"    ? "TensorRT-LLM"
-         : kind == "llama_cpp" ? "llama.cpp"
-                               : "";
-}
-
 void print_words(const std::string& words) {
   for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
 }
 
 // The server's flags: with the table where its engine takes one, else with the length for steps of so many requests.
 void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTable& table, double requests) {
-  const std::string engine = engine_of(experiment);
+  const std::string engine = experiment.scheduler.entry->product;
   const cost::Deployment* const deployment = experiment.cost->deployment();
   if (engine.empty() || deployment == nullptr) return;
   std::vector<plan::LengthsFrom> by_batch;

@@ -127,45 +127,27 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
   config::Value policy = config::map({{"kind", scalar_of(kind, option)}}, {option, 0, 0});
   if (colon == std::string::npos) return policy;
   const std::string rest = text.substr(colon + 1);
-  if (kind == "table" && rest.starts_with("[")) {  // as verdicts print it and vLLM takes it
-    policy.fields.push_back({"table", {option, 0, 0}, config::parse_text(rest, option, diagnostics)});
-  } else if (kind == "table") {
-    std::vector<std::vector<double>> table;
-    for (const std::string& range : read_texts(rest, option)) {
-      long long from = 0;
-      long long to = 0;
-      long long length = 0;
-      char more = 0;
-      if (std::sscanf(range.c_str(), "%lld-%lld=%lld%c", &from, &to, &length, &more) != 3)
-        throw BadInput({option, 0, 0}, fmt::format("{} in the table, allowed: FROM-TO=DRAFT_LENGTH, as table:1-4=5,5-64=3",
-                                                   config::quote_for_message(range)));
-      table.push_back({static_cast<double>(from), static_cast<double>(to), static_cast<double>(length)});
-    }
-    const Location where{option, 0, 0};
-    policy.fields.push_back({"table", where, spec::to_config(table, where)});
-  } else {
-    const char* const key = kind == "goodput" ? "longest" : kind == "adaptive" ? "policy" : "draft_length";
-    policy.fields.push_back({key, {option, 0, 0}, scalar_of(rest, option)});
-  }
+  const serve::ServerPolicyEntry* const entry = serve::server_policies().find(kind);
+  if (entry == nullptr) return policy;  // which is told where the config is read
+  const Location where{option, 0, 0};
+  if (std::string_view(entry->worded).empty())
+    throw BadInput(where, fmt::format("{} takes no word behind it, allowed: {}", kind, kind));
+  policy.fields.push_back(
+      {entry->worded, where, entry->read_word != nullptr ? entry->read_word(rest, where, diagnostics) : scalar_of(rest, option)});
   return policy;
 }
 
-// What `vllm serve` takes where its command line says nothing, by the GPU: EngineArgs.get_batch_defaults of
-// vllm/engine/arg_utils.py (2026), OPENAI_API_SERVER.
-void take_vllm_defaults(ConfigEditor& editor) {
-  if (!editor.is("serve.scheduler.kind", "vllm_v1")) return;
-  Diagnostics elsewhere;  // mistakes are told where the config is read
+// What the server's own command takes where its line says nothing, by the GPU.
+void take_scheduler_defaults(ConfigEditor& editor) {
+  const config::Value* const kind = editor.find("serve.scheduler.kind");
+  const serve::SchedulerEntry* const entry = kind == nullptr ? nullptr : serve::schedulers().find(kind->text);
   const config::Value* const named = editor.find("cost.hardware");
-  if (named == nullptr) return;
+  if (entry == nullptr || entry->defaults == nullptr || named == nullptr) return;
+  Diagnostics elsewhere;  // mistakes are told where the config is read
   const cost::Hardware hardware = cost::read_hardware(*named, elsewhere);
   if (!elsewhere.list().empty()) return;
-  constexpr double kLargeBytes = 70.0 * 0x1.0p30;
-  const bool large = hardware.memory_bytes >= kLargeBytes && hardware.name.find("A100") == std::string::npos;
-  const auto fill = [&](const char* key, const char* value) {
-    if (editor.lacks("serve.scheduler", key)) editor.set(std::string("serve.scheduler.") + key, scalar_of(value, "--hardware"));
-  };
-  fill("max_num_batched_tokens", large ? "8192" : "2048");
-  fill("max_num_seqs", large ? "1024" : "256");
+  for (const auto& [key, value] : entry->defaults(hardware))
+    if (editor.lacks("serve.scheduler", key.c_str())) editor.set("serve.scheduler." + key, scalar_of(value, "--hardware"));
 }
 
 // The server that flags alone describe, where there is no config; what --set says stands.
@@ -181,7 +163,7 @@ void fill_defaults(ConfigEditor& editor) {
   editor.take("draft", "cost.draft", "none");
   if (!editor.says("serve.kv.utilization") && !editor.says("serve.kv.blocks") && !editor.says("serve.kv.tokens"))
     editor.set("serve.kv.utilization", scalar_of("0.9", "--hardware"));
-  take_vllm_defaults(editor);
+  take_scheduler_defaults(editor);
 }
 
 // The arrivals as the options say them; `loads`: how many of --rate, --concurrency and --trace are given.

@@ -15,7 +15,7 @@ AcceptedCounts without_drafts(std::uint64_t sequences) {
 
 }  // namespace
 
-std::vector<std::uint64_t> output_lengths(const Setting& setting, rng::Key key) {
+std::vector<std::uint64_t> output_lengths(const PlacedBatch& setting, rng::Key key) {
   std::vector<std::uint64_t> lengths(static_cast<std::size_t>(setting.batch), setting.output_tokens);
   if (setting.end_token_rate <= 0.0) return lengths;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -33,7 +33,7 @@ std::optional<double> Comparison::speedup_of_twice() const {
   return plain_twice->end.seconds() / run.end.seconds();
 }
 
-Comparison compare(const Setting& setting, const cost::CostModel& cost, const AcceptanceSource& source,
+Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, const AcceptanceSource& source,
                    engine::Timeline* timeline) {
   Diagnostics none;
   const std::unique_ptr<Placement> plain = placements().find("plain")->make({}, none);
@@ -70,7 +70,7 @@ Comparison compare(const Setting& setting, const cost::CostModel& cost, const Ac
   return result;
 }
 
-double check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length, const draft::BlockDrafter* block,
+double check_prices(const PlacedBatch& setting, const cost::CostModel& cost, int draft_length, const draft::BlockDrafter* block,
                     double round_cost) {
   const auto batch = static_cast<double>(setting.batch);
   const auto prompt = static_cast<double>(setting.prompt_tokens);

@@ -129,7 +129,7 @@ class Network final : public Placement {
   explicit Network(const Connection& connection) : connection_(connection) {}
   [[nodiscard]] bool draft_elsewhere() const override { return true; }
   [[nodiscard]] bool sends_distributions() const override { return connection_.probabilities; }
-  [[nodiscard]] double longest_round(double passes, const Setting& setting, int drafted) const override {
+  [[nodiscard]] double longest_round(double passes, const PlacedBatch& setting, int drafted) const override {
     const double distribution = connection_.probabilities ? setting.vocab * connection_.probability_bits / 8.0 : 0.0;
     const double bytes =
         static_cast<double>(setting.batch) * (drafted + 2.0) * (2.0 * static_cast<double>(connection_.id_bytes) + distribution);

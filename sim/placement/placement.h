@@ -79,7 +79,7 @@ struct Result {
   std::uint64_t fingerprint = 0;  // the engine's hash over all events
 };
 
-struct Setting;
+struct PlacedBatch;
 
 class Placement {
  public:
@@ -99,8 +99,10 @@ class Placement {
   [[nodiscard]] virtual bool second_gpu() const { return false; }
   // The most seconds that a round can take which drafts so many tokens and whose passes take `passes` seconds one after the
   // other.
-  [[nodiscard]] virtual double longest_round(double passes, const Setting& /*setting*/, int /*drafted*/) const { return passes; }
-  // Messages carry the draft's distributions, of Setting::vocab tokens each.
+  [[nodiscard]] virtual double longest_round(double passes, const PlacedBatch& /*setting*/, int /*drafted*/) const {
+    return passes;
+  }
+  // Messages carry the draft's distributions, of PlacedBatch::vocab tokens each.
   [[nodiscard]] virtual bool sends_distributions() const { return false; }
   // The draft does not lie beside the target.
   [[nodiscard]] virtual bool draft_elsewhere() const { return second_gpu(); }
@@ -115,7 +117,7 @@ struct PlacementEntry {
 config::Registry<PlacementEntry>& placements();
 
 // A placement as an experiment asks for it, and the batch that it serves.
-struct Setting {
+struct PlacedBatch {
   std::shared_ptr<const Placement> placement;
   std::uint64_t batch = 1;
   std::uint64_t prompt_tokens = 1;
@@ -135,15 +137,15 @@ struct Comparison {
 
 // [sequence]: min(output_tokens, the geometric place of the first end token), which the key and the sequence's number fix. Where
 // the end token comes is taken to be independent of what is accepted.
-std::vector<std::uint64_t> output_lengths(const Setting& setting, rng::Key key);
+std::vector<std::uint64_t> output_lengths(const PlacedBatch& setting, rng::Key key);
 
 // Plain decoding beside the placement, over the same texts. At draft length 0 both are plain decoding.
-Comparison compare(const Setting& setting, const cost::CostModel& cost, const AcceptanceSource& source,
+Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, const AcceptanceSource& source,
                    engine::Timeline* timeline = nullptr);
 
 // Prices what a run may meet: the prefills, and rounds at either end of the contexts and of the batch. `block` and `round_cost`
 // as in Generation. Throws BadInput for what the cost model does not cover. Returns the seconds that it takes at most.
-double check_prices(const Setting& setting, const cost::CostModel& cost, int draft_length,
+double check_prices(const PlacedBatch& setting, const cost::CostModel& cost, int draft_length,
                     const draft::BlockDrafter* block = nullptr, double round_cost = 0.0);
 
 }  // namespace specsim::placement

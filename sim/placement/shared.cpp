@@ -182,7 +182,7 @@ class Shared final : public Placement {
  public:
   Shared(double target_share, double draft_share) : target_share_(target_share), draft_share_(draft_share) {}
   [[nodiscard]] decode::Bonus bonus() const override { return decode::Bonus::none; }
-  [[nodiscard]] double longest_round(double passes, const Setting& /*setting*/, int /*drafted*/) const override {
+  [[nodiscard]] double longest_round(double passes, const PlacedBatch& /*setting*/, int /*drafted*/) const override {
     return passes / std::min(target_share_, draft_share_);
   }
   [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {

@@ -87,7 +87,7 @@ std::optional<double> saturated_rate(const ServeExperiment& experiment, const st
 }
 
 report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunner& runner) {
-  const SweepRunner::Setting& setting = runner.setting();
+  const SweepRunner::Options& setting = runner.setting();
   std::vector<double> rates(static_cast<std::size_t>(setting.replications));
   for_each(rates.size(), setting.threads,
            [&](std::size_t i) { rates[i] = saturated_rate(replicated(experiment, i), setting.stop).value_or(NAN); });

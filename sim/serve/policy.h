@@ -63,6 +63,10 @@ struct ServerPolicyEntry {
   config::PartInfo info;
   // May return nullptr after reporting.
   std::function<std::unique_ptr<ServerPolicy>(const config::Arguments&, const PolicySetting&, Diagnostics&)> make;
+  // The parameter that a word behind the name gives, as in --policy fixed:3; "" for none.
+  const char* worded = "";
+  // Reads that word, at `where` for messages; nullptr: as a scalar. Throws BadInput.
+  config::Value (*read_word)(const std::string& word, const Location& where, Diagnostics& diagnostics) = nullptr;
 };
 
 config::Registry<ServerPolicyEntry>& server_policies();

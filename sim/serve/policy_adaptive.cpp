@@ -82,7 +82,8 @@ ServerPolicyEntry adaptive_policy() {
       {"adaptive", "a draft length for each request, by what its own rounds accepted", "", std::move(parameters),
        "Any of decode's policies that goes by what was accepted. The draft's passes go on to the longest of the batch, and those "
        "that draft no further lay no row into them. An asynchronous engine knows of a round one step late."},
-      make_adaptive};
+      make_adaptive,
+      "policy"};
 }
 
 }  // namespace specsim::serve

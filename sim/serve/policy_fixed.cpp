@@ -53,7 +53,8 @@ ServerPolicyEntry fixed_policy() {
   return {{"fixed", "the same draft length for every sequence and step", "", std::move(parameters), ""},
           [](const config::Arguments& arguments, const PolicySetting&, Diagnostics&) {
             return std::make_unique<Fixed>(static_cast<int>(arguments.integer("draft_length")), read_disable_above(arguments));
-          }};
+          },
+          "draft_length"};
 }
 
 }  // namespace specsim::serve

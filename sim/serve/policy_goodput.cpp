@@ -90,7 +90,8 @@ ServerPolicyEntry goodput_policy() {
       [](const config::Arguments& arguments, const PolicySetting& setting, Diagnostics&) {
         return std::make_unique<Goodput>(static_cast<int>(arguments.integer("longest")), arguments.number("prior"),
                                          arguments.number("memory"), read_disable_above(arguments), setting);
-      }};
+      },
+      "longest"};
 }
 
 }  // namespace specsim::serve

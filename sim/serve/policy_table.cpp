@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -91,6 +93,26 @@ std::unique_ptr<ServerPolicy> make_table(const config::Arguments& arguments, Dia
   return std::make_unique<ByBatch>(std::move(ranges), by_context, read_disable_above(arguments));
 }
 
+// 1-4=5,5-64=3; or the list of ranges, as verdicts print it and vLLM takes it.
+config::Value read_word(const std::string& word, const Location& where, Diagnostics& diagnostics) {
+  if (word.starts_with("[")) return config::parse_text(word, where.file, diagnostics);
+  std::string table;
+  for (std::size_t begin = 0; begin <= word.size();) {
+    const std::size_t end = std::min(word.find(',', begin), word.size());
+    const std::string range = word.substr(begin, end - begin);
+    begin = end + 1;
+    long long from = 0;
+    long long to = 0;
+    long long length = 0;
+    char more = 0;
+    if (std::sscanf(range.c_str(), "%lld-%lld=%lld%c", &from, &to, &length, &more) != 3)
+      throw BadInput(where, fmt::format("{} in the table, allowed: FROM-TO=DRAFT_LENGTH, as table:1-4=5,5-64=3",
+                                        config::quote_for_message(range)));
+    table += fmt::format("{}[{}, {}, {}]", table.empty() ? "" : ", ", from, to, length);
+  }
+  return config::parse_text("[" + table + "]", where.file, diagnostics);
+}
+
 }  // namespace
 
 ServerPolicyEntry table_policy() {
@@ -108,7 +130,9 @@ ServerPolicyEntry table_policy() {
            "The context is the mean of the cached tokens of the step's requests."},
           [](const config::Arguments& arguments, const PolicySetting&, Diagnostics& diagnostics) {
             return make_table(arguments, diagnostics);
-          }};
+          },
+          "table",
+          read_word};
 }
 
 }  // namespace specsim::serve

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/config/registry.h"
+#include "sim/cost/hardware.h"
 #include "sim/serve/block_pool.h"
 #include "sim/serve/policy.h"
 #include "sim/serve/step_price.h"
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace specsim::serve {
@@ -202,6 +204,10 @@ struct SchedulerEntry {
   const char* not_apart = "";
   // Of configs/engines: whose prices a config has that names none; "" those of the cost model.
   const char* engine = "";
+  // What its server is called, as sim/plan writes its flags; "" for none.
+  const char* product = "";
+  // Parameters that its own command takes where its line says nothing, by the GPU; nullptr: those of the table above.
+  std::vector<std::pair<std::string, std::string>> (*defaults)(const cost::Hardware& hardware) = nullptr;
 };
 
 config::Registry<SchedulerEntry>& schedulers();

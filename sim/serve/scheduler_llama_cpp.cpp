@@ -165,7 +165,8 @@ SchedulerEntry llama_cpp_scheduler() {
             return std::make_unique<LlamaCpp>(options);
           },
           "its server computes a prompt in the slot that decodes it",
-          "llama_cpp"};
+          "llama_cpp",
+          "llama.cpp"};
 }
 
 }  // namespace specsim::serve

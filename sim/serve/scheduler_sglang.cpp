@@ -309,7 +309,8 @@ SchedulerEntry sglang_scheduler() {
         return std::make_unique<Sglang>(options);
       },
       "",
-      "sglang"};
+      "sglang",
+      "SGLang"};
 }
 
 }  // namespace specsim::serve

@@ -164,7 +164,8 @@ SchedulerEntry trtllm_scheduler() {
         return std::make_unique<Trtllm>(options);
       },
       "",
-      "trtllm"};
+      "trtllm",
+      "TensorRT-LLM"};
 }
 
 }  // namespace specsim::serve

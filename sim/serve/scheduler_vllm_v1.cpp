@@ -302,6 +302,13 @@ config::Parameter option(const char* name, const char* fallback, const char* sum
   return {name, config::Type::boolean, fallback, summary, {}, {}};
 }
 
+// EngineArgs.get_batch_defaults of vllm/engine/arg_utils.py (2026), OPENAI_API_SERVER: `vllm serve`.
+std::vector<std::pair<std::string, std::string>> defaults_by_gpu(const cost::Hardware& hardware) {
+  constexpr double kLargeBytes = 70.0 * 0x1.0p30;
+  const bool large = hardware.memory_bytes >= kLargeBytes && hardware.name.find("A100") == std::string::npos;
+  return {{"max_num_batched_tokens", large ? "8192" : "2048"}, {"max_num_seqs", large ? "1024" : "256"}};
+}
+
 }  // namespace
 
 SchedulerEntry vllm_v1_scheduler() {
@@ -342,7 +349,9 @@ SchedulerEntry vllm_v1_scheduler() {
             return std::make_unique<VllmV1>(options);
           },
           "",
-          "vllm"};
+          "vllm",
+          "vLLM",
+          defaults_by_gpu};
 }
 
 }  // namespace specsim::serve

@@ -21,7 +21,7 @@ ServeExperiment replicated(ServeExperiment experiment, std::size_t replication);
 
 class SweepRunner {
  public:
-  struct Setting {
+  struct Options {
     int replications = 1;  // of every point, with seeds of their own, the same for all points
     unsigned threads = 1;
     const std::atomic<bool>* stop = nullptr;
@@ -31,16 +31,16 @@ class SweepRunner {
     std::function<std::optional<Summary>(std::uint64_t point, std::uint64_t replication)> known;
     std::function<void(std::uint64_t point, std::uint64_t replication, const Summary& summary)> done;
   };
-  explicit SweepRunner(Setting setting) : setting_(std::move(setting)) {}
+  explicit SweepRunner(Options setting) : setting_(std::move(setting)) {}
 
   // [point][replication]. Those of `points` that speculate must differ in their load and their number of requests alone: they
   // share one acceptance. After a stop what is missing is empty.
   std::vector<std::vector<Summary>> run(const std::vector<ServeExperiment>& points);
-  [[nodiscard]] const Setting& setting() const { return setting_; }
+  [[nodiscard]] const Options& setting() const { return setting_; }
   [[nodiscard]] bool stopped() const { return setting_.stop != nullptr && setting_.stop->load(); }
 
  private:
-  Setting setting_;
+  Options setting_;
   std::uint64_t points_ = 0;  // that were run before
   std::atomic<std::size_t> finished_ = 0;
 };

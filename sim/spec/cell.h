@@ -64,7 +64,7 @@ using Pricing = Chosen<cost::CostEntry, cost::CostModel>;
 // The placement, and the batch that it serves.
 struct PlacementChoice {
   const placement::PlacementEntry* entry = nullptr;
-  placement::Setting setting;
+  placement::PlacedBatch setting;
 };
 
 // What the run is held to: the exact theory of its distributions, nothing, or a closed form by name.

@@ -135,19 +135,20 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
   if (block == nullptr || !placement.speculates()) return "";
   const draft::BlockDrafter& drafter = *block->drafter;
   if (placement.draft_elsewhere() && drafter.work(drafter.shape().nodes).reused > 0.0)
-    return fmt::format("with drafter {}, whose layers are the target's own; allowed: serial, shared, plain",
-                       block->drafter.name());
+    return fmt::format(
+        "with drafter {}, whose layers are the target's own; allowed: a placement whose draft lies beside the target",
+        block->drafter.name());
   const bool token_by_token = drafter.tree() != nullptr && drafter.tree()->is_chain() && !drafter.shape().from_root;
   if (placement.drafts_ahead() && (!token_by_token || block->policy))
     return fmt::format(
         "with {}, where the next block is drafted behind the whole of this one before it is judged; allowed: a "
-        "chain of one length, or placements serial, network and plain",
+        "chain of one length, or a placement that drafts behind the judgement",
         block->policy ? "a policy" : "drafter " + block->drafter.name());
   return "";
 }
 
 void read_placement(const Value& section, const config::Arguments& workload, Cell& cell, Diagnostics& diagnostics) {
-  placement::Setting setting;
+  placement::PlacedBatch setting;
   const auto [entry, own, where] = config::choose(placement::placements(), section, "kind", "placement", diagnostics, {"shrink"});
   if (const Value* shrink = section.find("shrink")) {
     const Value alone = config::map({{"shrink", *shrink}}, section.where);

@@ -125,7 +125,7 @@ Json answer_serve(const Json& question) {
       curve.push_back({value, speculative, {}, {NAN, NAN, 0.0}, 0});
     }
   const auto name = [&](std::uint64_t point) { return std::pair(curve[point].load, curve[point].speculative); };
-  serve::SweepRunner::Setting setting;
+  serve::SweepRunner::Options setting;
   setting.known = [&](std::uint64_t point, std::uint64_t) -> std::optional<serve::Summary> {
     const auto at = so_far.known.find(name(point));
     return at == so_far.known.end() ? std::nullopt : std::optional(at->second);

@@ -113,7 +113,7 @@ LINES = [
     (["compare", "--batches", "1,4,"], '--batches: "1,4,", allowed: values with commas between'),
     (["compare", "--rounds", "1.5"], '--rounds: "1.5", allowed: an integer in [1, 10000000000000]'),
     (["compare", "--threads", "all"], '--threads: "all", allowed: an integer in [0, 1024]'),
-    (["compare", "--rounds", "1000"],
+    (["compare", "--batch", "1", "--rounds", "1000"],
      "--rounds: rounds is 1000, allowed: at least 1024, a sequence of 64 in each of the 16 draws of distributions that errors come from"),
     (["compare", "--print-config", "configs/examples/methods/trees.yaml"], "--print-config: given with a config, allowed: without one, to print the built-in methods"),
     (["compare", "--batches", "4000", "--context", "8192"],

@@ -20,7 +20,7 @@ tests::ReadyCell cell_of(const std::string& decode, const std::string& context =
 
 Comparison placed(const tests::ReadyCell& cell, const std::string& kind, const cost::CostModel& cost, std::uint64_t batch,
                   std::uint64_t tokens, bool shrink = true) {
-  Setting setting;
+  PlacedBatch setting;
   setting.placement = tests::make_placement(kind);
   setting.batch = batch;
   setting.prompt_tokens = 100;

@@ -89,7 +89,7 @@ TEST_CASE("plain decoding is draft length 0, for every placement") {
   const Result serial = simulate("{kind: serial}", cost, none, 40);
   CHECK(serial.end.ps() == expected + std::llround(1e6 * (1.0 + 0.002 * 3 * 100)));
   for (const std::string& kind : all_placements()) {
-    Setting setting;
+    PlacedBatch setting;
     setting.placement = tests::make_placement(kind);
     setting.batch = 3;
     setting.prompt_tokens = 100;
@@ -292,7 +292,7 @@ TEST_CASE("sequences end where their end token comes, the same under every place
       "value: 0.7}}, decode: {drafter: {kind: chain, draft_length: 3}}}");
   for (const std::string& kind : all_placements()) {
     INFO(kind);
-    Setting setting;
+    PlacedBatch setting;
     setting.placement = tests::make_placement(kind);
     setting.batch = 9;
     setting.output_tokens = 40;

@@ -226,7 +226,7 @@ TEST_CASE("across a network") {
 
 TEST_CASE("output lengths are geometric up to the most allowed") {
   const double rate = 0.02;
-  Setting setting;
+  PlacedBatch setting;
   setting.batch = 200000;
   setting.output_tokens = 100;
   setting.end_token_rate = rate;

@@ -145,7 +145,7 @@ TEST_CASE("acceptance belongs to the text: another draft length accepts the same
 TEST_CASE("a sweep does not depend on the threads", "[serve]") {
   const serve::ServeExperiment experiment = server(crowded(drafting("kind: fixed, draft_length: 2", "alpha: 0.6")));
   const auto curve = [&](unsigned threads) {
-    serve::SweepRunner::Setting setting;
+    serve::SweepRunner::Options setting;
     setting.replications = 3;
     setting.threads = threads;
     serve::SweepRunner runner(setting);
