@@ -1,12 +1,17 @@
 #!/usr/bin/python3
-"""What specsim serve --out DIR wrote, as pictures: curve.png (latency and throughput over the load, with speculation and without),
+"""What specsim serve --out DIR wrote, as pictures: curve.png (latency, throughput and goodput over the load, with speculation and without,
+with intervals, capacities, where the SLO ends and where the curves cross),
 requests.png (TTFT and TPOT of every request, and what a request's life goes to), steps.png (batch, queue, cache and draft length
 over time, where there is a steps.csv).
 
 usage: scripts/plot_serve.py DIR
 """
+import math
 import sys
 from pathlib import Path
+
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from plot_style import COLOURS, config_of, cost_in_words, plt, read, save
 
@@ -27,30 +32,81 @@ def setting(folder):
     return cost_in_words(config["cost"]) + drafting
 
 
+def crossing(rows, load, figure):
+    """The load at which the two servers' curves of a figure cross, as the verdict has it: straight between the loads in logarithms."""
+    by_load = {}
+    for row in rows:
+        by_load.setdefault(row[load], {})[row["speculative"]] = row[figure]
+    points = [(x, math.log(both[1] / both[0])) for x, both in sorted(by_load.items()) if both.get(0) and both.get(1)]
+    for (x, before), (y, behind) in zip(points, points[1:]):
+        if before < 0 < behind:
+            return math.exp(math.log(x) + before / (before - behind) * math.log(y / x))
+    return None
+
+
+def mark_limits(panel, rows, limits, load):
+    """The capacities, and where the SLO ends with its interval, upright; `limits`: rows of slo.csv."""
+    for speculative, colour in ((0, PLAIN), (1, SPECULATIVE)):
+        capacity = next((row.get("capacity") for row in rows if row["speculative"] == speculative), None)
+        if capacity:
+            panel.axvline(capacity, color=colour, linestyle=":", linewidth=1.2, zorder=0)
+        limit = next((row for row in limits if row["draft_length"] == (-1 if speculative else 0)), None)
+        keeps = limit and limit[f"largest_{load}_that_keeps"]
+        if keeps:
+            width = limit.get("half_width") or 0
+            panel.axvspan(keeps - width, keeps + width, color=colour, alpha=0.25, linewidth=1.5, zorder=0)
+
+
 def draw_curve(folder):
     rows = read(folder / "curve.csv")
+    limits = read(folder / "slo.csv") if (folder / "slo.csv").is_file() else []
+    slo = config_of(folder)["serve"].get("slo") or {}
     load = "rate" if "rate" in rows[0] else "concurrency"
     label = "requests a second" if load == "rate" else "requests in flight"
-    panels = (("mean_ttft_ms", "p99_ttft_ms", "TTFT, ms"), ("mean_tpot_ms", "p99_tpot_ms", "TPOT, ms"), ("output_throughput", None, "output tokens a second"))
-    figure, axes = plt.subplots(1, 3, figsize=(11.4, 3.9))
-    for panel, (mean, tail, title) in zip(axes, panels):
+    panels = [("mean_ttft_ms", "p99_ttft_ms", "TTFT, ms", "ttft_ms"), ("mean_tpot_ms", "p99_tpot_ms", "TPOT, ms", "tpot_ms"),
+              ("output_throughput", None, "output tokens a second", None)]
+    if any(row["request_goodput"] is not None for row in rows):
+        panels.append(("request_goodput", None, "goodput: requests a second within the SLO", None))
+    figure, axes = plt.subplots(2, 2, figsize=(9.6, 7.4))
+    handles = {}
+    for panel, (mean, tail, title, limit) in zip(axes.flat, panels):
         for speculative, colour, name in ((0, PLAIN, "plain"), (1, SPECULATIVE, "with speculation")):
             own = [row for row in rows if row["speculative"] == speculative]
             if not own:
                 continue
             x = [row[load] for row in own]
             error = [row.get(f"{mean}_half_width") or 0 for row in own]
-            panel.errorbar(x, [row[mean] for row in own], yerr=error, fmt="o-", markersize=3.5, color=colour, label=name + (", mean" if tail else ""))
+            handles[name] = panel.errorbar(x, [row[mean] for row in own], yerr=error, fmt="o-", markersize=3.5, color=colour)
+            over = [row for row in own if row["overloaded"] > 0.5 or row[load] > (row.get("capacity") or math.inf)]
+            handles["overloaded"] = panel.plot([row[load] for row in over], [row[mean] for row in over], "o", markersize=5.5, markerfacecolor="white", zorder=5,
+                                               color=colour, linestyle="none")[0]
             if tail:
-                panel.plot(x, [row[tail] for row in own], "--", color=colour, label=name + ", p99")
+                handles[f"{name}, p99 and its interval"], = panel.plot(x, [row[tail] for row in own], "--", color=colour)
+                width = [row.get(f"{tail}_half_width") or 0 for row in own]
+                panel.fill_between(x, [max(row[tail] - w, row[mean]) for row, w in zip(own, width)], [row[tail] + w for row, w in zip(own, width)],
+                                   color=colour, alpha=0.15, linewidth=0)
         panel.set(xlabel=label, title=title)
+        if limit and slo.get(limit):
+            handles["limit of the SLO"] = panel.axhline(slo[limit], color=COLOURS[1], linewidth=1.0)
         if mean == "mean_ttft_ms":
             panel.set_yscale("log")
-            lowest = min(row[mean] for row in rows)
-            panel.set_ylim(bottom=0.5 * lowest)
+            panel.set_ylim(bottom=0.5 * min(row[mean] for row in rows))
+        else:
+            panel.set_ylim(bottom=0)
+        at = crossing(rows, load, mean) if mean == "mean_tpot_ms" else None
+        if at:
+            handles["the TPOT curves cross"] = panel.axvline(at, color=COLOURS[2], linestyle="-.", linewidth=1.2)
         if load == "concurrency":
             panel.set_xscale("log", base=2)
-    axes[0].legend()
+        mark_limits(panel, rows, limits, load)
+    for panel in list(axes.flat)[len(panels):]:
+        panel.axis("off")
+    if any(row.get("capacity") for row in rows):
+        handles["capacity (upright)"] = Line2D([], [], color=PLAIN, linestyle=":")
+    if limits:
+        handles["largest load within the SLO, ±"] = Patch(color=PLAIN, alpha=0.25)
+    figure.get_layout_engine().set(rect=(0, 0.08, 1, 0.92))
+    figure.legend(handles.values(), handles.keys(), loc="lower center", ncol=4)
     figure.suptitle(setting(folder), fontsize=10)
     save(figure, folder / "curve.png")
 
@@ -89,7 +145,7 @@ def draw_steps(folder):
     for panel, (column, title) in zip(axes, panels):
         panel.plot(time, [row[column] for row in rows], color=SPECULATIVE, linewidth=0.8, drawstyle="steps-post")
         panel.set(title=title)
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, max(1.0, 1.05 * max(row[column] or 0 for row in rows)))
     axes[-1].set(xlabel="seconds")
     figure.suptitle(setting(folder), fontsize=10)
     save(figure, folder / "steps.png")

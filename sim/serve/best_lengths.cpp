@@ -68,7 +68,8 @@ BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& ac
                          int longest) {
   Diagnostics none;
   const HostTime host = experiment.scheduler.entry->make(experiment.scheduler.arguments, none)->host_time();
-  const StepPricer pricer(*experiment.cost, experiment.speculation->method, host);
+  // A step of a table's range of 0 keeps the draft's cache, for the steps of other ranges.
+  const StepPricer pricer(*experiment.cost, experiment.speculation->method, host, longest > 0);
   const auto lengths = static_cast<std::size_t>(longest) + 1;
   // [requests - 1][length]: share of the best length's tokens a second that is lost.
   std::vector<std::vector<double>> lost(most, std::vector<double>(lengths));

@@ -94,16 +94,29 @@ report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunne
   return report::mean_of(rates);
 }
 
+namespace {
+
+constexpr double kStays = 40.0;
+
+std::size_t two_digits(double requests) {
+  const double digits = std::pow(10.0, std::max(0.0, std::floor(std::log10(std::max(requests, 1.0))) - 1.0));
+  return static_cast<std::size_t>(std::min(digits * std::ceil(requests / digits), 1e9));
+}
+
+}  // namespace
+
+std::size_t requests_in_full_batches(const Summary& run) {
+  return std::isnan(run.mean_batch) ? 0 : two_digits(kStays * run.mean_batch);
+}
+
 std::size_t requests_needed(const Summary& run, double load, double capacity) {
-  constexpr double kStays = 40.0;
   constexpr double kRelaxations = 100.0;
   constexpr double kMostShare = 0.92;
   if (!(run.sending_s > 0.0) || run.e2el_ms.count == 0.0) return 0;
   const double in_system = static_cast<double>(run.requests) / run.sending_s * 1e-3 * run.e2el_ms.mean;
   double needed = kStays * in_system;
   if (!std::isnan(capacity)) needed = std::max(needed, kRelaxations / std::pow(1.0 - std::min(load / capacity, kMostShare), 2));
-  const double digits = std::pow(10.0, std::max(0.0, std::floor(std::log10(needed)) - 1.0));
-  return static_cast<std::size_t>(std::min(digits * std::ceil(needed / digits), 1e9));
+  return two_digits(needed);
 }
 
 }  // namespace specsim::serve

@@ -24,6 +24,9 @@ report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunne
 // capacity, 1 / (1 - share)^2 requests each, the share taken as .92 at most. Rounded up to two digits. `run`: a shorter run at
 // that load.
 std::size_t requests_needed(const Summary& run, double load, double capacity);
+// Of a server with more load than it completes, whose latencies have no end: 40 times its mean batch, so that the time in which
+// it fills and empties is little of the run.
+std::size_t requests_in_full_batches(const Summary& run);
 // No run is made longer than that.
 constexpr std::size_t kMostRequests = 100000;
 

@@ -61,16 +61,22 @@ void run_points(std::vector<CurvePoint>& points, std::vector<ServeExperiment> se
     if (runner.stopped()) return;
     for (std::size_t k = 0; k < pending.size(); ++k) points[pending[k]].replications = std::move(summaries[k]);
     std::map<double, std::size_t> needed;  // [load]
+    std::map<double, std::size_t> wanted;  // and what makes an overloaded server's throughput that of its full batches
     for (const CurvePoint& point : points)
-      for (const Summary& run : point.replications)
-        if (run.stable && !point.beyond() && !(std::isnan(point.capacity.value) && overloaded(point)))
-          needed[point.load] = std::max(needed[point.load], requests_needed(run, point.load, point.capacity.value));
+      for (const Summary& run : point.replications) {
+        if (!run.stable) continue;
+        const bool over = point.beyond() || (std::isnan(point.capacity.value) && overloaded(point));
+        std::size_t& most = (over ? wanted : needed)[point.load];
+        most = std::max(most, over ? requests_in_full_batches(run) : requests_needed(run, point.load, point.capacity.value));
+      }
     pending.clear();
     for (std::size_t i = 0; i < points.size(); ++i) {
+      const double load = points[i].load;
       const std::size_t has = points[i].replications.front().requests;
-      points[i].too_short = needed[points[i].load] > has ? needed[points[i].load] : 0;
-      if (points[i].too_short == 0 || servers[i].counts_requests || has >= kMostRequests) continue;
-      servers[i] = with_requests(std::move(servers[i]), std::min(points[i].too_short, kMostRequests));
+      points[i].too_short = needed[load] > has ? needed[load] : 0;
+      const std::size_t most = std::min(std::max(needed[load], wanted[load]), kMostRequests);
+      if (servers[i].counts_requests || has >= most) continue;
+      servers[i] = with_requests(std::move(servers[i]), most);
       pending.push_back(i);
     }
   }
