@@ -1,4 +1,4 @@
-# Not built by a daemon yet: the packages and the installed program of the second stage were put together by mmdebstrap and run by user
+# Not built by a daemon yet: the packages and the installed program of the second stage were extracted by mmdebstrap and run by user
 # 1000 (86 MB on disk).
 # specsim in a container: docker build -t specsim . && docker run --rm -v "$PWD:/work" specsim check configs/quickstart.yaml
 FROM debian:12-slim AS build
