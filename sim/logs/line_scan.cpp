@@ -55,4 +55,27 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(from, text.find_last_not_of(" \t\r\n") + 1 - from);
 }
 
+std::optional<MetricLine> metric_line(std::string_view line, std::string_view prefix) {
+  const std::size_t at = line.find(prefix);
+  if (at == std::string_view::npos || line.substr(0, at).find('#') != std::string_view::npos) return std::nullopt;
+  line.remove_prefix(at);
+  const std::size_t end = line.find_first_of("{ \t");
+  if (end == std::string_view::npos) return std::nullopt;
+  MetricLine read;
+  read.metric = line.substr(0, end);
+  if (read.metric.ends_with("_created")) return std::nullopt;  // a time
+  if (read.metric.ends_with("_total")) read.metric.resize(read.metric.size() - 6);
+  line.remove_prefix(end);
+  if (line.front() == '{') {
+    const std::size_t close = line.rfind('}');
+    if (close == std::string_view::npos) return std::nullopt;
+    read.labels = line.substr(0, close + 1);
+    line.remove_prefix(close + 1);
+  }
+  const auto value = number_behind(line, "");
+  if (!value) return std::nullopt;
+  read.value = *value;
+  return read;
+}
+
 }  // namespace specsim::logs

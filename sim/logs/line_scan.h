@@ -16,4 +16,13 @@ std::optional<double> number_behind(std::string_view line, std::string_view key)
 std::vector<double> numbers_behind(std::string_view line, std::string_view key);
 std::string_view trimmed(std::string_view text);
 
+// A line of Prometheus text.
+struct MetricLine {
+  std::string metric;  // without "_total"
+  std::string labels;  // "{...}", or empty
+  double value = 0.0;
+};
+// Nothing where the line is a comment or holds no metric whose name begins with `prefix`.
+std::optional<MetricLine> metric_line(std::string_view line, std::string_view prefix);
+
 }  // namespace specsim::logs

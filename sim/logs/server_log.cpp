@@ -16,6 +16,7 @@ std::string server_name(Kind kind) {
     case Kind::vllm_v0_counters:
       return "vllm";
     case Kind::sglang_log:
+    case Kind::sglang_gauges:
       return "sglang";
     case Kind::llama_requests:
     case Kind::llama_totals:
@@ -40,6 +41,8 @@ std::string describe(Kind kind) {
       return "vLLM's counters vllm:spec_decode_* (V0 engine)";
     case Kind::sglang_log:
       return "SGLang's \"Decode batch\" lines";
+    case Kind::sglang_gauges:
+      return "SGLang's gauges sglang:spec_*";
     case Kind::llama_requests:
       return "llama.cpp's \"draft acceptance\" lines";
     case Kind::llama_totals:
@@ -113,7 +116,7 @@ void LogReader::add_line(std::string_view line) {
     return;
   }
   if (read_vllm(line) || read_vllm_v0(line) || read_sglang(line) || read_trtllm(line) || read_llama_totals(line) ||
-      read_llama(line) || read_counter(line))
+      read_llama(line) || read_counter(line) || read_sglang_gauge(line))
     return;
   read_llama_example(line);
 }
@@ -134,6 +137,7 @@ LogContents LogReader::finish() {
     if (!read_vllm(line)) cannot_read("it ends in the middle of its figures");
   }
   finish_sglang();
+  finish_sglang_gauges();
   finish_vllm_counters();
   finish_vllm_v0_counters();
   finish_trtllm_counters();

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +19,7 @@ enum class Kind {
   vllm_counters,  // vllm:spec_decode_* of /metrics, totals
   vllm_v0_counters,
   sglang_log,      // "Decode batch ... accept len:", an average of some steps
+  sglang_gauges,   // sglang:spec_accept_length of /metrics, the same average, the last one made
   llama_requests,  // "draft acceptance", a request a line
   llama_totals,    // "statistics draft:", totals of a server
   llama_example,   // n_draft, n_drafted, n_accept of llama-speculative
@@ -93,6 +96,7 @@ class LogReader {
   LogContents finish();
 
  private:
+  static constexpr double kNotSaid = std::numeric_limits<double>::quiet_NaN();
   struct LlamaSlot {
     double emitted = 0.0;     // tokens of its request, from the line "eval time"
     std::size_t request = 0;  // its line's number among llama_requests_, from 1; 0: none yet
@@ -101,6 +105,14 @@ class LogReader {
     double requests;
     double length;
     double rate;  // NaN: not printed
+  };
+  // What one scrape says of one set of labels; NaN: not yet.
+  struct SglangGauges {
+    double requests = kNotSaid;
+    double length = kNotSaid;
+    double rate = kNotSaid;
+    double steps = kNotSaid;
+    double draft_tokens = kNotSaid;
   };
   struct LlamaExample {
     double predicted = 0.0;
@@ -121,12 +133,16 @@ class LogReader {
   bool read_vllm(std::string_view line);
   bool read_vllm_v0(std::string_view line);
   bool read_sglang(std::string_view line);
+  bool read_sglang_gauge(std::string_view line);
+  void end_scrape(const std::string& labels);
   bool read_llama(std::string_view line);
   bool read_llama_totals(std::string_view line);
   bool read_llama_example(std::string_view line);
   bool read_trtllm(std::string_view line);
   bool read_counter(std::string_view line);
   void finish_sglang();
+  void finish_sglang_gauges();
+  void finish_sglang_lines(Kind kind, const std::vector<SglangLine>& lines, double rounding, int told);
   void finish_vllm_counters();
   void finish_vllm_v0_counters();
   void finish_trtllm_counters();
@@ -139,7 +155,11 @@ class LogReader {
   Totals totals_;
   std::map<Kind, Acceptance> counter_lines_;
   std::vector<SglangLine> sglang_;
-  std::map<std::string, LlamaSlot> llama_slots_;  // by what a line says of its slot
+  std::vector<SglangLine> sglang_scrapes_;
+  std::map<std::string, SglangGauges> gauges_now_;     // by labels, of the scrape that is being read
+  std::map<std::string, SglangGauges> gauges_before_;  // of the scrape before
+  std::set<std::pair<double, double>> sglang_shapes_;  // steps and draft tokens of the scrapes
+  std::map<std::string, LlamaSlot> llama_slots_;       // by what a line says of its slot
   LlamaExample example_;
 };
 

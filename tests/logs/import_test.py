@@ -123,6 +123,34 @@ def sglang():
     says("sglang contradicting", imported("", text=broken), "INCONSISTENT: printed figures")
 
 
+def sglang_gauges():
+    def scrape(length, rate, shape=None, running=1, rank=0):
+        labels = f'{{dp_rank="{rank}",engine_type="unified",model_name="m",tp_rank="0"}}'
+        lines = [f"sglang:num_running_reqs{labels} {running:.1f}", f"sglang:num_queue_reqs{labels} 7.0",
+                 "# HELP sglang:spec_accept_length Mean acceptance length.", "# TYPE sglang:spec_accept_length gauge",
+                 f"sglang:spec_accept_length{labels} {length!r}", f"sglang:spec_accept_rate{labels} {rate!r}"]
+        if shape:
+            lines += [f"sglang:spec_num_steps{labels} {shape[0]:.1f}", f"sglang:spec_num_draft_tokens{labels} {shape[1]:.1f}"]
+        return "\n".join(lines) + "\n"
+    # Two intervals weigh by running requests; one that is scraped twice counts once, one without drafts not at all.
+    first, second = 3.1416, 2.6203
+    newer = scrape(first, (first - 1) / 3, (3, 4)) + 2 * scrape(second, (second - 1) / 3, (3, 4), running=3) + scrape(0.0, 0.0, (3, 4))
+    out = imported("", text=newer)
+    close("gauges", figure(out, "mean acceptance length")[0], (first + 3 * second) / 4)
+    says("gauges", out, "SGLang's gauges sglang:spec_*: 4 lines", "draft length 3", "--at-draft-length 3", "follow from each other")
+    # Ranks are told apart by their labels; without the draft's shape it follows from the two figures, in either meaning.
+    ranks = scrape(first, first / 4) + scrape(first, first / 4, rank=1)
+    says("gauges of ranks", imported("", text=ranks), "about 80 rounds", "draft length 3")
+    # A tree's tokens are no draft length.
+    out = imported("", text=scrape(first, (first - 1) / 7, (4, 8)))
+    says("gauges of a tree", out, "say it with --at-draft-length")
+    expect("gauges of a tree: a contradiction", "INCONSISTENT" not in out)
+    says("gauges contradicting", imported("", text=scrape(first, 0.2, (3, 4))), "INCONSISTENT: printed figures")
+    # The log's lines of the same server stand beside.
+    out = imported("", text=(LOGS / "sglang.log").read_text() + newer)
+    says("gauges and log", out, 'SGLang\'s "Decode batch" lines', "SGLang's gauges")
+
+
 def llama_cpp():
     out = imported("llama_cpp.log")
     close("llama.cpp requests", figure(out, "mean acceptance length")[0], 1 + 257 / 97)
@@ -190,7 +218,7 @@ def refusals():
     refused("--log: given together with --trace", "plan", *PLAN, "--log", "x", "--trace", "y")
 
 
-for test in (vllm, vllm_v0, counters, sglang, llama_cpp, tensorrt_llm, constant_alpha, plans, refusals):
+for test in (vllm, vllm_v0, counters, sglang, sglang_gauges, llama_cpp, tensorrt_llm, constant_alpha, plans, refusals):
     test()
 for problem in problems:
     print(problem, file=sys.stderr)
