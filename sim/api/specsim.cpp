@@ -80,7 +80,7 @@ Results read_and_run(const Read& read, const Options& options) {
   try {
     Diagnostics diagnostics;
     const spec::Experiment experiment = read(diagnostics);
-    diagnostics.throw_if_any();
+    if (!diagnostics.empty()) throw BadInput(by_place(diagnostics.list()));
     return run(experiment, options);
   } catch (const BadInput& bad) {
     throw InputError(bad.what());

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <limits>
+#include <utility>
 
 namespace specsim {
 
@@ -53,6 +55,19 @@ void Diagnostics::add(Location where, std::string message) { list_.push_back({st
 
 void Diagnostics::throw_if_any() const {
   if (!list_.empty()) throw BadInput(list_);
+}
+
+std::vector<Diagnostic> by_place(std::vector<Diagnostic> list) {
+  std::vector<std::string> files;
+  for (const Diagnostic& diagnostic : list)
+    if (std::find(files.begin(), files.end(), diagnostic.where.file) == files.end()) files.push_back(diagnostic.where.file);
+  const auto place = [&](const Diagnostic& diagnostic) {
+    const int line =
+        diagnostic.where.line > 0 ? diagnostic.where.line : std::numeric_limits<int>::max();  // what has no line is said last
+    return std::pair(std::find(files.begin(), files.end(), diagnostic.where.file), line);
+  };
+  std::stable_sort(list.begin(), list.end(), [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
+  return list;
 }
 
 BadInput::BadInput(std::vector<Diagnostic> list) : std::runtime_error(join(list)), list_(std::move(list)) {}

@@ -36,6 +36,9 @@ class Diagnostics {
   std::vector<Diagnostic> list_;
 };
 
+// File by file in the order of their first mistake, each from its first line to its last; what has no line comes last.
+std::vector<Diagnostic> by_place(std::vector<Diagnostic> list);
+
 class BadInput : public std::runtime_error {
  public:
   explicit BadInput(std::vector<Diagnostic> list);

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -85,24 +84,6 @@ bool parse(const std::vector<std::string>& arguments, const po::options_descript
   }
   return true;
 }
-
-namespace {
-
-// File by file in the order of their first mistake, each from its first line to its last.
-std::vector<Diagnostic> by_place(std::vector<Diagnostic> list) {
-  std::vector<std::string> files;
-  for (const Diagnostic& diagnostic : list)
-    if (std::find(files.begin(), files.end(), diagnostic.where.file) == files.end()) files.push_back(diagnostic.where.file);
-  const auto place = [&](const Diagnostic& diagnostic) {
-    const int line =
-        diagnostic.where.line > 0 ? diagnostic.where.line : std::numeric_limits<int>::max();  // what has no line is said last
-    return std::pair(std::find(files.begin(), files.end(), diagnostic.where.file), line);
-  };
-  std::stable_sort(list.begin(), list.end(), [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
-  return list;
-}
-
-}  // namespace
 
 std::vector<spec::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
                                            Diagnostics& diagnostics) {

@@ -33,6 +33,18 @@ TEST_CASE("diagnostics are thrown together and in order", "[error]") {
   }
 }
 
+TEST_CASE("by_place keeps the order of files, sorts each by line, and puts what has no line last", "[error]") {
+  const auto sorted = by_place({{{"b.yaml", 5, 1}, "1"},
+                                {{"a.yaml", 9, 1}, "2"},
+                                {{"b.yaml", 0, 0}, "3"},
+                                {{"b.yaml", 2, 7}, "4"},
+                                {{"a.yaml", 3, 1}, "5"},
+                                {{"b.yaml", 2, 1}, "6"}});
+  std::string order;
+  for (const Diagnostic& one : sorted) order += one.message;
+  CHECK(order == "461352");  // of one line in the order in which they were found
+}
+
 TEST_CASE("a single mistake is thrown with its place", "[error]") {
   CHECK(std::string(BadInput({"a.yaml", 1, 2}, "no").what()) == "a.yaml:1:2: no");
   CHECK(std::string(BadInput({}, "no").what()) == "no");
