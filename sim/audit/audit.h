@@ -75,6 +75,7 @@ struct AuditReport {
   double first_token_variation = 0.0;
   double joint_variation = 0.0;
   double impossible = 0.0;
+  double most_accepted = 0.0;  // expected, of the round that accepts most: a first one, or one that follows within the text
   std::uint64_t rounds_run = 0;
   [[nodiscard]] bool lossless() const { return largest_difference <= kAuditTolerance && impossible == 0.0; }
 };

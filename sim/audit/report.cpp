@@ -190,7 +190,15 @@ AuditReport report_on(const std::string& verifier, int vocab, int draft_length, 
     report.first_token_variation = std::max(report.first_token_variation, start.first_token_variation);
     report.joint_variation = std::max(report.joint_variation, start.joint_variation);
     report.impossible = std::max(report.impossible, start.impossible);
+    report.most_accepted = std::max(report.most_accepted, start.expected_accepted);
     report.starts.push_back(std::move(start));
+  }
+  for (std::size_t later = text.starts; later < rounds.roots.size(); ++later) {
+    AuditStart start;
+    Tallies tallies(rounds.nodes, start, false);
+    tallies.add(rounds.roots[later], 1.0L);
+    tallies.finish(draft_length);
+    report.most_accepted = std::max(report.most_accepted, start.expected_accepted);
   }
   return report;
 }

@@ -40,7 +40,7 @@ std::optional<spec::Cell> cell_with(const std::string& drafter, const verify::Ve
 struct Audited {
   int read = 0;                // cells that make sense
   int audited = 0;             // those that can be enumerated
-  double most_accepted = 0.0;  // expected, of all rounds from all starts
+  double most_accepted = 0.0;  // expected, of all first rounds and those that follow them
   double least_accepted = 1e9;
 };
 
@@ -56,10 +56,9 @@ void audit_with(const std::string& drafter, const std::string& policy, const std
       const audit::AuditReport report = audit::audit_cell(*cell);
       ++all.audited;
       CHECK(report.lossless());
-      for (const audit::AuditStart& start : report.starts) {
-        all.most_accepted = std::max(all.most_accepted, start.expected_accepted);
+      all.most_accepted = std::max(all.most_accepted, report.most_accepted);
+      for (const audit::AuditStart& start : report.starts)
         all.least_accepted = std::min(all.least_accepted, start.expected_accepted);
-      }
     } catch (const audit::NotAudited&) {
     }
   }

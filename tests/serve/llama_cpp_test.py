@@ -93,7 +93,8 @@ def make(number):
     at, requests = 0, []
     for _ in range(g.randint(5, 30)):
         at += g.choice([0, g.randint(0, 20000)])
-        requests.append((at, g.randint(1, 80), g.randint(1, 40)))
+        prompt = g.randint(1, 80)
+        requests.append((at, prompt, min(g.randint(1, 40), s["context"] - prompt)))  # longer ones are refused
     return s, requests, g.random() < 0.5
 
 
