@@ -6,31 +6,61 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 #include <vector>
 
 namespace specsim::cli {
 
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{64} << 20U;  // of standard input: longer ones are cut
+constexpr std::size_t kLongestLine = std::size_t{64} << 20U;  // longer ones are cut
 
 constexpr const char* kKnownLines =
-    "lines or metrics of vLLM (\"SpecDecoding metrics:\", vllm:spec_decode_*), SGLang (\"accept len:\"), llama.cpp (\"draft "
-    "acceptance\", \"statistics\") or TensorRT-LLM (specDecodingStats, trtllm_spec_decode_*)";
+    "lines or metrics of vLLM (\"SpecDecoding metrics:\", vllm:spec_decode_*, vllm bench serve), SGLang (\"accept len:\", "
+    "sglang:spec_accept_length, bench_serving), llama.cpp (\"draft acceptance\", \"statistics\", \"timings\") or TensorRT-LLM "
+    "(specDecodingStats, trtllm_spec_decode_*, trtllm-bench)";
 
-void read_standard_input(logs::LogReader& reader) {
+// What no text begins with, and what makes text of it.
+struct Packing {
+  std::string_view begins;
+  const char* what;
+  const char* unpack;
+};
+constexpr std::array<Packing, 6> kPackings = {{{"\x1f\x8b", "packed by gzip", "zcat"},
+                                               {"\x28\xb5\x2f\xfd", "packed by zstd", "zstdcat"},
+                                               {"\xfd"
+                                                "7zXZ",
+                                                "packed by xz", "xzcat"},
+                                               {"BZh", "packed by bzip2", "bzcat"},
+                                               {"\xff\xfe", "UTF-16, as PowerShell writes it", "iconv -f UTF-16 -t UTF-8"},
+                                               {"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8"}}};
+
+void refuse_packed(std::string_view text, const std::string& path) {
+  for (const Packing& one : kPackings)
+    if (text.starts_with(one.begins))
+      throw BadInput({path == "-" ? "standard input" : path, 0, 0},
+                     fmt::format("it is {}, allowed: text, as by {} {} | specsim import -", one.what, one.unpack,
+                                 path == "-" ? "FILE" : path));
+}
+
+// Piece by piece: a log may be larger than memory.
+void read_lines(int file, const std::string& path, logs::LogReader& reader) {
   std::string line;
   std::array<char, 1 << 16> buffer;
+  bool first = true;
   while (true) {
-    const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    const ssize_t count = ::read(file, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     std::string_view text(buffer.data(), static_cast<std::size_t>(count));
+    if (std::exchange(first, false)) refuse_packed(text, path);
     while (!text.empty()) {
       const std::size_t end = text.find('\n');
       if (line.size() < kLongestLine) line += text.substr(0, end);
@@ -42,6 +72,24 @@ void read_standard_input(logs::LogReader& reader) {
   }
   if (!line.empty()) reader.add_line(line);
 }
+
+// A file that can be read in pieces, closed at the end; -1 where it is none.
+class PlainFile {
+ public:
+  explicit PlainFile(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC)) {}
+  PlainFile(const PlainFile&) = delete;
+  PlainFile& operator=(const PlainFile&) = delete;
+  ~PlainFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  [[nodiscard]] int descriptor() const {
+    struct stat status {};
+    return descriptor_ >= 0 && fstat(descriptor_, &status) == 0 && !S_ISDIR(status.st_mode) ? descriptor_ : -1;
+  }
+
+ private:
+  int descriptor_;
+};
 
 std::string name_of(const logs::Acceptance& one) {
   std::string text = describe(one.kind);
@@ -55,8 +103,10 @@ std::string name_of(const logs::Acceptance& one) {
 logs::LogContents read_server_log(const std::string& path, const logs::ReaderOptions& options) {
   logs::LogReader reader(options);
   if (path == "-") {
-    read_standard_input(reader);
-  } else {
+    read_lines(STDIN_FILENO, path, reader);
+  } else if (const PlainFile file(path); file.descriptor() >= 0) {
+    read_lines(file.descriptor(), path, reader);
+  } else {  // which says why it cannot be read
     try {
       reader.add_text(read_whole_file(path));
     } catch (const ReadError& failure) {
@@ -68,7 +118,8 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
   if (contents.found.empty())
     throw BadInput(
         {name, 0, 0},
-        fmt::format("nothing of speculative decoding in {} lines{}, allowed: {}", contents.lines,
+        fmt::format("nothing of speculative decoding in {} lines{}{}, allowed: {}", contents.lines,
+                    contents.idle > 0 ? fmt::format(" ({} of them say that nothing was drafted)", contents.idle) : "",
                     contents.unread > 0 ? fmt::format(" ({} could not be read; {})", contents.unread, contents.first_unread) : "",
                     kKnownLines));
   return contents;

@@ -23,58 +23,72 @@ constexpr std::size_t kMostPositions = 512;
 
 constexpr std::string_view kVllmMetrics = "vllm:spec_decode_";
 constexpr std::string_view kTrtllmMetrics = "trtllm_spec_decode_";
+constexpr std::string_view kModelLabel = "model_name=\"";
 
 }  // namespace
-
-Acceptance* LogReader::counters(Kind kind) {
-  Acceptance& lines = counter_lines_[kind];
-  lines.kind = kind;
-  return &lines;
-}
 
 bool LogReader::read_counter(std::string_view line) {
   for (const auto& [prefix, kind] : {std::pair{kVllmMetrics, Kind::vllm_counters}, {kTrtllmMetrics, Kind::trtllm_counters}}) {
     if (line.find(prefix) == std::string_view::npos) continue;
     const auto read = metric_line(line, prefix);
     if (!read) return false;
-    Acceptance* const lines = counters(kind);
-    seen(*lines);
-    grown(read->metric + read->labels, read->value, *lines);
+    // Servers of several models may be scraped into one file: each is told for itself.
+    std::string model;
+    if (const auto text = behind(read->labels, kModelLabel))
+      model = std::string(kModelLabel) + std::string(text->substr(0, text->find('"') + 1));
+    Acceptance& lines = counter_lines_[{kind, model}];
+    lines.kind = kind;
+    seen(lines);
+    grown(read->metric + read->labels, read->value, lines);
     return true;
   }
   return false;
 }
 
-// What the metric's counters grew by, of all labels that hold `label` ("": all).
-double LogReader::total(const std::string& metric, const std::string& label) const {
+// What the metric's counters grew by, of all labels that hold `model` and `label` ("": all).
+double LogReader::total(const std::string& metric, const std::string& model, const std::string& label) const {
   double sum = 0.0;
   for (auto one = totals_.lower_bound(metric); one != totals_.end() && one->first.starts_with(metric); ++one) {
     const std::string_view labels = std::string_view(one->first).substr(metric.size());
     if (!labels.empty() && labels.front() != '{') continue;  // of a longer name
-    if (label.empty() || labels.find(label) != std::string_view::npos) sum += one->second.grown;
+    const auto held = [&](const std::string& part) { return part.empty() || labels.find(part) != std::string_view::npos; };
+    if (held(model) && held(label)) sum += one->second.grown;
   }
   return sum;
 }
 
-void LogReader::finish_vllm_counters() {
-  const auto lines = counter_lines_.find(Kind::vllm_counters);
-  if (lines == counter_lines_.end()) return;
+void LogReader::finish_counters() {
+  for (const Kind kind : {Kind::vllm_counters, Kind::trtllm_counters}) {
+    std::vector<std::pair<std::string, Acceptance>> models;
+    for (const auto& [place, lines] : counter_lines_)
+      if (place.first == kind) models.emplace_back(place.second, lines);
+    for (auto& [model, lines] : models) {
+      if (models.size() > 1) lines.name = model.empty() ? "without a model_name" : model;
+      if (kind == Kind::trtllm_counters)
+        finish_trtllm_counters(std::move(lines), model);
+      else if (total(std::string(kVllmMetrics) + "num_drafts", model) > 0.0)
+        finish_vllm_counters(std::move(lines), model);
+      else
+        finish_vllm_v0_counters(std::move(lines), model);
+    }
+  }
+}
+
+void LogReader::finish_vllm_counters(Acceptance all, const std::string& model) {
   const std::string prefix(kVllmMetrics);
-  const double rounds = total(prefix + "num_drafts");
-  if (rounds <= 0.0) return;
-  Acceptance all = lines->second;
+  const double rounds = total(prefix + "num_drafts", model);
   all.rounds = rounds;
-  all.drafted = total(prefix + "num_draft_tokens");
-  all.accepted = total(prefix + "num_accepted_tokens");
+  all.drafted = total(prefix + "num_draft_tokens", model);
+  all.accepted = total(prefix + "num_accepted_tokens", model);
   std::size_t positions = 0;
   for (const auto& [name, one] : totals_) {
-    const auto position =
-        name.starts_with(prefix + "num_accepted_tokens_per_pos{") ? number_behind(name, "position=\"") : std::nullopt;
+    if (!name.starts_with(prefix + "num_accepted_tokens_per_pos{") || name.find(model) == std::string::npos) continue;
+    const auto position = number_behind(name, "position=\"");
     if (position && *position < static_cast<double>(kMostPositions))
       positions = std::max(positions, static_cast<std::size_t>(*position) + 1);
   }
   for (std::size_t i = 0; i < positions; ++i)
-    all.accepted_at.push_back(total(prefix + "num_accepted_tokens_per_pos", fmt::format("position=\"{}\"", i)));
+    all.accepted_at.push_back(total(prefix + "num_accepted_tokens_per_pos", model, fmt::format("position=\"{}\"", i)));
   all.draft_length = static_cast<int>(positions);
   all.drafts_whole = positions > 0 && all.drafted == rounds * static_cast<double>(positions);
   if (positions > 0)
@@ -91,27 +105,19 @@ void LogReader::finish_vllm_counters() {
   contents_.found.push_back(std::move(all));
 }
 
-void LogReader::finish_vllm_v0_counters() {
-  const auto lines = counter_lines_.find(Kind::vllm_counters);
+void LogReader::finish_vllm_v0_counters(Acceptance all, const std::string& model) {
   const std::string prefix(kVllmMetrics);
-  if (lines == counter_lines_.end() || total(prefix + "num_drafts") > 0.0) return;
-  const double drafted = total(prefix + "num_draft_tokens");
-  if (drafted <= 0.0) return;
-  Acceptance all = lines->second;
   all.kind = Kind::vllm_v0_counters;
-  all.drafted = drafted;
-  all.alone_accepted = total(prefix + "num_accepted_tokens");
+  all.drafted = total(prefix + "num_draft_tokens", model);
+  all.alone_accepted = total(prefix + "num_accepted_tokens", model);
   all.rounds_counted = false;  // the draft length is not among the counters
   contents_.found.push_back(std::move(all));
 }
 
-void LogReader::finish_trtllm_counters() {
-  const auto lines = counter_lines_.find(Kind::trtllm_counters);
-  if (lines == counter_lines_.end()) return;
-  Acceptance all = lines->second;
+void LogReader::finish_trtllm_counters(Acceptance all, const std::string& model) {
   const std::string prefix(kTrtllmMetrics);
-  all.drafted = total(prefix + "num_draft_tokens");
-  all.accepted = total(prefix + "num_accepted_tokens");
+  all.drafted = total(prefix + "num_draft_tokens", model);
+  all.accepted = total(prefix + "num_accepted_tokens", model);
   all.rounds_counted = false;  // rounds are not among the counters
   contents_.found.push_back(std::move(all));
 }

@@ -70,7 +70,9 @@ Interval wider(double trial_error, const Spread& spread) {
   return interval;
 }
 
+// `half`: NaN where the interval is not to be had.
 Figure figure(double value, double half, double least, double most) {
+  if (std::isnan(half)) return {value};
   return {value, std::max(least, value - half), std::min(most, value + half)};
 }
 
@@ -174,7 +176,7 @@ class Finder {
   void find_rate() {
     if (all_.drafted <= 0.0 || all_.accepted <= 0.0) return;
     found_.acceptance_rate.value = all_.accepted / all_.drafted;
-    if (!found_.mean_length.known() || found_.drafted_per_round <= 0.0) return;
+    if (std::isnan(found_.mean_length.low) || found_.drafted_per_round <= 0.0) return;
     found_.acceptance_rate.low = (found_.mean_length.low - 1.0) / found_.drafted_per_round;
     found_.acceptance_rate.high = std::min(1.0, (found_.mean_length.high - 1.0) / found_.drafted_per_round);
   }

@@ -10,6 +10,9 @@
 //   statistics draft-mtp: #calls(b,g,a) = 2 134 134, #gen drafts = 134, #acc drafts = 109, #gen tokens = 536, #acc tokens = 354,
 //   #mean acc len = 3.64, #acc rate/pos = (0.813, 0.716, 0.619, 0.493), dur(b,g,a) = ...
 // and of the examples speculative and speculative-simple: n_draft = 16, n_predict = 124, n_drafted = 123, n_accept = 100.
+// Its answers (/completion and /v1/chat/completions) end in
+//   "timings": {"prompt_n": 1, ..., "predicted_n": 200, ..., "draft_n": 347, "draft_n_accepted": 65}
+// on one line or on many; where they come in pieces ("data: {...}") with timings_per_token, each piece counts from the beginning.
 #include "sim/logs/line_scan.h"
 #include "sim/logs/server_log.h"
 
@@ -18,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace specsim::logs {
 
@@ -64,7 +68,10 @@ bool LogReader::read_llama(std::string_view line) {
     cannot_read("no numbers of accepted and generated tokens");
     return true;
   }
-  if (*drafted <= 0.0) return true;
+  if (*drafted <= 0.0) {
+    ++contents_.idle;
+    return true;
+  }
   Acceptance& all = of(Kind::llama_requests, 0);
   seen(all);
   all.drafted += *drafted;
@@ -112,6 +119,54 @@ bool LogReader::read_llama_totals(std::string_view line) {
   for (std::size_t i = 0; i < rates.size(); ++i)
     all.accepted_at[i] += grown(fmt::format("{}{}", place, i), std::round(rates[i] * *drafts), all);
   if (new_rounds > 0.0) all.samples.push_back({new_rounds, new_accepted, 0.0});
+  return true;
+}
+
+bool LogReader::read_llama_answer(std::string_view line) {
+  if (line.find("_n\"") == std::string_view::npos && line.find("_n_accepted\"") == std::string_view::npos) return false;
+  const auto value = [&](std::string_view key) {
+    const auto rest = behind(line, key);
+    return rest ? number_behind(*rest, ":") : std::nullopt;
+  };
+  const auto emitted = value("\"predicted_n\"");
+  const auto drafted = value("\"draft_n\"");
+  const auto accepted = value("\"draft_n_accepted\"");
+  if (emitted) answer_emitted_ = *emitted;
+  if (drafted) answer_drafted_ = *drafted;
+  if (!accepted) return emitted || drafted;
+  const LlamaAnswer now{std::exchange(answer_emitted_, 0.0), std::exchange(answer_drafted_, 0.0), *accepted, 0};
+  if (now.accepted > now.drafted) {
+    cannot_read("more draft tokens accepted than drafted in an answer's timings");
+    return true;
+  }
+  if (now.drafted <= 0.0) {
+    ++contents_.idle;
+    return true;
+  }
+  Acceptance& all = of(Kind::llama_answers, 0);
+  seen(all);
+  all.rounds_counted = false;  // passes without a draft are among them
+  LlamaAnswer before;
+  if (line.find("data: {") != std::string_view::npos) {
+    std::string id;
+    if (const auto text = behind(line, "\"id\":\"")) id = std::string(text->substr(0, text->find('"')));
+    LlamaAnswer& last = llama_answers_[id];
+    if (last.request > 0 && now.emitted >= last.emitted && now.drafted >= last.drafted && now.accepted >= last.accepted)
+      before = last;
+    last = now;
+    last.request = before.request > 0 ? before.request : all.samples.size() + 1;
+    if (before.request == 0) all.samples.emplace_back();
+    before.request = last.request;
+  } else {
+    all.samples.emplace_back();
+    before.request = all.samples.size();
+  }
+  // A pass emits one token more than the draft tokens that it accepts.
+  const auto rounds = [](const LlamaAnswer& answer) { return std::max(answer.emitted - answer.accepted, 0.0); };
+  all.rounds += rounds(now) - rounds(before);
+  all.drafted += now.drafted - before.drafted;
+  all.accepted += now.accepted - before.accepted;
+  all.samples[before.request - 1] = {rounds(now), now.accepted, 0.0};
   return true;
 }
 

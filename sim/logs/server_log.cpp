@@ -14,16 +14,21 @@ std::string server_name(Kind kind) {
     case Kind::vllm_v0_log:
     case Kind::vllm_counters:
     case Kind::vllm_v0_counters:
+    case Kind::vllm_bench:
       return "vllm";
     case Kind::sglang_log:
     case Kind::sglang_gauges:
+    case Kind::sglang_bench:
       return "sglang";
     case Kind::llama_requests:
     case Kind::llama_totals:
     case Kind::llama_example:
+    case Kind::llama_answers:
       return "llama.cpp";
     case Kind::trtllm_steps:
     case Kind::trtllm_counters:
+    case Kind::trtllm_bench:
+    case Kind::trtllm_bench_serving:
       return "tensorrt-llm";
   }
   return "";
@@ -53,6 +58,16 @@ std::string describe(Kind kind) {
       return "TensorRT-LLM's specDecodingStats";
     case Kind::trtllm_counters:
       return "TensorRT-LLM's counters trtllm_spec_decode_*";
+    case Kind::vllm_bench:
+      return "vllm bench serve's report";
+    case Kind::sglang_bench:
+      return "sglang.bench_serving's report";
+    case Kind::llama_answers:
+      return "timings in llama.cpp's answers";
+    case Kind::trtllm_bench:
+      return "trtllm-bench's report";
+    case Kind::trtllm_bench_serving:
+      return "TensorRT-LLM's benchmark_serving report";
   }
   return "";
 }
@@ -116,7 +131,8 @@ void LogReader::add_line(std::string_view line) {
     return;
   }
   if (read_vllm(line) || read_vllm_v0(line) || read_sglang(line) || read_trtllm(line) || read_llama_totals(line) ||
-      read_llama(line) || read_counter(line) || read_sglang_gauge(line))
+      read_llama(line) || read_counter(line) || read_sglang_gauge(line) || read_benchmark(line) || read_trtllm_bench(line) ||
+      read_llama_answer(line))
     return;
   read_llama_example(line);
 }
@@ -138,9 +154,9 @@ LogContents LogReader::finish() {
   }
   finish_sglang();
   finish_sglang_gauges();
-  finish_vllm_counters();
-  finish_vllm_v0_counters();
-  finish_trtllm_counters();
+  finish_counters();
+  end_report();
+  end_trtllm_report();
   // Lines of which none had a draft say nothing.
   std::erase_if(contents_.found, [](const Acceptance& one) { return one.rounds <= 0.0 && one.drafted <= 0.0; });
   return std::move(contents_);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -18,13 +19,18 @@ enum class Kind {
   vllm_v0_log,    // "Speculative metrics:" of vLLM's V0 engine, totals since its start
   vllm_counters,  // vllm:spec_decode_* of /metrics, totals
   vllm_v0_counters,
-  sglang_log,      // "Decode batch ... accept len:", an average of some steps
-  sglang_gauges,   // sglang:spec_accept_length of /metrics, the same average, the last one made
-  llama_requests,  // "draft acceptance", a request a line
-  llama_totals,    // "statistics draft:", totals of a server
-  llama_example,   // n_draft, n_drafted, n_accept of llama-speculative
-  trtllm_steps,    // specDecodingStats of TensorRT-LLM's iteration statistics
-  trtllm_counters  // trtllm_spec_decode_* of /prometheus/metrics, totals
+  vllm_bench,           // "Speculative Decoding" of what vllm bench serve prints, and of the JSON that it saves, a run
+  sglang_log,           // "Decode batch ... accept len:", an average of some steps
+  sglang_gauges,        // sglang:spec_accept_length of /metrics, the same average, the last one made
+  sglang_bench,         // "Accept length:" of what sglang.bench_serving prints, a run
+  llama_requests,       // "draft acceptance", a request a line
+  llama_totals,         // "statistics draft:", totals of a server
+  llama_example,        // n_draft, n_drafted, n_accept of llama-speculative
+  llama_answers,        // "timings" of the server's answers, a request each
+  trtllm_steps,         // specDecodingStats of TensorRT-LLM's iteration statistics
+  trtllm_counters,      // trtllm_spec_decode_* of /prometheus/metrics, totals
+  trtllm_bench,         // "DECODING STATISTICS" of what trtllm-bench prints, averages over the requests of a run
+  trtllm_bench_serving  // "Avg Decoded Tokens per Iter" of its benchmark_serving, likewise
 };
 // "vllm", "sglang", "llama.cpp", "tensorrt-llm".
 std::string server_name(Kind kind);
@@ -42,7 +48,7 @@ struct Sample {
 // All that lines of one kind and one draft length say together. Sums, so lines weigh as many rounds as they stand for.
 struct Acceptance {
   Kind kind = Kind::vllm_log;
-  std::string name;           // what tells it from others of its kind: llama.cpp's drafter; "" where nothing does
+  std::string name;           // what tells it from others of its kind: llama.cpp's drafter, a model; "" where nothing does
   int draft_length = 0;       // 0: the text does not say it
   bool drafts_whole = false;  // every round drafted draft_length tokens
   std::size_t lines = 0;
@@ -64,6 +70,7 @@ struct Acceptance {
 struct LogContents {
   std::vector<Acceptance> found;
   std::size_t lines = 0;
+  std::size_t idle = 0;      // lines that count no draft
   std::size_t unread = 0;    // lines that begin like one of the above and cannot be read
   std::string first_unread;  // "line 12: no number behind \"Accepted:\""
 };
@@ -123,6 +130,33 @@ class LogReader {
     double grown = 0.0;
   };
   using Totals = std::map<std::string, Total>;  // by name and labels
+  // An answer of llama.cpp's server that comes in pieces: what its last piece counted, and where that is among the samples.
+  struct LlamaAnswer {
+    double emitted = 0.0;
+    double drafted = 0.0;
+    double accepted = 0.0;
+    std::size_t request = 0;
+  };
+  // What a benchmark's report has said so far; NaN: not yet.
+  struct Report {
+    double requests = kNotSaid;
+    double emitted = kNotSaid;
+    double drafts = kNotSaid;
+    double drafted = kNotSaid;
+    double accepted = kNotSaid;
+    double length = kNotSaid;
+    std::vector<double> rates;  // by position
+    bool positions = false;     // the lines of positions have begun
+  };
+  // trtllm-bench's figures by statistic: "AVERAGE", "P50", ...
+  struct TrtllmReport {
+    double requests = kNotSaid;
+    std::size_t line = 0;  // its last
+    std::map<std::string, double, std::less<>> drafted;
+    std::map<std::string, double, std::less<>> accepted;
+    std::map<std::string, double, std::less<>> rate;
+    std::map<std::string, double, std::less<>> length;
+  };
 
   Acceptance& of(Kind kind, int draft_length, const std::string& name = "");
   void seen(Acceptance& acceptance);
@@ -138,22 +172,29 @@ class LogReader {
   bool read_llama(std::string_view line);
   bool read_llama_totals(std::string_view line);
   bool read_llama_example(std::string_view line);
+  bool read_llama_answer(std::string_view line);
   bool read_trtllm(std::string_view line);
+  bool read_benchmark(std::string_view line);
+  bool read_benchmark_json(std::string_view line);
+  bool read_trtllm_bench(std::string_view line);
+  void end_report();
+  void end_trtllm_report();
+  void add_report(const Report& report);
   bool read_counter(std::string_view line);
   void finish_sglang();
   void finish_sglang_gauges();
   void finish_sglang_lines(Kind kind, const std::vector<SglangLine>& lines, double rounding, int told);
-  void finish_vllm_counters();
-  void finish_vllm_v0_counters();
-  void finish_trtllm_counters();
-  Acceptance* counters(Kind kind);
-  [[nodiscard]] double total(const std::string& metric, const std::string& label = "") const;
+  void finish_counters();
+  void finish_vllm_counters(Acceptance all, const std::string& model);
+  void finish_vllm_v0_counters(Acceptance all, const std::string& model);
+  void finish_trtllm_counters(Acceptance all, const std::string& model);
+  [[nodiscard]] double total(const std::string& metric, const std::string& model, const std::string& label = "") const;
 
   ReaderOptions options_;
   LogContents contents_;
   std::string pending_;  // a line that ended in a comma: its continuation is the next one
   Totals totals_;
-  std::map<Kind, Acceptance> counter_lines_;
+  std::map<std::pair<Kind, std::string>, Acceptance> counter_lines_;  // by the label model_name, as text
   std::vector<SglangLine> sglang_;
   std::vector<SglangLine> sglang_scrapes_;
   std::map<std::string, SglangGauges> gauges_now_;     // by labels, of the scrape that is being read
@@ -161,6 +202,11 @@ class LogReader {
   std::set<std::pair<double, double>> sglang_shapes_;  // steps and draft tokens of the scrapes
   std::map<std::string, LlamaSlot> llama_slots_;       // by what a line says of its slot
   LlamaExample example_;
+  double answer_emitted_ = 0.0;  // predicted_n and draft_n of the answer that is being read
+  double answer_drafted_ = 0.0;
+  std::map<std::string, LlamaAnswer> llama_answers_;  // that come in pieces, by their id
+  Report report_;
+  TrtllmReport trtllm_report_;
 };
 
 }  // namespace specsim::logs

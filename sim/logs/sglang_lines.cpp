@@ -46,7 +46,10 @@ bool LogReader::read_sglang(std::string_view line) {
     cannot_read(fmt::format("no number behind \"{}\"", length ? "#running-req:" : "accept len:"));
     return true;
   }
-  if (*length < 1.0) return true;  // no step of this interval had a draft
+  if (*length < 1.0) {  // no step of this interval had a draft
+    ++contents_.idle;
+    return true;
+  }
   const auto rate = number_behind(*text, "accept rate:");
   Acceptance& all = of(Kind::sglang_log, 0);
   seen(all);

@@ -4,8 +4,10 @@
 // line before:
 //   SpecDecoding metrics: Mean acceptance length: 2.71, Accepted throughput: 0.68 tokens/s, Drafted throughput: 0.80 tokens/s,
 //   Accepted: 169 tokens, Drafted: 198 tokens, Per-position acceptance rate: 0.919, 0.788, Avg Draft acceptance rate: 85.4%
-// Earlier versions begin with "Draft acceptance rate: 85.4%" and have no throughputs, the first neither length nor positions. The
-// length is 1 + accepted / drafts, the rates are of all drafts; the number of drafts itself is not printed.
+// Earlier versions begin with "Draft acceptance rate: 85.4%" and have no throughputs, the first neither length nor positions; the
+// very first (before vllm-project/vllm#15902) are "Speculative metrics: Draft acceptance rate: 1.000, Number of accepted tokens:
+// 66, Number of draft tokens: 66, ". The length is 1 + accepted / drafts, the rates are of all drafts; the number of drafts
+// itself is not printed.
 //
 // V0 (vllm/spec_decode/metrics.py, of v0.6.3), totals since the engine started:
 //   Speculative metrics: Draft acceptance rate: 0.642, System efficiency: 0.598, Number of speculative tokens: 3, Number of
@@ -63,7 +65,10 @@ bool LogReader::read_vllm(std::string_view line) {
     cannot_read(fmt::format("{} accepted of {} drafted tokens", *accepted, *drafted));
     return true;
   }
-  if (*drafted <= 0.0) return true;  // no draft in this interval
+  if (*drafted <= 0.0) {  // no draft in this interval
+    ++contents_.idle;
+    return true;
+  }
   const std::vector<double> rates = numbers_behind(*text, "Per-position acceptance rate:");
   const auto length = number_behind(*text, "Mean acceptance length:");
   Acceptance& all = of(Kind::vllm_log, static_cast<int>(rates.size()));
@@ -98,6 +103,19 @@ bool LogReader::read_vllm_v0(std::string_view line) {
   const auto accepted = number_behind(*text, "Number of accepted tokens:");
   const auto drafted = number_behind(*text, "Number of draft tokens:");
   const auto emitted = number_behind(*text, "Number of emitted tokens:");
+  if (accepted && drafted && *accepted <= *drafted && text->find("Number of speculative tokens:") == std::string_view::npos &&
+      text->find("Number of emitted tokens:") == std::string_view::npos) {  // V1's, of an interval
+    if (*drafted <= 0.0) {
+      ++contents_.idle;
+      return true;
+    }
+    Acceptance& all = of(Kind::vllm_log, 0);
+    seen(all);
+    all.drafted += *drafted;
+    all.accepted += *accepted;
+    all.rounds_counted = false;
+    return true;
+  }
   if (!length || !accepted || !drafted || !emitted || *length < 1.0 || *length > 1000.0) {
     cannot_read("not all of speculative, accepted, draft and emitted tokens are numbers");
     return true;

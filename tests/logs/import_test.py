@@ -3,6 +3,8 @@
 
 Runs at the root of the repository; SPECSIM names the program.
 """
+import gzip
+import json
 import math
 import os
 import re
@@ -100,6 +102,11 @@ def counters():
     less = re.sub(r"(} )(\d+)\.0$", lambda m: f"{m[1]}{int(m[2]) // 2}.0", text, flags=re.M)
     out = imported("", text=text + less)
     says("restart", out, "1500 rounds", "counters restarted 1 times")
+    # Servers of two models in one file are told apart, each with its positions.
+    other = text.replace('model_name="', 'model_name="another/').replace(' 750.0', ' 150.0')
+    out = imported("", text=text + other)
+    says("two models", out, "model_name=", "another/", "--position-rates 0.75,0.45,0.3")
+    expect("two models: summed", out.count("1000 rounds") == 2 and out.count("specsim plan") == 2)
     # The same drafts in lines and counters: compared, and given once to paste.
     log = "SpecDecoding metrics: Mean acceptance length: 2.50, Accepted: 1500 tokens, Drafted: 3000 tokens, Per-position acceptance rate: 0.750, 0.450, 0.300, Avg Draft acceptance rate: 50.0%\n"
     out = imported("", text=log + text)
@@ -171,6 +178,89 @@ def tensorrt_llm():
     says("TensorRT-LLM's counters", out, "--acceptance-rate 0.625 --at-draft-length 4")
 
 
+def benchmarks():
+    """What benchmark clients print at the end of a run."""
+    out = imported("vllm_bench.txt")
+    close("vllm bench serve", figure(out, "mean acceptance length")[0], 1 + 14090 / 6393)
+    says("vllm bench serve", out, "6393 rounds, draft length 3", "--position-rates 0.8342,0.7291,0.6407 --policy fixed:3", "follow from each other", "every round drafted 3")
+    text = (LOGS / "vllm_bench.txt").read_text()
+    says("two reports", imported("", text=text + text), "2 lines", "12786 rounds")
+    says("two reports with prefixes", imported("", text=re.sub("^", "bench-1  | 10:02 ", text + text, flags=re.M)), "12786 rounds")
+    says("vllm bench serve contradicting", imported("", text=text.replace("3.20", "3.40")), "INCONSISTENT: printed figures", "acceptance length 3.40 beside 14090")
+    saved = ('{"date": "20251101", "backend": "vllm", "total_output_tokens": 20480, "spec_decode_acceptance_rate": 73.47, "spec_decode_acceptance_length": 3.204, '
+             '"spec_decode_num_drafts": 6393, "spec_decode_draft_tokens": 19179, "spec_decode_accepted_tokens": 14090, '
+             '"spec_decode_per_position_acceptance_rates": [0.83419, 0.72908, 0.64070]}\n')
+    says("vllm bench serve's JSON", imported("", text=saved * 2), "12786 rounds, draft length 3", "--position-rates 0.8342,0.7291,0.6407")
+    out = imported("sglang_bench.txt")
+    close("sglang.bench_serving", figure(out, "mean acceptance length")[0], 2.93)
+    expect("an interval that nothing tells", figure(out, "mean acceptance length")[1:] == (None, None) and " to " not in out.partition("consistent")[0].partition("figure")[2])
+    says("sglang.bench_serving", out, "about 6485 rounds", "say it with --at-draft-length")
+    out = imported("trtllm_serving.txt", "--at-draft-length", "4")
+    close("TensorRT-LLM's benchmark_serving", figure(out, "mean acceptance length")[0], 2.71)
+    # 80 requests of 1125 / 3 rounds, 649 accepted, each on average.
+    out = imported("trtllm_bench.txt")
+    close("trtllm-bench", figure(out, "mean acceptance length")[0], 1 + 649 / 375)
+    close("trtllm-bench's rate", figure(out, "accepted / drafted")[0], 649 / 1125)
+    says("trtllm-bench", out, "30000 rounds, draft length 3", "--mean-acceptance-length 2.731 --at-draft-length 3")
+    text = (LOGS / "trtllm_bench.txt").read_text()
+    says("trtllm-bench twice", imported("", text=text + text), "60000 rounds, draft length 3")
+    says("trtllm-bench contradicting", imported("", text=text.replace("[AL] P50    : 2.72", "[AL] P50    : 2.12")), "INCONSISTENT: printed figures")
+
+
+def answers():
+    out = imported("llama_answers.jsonl")
+    close("llama.cpp's answers", figure(out, "mean acceptance length")[0], (200 + 665) / (200 + 665 - 65 - 515))
+    says("llama.cpp's answers", out, "2 lines (1 to 2), about 285 rounds", "say it with --at-draft-length")
+    # As jq prints it, a field a line; and in pieces, each of which counts from the answer's beginning, of two answers at a time.
+    def pretty(emitted, drafted, accepted):
+        return f'{{\n  "prompt_n": 1,\n  "predicted_n": {emitted},\n  "predicted_ms": 1.5,\n  "draft_n": {drafted},\n  "draft_n_accepted": {accepted}\n}}\n'
+    says("jq", imported("", text=pretty(200, 347, 65) + pretty(300, 400, 100)), "about 335 rounds")
+    def piece(name, emitted, drafted, accepted):
+        return (f'data: {{"choices":[],"id":"{name}","object":"chat.completion.chunk","timings":{{"prompt_n":1,"predicted_n":{emitted},"predicted_ms":1.5,'
+                f'"draft_n":{drafted},"draft_n_accepted":{accepted}}}}}\n\n')
+    out = imported("", text=piece("a", 3, 4, 2) + piece("b", 5, 8, 1) + piece("a", 10, 12, 6) + piece("b", 9, 16, 4) + piece("a", 20, 24, 12) + "data: [DONE]\n")
+    says("pieces", out, f"about {20 - 12 + 9 - 4} rounds")
+    close("pieces", figure(out, "accepted / drafted")[0], 16 / 40)
+
+
+def wrapped():
+    """Lines as containers, journals and terminals pass them on: the figures of the plain ones."""
+    plain = re.sub(r",\n +", ", ", (LOGS / "vllm.log").read_text()).splitlines()
+    wanted = imported("vllm.log").partition("rounds")[2]
+    ways = {"colours": lambda t: f"\033[1;36m(APIServer pid=7)\033[0;0m {t}\033[0m", "Windows": lambda t: t + "\r", "journald": lambda t: f"Sep 01 14:02:11 host vllm[812]: {t}",
+            "Kubernetes": lambda t: f"2025-09-01T14:02:11.123456789Z stderr F {t}", "compose": lambda t: f"vllm-1  | {t}",
+            "Docker's JSON": lambda t: json.dumps({"log": t + "\n", "stream": "stderr", "time": "2025-09-01T14:02:11.123Z"})}
+    for name, way in ways.items():
+        expect(f"{name}: other figures", imported("", text="\n".join(map(way, plain)) + "\n").partition("rounds")[2] == wanted)
+    # Of a log that was cut in a line, the rest is read.
+    text = "\n".join(plain) + "\n"
+    cut = next(line for line in plain if "SpecDecoding metrics" in line)[:150]
+    status, out, err = run("import", "-", text=cut + "\n" + text)
+    expect(f"cut: {err}", status == 0 and "warning: 1 lines could not be read; line 1" in err and out.partition("rounds")[2] == wanted)
+    # The first of V1 say counts alone; intervals without drafts are no mistake.
+    first = "INFO 03-20 10:00:00 metrics.py:86] Speculative metrics: Draft acceptance rate: {}, Number of accepted tokens: {}, Number of draft tokens: {}, \n"
+    out = imported("", "--at-draft-length", "2", text=first.format("0.853", 169, 198) + first.format("nan", 0, 0))
+    says("the first of V1", out, "1 lines (1 to 1)", "--acceptance-rate 0.8535 --at-draft-length 2")
+    with tempfile.TemporaryDirectory() as folder:
+        packed = Path(folder) / "vllm.log.gz"
+        packed.write_bytes(gzip.compress(text.encode()))
+        for file, told in ((packed, f"{packed}: it is packed by gzip, allowed: text, as by zcat {packed} | specsim import -"),):
+            status, out, err = run("import", file)
+            expect(f"packed: {status} {err}", status == 2 and told in err)
+        packed.write_bytes(text.encode("utf-16"))
+        status, out, err = run("import", packed)
+        expect(f"UTF-16: {status} {err}", status == 2 and "it is UTF-16, as PowerShell writes it, allowed: text, as by iconv -f UTF-16 -t UTF-8" in err)
+        # A log that is larger than what is read of other files, in little memory: a hole, and lines at its end.
+        large = Path(folder) / "large.log"
+        with large.open("wb") as file:
+            for _ in range(9):
+                file.seek(64 << 20, os.SEEK_CUR)
+                file.write(b"\n")
+            file.write(text.encode())
+        done = subprocess.run(["bash", "-c", 'ulimit -v 1500000; exec "$0" import "$1"', SPECSIM, str(large)], capture_output=True, text=True)
+        expect(f"large: {done.returncode} {done.stderr}", done.returncode == 0 and done.stdout.partition("rounds")[2] == wanted)
+
+
 def constant_alpha():
     def line(rates, rounds):
         counts = [round(r * rounds) for r in rates]
@@ -206,6 +296,8 @@ def refusals():
     refused("no_such.log: cannot be read: no such file or directory, allowed: a readable server's log", "import", "no_such.log")
     refused("standard input: nothing of speculative decoding in 2 lines, allowed: lines or metrics of vLLM", "import", "-", of="a\nb\n")
     refused('in 1 lines (1 could not be read; line 1: no number behind "Drafted:")', "import", "-", of="SpecDecoding metrics: Accepted: 3 tokens")
+    idle = "SpecDecoding metrics: Draft acceptance rate: nan%, Accepted: 0 tokens, Drafted: 0 tokens\n"
+    refused("nothing of speculative decoding in 2 lines (1 of them say that nothing was drafted), allowed:", "import", "-", of="a\n" + idle)
     refused("2 files, allowed: one", "import", "a", "b")
     refused('--server: unknown server "vlm", did you mean "vllm"? allowed: vllm, sglang, llama.cpp, tensorrt-llm', "import", "-", "--server", "vlm")
     refused('--at-draft-length: "0", allowed: an integer in [1, 64]', "import", "-", "--at-draft-length", "0")
@@ -218,7 +310,7 @@ def refusals():
     refused("--log: given together with --trace", "plan", *PLAN, "--log", "x", "--trace", "y")
 
 
-for test in (vllm, vllm_v0, counters, sglang, sglang_gauges, llama_cpp, tensorrt_llm, constant_alpha, plans, refusals):
+for test in (vllm, vllm_v0, counters, sglang, sglang_gauges, llama_cpp, tensorrt_llm, benchmarks, answers, wrapped, constant_alpha, plans, refusals):
     test()
 for problem in problems:
     print(problem, file=sys.stderr)
