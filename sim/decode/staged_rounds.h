@@ -69,10 +69,11 @@ void draw(const PreparedContexts& tables, Source source, std::uint64_t depth, co
                                     : source == Source::rejected ? tables.rejected(0, depth)
                                                                  : tables.draft(0, depth);
   const std::uint64_t stride = source == Source::bonus ? vocab : vocab * tables.depths();
-  // Many contexts' tables exceed the caches: ask for all entries of the step before the first is needed.
+  // Many contexts' tables exceed the caches: ask for all entries of the step before the first is needed, into the second-level
+  // cache, which has more reads under way than the first.
   if constexpr (kMoves)
     for (std::uint32_t i = 0; i < count; ++i)
-      __builtin_prefetch(base + context[lanes[i]] * stride + scale_bits(random_bits[i], vocab));
+      __builtin_prefetch(base + context[lanes[i]] * stride + scale_bits(random_bits[i], vocab), 0, 2);
   for (std::uint32_t i = 0; i < count; ++i)
     token[i] = math::alias_pick(kMoves ? base + context[lanes[i]] * stride : base, vocab, random_bits[i]);
 }
@@ -85,7 +86,7 @@ void look_up(const PreparedContexts& tables, std::uint64_t depth, const std::uin
   const std::uint64_t* const base = tables.accept(0, depth);
   const std::uint64_t stride = tables.vocab() * tables.depths();
   if constexpr (kMoves)
-    for (std::uint32_t i = 0; i < count; ++i) __builtin_prefetch(base + context[lanes[i]] * stride + token[i]);
+    for (std::uint32_t i = 0; i < count; ++i) __builtin_prefetch(base + context[lanes[i]] * stride + token[i], 0, 2);
   for (std::uint32_t i = 0; i < count; ++i) entry[i] = (kMoves ? base + context[lanes[i]] * stride : base)[token[i]];
 }
 

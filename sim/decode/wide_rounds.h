@@ -1,4 +1,4 @@
-// Rounds of 256 sequences that stay in one context, as run_staged makes them, by the wide steps.
+// Rounds of 256 sequences, as run_staged makes them, by the wide steps.
 #pragma once
 
 #include "sim/decode/chunk.h"
@@ -9,7 +9,7 @@
 namespace specsim::decode {
 
 // Whether run_wide() counts what run_staged<ShippedBehaviour> would: chains whose positions a rule accepts or rejects, in one
-// context, of sequences that end after a number of rounds.
+// context or a pool of them, of sequences that end after a number of rounds.
 bool runs_wide(const RoundSetup& setup, const ChunkPlan& plan);
 
 void run_wide(const RoundSetup& setup, const ChunkPlan& plan, BitSource& random_bits, Counts& counts);

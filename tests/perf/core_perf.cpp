@@ -83,16 +83,16 @@ TEST_CASE("chain of 5, zipf 1.1 over 32,000, draft at temperature 1.25, fixed co
   CHECK(gain >= 1.5);
 }
 
-TEST_CASE("pool of 256 contexts at 32,000: a round costs at most 16 reads of memory at random places") {
+TEST_CASE("pool of 256 contexts at 32,000: a round costs at most 8 reads of memory at random places") {
   const tests::ReadyCell pool(chain(32000, 5, "{from: target, transform: permute, value: 0.3}", "{process: iid, pool: 256}"));
   // As large as the tables.
   tests::RandomReads reads(std::size_t{256} * 32000 * 4 * sizeof(std::uint64_t));
   const std::vector<double> best = best_of({[&] { REQUIRE(reads.run(8 * kRounds) > 0); }, rounds_of(pool, kRounds)});
   const double one_read = best[0] / (8 * kRounds);
   const double ratio = best[1] / kRounds / one_read;
-  fmt::print("{}\npool of 256 contexts: {:.1f} ns a round ({:.1f} million/s), a random read {:.2f} ns, ratio {:.2f} (goal 16)\n",
+  fmt::print("{}\npool of 256 contexts: {:.1f} ns a round ({:.1f} million/s), a random read {:.2f} ns, ratio {:.2f} (goal 8)\n",
              tests::machine(), best[1] / kRounds * 1e9, kRounds / best[1] * 1e-6, one_read * 1e9, ratio);
-  CHECK(ratio <= 16.0);
+  CHECK(ratio <= 8.0);
 }
 
 TEST_CASE("cost per round grows at most 1.5 times from vocabulary 1,000 to 32,000") {

@@ -37,11 +37,12 @@ TEST_CASE("the wide lane equals a plain loop, by the instructions of every proce
     const PassingFor passing(target);
     wide += decode::wide::available() ? 1 : 0;
     INFO("target " << hwy::TargetName(target));
-    for (const int draft_length : {0, 1, 5, kMaxDraftLength}) {
-      const ReadyCell ready(yaml_of(process_with("fixed", ""), {"token", false, false}, draft_length));
-      for (const unsigned total : {1U, 7U * 40 + 3, 256U * 7, 2U * 256 * 7 + 9})
-        CHECK((compare(ready, 7, total) || total < 9 || draft_length == 0));
-    }
+    for (const Process& process : {process_with("fixed", ""), process_with("iid", "pool: 3")})
+      for (const int draft_length : {0, 1, 5, kMaxDraftLength}) {
+        const ReadyCell ready(yaml_of(process, {"token", false, false}, draft_length));
+        for (const unsigned total : {1U, 7U * 40 + 3, 256U * 7, 2U * 256 * 7 + 9})
+          CHECK((compare(ready, 7, total) || total < 9 || draft_length == 0));
+      }
     const ReadyCell by_depth(
         "{experiment: wide, rounds: 1000, pair: {vocab: 40, target: {family: zipf, exponent: 1}, draft: {from: target, "
         "transform: "
@@ -72,5 +73,6 @@ TEST_CASE("the wide lane leaves to others what it does not count", "[hot_path]")
   CHECK(wide(fixed, 13107) == decode::wide::available());
   CHECK_FALSE(wide(fixed, 13108));  // 65,540 tokens
   CHECK_FALSE(wide(yaml_of(process_with("fixed", ""), {"sample_match", false, false}, 4), 64));
-  CHECK_FALSE(wide(yaml_of(process_with("iid", "pool: 3"), {"token", false, false}, 4), 64));
+  CHECK(wide(yaml_of(process_with("iid", "pool: 3"), {"token", false, false}, 4), 64) == decode::wide::available());
+  CHECK_FALSE(wide(yaml_of(process_with("markov", "order: 1"), {"token", false, false}, 4), 64));
 }
