@@ -44,23 +44,37 @@ class BlockVerification final : public ChainRule {
     for (std::size_t i = 0; i < length; ++i)
       for (std::uint32_t lane = 0; lane < chains.lanes; ++lane)
         p[i + 1][lane] = grown(p[i][lane], *chains.distributions[i], chains.tokens[i * kStride + lane]);
-    std::array<std::uint32_t, kStride> open;  // lanes without a verdict
+    std::array<std::uint32_t, kStride> open;     // lanes without a verdict, in any order
+    std::array<std::uint32_t, kStride> unclear;  // those of them whose verdict at a node takes a look at the random bits
     std::uint32_t left = chains.lanes;
     for (std::uint32_t lane = 0; lane < left; ++lane) open[lane] = lane;
     for (std::size_t node = length; node > 0; --node) {
+      // Where a prefix stays for certain it is taken, and one that cannot stay is not: no search for either.
+      const math::Residual certain = node == length ? math::Residual() : chains.distributions[node]->residual(1.0);
       std::uint32_t still = 0;
+      std::uint32_t count = 0;
       for (std::uint32_t i = 0; i < left; ++i) {
         const std::uint32_t lane = open[i];
         const double own = p[node][lane];
-        math::Residual& cut = chains.final_distribution[lane];
-        cut = node == length || !(own > 0.0) ? math::Residual() : chains.distributions[node]->residual(1.0 / own);
-        const bool accepted =
-            accepts(rng::to_unit(chains.random_bits[(node - 1) * kStride + lane]), node == length ? Odds{own, 1.0}
-                                                                                   : own > 0.0    ? odds(own, cut)
-                                                                                                  : Odds{0.0, 1.0});
+        const std::uint32_t none = !(own > 0.0) || (own == 1.0 && !(certain.mass > 0.0)) ? 1 : 0;
         chains.accepted[lane] = static_cast<std::uint32_t>(node);
+        chains.final_distribution[lane] = certain;
         open[still] = lane;
-        still += accepted ? 0 : 1;
+        still += none;
+        unclear[count] = lane;
+        count += none == 0 && own < 1.0 ? 1 : 0;
+      }
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const std::uint32_t lane = unclear[i];
+        const double own = p[node][lane];
+        Odds chance = {own, 1.0};
+        if (node < length) {
+          const math::Residual cut = chains.distributions[node]->residual(1.0 / own);
+          chains.final_distribution[lane] = cut;
+          chance = odds(own, cut);
+        }
+        open[still] = lane;
+        still += accepts(rng::to_unit(chains.random_bits[(node - 1) * kStride + lane]), chance) ? 0 : 1;
       }
       left = still;
     }
@@ -79,7 +93,7 @@ class BlockVerification final : public ChainRule {
   }
   static Odds odds(double stays, const math::Residual& cut) {
     const double z = stays * cut.mass;
-    return {z, z + 1.0 - stays};
+    return {z, z + (1.0 - stays)};  // a prefix that stays for certain is taken for certain
   }
 };
 
