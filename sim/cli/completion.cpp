@@ -55,6 +55,11 @@ std::vector<std::string> places_of(const Command& command, const std::vector<Nam
   return {words.begin(), words.end()};
 }
 
+// Whether files may follow those words: the configs of specsim cluster.
+bool files_too(const Command& command) { return command.name == "cluster"; }
+
+constexpr const char* kHelpSummary = "explains a command, with examples";
+
 // Text within single quotes of a shell.
 std::string single_quoted(const std::string& text) {
   std::string quoted;
@@ -84,7 +89,9 @@ std::string bash_script(const std::vector<NamedPart>& parts) {
       "  case $command:$before in\n",
       build_info::version, names_of_commands());
   std::string cases;
+  std::string mixed;  // commands that take both words and files
   for (const Command& command : commands()) {
+    if (files_too(command)) mixed += (mixed.empty() ? "" : " | ") + std::string(command.name);
     const CommandInfo info = command_info(command);
     std::vector<std::string> names;
     std::vector<std::string> free;
@@ -106,6 +113,9 @@ std::string bash_script(const std::vector<NamedPart>& parts) {
   return text + "  esac\n  case $command in\n" + cases +
          "  esac\n"
          "  if [[ $current == -* ]]; then mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n"
+         "  elif case $command in " +
+         mixed +
+         ") true ;; *) false ;; esac; then mapfile -t COMPREPLY < <(compgen -f -W \"$places\" -- \"$current\")\n"
          "  elif [[ -n $places ]]; then mapfile -t COMPREPLY < <(compgen -W \"$places\" -- \"$current\")\n"
          "  else mapfile -t COMPREPLY < <(compgen -f -- \"$current\"); fi\n"
          "}\n"
@@ -129,9 +139,11 @@ std::string zsh_script(const std::vector<NamedPart>& parts) {
       "_specsim() {{\n  local -a commands\n  commands=(\n",
       build_info::version);
   for (const Command& command : commands()) text += fmt::format("    '{}:{}'\n", command.name, zsh_text(command.summary));
+  text += fmt::format("    'help:{}'\n", kHelpSummary);
   text +=
       "  )\n  if ((CURRENT == 2)); then _describe command commands; return; fi\n"
-      "  local command=$words[2]\n  shift words\n  ((CURRENT--))\n  case $command in\n";
+      "  local command=$words[2]\n  shift words\n  ((CURRENT--))\n  case $command in\n"
+      "    help) ((CURRENT == 2)) && _describe command commands ;;\n";
   for (const Command& command : commands()) {
     const CommandInfo info = command_info(command);
     text += fmt::format("    {}) _arguments", command.name);
@@ -143,8 +155,11 @@ std::string zsh_script(const std::vector<NamedPart>& parts) {
       text += fmt::format(" \\\n      '{}--{}[{}]{}'", option.repeats ? "*" : "", option.name, zsh_text(option.help), value);
     }
     const std::vector<std::string> places = places_of(command, parts);
-    if (info.takes_files)
-      text += places.empty() ? " \\\n      '*:file:_files'" : fmt::format(" \\\n      '*:name:({})'", fmt::join(places, " "));
+    std::string words;
+    for (const std::string& place : places) words += (words.empty() ? "" : " ") + zsh_text(place);
+    if (info.takes_files && !places.empty())
+      text += fmt::format(" \\\n      '{}:name:({})'", files_too(command) ? "" : "*", words);
+    if (info.takes_files && (places.empty() || files_too(command))) text += " \\\n      '*:file:_files'";
     text += " ;;\n";
   }
   return text + "  esac\n}\nif [[ $funcstack[1] == _specsim ]]; then _specsim \"$@\"; else compdef _specsim specsim; fi\n";
@@ -164,8 +179,12 @@ std::string fish_script(const std::vector<NamedPart>& parts) {
                           words.empty() ? "" : fmt::format(" -f -a '{}'", fmt::join(words, " ")), single_quoted(option.help));
     }
     if (const std::vector<std::string> places = places_of(command, parts); !places.empty())
-      text += fmt::format("complete -c specsim {} -f -a '{}'\n", seen, fmt::join(places, " "));
+      text += fmt::format("complete -c specsim {}{} -a '{}'\n", seen, files_too(command) ? "" : " -f", fmt::join(places, " "));
   }
+  text += fmt::format("complete -c specsim -n __fish_use_subcommand -f -a help -d '{}'\n", kHelpSummary);
+  for (const Command& command : commands())
+    text += fmt::format("complete -c specsim -n '__fish_seen_subcommand_from help' -f -a {} -d '{}'\n", command.name,
+                        single_quoted(command.summary));
   return text;
 }
 

@@ -163,6 +163,9 @@ expect("names of the registry", "h100-sxm" in completed("plan", "--hardware", "h
 expect("formats", completed("theory", "--format", "j") == ["json"])
 expect("parts", "token" in completed("describe", "tok"))
 expect("files", "configs/quickstart.yaml" in completed("run", "configs/quick"))
+expect("cluster's launchers", completed("cluster", "sl") == ["slurm"])
+expect("cluster's configs", completed("cluster", "local:2", "configs/quick") == ["configs/quickstart.yaml"])
+expect("help's commands", completed("help", "pl") == ["plan", "plot"])
 usage = run("help")[1]
 for command in re.findall(r"^  (\w+) +\S", usage.split("\n\n")[2], re.M):
     expect(f"completion of {command}", command in completed(command))
@@ -175,6 +178,29 @@ for shell, check in (("zsh", ["zsh", "-n"]), ("fish", ["fish", "-n"])):
     if shutil.which(shell):
         done = subprocess.run(check, input=script_text, capture_output=True, text=True)
         expect(f"{shell}: {done.stderr[:200]}", done.returncode == 0)
+if shutil.which("fish"):
+    def fish(line):
+        driver = 'specsim completion fish | source; complete -C "' + line + '"'
+        done = subprocess.run(["fish", "--no-config", "-c", driver], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "PATH": f"{Path(SPECSIM).parent}:{os.environ['PATH']}", "HOME": "/nonexistent"})
+        return [answer.partition("\t")[0] for answer in done.stdout.splitlines()]
+    for line, wanted in (("specsim pl", ["plan", "plot"]), ("specsim help pl", ["plan", "plot"]), ("specsim theory --format j", ["json"]),
+                         ("specsim cluster local:2 configs/quicks", ["configs/quickstart.yaml"]), ("specsim cluster sl", ["slurm"])):
+        expect(f"fish: {line}: {fish(line)}", Path(SPECSIM).name != "specsim" or fish(line) == wanted)
+if shutil.which("zsh"):
+    # A terminal of zsh's own, in which Tab is pressed.
+    typed = ("specsim help plo", "specsim cluster sl", "specsim cluster local:2 configs/quicks", "specsim theory --format js", "specsim describe top_k_m")
+    # Each line waits for the prompt: before it the terminal takes a Tab for text.
+    waits = "zpty -r z seen '*GO>*'; print -r -- $seen\n"
+    keys = "".join(f"{waits}zpty -w -n z '{line}'$'\\t'; zpty -w -n z $' #\\n'\n" for line in typed)
+    driver = ("zmodload zsh/zpty; zpty z zsh -f -i\nzpty -w z 'autoload -Uz compinit; compinit -D -u; eval \"$(specsim completion zsh)\"; "
+              "setopt interactivecomments; PS1=G; PS1+=O\\>'\n" + keys + waits)
+    with tempfile.TemporaryDirectory() as home:
+        done = subprocess.run(["zsh", "-f", "-c", driver], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+                              env={**os.environ, "PATH": f"{Path(SPECSIM).parent}:{os.environ['PATH']}", "HOME": home})
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout)
+    for wanted in ("help plot", "cluster slurm", "cluster local:2 configs/quickstart.yaml", "--format json", "describe top_k_match"):
+        expect(f"zsh: no {wanted!r} in {shown[-1500:]!r}", Path(SPECSIM).name != "specsim" or wanted in shown)
 status, _, error = run("completion", "fihs")
 expect(f"unknown shell: {error}", status == 2 and error == 'unknown shell "fihs", did you mean "fish"? allowed: bash, zsh, fish\n')
 expect("no shell", run("completion")[0] == 2)
