@@ -75,6 +75,7 @@ Document::~Document() {
 Document* Document::open() { return open_document; }
 
 std::string Document::keep(std::vector<Head> heads, std::vector<std::vector<std::string>> rows, bool headless) {
+  if (headless && rows.empty()) return "";  // nothing is shown of it
   tables_.push_back({"", std::move(heads), std::move(rows), headless});
   return fmt::format("{}{}\n", kMark, tables_.size() - 1);
 }

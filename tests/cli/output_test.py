@@ -59,6 +59,7 @@ for name, arguments in COMMANDS.items():
     expect(f"{name}: schema, command or status", (read["schema"], read["command"], read["exit_status"])
            == ("specsim-output/1", [*arguments, "--format", "json"], status))
     for table in read["tables"]:
+        expect(f"{name}: a table of nothing", table["rows"] or any(table["columns"]))
         expect(f"{name}: rows as long as columns", all(len(row) == len(table["columns"]) for row in table["rows"]))
     expect(f"{name}: a mark is left", "\\u001e" not in out)
     # Nothing of the terminal's text is lost: every word of it is in the JSON.
