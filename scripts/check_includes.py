@@ -7,7 +7,8 @@
 Refused: an include of a room (or file) that the table below does not allow; code in sim/ that includes tests or Catch2;
 quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
 namespace scope in a header; two types of one name in one program, of which the linker would silently take one's
-functions for both's (types in anonymous namespaces are their file's own); files of more than 500 lines.
+functions for both's (types in anonymous namespaces are their file's own); files of more than 500 lines; comments behind a
+declaration that begin with "of": such a fragment says whose a value is and leaves out what it is.
 """
 
 import re
@@ -154,6 +155,10 @@ def check_text(path, text):
             problem = check_include(path, token.group("quoted") if quoted else token.group("angled"), quoted)
             if problem:
                 report(token.start(), problem)
+        elif kind == "comment":
+            before = text[text.rfind("\n", 0, token.start()) + 1:token.start()]
+            if room and value.startswith("// of ") and before.strip():
+                report(token.start(), "a comment begins with \"of\", allowed: what the value is, with its unit")
         elif kind == "directive":
             pragma_once = pragma_once or re.fullmatch(r"\s*#\s*pragma\s+once\s*", value) is not None
         elif kind == "word":
@@ -245,6 +250,7 @@ def self_test():
         ("tests/unit/a.cpp", '#include "sim/families/a.h"\n#include <catch2/catch.hpp>\n#include "tests/support/x.h"\n'),
         ("tests/support/x.h", once),
         ("sim/base/long.cpp", "\n" * LONGEST),
+        ("sim/base/e.cpp", "int a = 0;  // length\n// of what follows, and\n// of what was before\nconst char* b = \"// of \";\n"),
     ]
     bad = [  # path, text, line, a part of the message
         ("sim/base/a.cpp", '#include "sim/rng/a.h"\n', 1, "may include only: base (itself)"),
@@ -273,6 +279,7 @@ def self_test():
         ("tests/support/x.h", "\n", 1, "without #pragma once"),
         ("tests/unit/a.cpp", "\n" * (LONGEST + 1), LONGEST + 1, "lines, allowed: at most 500"),
         ("sim/base/a.h", once + "using namespace std;\n", 2, "using namespace"),
+        ("sim/base/a.h", once + "// A length.\nint a = 0;  // of the first\n", 3, "begins with \"of\""),
         ("sim/base/a.h", once + "namespace a::b {\nstruct S { int x; };\nusing  namespace\nstd;\n}\n", 4, "using namespace"),
     ]
     failures = []

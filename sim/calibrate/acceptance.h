@@ -30,7 +30,7 @@ struct TemperatureAcceptance {
   double temperature = 1.0;
   llm::Acceptance measured;
   std::optional<plan::AcceptanceCurve> curve;  // none for rules that judge blocks or are not lossless
-  std::vector<double> tokens_per_round;        // of all prompts, [draft length]; NaN where it was not measured
+  std::vector<double> tokens_per_round;        // [draft length]: over all prompts; NaN where it was not measured
 };
 std::vector<TemperatureAcceptance> measure_acceptances(const LoadedModels& models, const Settings& settings,
                                                        const std::vector<llm::Prompt>& prompts, const OnProgress& progress);
@@ -40,7 +40,7 @@ struct Condition {
   double temperature = 1.0;
   std::string name;  // "depth 1", ..., "after rejection", "after full"
   llm::Tally tally;
-  std::uint64_t rounds = 0;  // of the temperature
+  std::uint64_t rounds = 0;  // all rounds at the temperature
   [[nodiscard]] double judged() const { return static_cast<double>(tally.judged); }
 };
 // Those under which any position was judged.

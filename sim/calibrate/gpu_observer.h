@@ -20,8 +20,8 @@ struct GpuPass {
   std::size_t batch = 1;
   std::size_t context = 0;
   llm::Spread seconds;
-  std::size_t bytes = 0;    // that the pass reads
-  double read_share = 0.0;  // of the bandwidth of reading alone
+  std::size_t bytes = 0;    // bytes that the pass reads
+  double read_share = 0.0;  // share of the bandwidth at which the device reads memory alone
   std::uint64_t logits_hash = 0;
   [[nodiscard]] double rate() const { return static_cast<double>(bytes) / seconds.median; }
 };
@@ -63,7 +63,7 @@ class GpuObserver {
   virtual void progress(const std::string& unit, double done, double all) = 0;
   virtual void bandwidth(const cuda::Bandwidth& bandwidth) = 0;
   virtual void pass(const GpuPass& pass) = 0;
-  virtual void no_room(const std::string& model, std::size_t batch, std::size_t context) = 0;  // for a pass's cache
+  virtual void no_room(const std::string& model, std::size_t batch, std::size_t context) = 0;  // its cache does not fit
   virtual void beside_passes(const BesidePasses& shares) = 0;
   virtual void streams(const Streams& streams) = 0;
   virtual void no_predictions(const std::string& reason) = 0;  // what was measured makes no cost table

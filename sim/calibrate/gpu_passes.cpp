@@ -65,7 +65,7 @@ struct TermRow {
   std::string what;
   std::size_t batch = 1;
   int draft_length = 0;
-  llm::Spread seconds;       // of a sum of medians, that alone: no quartiles, no samples
+  llm::Spread seconds;       // the median alone, a sum of medians: no quartiles, no samples
   std::size_t launches = 0;  // 0: not counted
   double share = std::numeric_limits<double>::quiet_NaN();
 };

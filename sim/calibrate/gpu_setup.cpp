@@ -14,7 +14,7 @@ namespace specsim::calibrate {
 namespace {
 
 constexpr double kGiB = 0x1.0p30;
-constexpr double kKeptFree = 0.04;  // of a device's memory, for libraries and graphs
+constexpr double kKeptFree = 0.04;  // share of a device's memory that is left to libraries and graphs
 
 // "4096x14336x32"; empty for what is none.
 std::vector<std::size_t> sizes_of(const std::string& text) {
@@ -49,7 +49,7 @@ OnDevice describe_on_device(const std::string& name, const char* option, const s
   if (enlarge.empty()) return loaded;
   const std::vector<std::size_t> size = sizes_of(enlarge);
   const llm::ModelConfig& small = loaded.config;
-  const std::size_t unit = small.heads / small.kv_heads * small.head_dim;  // of the hidden state: what a group of heads takes
+  const std::size_t unit = small.heads / small.kv_heads * small.head_dim;  // what a group of heads takes of `hidden`
   if (size.size() != 3 || size[0] < small.hidden || size[1] < small.ffn || size[2] < small.layers || size[0] % unit != 0)
     throw BadInput({enlarge_option, 0, 0},
                    fmt::format("{}, allowed: HIDDENxFFNxLAYERS, at least {}x{}x{}, hidden a multiple of {}",

@@ -10,16 +10,16 @@
 
 namespace specsim::calibrate {
 
-constexpr std::size_t kMostRows = 640;  // of a timed pass
+constexpr std::size_t kMostRows = 640;  // the most rows that a timed pass has
 constexpr std::size_t kMargin = 160;    // positions beyond the longest timed context
 
 // What is asked for beside Settings; the values are the command's defaults.
 struct GpuSettings {
-  int number = 0;                                                // of the device
+  int number = 0;                                                // the device's number, counted from 0
   std::vector<std::size_t> contexts = {128, 2048, 8192, 16384};  // cached tokens of timed passes of shapes, ascending
-  bool contexts_given = false;                                   // by the user
+  bool contexts_given = false;                                   // the user named the contexts
   std::string enlarge;           // "HIDDENxFFNxLAYERS" around the target that compute the same function; "": the target as it is
-  std::string enlarge_draft;     // the same of the draft
+  std::string enlarge_draft;     // the same for the draft
   bool dependent_launch = true;  // programmatic dependent launch: kernels start as those before them end
   bool for_baselines = false;    // what other programs are held against, and nothing else
 };
@@ -59,8 +59,8 @@ struct GpuSetup {
   std::unique_ptr<cuda::LaunchCounter> device;
   OnDevice target;
   OnDevice draft;
-  std::vector<std::size_t> contexts;  // of timed passes, ascending
-  std::size_t capacity = 0;           // of a sequence in a round
+  std::vector<std::size_t> contexts;  // cached tokens at which passes are timed, ascending
+  std::size_t capacity = 0;           // the most tokens that a sequence has in a round
   cuda::Limits limits;
   std::vector<llm::Prompt> fitted;
   std::vector<llm::Prompt> held_out;

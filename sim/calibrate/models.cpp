@@ -16,7 +16,7 @@ namespace specsim::calibrate {
 
 namespace {
 
-constexpr std::size_t kRandomContext = 256;  // of a shape without weights
+constexpr std::size_t kRandomContext = 256;  // the context of a shape without weights
 constexpr std::size_t kQuickPrompts = 16;
 constexpr double kBytesPerGiB = 0x1.0p30;
 
@@ -26,7 +26,7 @@ struct Described {
   bool random = false;  // a shape
   llm::ModelConfig config;
   llm::Precision precision = llm::Precision::bf16;  // most of its matrices'
-  std::size_t layers = 0;                           // that are run
+  std::size_t layers = 0;                           // how many of its layers are run
 
   [[nodiscard]] double weight_bytes() const { return static_cast<double>(llm::weight_bytes(config, precision)); }
   [[nodiscard]] double cache_bytes(std::size_t sequences) const {

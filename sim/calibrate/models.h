@@ -36,7 +36,7 @@ struct LoadedModels {
   bool random = false;                // shapes with random weights: good for timing alone
   std::string description;            // one line for manifests
   std::vector<std::size_t> contexts;  // knots of the cost table
-  std::size_t longest_context = 0;    // that a draft pass can find cached
+  std::size_t longest_context = 0;    // the most tokens that a draft pass can find cached
 
   [[nodiscard]] llm::Model& acceptance_target() const { return same_function.target ? *same_function.target : *pair.target; }
   [[nodiscard]] llm::Model* acceptance_draft() const {

@@ -21,8 +21,8 @@ struct Settings {
   // The models: directories, or names of shapes (configs/models), which get random weights.
   std::string target;
   std::string draft;                              // "": the drafter needs none
-  std::optional<llm::Precision> precision;        // that weights are kept in; none: the file's
-  double widen_mib = 0.0;                         // that a target pass is to read: neurons that change no logit are added
+  std::optional<llm::Precision> precision;        // what weights are kept in; none: what the file has
+  double widen_mib = 0.0;                         // MiB that a target pass is to read: neurons that change no logit are added
   std::size_t longest_context = 2048;             // tokens of a sequence at most, where a model could hold more
   std::string prompts;                            // JSONL files; "": none was given
   std::string held_out;                           // prompts whose runs are predicted
@@ -30,8 +30,8 @@ struct Settings {
   unsigned threads = 1;
   // The method.
   std::string drafter = "model";                     // model, argmax, early-exit, or one of the registry as YAML
-  std::shared_ptr<const draft::BlockDrafter> block;  // that one of the registry
-  std::size_t exit_layers = 0;                       // of early-exit
+  std::shared_ptr<const draft::BlockDrafter> block;  // the registry's drafter, where `drafter` names one
+  std::size_t exit_layers = 0;                       // how many layers an early-exit draft runs
   std::string verifier = "token";
   math::Sampling cuts;  // top-k, top-p and min-p of both models
   // What is measured.
@@ -39,7 +39,7 @@ struct Settings {
   std::vector<int> draft_lengths = {1, 2, 3, 4, 5, 6, 7, 8};  // ascending, at least 1
   std::vector<std::size_t> batches = {1, 4};                  // ascending
   std::size_t tokens = 48;                                    // emitted by each sequence of a run
-  int repetitions = 9;                                        // of every timing, in turn
+  int repetitions = 9;                                        // how often each timing is taken, all of them in turn
   llm::Clock clock = llm::Clock::wall;
   std::uint64_t seed = 0;
   std::size_t distribution_tokens = 0;  // above 0: each position's distributions are kept, so many tokens by themselves

@@ -35,7 +35,7 @@ struct Timings {
   std::vector<Priced> tables;
   std::vector<llm::RunGroup> groups;
   std::vector<llm::TimedTask> tasks;
-  std::size_t first_run = 0;  // of the tasks
+  std::size_t first_run = 0;  // the place of the first run among the tasks
 };
 
 // Tokens per round of the held-out prompts, [temperature][draft length's place].

@@ -35,7 +35,7 @@ struct CostTable {
 
 struct Validation {
   std::vector<ValidationLine> lines;
-  std::vector<Forecast> forecasts;  // by temperature
+  std::vector<Forecast> forecasts;  // one for each temperature
   std::vector<CostTable> tables;
   std::string summary;
 };
@@ -43,7 +43,7 @@ struct Validation {
 // Both prompts' files are read, and checked against each other and the method. Throws BadInput.
 struct ValidationPrompts {
   std::vector<llm::Prompt> fitted;    // acceptance is measured on
-  std::vector<llm::Prompt> held_out;  // whose runs are predicted
+  std::vector<llm::Prompt> held_out;  // prompts whose runs are predicted
 };
 ValidationPrompts validation_prompts(const LoadedModels& models, const Settings& settings);
 

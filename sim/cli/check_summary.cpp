@@ -72,7 +72,7 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
                  "their z as one, not as many. Leak seen: the smallest leak of the draft's distribution into the output that the "
                  "checks reject with power .99.\n",
                  level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
-  constexpr std::size_t kShown = 20;  // of each kind: a wrong base shows in every cell of a grid
+  constexpr std::size_t kShown = 20;  // lines for each kind of finding: a wrong base shows in every cell of a grid
   const auto list = [&](const std::vector<const judge::Row*>& which, const std::string& what, const auto& describe) {
     for (std::size_t i = 0; i < std::min(which.size(), kShown); ++i)
       fmt::format_to(out, "{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));

@@ -117,7 +117,7 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
 struct BuiltIn {
   double alpha = plan::kDefaultAlpha;
   double temperature = 1.0;
-  plan::AcceptanceTable table;  // in place of the two; without acceptance: there is none
+  plan::AcceptanceTable table;  // acceptance by depth and rank, in place of alpha and temperature; empty: there is none
 };
 
 // What the order of the built-in methods rests on.

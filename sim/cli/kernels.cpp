@@ -31,7 +31,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr const char* kOwner = "specsim kernels";  // as the manifest's command begins
+constexpr const char* kOwner = "specsim kernels";  // what the manifest's command begins with
 
 #ifdef SPECSIM_WITH_LZMA
 std::string unpacked(const std::string& packed, const std::string& path) {

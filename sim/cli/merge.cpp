@@ -27,14 +27,14 @@ namespace {
 // The shards of one run: what their manifests say, which agree.
 struct Shards {
   std::vector<spec::Experiment> experiments;
-  std::string identity;            // of the whole run, without the shard
-  std::vector<std::string> files;  // as the first manifest has them: what all others have, read once
+  std::string identity;            // the identity of the whole run, without the shard
+  std::vector<std::string> files;  // the configs that the first manifest lists, and all others must list; read once
   std::vector<std::string> configs;
   std::vector<FileSum> inputs;
-  double seconds = 0.0;  // of all shards together
+  double seconds = 0.0;  // wall time of all shards, added up
   unsigned threads = 1;
   std::uint64_t of = 0;
-  std::map<std::uint64_t, std::string> directories;       // by the shard's number
+  std::map<std::uint64_t, std::string> directories;       // [number of the shard]
   std::map<std::uint64_t, std::vector<FileSum>> results;  // files that its manifest lists
 };
 

@@ -10,7 +10,7 @@
 namespace specsim::cli {
 
 struct NamedPart {
-  std::string kind;  // as in describe KIND/NAME
+  std::string kind;  // what stands before the slash in `describe KIND/NAME`
   config::PartInfo info;
   std::string mark;  // "not lossless", "known to be wrong"; "" where there is nothing to say
 };

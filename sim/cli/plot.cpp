@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Script {
-  const char* file;    // by which a folder is recognised
+  const char* file;    // the file that tells what wrote the folder
   const char* script;  // what draws it
 };
 // The first that fits draws the folder.

@@ -11,7 +11,7 @@
 namespace specsim::cli {
 
 inline const std::vector<std::string> kResultFiles = {"data.csv", "counts.csv", "waterfall.csv"};  // beside manifest.yaml
-inline constexpr const char* kJournal = "journal.txt";                                             // of an unfinished run
+inline constexpr const char* kJournal = "journal.txt";                                             // what an unfinished run keeps
 
 // Makes the folder safe to write `names` into: nothing is in it but what may be replaced, or an unfinished run whose journal says
 // itself whether it is this one. `force` drops that one. Throws BadInput.

@@ -122,7 +122,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   if (task.experiment.slo.any()) print_limits(task, curve, runner, folder);
   if (runner.stopped()) return "";
   if (task.experiment.speculation) {
-    double requests = 1.0;  // in a step, at the largest load that the server keeps up with
+    double requests = 1.0;  // requests in a step, at the largest load that the server keeps up with
     for (const serve::CurvePoint& point : curve)
       if (point.speculative && !serve::overloaded(point))
         requests = std::max(requests, serve::figure(point, [](const serve::Summary& s) { return s.mean_batch; }).mean);
@@ -137,7 +137,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
 // speculation and of the plain one the larger, so that both meet the same. `points`: what each was found to need.
 struct SingleRun {
   ServeExperiment experiment;
-  std::vector<serve::CurvePoint> points;  // of the experiment's own server and, where it runs too, of the plain one
+  std::vector<serve::CurvePoint> points;  // points of the experiment's own server and, where it runs too, of the plain one
 };
 SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   serve::SweepRunner::Options setting;

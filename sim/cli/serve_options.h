@@ -23,7 +23,7 @@ struct ServeTask {
   serve::ServeExperiment experiment;
   bool both = true;            // where the experiment speculates, the plain server too
   std::optional<Sweep> sweep;  // nullopt: one run
-  int replications = 1;        // of each point of the sweep
+  int replications = 1;        // runs for each point of the sweep
   std::vector<int> lengths;    // draft lengths, each of whose largest load within the SLO is looked for
   unsigned threads = 1;
   std::string out;  // directory for the files; empty: none are written

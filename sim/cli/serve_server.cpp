@@ -154,7 +154,7 @@ void take_scheduler_defaults(ConfigEditor& editor) {
 void fill_defaults(ConfigEditor& editor) {
   if (editor.lacks("serve.scheduler", "kind")) editor.set("serve.scheduler.kind", scalar_of("vllm_v1", "--hardware"));
   if (editor.lacks("cost", "model")) editor.set("cost.model", scalar_of("roofline", "--hardware"));
-  if (!editor.is("cost.model", "roofline")) {  // of other numbers than a GPU's and models', and without a memory to fill
+  if (!editor.is("cost.model", "roofline")) {  // priced by other numbers than a GPU's and models', without a memory to fill
     editor.take_models();
     return;
   }

@@ -27,7 +27,7 @@ using report::Align;
 struct StatedRates {
   std::vector<double> rates;
   std::string heading;
-  bool from_one_figure = false;  // of a log, over all positions
+  bool from_one_figure = false;  // the rates follow from one figure of a log, over all positions
 };
 
 std::vector<double> shares_by_position(const std::string& list, const std::string& option) {

@@ -61,7 +61,7 @@ void add_change(const Options& options, const std::string& option, const std::st
 }
 
 std::optional<cost::PresetChoice> read_target(const Options& options, bool built_in) {
-  std::string last;  // of the options that change the target
+  std::string last;  // the last option that changes the target
   for (const char* option : {"tensor-parallel", "dtype", "weight-bits", "kv-bits"})
     if (options.has(option)) last = option;
   if (!options.has("target") && last.empty()) return std::nullopt;

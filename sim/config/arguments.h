@@ -48,8 +48,8 @@ struct Parameter {
   Type type = Type::number;
   std::optional<std::string> fallback;  // default as YAML text; none: required; "" : optional without a default
   std::string summary;
-  Interval interval = {};            // of a number, an integer, and each number of a list or table
-  std::vector<std::string> choices;  // of a text
+  Interval interval = {};            // what a number, an integer, or each number of a list or table may be
+  std::vector<std::string> choices;  // what a text may be; empty: anything
 };
 
 // The validated arguments of one part. Getters break an invariant on a name or type that the table does not have; for an

@@ -14,7 +14,7 @@ template <class Entry>
 struct Choice {
   const Entry* entry = nullptr;
   Arguments arguments;
-  Location where;  // of the section
+  Location where;  // the place of the section
 };
 
 // Where a scalar is short for a section with this one key: NAME for {KEY: NAME}. Anything else as it is.

@@ -104,7 +104,7 @@ class JsonBuilder {
   // A list or map that is not closed yet.
   struct OpenValue {
     Value value;
-    std::unordered_set<std::string> keys = {};  // of a map with many, which are not compared one by one
+    std::unordered_set<std::string> keys = {};  // the keys of a map that has many, which are not compared one by one
 
     // The map's field of this key; nullptr: it has none.
     const Field* field(const std::string& key) {
@@ -210,8 +210,8 @@ class JsonBuilder {
   JsonLimits limits_;
   std::size_t taken_ = 0;    // bytes that the parser has taken
   std::size_t counted_ = 0;  // bytes that line_ and column_ are of
-  std::size_t begin_ = 0;    // of the last token
-  std::size_t end_ = 0;      // of it, or one byte behind
+  std::size_t begin_ = 0;    // where the last token begins
+  std::size_t end_ = 0;      // where it ends, or one byte behind
   std::size_t values_ = 0;
   std::vector<OpenValue> open_;  // the outermost first
   Value root_;

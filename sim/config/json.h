@@ -14,7 +14,7 @@ namespace specsim::config {
 // How much a text may hold; the defaults are those of configs.
 struct JsonLimits {
   std::size_t values = kMaxValues;
-  std::size_t depth = kMaxDepth;  // of lists and maps within one another
+  std::size_t depth = kMaxDepth;  // how deep lists and maps may lie within one another
 };
 
 // Reads a JSON text strictly (RFC 8259; a byte order mark at its start is skipped) into the values that YAML gives, each with its

@@ -35,7 +35,7 @@ struct Value {
 
 struct Field {
   std::string key;
-  Location where;  // of the key
+  Location where;  // the place of the key
   Value value;
 };
 

@@ -109,7 +109,7 @@ class TreeBuilder final : public YAML::EventHandler {
     bool wants_key = false;
     bool skip = false;  // the field being read is wrong and already reported
     Field field;
-    std::unordered_map<std::string, int> lines;  // of the keys so far
+    std::unordered_map<std::string, int> lines;  // [key]: the line where it stood first
   };
 
   [[nodiscard]] char at(std::size_t position) const { return position < source_.size() ? source_[position] : '\0'; }

@@ -15,7 +15,7 @@ struct Deployment {
   std::optional<ModelShape> target;
   std::optional<ModelShape> draft;      // none: nothing is drafted by a model of its own
   Engine engine;                        // what host and launches are priced as
-  std::string kernels = "automatic";    // whose kernels are priced by their fits: one of kernel_choices()
+  std::string kernels = "automatic";    // which engine's kernels are priced by their fits: one of kernel_choices()
   std::string attention = "automatic";  // how attention of several tokens reads the cache, where kernels are priced by fits
 };
 

@@ -12,30 +12,30 @@ namespace specsim::cost {
 
 // Microseconds where a name ends in _us. What a figure of 0 stands for is said with it.
 struct Engine {
-  std::string name;  // as the config calls it
+  std::string name;  // its name in the config
   std::string source;
-  std::string kernels;                  // whose fits of measured kernels are its own; empty: none
-  std::string allreduce;                // whose fits of all-reduces, where they are not those of `kernels`
+  std::string kernels;                  // the name of the fits of measured kernels that are its own; empty: none
+  std::string allreduce;                // the name of the fits of its all-reduces, where it is another than `kernels`
   bool graphs = false;                  // passes are captured; rows are padded up to the next captured number
   bool fused_quantisation = false;      // activations are quantised by the kernel before a product, not by one of its own
   bool fused_norms = false;             // norms after an all-reduce are computed in it
   double largest_graph = 0.0;           // rows of the largest captured pass
-  double host_us = 0.0;                 // of every target pass, with the GPU idle
-  double host_us_per_sequence = 0.0;    // the same for each sequence of the pass: metadata in, tokens out
+  double host_us = 0.0;                 // host time of a target pass, with the GPU idle
+  double host_us_per_sequence = 0.0;    // what each sequence of the pass adds to it: metadata in, tokens out
   double client_us_per_sequence = 0.0;  // more of it in a server with clients: tokens become text and leave
-  double beside_us = 0.0;               // of every target pass, while the GPU works: the pass takes at least this
+  double beside_us = 0.0;               // host time of a target pass while the GPU works: the pass takes at least this
   double beside_us_per_sequence = 0.0;
   double step_us = 0.0;            // kernels around the layers of a target pass: inputs, embedding, last norm, sampler
   double host_us_per_layer = 0.0;  // a pass that no graph was captured for takes at least this times its layers: launches run
                                    // ahead of the GPU, so that the host's time is a floor, not a term
-  double host_us_per_row = 0.0;    // of a target pass, with the GPU idle: logits to tokens, rejection
+  double host_us_per_row = 0.0;    // host time that a row adds to a target pass, with the GPU idle: logits to tokens, rejection
   double draft_floor_us = 0.0;     // a draft pass takes at least this
-  double draft_us = 0.0;           // of every draft pass, with the GPU idle: its inputs are prepared anew
-  double round_us = 0.0;           // of a speculative round beyond its passes
+  double draft_us = 0.0;           // host time of a draft pass, with the GPU idle: its inputs are prepared anew
+  double round_us = 0.0;           // host time of a speculative round beyond its passes
   double unequal_contexts = 1.0;   // attention over a live server's contexts, over that of as many equal ones
-  double switch_share = 0.0;       // of a link's rate, by all-reduces that the switch between GPUs adds up; 0: it does not
+  double switch_share = 0.0;       // share of a link's rate that all-reduces reach in a switch that adds up; 0: it does not
   double small_kernels = 0.0;      // a layer's, between products and attention; 0: the GPU's calibration says what they take
-  std::map<std::string, double> proposals;  // by method: a round's proposing and checking, in layers of a pass without a graph
+  std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
   double logit_passes = 3.0;                // over the logits: written by the LM head, read by softmax and by the sampler
 };
 

@@ -10,18 +10,18 @@
 
 namespace specsim::cost {
 
-constexpr double kActivationBytes = 2.0;  // of an activation, which engines keep in 16 bits
+constexpr double kActivationBytes = 2.0;  // bytes of an activation, which engines keep in 16 bits
 
 // How a GPU's matrix products depart from the data sheet; fitted to measured ones, see configs/hardware.
 struct Calibration {
-  double memory_efficiency = 0.9;     // of the data sheet's bandwidth, for a long stream of weights
+  double memory_efficiency = 0.9;     // share of the data sheet's bandwidth that a long stream of weights reaches
   double feed_tb_per_s = 5.0;         // operands into all multiprocessors, through the second-level cache
   double overlap_power = 2.0;         // p-norm of memory, arithmetic and feed: 1 one after the other, large all at once
   double kernel_us = 3.0;             // a matrix product's fixed time
   double split_us = 3.0;              // a second kernel that adds up partial sums
-  double odd_rows_penalty = 0.0;      // of products over 65 rows and more, well below a power of two
-  double wide_penalty = 0.0;          // of memory traffic beyond 16 rows
-  double attention_efficiency = 0.8;  // of the data sheet's bandwidth, reading keys and values
+  double odd_rows_penalty = 0.0;      // what products over 65 rows and more take longer, relative, well below a power of two
+  double wide_penalty = 0.0;          // what memory traffic takes longer, relative, beyond 16 rows
+  double attention_efficiency = 0.8;  // share of the data sheet's bandwidth at which keys and values are read
   double attention_us = 10.0;         // attention's fixed time
   double elementwise_us = 10.0;       // norms, rotary embedding, activation, residuals of a layer
   double most_small_rows = 64.0;      // products of up to so many rows take tiles of at most 64 of them
@@ -33,23 +33,23 @@ struct Hardware {
   double memory_bytes = 0.0;
   double bandwidth = 0.0;  // bytes per second
   double flops = 0.0;      // dense bf16 operations per second
-  double fp8_flops = 0.0;  // of other types; where the data sheet has none, those of the next wider type
+  double fp8_flops = 0.0;  // operations per second in other types; where the data sheet has none, those of the next wider type
   double int8_flops = 0.0;
   double fp4_flops = 0.0;
-  bool has_bf16 = true;  // which arithmetic it has at all
+  bool has_bf16 = true;  // whether it has such arithmetic at all
   bool has_fp8 = false;
   bool has_int8 = false;
   bool has_fp4 = false;
   double multiprocessors = 1.0;
   double link_bandwidth = 0.0;      // bytes per second, one direction, to a peer
   double link_latency = 0.0;        // seconds, of an all-reduce that is launched
-  double graph_link_latency = 0.0;  // of one in a captured graph
+  double graph_link_latency = 0.0;  // the same in a captured graph
   Calibration calibration;
   std::shared_ptr<const KernelFits> kernels;  // fits of single kernels by engine and dtype; nullptr: none were measured
-  std::string kernels_engine;                 // whose of them price engines without kernels of their own; empty: calibration
-  double kernels_spread = 0.0;                // least standard deviation of the logarithm of a price by fits of another GPU's
-  bool other_links = false;                   // all-reduces of the fits went over links of another kind than this machine's
-  std::string fitted_on;                      // another GPU whose measurements the calibration is from; empty: its own
+  std::string kernels_engine;   // the engine whose fits price engines without kernels of their own; empty: the calibration does
+  double kernels_spread = 0.0;  // least standard deviation of the logarithm of a price by fits of another GPU's
+  bool other_links = false;     // all-reduces of the fits went over links of another kind than this machine's
+  std::string fitted_on;        // another GPU whose measurements the calibration is from; empty: its own
   bool unverified = false;
 };
 

@@ -20,7 +20,7 @@ struct ProductTile {
 constexpr std::array<ProductTile, 10> kProductTiles = {
     {{64, 16}, {64, 32}, {64, 64}, {64, 128}, {128, 16}, {128, 32}, {128, 64}, {128, 128}, {128, 256}, {256, 128}}};
 constexpr std::array<double, 7> kProductSplits = {1, 2, 3, 4, 6, 8, 16};
-constexpr double kProductStep = 64.0;    // of the inner length
+constexpr double kProductStep = 64.0;    // what a tile takes of the inner dimension at a time
 constexpr double kWaveTile = 128.0;      // rows and columns of a usual tile
 constexpr double kQueryTile = 128.0;     // query tokens that one block of attention holds
 constexpr double kExpertRowTile = 16.0;  // rows that an expert's product is padded to
@@ -130,7 +130,7 @@ Coordinates coordinates(const KernelFit& fit, const Hardware& hardware, const Ke
   switch (fit.kind) {
     case KernelKind::product: {
       const double waves = std::ceil(x.outer / kWaveTile) * std::ceil(x.rows / kWaveTile) / hardware.multiprocessors;
-      const double full = waves / std::ceil(waves);  // of the last wave of usual tiles
+      const double full = waves / std::ceil(waves);  // how full the last wave of usual tiles is
       return {{log2(x.rows), log2(x.outer), log2(x.inner), log2(x.outer * x.inner), full}, 5};
     }
     case KernelKind::attention_decode:

@@ -23,7 +23,7 @@ struct TableKind {
   std::vector<const char*> columns;
   const char* dtype;    // column
   const char* over_l2;  // column with bytes over the second-level cache's, "" for none
-  double cold;          // from which on they come from memory
+  double cold;          // the ratio from which on they come from memory
 };
 
 const std::vector<TableKind>& table_kinds() {
@@ -192,7 +192,7 @@ double quantile(std::vector<double>& sorted_in_place, double share) {
 
 // What prices the rows of one GPU, engine, dtype and kernel.
 struct Pricer {
-  const KernelFit* own = nullptr;  // of the GPU, engine and dtype
+  const KernelFit* own = nullptr;  // the fit of the GPU, engine and dtype themselves
   std::vector<KernelFit> others;   // otherwise: the price is their median
 
   [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const {

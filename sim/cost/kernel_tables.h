@@ -14,7 +14,7 @@ struct PricedKernel {
   std::string gpu;
   std::string engine;
   std::string dtype;
-  double rows = 0.0;       // of a product; tokens, sequences in decode attention, bytes of an all-reduce
+  double rows = 0.0;       // rows of a product, tokens or sequences of attention, bytes of an all-reduce
   double us = 0.0;         // measured
   double priced_us = 0.0;  // 0: not priced
   bool covered = false;    // a fit of this GPU, engine and dtype, within what was measured
@@ -24,7 +24,7 @@ struct PricedKernel {
 struct PricedTable {
   KernelKind kind = KernelKind::product;
   std::vector<std::string> header;
-  std::vector<std::vector<std::string>> lines;  // as they were
+  std::vector<std::vector<std::string>> lines;  // the table's fields, unchanged
   std::vector<PricedKernel> rows;               // one for each line
   std::vector<std::string> warnings;
 };
@@ -42,7 +42,7 @@ struct KernelErrors {
   std::size_t count = 0;
   std::size_t covered = 0;
   double median_ratio = 0.0;  // priced over measured
-  double median_error = 0.0;  // of the absolute error, relative
+  double median_error = 0.0;  // median of the absolute relative error
   double high_error = 0.0;    // its 90th percentile
 };
 

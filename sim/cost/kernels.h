@@ -59,9 +59,9 @@ struct KernelFit {
   std::string engine;
   Dtype dtype{};
   std::string kernel;
-  double rows = 0.0;                           // that it was fitted to
+  double rows = 0.0;                           // how many measured rows it was fitted to
   double spread = 0.0;                         // standard deviation of the logarithm, on shapes that the fit had not seen
-  double median_error = 0.0;                   // on the same, percent
+  double median_error = 0.0;                   // median of the absolute error on those shapes, percent
   double high_error = 0.0;                     // 90th percentile
   std::array<double, kMostFigures> figures{};  // in the order of kernel_figures()
   std::vector<double> over;                    // knots of the first coordinate, log2

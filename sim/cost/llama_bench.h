@@ -13,7 +13,7 @@ struct BenchedPass {
   double tokens = 0.0;
   double context = 0.0;
   double ms = 0.0;
-  int line = 0;  // of the file; 0 in JSON, where lines mean nothing
+  int line = 0;  // line of the file; 0 in JSON, where lines mean nothing
 };
 
 // Passes of the output of llama-bench -o csv, json, jsonl or md, told apart by what the text looks like; it must be of one

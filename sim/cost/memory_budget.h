@@ -16,8 +16,8 @@ struct MemoryItem {
 
 struct MemoryBudget {
   std::vector<MemoryItem> lines;
-  double available_bytes = 0.0;  // of one GPU, after what the runtime keeps for itself
-  double gpus = 1.0;             // that share the work
+  double available_bytes = 0.0;  // memory of one GPU, after what the runtime keeps for itself
+  double gpus = 1.0;             // how many GPUs share the work
 
   [[nodiscard]] double needed_bytes() const;
   [[nodiscard]] bool fits() const { return needed_bytes() <= available_bytes; }

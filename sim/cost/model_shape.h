@@ -41,7 +41,7 @@ struct AttentionKind {
 struct LayerKind {
   double layers = 0.0;
   bool mixture = false;           // every token goes through some of the experts as well
-  std::vector<Product> products;  // of every token, fused as engines fuse them
+  std::vector<Product> products;  // what every token goes through, fused as engines fuse them
 };
 
 struct ModelShape {
@@ -53,51 +53,51 @@ struct ModelShape {
   double head_dim = 0.0;
   double ffn = 0.0;
   bool gated = true;             // gate and up projections (SwiGLU), or up alone
-  double vocab = 0.0;            // of the LM head; a draft may have a reduced one
+  double vocab = 0.0;            // rows of the LM head; a draft may have a reduced one
   double embedding_vocab = 0.0;  // tokens that have an embedding, where they are more than the LM head's; 0: as many
   bool tied_embeddings = false;
   double experts = 0.0;  // per layer; 0: dense
   double experts_per_token = 0.0;
   double expert_ffn = 0.0;
   double shared_ffn = 0.0;    // width of what every token of a mixture's layer passes beside its experts; 0: nothing
-  double dense_layers = 0.0;  // of a mixture: layers without experts, `ffn` wide
+  double dense_layers = 0.0;  // layers of a mixture that have no experts and are `ffn` wide
   // Multi-head latent attention: keys and values are made of a vector of `latent` that is cached in their place, with `rope_dim`
   // rotated elements beside it that all heads share. head_dim is that of a query, rope_dim included. 0: keys and values.
   double latent = 0.0;
   double rope_dim = 0.0;
   double query_rank = 0.0;  // width that queries are squeezed through; 0: none
-  double value_dim = 0.0;   // of a head's value
+  double value_dim = 0.0;   // width of a head's value
   // Attention by layer.
   double kv_window = 0.0;         // newest cached tokens that attention reads; 0: all
-  double window_layers = 0.0;     // that have the window; 0: all of them
-  bool chunked = false;           // of those: the window begins anew with every chunk
-  double linear_layers = 0.0;     // that cache no keys: linear attention, state spaces
-  double global_head_dim = 0.0;   // of layers without the window, where theirs is another; 0: head_dim
-  double global_kv_heads = 0.0;   // alike
+  double window_layers = 0.0;     // layers that have the window; 0: all of them
+  bool chunked = false;           // in these the window begins anew with every chunk
+  double linear_layers = 0.0;     // layers that cache no keys: linear attention, state spaces
+  double global_head_dim = 0.0;   // head_dim in layers without the window, where it is another; 0: head_dim
+  double global_kv_heads = 0.0;   // kv_heads in layers without the window, where they are others; 0: kv_heads
   bool global_one_value = false;  // their values are the projection of keys
   // A head on top of a target.
   double fused_inputs = 0.0;         // an EAGLE head joins so many hidden vectors first; 0: no such product
   double attention_inputs = 1.0;     // hidden vectors side by side that attention's projections read; 2 in an EAGLE-3 head
-  bool shares_lm_head = false;       // and embeddings, with the target: no bytes of its own, the same time
+  bool shares_lm_head = false;       // LM head and embeddings are the target's: no bytes of its own, the same time
   bool shares_embeddings = false;    // those alone
   std::vector<std::string> assumed;  // what the description takes for granted, for warnings
   // How it is run.
   double weight_bits = 16.0;
-  double expert_bits = 16.0;  // of the experts' weights
-  double head_bits = 16.0;    // of LM head and embeddings, which quantised checkpoints usually leave alone
+  double expert_bits = 16.0;  // bits of the experts' weights
+  double head_bits = 16.0;    // bits of LM head and embeddings, which quantised checkpoints usually leave alone
   double kv_bits = 16.0;
   // Kernels of kernels.h that multiply the layers' weights and the experts' alone; empty: by their bits.
   std::string product_type;
   std::string expert_type;
-  Location dtype_where;            // of what asks for them
-  double offload_share = 0.0;      // of the layers' weights: in the host's memory, and read over its link in every pass
-  double offload_bandwidth = 0.0;  // of that link to each GPU, bytes per second
+  Location dtype_where;            // the place that asks for these types, for messages
+  double offload_share = 0.0;      // share of the layers' weights in the host's memory, read over its link in every pass
+  double offload_bandwidth = 0.0;  // bandwidth of that link to each GPU, bytes per second
   double tensor_parallel = 1.0;
   bool unverified = false;
 
   // All layers, as one of `shards` GPUs sees them: key and value heads that are fewer than the GPUs are copied.
   [[nodiscard]] std::vector<LayerKind> layer_kinds(double shards = 1.0) const;
-  [[nodiscard]] std::vector<Product> expert_products() const;  // of one expert; empty for a dense model
+  [[nodiscard]] std::vector<Product> expert_products() const;  // the products of one expert; empty for a dense model
   [[nodiscard]] std::vector<AttentionKind> attention_kinds() const;
   // How many GPUs cut a layer's cache: a key and value head is not cut, nor is a latent vector.
   [[nodiscard]] double kv_shards(const AttentionKind& kind) const;
@@ -109,7 +109,7 @@ struct ModelShape {
   [[nodiscard]] double active_parameters() const;
   [[nodiscard]] double embedded() const { return embedding_vocab > 0.0 ? embedding_vocab : vocab; }
   [[nodiscard]] double own_parameters() const;  // total less what it shares with the target
-  [[nodiscard]] double weight_bytes() const;    // of the same
+  [[nodiscard]] double weight_bytes() const;    // bytes of the same parameters
   // Bytes of the layers' matrices that a pass reads which meets `active` experts in a layer.
   [[nodiscard]] double layer_bytes(double active) const;
   [[nodiscard]] double kv_bytes_per_token() const;  // cached for one token by all layers that look at it

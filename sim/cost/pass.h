@@ -23,7 +23,8 @@ struct Segment {
   double sequences = 0.0;
   double rows = 0.0;    // new tokens of all of them
   double cached = 0.0;  // tokens of all of them before the pass
-  double pairs = 0.0;   // of a new token and one that it looks at, itself too: rows x (cached + (rows + 1) / 2) of each
+  // Pairs of a new token and one that it looks at, itself too: the sum over sequences of rows x (cached + (rows + 1) / 2).
+  double pairs = 0.0;
 };
 
 // Seconds. The parts add up to the pass.

@@ -12,12 +12,12 @@ namespace specsim::cost {
 namespace {
 
 constexpr double kFromMicro = 1e-6;
-constexpr double kUsualSkew = 1.01;       // of routing: measured layers of that power law are the mildest that were measured
+constexpr double kUsualSkew = 1.01;       // exponent of the routing's power law: the mildest that was measured
 constexpr double kSwitchLink = 400e9;     // bytes per second: NVLink 4 and later, whose switches add up what passes them
 constexpr double kSmallMessage = 65536;   // bytes that an all-reduce moves in its floor
-constexpr double kSplitEfficiency = 0.4;  // of the peak, by attention that splits the keys; stated, not fitted
+constexpr double kSplitEfficiency = 0.4;  // share of the peak that attention reaches which splits the keys; stated, not fitted
 
-constexpr double kFewTokens = 16.0;  // of a sequence, up to which a prompt's last ones attend as tokens that are verified
+constexpr double kFewTokens = 16.0;  // tokens of a sequence up to which a prompt's last ones attend as tokens that are verified
 
 // Whose FlashAttention 2 serves a GPU on which that of several tokens was not measured.
 constexpr const char* kWalker = "rtx-4090";

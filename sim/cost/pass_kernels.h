@@ -78,7 +78,7 @@ class PassKernels {
   std::string allreduce_;
   bool fused_quantisation_;
   double switch_share_;
-  std::shared_ptr<const KernelFits> borrowed_;  // of another GPU
+  std::shared_ptr<const KernelFits> borrowed_;  // fits of another GPU, where this one has none
   Attention wide_keys_;
   Attention narrow_keys_;
 };

@@ -12,7 +12,7 @@ namespace specsim::cost {
 struct Preset {
   const char* kind;  // "hardware", "model", "engine" or "acceptance"
   const char* name;
-  const char* path;  // in the repository, for messages
+  const char* path;  // where it lies in the repository, for messages
   const char* text;
 };
 const std::vector<Preset>& presets();         // generated, see cmake/presets.cmake
@@ -28,9 +28,9 @@ struct PresetChoice {
     std::string text;
     Location where;
   };
-  std::string name;  // of a preset, the path of a file, or a map in braces
+  std::string name;  // a preset's name, the path of a file, or a map in braces
   Location where;
-  std::vector<Change> changes;  // in place of what the preset says
+  std::vector<Change> changes;  // settings that replace the preset's
 };
 // The same as a config holds it: the name alone, or {preset: NAME, KEY: TEXT, ...}. Reports broken YAML in braces.
 config::Value to_config(const PresetChoice& choice, Diagnostics& diagnostics);

@@ -21,8 +21,8 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr double kMemoryShare = 0.9;        // of a GPU's memory
-constexpr double kLatentEfficiency = 0.67;  // of the peak, by latent attention: FlashMLA's 660 of 989 TFLOP/s on an H800
+constexpr double kMemoryShare = 0.9;        // share of a GPU's memory that an engine uses
+constexpr double kLatentEfficiency = 0.67;  // share of the peak that latent attention reaches: FlashMLA, 660 of 989 TFLOP/s, H800
 constexpr double kLogitBytes = 4.0;
 
 // Rows that engines capture graphs for; a pass is padded up to the next one.
@@ -76,7 +76,7 @@ class RooflineCost final : public CostModel {
   [[nodiscard]] double relative_error(Role role, const Pass& pass) const override {
     if (role == Role::draft && !draft_) return 0.0;
     constexpr double kShapes = 0.6;  // root of the sum of squared shares of a layer's four products, whose errors are independent
-    constexpr double kStated = 0.3;  // of what is stated, and of attention and links that no fit prices; it is stated too
+    constexpr double kStated = 0.3;  // relative error of what no fit prices, attention and links too; itself stated, not fitted
     const ModelShape& model = shape(role);
     const PassTime time = this->pass(role, pass);
     const auto or_stated = [&](const std::optional<double>& fitted, double stated) {
@@ -105,7 +105,7 @@ class RooflineCost final : public CostModel {
       return (model.weight_bytes() - model.offload_share * model.layer_bytes(model.experts)) / model.tensor_parallel;
     };
     MemoryBudget memory_budget;
-    double slots = 0.0;  // for drafts that may be rejected, in every cache
+    double slots = 0.0;  // slots in every cache for drafts that may be rejected
     const auto keep = [&](const char* what, const std::optional<ModelShape>& model) {
       if (!model) return;
       const double kv = cached(*model, workload.context + std::min(look_ahead, 1));
@@ -150,8 +150,8 @@ class RooflineCost final : public CostModel {
 
  private:
   static constexpr double kElementwisePasses = 12.0;  // hidden vectors read and written between a layer's products
-  static constexpr double kNorms = 2.0;               // of a layer
-  static constexpr double kCalibratedKernels = 4.0;   // whose floors Calibration::elementwise_us adds up
+  static constexpr double kNorms = 2.0;               // norms in a layer
+  static constexpr double kCalibratedKernels = 4.0;   // kernels whose least times Calibration::elementwise_us adds up
 
   // Seconds of a layer's norms, rotary embedding, activation and residuals.
   [[nodiscard]] double small_kernels_seconds(const ModelShape& model, double rows) const {
@@ -171,7 +171,7 @@ class RooflineCost final : public CostModel {
 
   struct Products {
     double total = 0.0;
-    double streaming = 0.0;  // of it, what one row would take, in the same experts
+    double streaming = 0.0;  // the part of it that one row would take, in the same experts
   };
 
   [[nodiscard]] const ModelShape& shape(Role role) const {

@@ -11,7 +11,7 @@ namespace specsim::cost {
 struct RoundTime {
   PassTime plain;         // one target pass over one token: what plain decoding pays for a token
   PassTime draft;         // draft_length sequential draft passes
-  double catch_up = 0.0;  // of them, for the token that the draft has not seen after a full acceptance
+  double catch_up = 0.0;  // the part of it that goes to the token that the draft has not seen after a full acceptance
   PassTime verify;        // one target pass over draft_length + 1 tokens
   double overhead = 0.0;  // outside the passes
 

@@ -46,7 +46,7 @@ std::optional<StepTable> table_of(const std::vector<std::string>& header) {
 
 // Prompts and outputs of the served benchmarks are drawn evenly between 80 % of the stated length and all of it.
 constexpr double kMeanLength = 0.9;
-constexpr double kMostGpus = 8.0;        // of one server
+constexpr double kMostGpus = 8.0;        // the most GPUs of one server
 constexpr double kPromptChunk = 8192.0;  // tokens of prompts in a step
 
 std::string lower(std::string text) {

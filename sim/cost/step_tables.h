@@ -13,7 +13,7 @@ namespace specsim::cost {
 
 struct PricedStep {
   std::string gpu;
-  std::string engine;  // whose figures price it, a name of configs/engines; as the table has it where none does
+  std::string engine;  // the engine whose figures price it, a name of configs/engines; what the table says where none does
   std::string model;
   std::string phase;  // decode, prompt, served
   double batch = 0.0;
@@ -24,7 +24,7 @@ struct PricedStep {
 
 struct PricedSteps {
   std::vector<std::string> header;
-  std::vector<std::vector<std::string>> lines;  // as they were
+  std::vector<std::vector<std::string>> lines;  // the table's fields, unchanged
   std::vector<PricedStep> rows;                 // one for each line
 };
 
@@ -45,7 +45,7 @@ struct StepErrors {
   std::string batch;  // "1", "2-8", ...; "all"
   std::size_t count = 0;
   double median_ratio = 0.0;  // priced over measured
-  double median_error = 0.0;  // of the absolute error, relative
+  double median_error = 0.0;  // median of the absolute relative error
   double high_error = 0.0;    // its 90th percentile
   double worst_error = 0.0;
 };

@@ -178,7 +178,7 @@ class TableCost final : public CostModel {
   std::vector<std::string> warnings_;
 };
 
-using Rows = std::array<std::map<Point, Measured>, kModels.size()>;  // of each of kModels
+using Rows = std::array<std::map<Point, Measured>, kModels.size()>;  // one map for each of kModels
 
 void read_rows(const std::string& file, const std::string& text, Rows& rows, Diagnostics& diagnostics) {
   constexpr std::size_t kMaxMistakes = 20;

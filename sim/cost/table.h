@@ -12,7 +12,7 @@ namespace specsim::cost {
 // A row of a cost table.
 struct MeasuredPass {
   std::string model;     // target, draft, or draft_first: a round's first draft pass
-  double tokens = 1.0;   // of each sequence in the pass
+  double tokens = 1.0;   // new tokens of each sequence in the pass
   double batch = 1.0;    // sequences
   double context = 0.0;  // cached tokens of each
   double ms = 0.0;

@@ -107,7 +107,7 @@ struct ResidualSums {
     if (trial.rule == Acceptance::block) {
       accepts = thread.block_y();
       ends = trial.draft_length + 1;
-      if (accepts > room->marks.last) return;  // which no one asks for
+      if (accepts > room->marks.last) return;  // no one asks for these
     }
     const double cut = trial.cut(accepts, room->marks);
     const unsigned begin = thread.block_x() * kSlice;
@@ -142,7 +142,7 @@ struct ResidualSums {
 struct Accept {
   static constexpr unsigned kThreads = 256;
   Trial trial;
-  const double* sums = nullptr;       // that ResidualSums made
+  const double* sums = nullptr;       // what ResidualSums made
   std::uint32_t* accepted = nullptr;  // [sequence]
 
   [[nodiscard]] Grid grid() const { return {trial.count, 1, 1, kThreads, sizeof(Room)}; }

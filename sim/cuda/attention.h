@@ -25,12 +25,12 @@ struct Attention {
   unsigned kv_heads = 0;
   float scale = 0.0F;
   unsigned batch = 0;
-  unsigned most_rows = 0;  // of a sequence
+  unsigned most_rows = 0;  // the most rows that a sequence has
   unsigned chunks = 0;
   unsigned row_warps = 1;     // 1, 2 or 4
   float* partial = nullptr;   // [row][head][chunk][kWidth]
   float* peak_sum = nullptr;  // [row][head][chunk][2]
-  Bf16* out = nullptr;        // of one chunk: [row][stride], as Combine has it
+  Bf16* out = nullptr;        // [row][stride], as Combine has it; written where there is one chunk
   std::size_t stride = 0;
   unsigned head_dim = 0;
 
@@ -91,10 +91,10 @@ struct Attention {
     unsigned kv_head;
     unsigned first;      // the sequence's first row in the pass
     unsigned queries;    // the sequence's rows times `group`
-    unsigned tile;       // of 16 queries
+    unsigned tile;       // which tile of 16 queries
     std::size_t cached;  // places before the pass's own
-    std::size_t all;     // and with them
-    std::size_t begin;   // of the chunk
+    std::size_t all;     // the same, with the pass's own
+    std::size_t begin;   // the chunk's first place
     bool works;          // whether the tile has queries and the chunk has places
   };
   // Queries g and g + 8 of the tile: their rows in the pass, and themselves.
@@ -105,7 +105,7 @@ struct Attention {
   // Softmax of these two queries over the places so far.
   struct Softmax {
     float peak[2];                // largest score
-    float sum[2];                 // of exp(score - peak)
+    float sum[2];                 // sum of exp(score - peak)
     float values[kWidth / 8][4];  // weighted by exp(score - peak), as matrix instructions have their sums
   };
 

@@ -61,9 +61,9 @@ struct Rotate {
 
 // Moves the tokens of a tree's path together: slot length + path[i] to length + i, in every layer.
 struct KeepPath {
-  static constexpr unsigned kThreads = 128;  // at most: a head's width
-  LayerCache cache;                          // of layer 0; the others follow
-  std::size_t layer_stride = 0;              // of keys, and of values
+  static constexpr unsigned kThreads = 128;  // a head's width is at most this
+  LayerCache cache;                          // layer 0; the others follow
+  std::size_t layer_stride = 0;              // distance of two layers' keys, and of their values
   unsigned sequence = 0;
   unsigned kv_heads = 0;
   unsigned layers = 0;

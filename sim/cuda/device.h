@@ -36,13 +36,13 @@ struct Gemm {
 
 struct DeviceInfo {
   std::string name;
-  std::string driver;          // and run-time library
+  std::string driver;          // driver and run-time library
   int compute_capability = 0;  // 90: 9.0
   int multiprocessors = 0;
   std::size_t memory = 0;
   std::size_t l2 = 0;
-  std::string library;            // for products of many rows; "" without
-  bool dependent_launch = false;  // of a kernel's start with the end of the one before
+  std::string library;            // what multiplies many rows; "" without
+  bool dependent_launch = false;  // a kernel may start while the one before it ends
 };
 
 // A sequence of launches and copies, ready to be repeated.

@@ -45,7 +45,7 @@ class LaunchCounter final : public Device {
 llm::Spread time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work);
 
 struct Bandwidth {
-  std::size_t bytes = 0;  // of each buffer, much larger than caches
+  std::size_t bytes = 0;  // bytes of each buffer, much larger than caches
   llm::Spread read;       // seconds
   llm::Spread copy;
   [[nodiscard]] double read_rate() const { return static_cast<double>(bytes) / read.median; }
@@ -61,7 +61,7 @@ class PassTimer {
   struct Result {
     llm::Spread seconds;
     std::size_t bytes = 0;          // weights, keys and values that the pass reads
-    std::uint64_t logits_hash = 0;  // of the last row
+    std::uint64_t logits_hash = 0;  // a hash of the last row's logits
   };
   Result time(std::size_t tokens, std::size_t logit_rows, std::size_t context, int repetitions, int at_once);
   // The same pass, recorded, to be replayed by whoever times it.
@@ -75,7 +75,7 @@ class PassTimer {
   Buffer<std::uint32_t> text_;
   Buffer<std::uint32_t> lengths_;
   Buffer<float> logits_;
-  std::vector<std::unique_ptr<PassRows>> rows_;  // that recorded passes read
+  std::vector<std::unique_ptr<PassRows>> rows_;  // the rows that recorded passes read
 };
 
 // Bytes of keys and values that a pass reads.

@@ -23,7 +23,7 @@ struct DeviceLayer {
   Buffer<float> qkv_bias;  // empty without
   DeviceMatrix output;
   Buffer<float> ffn_norm;
-  DeviceMatrix gate_up;  // in turns of 8 gates and 8 ups
+  DeviceMatrix gate_up;  // rows in turns of 8 gates and 8 ups
   DeviceMatrix down;
 };
 
@@ -33,7 +33,7 @@ enum class Origin { real, random, enlarged };
 struct DeviceWeights {
   llm::ModelConfig config;
   Origin origin = Origin::real;
-  std::size_t norm_columns = 0;  // of the hidden state, that are not zero by construction
+  std::size_t norm_columns = 0;  // coordinates of the hidden state that are not zero by construction
   DeviceMatrix embedding;
   DeviceMatrix head;  // without rows where embeddings are tied
   Buffer<float> final_norm;

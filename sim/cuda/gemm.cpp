@@ -94,7 +94,7 @@ class Library final : public GemmLibrary {
     Layout weights = {nullptr, nullptr};
     Layout x = {nullptr, nullptr};
     Layout y = {nullptr, nullptr};
-    std::vector<cublasLtMatmulAlgo_t> ways;  // to do it, the best last; those that it refuses go
+    std::vector<cublasLtMatmulAlgo_t> ways;  // algorithms that do it, the best last; those that it refuses go
     bool works = false;
   };
 

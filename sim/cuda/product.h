@@ -18,8 +18,8 @@ template <unsigned kTiles>
 struct Product {
   static constexpr unsigned kThreads = 256;
   static constexpr unsigned kWarps = kThreads / kWarp;
-  static constexpr unsigned kOutputs = 16;  // of a block
-  static constexpr unsigned kPieces = 4;    // of 32 columns, a warp's at a time
+  static constexpr unsigned kOutputs = 16;  // outputs of a block
+  static constexpr unsigned kPieces = 4;    // pieces of 32 columns that a warp takes at a time
   static constexpr unsigned kMostRows = 8 * kTiles;
   const Bf16* weights = nullptr;  // [outputs][columns]
   unsigned outputs = 0;

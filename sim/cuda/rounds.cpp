@@ -277,7 +277,7 @@ std::vector<std::vector<Token>> Rounds::texts() const {
 std::size_t round_bytes(const llm::ModelConfig& target, const llm::ModelConfig* draft, const RoundSettings& settings) {
   std::size_t bytes = cache_bytes(target, settings.batch, settings.capacity);
   if (draft != nullptr) bytes += cache_bytes(*draft, settings.batch, settings.capacity);
-  bytes += 2 * kHistogram * sizeof(std::uint64_t) * (rows_of(settings) + settings.batch);  // of two cuts
+  bytes += 2 * kHistogram * sizeof(std::uint64_t) * (rows_of(settings) + settings.batch);  // two cuts' histograms
   return bytes + target.vocab * (rows_of(settings) * (sizeof(float) + sizeof(double)) +
                                  settings.batch * drafts_of(settings) * sizeof(double));
 }

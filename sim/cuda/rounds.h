@@ -69,7 +69,7 @@ class Rounds {
   void check_distributions() const;
 
   [[nodiscard]] const std::vector<std::uint32_t>& accepted() const { return accepted_; }
-  [[nodiscard]] const std::vector<std::size_t>& lengths() const { return lengths_; }  // of the texts
+  [[nodiscard]] const std::vector<std::size_t>& lengths() const { return lengths_; }  // tokens of each text
   [[nodiscard]] std::vector<std::vector<Token>> texts() const;
   // Distributions of the last round: the target's [sequence][draft_length + 1], the draft's [draft token][sequence], for checks.
   [[nodiscard]] std::vector<double> target_distributions() const { return target_distributions_.download(); }
@@ -104,7 +104,7 @@ class Rounds {
   Sequences sequences_;
   std::vector<std::size_t> lengths_;
   std::vector<std::uint32_t> accepted_;
-  std::map<std::size_t, std::unique_ptr<Graph>> graphs_;  // by the longest text that they are for
+  std::map<std::size_t, std::unique_ptr<Graph>> graphs_;  // [longest text that it is for]
 };
 
 // What Rounds takes in memory beside the models, their caches included.

@@ -26,7 +26,7 @@ struct Rows {
 struct LayerCache {
   Bf16* keys = nullptr;      // [sequence][kv head][slot][width]
   Bf16* values = nullptr;    // [sequence][kv head][width][slot]
-  unsigned width = 0;        // of a head, padded
+  unsigned width = 0;        // width of a head, padded
   std::size_t capacity = 0;  // slots, a multiple of 32
 };
 

@@ -9,7 +9,7 @@ namespace specsim::cuda {
 
 constexpr unsigned kMostVocab = 262144;
 constexpr unsigned kScan = 512;    // weights that are summed together, by eight interleaved accumulators
-constexpr unsigned kSlice = 2048;  // of a distribution, a block's; a multiple of kScan
+constexpr unsigned kSlice = 2048;  // tokens of a distribution that a block takes; a multiple of kScan
 constexpr unsigned kMostSlices = kMostVocab / kSlice;
 constexpr unsigned kMostScans = kMostVocab / kScan;
 
@@ -62,7 +62,7 @@ struct Cut {
   static constexpr unsigned kLevels = 3;
   static constexpr unsigned kBits = 10;
   static constexpr unsigned kBins = 1U << kBits;
-  static constexpr unsigned kLowBits = 21;  // of a mass: a slice of them adds up in 32 bits, and so does what is above
+  static constexpr unsigned kLowBits = 21;  // low bits of a mass: a slice of them adds up in 32 bits, and so does what is above
 
   // How far the search for the least weight has come: its leading bits, what those that begin so must still add to the goal, and
   // what all of them would.
@@ -114,7 +114,8 @@ struct Cut {
 
   // What a level's histogram says, the same in all threads of the block. `threads` divides kBins.
   SPECSIM_KERNEL Found search(const Thread& thread, unsigned threads, std::size_t row, unsigned level) const {
-    auto* const sums = reinterpret_cast<std::uint64_t*>(thread.shared());  // of a thread's bins and all later ones
+    // [thread]: the amounts of its bins and of all later ones.
+    auto* const sums = reinterpret_cast<std::uint64_t*>(thread.shared());
     auto* const result = reinterpret_cast<Found*>(sums + threads);
     const Found before = level > 0 ? found[row * kLevels + level - 1] : Found{0, 0, 0};
     const std::uint64_t* const amounts = histogram(row, level);
@@ -197,7 +198,7 @@ struct DistributionWeights {
   unsigned vocab = 0;
   const Peak* peaks = nullptr;
   float temperature = 1.0F;
-  double min_p = 0.0;               // of the likeliest token's probability
+  double min_p = 0.0;               // share of the likeliest token's probability
   double* distributions = nullptr;  // [row][vocab]
   double* slice_sums = nullptr;     // [row][slice]
   unsigned count = 0;
@@ -276,7 +277,7 @@ struct CutDistribution {
     const Cut::Found found = cut.search(thread, kThreads, row, Cut::kLevels - 1);
     const std::uint32_t least = found.prefix;
     const std::uint64_t each = cut.measure(static_cast<double>(float_of(least)));
-    const std::uint64_t places = each > 0 ? (found.wanted + each - 1) / each : 0;  // for those that equal the least
+    const std::uint64_t places = each > 0 ? (found.wanted + each - 1) / each : 0;  // places for weights that equal the least
     const bool all_stay = places * each >= found.there;
     const unsigned begin = thread.block_x() * kSlice;
     const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;

@@ -24,7 +24,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
     std::span<const Token> text;                                 // prompt and text so far, for a drafter that reads them
     int longest = kMaxDraftLength;                               // no deeper node is drafted
     draft::BlockDrafter::Memory* memory = nullptr;               // the drafter's, of this sequence
-    const draft::LengthPolicy::Memory* policy_memory = nullptr;  // of a policy that looks at the tokens
+    const draft::LengthPolicy::Memory* policy_memory = nullptr;  // what a policy that looks at the tokens remembers
     bool bonus = true;                                           // a path down to a leaf is followed by a token of the target's
   };
   struct Outcome {

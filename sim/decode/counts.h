@@ -60,7 +60,7 @@ struct Counts {
   std::vector<std::uint64_t>
       pairs;  // [kPairBins][kPairBins]: neighbours in the emitted text by ratio bin, where there is one stratum
   std::vector<std::uint64_t> drafted;  // [nodes + 1]: rounds, cut ones too, by the number of nodes that they drafted
-  PassCounts passes;                   // of a drafter whose passes are counted
+  PassCounts passes;                   // where the drafter's passes are counted
 
   void add(const Counts& other);
   // Adds one sequence to the sums: its whole rounds, how many of them accepted every draft, and the tokens that they emitted.

@@ -58,7 +58,7 @@ class GroupBits {
   struct Batch {
     std::uint32_t generation = 0;
     bool filled = true;            // there is a batch in this round; else bits are drawn singly
-    std::uint32_t asked = kGroup;  // in this round so far
+    std::uint32_t asked = kGroup;  // how many lanes asked for it in this round so far
     std::array<std::uint64_t, kGroup> random_bits;
 
     // Counts the asking; true: the batch is to be filled. As many as in the last round that came here will be asked for.

@@ -19,7 +19,7 @@ struct Sequence {
   std::uint64_t rounds_left = 0;  // requests: 1 until they are done
   std::uint64_t tokens = 0;       // how many a request emits
   draft::LengthPolicy::Memory memory;
-  std::vector<Token> text;  // for drafters that read it
+  std::vector<Token> text;  // prompt and text so far, where the drafter reads them
   std::unique_ptr<draft::BlockDrafter::Memory> drafter_memory;
 };
 
@@ -27,7 +27,7 @@ struct Sequence {
 struct Batch {
   draft::LengthPolicy::Memory memory;
   int drafted = 0;
-  std::vector<int> accepted;  // in this round, of each sequence that is not done
+  std::vector<int> accepted;  // what each sequence that is not done accepted in this round
 };
 
 }  // namespace
@@ -101,7 +101,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
         const bool whole = outcome.whole;
         int drafted = round.drafted();
         if (policy != nullptr) {
-          const int length = chain ? drafted : std::min(memory.length, draft_length_);  // of the longest path
+          const int length = chain ? drafted : std::min(memory.length, draft_length_);  // length of the longest path
           if (batch != nullptr) {
             batch->drafted = length;
             batch->accepted.push_back(static_cast<int>(accepted));

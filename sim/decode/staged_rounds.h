@@ -174,7 +174,7 @@ void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& rando
   std::array<std::uint32_t, kLanes> goes_on;
   std::array<Token, kLanes> token;
   std::array<Token, kLanes> wanted;    // matching rules: the target's own token, by index
-  std::array<Token, kLanes> mismatch;  // the same, by lane
+  std::array<Token, kLanes> mismatch;  // the same tokens, by lane
   std::array<std::uint32_t, kLanes> all_counted;
   all_counted.fill(1);
   std::vector<std::uint32_t> stopped_before(draft_length + 2);

@@ -204,7 +204,7 @@ class WideRounds {
   std::array<std::uint64_t, kLanes> full_{};
 
   Padded<std::uint32_t> going_{};     // lanes that are still accepting in this round
-  Padded<std::uint32_t> accepted_{};  // the same with their tokens' classes
+  Padded<std::uint32_t> accepted_{};  // lanes that accepted, with their tokens' classes
   Padded<std::uint64_t> bits_{};
   Padded<std::uint64_t> accept_bits_{};
   Padded<std::uint64_t> rest_{};

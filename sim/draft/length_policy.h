@@ -18,7 +18,7 @@ class LengthPolicy {
     double value = 0.0;
     int length = 0;
     int rounds = 0;                                    // a count of the policy's own
-    double threshold = 0.0;                            // of a policy that looks at the tokens
+    double threshold = 0.0;                            // what a policy that looks at the tokens compares with
     std::vector<std::pair<double, bool>> judged = {};  // draft tokens' probabilities, and whether they were accepted
   };
 

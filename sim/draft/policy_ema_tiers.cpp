@@ -70,7 +70,7 @@ class EmaTiers final : public LengthPolicy {
 };
 
 struct BatchDefault {
-  int batch = 1;  // from this one on
+  int batch = 1;  // the smallest batch that it holds for
   std::vector<int> tiers;
   double down = 0.0;
 };

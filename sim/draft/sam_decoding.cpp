@@ -17,7 +17,7 @@ namespace {
 // Where the longest end of the text stands first, as the suffix automaton of a sequence tells it: no state is built, the ends
 // that the sequence's places share with the text say the same.
 struct FirstPlace {
-  std::size_t length = 0;  // of the shared end; 0: none
+  std::size_t length = 0;  // length of the shared end; 0: none
   std::size_t next = 0;    // place behind it
 };
 

@@ -9,7 +9,7 @@ namespace specsim::draft {
 
 struct SuffixScores {
   int draft_length = 0;  // tokens at most
-  int depth = 0;         // of the end that is looked for and of the continuation together, at most
+  int depth = 0;         // tokens of the end that is looked for and of its continuation together, at most
   double factor = 0.0;   // tokens at most, by the end's length, and `offset` more
   double offset = 0.0;
   double least = 0.0;  // share of the places below which a path ends

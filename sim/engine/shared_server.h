@@ -69,7 +69,7 @@ class SharedServer {
     Action on_finish;
     SimTime came;
     Duration work;
-    std::size_t lane = kNoLane;  // which lane
+    std::size_t lane = kNoLane;  // the lane that the job is drawn in
     const char* name = nullptr;
   };
   // Does the work from the last change until now.

@@ -5,7 +5,7 @@
 
 namespace specsim::families {
 
-constexpr double kLargestScale = 1000.0;  // of any context: logits of some thousands stay numbers
+constexpr double kLargestScale = 1000.0;  // the largest scale of any context: logits of some thousands stay numbers
 
 // A context's standard deviation of logits: log-normal over contexts with median `middle` and `spread` the standard deviation of
 // its logarithm, at most kLargestScale. Without a spread it is `middle` and takes no random number.

@@ -185,7 +185,7 @@ double count_request(const Probabilities<N>& probabilities, const Judged& reques
 struct Texts {
   std::vector<std::vector<Position>> positions;
   std::vector<Judged> judged;  // [request]
-  std::size_t depths = 1;      // at which there are outcomes
+  std::size_t depths = 1;      // depths at which there are outcomes
 };
 
 // One step of expectation and maximisation; returns the likelihood before it.
@@ -447,7 +447,7 @@ FittedProcess fit_process(Process process, std::size_t states, const std::vector
   }
   FittedProcess model = first_guess(process, states, texts.depths);
   constexpr int kMostSteps = 500;
-  constexpr double kEnough = 1e-3;  // of log likelihood, for a step
+  constexpr double kEnough = 1e-3;  // gain in log likelihood that is worth another step
   double before = -std::numeric_limits<double>::infinity();
   for (int step = 0; step < kMostSteps; ++step) {
     const double now = with_states(states, [&]<std::size_t N>() { return improve<N>(model, texts); });

@@ -30,7 +30,7 @@ struct FittedProcess {
   std::vector<double> start;                    // [state]
   std::vector<std::vector<double>> transition;  // [state][state]
   std::vector<std::vector<double>> alpha;       // [state][depth]; one depth: the same at all, else the last holds beyond
-  FallingRates rates = {};                      // of the last two processes: what alpha is computed from
+  FallingRates rates = {};                      // what alpha is computed from, in the last two processes
 
   [[nodiscard]] int parameters() const;
   [[nodiscard]] double acceptance(std::size_t state, int depth) const;

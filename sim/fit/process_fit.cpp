@@ -211,7 +211,7 @@ double tokens_per_round_error(const std::vector<RecordedRequest>& requests, doub
 }
 
 constexpr std::size_t kFolds = 5;
-constexpr double kFitShare = 50.0;  // of what progress counts, a replicate being one
+constexpr double kFitShare = 50.0;  // a fit's share of the progress, where a replicate counts as one
 
 // The requests outside a fold.
 std::vector<RecordedRequest> without_fold(const std::vector<RecordedRequest>& requests, std::size_t fold) {
@@ -252,7 +252,7 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
   report.tokens_per_round_error = tokens_per_round_error(requests, report.tokens_per_round);
   report.short_length = report.draft_length / 2;
 
-  constexpr std::size_t kFits = kFolds + 1;  // of a process; the last to all requests
+  constexpr std::size_t kFits = kFolds + 1;  // fits of a process; the last is to all requests
   Workers workers(run, static_cast<double>(kProcesses.size()) * (static_cast<double>(kFits + 1) * kFitShare + kReplicates));
   std::array<std::array<FittedProcess, kFits>, kProcesses.size()> models;
   workers.each(kProcesses.size() * kFits, kFitShare, [&](std::size_t i) {

@@ -10,7 +10,7 @@
 
 namespace specsim::fit {
 
-constexpr std::size_t kReplicates = 499;  // of the bootstrap
+constexpr std::size_t kReplicates = 499;  // data sets of the bootstrap
 
 // What a process that was fitted at one draft length says of another, which was recorded too.
 struct Foretold {
@@ -26,7 +26,7 @@ struct ProcessReport {
   FittedProcess model;
   double log_likelihood = 0.0;
   double held_out = 0.0;      // log score of a judged position, each fifth of the requests by a fit of the others
-  double behind_best = 0.0;   // that the best of those that may be used is ahead in held_out
+  double behind_best = 0.0;   // by how much the best of the processes that may be used is ahead in held_out
   double behind_error = 0.0;  // its standard error, over requests
   double tokens_per_round = 0.0;
   // Parametric bootstrap: how often data of the fitted model lie as far from its mean as the recorded ones. The parameters are
@@ -46,10 +46,10 @@ struct ProcessReport {
 };
 
 struct FitReport {
-  std::size_t requests = 0;  // that the processes were fitted to
+  std::size_t requests = 0;  // requests that the processes were fitted to
   int draft_length = 0;
-  std::uint64_t tokens = 0;  // that a request was to emit, mean
-  std::uint64_t rounds = 0;  // of a request, mean
+  std::uint64_t tokens = 0;  // tokens that a request was to emit, mean
+  std::uint64_t rounds = 0;  // rounds of a request, mean
   double tokens_per_round = 0.0;
   double tokens_per_round_error = 0.0;  // standard error, over requests
   int short_length = 0;                 // half the draft length; 0: drafts of one token, which have no shorter ones
@@ -63,7 +63,7 @@ struct FitReport {
 };
 
 struct FitRun {
-  std::uint64_t seed = 0;                     // of the bootstrap
+  std::uint64_t seed = 0;                     // fixes the bootstrap's random numbers
   std::vector<RecordedLength> held_out = {};  // other draft lengths, at which the fits are judged
   unsigned threads = 1;                       // results do not depend on it
   std::function<void(double done, double all)> progress = {};

@@ -12,7 +12,7 @@ constexpr const char* kSpreadFile = "spread.yaml";
 
 // What a record says of its positions, request by request.
 struct SpreadRecord {
-  int vocab = 0;                             // of the recorded distributions; 0: none are recorded
+  int vocab = 0;                             // tokens of the recorded distributions; 0: none are recorded
   std::vector<std::vector<double>> entropy;  // [request][position] of the target's distribution, nats; empty: not recorded
   std::vector<std::vector<double>> overlap;  // [request][position]
   bool outcomes = false;                     // 1 and 0 stand for overlap: what was accepted and what was not
@@ -40,9 +40,9 @@ struct SpreadFit {
   std::size_t requests = 0;
   std::size_t positions = 0;
   int vocab = 0;
-  SpreadParameter sigma;         // of the target's logits
-  SpreadParameter sigma_spread;  // of its logarithm over contexts
-  SpreadParameter noise;         // of the draft's logits around the target's
+  SpreadParameter sigma;         // standard deviation of the target's logits
+  SpreadParameter sigma_spread;  // standard deviation of its logarithm over contexts
+  SpreadParameter noise;         // standard deviation of the draft's logits around the target's
   SpreadParameter noise_spread;
   std::vector<SpreadMoment> moments;
   // An experiment for `specsim run`.

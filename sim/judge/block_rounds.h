@@ -18,10 +18,10 @@ struct BlockRounds {
   const spec::Cell* cell;
   const families::ContextShape* shape;
   const draft::BlockDrafter::Shape* drafter;
-  const PolicyTheory* lengths = nullptr;  // of a policy that decides by what earlier rounds accepted; else nullptr
-  const PolicyTheory* stops = nullptr;    // of one that looks at the draft; else nullptr
+  const PolicyTheory* lengths = nullptr;  // theory of a policy that decides by what earlier rounds accepted; else nullptr
+  const PolicyTheory* stops = nullptr;    // theory of a policy that looks at the draft; else nullptr
   bool by_context;                        // each context is a state of its own
-  int states;                             // of a walk
+  int states;                             // states of a walk
   theory::TreeShape tree;                 // the root alone where the drafter chooses
   std::vector<int> ranks;                 // [depth]: of the children of a node there, at most
 

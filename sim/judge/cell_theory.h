@@ -28,7 +28,7 @@ struct RoundTheory {
   // So many rounds of one sequence; nullopt: too many to follow. Empty: rounds are independent of each other (requests: those of
   // one type), or follow from where they begin (trace).
   std::function<std::optional<theory::RunMoments>(int rounds)> sequence;
-  double mean_error = 0.0;  // of a distribution's mean: half the width of a bracket, or a standard error; 0 where it is exact
+  double mean_error = 0.0;  // error of a distribution's mean: half the width of a bracket, or a standard error; 0: it is exact
   // Acceptance at a position, [context][depth], of verifiers that judge positions; else empty.
   std::vector<std::vector<double>> alpha;
 };
@@ -59,7 +59,7 @@ struct Coverage {
 
 struct TheoryEntry {
   config::PartInfo info;
-  std::vector<std::string> verifiers;  // of which it is a theory, by the names of their entries
+  std::vector<std::string> verifiers;  // names of the verifiers that it is a theory of
   // Drafters, likewise. Empty: every chain, and every drafter of blocks whose tree is the same in each round, since what it
   // drafts follows from its tree, its siblings and its distributions.
   std::vector<std::string> drafters;

@@ -10,8 +10,8 @@
 
 namespace specsim::judge {
 
-constexpr double kMostTokens = 0x1p24;  // of all pairs of distributions that are kept
-constexpr double kMostSteps = 0x1p28;   // of a walk
+constexpr double kMostTokens = 0x1p24;  // probabilities in all pairs of distributions that are kept
+constexpr double kMostSteps = 0x1p28;   // steps that a walk may take
 
 class Enumeration : public CellTheory {
  public:

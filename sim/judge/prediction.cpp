@@ -75,7 +75,7 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
     prediction.tokens_per_round = totals.tokens_per_round();
     prediction.tokens_per_round_error = theory::tokens_per_round_standard_error(types, request_tokens, rounds);
     prediction.alpha = tries > 0.0 ? accepted / tries : 0.0;
-    prediction.accepted_distribution = std::move(theory.distributions);  // of every round, cut ones too
+    prediction.accepted_distribution = std::move(theory.distributions);  // every round counts, cut ones too
   } else if (shape.ends()) {
     const theory::RecordTotals totals = theory::record_totals(theory.distributions, shape.starts, length);
     prediction.tokens_per_round = totals.tokens_per_round();

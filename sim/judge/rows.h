@@ -18,7 +18,7 @@ struct Row {
   decode::Counts counts;
   Prediction exact;
   Prediction judged_by;  // the closed form that `theory:` names; the exact one by default
-  Agreement agreement;   // with judged_by
+  Agreement agreement;   // how the counts agree with judged_by
   Verdict verdict = Verdict::no_theory;
   bool could_have_failed = true;
   double chi_squared = 0.0;
@@ -32,12 +32,12 @@ struct Row {
   [[nodiscard]] double alpha() const;             // NaN without tries
   [[nodiscard]] double alpha_error() const;
   [[nodiscard]] double tokens_per_round() const;
-  [[nodiscard]] double tokens_per_round_error() const;  // from the sequences' own spread
+  [[nodiscard]] double tokens_per_round_error() const;  // standard error, from the sequences' own spread
   [[nodiscard]] double full_rate() const;               // share of rounds that accept every draft
   [[nodiscard]] double verified_rows() const;           // tokens per sequence in the target's pass, mean over rounds
   [[nodiscard]] cost::RoundTime round_time() const;
   [[nodiscard]] double speedup_per_token() const;  // speedup / tokens_per_round
-  [[nodiscard]] double tokens_per_second() const;  // of the whole batch; means something where the cost is in seconds
+  [[nodiscard]] double tokens_per_second() const;  // the whole batch's; means something where the cost is in seconds
 };
 
 // Every column of data.csv once. Axes and accepted_pos_* come in between.

@@ -16,7 +16,7 @@ namespace specsim::judge {
 namespace {
 
 constexpr double kMostDraws = 0x1p24;      // tokens looked at, to enumerate draws without replacement
-constexpr double kMostWalkSteps = 0x1p28;  // of a walk
+constexpr double kMostWalkSteps = 0x1p28;  // steps that a walk may take
 
 class TreeWalk final : public CellTheory {
  public:
@@ -29,9 +29,9 @@ class TreeWalk final : public CellTheory {
   [[nodiscard]] RoundTheory answer(const spec::Cell& /*cell*/) const override { return answer_; }
 
  private:
-  struct Level {  // of the tree: the nodes of one depth
+  struct Level {  // the nodes of one depth of the tree
     int children = 0;
-    int distributions = 0;  // which depth's
+    int distributions = 0;  // the depth whose distributions it has
     theory::NodeMoves moves;
   };
 

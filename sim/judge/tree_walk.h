@@ -19,8 +19,8 @@ struct NodeRule {
 
 // How even a tree is.
 struct TreeFigures {
-  bool even = true;     // as many children at every node of a depth that has any
-  bool uniform = true;  // and every node above the last level has them
+  bool even = true;     // all nodes of a depth that have children have as many
+  bool uniform = true;  // every node above the last level has as many as the others of its depth
   bool gap = false;     // a rank is left out
 };
 TreeFigures figures_of(const BlockRounds& rounds);

@@ -79,7 +79,7 @@ void Tally::add(const Judged& position, double expected_of_it) {
 }
 
 double Tally::z() const {
-  constexpr double kRounding = 1e-9;  // of a position
+  constexpr double kRounding = 1e-9;  // rounding error of what is expected at a position
   const double more = static_cast<double>(accepted) - expected;
   if (outcome_variance > kRounding * static_cast<double>(judged)) return more / std::sqrt(outcome_variance);
   return std::abs(more) > 1e-6 * static_cast<double>(judged) ? std::copysign(INFINITY, more) : 0.0;

@@ -25,7 +25,7 @@ struct Tally {
   double draft_entropy = 0.0;
 
   void add(const Judged& position, double expected_of_it);
-  [[nodiscard]] double alpha() const { return static_cast<double>(accepted) / static_cast<double>(judged); }  // from outcomes
+  [[nodiscard]] double alpha() const { return static_cast<double>(accepted) / static_cast<double>(judged); }  // share of outcomes
   [[nodiscard]] double alpha_of_distributions() const { return expected / static_cast<double>(judged); }
   // (outcomes - distributions) in standard errors: accepted less expected is a sum of martingale differences. Where distributions
   // leave nothing to chance, as at temperature 0, 0 or infinite.
@@ -37,7 +37,7 @@ struct RequestAcceptance {
   std::string kind;
   std::uint64_t rounds = 0;
   std::uint64_t emitted = 0;
-  std::vector<int> accepted;  // of each round
+  std::vector<int> accepted;  // [round]: draft tokens that stayed
   std::vector<int> drafted;
   // For each token x of a longer output, how likely a round that reaches it has it accepted, given that it is what is emitted:
   // of the token rule min(1, drafted(x) / target(x)). Exact at any depth, for a draft with its whole context. As many as any

@@ -100,7 +100,7 @@ class BpeTokenizer final : public Tokenizer {
 
   [[nodiscard]] std::vector<Stretch> cut_at_added(const std::string& text, bool normalised_ones) const {
     std::vector<Stretch> stretches;
-    std::size_t begin = 0;  // of the text since the last token
+    std::size_t begin = 0;  // where the text since the last token begins
     const auto end_text = [&](std::size_t end) {
       if (end > begin) stretches.push_back({text.substr(begin, end - begin), std::nullopt});
     };

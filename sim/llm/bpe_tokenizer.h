@@ -23,7 +23,7 @@ struct AddedToken {
   bool normalised = false;  // looked for in the text once that is normalised
 };
 
-struct Compose {};  // to Unicode's form C
+struct Compose {};  // turns a text into Unicode's form C
 struct Prepend {
   std::string text;
 };
@@ -40,21 +40,21 @@ struct SplitBytes {  // bytes to GPT-2's characters, after a cut by its expressi
   bool prefix_space = false;
   bool by_expression = true;
 };
-struct SplitBehind {  // behind each occurrence
+struct SplitBehind {  // cuts behind each occurrence of a text
   std::string text;
 };
 struct Metaspace {
   enum class Prefix { never, first, always };
-  std::string replacement;  // of spaces
+  std::string replacement;  // what stands for a space
   Prefix prefix = Prefix::always;
-  bool cut = true;  // in front of each replacement
+  bool cut = true;  // cuts in front of each replacement
 };
 using PieceStep = std::variant<SplitPattern, SplitDigits, SplitBytes, SplitBehind, Metaspace>;
 
 struct BpeParts {
   std::string path;
   std::unordered_map<std::string, Token> vocab;
-  std::vector<std::pair<std::string, std::string>> merges;  // by rank
+  std::vector<std::pair<std::string, std::string>> merges;  // [rank]
   std::vector<AddedToken> added;
   std::vector<Normaliser> normalisers;
   std::vector<PieceStep> steps;

@@ -88,7 +88,7 @@ class CpuCache final : public Cache {
 
  private:
   std::size_t kv_heads_;
-  std::size_t stride_;  // of a slot
+  std::size_t stride_;  // floats of a slot
   std::size_t capacity_;
   std::vector<std::size_t> lengths_;
   LineFloats keys_;
@@ -300,7 +300,7 @@ class CpuModel final : public Model {
   std::shared_ptr<ThreadTeam> team_;
   std::size_t depth_;
   RotaryTable rotary_;
-  std::vector<Place> tokens_;  // of the running pass
+  std::vector<Place> tokens_;  // [token of the running pass]
   Rows hidden_;
   Rows normed_;
   Rows qkv_;

@@ -52,9 +52,9 @@ class Decoder {
   void forget(std::size_t unseen);
 
   [[nodiscard]] const std::vector<Text>& texts() const { return texts_; }
-  [[nodiscard]] const std::vector<int>& accepted() const { return accepted_; }         // by sequence, of the last round
-  [[nodiscard]] const std::vector<Proposal>& proposals() const { return proposals_; }  // of the last round
-  [[nodiscard]] const RoundSeconds& seconds() const { return seconds_; }               // of the last round
+  [[nodiscard]] const std::vector<int>& accepted() const { return accepted_; }         // [sequence]: what the last round accepted
+  [[nodiscard]] const std::vector<Proposal>& proposals() const { return proposals_; }  // [sequence]: what the last round drafted
+  [[nodiscard]] const RoundSeconds& seconds() const { return seconds_; }               // where the last round's time went
   // Called at each position that a rule judges by itself.
   void observe(std::function<void(const Judged&)> observer) { observer_ = std::move(observer); }
 

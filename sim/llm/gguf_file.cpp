@@ -100,7 +100,7 @@ class Cursor {
 
   const InputFile& file_;
   std::size_t at_ = 0;
-  std::size_t begin_ = 0;          // of the buffer in the file
+  std::size_t begin_ = 0;          // where the buffer begins in the file
   std::vector<std::byte> buffer_;  // what was read ahead
 };
 

@@ -21,8 +21,8 @@ struct GgufValue {
 struct GgufTensor {
   std::uint32_t type = 0;          // ggml's number of the element format
   std::vector<std::size_t> shape;  // [rows, columns] or [size]: the order of the file turned around
-  std::size_t offset = 0;          // of its first byte in the file
-  std::size_t bytes = 0;           // as many as type and shape say
+  std::size_t offset = 0;          // where its first byte lies in the file
+  std::size_t bytes = 0;           // what type and shape amount to
 };
 
 // The formats of elements that are read. Quantised ones come in blocks of so many values.

@@ -71,7 +71,7 @@ template <std::size_t Outputs, class Element>
 HWY_INLINE void tiles(const Element* weights, std::size_t columns, RowsIn x, RowsOut y, bool add) {
   constexpr std::size_t kRows = 4;
   constexpr std::size_t kFarBytes = 4096;
-  constexpr std::size_t kShortBytes = 2048;  // of a row
+  constexpr std::size_t kShortBytes = 2048;  // a row with fewer bytes is short
   const std::size_t here = Outputs * columns;
   const std::size_t distance = (kFarBytes / sizeof(Element) + here - 1) / here * here;
   const std::size_t groups = (x.rows + kRows - 1) / kRows;

@@ -33,8 +33,8 @@ void multiply(const Matrix& weights, std::size_t first, std::size_t last, RowsIn
 // One query head of one token: out = softmax(scale q . key) value over the cache's `slots`, in their order.
 struct Attention {
   const float* query = nullptr;
-  const float* keys = nullptr;    // of slot 0
-  const float* values = nullptr;  // of slot 0
+  const float* keys = nullptr;    // keys of slot 0; the others follow
+  const float* values = nullptr;  // values of slot 0, likewise
   std::size_t slot_stride = 0;
   std::size_t width = 0;  // a head's, padded to a multiple of kHeadPadding
   std::span<const std::uint32_t> slots;

@@ -41,7 +41,7 @@ Spread spread(std::vector<double> samples) {
 }
 
 double Spread::median_error() const {
-  constexpr double kMedianToMean = 1.2533;  // of many normal samples, the median's standard error over the mean's
+  constexpr double kMedianToMean = 1.2533;  // the standard error of many normal samples' median over that of their mean
   if (samples < 2) return std::numeric_limits<double>::quiet_NaN();
   // Where so many normal samples have their upper quartile, in standard deviations: few have it further in than the distribution
   // does. Order statistics by Blom's formula, between two of them as spread() goes.

@@ -33,7 +33,7 @@ class Cache {
 struct Extension {
   std::size_t sequence = 0;
   std::span<const Token> tokens;
-  std::size_t logit_rows = 1;  // of the last so many tokens
+  std::size_t logit_rows = 1;  // logits are asked for after the last so many tokens
   std::span<const int> parents =
       {};  // empty: a chain; else parents[i] < i is the place of token i's parent in the tree, -1: the text before it
 };

@@ -11,7 +11,7 @@ namespace specsim::llm {
 
 struct Prompt {
   std::string kind;           // "" where none is given
-  std::vector<Token> tokens;  // of a text: what the tokenizer puts in front of it, too
+  std::vector<Token> tokens;  // where a text is given, what the tokenizer puts in front of it too
 };
 
 // What becomes of a prompt with more tokens than the model's context less the room for the output.

@@ -17,7 +17,7 @@ namespace specsim::llm {
 struct Tensor {
   Precision precision = Precision::f32;
   std::vector<std::size_t> shape;
-  std::size_t offset = 0;  // of its first byte in the file; little endian, row-major
+  std::size_t offset = 0;  // where its first byte lies in the file; little endian, row-major
   std::size_t bytes = 0;
   [[nodiscard]] std::size_t size() const { return bytes / bytes_of(precision); }
 };
@@ -57,7 +57,7 @@ class TensorFiles final : public TensorSource {
   [[nodiscard]] const TensorFile& file_of(const std::string& name) const;
 
   std::string index_;                                         // its path; empty: one file
-  std::map<std::string, std::unique_ptr<TensorFile>> files_;  // by name
+  std::map<std::string, std::unique_ptr<TensorFile>> files_;  // [name]
   std::map<std::string, const TensorFile*> file_by_tensor_;
 };
 

@@ -14,9 +14,9 @@ namespace specsim::llm {
 
 namespace {
 
-constexpr std::size_t kParts = 4;  // of a round
+constexpr std::size_t kParts = 4;  // parts of a round that are timed
 constexpr std::uint64_t kResamples = 200;
-constexpr std::size_t kTries = 2;  // of a draft length in one call: the draft has one token to read, or two
+constexpr std::size_t kTries = 2;  // timings of a draft length in one call: the draft has one token to read, or two
 
 void add_parts(const RoundSeconds& round, std::vector<double>& parts) {
   parts.insert(parts.end(), {round.first_draft, round.other_drafts, round.target, round.judging});

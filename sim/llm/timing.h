@@ -25,7 +25,7 @@ std::vector<TimedTask> table_tasks(const ModelPair& models, const Method& method
 // A row of a cost table: the seconds of one kind of pass, with what is done to its distributions: a draft's token is drawn, a
 // target's drafts are judged.
 struct PassRow {
-  std::string model;  // as the table has it: target, draft_first, draft
+  std::string model;  // its name in the table: target, draft_first, draft
   std::size_t tokens = 1;
   std::size_t batch = 1;
   std::size_t context = 0;

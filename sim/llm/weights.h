@@ -27,7 +27,7 @@ struct Weights {
   std::string path;  // what they were read from, for messages; empty for random ones
   ModelConfig config;
   Matrix embedding;  // vocab x hidden
-  Matrix head;       // the same; without rows where embeddings are tied
+  Matrix head;       // like the embedding; without rows where embeddings are tied
   std::vector<float> final_norm;
   std::vector<LayerWeights> layers;
 
@@ -42,7 +42,7 @@ bool is_model(const std::string& path);
 // What a model is, before any of its weights is read.
 struct WeightsFacts {
   ModelConfig config;
-  Precision precision = Precision::f32;  // of its embedding, and in practice of all matrices
+  Precision precision = Precision::f32;  // that of its embedding, and in practice of all matrices
 };
 // Reads the config and the headers of the tensors. Throws BadInput as load_weights does for what these say.
 WeightsFacts inspect_weights(const std::string& path);

@@ -50,7 +50,7 @@ double LogReader::total(const std::string& metric, const std::string& model, con
   double sum = 0.0;
   for (auto one = totals_.lower_bound(metric); one != totals_.end() && one->first.starts_with(metric); ++one) {
     const std::string_view labels = std::string_view(one->first).substr(metric.size());
-    if (!labels.empty() && labels.front() != '{') continue;  // of a longer name
+    if (!labels.empty() && labels.front() != '{') continue;  // the line of a metric with a longer name
     const auto held = [&](const std::string& part) { return part.empty() || labels.find(part) != std::string_view::npos; };
     if (held(model) && held(label)) sum += one->second.grown;
   }

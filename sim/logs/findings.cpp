@@ -13,9 +13,9 @@ namespace specsim::logs {
 
 namespace {
 
-constexpr std::size_t kFewestLines = 5;  // whose spread says something of the interval
+constexpr std::size_t kFewestLines = 5;  // fewer lines' spread says nothing of the interval
 constexpr double kNormal95 = 1.959964;   // two-sided
-constexpr double kSignificance = 0.05;   // at which a constant alpha is given up
+constexpr double kSignificance = 0.05;   // level at which a constant alpha is given up
 
 // Two-sided quantile of Student's t at 95 %.
 double student95(double freedom) {
@@ -243,7 +243,7 @@ class Finder {
   const Acceptance& all_;
   Findings found_;
   std::vector<double> reached_;  // rounds that reach each position
-  double ratio_ = 1.0;           // of variances, lines' to independent rounds'
+  double ratio_ = 1.0;           // lines' variance over that of independent rounds
 };
 
 // What a description is worth beside another of the same server's drafts.

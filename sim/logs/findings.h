@@ -25,14 +25,14 @@ struct Check {
 
 struct Findings {
   int draft_length = 0;                   // 0: not to be had from the text
-  double rounds = 0.0;                    // that had a draft; 0: not told
+  double rounds = 0.0;                    // rounds that had a draft; 0: not told
   bool rounds_counted = true;             // false: estimated
   double drafted_per_round = 0.0;         // 0: not told
   Figure mean_length;                     // emitted tokens per round, bonus included
   Figure acceptance_rate;                 // accepted / drafted tokens
   Figure alpha;                           // P(a draft token is accepted | it is reached)
   std::string alpha_from;                 // "rejections by position"
-  std::vector<double> position_rates;     // of all rounds; empty: not told
+  std::vector<double> position_rates;     // share of all rounds; empty: not told
   std::vector<double> conditional_rates;  // given that the position is reached
   std::string interval_from;              // what the intervals rest on
   std::vector<Check> checks;

@@ -54,11 +54,11 @@ struct Acceptance {
   std::size_t lines = 0;
   std::size_t first_line = 0;  // counted from 1
   std::size_t last_line = 0;
-  std::size_t restarts = 0;         // of counters that fell
-  double rounds = 0.0;              // with a draft; 0: the text does not tell
+  std::size_t restarts = 0;         // how often a counter fell, since its server started anew
+  double rounds = 0.0;              // rounds with a draft; 0: the text does not tell
   bool rounds_counted = true;       // false: an estimate, good as a weight alone
   double drafted = 0.0;             // draft tokens; 0: not told
-  double accepted = 0.0;            // of them, up to the first rejection; 0 too where nothing is told but a length
+  double accepted = 0.0;            // draft tokens up to the first rejection; 0 too where nothing is told but a length
   std::vector<double> accepted_at;  // rounds that accepted the draft token of this position; empty: not told
   double alone_accepted = 0.0;      // draft tokens accepted whatever became of those before them, of `drafted`: V0 of vLLM
   std::vector<Sample> samples;
@@ -77,7 +77,7 @@ struct LogContents {
 
 // What the reader takes for granted where the text does not say it.
 struct ReaderOptions {
-  bool growth_alone = false;  // of counters what they grew by since the first time they are seen, not what they stood at
+  bool growth_alone = false;  // counters count what they grew by since the first time they are seen, not what they stood at
   int sglang_interval = 40;   // decode steps that an SGLang line averages (--decode-log-interval)
 };
 
@@ -198,7 +198,7 @@ class LogReader {
   std::vector<SglangLine> sglang_;
   std::vector<SglangLine> sglang_scrapes_;
   std::map<std::string, SglangGauges> gauges_now_;     // by labels, of the scrape that is being read
-  std::map<std::string, SglangGauges> gauges_before_;  // of the scrape before
+  std::map<std::string, SglangGauges> gauges_before_;  // what the scrape before said
   std::set<std::pair<double, double>> sglang_shapes_;  // steps and draft tokens of the scrapes
   std::map<std::string, LlamaSlot> llama_slots_;       // by what a line says of its slot
   LlamaExample example_;

@@ -69,7 +69,7 @@ class RatioTable {
   std::vector<std::uint64_t> target_alias_;
   std::vector<std::uint64_t> draft_alias_;
   std::vector<std::uint32_t> guide_;  // [bucket]: how many ratios lie above the bucket
-  int shift_ = 0;                     // from c's bits to buckets
+  int shift_ = 0;                     // how far c's bits are shifted to make a bucket
   std::uint32_t draft_support_ = 0;
 };
 

@@ -42,7 +42,7 @@ class Recorder final : public decode::RoundSink {
   AcceptedCounts* counts_;
   std::size_t first_;
   std::vector<std::uint64_t> left_;
-  std::uint32_t nodes_ = 0;  // of the round that is told
+  std::uint32_t nodes_ = 0;  // nodes of the round that is told
   bool whole_ = false;
   std::vector<std::uint16_t> pass_rows_;
 };

@@ -37,7 +37,7 @@ struct AcceptanceSource {
   const decode::Prepared* prepared = nullptr;
   rng::Key draw_key;
   int draft_length = 0;
-  double round_cost = 0.0;  // of a draft length policy: time that its decision takes each round, in plain passes
+  double round_cost = 0.0;  // time that a draft length policy's decision takes each round, in plain passes
 };
 
 // Sequences 0 .. sequences - 1 of the cell, each until its rounds have emitted `tokens`, by decode::Simulator itself: the same

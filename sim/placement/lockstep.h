@@ -33,7 +33,7 @@ class Lockstep {
   struct Outcome {
     std::uint64_t round = 0;
     std::uint64_t batch = 0;     // sequences that took part
-    std::uint64_t drafted = 0;   // by all of them
+    std::uint64_t drafted = 0;   // tokens that all of them drafted
     std::uint64_t accepted = 0;  // drafts that were emitted, of all of them
     std::uint64_t full = 0;      // sequences that go on and accepted a path down to its leaf
     std::uint64_t rejected = 0;  // sequences that go on and did not

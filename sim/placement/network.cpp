@@ -67,7 +67,7 @@ class NetworkRun final : public Lockstep {
     device_.request(draft_.total(), [this] {
       const Upcoming round = upcoming();
       const double bits = connection_.probabilities && drawn_ ? connection_.probability_bits * vocab_ : 0.0;
-      double distributions = 0.0;  // of a sequence: one for each row of the draft's passes
+      double distributions = 0.0;  // how many distributions a sequence sends: one for each row of the draft's passes
       for (const double rows : round.work.pass_rows) distributions += rows;
       bytes_ = round.drafted_by(batch_) * (chosen_ ? 2 : 1) * connection_.id_bytes +
                static_cast<std::uint64_t>(std::ceil(static_cast<double>(batch_) * distributions * bits / 8.0));

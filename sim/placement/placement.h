@@ -130,7 +130,7 @@ struct PlacedBatch {
 struct Comparison {
   Result run;
   Result plain;                          // the same batch, one token a pass
-  std::optional<Result> plain_twice;     // on two GPUs: the same with the target on both, where the cost model can price it
+  std::optional<Result> plain_twice;     // on two GPUs: plain decoding with the target on both, where the cost model can price it
   [[nodiscard]] double speedup() const;  // plain end / end
   [[nodiscard]] std::optional<double> speedup_of_twice() const;  // plain_twice end / end
 };

@@ -163,8 +163,8 @@ class SharedRun final : public Lockstep {
   Outcome outcome_;
   Priced verify_;
   Priced again_sampling_host_;
-  Duration spent_;  // on the block that is being drafted
-  Duration block_;  // on the one under verification
+  Duration spent_;  // time spent on the block that is being drafted
+  Duration block_;  // drafting time of the block under verification
   SimTime pass_began_;
   SimTime draft_began_;
   SimTime again_began_;

@@ -95,7 +95,7 @@ Walk walk_overlaps(const families::AcceptanceRecord& request, int draft_length) 
   for (std::size_t at = 0; at + static_cast<std::size_t>(draft_length) < size; ++at) {
     double reached = starts[at];
     for (int j = 0; j <= draft_length && reached > 0.0; ++j) {
-      const std::size_t last = at + static_cast<std::size_t>(j);  // of the final token, if the round stops after j accepted
+      const std::size_t last = at + static_cast<std::size_t>(j);  // the final token's place, if the round stops after j accepted
       const double goes_on = j < draft_length ? request.overlap[last] : 0.0;
       const double stops = reached * (1.0 - goes_on);
       walk.rounds += stops;

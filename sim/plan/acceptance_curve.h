@@ -13,11 +13,11 @@ namespace specsim::plan {
 double equivalent_alpha(double tokens_per_round, int draft_length);
 
 struct AcceptanceCurve {
-  std::string source;                    // for the reader: "alpha 0.75 at every position"
+  std::string source;                    // what the reader is told: "alpha 0.75 at every position"
   std::vector<double> tokens_per_round;  // [draft_length], 1 at 0
   std::vector<double> full_rate;         // [draft_length], share of rounds that accept every draft
   int measured = 0;                      // beyond this draft length the last rate is assumed to hold on
-  bool sampled = false;                  // from data: parts has its spread, or is empty where there is too little for one
+  bool sampled = false;  // it comes from data: parts has its spread, or is empty where there is too little for one
   // Tokens per round of independent parts of the data, paired over draft lengths: [part][draft_length]. Their mean is
   // tokens_per_round and their spread its spread, by the linear expansion of emitted / rounds: parts may differ in size.
   std::vector<std::vector<double>> parts;

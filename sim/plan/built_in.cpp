@@ -136,7 +136,7 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
 spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance) {
   std::size_t ranks = 0;
   double level = 1.0;
-  double nodes = 0.0;  // of the whole table's tree
+  double nodes = 0.0;  // nodes of the whole table's tree
   for (const std::vector<double>& row : acceptance) {
     ranks = std::max(ranks, row.size());
     level *= static_cast<double>(row.size());

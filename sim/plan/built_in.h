@@ -12,10 +12,10 @@ constexpr const char* kDefaultHardware = "h100-sxm";
 constexpr const char* kDefaultTarget = "llama-3.1-8b";
 constexpr const char* kDefaultDraft = "llama-3.2-1b";
 constexpr std::int64_t kDefaultContext = 2048;  // tokens cached by each sequence
-constexpr double kDefaultAlpha = 0.7;           // of the methods to compare, at temperature 1
-constexpr double kComparedSigma = 8.0;          // of the target's logits there, in the middle of the contexts
-constexpr double kComparedSigmaSpread = 0.4;    // of its logarithm over contexts
-constexpr double kComparedNoiseSpread = 0.7;    // of the logarithm of the draft's noise over contexts
+constexpr double kDefaultAlpha = 0.7;           // acceptance of the methods to compare, at temperature 1
+constexpr double kComparedSigma = 8.0;          // standard deviation of the target's logits there, in the middle of the contexts
+constexpr double kComparedSigmaSpread = 0.4;    // standard deviation of its logarithm over contexts
+constexpr double kComparedNoiseSpread = 0.7;    // standard deviation, over contexts, of the logarithm of the draft's noise
 constexpr std::int64_t kComparedVocab = 1000;
 
 // One cell that is priced and never simulated: a plan without a config gets its acceptance from an option.

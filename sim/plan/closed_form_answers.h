@@ -35,13 +35,13 @@ RateAnswers answers_at(const std::vector<double>& rates, int draft_length, const
 // Kinds of requests, each with an alpha of its own, that all emit equally many tokens.
 struct RequestKind {
   double alpha = 0.0;
-  double share = 1.0;             // of the requests
+  double share = 1.0;             // share of the requests
   double tokens_per_round = 1.0;  // at the given draft length
   theory::BestDraftLength best;
 };
 struct RequestAnswers {
   std::vector<RequestKind> kinds;
-  double tokens_per_round = 1.0;     // of all together, at one draft length
+  double tokens_per_round = 1.0;     // all kinds together, at one draft length
   theory::BestDraftLength best;      // one for all
   double speedup_at_own_best = 1.0;  // each kind at its own best draft length
   theory::PoolingFigures pooled;     // what one pooled figure would say instead

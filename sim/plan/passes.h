@@ -33,13 +33,13 @@ struct PricedPass {
   cost::Pass pass;
   cost::PassTime time;
   double error = 0.0;        // standard deviation of the logarithm of the time; the host's share counts as certain
-  double ratio = 1.0;        // to the pass over the grid's first number of tokens, at the same batch and context
+  double ratio = 1.0;        // time over that of the pass over the grid's first number of tokens, at the same batch and context
   std::optional<bool> fits;  // model and cache alone into memory; of a draft nothing is known, for its target lies there too
 };
 
 struct PricedPasses {
   std::vector<PricedPass> passes;     // setting by setting, then batch, context, tokens
-  std::vector<std::string> warnings;  // of the settings, each once
+  std::vector<std::string> warnings;  // what the settings' cost models warn of, each once
 };
 
 PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGrid& grid);

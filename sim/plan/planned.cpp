@@ -33,7 +33,7 @@ void check_placements(const std::vector<const spec::Cell*>& cells) {
 
 std::vector<Planned> plan_cells(const std::vector<const spec::Cell*>& cells, const PlanningOptions& options) {
   std::vector<Planned> planned;
-  std::map<std::string, AcceptanceCurve> kept;  // by what the counts depend on
+  std::map<std::string, AcceptanceCurve> kept;  // [what the counts depend on]
   for (const spec::Cell* cell : cells) {
     Planned own{cell, {}, {}};
     if (options.own) {

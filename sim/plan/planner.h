@@ -16,7 +16,7 @@ struct PlanPoint {
   cost::RoundTime time;
   double tokens_per_round = 1.0;
   double speedup = 1.0;
-  double tokens_per_second = 0.0;  // of the batch
+  double tokens_per_second = 0.0;  // the whole batch's
 };
 
 // Half the width of the 95 % interval of speedup(a) - speedup(b), paired over the curve's parts; NaN where it is exact.
@@ -29,7 +29,7 @@ struct Margin {
 struct Plan {
   std::vector<PlanPoint> points;  // [draft_length], 0: plain decoding
   int best = 0;                   // draft length; 0: do not speculate
-  std::vector<Margin> margins;    // of the best over its neighbours and over plain decoding
+  std::vector<Margin> margins;    // how far the best is ahead of its neighbours and of plain decoding
   std::vector<int> ties;          // draft lengths that lose to the best by less than the standard error of the prices
   double noise = 0.0;             // the largest such error among them, relative
   [[nodiscard]] const PlanPoint& best_point() const { return points[static_cast<std::size_t>(best)]; }

@@ -119,7 +119,7 @@ class Samples {
     for (const spec::Cell& cell : replicates) all.push_back(&cell);
     run::RunOptions own = options;
     double batch = 0.0;
-    if (options.progress)  // of the most that there can be
+    if (options.progress)  // counts against the most that there can be
       own.progress = [&, most = static_cast<double>(leaders_.size()) * kReplicates](double done, double rounds) {
         batch = rounds;
         options.progress(done_ + done, rounds * most / static_cast<double>(all.size()));

@@ -25,13 +25,13 @@ enum class Draws : bool { all, as_needed };
 constexpr int kFirstAnswer = 4;
 
 struct Contender {
-  judge::Row row;                       // of all replicates together; without the emitted tokens' classes, which differ
-  int replicates = kReplicates;         // that its figures come from
+  judge::Row row;                       // all replicates together; without the emitted tokens' classes, which differ
+  int replicates = kReplicates;         // how many replicates its figures come from
   double tokens_per_round_error = 0.0;  // standard error
   // Over plain decoding. Of a method with fewer replicates than the first has: what it lost to the first in those that they
   // share, off the first's speedup.
   double speedup = 0.0;
-  double speedup_half_width = 0.0;  // of its interval
+  double speedup_half_width = 0.0;  // half the width of its interval
   double behind = 0.0;              // 1 - speedup / that of the fastest
   double behind_half_width = 0.0;   // from ratios within each replicate: chance that both methods shared cancels
   bool foresees = false;            // its policy knows what will be accepted: shown, but no method that somebody can run

@@ -28,7 +28,7 @@ inline constexpr const char* kOutputSchema = "specsim-output/1";
 struct Told {
   std::string version;
   std::string commit;
-  std::vector<std::string> command;  // as typed, without the program's name
+  std::vector<std::string> command;  // the words that were typed, without the program's name
   int exit_status = 0;
 };
 

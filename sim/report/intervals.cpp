@@ -37,7 +37,7 @@ WelchTest welch_test(const Estimate& a, const Estimate& b, double level) {
   const double error = std::hypot(a.error, b.error);
   const double difference = a.value - b.value;
   if (std::isnan(error)) return {};
-  constexpr double kCertain = 1e-9;  // of the value
+  constexpr double kCertain = 1e-9;  // relative difference up to which values without errors count as equal
   if (error < kCertain * std::abs(b.value))
     return {std::abs(difference) < kCertain * std::abs(b.value) ? 0.0 : std::copysign(INFINITY, difference), 0.0};
   const auto share = [](const Estimate& x) { return x.error > 0.0 ? std::pow(x.error, 4) / x.freedom : 0.0; };

@@ -14,7 +14,7 @@ struct Manifest {
   std::string command;
   std::string version;
   std::string commit;
-  std::vector<std::string> files;    // of the experiments
+  std::vector<std::string> files;    // paths of the experiments
   std::vector<std::string> configs;  // their configs as flow text, --set applied
   std::vector<FileSum> inputs;       // what the configs name and was read: traces, tables, models
   std::uint64_t shard = 1;           // 1 .. shards
@@ -22,8 +22,8 @@ struct Manifest {
   unsigned threads = 1;
   double wall_seconds = 0.0;
   std::size_t cells = 0;
-  std::string verdict;           // of check; "" elsewhere
-  std::string identity;          // of the run, equal for what may be resumed or merged; "" where nothing can be
+  std::string verdict;           // what check found; "" elsewhere
+  std::string identity;          // the run's identity, equal for what may be resumed or merged; "" where nothing can be
   std::vector<FileSum> results;  // files beside the manifest that somebody may read back
 };
 

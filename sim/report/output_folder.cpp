@@ -150,7 +150,7 @@ void OutputFolder::write(const std::string& name, std::string_view text) {
   check_there();
   if (files_.empty() && !stage_.empty()) {
     std::error_code ignored;
-    std::filesystem::remove_all(stage_, ignored);  // of a command that was killed
+    std::filesystem::remove_all(stage_, ignored);  // what a command that was killed left there
   }
   make_directories(place());
   const auto known = std::find_if(files_.begin(), files_.end(), [&](const FileSum& own) { return own.name == name; });

@@ -21,7 +21,7 @@ enum class Writing {
 
 // What a command is about to write, and what it may replace.
 struct OutputClaim {
-  std::vector<std::string> names;  // of every file that may be written, manifest.yaml apart
+  std::vector<std::string> names;  // every file that may be written, manifest.yaml apart
   // Who makes the same results again: a run's identity, or "specsim COMMAND". Compared with the manifest that is there.
   std::string owner;
   bool force = false;  // --force was given
@@ -79,7 +79,7 @@ class OutputFolder {
   OutputClaim claim_;
   std::set<std::string> earlier_;  // files of earlier results that are to be replaced
   std::string stage_;              // where files are kept aside; "": they are written where they belong
-  std::vector<FileSum> files_;     // that were written
+  std::vector<FileSum> files_;     // files that were written
   bool finished_ = false;
 };
 

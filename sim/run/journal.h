@@ -13,7 +13,7 @@ namespace specsim::run {
 
 // A piece of work that a journal says is done.
 struct Record {
-  int line = 0;  // of the journal, for messages
+  int line = 0;  // where it stands in the journal, for messages
   std::uint64_t cell = 0;
   std::uint64_t slab = 0;
   std::string counts;  // packed
@@ -44,7 +44,7 @@ class Journal {
   void write_text(const std::string& text);
 
   std::string path_;
-  std::uint64_t seed_ = 0;  // of the lines' checksums: the run's own
+  std::uint64_t seed_ = 0;  // what the lines' checksums begin with: the run's own
   int file_ = -1;
   int damaged_ = 0;
   int first_damaged_ = 0;

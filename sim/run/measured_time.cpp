@@ -12,8 +12,8 @@ namespace specsim::run {
 
 namespace {
 
-constexpr std::size_t kSampledGroups = 6;      // sets of tables that are built, at most,
-constexpr std::size_t kSampledCells = 4;       // and cells of each that are run
+constexpr std::size_t kSampledGroups = 6;      // sets of tables that are built at most
+constexpr std::size_t kSampledCells = 4;       // cells of each set that are run at most
 constexpr double kPreparationSeconds = 0.4;    // then it is cut short
 constexpr double kSampleSeconds = 0.03;        // a piece of a cell that takes so long is enough
 constexpr std::uint32_t kSampledSequence = 4;  // rounds: a whole sequence of fresh distributions may take seconds

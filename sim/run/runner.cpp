@@ -78,7 +78,7 @@ std::vector<std::uint64_t> first_chunks(const std::vector<const spec::Cell*>& ce
   std::vector<std::uint64_t> first(cells.size(), 0);
   if (shard.of == 1) return first;
   struct Remainder {
-    double seconds = 0.0;  // of a chunk, in a shard that has to prepare the cell for it
+    double seconds = 0.0;  // time that a chunk takes, in a shard that has to prepare the cell for it
     std::uint64_t chunks = 0;
     std::size_t cell = 0;
   };

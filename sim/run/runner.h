@@ -75,9 +75,9 @@ std::string incompleteness(const spec::Cell& cell, const decode::Counts& counts)
 struct RunEstimate {
   std::size_t cells = 0;
   double rounds = 0.0;
-  std::size_t largest_tables_bytes = 0;  // of one set of contexts
+  std::size_t largest_tables_bytes = 0;  // the largest set of contexts
   std::size_t memory_bytes = 0;          // at the worst moment, with `threads` threads
-  double seconds = 0.0;                  // by the cells' sizes alone: off by orders of magnitude for trees
+  double seconds = 0.0;                  // estimated from the cells' sizes alone: off by orders of magnitude for trees
 };
 RunEstimate estimate(const std::vector<const spec::Cell*>& cells, unsigned threads);
 // The seconds, without the placements in time, measured on pieces of some cells, which takes a few seconds itself; nullopt where

@@ -31,10 +31,10 @@ BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& ac
 struct LengthTable {
   BestLengths best;
   double cached = 0.0;        // tokens of a request in the middle of its output, in the mean
-  int longest = 0;            // that the policy drafts; 0: it drafts nothing, and the table is empty
-  int stated = 0;             // of them, as far as acceptance is known
+  int longest = 0;            // the longest that the policy drafts; 0: it drafts nothing, and the table is empty
+  int stated = 0;             // the longest whose acceptance is known
   std::uint32_t running = 0;  // requests that the scheduler runs at once at most
-  std::uint32_t fitting = 0;  // that the pool holds at such a length, where that is fewer; 0: it is not
+  std::uint32_t fitting = 0;  // requests that the pool holds at such a length, where those are fewer; 0: they are not
 };
 LengthTable length_table(const ServeExperiment& experiment, const Workload& workload);
 // The draft length for a step of so many requests.

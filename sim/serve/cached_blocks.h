@@ -29,7 +29,7 @@ class CachedBlocks {
  private:
   struct Own {
     std::vector<BlockPool::Block> blocks;
-    std::uint32_t named = 0;  // of them, found by others
+    std::uint32_t named = 0;  // how many of these are found by others
   };
   std::unordered_map<RequestId, Own> of_;
 };

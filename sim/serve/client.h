@@ -38,7 +38,7 @@ class Client {
  private:
   const Workload* workload_;
   std::size_t sent_ = 0;
-  std::uint32_t unused_;           // of the limit, never used yet
+  std::uint32_t unused_;           // places within the limit that were never used yet
   std::deque<Picoseconds> slots_;  // when one that ended may be followed by the next, in order
 };
 

@@ -17,8 +17,8 @@ const char* load_name(Load load);
 struct CurvePoint {
   double load = 0.0;
   bool speculative = false;
-  std::vector<Summary> replications;            // with seeds of their own, the same for every point and for both ways
-  report::Estimate capacity = {NAN, NAN, 0.0};  // of a rate's server, capacity_of(); NaN: not known
+  std::vector<Summary> replications;            // runs with seeds of their own, the same for every point and for both ways
+  report::Estimate capacity = {NAN, NAN, 0.0};  // what a rate's server completes, capacity_of(); NaN: not known
   std::size_t too_short = 0;                    // requests that it should have had; 0: it had them
   [[nodiscard]] bool beyond() const { return load > capacity.value; }
 };

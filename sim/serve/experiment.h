@@ -45,23 +45,23 @@ struct Speculation {
 struct ServeExperiment {
   std::string name;
   std::string file;
-  spec::ConfigText config;  // with --set applied
+  spec::ConfigText config;  // the config, with --set applied
   std::uint64_t seed = 1;
   std::shared_ptr<const ArrivalProcess> arrivals;
   bool counts_requests = false;                       // how many are sent was said, and is not for the run to choose
   std::size_t chosen_requests = 0;                    // what was chosen; 0: nothing was
   std::shared_ptr<const LengthDistribution> prompts;  // nullptr where the arrivals bring lengths
   std::shared_ptr<const LengthDistribution> outputs;
-  std::uint32_t max_tokens = 0;              // that requests ask for at most; 0: as many as they get
+  std::uint32_t max_tokens = 0;              // the most tokens that requests ask for; 0: as many as they get
   config::Choice<SchedulerEntry> scheduler;  // made anew for every engine and run
   std::shared_ptr<const cost::CostModel> cost;
   std::uint32_t block_tokens = 16;
-  std::uint32_t blocks = kUnlimitedBlocks;        // of the pool
+  std::uint32_t blocks = kUnlimitedBlocks;        // blocks of the pool
   std::uint32_t plain_blocks = kUnlimitedBlocks;  // where no draft lies beside the target
   std::optional<Speculation> speculation;         // nullopt: plain decoding
   std::uint32_t replicas = 1;
   std::shared_ptr<const Routing> routing;
-  std::uint32_t prefill_engines = 0;  // that compute prompts alone; 0: every engine does both
+  std::uint32_t prefill_engines = 0;  // engines that compute prompts alone; 0: every engine does both
   double link_ps_per_token = 0.0;     // between them and those that decode
   Picoseconds link_latency = 0;
   bool first_token_of_decode = false;  // the client gets no token from the engines that compute prompts
@@ -69,7 +69,7 @@ struct ServeExperiment {
   Picoseconds horizon = kNever;
   Slo slo;
   WarmUp warm_up;
-  std::vector<std::string> warnings;  // of options that a real server would not start with
+  std::vector<std::string> warnings;  // options that a real server would not start with
 };
 
 // Reads a config's `serve` and `cost`; every mistake goes to `diagnostics`.

@@ -10,7 +10,7 @@
 
 namespace specsim::serve {
 
-constexpr double kMostTokens = 1e8;  // of a prompt or an output
+constexpr double kMostTokens = 1e8;  // the most tokens of a prompt or an output
 
 class LengthDistribution {
  public:

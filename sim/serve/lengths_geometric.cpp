@@ -19,7 +19,7 @@ class GeometricLength final : public LengthDistribution {
   }
 
  private:
-  double log_stay_;  // of the chance that another token follows
+  double log_stay_;  // logarithm of the chance that another token follows
 };
 
 }  // namespace

@@ -70,7 +70,7 @@ std::size_t mser_cut(const RunResult& result) {
   double best = std::numeric_limits<double>::infinity();
   std::size_t cut = 0;
   double mean = 0.0;
-  double squares = 0.0;  // of distances from the mean, by Welford's update: equal times have none, to the last bit
+  double squares = 0.0;  // sum of squared distances from the mean, by Welford's update: equal times have none, to the last bit
   for (std::size_t dropped = means.size(); dropped-- > 0;) {
     const auto left = static_cast<double>(means.size() - dropped);
     const double distance = means[dropped] - mean;

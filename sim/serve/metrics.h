@@ -18,7 +18,7 @@ struct Slo {
   std::optional<double> ttft_ms;
   std::optional<double> tpot_ms;
   std::optional<double> e2el_ms;
-  double percentile = 99.0;  // of requests that must keep each limit, for the largest rate
+  double percentile = 99.0;  // percent of requests that must keep each limit, for the largest rate
   bool jointly = false;      // that share must keep all limits at once
   [[nodiscard]] bool any() const { return ttft_ms || tpot_ms || e2el_ms; }
 };
@@ -40,7 +40,7 @@ enum class Latency { ttft, tpot, e2el };
 constexpr std::size_t kLatencies = 3;
 struct Spread {
   Tail tail{};                   // for percentiles of several runs together
-  double mean_half_width = 0.0;  // of 95 % intervals from this run alone, by batches of it
+  double mean_half_width = 0.0;  // half width of 95 % intervals from this run alone, by batches of it
   double p99_half_width = 0.0;
 };
 
@@ -57,7 +57,7 @@ struct Summary {
   std::size_t completed = 0;
   double duration_s = 0.0;     // from the first sending to the last end
   double sending_s = 0.0;      // to the last sending
-  double prompt_tokens = 0.0;  // of completed requests
+  double prompt_tokens = 0.0;  // tokens of completed requests
   double output_tokens = 0.0;
   Statistics ttft_ms;       // first token - sending
   Statistics tpot_ms;       // (last - first token) / (output tokens - 1), over requests of more than one token
@@ -72,13 +72,13 @@ struct Summary {
   double output_throughput = 0.0;                 // tokens a second
   double total_token_throughput = 0.0;            // prompts too
   double request_goodput = 0.0;                   // requests a second that keep the SLO; NaN without one
-  double slo_share = 0.0;                         // of completed requests behind the warm-up
+  double slo_share = 0.0;                         // share of completed requests behind the warm-up
   bool meets_slo = false;                         // the SLO's share of requests keeps each limit, and no request was left
   double mean_concurrency = 0.0;                  // requests in the system, over time
   double mean_batch = 0.0;                        // requests in a step, over time
   double steps = 0.0;
   double prefill_steps = 0.0;
-  double busy_share = 0.0;        // of time, an engine's mean
+  double busy_share = 0.0;        // share of time that an engine works, in the mean
   double tokens_per_round = 0.0;  // NaN without rounds
   double drafted = 0.0;           // verified drafts
   double accepted = 0.0;
@@ -89,8 +89,8 @@ struct Summary {
   double prefix_hit_tokens = 0.0;  // found in the prefix cache, at every admission
   double largest_batch = 0.0;
   double fewest_free_blocks = 0.0;
-  double pool_tokens = 0.0;          // of a replica; 0: no limit
-  double fitting_requests = 0.0;     // of the run's mean length, at their ends, that the pool holds at once; NaN: no limit
+  double pool_tokens = 0.0;       // tokens that a replica's pool holds; 0: no limit
+  double fitting_requests = 0.0;  // requests of the run's mean length, at their ends, that the pool holds at once; NaN: no limit
   double draft_cost_requests = 0.0;  // so many fewer than without a draft
   double uniform_steps = 0.0;        // every sequence computes as many rows: a full CUDA graph can hold them
   double mixed_steps = 0.0;          // they do not, as where prompts are among them: piecewise graphs

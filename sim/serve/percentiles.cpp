@@ -43,7 +43,7 @@ bool correlated(std::span<const double> means) {
     squares += (means[i] - mean) * (means[i] - mean);
     if (i > 0) products += (means[i] - mean) * (means[i - 1] - mean);
   }
-  constexpr double kQuantile = 1.645;  // of the normal law, one-sided at 5 %
+  constexpr double kQuantile = 1.645;  // the normal distribution's quantile, one-sided at 5 %
   return products > kQuantile / std::sqrt(static_cast<double>(means.size())) * squares;
 }
 

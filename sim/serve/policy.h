@@ -14,7 +14,7 @@ namespace specsim::serve {
 // What a policy sees when it chooses the drafts of the next step.
 struct BatchState {
   std::uint32_t requests = 0;  // scheduled in this step, prompts too
-  std::uint32_t waiting = 0;   // in the queue
+  std::uint32_t waiting = 0;   // requests in the queue
   double cached = 0.0;         // tokens, of all scheduled
 };
 

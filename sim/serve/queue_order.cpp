@@ -19,7 +19,7 @@ struct Waiting {
   std::vector<BlockPool::Block> hits;
   bool later = false;    // what it shares with one before it is to be computed first
   double missing = 1.0;  // tokens that are not cached
-  double ratio = 0.0;    // of the tokens that it has waited to those
+  double ratio = 0.0;    // tokens that it has waited for, over `missing`
 };
 
 using Group = std::vector<const Waiting*>;

@@ -62,7 +62,7 @@ struct alignas(64) Sequence {
   Picoseconds last_token = kNever;
   Picoseconds first_token = kNever;
   std::array<Picoseconds, kCauses> spent{};
-  std::array<Picoseconds, kCauses> spent_first{};  // of it, up to its first token
+  std::array<Picoseconds, kCauses> spent_first{};  // the part of it up to its first token
   Picoseconds sent = 0;
   Picoseconds first_scheduled = kNever;
   std::uint64_t scheduled_in = 0;  // number of the last scheduling that took it, where the scheduler has to know
@@ -81,11 +81,11 @@ static_assert(offsetof(Sequence, last_token) == 64);
 struct Item {
   RequestId request = 0;
   std::uint32_t rows = 0;            // tokens that are computed
-  std::uint32_t drafts = 0;          // of them, drafts that are verified
+  std::uint32_t drafts = 0;          // how many of the rows are drafts that are verified
   std::uint32_t accepted = 0;        // known when the pass begins
   bool prefill = false;              // rows are of the prompt, or of what a preemption lost
   bool emits = false;                // a token comes out
-  std::uint32_t emitted_before = 0;  // of its request, when the pass begins
+  std::uint32_t emitted_before = 0;  // tokens of its request when the pass begins
 };
 
 struct Step {
@@ -118,7 +118,7 @@ struct EngineState {
   bool uneven = false;                     // sequences draft blocks of their own: not all as many rows as the policy's length
   std::uint32_t widest = 0;                // rows that a sequence's drafts take at most
   std::uint32_t lookahead = 0;             // slots that a scheduled sequence needs beyond its tokens, for drafts
-  std::uint32_t extra_rows = 0;            // that every sequence may lay into a step beyond its tokens, for the draft
+  std::uint32_t extra_rows = 0;            // rows that every sequence may lay into a step beyond its tokens, for the draft
   bool drafts_cached = false;              // the draft keeps keys and values: the last block of a cached prefix is computed anew
   Picoseconds now = 0;
 

@@ -255,7 +255,7 @@ class Sglang final : public Scheduler {
   bool chunked_ = false;  // a prompt is cut, and goes on in the next step
   RequestId chunked_request_ = 0;
   CachedBlocks cached_;                 // with the radix cache
-  std::vector<BlockPool::Block> hits_;  // of the request at hand
+  std::vector<BlockPool::Block> hits_;  // blocks that the request at hand finds
   std::uint64_t orderings_ = 0;
   std::uint64_t prompt_tokens_ = 0;                          // computed so far
   std::unordered_map<RequestId, std::uint64_t> arrived_at_;  // prompt_tokens_ when it arrived first, where the order asks for it

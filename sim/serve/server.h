@@ -23,7 +23,7 @@ struct Gap {
 // What an engine did in all.
 struct ServerTotals {
   std::uint64_t steps = 0;
-  std::uint64_t prefill_steps = 0;  // that computed tokens of prompts
+  std::uint64_t prefill_steps = 0;  // steps that computed tokens of prompts
   std::uint64_t rows = 0;
   std::uint64_t prefill_rows = 0;
   std::uint64_t draft_rows = 0;
@@ -108,7 +108,7 @@ class Server {
   EngineState state_;
   StepObserver* observer_;
   Step current_;
-  Step queued_;  // of an asynchronous scheduler
+  Step queued_;  // the step behind it, where the scheduler is asynchronous
   bool has_queued_ = false;
   Picoseconds began_ = 0;
   Picoseconds ends_ = kNever;
@@ -117,7 +117,7 @@ class Server {
   ServerTotals totals_;
   std::vector<Gap> gaps_;
   std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences whose chunk before came when this step began
-  std::uint32_t largest_chunk_ = 0;        // of them, of the running step
+  std::uint32_t largest_chunk_ = 0;        // the largest chunk of the running step
   bool per_request_ = false;
   std::unordered_set<std::uint64_t> remembered_;  // hashes
   std::vector<double> draft_rows_;                // [pass]: of the running step, where sequences draft blocks of their own

@@ -17,8 +17,8 @@ namespace specsim::serve {
 struct PrefillApart {
   std::function<Server::Parts()> make_engine;
   std::uint32_t engines = 0;       // 0: every engine does both
-  double link_ps_per_token = 0.0;  // of a prompt's cache
-  Picoseconds link_latency = 0;    // of each
+  double link_ps_per_token = 0.0;  // time to carry a token of a prompt's cache
+  Picoseconds link_latency = 0;    // latency of each cache's way
   bool silent = false;             // their token is dropped: the engine that decodes computes it again
 };
 
@@ -38,13 +38,13 @@ struct RunResult {
   std::vector<Sequence> sequences;        // [request]
   std::vector<std::uint32_t> replica_of;  // [request]; only where there are several
   std::vector<ServerTotals> totals;       // [replica]; behind them those of the engines that compute prompts alone
-  std::vector<Gap> gaps;                  // of all replicas
+  std::vector<Gap> gaps;                  // all replicas' together
   std::uint32_t pool_blocks = 0;          // usable, of a replica
   std::uint32_t pool_tokens = 0;
   std::size_t sent = 0;
   std::size_t finished = 0;
-  Picoseconds end = 0;        // of the last request, or the horizon
-  Picoseconds link_busy = 0;  // of it, that caches took over the link, each behind the other
+  Picoseconds end = 0;        // when the last request ended, or the horizon
+  Picoseconds link_busy = 0;  // time that caches took over the link, each behind the other
   bool reached_end = true;    // every request was sent and ended
   bool interrupted = false;
 };

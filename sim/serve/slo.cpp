@@ -14,7 +14,7 @@ namespace specsim::serve {
 
 namespace {
 
-constexpr double kResolution = 64.0;  // of the distance between two loads of a curve
+constexpr double kResolution = 64.0;  // parts that the distance between two loads of a curve is cut into
 
 Slo limits(double ttft_ms, double tpot_ms, double percentile) {
   Slo slo;

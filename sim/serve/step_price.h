@@ -51,7 +51,7 @@ struct LoneDraft {
 
 struct StepPrice {
   Picoseconds target = 0;
-  Picoseconds draft = 0;  // with what a speculative round costs beyond its passes
+  Picoseconds draft = 0;  // the draft's passes, with what a speculative round costs beyond them
   [[nodiscard]] Picoseconds total() const { return target + draft; }
 };
 

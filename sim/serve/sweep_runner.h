@@ -22,7 +22,7 @@ ServeExperiment replicated(ServeExperiment experiment, std::size_t replication);
 class SweepRunner {
  public:
   struct Options {
-    int replications = 1;  // of every point, with seeds of their own, the same for all points
+    int replications = 1;  // runs of every point, with seeds of their own, the same for all points
     unsigned threads = 1;
     const std::atomic<bool>* stop = nullptr;
     std::function<void(std::size_t finished)> progress;  // one call at a time
@@ -41,7 +41,7 @@ class SweepRunner {
 
  private:
   Options setting_;
-  std::uint64_t points_ = 0;  // that were run before
+  std::uint64_t points_ = 0;  // points that were run before
   std::atomic<std::size_t> finished_ = 0;
 };
 

@@ -25,7 +25,7 @@ struct Request {
   std::uint32_t hashes = 0;
   std::uint32_t hashed = 0;   // tokens that they stand for where that is more than the prompt: the output is known to others too
   std::uint32_t follows = 0;  // 1 + the request whose answer its prompt holds; 0: none
-  std::uint32_t line = 0;     // of Workload::file; 0: of no file
+  std::uint32_t line = 0;     // where it stands in Workload::file; 0: it was read from no file
 };
 
 struct Workload {

@@ -44,7 +44,7 @@ struct ChainMethod {
 
 struct PolicyChoice : Chosen<draft::PolicyEntry, draft::LengthPolicy> {
   std::vector<double> round_times;  // [draft_length + 1]: of a round that drafts so many, as the policy was told
-  double round_cost = 0.0;          // that the policy adds to every round, in passes of plain decoding
+  double round_cost = 0.0;          // time that the policy adds to every round, in passes of plain decoding
 };
 
 // A block, a token tree or a chain, that the verifier judges as a whole.
@@ -114,7 +114,7 @@ struct Cell {
   cost::Workload workload;
   std::optional<PlacementChoice> placement;
   TheoryChoice theory;
-  std::vector<std::string> notes;   // of the reader, for the user: what was taken in place of what the config says
+  std::vector<std::string> notes;   // what the reader took in place of what the config says, for the user
   std::string method_text;          // drafter, policy and verifier as the config writes them, for tables
   std::uint64_t pairing_group = 0;  // equal for cells that differ only in decode and cost
   std::string preparation_key;      // equal for cells that share prepared tables

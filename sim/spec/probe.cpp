@@ -11,7 +11,7 @@ namespace specsim::spec {
 namespace {
 
 constexpr std::size_t kFreshProbes = 64;
-constexpr std::uint64_t kPoolProbeBudget = 10'000'000;  // of them for the further contexts of pools
+constexpr std::uint64_t kPoolProbeBudget = 10'000'000;  // how many of these tokens' worth go to the further contexts of pools
 constexpr std::uint64_t kProbeBudget = 200'000'000;     // tokens' worth of distributions drawn to find mistakes before the start
 
 }  // namespace

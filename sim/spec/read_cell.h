@@ -16,7 +16,7 @@ namespace specsim::spec {
 // they keep of earlier passes, and distributions by theirs.
 struct ReadCache {
   std::map<std::string, Pricing> pricings;
-  std::map<std::string, std::shared_ptr<const families::ContextModel>> contexts;  // by pair and context
+  std::map<std::string, std::shared_ptr<const families::ContextModel>> contexts;  // [pair and context]
 };
 
 // Reads and checks a cell. Every mistake goes to `diagnostics`, which comes in empty; where it does not stay so the cell is not

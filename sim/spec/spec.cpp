@@ -22,9 +22,9 @@ void leave_out(const std::vector<std::optional<cost::MemoryBudget>>& over, Exper
   struct Batch {
     std::size_t cells = 0;
     std::size_t left_out = 0;
-    std::string needs;  // of the first
+    std::string needs;  // what the first of them needs
   };
-  std::map<std::pair<double, double>, Batch> batches;  // by size and context
+  std::map<std::pair<double, double>, Batch> batches;  // [size and context]
   std::vector<Cell> kept;
   for (std::size_t i = 0; i < over.size(); ++i) {
     Cell& cell = experiment.cells[i];

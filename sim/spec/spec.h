@@ -17,8 +17,8 @@ namespace specsim::spec {
 struct ConfigText {
   std::string line;                             // all of it on one line, which reads back to the same config: for manifests
   std::string canonical;                        // equal where the settings are equal, however they are written: for hashes
-  std::string file;                             // as a YAML file, each value of its axes on a line
-  std::map<std::string, std::string> sections;  // by top-level key, on one line each
+  std::string file;                             // the text of a YAML file, each value of its axes on a line
+  std::map<std::string, std::string> sections;  // [top-level key]: its section, on one line
 };
 
 ConfigText text_of(const config::Value& config);
@@ -26,7 +26,7 @@ ConfigText text_of(const config::Value& config);
 struct Experiment {
   std::string name;
   std::string file;
-  ConfigText config;  // with --set applied
+  ConfigText config;  // the config, with --set applied
   std::vector<std::string> axes;
   std::vector<Cell> cells;
   std::vector<std::string> left_out;  // a line for each batch with Misfits::left_out
@@ -39,7 +39,7 @@ enum class Misfits { refused, left_out };
 struct Override {
   std::string path;  // "sweep.PATH" sets the axis PATH
   config::Value value;
-  Location where;  // of the path, for messages
+  Location where;  // the place of the path, for messages
 };
 // One whose value is given as YAML; `shown` stands for it in messages: "--set PATH". nullopt after reporting.
 std::optional<Override> read_override(const std::string& path, const std::string& value, const std::string& shown,

@@ -11,7 +11,7 @@ namespace specsim::spec {
 // One axis: several paths that change together (one, unless zipped), and their values point by point.
 struct Axis {
   std::vector<std::string> paths;
-  std::vector<Location> where;                     // of each path
+  std::vector<Location> where;                     // the place of each path
   std::vector<std::vector<config::Value>> points;  // [point][path]
 };
 

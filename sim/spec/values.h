@@ -44,7 +44,7 @@ struct RooflineValues {
 
 struct ExperimentValues {
   std::string name;
-  std::optional<std::int64_t> rounds;  // of each cell; nullopt: the default
+  std::optional<std::int64_t> rounds;  // rounds of each cell; nullopt: the default
   PairValues pair;
   std::optional<PartValues> context;  // nullopt: the default, one distribution all along
   MethodValues method;

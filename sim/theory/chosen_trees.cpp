@@ -50,7 +50,7 @@ void walk(const Automaton& distributions, const StateMatrix& transition, const C
   std::vector<std::vector<double>> reach(index_of(chosen.tree.size()));
   reach[0] = std::move(start);
   for (int node = 0; node < chosen.tree.size(); ++node) {
-    std::vector<int> child_of(index_of(distributions.vocab), 0);  // by token; 0: none
+    std::vector<int> child_of(index_of(distributions.vocab), 0);  // [token]: the child; 0: none
     for (int child = node + 1; child < chosen.tree.size(); ++child) {
       if (chosen.tree.parent[index_of(child)] != node) continue;
       int& own = child_of[index_of(chosen.tokens[index_of(child)])];
@@ -81,7 +81,7 @@ ChosenTree guessed_tree(const TreeShape& shape, const Automaton& distributions, 
   constexpr int kLeftOut = -1;
   ChosenTree chosen;
   const std::vector<int> depths = shape.depths();
-  std::vector<int> place(index_of(shape.size()), kLeftOut);  // of the shape's nodes among the chosen ones
+  std::vector<int> place(index_of(shape.size()), kLeftOut);  // [node of the shape]: its place among the chosen ones
   place[0] = 0;
   for (int node = 1; node < shape.size(); ++node) {
     const int parent = place[index_of(shape.parent[index_of(node)])];
@@ -171,7 +171,7 @@ TextDraft suffix_draft(int draft_length, int longest, double factor, double leas
   return [=](std::span<const int> text) {
     std::size_t length = 0;
     for (std::size_t end = 1; end < text.size(); ++end) length = std::max(length, shared_end(text, end, index_of(longest)));
-    std::vector<std::size_t> places;  // of the next token
+    std::vector<std::size_t> places;  // where the next token may stand
     for (std::size_t end = 1; end < text.size() && length > 0; ++end) {
       if (shared_end(text, end, index_of(longest)) == length) places.push_back(end);
     }
@@ -393,7 +393,7 @@ class LookaheadPast {
 
 ChosenTree tree_of_paths(const std::vector<std::vector<int>>& paths) {
   ChosenTree chosen;
-  std::map<std::vector<int>, int> node_of = {{{}, 0}};  // by path
+  std::map<std::vector<int>, int> node_of = {{{}, 0}};  // [path]
   for (const std::vector<int>& path : paths) {
     std::vector<int> way;
     for (const int token : path) {

@@ -50,10 +50,10 @@ struct RoundOutcome {
 
 struct Enumeration {
   std::vector<double> joint;         // distribution of the first `tokens` emitted tokens, vocab^tokens in lexicographic order
-  std::vector<double> target_joint;  // the same for the target alone
+  std::vector<double> target_joint;  // the same distribution for the target alone
   double largest_difference = 0.0;   // over the entries of the two
-  RoundDistribution accepted;        // of the first round
-  double expected_emitted = 0.0;     // of the first round
+  RoundDistribution accepted;        // accepted tokens of the first round
+  double expected_emitted = 0.0;     // emitted tokens of the first round
   std::vector<double> next_state;    // distribution of the state at the start of the second round
 };
 

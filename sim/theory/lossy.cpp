@@ -152,7 +152,7 @@ class TypicalTree {
   std::vector<int> depths_;
   std::vector<std::vector<int>> children_;
   std::vector<Distribution> accepts_;
-  std::map<std::pair<int, int>, Heights> known_;  // by node and state
+  std::map<std::pair<int, int>, Heights> known_;  // [node and state]
 };
 
 }  // namespace

@@ -159,7 +159,7 @@ MultiDraftJudgement judge_matching(std::span<const double> target, std::span<con
   MultiDraftJudgement result = empty_judgement(target.size(), drafts);
   result.judgement.rejected.assign(target.begin(), target.end());
   for (std::size_t x = 0; x < target.size(); ++x) {
-    double wanted = target[x];  // and not among the drafts so far
+    double wanted = target[x];  // chance that it is wanted and is not among the drafts so far
     for (std::size_t k = 0; k < result.by_rank.size(); ++k) {
       const double accepted = wanted * draft[x];
       wanted -= accepted;

@@ -14,7 +14,7 @@ namespace specsim::theory {
 struct MultiDraftJudgement {
   std::vector<double> by_rank;                // [drafts]: P(the draft drawn k-th is the accepted one); sums to the node's alpha
   std::vector<std::vector<double>> by_token;  // [drafts][vocab]: that one, and which token it is
-  Judgement judgement;                        // by token: emitted as an accepted draft, and as the final token
+  Judgement judgement;                        // by token: its mass as an accepted draft, and as the final token
 };
 
 // Recursive rejection of independent drafts (Miao et al. 2023, SpecInfer, arXiv 2305.09781): draft k is judged by the token

@@ -43,7 +43,7 @@ struct RequestTotals {
 struct PoolingFigures {
   double equal_tokens = 0.0;     // the truth
   double equal_rounds = 0.0;     // arithmetic mean of E[emitted]
-  double mean_alpha = 0.0;       // by weight
+  double mean_alpha = 0.0;       // mean over the requests' weights
   double at_mean_alpha = 0.0;    // the constant-alpha formula there
   double pooled_alpha = 0.0;     // accepted / tries pooled over the requests: what a log shows
   double at_pooled_alpha = 0.0;  // the constant-alpha formula there

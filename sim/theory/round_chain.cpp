@@ -131,7 +131,7 @@ WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& tr
   path.target.assign(index_of(path.states), distributions.target.front());
   path.draft.assign(distributions.draft.size(),
                     std::vector<std::vector<double>>(index_of(path.states), distributions.draft.front().front()));
-  std::vector<RoundDistribution> distribution;  // by window
+  std::vector<RoundDistribution> distribution;  // [window]
   for (int window = 0; window < windows; ++window) {
     for (int p = 0; p < draft_length; ++p) {
       const std::size_t s = index_of(state_at(window, p));

@@ -30,7 +30,7 @@ struct RoundKernel {
     const auto row = static_cast<std::size_t>(from) * static_cast<std::size_t>(states);
     return moves[static_cast<std::size_t>(accepted)][row + static_cast<std::size_t>(to)];
   }
-  [[nodiscard]] RoundDistribution distribution(int state) const;  // of accepted
+  [[nodiscard]] RoundDistribution distribution(int state) const;  // the distribution of accepted
 };
 
 // What a rule that walks down a tree does with the children of a node.
@@ -55,7 +55,7 @@ struct WindowRounds {
   RoundKernel kernel;         // over windows, states^draft_length of them
   std::vector<double> start;  // distribution of the first round's window
   std::optional<std::vector<RoundDistribution>>
-      by_state;  // of accepted by the first position's state, if nothing further on decides
+      by_state;  // distributions of accepted by the first position's state, if nothing further on decides
 };
 [[nodiscard]] WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& transition,
                                          std::span<const double> start, int draft_length, const RoundOfPath& round);

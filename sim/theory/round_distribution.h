@@ -22,7 +22,7 @@ struct RunMoments {
   double emitted = 0.0;
   double variance = 0.0;
   double accepted = 0.0;
-  double tries = 0.0;  // as on a chain of the round's draft length
+  double tries = 0.0;  // judged positions, counted as on a chain of the round's draft length
 };
 
 // Every position accepts with probability alpha in [0, 1]: P(accepted = j) = alpha^j (1 - alpha), the rest at draft_length.

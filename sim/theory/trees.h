@@ -21,7 +21,7 @@ struct TreeShape {
 
   [[nodiscard]] int size() const { return static_cast<int>(parent.size()); }  // the root included
   [[nodiscard]] std::vector<int> depths() const;
-  [[nodiscard]] int depth() const;  // of the deepest node; 0 for the root alone
+  [[nodiscard]] int depth() const;  // depth of the deepest node; 0 for the root alone
   int add(int under, int at_rank);  // the new node
 };
 

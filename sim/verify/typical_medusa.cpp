@@ -44,7 +44,7 @@ class TypicalMedusaRule final : public BlockRule {
  private:
   struct End {
     int node = 0;
-    double likelihood = 1.0;  // of the path from where it was asked for
+    double likelihood = 1.0;  // likelihood of the path from where it was asked for
   };
 
   // The likeliest of the longest accepted paths from `node` on, the first of equals.

@@ -222,7 +222,7 @@ Json answer_mass(const Json& question) {
   const SeenDistributions& own = seen.by_depth.front();
   const verify::PositionRule* const rule = position_rule(cell);
   const theory::Judgement judged = rule != nullptr ? judged_by(*rule, own) : judged_by_outcomes(cell, prepared);
-  std::vector<double> acceptance = judged.accepted;  // of a token that is drafted
+  std::vector<double> acceptance = judged.accepted;  // [token]: chance that it is accepted once it is drafted
   for (std::size_t x = 0; x < acceptance.size(); ++x) acceptance[x] = own.drafted[x] > 0.0 ? acceptance[x] / own.drafted[x] : 0.0;
   std::vector<double> residual = judged.rejected;
   make_shares(residual);
