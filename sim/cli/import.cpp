@@ -17,14 +17,13 @@ namespace po = boost::program_options;
 
 namespace {
 
-std::string interval_text(const logs::Figure& figure) {
-  return std::isnan(figure.low) ? "" : fmt::format("{:.4f} to {:.4f}", figure.low, figure.high);
-}
+std::string end_of_interval(double x) { return std::isnan(x) ? "" : fmt::format("{:.4f}", x); }
 
 void print_figures(const logs::Findings& findings) {
-  report::Table table({{"", report::Align::left}, {"figure"}, {"95 % interval"}}, {.indent = 2});
+  report::Table table({{"", report::Align::left}, {"figure"}, {"95 % low"}, {"95 % high"}}, {.indent = 2});
   const auto add = [&](const char* name, const logs::Figure& figure) {
-    if (figure.known()) table.add({name, fmt::format("{:.4f}", figure.value), interval_text(figure)});
+    if (figure.known())
+      table.add({name, fmt::format("{:.4f}", figure.value), end_of_interval(figure.low), end_of_interval(figure.high)});
   };
   add("mean acceptance length", findings.mean_length);
   add("accepted / drafted", findings.acceptance_rate);
