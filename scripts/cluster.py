@@ -57,7 +57,7 @@ MERGE = """#!/bin/bash
 #SBATCH --output={out}/logs/merge_%j.out
 {sbatch}set -u
 cd {here} || exit 4
-exec {specsim} merge {out}/shards/* --out {out} --force
+exec {specsim} merge {out}/shards --out {out} --force
 """
 
 
@@ -149,9 +149,8 @@ def scripts(options, out):
         (out / file).chmod(0o755)
 
 
-def merge(out, tasks):
-    done = subprocess.run([SPECSIM, "merge", *(str(out / "shards" / str(number)) for number in range(1, tasks + 1)), "--out", str(out), "--force"],
-                          stdin=subprocess.DEVNULL)
+def merge(out):
+    done = subprocess.run([SPECSIM, "merge", str(out / "shards"), "--out", str(out), "--force"], stdin=subprocess.DEVNULL)
     return done.returncode
 
 
@@ -169,7 +168,7 @@ def slurm(options, out):
     scripts(options, out)
     if not missing:
         print(f"all {options.tasks} shards are finished")
-        return merge(out, options.tasks)
+        return merge(out)
     at_once = f"%{options.at_once}" if options.at_once else ""
     jobs = []
     # Arrays of at most MaxArraySize - 1, which sites set low: larger experiments are several.
@@ -216,7 +215,7 @@ def local(options, out, processes):
         number, status = next(iter(failed.items()))
         print(f"shard {number} ended with status {status}: {out / 'logs' / f'{number}.out'}; the same command restarts what is missing", file=sys.stderr)
         return status
-    return merge(out, options.tasks)
+    return merge(out)
 
 
 def status(folder):

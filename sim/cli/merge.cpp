@@ -38,6 +38,27 @@ struct Shards {
   std::map<std::uint64_t, std::vector<FileSum>> results;  // files that its manifest lists
 };
 
+// The directories of shards: as named, or those within a named folder that is no shard itself, by name, but for `out`. So many
+// shards that a shell could not name them all are one word.
+std::vector<std::string> shard_directories(const std::vector<std::string>& named, const std::string& out) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const auto is_shard = [&](const fs::path& folder) {
+    return fs::exists(folder / "manifest.yaml", ignored) || fs::exists(folder / kJournal, ignored);
+  };
+  std::vector<std::string> directories;
+  for (const std::string& name : named) {
+    std::vector<std::string> within;
+    if (!is_shard(name))
+      for (const auto& entry : fs::directory_iterator(name, ignored))
+        if (is_shard(entry.path()) && !fs::equivalent(entry.path(), out, ignored)) within.push_back(entry.path().string());
+    if (within.empty()) within.push_back(name);
+    std::sort(within.begin(), within.end());
+    directories.insert(directories.end(), within.begin(), within.end());
+  }
+  return directories;
+}
+
 // Throws BadInput where another program made the shard, or its run is unfinished.
 report::Manifest read_shard_manifest(const std::string& directory) {
   std::error_code ignored;
@@ -152,11 +173,13 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   if (!parse(arguments, options, "shard-dir", "specsim merge DIR... --out DIR",
              "  specsim run configs/quickstart.yaml --shard 1/2 --out out/a\n  specsim run configs/quickstart.yaml --shard 2/2 "
              "--out out/b\n"
-             "  specsim merge out/a out/b --out out/all\n",
+             "  specsim merge out/a out/b --out out/all\n"
+             "  specsim merge out/shards --out out/all      # all shards within a folder\n",
              values))
     return ExitCode::fine;
   if (values.count("shard-dir") == 0) throw BadInput({"", 0, 0}, "specsim merge needs the directories of the shards");
-  const std::vector<std::string> directories = values["shard-dir"].as<std::vector<std::string>>();
+  const std::vector<std::string> directories =
+      shard_directories(values["shard-dir"].as<std::vector<std::string>>(), values["out"].as<std::string>());
 
   const std::string out = values["out"].as<std::string>();
   std::error_code ignored;

@@ -251,6 +251,21 @@ class Faults(unittest.TestCase):
         self.refused(run("merge", shards, "--out", out), "shard 2/2 is missing")
         self.assertFalse(out.parent.exists())
 
+    def test_merge_takes_a_folder_of_shards(self):
+        whole, folder = self.scratch / "whole", self.scratch / "shards"
+        self.assertEqual(run("run", self.config, "--out", whole).returncode, FINE)
+        for i in (1, 2, 3):
+            self.assertEqual(run("run", self.config, "--shard", f"{i}/3", "--out", folder / str(i)).returncode, FINE)
+        (folder / "logs").mkdir()
+        for _ in range(2):  # the second time its own results lie among the shards
+            self.assertIn(run("merge", folder, "--out", folder / "all").returncode, (FINE, DISAGREE))
+            for name in ("data.csv", "counts.csv"):
+                self.assertEqual((whole / name).read_bytes(), (folder / "all" / name).read_bytes())
+        shutil.rmtree(folder / "all")
+        (folder / "2" / "manifest.yaml").unlink()
+        self.refused(run("merge", folder, "--out", self.scratch / "lacking"), "shard 2/3 is missing: 2 of 3 given")
+        self.refused(run("merge", folder / "logs", "--out", self.scratch / "lacking"), "manifest.yaml")
+
     # ---- pipes, devices and links in the way
 
     def test_a_pipe_named_journal(self):
