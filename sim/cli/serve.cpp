@@ -6,6 +6,7 @@
 #include "sim/cli/result_files.h"
 #include "sim/cli/serve_options.h"
 #include "sim/cli/serve_report.h"
+#include "sim/cli/serve_ties.h"
 #include "sim/cli/stop.h"
 #include "sim/report/output_folder.h"
 #include "sim/run/journal.h"
@@ -119,6 +120,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   if (runner.stopped()) return "";
   print_curve(curve, sweep.load, task.experiment.slo);
   for (const std::string& line : serve::verdict(curve, sweep.load)) print_output("{}\n", line);
+  if (const std::string ties = price_ties(task.experiment, curve, sweep.load); !ties.empty()) print_output("{}\n", ties);
   if (task.experiment.slo.any()) print_limits(task, curve, runner, folder);
   if (runner.stopped()) return "";
   if (task.experiment.speculation) {
@@ -148,17 +150,18 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   const serve::Workload workload = serve::make_workload(task.experiment);
   const double seconds =
       static_cast<double>(workload.requests.back().due - workload.requests.front().due) / serve::kPicosecondsPerSecond;
-  if (workload.concurrency > 0 || !(seconds > 0.0)) return run;
-  const double rate = static_cast<double>(workload.requests.size() - 1) / seconds;
+  const bool closed = workload.concurrency > 0;  // its clients slow down with the server: no rate is beyond its capacity
+  if (!closed && !(seconds > 0.0)) return run;
+  const double load = closed ? workload.concurrency : static_cast<double>(workload.requests.size() - 1) / seconds;
   // What a recorded load needs is looked for only where it turns out to be too much.
   const bool recorded = !task.experiment.arrivals->with_requests(1);
   std::vector<ServeExperiment> servers = {task.experiment};
   if (task.experiment.speculation && task.both) servers.push_back(serve::without_speculation(task.experiment));
   for (const ServeExperiment& server : servers)
-    run.points.push_back({rate,
+    run.points.push_back({load,
                           server.speculation.has_value(),
                           {},
-                          recorded ? report::Estimate{NAN, NAN, 0.0} : serve::capacity_of(server, runner),
+                          closed || recorded ? report::Estimate{NAN, NAN, 0.0} : serve::capacity_of(server, runner),
                           0});
   if (task.experiment.counts_requests || runner.stopped()) return run;
   serve::run_points(run.points, servers, runner);
@@ -168,7 +171,8 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   return run;
 }
 
-// Of an open loop: what each server completes when saturated, that it was sent more than that, or for too short a time.
+// What each server of an open loop completes when saturated and that it was sent more than that, or, of any, for too short a
+// time.
 void print_stability(const ServeTask& task, SingleRun& run, const Summaries& summaries, const std::atomic<bool>* stop) {
   for (std::size_t i = 0; i < run.points.size(); ++i) {
     serve::CurvePoint& point = run.points[i];
@@ -181,13 +185,14 @@ void print_stability(const ServeTask& task, SingleRun& run, const Summaries& sum
     if (!std::isnan(point.capacity.value))
       print_output("{}: capacity {:.4g} requests/s: what it completes when saturated, the largest stable rate{}\n", name,
                    point.capacity.value, point.beyond() ? fmt::format("; {:.4g} are sent", point.load) : "");
-    if (point.beyond() || !summary.stable) continue;
+    // No time is long enough for a load that is beyond the capacity, or is not known to be below it.
+    if (point.beyond() || !summary.stable || (std::isnan(point.capacity.value) && summary.overloaded)) continue;
     const std::size_t needed = serve::requests_needed(summary, point.load, point.capacity.value);
+    const bool recorded = !task.experiment.arrivals->with_requests(1);
     if (task.experiment.counts_requests && needed > summary.requests)
       print_output(
-          "{}: run too short: at least {} requests (--requests) make these figures those of a server that has been "
-          "running for long\n",
-          name, needed);
+          "{}: run too short: at least {} requests{} make these figures those of a server that has been running for long\n", name,
+          needed, recorded ? "" : " (--requests)");
   }
 }
 
@@ -232,7 +237,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (const std::size_t early = serve::sent_too_early(workload, own.result); early > 0)
     print_output(
         "TOO EARLY: {} of {} requests were sent before the answer that their prompt holds was complete, which no client "
-        "can do, allowed: a longer gap_s or less load\n",
+        "can do, allowed: closed: true, a longer gap_s or less load\n",
         early, workload.requests.size());
   if (experiment.speculation) print_best_lengths(experiment, workload, own.summary.mean_batch);
   if (timeline) {

@@ -26,6 +26,7 @@ void check_modes(const po::variables_map& values, const serve::ServeExperiment& 
   needs("resume", swept, "--sweep");
   needs("resume", values.count("out") > 0, "--out");
   if (!values["replications"].defaulted()) needs("replications", swept, "--sweep");
+  needs("routing", experiment.replicas > 1 || experiment.prefill_engines > 1, "several --replicas");
   needs("draft-lengths", swept, "--sweep");
   needs("draft-lengths", experiment.slo.any(), "--slo");
   needs("draft-lengths", experiment.speculation.has_value(), "speculation");

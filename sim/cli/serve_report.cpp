@@ -154,7 +154,9 @@ void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTa
   }
   const auto own = plan::engine_command(engine, *deployment, length, table.running, by_batch);
   if (!own) return;
-  if (!own->command.empty()) print_output("flags for {}:\n  {}\n", own->engine, own->command);
+  if (!own->command.empty())
+    print_output("flags for {}{}:\n  {}\n", own->engine,
+                 experiment.prefill_engines > 0 ? ", for the engines that decode (those of prompts draft nothing)" : "", own->command);
   for (const std::string& note : own->notes) print_words(fmt::format("{}: {}", own->engine, note));
 }
 

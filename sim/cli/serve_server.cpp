@@ -139,15 +139,23 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
 
 // What the server's own command takes where its line says nothing, by the GPU.
 void take_scheduler_defaults(ConfigEditor& editor) {
+  constexpr double kUsualShare = 0.9;
+  double share = kUsualShare;
   const config::Value* const kind = editor.find("serve.scheduler.kind");
   const serve::SchedulerEntry* const entry = kind == nullptr ? nullptr : serve::schedulers().find(kind->text);
-  const config::Value* const named = editor.find("cost.hardware");
-  if (entry == nullptr || entry->defaults == nullptr || named == nullptr) return;
   Diagnostics elsewhere;  // mistakes are told where the config is read
-  const cost::Hardware hardware = cost::read_hardware(*named, elsewhere);
-  if (!elsewhere.list().empty()) return;
-  for (const auto& [key, value] : entry->defaults(hardware))
-    if (editor.lacks("serve.scheduler", key.c_str())) editor.set("serve.scheduler." + key, scalar_of(value, "--hardware"));
+  const config::Value* const named = editor.find("cost.hardware");
+  const cost::Hardware hardware = named != nullptr ? cost::read_hardware(*named, elsewhere) : cost::Hardware{};
+  if (entry != nullptr && named != nullptr && elsewhere.list().empty()) {
+    if (entry->defaults != nullptr)
+      for (const auto& [key, value] : entry->defaults(hardware))
+        if (editor.lacks("serve.scheduler", key.c_str())) editor.set("serve.scheduler." + key, scalar_of(value, "--hardware"));
+    const double gpus = editor.has("tensor-parallel") ? config::as_number(editor.text("tensor-parallel")).value_or(1.0) : 1.0;
+    if (entry->utilization != nullptr)
+      share = entry->utilization(hardware, *editor.find("serve.scheduler"), static_cast<int>(std::clamp(gpus, 1.0, 1024.0)));
+  }
+  if (!editor.says("serve.kv.utilization") && !editor.says("serve.kv.blocks") && !editor.says("serve.kv.tokens"))
+    editor.set("serve.kv.utilization", scalar_of(fmt::format("{:g}", share), "--hardware"));
 }
 
 // The server that flags alone describe, where there is no config; what --set says stands.
@@ -161,8 +169,6 @@ void fill_defaults(ConfigEditor& editor) {
   editor.take("hardware", "cost.hardware", "h100-sxm");
   editor.take("target", "cost.target", "llama-3.1-8b");
   editor.take("draft", "cost.draft", "none");
-  if (!editor.says("serve.kv.utilization") && !editor.says("serve.kv.blocks") && !editor.says("serve.kv.tokens"))
-    editor.set("serve.kv.utilization", scalar_of("0.9", "--hardware"));
   take_scheduler_defaults(editor);
 }
 

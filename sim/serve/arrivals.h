@@ -19,6 +19,8 @@ class ArrivalProcess {
   virtual ~ArrivalProcess() = default;
   // The requests and when they are due; with their lengths where brings_lengths().
   virtual void fill(Workload& workload, rng::Key key) const = 0;
+  // How many fill() makes, where that is known before.
+  [[nodiscard]] virtual std::size_t requests() const { return 0; }
   [[nodiscard]] virtual bool brings_lengths() const { return false; }
   // The same at another rate, or with another limit of requests in flight, from the same random numbers; nullptr where the
   // process has none.

@@ -25,6 +25,7 @@ struct SessionSetting {
   double gap_s = 10.0;       // mean, between the turns of a session
   std::uint32_t prefix = 0;  // tokens that all sessions begin with
   std::uint32_t most = 0;    // tokens of a prompt; a session ends before a longer one
+  bool closed = false;       // a turn is sent when the one before has ended and the client has thought
   std::shared_ptr<const LengthDistribution> turns;
   std::shared_ptr<const LengthDistribution> prompts;
   std::shared_ptr<const LengthDistribution> outputs;
@@ -35,6 +36,7 @@ class Sessions final : public ArrivalProcess {
  public:
   explicit Sessions(SessionSetting setting) : setting_(std::move(setting)) {}
   [[nodiscard]] bool brings_lengths() const override { return true; }
+  [[nodiscard]] std::size_t requests() const override { return setting_.requests; }
   void fill(Workload& workload, rng::Key key) const override {
     struct Turn {
       Request request;
@@ -70,6 +72,7 @@ class Sessions final : public ArrivalProcess {
     std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.request.due < b.request.due; });
     turns.resize(std::min(turns.size(), setting_.requests));
     workload.hash_tokens = kBlock;
+    workload.answers_first = setting_.closed;
     std::unordered_map<std::size_t, std::uint32_t> before;  // by session: Request::follows of its next turn
     for (Turn& one : turns) {
       one.request.follows = std::exchange(before[one.session], static_cast<std::uint32_t>(workload.requests.size() + 1));
@@ -114,11 +117,20 @@ ArrivalsEntry sessions_arrivals() {
         {"prefix", config::Type::integer, "0", "tokens that all sessions begin with", config::between(0, 1e6), {}},
         {"prompt", config::Type::value, {}, "tokens that a turn adds", {}, {}},
         {"output", config::Type::value, {}, "tokens of an answer", {}, {}},
+        {"closed",
+         config::Type::boolean,
+         "false",
+         "a turn is sent gap_s after the end of the answer before it, as a client does; false: gap_s after the turn before it "
+         "was "
+         "due",
+         {},
+         {}},
         {"most", config::Type::integer, "32768", "tokens of a prompt, before which a session ends", config::between(1, 1e7), {}}},
        "What a session shares with itself and with others is known to the prefix cache and to routing by prefix; answers are in "
        "the "
-       "prompt of the next turn. A turn is due whether the one before has ended or not; a run says how many were sent too "
-       "early."},
+       "prompt of the next turn. Unless sessions are closed a turn is due whether the one before has ended or not; a run says "
+       "how many "
+       "were sent too early."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
         SessionSetting setting;
         const std::size_t before = diagnostics.list().size();
@@ -126,6 +138,7 @@ ArrivalsEntry sessions_arrivals() {
         setting.requests = static_cast<std::size_t>(arguments.integer("requests"));
         setting.gap_s = arguments.number("gap_s");
         setting.prefix = static_cast<std::uint32_t>(arguments.integer("prefix"));
+        setting.closed = arguments.boolean("closed");
         setting.most = static_cast<std::uint32_t>(arguments.integer("most"));
         setting.turns = read_lengths(arguments.value("turns"), "turns", diagnostics);
         setting.prompts = read_lengths(arguments.value("prompt"), "prompt", diagnostics);

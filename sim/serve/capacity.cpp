@@ -14,14 +14,24 @@ namespace {
 constexpr std::size_t kFirstRequests = 1024;  // for each replica
 constexpr double kBatches = 32.0;             // that the run is long: it begins with one that is in step, and ends in another
 
-// The tokens of a request that came between two moments, its rounds taken as even between its first token and its last.
-double tokens_between(const Sequence& sequence, Picoseconds from, Picoseconds to) {
+// Since when a request's rounds go on. Where another engine computed its prompt and gave its first token, its cache crosses the
+// link and it waits for the engine that decodes: no token comes meanwhile.
+Picoseconds decodes_from(const Sequence& sequence) {
+  Picoseconds from = sequence.first_token;
+  for (const Cause cause : {Cause::transfer, Cause::queue})
+    from += sequence.spent[static_cast<std::size_t>(cause)] - sequence.spent_first[static_cast<std::size_t>(cause)];
+  return from;
+}
+
+// The tokens of a request that came between two moments, its rounds taken as even from decodes_from() to its last token.
+// `first`: its first token counts.
+double tokens_between(const Sequence& sequence, Picoseconds from, Picoseconds to, bool first) {
   if (sequence.first_token == kNever) return 0.0;
-  double tokens = sequence.first_token > from && sequence.first_token <= to ? 1.0 : 0.0;
-  const Picoseconds inside = std::min(sequence.last_token, to) - std::max(sequence.first_token, from);
+  const Picoseconds begin = decodes_from(sequence);
+  double tokens = first && sequence.first_token > from && sequence.first_token <= to ? 1.0 : 0.0;
+  const Picoseconds inside = std::min(sequence.last_token, to) - std::max(begin, from);
   if (inside > 0)
-    tokens +=
-        (sequence.emitted - 1.0) * static_cast<double>(inside) / static_cast<double>(sequence.last_token - sequence.first_token);
+    tokens += (sequence.emitted - 1.0) * static_cast<double>(inside) / static_cast<double>(sequence.last_token - begin);
   return tokens;
 }
 
@@ -63,16 +73,20 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
     for (std::size_t i = 0; i < result.sequences.size(); ++i) {
       outputs += workload.requests[i].output;
       ends.push_back(result.sequences[i].last_token);
-      to = std::max(to, result.sequences[i].first_scheduled);
+      // Until here some request waits for the engines that limit the rate: those that decode, where they are apart.
+      const Sequence& sequence = result.sequences[i];
+      to = std::max(to, experiment.prefill_engines > 0 ? decodes_from(sequence) : sequence.first_scheduled);
     }
     const auto quarter = ends.begin() + static_cast<std::ptrdiff_t>(ends.size() / 4);
     std::nth_element(ends.begin(), quarter, ends.end());
     const Picoseconds from = *quarter;
     if (to <= from) return std::nullopt;
     double tokens = 0.0;
-    for (const Sequence& sequence : result.sequences) tokens += tokens_between(sequence, from, to);
-    return tokens / (outputs / static_cast<double>(result.sequences.size())) /
-           (static_cast<double>(to - from) / kPicosecondsPerSecond);
+    // First tokens that other engines give are all there early: then the rest alone tells what is completed.
+    const auto count = static_cast<double>(result.sequences.size());
+    const bool first = experiment.prefill_engines == 0 || experiment.first_token_of_decode || outputs <= count;
+    for (const Sequence& sequence : result.sequences) tokens += tokens_between(sequence, from, to, first);
+    return tokens / (outputs / count - (first ? 0.0 : 1.0)) / (static_cast<double>(to - from) / kPicosecondsPerSecond);
   }
 }
 

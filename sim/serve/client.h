@@ -1,5 +1,5 @@
 // The clients: when each request is sent. An open loop sends what is due; a closed one has a limit of requests in flight, and the
-// rest wait in the client, which no server sees.
+// rest wait in the client, which no server sees. Those of conversations send a turn when the one before was answered.
 #pragma once
 
 #include "sim/serve/workload.h"
@@ -7,39 +7,75 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
 
 namespace specsim::serve {
 
 class Client {
  public:
-  explicit Client(const Workload& workload) : workload_(&workload), unused_(workload.concurrency) {}
+  explicit Client(const Workload& workload) : workload_(&workload), unused_(workload.concurrency) {
+    if (!workload.answers_first) return;
+    next_turn_.resize(workload.requests.size());
+    for (std::size_t i = 0; i < workload.requests.size(); ++i)
+      if (const std::uint32_t before = workload.requests[i].follows; before > 0)
+        next_turn_[before - 1] = static_cast<RequestId>(i);
+    skip_answers();
+  }
   // When the next request is sent; kNever where none is left, or until one in flight ends.
   [[nodiscard]] Picoseconds next() const {
-    if (sent_ == workload_->requests.size()) return kNever;
-    const Picoseconds due = workload_->requests[sent_].due;
-    if (workload_->concurrency == 0 || unused_ > 0) return due;
+    const Picoseconds due = first_due();
+    if (!answered_.empty()) return std::min(due, answered_.top().first);
+    if (due == kNever || workload_->concurrency == 0 || unused_ > 0) return due;
     return slots_.empty() ? kNever : std::max(slots_.front(), due);
   }
   RequestId send() {
+    ++sent_;
+    if (!answered_.empty() && answered_.top().first <= first_due()) {
+      const RequestId turn = answered_.top().second;
+      answered_.pop();
+      return turn;
+    }
     if (workload_->concurrency > 0) {
       if (unused_ > 0)
         --unused_;
       else
         slots_.pop_front();
     }
-    return static_cast<RequestId>(sent_++);
+    const auto request = static_cast<RequestId>(in_order_++);
+    if (workload_->answers_first) skip_answers();
+    return request;
   }
   // A request in flight ended.
-  void ended(Picoseconds now) {
+  void ended(RequestId request, Picoseconds now) {
     if (workload_->concurrency > 0) slots_.push_back(now + workload_->think);
+    if (next_turn_.empty() || next_turn_[request] == 0) return;
+    const RequestId turn = next_turn_[request];
+    answered_.emplace(now + (workload_->requests[turn].due - workload_->requests[request].due), turn);
   }
   [[nodiscard]] std::size_t sent() const { return sent_; }
 
  private:
+  using Turn = std::pair<Picoseconds, RequestId>;
+
+  [[nodiscard]] Picoseconds first_due() const {
+    return in_order_ < workload_->requests.size() ? workload_->requests[in_order_].due : kNever;
+  }
+  // Turns that follow an answer wait for it.
+  void skip_answers() {
+    while (in_order_ < workload_->requests.size() && workload_->requests[in_order_].follows > 0) ++in_order_;
+  }
+
   const Workload* workload_;
   std::size_t sent_ = 0;
+  std::size_t in_order_ = 0;       // the next of the requests that wait for no answer
   std::uint32_t unused_;           // places within the limit that were never used yet
   std::deque<Picoseconds> slots_;  // when one that ended may be followed by the next, in order
+  // Where a turn waits for the answer before it:
+  std::vector<RequestId> next_turn_;                                           // [request]; 0: none
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<Turn>> answered_;  // when they are sent
 };
 
 }  // namespace specsim::serve

@@ -53,6 +53,14 @@ void add_fitting(Summary& summary, const ServeExperiment& experiment, const Work
   summary.draft_cost_requests = fitting(experiment.plain_blocks, 0) - summary.fitting_requests;
 }
 
+// Before they are made, where their number is known, and before the run.
+void check_memory(const ServeExperiment& experiment, std::size_t requests) {
+  if (requests * (sizeof(Sequence) + 64) > available_memory())
+    throw BadInput({experiment.file, 0, 0},
+                   fmt::format("{} requests take more memory than this machine has free, allowed: fewer, as --requests {:.0f}",
+                               requests, 0.5 * static_cast<double>(available_memory()) / (sizeof(Sequence) + 64)));
+}
+
 }  // namespace
 
 double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, const BatchState& batch, double cached_after,
@@ -71,6 +79,7 @@ double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, cons
 }
 
 Workload make_workload(const ServeExperiment& experiment) {
+  check_memory(experiment, experiment.arrivals->requests());
   Workload workload;
   experiment.arrivals->fill(workload, key_of(experiment, "arrivals"));
   if (experiment.arrivals->brings_lengths()) return workload;
@@ -133,11 +142,7 @@ Served serve(const ServeExperiment& experiment, const Workload& workload, const 
   setting.stop = options.stop;
   setting.progress = options.progress;
 
-  if (workload.requests.size() * (sizeof(Sequence) + 64) > available_memory())
-    throw BadInput(
-        {experiment.file, 0, 0},
-        fmt::format("{} requests take more memory than this machine has free, allowed: fewer, as --requests {:.0f}",
-                    workload.requests.size(), 0.5 * static_cast<double>(available_memory()) / (sizeof(Sequence) + 64)));
+  check_memory(experiment, workload.requests.size());
   if (!experiment.warm_up.by_mser && experiment.warm_up.requests >= workload.requests.size())
     throw BadInput({experiment.file, 0, 0}, fmt::format("warm_up is {} and the run has {} requests, allowed: fewer",
                                                         experiment.warm_up.requests, workload.requests.size()));

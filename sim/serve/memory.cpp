@@ -48,8 +48,8 @@ double layer_elements(const cost::ModelShape& model) {
 // ---- the pool -------------------------------------------------------------------------------------------------------------
 
 // Blocks of a pool that fills `utilization` of the GPU's memory beside the weights.
-std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost,
-                               const std::optional<StepLimits>& profiled, bool speculative, Diagnostics& diagnostics) {
+std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, const ServerMemory& memory,
+                               bool speculative, Diagnostics& diagnostics) {
   const cost::Kept kept = speculative ? cost::Kept::both : cost::Kept::target;
   const auto bytes = [&](double context) { return cost.memory_budget({1.0, context}, 0, kept); };
   const auto none = bytes(0.0);
@@ -69,10 +69,13 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
   if (usual > kMoreThanRounding * a_token) a_token = usual;
   constexpr double kFlatGib = 2.0;
   const double beside = kv.has("reserved_gib") ? kv.number("reserved_gib") * kGib
-                        : profiled             ? profiled_bytes(*deployment, *profiled, speculative)
-                                               : kFlatGib * kGib;
-  const double left = (deployment->hardware.memory_bytes - kDriverBytes) * kv.number("utilization") - none->needed_bytes() -
-                      beside - kv.number("graphs_gib") * kGib;
+                        : memory.profiled      ? profiled_bytes(*deployment, *memory.profiled, speculative)
+                        : memory.share == MemoryShare::weights_and_cache ? 0.0
+                                                                         : kFlatGib * kGib;
+  const double all = deployment->hardware.memory_bytes - kDriverBytes;
+  const double used = none->needed_bytes() + beside + kv.number("graphs_gib") * kGib;
+  const double left = memory.share == MemoryShare::cache_of_rest ? (all - used) * kv.number("utilization")
+                                                                 : all * kv.number("utilization") - used;
   const double blocks = std::floor(left / (a_token * static_cast<double>(kv.integer("block"))));
   if (!(blocks >= 2.0)) {
     diagnostics.add(
@@ -118,13 +121,17 @@ const std::vector<Parameter>& kv_parameters() {
       {"utilization",
        Type::number,
        "",
-       "share of the GPU's memory for weights, activations and cache, where the cost model knows it",
+       "share of the GPU's memory, where the cost model knows it: for weights, activations and cache (gpu_memory_utilization); "
+       "for "
+       "weights and cache (sglang's mem_fraction_static); for the cache, of what weights and activations leave (trtllm's "
+       "free_gpu_memory_fraction)",
        config::between(0.05, 1),
        {}},
       {"reserved_gib",
        Type::number,
        "",
-       "of that share, for activations; left out: vllm_v1 computes what its profile run measures, other schedulers take 2",
+       "beside the cache, for activations; left out: vllm_v1 and trtllm compute what their profile runs measure, sglang reserves "
+       "nothing in its share, other schedulers take 2",
        config::between(0, 1e4),
        {}},
       {"graphs_gib",
@@ -137,8 +144,8 @@ const std::vector<Parameter>& kv_parameters() {
   return parameters;
 }
 
-std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const std::optional<StepLimits>& profiled,
-                          bool speculative, Diagnostics& diagnostics) {
+std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory, bool speculative,
+                          Diagnostics& diagnostics) {
   if (!speculative && kv.has("plain_tokens"))
     return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / kv.integer("block"), 2));
   std::vector<std::string> given;
@@ -164,7 +171,7 @@ std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* co
   if (kv.has("blocks"))
     blocks = static_cast<std::uint32_t>(kv.integer("blocks"));
   else if (kv.has("utilization"))
-    blocks = cost != nullptr ? blocks_in_memory(kv, *cost, profiled, speculative, diagnostics) : 2;
+    blocks = cost != nullptr ? blocks_in_memory(kv, *cost, memory, speculative, diagnostics) : 2;
   else if (kv.has("tokens"))
     blocks = in_tokens("tokens");
   return speculative && kv.has("draft_tokens") ? std::min(blocks, in_tokens("draft_tokens")) : blocks;

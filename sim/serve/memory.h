@@ -16,11 +16,17 @@ namespace specsim::serve {
 // With `speculative` the rejection sampler runs too, with one draft for each request whatever the draft length is.
 double profiled_bytes(const cost::Deployment& deployment, const StepLimits& step, bool speculative);
 
+// How a server divides the GPU's memory.
+struct ServerMemory {
+  std::optional<StepLimits> profiled;
+  MemoryShare share = MemoryShare::everything;
+};
+
 const std::vector<config::Parameter>& kv_parameters();
 
 // Blocks of the pool: of the server that speculates, or of the one that holds the target alone. kUnlimitedBlocks where `kv` says
 // nothing.
-std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const std::optional<StepLimits>& profiled,
-                          bool speculative, Diagnostics& diagnostics);
+std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory, bool speculative,
+                          Diagnostics& diagnostics);
 
 }  // namespace specsim::serve

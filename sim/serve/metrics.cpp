@@ -146,6 +146,8 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
   std::vector<double> waits;  // in the queue and for a link, of all requests in the order of sending
   for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
+    if (sequence.sent == kNever) continue;
+    ++summary.requests;
     first = std::min(first, sequence.sent);
     last = std::max(last, sequence.sent);
     summary.recomputed_tokens += sequence.recomputed;
@@ -182,7 +184,6 @@ Summary summarise(const Workload& workload, const RunResult& result, const Slo& 
         own_e2el <= slo.e2el_ms.value_or(own_e2el))
       within += 1.0;
   }
-  summary.requests = result.sent;
   summary.warm_up_requests = cut;
   summary.stable = result.reached_end;
   // A server that is short of capacity by a share makes the last ones wait that share of the

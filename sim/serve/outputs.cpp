@@ -39,6 +39,7 @@ std::string requests_csv(const RunResult& result) {
   text.reserve(text.size() + result.sent * 160);
   for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
+    if (sequence.sent == kNever) continue;
     fmt::format_to(std::back_inserter(text), "{},{},", result.replica_of.empty() ? 0 : result.replica_of[i], i);
     for (const Picoseconds time : {sequence.sent, sequence.first_scheduled, sequence.first_token, sequence.last_token}) {
       append_seconds(text, time);

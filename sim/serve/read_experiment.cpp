@@ -357,15 +357,15 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   const std::unique_ptr<Scheduler> scheduler = experiment.scheduler.entry != nullptr
                                                    ? experiment.scheduler.entry->make(experiment.scheduler.arguments, diagnostics)
                                                    : nullptr;
-  const std::optional<StepLimits> profiled = scheduler ? scheduler->profiled() : std::nullopt;
+  const ServerMemory memory = scheduler ? ServerMemory{scheduler->profiled(), scheduler->memory_share()} : ServerMemory{};
   experiment.cost = read_cost(with_engine(top.value("cost"), experiment.scheduler.entry), diagnostics);
   const std::size_t before_kv = diagnostics.list().size();
   const config::Arguments kv = config::read_arguments(serve.value("kv"), kv_parameters(), {}, "serve.kv", diagnostics);
   if (diagnostics.list().size() == before_kv) {
     experiment.block_tokens = static_cast<std::uint32_t>(kv.integer("block"));
-    experiment.plain_blocks = read_blocks(kv, experiment.cost.get(), profiled, false, diagnostics);
+    experiment.plain_blocks = read_blocks(kv, experiment.cost.get(), memory, false, diagnostics);
     experiment.blocks = serve.has("speculation") && diagnostics.list().size() == before_kv
-                            ? read_blocks(kv, experiment.cost.get(), profiled, true, diagnostics)
+                            ? read_blocks(kv, experiment.cost.get(), memory, true, diagnostics)
                             : experiment.plain_blocks;
   }
   const config::Choice<ArrivalsEntry> arrivals =

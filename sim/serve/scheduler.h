@@ -148,6 +148,13 @@ struct StepLimits {
   double requests = 0.0;
 };
 
+// What lies in the share of the GPU's memory that a server is told (kv: {utilization}).
+enum class MemoryShare {
+  everything,         // weights, activations and cache: vLLM's gpu_memory_utilization
+  weights_and_cache,  // activations and graphs lie beside it: SGLang's mem_fraction_static
+  cache_of_rest       // cache, of what weights and activations leave: TensorRT-LLM's free_gpu_memory_fraction
+};
+
 class Scheduler {
  public:
   Scheduler() = default;
@@ -161,6 +168,7 @@ class Scheduler {
   [[nodiscard]] virtual bool prefix_caching() const { return false; }
   // The step that the server computes at its start to learn what memory activations take; nothing where it does not.
   [[nodiscard]] virtual std::optional<StepLimits> profiled() const { return std::nullopt; }
+  [[nodiscard]] virtual MemoryShare memory_share() const { return MemoryShare::everything; }
   // Why the server would not start, where every sequence may lay so many rows more into a step for the draft; "" where it would.
   [[nodiscard]] virtual std::string refused_start(std::uint32_t /*extra_rows*/) const { return ""; }
   // What a real server refuses and is simulated all the same, since its meaning is clear; "" where there is nothing.
@@ -208,6 +216,8 @@ struct SchedulerEntry {
   const char* product = "";
   // Parameters that its own command takes where its line says nothing, by the GPU; nullptr: those of the table above.
   std::vector<std::pair<std::string, std::string>> (*defaults)(const cost::Hardware& hardware) = nullptr;
+  // The share of the GPU's memory that its command takes where its line says nothing; nullptr: 0.9. `scheduler`: the config's.
+  double (*utilization)(const cost::Hardware& hardware, const config::Value& scheduler, int gpus) = nullptr;
 };
 
 config::Registry<SchedulerEntry>& schedulers();

@@ -19,6 +19,11 @@ struct TrtllmOptions {
 class Trtllm final : public Scheduler {
  public:
   explicit Trtllm(const TrtllmOptions& options) : options_(options) {}
+  // KvCacheCreator of _torch/pyexecutor/_util.py (2026): the largest step is run, of prompts, whose logits are few.
+  [[nodiscard]] std::optional<StepLimits> profiled() const override {
+    return StepLimits{static_cast<double>(options_.max_num_tokens), 0.0};
+  }
+  [[nodiscard]] MemoryShare memory_share() const override { return MemoryShare::cache_of_rest; }
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
     if (!options_.chunked_context && request.prompt > options_.max_num_tokens)
@@ -136,6 +141,11 @@ class Trtllm final : public Scheduler {
   TrtllmOptions options_;
 };
 
+// BuildConfig's, which trtllm-serve takes.
+std::vector<std::pair<std::string, std::string>> defaults_of_trtllm(const cost::Hardware& /*hardware*/) {
+  return {{"max_batch_size", "2048"}, {"max_num_tokens", "8192"}};
+}
+
 }  // namespace
 
 SchedulerEntry trtllm_scheduler() {
@@ -165,7 +175,8 @@ SchedulerEntry trtllm_scheduler() {
       },
       "",
       "trtllm",
-      "TensorRT-LLM"};
+      "TensorRT-LLM",
+      defaults_of_trtllm};
 }
 
 }  // namespace specsim::serve

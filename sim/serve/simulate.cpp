@@ -29,6 +29,7 @@ class Run {
       sequence.output = workload.requests[i].output;
       sequence.limit = std::max(workload.requests[i].limit, sequence.output);
       sequence.priority = workload.requests[i].priority;
+      if (workload.answers_first) sequence.sent = kNever;  // until it is
     }
     for (std::uint32_t i = 0; i < setting.replicas; ++i)
       servers_.push_back(std::make_unique<Server>(i, setting.make_engine(), workload, result_.sequences, setting.observer));
@@ -78,6 +79,11 @@ class Run {
     result_.pool_blocks = pool.usable();
     result_.pool_tokens = pool.unlimited() ? 0 : pool.usable() * pool.block_tokens();
     result_.sent = client_.sent();
+    if (workload_.answers_first) {  // they were not sent in their order: up to the last that was
+      const auto was_sent = [](const Sequence& sequence) { return sequence.sent != kNever; };
+      const auto last = std::find_if(result_.sequences.rbegin(), result_.sequences.rend(), was_sent);
+      result_.sent = static_cast<std::size_t>(result_.sequences.rend() - last);
+    }
     result_.reached_end = result_.finished == workload_.requests.size();
     if (!result_.reached_end && setting_.horizon != kNever) result_.end = setting_.horizon;
     return std::move(result_);
@@ -103,7 +109,7 @@ class Run {
       result_.finished += ended_.size();
       if (!ended_.empty()) result_.end = now;
       std::sort(ended_.begin(), ended_.end());
-      for (std::size_t n = 0; n < ended_.size(); ++n) client_.ended(now);
+      for (const RequestId request : ended_) client_.ended(request, now);
     }
   }
 
@@ -120,7 +126,7 @@ class Run {
         if (asked.output == 1 && !setting_.prefill.silent) {
           ++result_.finished;
           result_.end = now;
-          client_.ended(now);
+          client_.ended(request, now);
           continue;
         }
         Sequence& sequence = result_.sequences[request];
@@ -197,7 +203,7 @@ double link_busy_share(const RunResult& result) {
 std::size_t sent_too_early(const Workload& workload, const RunResult& result) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < result.sent; ++i) {
-    if (workload.requests[i].follows == 0) continue;
+    if (workload.requests[i].follows == 0 || result.sequences[i].sent == kNever) continue;
     const Sequence& answered = result.sequences[workload.requests[i].follows - 1];
     count += answered.status != Status::finished || result.sequences[i].sent < answered.last_token ? 1 : 0;
   }

@@ -1,6 +1,7 @@
 #include "sim/serve/start_rules.h"
 
 #include "sim/cost/deployment.h"
+#include "sim/serve/step_price.h"
 
 #include <fmt/format.h>
 
@@ -44,6 +45,25 @@ void check_start(ServeExperiment& experiment, const Scheduler& scheduler, const 
       experiment.speculation && experiment.speculation->longest > 0 && experiment.speculation->method == DraftMethod::draft_model;
   if (const std::string why = scheduler.refused_start(extra ? 1 : 0); !why.empty()) diagnostics.add(where, why);
   if (std::string doubt = scheduler.doubt(); !doubt.empty()) experiment.warnings.push_back(std::move(doubt));
+  if (!experiment.speculation || experiment.speculation->longest == 0 || !experiment.cost) return;
+  const Speculation& speculation = *experiment.speculation;
+  if (speculation.method != DraftMethod::ngram) {
+    StepWork work;
+    work.decoding = decoding_alike(1.0, 2.0, 1.0);
+    work.logits = 2.0;
+    work.cached_after = 2.0;
+    const StepPricer pricer(*experiment.cost, speculation.method, scheduler.host_time());
+    if (pricer.price(work, 1).draft == 0)
+      experiment.warnings.emplace_back(
+          "the cost model prices no pass of a draft, so that drafts are free: draft_fixed_ms and its kin, or method ngram for a "
+          "draft that takes no time");
+  }
+  if (speculation.stated() != nullptr)
+    if (const int stated = stated_places(*speculation.stated()); speculation.longest > stated)
+      experiment.warnings.push_back(fmt::format(
+          "the policy drafts up to {} tokens and acceptance is stated for {}: the rate of the last one, given that it "
+          "is reached, goes on behind it, where measured rates may fall",
+          speculation.longest, stated));
 }
 
 }  // namespace specsim::serve

@@ -36,7 +36,10 @@ struct Workload {
   std::vector<std::uint64_t> hashes;
   std::uint32_t hash_tokens = 16;
   std::uint32_t concurrency = 0;  // requests in flight at most, more wait in the client; 0: no limit
-  Picoseconds think = 0;          // between the end of a request and the next of the same client, where concurrency is limited
+  // A request that follows another is sent when that one has ended and the time between the two `due` has passed, whatever its
+  // own `due` is: requests are then not sent in their order.
+  bool answers_first = false;
+  Picoseconds think = 0;  // between the end of a request and the next of the same client, where concurrency is limited
 };
 
 }  // namespace specsim::serve

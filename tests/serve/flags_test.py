@@ -4,6 +4,7 @@
 Runs at the root of the repository; SPECSIM names the program.
 """
 import json
+import math
 import re
 import subprocess
 import sys
@@ -88,9 +89,23 @@ def pasted(checks):
         checks.holds("and drafts", float(columns(Path(folder) / "1" / "summary.csv")["drafted"][0]) > 0)
 
 
+def ties(checks):
+    """Two servers that the prices cannot tell apart are said to tie; those that they can are not."""
+    def swept(rate, *more):
+        done = subprocess.run([SPECSIM, "serve", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--policy", "fixed:1",
+                               "--position-rates", rate, "--requests", "200", "--sweep", "concurrency=4,32", *more], capture_output=True, text=True, check=True)
+        return done.stdout
+    close = swept("0.2")
+    noise, tied = re.search(r"tie within the noise of the prices, ([\d.]+) %: (.*)", close).groups()
+    tpot = {(load, speculates): float(value) for load, speculates, value in re.findall(r"^ +(\d+) +(no|yes) +\S+ ± \S+ +\S+ +(\S+) ±", close, re.MULTILINE)}
+    apart = 100 * math.log(tpot["4", "no"] / tpot["4", "yes"])
+    checks.holds(f"TPOT at 4 requests, {apart:.1f} % apart, {noise} % unknown", 0 < apart < float(noise) < 10 and "TPOT at concurrency 4" in tied)
+    checks.holds("a gain of a third is no tie", "tie within" not in swept("0.9"))
+
+
 def main():
     checks = Checks()
-    for part in (engines, measured, pool, pasted):
+    for part in (engines, measured, pool, pasted, ties):
         part(checks)
     return checks.finish("flags of servers")
 

@@ -84,6 +84,26 @@ cost: {model: affine, target_fixed_ms: 1}
                                     nullptr));
 }
 
+TEST_CASE("capacity of engines that decode behind others", "[serve]") {
+  // Two engines decode four requests each in steps of 10 ms. A prompt's engine gives the first of 21 tokens, or computes the
+  // prompt alone and leaves all 21 to those that decode; three prompts a step of theirs are far more than these take.
+  const auto found = [](const char* first_token) {
+    return serve::saturated_rate(server(fmt::format(R"(serve:
+  scheduler: {{kind: vllm_v1, max_num_seqs: 4, async: false}}
+  arrivals: {{process: deterministic, rate: 1}}
+  lengths: {{prompt: 16, output: 21}}
+  replicas: {{count: 2, prefill: 3, first_token: {}, link_gb_per_s: 50, kv_bytes_per_token: 1e5}}
+cost: {{model: affine, target_fixed_ms: 10}}
+)",
+                                                    first_token)),
+                                 nullptr)
+        .value();
+  };
+  CHECK(found("prefill") == Approx(2 * 4 / (20 * 0.010)).epsilon(0.01));
+  CHECK(found("decode") == Approx(2 * 4 / (21 * 0.010)).epsilon(0.01));
+  CHECK(found("prefill") != Approx(2 * 4 / (21 * 0.010)).epsilon(0.01));  // as if all tokens came from there
+}
+
 TEST_CASE("a run is as long as its load asks for, and no rate above the capacity keeps an SLO", "[serve]") {
   const auto sweep = [](const std::string& more) {
     serve::SweepRunner runner({});

@@ -88,6 +88,54 @@ TEST_CASE("what the profile run measures, by hand", "[serve][memory]") {
         Approx(16384 * 2.0 * (3 * 6400 + 2 * 5120) + outside));
 }
 
+TEST_CASE("SGLang's share holds weights and cache, TensorRT-LLM's the cache alone", "[serve][memory]") {
+  const auto tokens = [](const char* scheduler, const char* kv) {
+    return 16.0 * server(fmt::format("serve:\n  scheduler: {{{}}}\n  kv: {{{}}}\n  arrivals: {{process: poisson, rate: 1}}\n"
+                                     "  lengths: {{prompt: 10, output: 10}}\n"
+                                     "cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none}}\n",
+                                     scheduler, kv))
+                      .blocks;
+  };
+  const double gib = 0x1.0p30;
+  const double token = 32 * 2 * 8 * 128 * 2.0;
+  const cost::Deployment deployment =
+      *server(unquoted(server_of({"", "h100-sxm", "llama-3.1-8b", "none", 8192, 256, 0}))).cost->deployment();
+  const double all = deployment.hardware.memory_bytes - 0.5 * gib;
+  const double weights = 14.96 * gib;  // of the model's file
+  const double activations = serve::profiled_bytes(deployment, {8192, 0}, false);
+  CHECK(tokens("kind: sglang", "utilization: 0.83") == Approx((0.83 * all - weights) / token).epsilon(1e-3));
+  CHECK(tokens("kind: trtllm, max_num_tokens: 8192", "utilization: 0.9") ==
+        Approx(0.9 * (all - weights - activations) / token).epsilon(1e-3));
+  CHECK(activations == Approx(8192 * 2.0 * (3 * 14336 + 2 * 4096) + 0.1 * gib));
+  // Said, it is what lies beside the cache.
+  CHECK(tokens("kind: sglang", "utilization: 0.83, reserved_gib: 1") ==
+        Approx((0.83 * all - weights - gib) / token).epsilon(1e-3));
+}
+
+TEST_CASE("what SGLang's command reserves where it is not told, by hand", "[serve][memory]") {
+  // Half a GiB, 1.5 MiB for each token of a chunk, an eighth of a GiB for each GPU, 2 MiB for each request of the largest graph,
+  // 8 MiB for each size of a prompt's graphs (58 up to 8,192 tokens, 50 up to 4,096, 42 up to 2,048), at least 10 GiB from 60 GiB
+  // on.
+  const auto share = [](const char* name, const char* scheduler, int gpus) {
+    Diagnostics diagnostics;
+    const cost::Hardware hardware = cost::read_hardware(config::scalar(name, {}), diagnostics);
+    diagnostics.throw_if_any();
+    const serve::SchedulerEntry& entry = *serve::schedulers().find("sglang");
+    config::Value own = config::parse_text(scheduler, "test", diagnostics);
+    for (const auto& [key, value] : entry.defaults(hardware))
+      if (own.find(key) == nullptr) own.fields.push_back({key, {}, config::scalar(value, {})});
+    return std::pair(entry.utilization(hardware, own, gpus), hardware.memory_bytes / 0x1.0p20);
+  };
+  const auto [h100, h100_mib] = share("h100-sxm", "{kind: sglang}", 1);
+  CHECK(h100 == Approx(1 - (512 + 1.5 * 8192 + 128 + 2 * 256 + 8 * 58) / h100_mib).margin(5.1e-4));
+  const auto [two, two_mib] = share("h100-sxm", "{kind: sglang, chunked_prefill_size: 2048}", 4);
+  CHECK(two == Approx(1 - 10240 / two_mib).margin(5.1e-4));
+  const auto [small, small_mib] = share("rtx-4090", "{kind: sglang}", 1);
+  CHECK(small == Approx(1 - (512 + 1.5 * 4096 + 128 + 2 * 48 + 8 * 50) / small_mib).margin(5.1e-4));
+  const auto [chunk, chunk_mib] = share("rtx-4090", "{kind: sglang, chunked_prefill_size: 2048}", 1);
+  CHECK(chunk == Approx(1 - (512 + 1.5 * 2048 + 128 + 2 * 48 + 8 * 42) / chunk_mib).margin(5.1e-4));
+}
+
 TEST_CASE("what stands in kv comes before what is computed", "[serve][memory]") {
   const Logged& one = kLogged[5];
   const double token = 32 * 2 * 8 * 128 * 2.0;

@@ -104,6 +104,7 @@ CASES = [
     (["plain.yaml", "--set", "serve.arrivals={process: sessions, rate: 1, output: 5}"], "prompt"),
     (["base.yaml", "--slo", "foo=5"], '--slo: unknown limit "foo", allowed: ttft, tpot, e2el, percentile'),
     (["base.yaml", "--alpha", "0.5", "--position-rates", "0.7,0.4"], "--alpha: given beside --position-rates, allowed: one of them"),
+    (["base.yaml", "--routing", "least_loaded"], "--routing: given without several --replicas, allowed: with several --replicas"),
     (["base.yaml", "--replications", "4"], "--replications: given without --sweep, allowed: with --sweep"),
     (["base.yaml", "--set", "serve.scheduler={kind: sglang}", "--set", "serve.kv.blocks=11"],
      "request 0 can never be served: its admission asks for 166 tokens, prompt, output and a block, allowed: at most the pool's 160"),
@@ -154,6 +155,9 @@ with tempfile.TemporaryDirectory() as folder:
     for more, wanted in ((["--hardware", "h100-sxm"], ["max_num_batched_tokens: 8192", "max_num_seqs: 1024"]),
                          (["--hardware", "a100-80gb-sxm"], ["max_num_batched_tokens: 2048", "max_num_seqs: 256"]),
                          (["--hardware", "rtx-4090"], ["max_num_batched_tokens: 2048", "max_num_seqs: 256"]),
+                         (["--hardware", "h100-sxm", "--set", "serve.scheduler={kind: sglang}"], ["chunked_prefill_size: 8192", "utilization: 0.8"]),
+                         (["--hardware", "b200", "--set", "serve.scheduler={kind: sglang}"], ["chunked_prefill_size: 16384"]),
+                         (["--hardware", "h100-sxm", "--set", "serve.scheduler={kind: trtllm}"], ["max_batch_size: 2048", "utilization: 0.9"]),
                          (["--hardware", "h100-sxm", "--set", "serve.scheduler.max_num_seqs=64"], ["max_num_batched_tokens: 8192", "max_num_seqs: 64"]),
                          (["--tensor-parallel", "2", "--policy", "fixed:2", "--alpha", "0.5", "--draft", "llama-3.2-1b"],
                           ["target: {preset: llama-3.1-8b, tensor_parallel: 2}", "draft: {preset: llama-3.2-1b, tensor_parallel: 2}"])):
@@ -162,6 +166,16 @@ with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "flags", "manifest.yaml").read_text() if flags.returncode == 0 else flags.stderr
         if any(part not in config for part in wanted):
             print(f"specsim serve {' '.join(more)}: wanted {wanted}\n  {config}")
+            failures += 1
+    # What is simulated as it stands, and should be known.
+    doubts = (("drafts are free", ["base.yaml"], True), ("drafts are free", ["base.yaml", "--set", "cost.draft_fixed_ms=1"], False),
+              ("drafts are free", ["base.yaml", "--method", "ngram"], False), ("drafts are free", ["base.yaml", "--policy", "off"], False),
+              ("drafts up to 3 tokens and acceptance is stated for 2", ["base.yaml", "--position-rates", "0.7,0.4"], True),
+              ("acceptance is stated for", ["base.yaml", "--position-rates", "0.7,0.4,0.3"], False), ("acceptance is stated for", ["base.yaml"], False))
+    for words, arguments, said in doubts:
+        done = subprocess.run([SPECSIM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
+        if done.returncode != 0 or (words in done.stderr) != said:
+            print(f"specsim serve {' '.join(arguments)}: {words!r} {'is not' if said else 'is'} said: {done.stderr}")
             failures += 1
     if sorted(os.listdir(folder)) != sorted([*FILES, "out", "flags"]):
         print(f"files were left: {os.listdir(folder)}")

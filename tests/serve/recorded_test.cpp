@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -71,6 +72,48 @@ TEST_CASE("turns that come before the answer they hold are counted", "[serve]") 
   };
   CHECK(early(100.0, 1e-3) == 0);
   CHECK(early(1e-4, 100.0) > 40);
+}
+
+TEST_CASE("closed sessions send a turn when the one before was answered", "[serve]") {
+  const auto experiment = [](const char* more) {
+    return server(
+        fmt::format("serve:\n  scheduler: {{kind: vllm_v1, async: false}}\n  frontend_ms: 3\n"
+                    "  arrivals: {{process: sessions, rate: 5, requests: 200, gap_s: 0.5, turns: 4, prompt: 10, output: 20{}}}\n"
+                    "cost: {{model: affine, target_fixed_ms: 40}}\n",
+                    more));
+  };
+  const serve::ServeExperiment closed = experiment(", closed: true");
+  const serve::Workload workload = serve::make_workload(closed);
+  const serve::Served served = serve::serve(closed, workload, {});
+  CHECK(served.summary.requests == 200);
+  CHECK(served.summary.completed == 200);
+  CHECK(serve::sent_too_early(workload, served.result) == 0);
+  bool in_order = true;
+  for (std::size_t i = 0; i < workload.requests.size(); ++i) {
+    const serve::Request& request = workload.requests[i];
+    const serve::Sequence& sequence = served.result.sequences[i];
+    in_order = in_order && (i == 0 || served.result.sequences[i - 1].sent <= sequence.sent);
+    if (request.follows == 0) {
+      CHECK(sequence.sent == request.due);
+      continue;
+    }
+    const std::size_t before = request.follows - 1;  // the client thinks as long as lay between the turns of the open loop
+    CHECK(sequence.sent == served.result.sequences[before].last_token + request.due - workload.requests[before].due);
+  }
+  CHECK_FALSE(in_order);
+  // The same requests in an open loop, which no client could have sent.
+  const serve::ServeExperiment open = experiment("");
+  const serve::Workload same = serve::make_workload(open);
+  CHECK(serve::sent_too_early(same, serve::serve(open, same, {}).result) > 50);
+  // A horizon leaves out the turns that were never sent.
+  serve::ServeExperiment cut = closed;
+  cut.horizon = 4'000'000'000'000;
+  const serve::Served some = run_server(cut);
+  CHECK(some.summary.requests < 200);
+  CHECK(some.summary.completed < some.summary.requests);
+  const auto sent = std::count_if(some.result.sequences.begin(), some.result.sequences.end(),
+                                  [](const serve::Sequence& one) { return one.sent != serve::kNever; });
+  CHECK(some.summary.requests == static_cast<std::size_t>(sent));
 }
 
 TEST_CASE("how busy the link between engines is", "[serve]") {

@@ -43,6 +43,22 @@ def one_at_a_time(rate=1.0, slo=None, output=9, speculation=None, requests=400):
     return made
 
 
+def closed(folder, checks):
+    """One run of a closed loop sends as many requests as a sweep does at its load, or says that they are too few."""
+    server = {"experiment": "closed", "seed": 3, "serve": {
+        "scheduler": {"kind": "vllm_v1", "async": False}, "arrivals": {"process": "closed", "concurrency": 64},
+        "lengths": {"prompt": {"fixed": 16}, "output": {"geometric": {"mean": 50}}}},
+        "cost": {"model": "affine", "target_fixed_ms": 10, "target_ms_per_token": 0.1}}
+    program(folder, server, "--out", "once")
+    program(folder, server, "--sweep", "concurrency=64", "--out", "swept")
+    once, swept = columns(folder / "once" / "summary.csv"), columns(folder / "swept" / "curve.csv")
+    checks.exact("one run and a sweep's only point", [once[name] for name in ("requests", "mean_ttft_ms", "output_throughput")],
+                 [swept[name] for name in ("requests", "mean_ttft_ms", "output_throughput")])
+    checks.holds("40 times 64 requests and more", float(once["requests"][0]) >= 2560)
+    server["serve"]["arrivals"]["requests"] = 300
+    checks.holds("300 are too few, which is said", "run too short: at least" in program(folder, server).stdout)
+
+
 def saturated(folder, checks):
     """A run that is too short to show its queue claims no rate above what the server completes, and says that it is short."""
     server = {"experiment": "short", "seed": 3, "serve": {
@@ -214,7 +230,7 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        for part in (slo_limits, saturated, finished, presets, resume, timeline):
+        for part in (slo_limits, closed, saturated, finished, presets, resume, timeline):
             part(folder, checks)
 
     return checks.finish("sweeps of servers")

@@ -1,0 +1,62 @@
+#include "sim/cli/serve_ties.h"
+
+#include "sim/plan/price_noise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::cli {
+
+namespace {
+
+using serve::CurvePoint;
+using serve::Summary;
+
+double mean_of(const CurvePoint& point, double (*of)(const Summary&)) { return serve::figure(point, of).mean; }
+
+// A round of the policy's longest drafts at the server's mean batch, its sequences halfway through their outputs.
+plan::RoundPrice price_of(const serve::ServeExperiment& experiment, const CurvePoint& point) {
+  cost::Workload workload;
+  workload.batch = std::max(1.0, mean_of(point, [](const Summary& s) { return s.mean_batch; }));
+  workload.context = mean_of(
+      point, [](const Summary& s) { return (s.prompt_tokens + 0.5 * s.output_tokens) / static_cast<double>(s.completed); });
+  const int drafts = point.speculative ? experiment.speculation->longest : 0;
+  return {experiment.cost.get(), workload, drafts + 1.0, cost::round_time(*experiment.cost, workload, drafts, 0.0)};
+}
+
+}  // namespace
+
+std::string price_ties(const serve::ServeExperiment& experiment, const std::vector<CurvePoint>& curve, serve::Load load) {
+  struct Figure {
+    const char* name;
+    double (*of)(const Summary&);
+    bool asked_for;  // what servers that keep up with a rate emit is what clients ask for, whatever the prices
+    std::string loads;
+  };
+  std::vector<Figure> figures = {{"TPOT", [](const Summary& s) { return s.tpot_ms.mean; }, false, ""},
+                                 {"output throughput", [](const Summary& s) { return s.output_throughput; }, true, ""}};
+  double most = 0.0;
+  for (std::size_t i = 0; i + 1 < curve.size(); ++i) {
+    const CurvePoint& plain = curve[i];
+    const CurvePoint& own = curve[i + 1];
+    if (plain.speculative || !own.speculative) continue;
+    const double noise = plan::price_noise(price_of(experiment, plain), price_of(experiment, own));
+    for (Figure& figure : figures) {
+      const bool limited = load != serve::Load::rate || serve::overloaded(plain) || serve::overloaded(own);
+      if ((figure.asked_for && !limited) || !(std::abs(std::log(mean_of(own, figure.of) / mean_of(plain, figure.of))) < noise))
+        continue;
+      figure.loads += fmt::format("{}{:g}", figure.loads.empty() ? "" : ", ", plain.load);
+      most = std::max(most, noise);
+    }
+  }
+  std::string text;
+  for (const Figure& figure : figures)
+    if (!figure.loads.empty())
+      text += fmt::format("{}{} at {} {}", text.empty() ? "" : ", ", figure.name, serve::load_name(load), figure.loads);
+  if (text.empty()) return "";
+  return fmt::format("with and without speculation tie within the noise of the prices, {:.1f} %: {}", 100.0 * most, text);
+}
+
+}  // namespace specsim::cli

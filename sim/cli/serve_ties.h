@@ -1,0 +1,16 @@
+// Which comparisons of a sweep the prices leave open.
+#pragma once
+
+#include "sim/serve/curve.h"
+#include "sim/serve/experiment.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::cli {
+
+// The loads at which TPOT or output throughput with and without speculation differ by less than the standard error of the prices
+// (plan::price_noise) of a round at each server's mean batch; "" where there are none, or the cost model claims no error.
+std::string price_ties(const serve::ServeExperiment& experiment, const std::vector<serve::CurvePoint>& curve, serve::Load load);
+
+}  // namespace specsim::cli
