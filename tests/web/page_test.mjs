@@ -188,6 +188,8 @@ test("mass of one position, with bars that are dragged", async () => {
   assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Target of token 5");
   assert.ok(Math.abs((await figure("alpha")) - (await figure("overlap"))) < 1e-5);
   assert.match(page.url(), /own=/);
+  const chosen = (name) => page.locator("label", { hasText: new RegExp(`^${name}$`) }).locator("xpath=..").locator("select").evaluate((field) => field.selectedOptions[0].textContent);
+  assert.deepEqual([await chosen("Target"), await chosen("Draft")], ["drawn by hand", "drawn by hand"]);
   await page.selectOption("select >> nth=0", "lenience");
   await until("bias", "Number(x) > 0.01");
 });
@@ -243,6 +245,22 @@ test("every view in the dark and on a phone", async () => {
       assert.equal(wide, 0, `${name}, ${kind}: the page is ${wide} pixels too wide`);
       await shot(`${name}-${kind}`, own);
     }
+  }
+});
+
+test("what is told of a point stays on a phone's screen", async () => {
+  const phone = await open({ viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true });
+  await view("decide", phone);
+  const bars = phone.locator(".picture").first().locator("rect");
+  await bars.first().scrollIntoViewIfNeeded();
+  for (let i = 0; i < (await bars.count()); ++i) {
+    const bar = await bars.nth(i).boundingBox();
+    await phone.mouse.move(bar.x + bar.width / 2, bar.y + bar.height / 2);
+    await phone.waitForFunction((length) => document.querySelector('g[aria-label="tip"] text')?.textContent.includes(`draft length ${length}:`), i + 1);
+    await phone.waitForFunction(() => {
+      const tip = document.querySelector('g[aria-label="tip"]').getBoundingClientRect();
+      return tip.left >= 0 && tip.right <= document.documentElement.clientWidth;
+    });
   }
 });
 

@@ -69,10 +69,28 @@ export function pairFields(place: Place, changed: () => void): HTMLElement {
   const set = (key: string) => (value: string | number) => {
     settings[key] = String(value);
     settings.own = "";
+    tellDrawn();
     changed();
   };
   const holder = h("fieldset", {});
-  const draw = (): void =>
+  const note = h("p", { class: "note" });
+  // Distributions drawn by hand are neither of the families: the fields say so, until one of them is changed.
+  const tellDrawn = (): void => {
+    const own = ownWeights(settings);
+    note.hidden = own === null;
+    note.textContent = own ? `Drawn by hand: ${own[0]!.length} tokens. A setting here takes their place.` : "";
+    for (const input of holder.querySelector(".pair")!.querySelectorAll("input")) input.value = own ? String(own[0]!.length) : settings.vocab!;
+    holder.querySelectorAll("select").forEach((field, i) => {
+      const first = field.options[0]!;
+      if (own && first.value !== "") field.prepend(new Option("drawn by hand", "", true, true));
+      if (!own && first.value === "") {
+        first.remove();
+        field.value = settings[i === 0 ? "target" : "draft"]!;
+      }
+    });
+  };
+  holder.addEventListener("drawn", tellDrawn);
+  const draw = (): void => {
     holder.replaceChildren(
       h("legend", {}, "Distributions"),
       slider({ label: "Tokens", name: "vocab", min: 2, max: 24, step: 1, value: Number(settings.vocab), change: set("vocab") }),
@@ -80,7 +98,10 @@ export function pairFields(place: Place, changed: () => void): HTMLElement {
       slider({ label: "its shape", name: "shape", min: 0.05, max: 3, step: 0.05, value: Number(settings.shape), change: set("shape") }),
       select("Draft", drafts, settings.draft!, set("draft")),
       slider({ label: "how far from the target", name: "change", min: 0.1, max: 3, step: 0.05, value: Number(settings.change), change: set("change") }),
+      note,
     );
+    tellDrawn();
+  };
   draw();
   return holder;
 }

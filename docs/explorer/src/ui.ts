@@ -96,6 +96,23 @@ export function copyable(text: string, label: string): HTMLElement {
   return h("div", { class: "command" }, h("pre", { tabindex: "0", "aria-label": label }, h("code", {}, text)), button);
 }
 
+// What is told of a point under the pointer stays within the page: on a phone it is wider than the space beside the point.
+function keepTipsInside(picture: Element): void {
+  const move = (): void => {
+    for (const tip of picture.querySelectorAll<SVGGElement>('g[aria-label="tip"]')) {
+      const shown = tip.getBoundingClientRect();
+      if (shown.width === 0) continue;
+      const room = document.documentElement.clientWidth - 4;
+      const by = shown.left < 4 ? 4 - shown.left : Math.min(0, room - shown.right);
+      const svg = tip.ownerSVGElement!;
+      const scale = svg.getBoundingClientRect().width / (svg.viewBox.baseVal.width || svg.clientWidth);
+      if (by !== 0) tip.style.translate = `${by / scale}px`;
+    }
+  };
+  // Each movement of the pointer draws it anew, and its box once its text has a size.
+  new MutationObserver(() => requestAnimationFrame(move)).observe(picture, { childList: true, subtree: true });
+}
+
 // A picture with words for those who do not see it.
 export function figure(title: string, words: string, picture: Element, ...more: Child[]): HTMLElement {
   for (const part of picture.querySelectorAll("[aria-label], [aria-description]")) {
@@ -103,6 +120,7 @@ export function figure(title: string, words: string, picture: Element, ...more: 
     part.removeAttribute("aria-description");
   }
   const box = h("div", { class: "picture", role: "img", "aria-label": `${title}. ${words}` }, picture);
+  keepTipsInside(box);
   return h("figure", {}, h("figcaption", {}, title), box, ...more);
 }
 

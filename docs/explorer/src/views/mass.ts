@@ -139,8 +139,10 @@ export const mass: View = {
       const rest = sum - list[token]!;
       lists[which] = list.map((weight, x) => (x === token ? probability : rest > 1e-9 ? (weight / rest) * (1 - probability) : (1 - probability) / (list.length - 1)));
       settings.own = lists.map((own) => own.map((weight) => Number(weight.toFixed(5))).join(",")).join(";");
+      fields.dispatchEvent(new Event("drawn"));
       changed();
     };
+    const fields = pairFields(place, changed);
     const chart = bars(drag);
     const legend = h("ul", { class: "legend" }, ...[["var(--accepted)", "accepted drafts"], ["repeating-linear-gradient(-45deg,var(--draft) 0 3px,transparent 3px 6px)", "drafts that are rejected"], ["repeating-linear-gradient(45deg,var(--target) 0 3px,transparent 3px 6px)", "what comes in their place"], ["var(--draft)", "line: the draft"], ["var(--target)", "line: the target"]].map(([colour, text]) => h("li", {}, h("i", { style: `background:${colour}` }), text!)));
     const picture = h("figure", {}, h("figcaption", {}, "Draft (left bar of each token) and emitted tokens (right bar)"), h("div", { class: "picture", role: "group", "aria-label": "Draft and emitted tokens, each bar a slider" }, chart.picture), legend, h("p", { class: "note" }, "Drag a bar up or down: the left one changes the draft, the right one the target. With the keyboard: Tab to a bar, then the arrow keys, Page Up and Page Down, Home or End."));
@@ -170,7 +172,7 @@ export const mass: View = {
       );
       if (picture.parentElement !== results) results.replaceChildren(head, picture, foot); // else it keeps the focus and the pointer
     };
-    root.replaceChildren(h("form", { class: "controls", "aria-label": "Settings" }, ruleFields(place, changed), pairFields(place, changed)), results);
+    root.replaceChildren(h("form", { class: "controls", "aria-label": "Settings" }, ruleFields(place, changed), fields), results);
     changed();
   },
 };
