@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <sstream>
 
 namespace specsim::judge {
@@ -381,6 +382,9 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
   const auto text_of = [](double x, const char* format) {
     return std::isnan(x) ? std::string("-") : fmt::format(fmt::runtime(format), x);
   };
+  // Cells that differ in decode and cost alone draw with the same random numbers: their z are not independent. The first of each.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, const Row*> first_of;
+  for (const Row& row : rows) first_of.try_emplace({row.cell->seed, row.cell->pairing_group}, &row);
   for (const Row& row : rows) {
     std::vector<std::string> line = {std::to_string(row.cell->index)};
     for (const std::string& axis : axes) line.push_back(shown_value(axis_value(row, axis), values[axis]));
@@ -401,10 +405,7 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     if (with_checks) {
       const bool known = row.judged_by.known;
       line.push_back(known ? text_of(row.judged_by.tokens_per_round, "{:.4f}") : "-");
-      // Cells that differ in decode and cost alone draw with the same random numbers: their z are not independent.
-      const Row& first = *std::find_if(rows.begin(), rows.end(), [&](const Row& other) {
-        return other.cell->seed == row.cell->seed && other.cell->pairing_group == row.cell->pairing_group;
-      });
+      const Row& first = *first_of.at({row.cell->seed, row.cell->pairing_group});
       line.push_back(&first == &row ? "own" : fmt::format("cell {}'s", first.cell->index));
       line.push_back(known ? text_of(row.agreement.z_tokens_per_round, "{:+.2f}") : "-");
       line.push_back(text_of(row.agreement.p_accepted_law, "{:.2g}"));
