@@ -4,6 +4,7 @@
 #include "sim/base/output.h"
 #include "sim/cost/cost_model.h"
 #include "sim/verify/positions_in_turn.h"
+#include "sim/verify/tree_demands.h"
 
 #include <fmt/format.h>
 
@@ -173,6 +174,9 @@ ChosenVerifier::ChosenVerifier(const std::string& name, const draft::BlockDrafte
   if (block != nullptr && (!entry_->make_block || !judges(block->shape().siblings)))
     throw BadInput({"--verifier", 0, 0},
                    fmt::format("{} does not judge such trees, allowed: one that suits the drafter's siblings", name));
+  if (block != nullptr && block->tree() != nullptr)
+    if (const std::string why = verify::why_not_tree(entry_->demands, *block->tree()); !why.empty())
+      throw BadInput({"--verifier", 0, 0}, fmt::format("{} {}", name, why));
   if (block == nullptr && !entry_->make && !trees.empty() && !judges(tokens::Siblings::independent))
     throw BadInput({"--verifier", 0, 0}, fmt::format("{} judges trees alone, allowed: one that judges chains", name));
   Diagnostics diagnostics;

@@ -142,6 +142,8 @@ std::string usual_verifier(tokens::Siblings siblings) {
       return "multi_draft_recursive";
     case tokens::Siblings::without_replacement:
       return "without_replacement";
+    case tokens::Siblings::hub:
+      return "spec_hub";
     case tokens::Siblings::point_mass:
       break;
   }

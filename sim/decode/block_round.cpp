@@ -69,8 +69,8 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
   start_ = start;
   longest_ = start.longest;
   ++round_;
-  // A tree that stays in one context has the same distributions in every round.
-  if (!one_context_ || chooses_ || round_ == 1) placement_ = round_;
+  // A tree that stays in one context, or goes through the same ones from the first on, has the same distributions in every round.
+  if (!(one_context_ || restarts_) || chooses_ || round_ == 1) placement_ = round_;
   if (chooses_) {
     chosen_.tree.nodes.assign(1, {});
     chosen_.tokens.clear();
@@ -125,9 +125,9 @@ std::span<const double> BlockRound::draft_probabilities() {
 std::uint32_t BlockRound::context(int node) {
   if (!moves_ || node == 0) return start_.context;
   Place& own = places_[static_cast<std::size_t>(node)];
-  if (own.round != round_) {
+  if (own.placement != placement_) {
     own.context = context_after(at(node).parent, token(node));
-    own.round = round_;
+    own.placement = placement_;
   }
   return own.context;
 }
@@ -147,7 +147,7 @@ void BlockRound::place(int node, Node& own) {
   place.entry = &tables_->at(context(node), at(node).depth);
   own.distributions = &place.entry->distributions;
   own.children = at(node).children;
-  if (siblings_ == tokens::Siblings::without_replacement)
+  if (siblings_ == tokens::Siblings::without_replacement || siblings_ == tokens::Siblings::hub)
     own.children = std::min(own.children, static_cast<int>(own.distributions->draft_support()));
   else if (siblings_ == tokens::Siblings::point_mass && !chooses_)
     own.children = proposed(node, *place.entry);
@@ -212,10 +212,18 @@ void BlockRound::draw(int node, Node& own) {
                   std::span(chosen_.tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(node - first)));
     }
   } else if (siblings_ == tokens::Siblings::point_mass) {
-    const std::uint32_t seen_from = shape_->from_root ? start_.context : context(place.parent);
-    own.token = tables_->at(seen_from, place.depth - 1).likeliest[static_cast<std::size_t>(place.rank)].token;
+    const BlockTables::Entry& from = shape_->from_root ? tables_->at(start_.context, place.depth - 1) : entry(place.parent);
+    own.token = from.likeliest[static_cast<std::size_t>(place.rank)].token;
   } else if (siblings_ == tokens::Siblings::without_replacement && place.rank > 0) {
     draw_without_elders(node, distributions(place.parent), own);
+  } else if (siblings_ == tokens::Siblings::hub && place.rank > 0) {
+    const Token hub = entry(place.parent).likeliest.front().token;
+    if (token(at(place.parent).first_child) == hub) {
+      draw_without_elders(node, distributions(place.parent), own);
+    } else {
+      own.token = hub;
+      own.u = -1.0;
+    }
   } else {
     draw_from(distributions(place.parent), node, own);
   }

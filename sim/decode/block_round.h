@@ -50,7 +50,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
 
  private:
   struct Place {
-    std::uint32_t round = 0;  // the one that set the context
+    std::uint32_t placement = 0;  // the one that set the context
     std::uint32_t context = 0;
     const BlockTables::Entry* entry = nullptr;
   };

@@ -36,7 +36,8 @@ BlockTables::BlockTables(int vocab, int contexts, int depths, const draft::Block
       ranks_(std::min(static_cast<std::size_t>(drafter.shape().ranks), vocab_)),
       target_ranks_(std::min(static_cast<std::size_t>(drafter.shape().target_ranks), vocab_)),
       fan_outs_(fan_outs_of(drafter)),
-      without_replacement_(drafter.shape().siblings == tokens::Siblings::without_replacement),
+      without_replacement_(drafter.shape().siblings == tokens::Siblings::without_replacement ||
+                           drafter.shape().siblings == tokens::Siblings::hub),
       rule_(&rule) {
   entries_.reserve(static_cast<std::size_t>(contexts) * depths_);
   classes_.reserve(static_cast<std::size_t>(contexts) * vocab_);

@@ -18,16 +18,33 @@ std::vector<Candidates::Child> Candidates::children_of(Sight& sight, const std::
   return children;
 }
 
-void Candidates::keep_best(std::vector<Child>& children, std::size_t most) {
-  if (children.size() <= most) return;
-  std::vector<std::size_t> order(children.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return children[a].value > children[b].value; });
-  order.resize(most);
-  std::sort(order.begin(), order.end());
-  for (std::size_t i = 0; i < most; ++i) children[i] = children[order[i]];
-  children.resize(most);
+std::vector<Candidates::Child> Candidates::best_children(Sight& sight, const std::vector<int>& nodes, std::size_t most) const {
+  std::vector<Child> children;
+  std::vector<double> best;  // the largest values so far, the least of them first
+  best.reserve(most);
+  for (const int node : nodes) {
+    const std::span<const Ranked> likeliest = sight.likeliest(block, node);
+    for (std::size_t rank = 0; rank < std::min(likeliest.size(), most) && likeliest[rank].probability > 0.0; ++rank) {
+      const double worth = value[static_cast<std::size_t>(node)] * likeliest[rank].probability;
+      if (best.size() == most) {
+        if (!(worth > best.front())) break;  // those behind it are worth no more
+        std::pop_heap(best.begin(), best.end(), std::greater<>());
+        best.pop_back();
+      }
+      best.push_back(worth);
+      std::push_heap(best.begin(), best.end(), std::greater<>());
+      children.push_back({node, static_cast<int>(rank), likeliest[rank].token, worth});
+    }
+  }
+  if (children.size() <= most) return children;
+  const double least = best.front();
+  // As many children as there are least values among the best stay: the first ones that are worth that.
+  auto equal = static_cast<std::size_t>(std::count(best.begin(), best.end(), least));
+  std::erase_if(children, [&](const Child& child) {
+    if (child.value != least) return child.value < least;
+    return equal == 0 || equal-- == 0;
+  });
+  return children;
 }
 
 std::vector<int> Candidates::add(const std::vector<Child>& children) {
@@ -47,16 +64,20 @@ bool Candidates::better(int a, int b) const {
 
 double Candidates::sum_of_best(std::size_t most) const {
   std::vector<double> values(value.begin() + 1, value.end());
-  std::sort(values.begin(), values.end(), std::greater<>());
-  values.resize(std::min(values.size(), most));
+  const std::size_t kept = std::min(values.size(), most);
+  std::partial_sort(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(kept), values.end(), std::greater<>());
+  values.resize(kept);
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 void Candidates::best(std::size_t most, ChosenBlock& drafted) const {
   std::vector<int> kept(value.size() - 1);
   std::iota(kept.begin(), kept.end(), 1);
-  std::sort(kept.begin(), kept.end(), [&](int a, int b) { return better(a, b); });
-  kept.resize(std::min(kept.size(), most));
+  if (kept.size() > most) {
+    std::nth_element(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(most), kept.end(),
+                     [&](int a, int b) { return better(a, b); });
+    kept.resize(most);
+  }
   draft(kept, drafted);
 }
 

@@ -24,8 +24,8 @@ struct Candidates {
   // times that probability times `decay`.
   [[nodiscard]] std::vector<Child> children_of(Sight& sight, const std::vector<int>& nodes, std::size_t width,
                                                double decay = 1.0) const;
-  // Leaves the best so many of them, in their order.
-  static void keep_best(std::vector<Child>& children, std::size_t most);
+  // The best so many of all children of `nodes`, in the order of children_of().
+  [[nodiscard]] std::vector<Child> best_children(Sight& sight, const std::vector<int>& nodes, std::size_t most) const;
   // Returns the new nodes.
   std::vector<int> add(const std::vector<Child>& children);
   [[nodiscard]] bool better(int a, int b) const;

@@ -34,9 +34,7 @@ class OptTree final : public BlockDrafter {
         if (!(now - expected > threshold_) || pass == passes_) break;
         expected = now;
       }
-      std::vector<Candidates::Child> children = all.children_of(sight, layer, most);
-      Candidates::keep_best(children, most);
-      layer = all.add(children);
+      layer = all.add(all.best_children(sight, layer, most));
       if (layer.empty()) break;
     }
     all.best(most, block);

@@ -28,8 +28,7 @@ class ReDrafter final : public BlockDrafter {
     std::vector<int> ends = {0};
     for (int depth = 0; depth < shape_.draft_length && !ends.empty(); ++depth) {
       sight.prepare(all.block, ends);
-      std::vector<Candidates::Child> longer = all.children_of(sight, ends, most);
-      Candidates::keep_best(longer, most);
+      const std::vector<Candidates::Child> longer = all.best_children(sight, ends, most);
       ends = all.add(longer);
     }
     all.paths_to(ends, block);

@@ -131,16 +131,17 @@ config::Parameter siblings_parameter() {
   return {"siblings",
           config::Type::text,
           "sampled",
-          "how a node's children come about: sampled from the draft's distribution, with or without replacement, or its "
-          "likeliest tokens",
+          "how a node's children come about: sampled from the draft's distribution, with or without replacement, its likeliest "
+          "tokens, or two around a hub: one sampled, and its likeliest token (another one sampled where the first is that)",
           {},
-          {"sampled", "without_replacement", "top_k"}};
+          {"sampled", "without_replacement", "top_k", "hub"}};
 }
 
 tokens::Siblings siblings_of(const config::Arguments& arguments) {
   const std::string& text = arguments.text("siblings");
   return text == "top_k"                 ? tokens::Siblings::point_mass
          : text == "without_replacement" ? tokens::Siblings::without_replacement
+         : text == "hub"                 ? tokens::Siblings::hub
                                          : tokens::Siblings::independent;
 }
 

@@ -16,6 +16,7 @@ TreeDrafter::TreeDrafter(tokens::Tree tree, tokens::Siblings siblings) : tree_(s
   shape_.nodes = tree_.drafted();
   if (siblings == tokens::Siblings::point_mass)
     for (const tokens::Tree::Node& node : tree_.nodes) shape_.ranks = std::max(shape_.ranks, node.rank + 1);
+  if (siblings == tokens::Siblings::hub) shape_.ranks = 1;
 }
 
 Work TreeDrafter::work(int nodes) const {

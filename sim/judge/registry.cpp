@@ -24,6 +24,10 @@ namespace specsim::judge {
   X(gumbel)                 \
   X(relaxed_threshold)      \
   X(relaxed_top_n)          \
+  X(speculative_cascade)    \
+  X(judge_decoding)         \
+  X(greedy_multi_path)      \
+  X(spec_hub)               \
   X(dynamic_tree)           \
   X(budget_tree)            \
   X(prompt_lookup)          \

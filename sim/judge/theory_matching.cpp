@@ -63,6 +63,7 @@ TheoryEntry matching_theory() {
                               return theory::judge_matching_without_replacement(distributions.target, distributions.drafted,
                                                                                 children)
                                   .by_token;
+                            case tokens::Siblings::hub:  // not among the siblings of these verifiers
                             case tokens::Siblings::point_mass:
                               break;
                           }

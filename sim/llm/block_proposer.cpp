@@ -128,6 +128,17 @@ class RealSight final : public draft::Sight {
   std::vector<int> parents_;
 };
 
+// What the second sibling around a hub is drawn from, after the first one.
+void leave_for_second(std::span<const double> distribution, Token first, std::vector<double>& rest) {
+  const Token hub = math::argmax(distribution);
+  if (first == hub) {
+    rest[hub] = 0.0;
+    return;
+  }
+  std::fill(rest.begin(), rest.end(), 0.0);
+  rest[hub] = 1.0;
+}
+
 // The drafter's tree with tokens by its rule, level by level; nodes that no token is left for are left out.
 draft::ChosenBlock fill(const tokens::Tree& tree, tokens::Siblings siblings, std::size_t ranks,
                         GrowingDistributions& distributions, const Address& address) {
@@ -163,6 +174,7 @@ draft::ChosenBlock fill(const tokens::Tree& tree, tokens::Siblings siblings, std
         if (!(sums.total() > 0.0)) continue;
         token = sums.pick(rest, rng::to_unit(address.draft_bits(child)));
         if (siblings == tokens::Siblings::without_replacement) rest[token] = 0.0;
+        if (siblings == tokens::Siblings::hub) leave_for_second(distribution, token, rest);
       }
       own[static_cast<std::size_t>(child)] = block.add(own[node], token, rank);
     }

@@ -1,5 +1,6 @@
 #include "sim/spec/read_cell.h"
 #include "sim/spec/sections.h"
+#include "sim/verify/tree_demands.h"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,8 @@ const char* siblings_text(tokens::Siblings siblings) {
       return "siblings drawn with replacement";
     case tokens::Siblings::without_replacement:
       return "siblings drawn without replacement";
+    case tokens::Siblings::hub:
+      return "siblings around a hub";
     case tokens::Siblings::point_mass:
       break;
   }
@@ -41,11 +44,7 @@ std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDra
       allowed += (allowed.empty() ? "" : ", ") + std::string(siblings_text(siblings));
     return fmt::format("with {}, allowed: {}", siblings_text(shape.siblings), allowed.empty() ? "drafter chain" : allowed);
   }
-  if (const tokens::Tree* tree = drafter->tree())
-    for (const tokens::Tree::Node& node : tree->nodes)
-      if (node.children > demands.children)
-        return fmt::format("with {} children of a node, allowed: at most {}", node.children, demands.children);
-  return "";
+  return drafter->tree() != nullptr ? verify::why_not_tree(demands, *drafter->tree()) : "";
 }
 
 // The lossless verifiers of chains that judge position by position: "token, greedy, ...".
@@ -218,7 +217,7 @@ void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagno
         cell.places.drafter,
         fmt::format("the drafter ranks {} tokens of a vocabulary of {}, allowed: at most as many", shape.ranks, cell.vocab));
   if (const tokens::Tree* tree = block.drafter->tree();
-      tree != nullptr && shape.siblings == tokens::Siblings::without_replacement) {
+      tree != nullptr && (shape.siblings == tokens::Siblings::without_replacement || shape.siblings == tokens::Siblings::hub)) {
     int widest = 0;
     for (const tokens::Tree::Node& node : tree->nodes) widest = std::max(widest, node.children);
     if (widest > cell.vocab)

@@ -11,7 +11,10 @@ namespace specsim::tokens {
 enum class Siblings {
   independent,          // drawn from the draft's distribution, with replacement
   without_replacement,  // drawn from it one after the other, each without its elder siblings
-  point_mass,           // chosen by a rule: the draft's likeliest tokens, a token found in the text
+  // The first is drawn from it; the second is its likeliest token (ties: the lowest), or where the first is that, drawn without
+  // it.
+  hub,
+  point_mass,  // chosen by a rule: the draft's likeliest tokens, a token found in the text
 };
 
 struct Tree {

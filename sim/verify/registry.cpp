@@ -22,7 +22,11 @@ namespace specsim::verify {
   X(top_k_match)             \
   X(gumbel)                  \
   X(relaxed_threshold)       \
-  X(relaxed_top_n)
+  X(relaxed_top_n)           \
+  X(speculative_cascade)     \
+  X(judge_decoding)          \
+  X(greedy_multi_path)       \
+  X(spec_hub)
 
 #define SPECSIM_DECLARE(name) VerifierEntry name##_verifier();
 SPECSIM_VERIFIERS(SPECSIM_DECLARE)

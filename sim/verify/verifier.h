@@ -21,6 +21,7 @@ struct Demands {
   bool joint = false;      // judges tokens jointly: there is no alpha of a position
   int vocab = kMaxVocab;   // the largest vocabulary
   int children = 1 << 20;  // the most children of one node
+  bool paths = false;      // judges paths that part at the root alone
 };
 
 struct VerifierEntry {

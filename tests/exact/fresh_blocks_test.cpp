@@ -22,6 +22,8 @@ std::string drafter_of(tokens::Siblings siblings) {
       return "{kind: tree_static, branching: [2, 1]}";
     case tokens::Siblings::without_replacement:
       return "{kind: tree_static, branching: [2, 1], siblings: without_replacement}";
+    case tokens::Siblings::hub:
+      return "{kind: tree_static, branching: [2, 1], siblings: hub}";
     case tokens::Siblings::point_mass:
       break;
   }

@@ -45,9 +45,10 @@ spec::Cell cell_for(const verify::VerifierEntry& entry) {
   std::string drafter = chain(3);
   if (!entry.demands.trees.empty()) {
     const tokens::Siblings siblings = entry.demands.trees.front();
-    drafter = fmt::format("{{kind: tree_static, branching: [2, 2, 1], siblings: {}}}",
+    drafter = fmt::format("{{kind: tree_static, branching: [2, {}, 1], siblings: {}}}", entry.demands.paths ? 1 : 2,
                           siblings == tokens::Siblings::independent           ? "sampled"
                           : siblings == tokens::Siblings::without_replacement ? "without_replacement"
+                          : siblings == tokens::Siblings::hub                 ? "hub"
                                                                               : "top_k");
   }
   return cell_of(fmt::format("{{vocab: 3, target: {}, draft: {}{}}}", explicit_distribution({0.25, 0.375, 0.375}),
