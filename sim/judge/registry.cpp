@@ -29,7 +29,9 @@ namespace specsim::judge {
   X(greedy_multi_path)      \
   X(spec_hub)               \
   X(dynamic_tree)           \
-  X(budget_tree)            \
+  X(opt_tree)               \
+  X(spec_exec)              \
+  X(redrafter)              \
   X(prompt_lookup)          \
   X(suffix)                 \
   X(suffix_decoding)        \

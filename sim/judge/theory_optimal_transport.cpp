@@ -21,7 +21,7 @@ TheoryEntry optimal_transport_theory() {
           return {nullptr, "which of its siblings is accepted is up to which of the best couplings it has"};
         if (rounds.shape->kind == families::ContextShape::Kind::markov)
           return {nullptr, "which token is accepted is up to which of the best couplings it has, and contexts go by the token"};
-        NodeRule rule = {[](const verify::PositionDistributions& distributions, int children) {
+        NodeTheory rule = {[](const verify::PositionDistributions& distributions, int children) {
           std::vector<std::vector<double>> by_rank(index_of(children), {0.0});
           by_rank[0][0] = theory::optimal_acceptance(distributions.target, distributions.drafted, children);
           return by_rank;

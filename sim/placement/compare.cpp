@@ -35,8 +35,7 @@ std::optional<double> Comparison::speedup_of_twice() const {
 
 Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, const AcceptanceSource& source,
                    engine::Timeline* timeline) {
-  Diagnostics none;
-  const std::unique_ptr<Placement> plain = placements().find("plain")->make({}, none);
+  const std::unique_ptr<Placement> plain = plain_decoding();
   const AcceptedCounts no_drafts = without_drafts(setting.batch);
   Generation generation;
   generation.cost = &cost;

@@ -116,6 +116,9 @@ struct PlacementEntry {
 };
 config::Registry<PlacementEntry>& placements();
 
+// No speculation: what placements are compared with.
+std::unique_ptr<Placement> plain_decoding();
+
 // A placement as an experiment asks for it, and the batch that it serves.
 struct PlacedBatch {
   std::shared_ptr<const Placement> placement;

@@ -53,9 +53,11 @@ class Plain final : public Placement {
 
 }  // namespace
 
+std::unique_ptr<Placement> plain_decoding() { return std::make_unique<Plain>(); }
+
 PlacementEntry plain_placement() {
   return {{"plain", "no speculation: one target pass a token, whatever the drafter", "", {}, ""},
-          [](const config::Arguments&, Diagnostics&) { return std::make_unique<Plain>(); }};
+          [](const config::Arguments&, Diagnostics&) { return plain_decoding(); }};
 }
 
 }  // namespace specsim::placement
