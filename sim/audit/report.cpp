@@ -1,6 +1,8 @@
 #include "sim/audit/report.h"
 
 #include "sim/base/check.h"
+#include "sim/base/output.h"
+#include "sim/report/table.h"
 
 #include <fmt/format.h>
 
@@ -219,19 +221,23 @@ std::string to_text(const AuditReport& report) {
   line("alpha", real(first.alpha));
   line("expected_accepted", real(first.expected_accepted));
   line("expected_emitted", real(first.expected_emitted));
-  text += "\nlaw of accepted\n";
+  const auto shown = [](const report::Table& table) { return table.text(output_width()); };
+  report::Table accepted({{"accepted"}, {"probability"}}, {.indent = 2});
   for (std::size_t j = 0; j < first.accepted_distribution.size(); ++j)
-    text += fmt::format("  {:>6}  {:.12f}\n", j, first.accepted_distribution[j]);
-  text += fmt::format("\nfirst token\n  {:>6}  {:>14}  {:>14}  {:>11}\n", "token", "target", "output", "difference");
+    accepted.add({std::to_string(j), real(first.accepted_distribution[j])});
+  text += "\ndistribution of accepted\n" + shown(accepted);
+  report::Table tokens({{"token"}, {"target"}, {"output"}, {"difference"}}, {.indent = 2});
   for (std::size_t x = 0; x < first.target.size(); ++x)
-    text += fmt::format("  {:>6}  {:.12f}  {:.12f}  {:>+11.2e}\n", x, first.target[x], first.first_token[x],
-                        first.first_token[x] - first.target[x]);
+    tokens.add({std::to_string(x), real(first.target[x]), real(first.first_token[x]),
+                fmt::format("{:+.2e}", first.first_token[x] - first.target[x])});
+  text += "\nfirst token\n" + shown(tokens);
   if (report.starts.size() > 1) {
-    text += fmt::format("\nby the context that a round starts in\n  {:>7}  {:>14}  {:>17}  {:>16}  {:>18}\n", "context", "alpha",
-                        "expected_accepted", "expected_emitted", "largest_difference");
+    report::Table starts({{"context"}, {"alpha"}, {"expected_accepted"}, {"expected_emitted"}, {"largest_difference"}},
+                         {.indent = 2});
     for (const AuditStart& start : report.starts)
-      text += fmt::format("  {:>7}  {:>14}  {:>17}  {:>16}  {:>18.2e}\n", start.context, real(start.alpha),
-                          real(start.expected_accepted), real(start.expected_emitted), start.largest_difference);
+      starts.add({std::to_string(start.context), real(start.alpha), real(start.expected_accepted), real(start.expected_emitted),
+                  fmt::format("{:.2e}", start.largest_difference)});
+    text += "\nby the context that a round starts in\n" + shown(starts);
   }
   text += fmt::format("\njoint distribution of the first {} token{}{}\n", report.draft_length + 1,
                       report.draft_length == 0 ? "" : "s", report.starts.size() > 1 ? ", worst start context" : "");

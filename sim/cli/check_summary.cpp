@@ -21,8 +21,8 @@ std::string disagreement(const judge::Row& row) {
                      row.tokens_per_round(), spec::theory_name(row.cell->theory),
                      row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
                      row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing",
-                     p_text(row.agreement.z_tokens_per_round), p_text(row.agreement.p_accepted_law),
-                     p_text(row.agreement.p_output_law),
+                     p_text(row.agreement.z_tokens_per_round), p_text(row.agreement.p_accepted_distribution),
+                     p_text(row.agreement.p_output_distribution),
                      spec::expects_refuted(row.cell->theory) ? " (this closed form was expected to be refuted)" : "");
 }
 

@@ -55,37 +55,29 @@ double rare_leak(double n, double share, double leaked, double level) {
   return high;
 }
 
-// Everything the output distribution is asked, in one p-value.
-void judge_output(const DistributionFacts& facts, const decode::Counts& counts, double level, Agreement& agreement) {
-  const decode::Prepared& prepared = facts.classes;
-  const auto classes = static_cast<std::size_t>(prepared.class_count);
-  double total = 0.0;
-  for (const std::uint64_t n : counts.output) total += static_cast<double>(n);
-  agreement.smallest_leak = kNaN;
-  if (total == 0.0) {
-    agreement.p_output_law = kNaN;
-    return;
-  }
-  if (prepared.classes.empty()) {  // fresh distributions: classes are equally likely by construction
-    GTest uniform;
-    uniform.add({counts.output.begin(), counts.output.end()}, std::vector<double>(classes, total / static_cast<double>(classes)));
-    agreement.p_output_law = uniform.p();
-    return;
-  }
-
-  // Expected share of each class by stratum; contexts of one stratum are drawn with equal weight.
-  const auto strata = static_cast<std::size_t>(prepared.strata);
-  std::vector<double> target(strata * classes, 0.0);
-  std::vector<double> draft(strata * classes, 0.0);
-  const double share = strata == 1 ? 1.0 / static_cast<double>(prepared.classes.size()) : 1.0;
-  for (std::size_t context = 0; context < prepared.classes.size(); ++context) {
-    const std::size_t stratum = strata == 1 ? 0 : context;
-    for (std::size_t k = 0; k < classes; ++k) {
-      target[stratum * classes + k] += share * prepared.classes[context].target_mass[k];
-      draft[stratum * classes + k] += share * prepared.classes[context].draft_mass[k];
+// The share of each output class by stratum, [stratum][class], under the target and under the draft; contexts of one stratum are
+// drawn with equal weight.
+struct ClassShares {
+  explicit ClassShares(const decode::Prepared& prepared)
+      : target(static_cast<std::size_t>(prepared.strata) * static_cast<std::size_t>(prepared.class_count), 0.0), draft(target) {
+    const auto classes = static_cast<std::size_t>(prepared.class_count);
+    const bool one = prepared.strata == 1;
+    const double share = one ? 1.0 / static_cast<double>(prepared.classes.size()) : 1.0;
+    for (std::size_t context = 0; context < prepared.classes.size(); ++context) {
+      const std::size_t stratum = one ? 0 : context;
+      for (std::size_t k = 0; k < classes; ++k) {
+        target[stratum * classes + k] += share * prepared.classes[context].target_mass[k];
+        draft[stratum * classes + k] += share * prepared.classes[context].draft_mass[k];
+      }
     }
   }
 
+  std::vector<double> target;
+  std::vector<double> draft;
+};
+
+// Emitted tokens by class against the target's shares, stratum by stratum.
+struct ClassTests {
   GTest fine;    // every class
   GTest coarse;  // the ratio bins, where top tokens are singled out
   // The score test trusts the normal limit, so only classes with many expected tokens enter it; the rare ones that a leak would
@@ -96,74 +88,107 @@ void judge_output(const DistributionFacts& facts, const decode::Counts& counts, 
   double rare_expected = 0.0;
   double rare_leaked = 0.0;  // expected there if every token were the draft's
   double impossible_draft = 0.0;
-  for (std::size_t s = 0; s < strata; ++s) {
+
+  void add_stratum(const std::uint64_t* output, const double* target, const double* draft, const decode::Prepared& prepared) {
+    const auto classes = static_cast<std::size_t>(prepared.class_count);
     std::vector<double> observed(classes);
     std::vector<double> expected(classes);
     std::vector<double> observed_bins(decode::kPairBins, 0.0);
     std::vector<double> expected_bins(decode::kPairBins, 0.0);
     double n = 0.0;
-    for (std::size_t k = 0; k < classes; ++k) n += static_cast<double>(counts.output[s * classes + k]);
+    for (std::size_t k = 0; k < classes; ++k) n += static_cast<double>(output[k]);
     for (std::size_t k = 0; k < classes; ++k) {
       const std::size_t bin = prepared.bin_of_class[k];
-      observed[k] = static_cast<double>(counts.output[s * classes + k]);
-      expected[k] = n * target[s * classes + k];
+      observed[k] = static_cast<double>(output[k]);
+      expected[k] = n * target[k];
       observed_bins[bin] += observed[k];
       expected_bins[bin] += expected[k];
     }
     fine.add(observed, expected);
     if (classes > decode::kPairBins) coarse.add(observed_bins, expected_bins);
     for (std::size_t k = 0; k < classes; ++k) {
-      const double mass = target[s * classes + k];
-      if (!(mass > 0.0)) {
-        impossible_draft += n * draft[s * classes + k];
+      if (!(target[k] > 0.0)) {
+        impossible_draft += n * draft[k];
         continue;
       }
       if (expected[k] < kScoreAbove) {
-        if (draft[s * classes + k] > mass) {
+        if (draft[k] > target[k]) {
           rare_observed += observed[k];
           rare_expected += expected[k];
-          rare_leaked += n * draft[s * classes + k];
+          rare_leaked += n * draft[k];
         }
         continue;
       }
-      const double weight = draft[s * classes + k] / mass - 1.0;
+      const double weight = draft[k] / target[k] - 1.0;
       score += weight * (observed[k] - expected[k]);
       information += expected[k] * weight * weight;
     }
   }
-  double smallest = fine.p();
+};
+
+// Neighbours in the emitted text by ratio bin: where tokens are independent, each bin follows each with its own share.
+GTest neighbours_test(const decode::Counts& counts, const std::vector<double>& target, const decode::Prepared& prepared) {
+  GTest pairs;
+  std::vector<double> share_of_bin(decode::kPairBins, 0.0);
+  for (std::size_t k = 0; k < static_cast<std::size_t>(prepared.class_count); ++k)
+    share_of_bin[prepared.bin_of_class[k]] += target[k];
+  for (std::size_t a = 0; a < decode::kPairBins; ++a) {
+    std::vector<double> row(decode::kPairBins);
+    double n = 0.0;
+    for (std::size_t b = 0; b < decode::kPairBins; ++b)
+      n += row[b] = static_cast<double>(counts.pairs[a * decode::kPairBins + b]);
+    std::vector<double> expected(decode::kPairBins);
+    for (std::size_t b = 0; b < decode::kPairBins; ++b) expected[b] = n * share_of_bin[b];
+    pairs.add(row, expected);
+  }
+  return pairs;
+}
+
+// Everything the output distribution is asked, in one p-value.
+void judge_output(const DistributionFacts& facts, const decode::Counts& counts, double level, Agreement& agreement) {
+  const decode::Prepared& prepared = facts.classes;
+  const auto classes = static_cast<std::size_t>(prepared.class_count);
+  double total = 0.0;
+  for (const std::uint64_t n : counts.output) total += static_cast<double>(n);
+  agreement.smallest_leak = kNaN;
+  if (total == 0.0) {
+    agreement.p_output_distribution = kNaN;
+    return;
+  }
+  if (prepared.classes.empty()) {  // fresh distributions: classes are equally likely by construction
+    GTest uniform;
+    uniform.add({counts.output.begin(), counts.output.end()}, std::vector<double>(classes, total / static_cast<double>(classes)));
+    agreement.p_output_distribution = uniform.p();
+    return;
+  }
+
+  const ClassShares shares(prepared);
+  ClassTests all;
+  const auto strata = static_cast<std::size_t>(prepared.strata);
+  for (std::size_t s = 0; s < strata; ++s)
+    all.add_stratum(&counts.output[s * classes], &shares.target[s * classes], &shares.draft[s * classes], prepared);
+  double smallest = all.fine.p();
   int tests = 1;
-  if (coarse.degrees > 0 || coarse.impossible) smallest = std::min(smallest, coarse.p()), ++tests;
-  if (information > 0.0) smallest = std::min(smallest, normal_p(score / std::sqrt(information))), ++tests;
-  const bool rare = rare_expected > 0.0;
+  if (all.coarse.degrees > 0 || all.coarse.impossible) smallest = std::min(smallest, all.coarse.p()), ++tests;
+  if (all.information > 0.0) smallest = std::min(smallest, normal_p(all.score / std::sqrt(all.information))), ++tests;
+  const bool rare = all.rare_expected > 0.0;
   // Shares of classes may sum to 1 + 2e-16.
-  const double rare_share = std::min(1.0, rare_expected / total);
-  if (rare) smallest = std::min(smallest, binomial_p(rare_observed, total, rare_share)), ++tests;
+  const double rare_share = std::min(1.0, all.rare_expected / total);
+  if (rare) smallest = std::min(smallest, binomial_p(all.rare_observed, total, rare_share)), ++tests;
   if (strata == 1) {
-    GTest pairs;
-    std::vector<double> share_of_bin(decode::kPairBins, 0.0);
-    for (std::size_t k = 0; k < classes; ++k) share_of_bin[prepared.bin_of_class[k]] += target[k];
-    for (std::size_t a = 0; a < decode::kPairBins; ++a) {
-      std::vector<double> row(decode::kPairBins);
-      double n = 0.0;
-      for (std::size_t b = 0; b < decode::kPairBins; ++b)
-        n += row[b] = static_cast<double>(counts.pairs[a * decode::kPairBins + b]);
-      std::vector<double> expected(decode::kPairBins);
-      for (std::size_t b = 0; b < decode::kPairBins; ++b) expected[b] = n * share_of_bin[b];
-      pairs.add(row, expected);
-    }
+    const GTest pairs = neighbours_test(counts, shares.target, prepared);
     if (pairs.degrees > 0 || pairs.impossible) smallest = std::min(smallest, pairs.p()), ++tests;
   }
-  agreement.p_output_law = sidak(smallest, tests);
+  agreement.p_output_distribution = sidak(smallest, tests);
 
   // The power of the score test and of the rare classes' count; the others can only add to it.
   const double own_level = level / tests;
   const boost::math::normal normal;
   const double needed =
       boost::math::quantile(boost::math::complement(normal, own_level / 2.0)) + boost::math::quantile(normal, kPower);
-  double leak = information > 1e-9 * total ? needed / std::sqrt(information) : std::numeric_limits<double>::infinity();
-  if (rare) leak = std::min(leak, rare_leak(total, rare_share, std::min(1.0, rare_leaked / total), own_level));
-  if (impossible_draft > 0.0) leak = std::min(leak, -std::log(1.0 - kPower) / impossible_draft);
+  double leak = all.information > 1e-9 * total ? needed / std::sqrt(all.information) : std::numeric_limits<double>::infinity();
+  if (rare) leak = std::min(leak, rare_leak(total, rare_share, std::min(1.0, all.rare_leaked / total), own_level));
+  if (all.impossible_draft > 0.0) leak = std::min(leak, -std::log(1.0 - kPower) / all.impossible_draft);
   if (leak > 1.0) leak = kNaN;
   agreement.smallest_leak = leak;
 }
@@ -251,13 +276,13 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
   agreement.output_counts = cell.lossless();
   judge_output(facts, counts, level, agreement);
   if (!facts.judged_mass.empty()) {
-    agreement.p_output_law = judged_p(cell, facts, counts);
+    agreement.p_output_distribution = judged_p(cell, facts, counts);
     agreement.output_counts = true;
   }
   if (!prediction.known || counts.rounds == 0) {
     agreement.z_tokens_per_round = kNaN;
     agreement.p_tokens_per_round = kNaN;
-    agreement.p_accepted_law = kNaN;
+    agreement.p_accepted_distribution = kNaN;
     return agreement;
   }
   const double measured = static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds);
@@ -289,7 +314,7 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
   }
 
   if (prediction.accepted_distribution.empty()) {
-    agreement.p_accepted_law = kNaN;
+    agreement.p_accepted_distribution = kNaN;
     return agreement;
   }
   GTest test;
@@ -302,7 +327,7 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
     for (std::size_t j = 0; j < size; ++j) expected[j] = n * prediction.accepted_distribution[s].accepted[j];
     test.add(observed, expected);
   }
-  agreement.p_accepted_law = test.p();
+  agreement.p_accepted_distribution = test.p();
   return agreement;
 }
 
@@ -322,12 +347,12 @@ const char* to_text(Verdict verdict) {
 
 bool contradicts(const Agreement& agreement, double level) {
   // NaN compares false: what was not tested rejects nothing.
-  return agreement.p_tokens_per_round < level || agreement.p_accepted_law < level;
+  return agreement.p_tokens_per_round < level || agreement.p_accepted_distribution < level;
 }
 
 Verdict decide(const spec::Cell& cell, const Prediction& prediction, const Agreement& exact, const Agreement& named,
                double level) {
-  if (named.output_counts && named.p_output_law < level) return Verdict::disagree;
+  if (named.output_counts && named.p_output_distribution < level) return Verdict::disagree;
   if (contradicts(exact, level)) return Verdict::disagree;
   if (!prediction.known) return Verdict::no_theory;
   const bool rejected = contradicts(named, level);

@@ -31,10 +31,10 @@ struct GTest {
 double normal_p(double z);
 
 struct Agreement {
-  double z_tokens_per_round = 0.0;  // NaN: no theory
-  double p_tokens_per_round = 1.0;  // two-sided; exact or a bound where events are rare; NaN: not tested
-  double p_accepted_law = 1.0;      // NaN: not predicted
-  double p_output_law = 1.0;        // NaN: nothing to test
+  double z_tokens_per_round = 0.0;       // NaN: no theory
+  double p_tokens_per_round = 1.0;       // two-sided; exact or a bound where events are rare; NaN: not tested
+  double p_accepted_distribution = 1.0;  // NaN: not predicted
+  double p_output_distribution = 1.0;    // NaN: nothing to test
   double smallest_leak =
       0.0;  // smallest leak of the draft distribution that p_output_law rejects with power .99 at `level`; NaN: not stated
   // A lossy verifier's output distribution is held to the one that theory says it has; where there is none it is reported against

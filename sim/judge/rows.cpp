@@ -1,14 +1,12 @@
 #include "sim/judge/rows.h"
 
-#include "sim/report/intervals.h"
+#include "sim/report/csv.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <sstream>
 
 namespace specsim::judge {
 
@@ -35,29 +33,15 @@ double ratio_error(std::uint64_t sequences, std::uint64_t sum_x, std::uint64_t s
 
 std::string count_text(double n) { return fmt::format("{:.0f}", n); }
 
-std::vector<std::string> axes_of(const std::vector<Row>& rows) {
-  std::vector<std::string> axes;
-  for (const Row& row : rows)
-    for (const auto& [path, value] : row.cell->axes)
-      if (std::find(axes.begin(), axes.end(), path) == axes.end()) axes.push_back(path);
-  return axes;
-}
-
-std::string axis_value(const Row& row, const std::string& path) {
-  for (const auto& [own, value] : row.cell->axes)
-    if (own == path) return value;
-  return "";
-}
-
-std::string theory_text(const Prediction& prediction, double value) { return prediction.known ? real_text(value) : ""; }
+std::string theory_text(const Prediction& prediction, double value) { return prediction.known ? report::csv_real(value) : ""; }
 
 bool in_seconds(const spec::Cell& cell) { return cell.pricing && cell.cost().in_seconds(); }
 
-std::string ms_text(const Row& row, double seconds) { return in_seconds(*row.cell) ? real_text(1e3 * seconds) : ""; }
+std::string ms_text(const Row& row, double seconds) { return in_seconds(*row.cell) ? report::csv_real(1e3 * seconds) : ""; }
 
 // A figure of the placement in seconds, as a column in milliseconds.
 std::function<std::string(const Row&)> timed_ms(double (*seconds)(const placement::Result&)) {
-  return [seconds](const Row& row) { return row.timed ? real_text(1e3 * seconds(row.timed->run)) : ""; };
+  return [seconds](const Row& row) { return row.timed ? report::csv_real(1e3 * seconds(row.timed->run)) : ""; };
 }
 
 bool judges_jointly(const spec::Cell& cell) { return cell.verifier().demands.joint; }
@@ -94,6 +78,20 @@ double speedup_theory(const Row& row) {
 }
 
 }  // namespace
+
+std::vector<std::string> axes_of(const std::vector<Row>& rows) {
+  std::vector<std::string> axes;
+  for (const Row& row : rows)
+    for (const auto& [path, value] : row.cell->axes)
+      if (std::find(axes.begin(), axes.end(), path) == axes.end()) axes.push_back(path);
+  return axes;
+}
+
+std::string axis_value(const Row& row, const std::string& path) {
+  for (const auto& [own, value] : row.cell->axes)
+    if (own == path) return value;
+  return "";
+}
 
 double Row::drafted() const {
   if (counts.drafted.empty()) return static_cast<double>(counts.rounds + counts.cut_rounds) * cell->draft_length();
@@ -139,19 +137,6 @@ double Row::speedup_per_token() const {
 
 double Row::tokens_per_second() const { return cell->workload.batch * tokens_per_round() / round_time().total(); }
 
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-std::string real_text(double x) {
-  if (std::isnan(x)) return "";
-  if (std::isinf(x)) return x > 0.0 ? "inf" : "-inf";
-  return fmt::format("{:.10g}", x);
-}
-
 const std::vector<report::Column<Row>>& columns() {
   static const std::vector<report::Column<Row>> list = {
       {"rounds", "1", "whole rounds simulated", [](const Row& r) { return std::to_string(r.counts.rounds); }},
@@ -161,36 +146,36 @@ const std::vector<report::Column<Row>>& columns() {
       {"emitted", "tokens", "accepted + 1 for each whole round", [](const Row& r) { return std::to_string(r.counts.emitted); }},
       {"draft_passes", "1", "sequential passes of the draft model in a round, mean over rounds",
        [](const Row& r) {
-         return real_text(r.counts.passes.any() ? mean_passes(r.counts.passes) : mean_work(r, [](const draft::Work& w) {
+         return report::csv_real(r.counts.passes.any() ? mean_passes(r.counts.passes) : mean_work(r, [](const draft::Work& w) {
            return static_cast<double>(w.pass_rows.size());
          }));
        }},
       {"verified_rows", "tokens", "tokens per sequence in the target's pass, all through the LM head, mean over rounds",
-       [](const Row& r) { return real_text(r.verified_rows()); }},
+       [](const Row& r) { return report::csv_real(r.verified_rows()); }},
       {"cut_rounds", "1", "rounds that a request's end cut short; they count neither in rounds nor in emitted",
        [](const Row& r) { return std::to_string(r.counts.cut_rounds); }},
       {"accepted_pos_i", "rounds", "rounds that accepted draft position i", nullptr},
       {"alpha_theory", "1", "try-weighted expected acceptance at a position that is reached",
        [](const Row& r) { return theory_text(r.exact, r.exact.alpha); }},
       {"alpha", "1", "accepted / (accepted + rejections); empty where tokens are judged jointly",
-       [](const Row& r) { return real_text(r.alpha()); }},
+       [](const Row& r) { return report::csv_real(r.alpha()); }},
       {"alpha_se", "1", "standard error of alpha, from the spread of independent sequences",
-       [](const Row& r) { return real_text(r.alpha_error()); }},
+       [](const Row& r) { return report::csv_real(r.alpha_error()); }},
       {"draft_efficiency", "1", "accepted / drafted, a server's draft acceptance rate",
-       [](const Row& r) { return real_text(r.draft_efficiency()); }},
+       [](const Row& r) { return report::csv_real(r.draft_efficiency()); }},
       {"tokens_per_round_theory", "tokens", "by the closed form in column theory",
        [](const Row& r) { return theory_text(r.judged_by, r.judged_by.tokens_per_round); }},
-      {"tokens_per_round", "tokens", "emitted / rounds", [](const Row& r) { return real_text(r.tokens_per_round()); }},
+      {"tokens_per_round", "tokens", "emitted / rounds", [](const Row& r) { return report::csv_real(r.tokens_per_round()); }},
       {"tokens_per_round_se", "tokens", "standard error of tokens_per_round, from the spread of independent sequences",
-       [](const Row& r) { return real_text(r.tokens_per_round_error()); }},
+       [](const Row& r) { return report::csv_real(r.tokens_per_round_error()); }},
       {"speedup_theory", "1", "tokens_per_round_theory / time of a round",
        [](const Row& r) { return theory_text(r.judged_by, speedup_theory(r)); }},
       {"speedup", "1",
        "tokens_per_round plain_ms / round_ms; ratio: tokens_per_round / (draft_length cost_ratio + verify_inflation + overhead); "
        "empty without a cost, and where the placement drafts nothing",
-       [](const Row& r) { return real_text(r.tokens_per_round() * r.speedup_per_token()); }},
+       [](const Row& r) { return report::csv_real(r.tokens_per_round() * r.speedup_per_token()); }},
       {"speedup_se", "1", "standard error of speedup: tokens_per_round_se / time of a round",
-       [](const Row& r) { return real_text(r.tokens_per_round_error() * r.speedup_per_token()); }},
+       [](const Row& r) { return report::csv_real(r.tokens_per_round_error() * r.speedup_per_token()); }},
       {"plain_ms", "ms",
        "time of a target pass over one token, which plain decoding takes for a token; times are empty where the cost model knows "
        "only ratios",
@@ -210,7 +195,7 @@ const std::vector<report::Column<Row>>& columns() {
       {"wasted_draft_ms", "ms", "draft_ms (1 - draft_efficiency)",
        [](const Row& r) { return ms_text(r, r.round_time().draft.total() * (1.0 - r.draft_efficiency())); }},
       {"tokens_per_second", "1/s", "batch tokens_per_round / round_ms",
-       [](const Row& r) { return in_seconds(*r.cell) ? real_text(r.tokens_per_second()) : ""; }},
+       [](const Row& r) { return in_seconds(*r.cell) ? report::csv_real(r.tokens_per_second()) : ""; }},
       {"ttft_ms", "ms",
        "time to the first token where a placement is simulated; without one this column and those up to "
        "e2e_speedup_equal_hardware are empty",
@@ -228,24 +213,25 @@ const std::vector<report::Column<Row>>& columns() {
       {"wasted_ms", "ms", "time of drafting, behind verification too, that went into drafts which were never verified",
        timed_ms([](const placement::Result& r) { return r.wasted_draft.seconds(); })},
       {"e2e_speedup", "1", "e2e_ms of plain decoding / e2e_ms",
-       [](const Row& r) { return r.timed ? real_text(r.timed->speedup()) : ""; }},
+       [](const Row& r) { return r.timed ? report::csv_real(r.timed->speedup()) : ""; }},
       {"e2e_speedup_equal_hardware", "1",
        "e2e_speedup with the target alone on twice its GPUs, tensor parallel, as the baseline; where the draft had GPUs of its "
        "own and the cost model prices that",
-       [](const Row& r) { return r.timed && r.timed->plain_twice ? real_text(*r.timed->speedup_of_twice()) : ""; }},
+       [](const Row& r) { return r.timed && r.timed->plain_twice ? report::csv_real(*r.timed->speedup_of_twice()) : ""; }},
       {"z_tokens_per_round", "1", "(tokens_per_round - theory) / standard deviation by theory",
-       [](const Row& r) { return real_text(r.agreement.z_tokens_per_round); }},
+       [](const Row& r) { return report::csv_real(r.agreement.z_tokens_per_round); }},
       {"p_accepted_law", "1", "p-value of a G-test of the distribution of accepted, by context at the start of a round",
-       [](const Row& r) { return real_text(r.agreement.p_accepted_law); }},
+       [](const Row& r) { return report::csv_real(r.agreement.p_accepted_distribution); }},
       {"p_output_law", "1",
        "p-value of the emitted tokens against the target's distribution: G-tests by class and by neighbours and a score test for "
        "a leak of the draft's distribution, joined by Sidak's rule; a lossy verifier is held to its own distribution, where "
        "theory has it",
-       [](const Row& r) { return real_text(r.agreement.p_output_law); }},
+       [](const Row& r) { return report::csv_real(r.agreement.p_output_distribution); }},
       {"smallest_leak", "1", "smallest leak of the draft's distribution into the output that would be rejected with power .99",
-       [](const Row& r) { return real_text(r.agreement.smallest_leak); }},
-      {"kl", "nats", "KL(target || draft), mean over contexts", [](const Row& r) { return real_text(r.kl); }},
-      {"chi_squared", "1", "chi2(draft || target), mean over contexts", [](const Row& r) { return real_text(r.chi_squared); }},
+       [](const Row& r) { return report::csv_real(r.agreement.smallest_leak); }},
+      {"kl", "nats", "KL(target || draft), mean over contexts", [](const Row& r) { return report::csv_real(r.kl); }},
+      {"chi_squared", "1", "chi2(draft || target), mean over contexts",
+       [](const Row& r) { return report::csv_real(r.chi_squared); }},
       {"theory", "", "the theory that judged the cell: exact, none, or a closed form by name",
        [](const Row& r) { return spec::theory_name(r.cell->theory); }},
       {"verdict", "", "agree, disagree, refuted_as_expected or no_theory",
@@ -276,206 +262,47 @@ std::string data_csv(const std::vector<Row>& rows) {
   std::erase_if(axes, [](const std::string& axis) { return axis == "seed" || axis == "rounds"; });  // columns anyway
   std::size_t positions = 0;
   for (const Row& row : rows) positions = std::max(positions, row.counts.accepted.size());
-  std::string text = "experiment,cell,seed";
-  for (const std::string& axis : axes) text += "," + csv_text(axis);
+  std::vector<std::string> fields = {"experiment", "cell", "seed"};
+  fields.insert(fields.end(), axes.begin(), axes.end());
   for (const report::Column<Row>& column : columns()) {
     if (column.text) {
-      text += "," + column.name;
+      fields.push_back(column.name);
     } else {
-      for (std::size_t i = 1; i <= positions; ++i) text += fmt::format(",accepted_pos_{}", i);
+      for (std::size_t i = 1; i <= positions; ++i) fields.push_back(fmt::format("accepted_pos_{}", i));
     }
   }
-  text += "\n";
+  report::Csv file(fields);
   for (const Row& row : rows) {
-    text += fmt::format("{},{},{}", csv_text(row.cell->experiment), row.cell->index, row.cell->seed);
-    for (const std::string& axis : axes) text += "," + csv_text(axis_value(row, axis));
+    fields = {row.cell->experiment, std::to_string(row.cell->index), std::to_string(row.cell->seed)};
+    for (const std::string& axis : axes) fields.push_back(axis_value(row, axis));
     for (const report::Column<Row>& column : columns()) {
       if (column.text) {
-        text += "," + column.text(row);
+        fields.push_back(column.text(row));
       } else {
         for (std::size_t i = 0; i < positions; ++i)
-          text += "," + (i < row.counts.accepted.size() ? std::to_string(row.counts.accepted[i]) : "");
+          fields.push_back(i < row.counts.accepted.size() ? std::to_string(row.counts.accepted[i]) : "");
       }
     }
-    text += "\n";
+    file.add(fields);
   }
-  return text;
+  return file.text();
 }
 
-std::string waterfall_lines(const std::string& prefix, const cost::RoundTime& time, double tokens_per_round) {
-  std::string text;
-  for (const cost::WaterfallStep& step : cost::waterfall(time, tokens_per_round))
-    text += fmt::format("{},{},{},{}\n", prefix, step.name, real_text(1e3 * step.seconds), real_text(step.after));
-  return text;
+void add_waterfall(const std::vector<std::string>& first_fields, const cost::RoundTime& time, double tokens_per_round,
+                   report::Csv& file) {
+  for (const cost::WaterfallStep& step : cost::waterfall(time, tokens_per_round)) {
+    std::vector<std::string> fields = first_fields;
+    fields.insert(fields.end(), {step.name, report::csv_real(1e3 * step.seconds), report::csv_real(step.after)});
+    file.add(fields);
+  }
 }
 
 std::string waterfall_csv(const std::vector<Row>& rows) {
-  std::string text;
+  report::Csv file({"experiment", "cell", "step", "ms", "speedup_after"});
   for (const Row& row : rows)
     if (in_seconds(*row.cell))
-      text += waterfall_lines(fmt::format("{},{}", csv_text(row.cell->experiment), row.cell->index), row.round_time(),
-                              row.tokens_per_round());
-  return text.empty() ? text : "experiment,cell,step,ms,speedup_after\n" + text;
-}
-
-namespace {
-
-// Column heads of the axes: the last word of the path, as many words as it takes to tell them apart.
-std::vector<std::string> axis_heads(const std::vector<std::string>& axes) {
-  std::vector<std::string> heads;
-  for (const std::string& axis : axes) {
-    std::size_t from = axis.rfind('.');
-    const auto same = [&](const std::string& tail) {
-      return std::count_if(axes.begin(), axes.end(), [&](const std::string& other) { return other.ends_with(tail); }) > 1;
-    };
-    while (from != std::string::npos && from > 0 && same(axis.substr(from))) from = axis.rfind('.', from - 1);
-    heads.push_back(from == std::string::npos ? axis : axis.substr(from + 1));
-  }
-  return heads;
-}
-
-// An axis value in few letters: short ones as they are, long maps by their beginning and by what sets them apart from the value
-// of the axis that is most like them.
-std::string shown_value(const std::string& value, const std::vector<std::string>& others) {
-  constexpr std::size_t kWidth = 36;
-  constexpr std::size_t kHead = 14;
-  constexpr std::size_t kBefore = 6;  // letters in front of the first that differs
-  if (value.size() <= kWidth) return value;
-  std::size_t common = 0;
-  for (const std::string& other : others) {
-    if (other == value) continue;
-    const auto differ = std::mismatch(value.begin(), value.end(), other.begin(), other.end()).first;
-    common = std::max(common, static_cast<std::size_t>(differ - value.begin()));
-  }
-  const std::size_t from = std::min(common, value.size() - 1);
-  std::string text = from > kHead + kBefore ? value.substr(0, kHead) + ".." + value.substr(from - kBefore) : value;
-  return text.size() > kWidth ? text.substr(0, kWidth - 2) + ".." : text;
-}
-
-// Half the width of the 95 % interval of a mean over independent sequences; NaN below five of them.
-double half_width(const Row& row, double error) {
-  if (row.counts.sequences < 5 || std::isnan(error)) return kNotKnown;
-  return report::half_width(error, static_cast<double>(row.counts.sequences - 1));
-}
-
-// The speedup of a round or, where a placement was simulated, of the batch from its first prefill to its last token.
-double speedup_of(const Row& row) { return row.timed ? row.timed->speedup() : row.tokens_per_round() * row.speedup_per_token(); }
-
-std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
-  const std::vector<std::string> axes = axes_of(rows);
-  std::vector<std::vector<std::string>> cells;
-  std::vector<std::string> head = {"cell"};
-  for (std::string& name : axis_heads(axes)) head.push_back(std::move(name));
-  for (const char* name : {"alpha", "acc/drafted", "tokens/round", "+-95%"}) head.emplace_back(name);
-  const bool priced = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.cell->pricing.has_value(); });
-  if (priced)
-    for (const char* name : {"speedup", "+-95%"}) head.emplace_back(name);
-  const bool timed = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.timed.has_value(); });
-  if (timed)
-    for (const char* name : {"e2e speedup", "TTFT ms", "TPOT p50 ms"}) head.emplace_back(name);
-  if (with_checks)
-    for (const char* name : {"theory", "draws", "z", "p accepted", "p output", "leak seen", "verdict"}) head.emplace_back(name);
-  cells.push_back(head);
-  std::map<std::string, std::vector<std::string>> values;
-  for (const Row& row : rows)
-    for (const std::string& axis : axes) values[axis].push_back(axis_value(row, axis));
-  const auto text_of = [](double x, const char* format) {
-    return std::isnan(x) ? std::string("-") : fmt::format(fmt::runtime(format), x);
-  };
-  // Cells that differ in decode and cost alone draw with the same random numbers: their z are not independent. The first of each.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, const Row*> first_of;
-  for (const Row& row : rows) first_of.try_emplace({row.cell->seed, row.cell->pairing_group}, &row);
-  for (const Row& row : rows) {
-    std::vector<std::string> line = {std::to_string(row.cell->index)};
-    for (const std::string& axis : axes) line.push_back(shown_value(axis_value(row, axis), values[axis]));
-    const double error = row.tokens_per_round_error();
-    line.push_back(text_of(row.alpha(), "{:.4f}"));
-    line.push_back(text_of(row.draft_efficiency(), "{:.4f}"));
-    line.push_back(text_of(row.tokens_per_round(), "{:.4f}"));
-    line.push_back(text_of(half_width(row, error), "{:.4f}"));
-    if (priced) {
-      line.push_back(text_of(row.tokens_per_round() * row.speedup_per_token(), "{:.4f}"));
-      line.push_back(text_of(half_width(row, error * row.speedup_per_token()), "{:.4f}"));
-    }
-    if (timed) {
-      line.push_back(row.timed ? text_of(row.timed->speedup(), "{:.4f}") : "-");
-      line.push_back(row.timed ? text_of(1e3 * row.timed->run.time_to_first_token.seconds(), "{:.2f}") : "-");
-      line.push_back(row.timed ? text_of(1e3 * row.timed->run.time_per_output_token.p50, "{:.3f}") : "-");
-    }
-    if (with_checks) {
-      const bool known = row.judged_by.known;
-      line.push_back(known ? text_of(row.judged_by.tokens_per_round, "{:.4f}") : "-");
-      const Row& first = *first_of.at({row.cell->seed, row.cell->pairing_group});
-      line.push_back(&first == &row ? "own" : fmt::format("cell {}'s", first.cell->index));
-      line.push_back(known ? text_of(row.agreement.z_tokens_per_round, "{:+.2f}") : "-");
-      line.push_back(text_of(row.agreement.p_accepted_law, "{:.2g}"));
-      line.push_back(text_of(row.agreement.p_output_law, "{:.2g}"));
-      line.push_back(std::isnan(row.agreement.smallest_leak) ? "-" : fmt::format("{:.2g}%", 100.0 * row.agreement.smallest_leak));
-      line.emplace_back(to_text(row.verdict));
-    }
-    cells.push_back(line);
-  }
-  std::vector<std::size_t> width(head.size(), 0);
-  for (const auto& line : cells)
-    for (std::size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
-  std::string text;
-  for (const auto& line : cells) {
-    std::string out;
-    for (std::size_t i = 0; i < line.size(); ++i) out += fmt::format("{:>{}}  ", line[i], width[i]);
-    out.erase(out.find_last_not_of(' ') + 1);
-    text += out + "\n";
-  }
-  if (std::any_of(rows.begin(), rows.end(),
-                  [](const Row& row) { return row.timed && std::isnan(row.timed->run.time_per_output_token.p50); }))
-    text += "TPOT -: no answer has a second token (output_tokens is 1, or an end token came first)\n";
-  if (!priced)
-    text += "no speedup: the config names no cost, and tokens per round alone do not pay for drafts (cost: {model: ...})\n";
-  // The answer that most sweeps are made for.
-  if (rows.size() > 1 && priced) {
-    const auto name = [&](const Row& row) {
-      std::string label;
-      const std::vector<std::string> heads = axis_heads(axes);
-      for (std::size_t i = 0; i < axes.size(); ++i)
-        label += fmt::format("{}{} {}", i > 0 ? ", " : "", heads[i], shown_value(axis_value(row, axes[i]), values[axes[i]]));
-      return label;
-    };
-    // A second GPU would have sped up plain decoding too.
-    const auto beside_two = [](const Row& row) {
-      const auto twice = row.timed ? row.timed->speedup_of_twice() : std::nullopt;
-      return twice ? fmt::format(", {:.4f} against plain decoding on both GPUs", *twice) : "";
-    };
-    std::vector<const Row*> order;
-    for (const Row& row : rows)
-      if (row.counts.rounds > 0 && !std::isnan(speedup_of(row))) order.push_back(&row);
-    std::stable_sort(order.begin(), order.end(), [](const Row* a, const Row* b) { return speedup_of(*a) > speedup_of(*b); });
-    if (order.size() > 1 && speedup_of(*order[0]) <= 1.0)
-      text += "no cell is faster than plain decoding: do not speculate\n";
-    else if (order.size() > 1 && speedup_of(*order[0]) > speedup_of(*order[1]))
-      text += fmt::format("fastest: {} ({}speedup {:.4f}{}); next: {} ({:.4f})\n", name(*order[0]), timed ? "e2e " : "",
-                          speedup_of(*order[0]), beside_two(*order[0]), name(*order[1]), speedup_of(*order[1]));
-  }
-  const auto& shape = rows.front().cell->contexts->process->shape();
-  if (shape.contexts == 1 &&
-      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.cell->contexts->pair(0).random(); }))
-    text +=
-        "a distribution here is random and was drawn once (context fixed): intervals hold for that draw; context: {process: iid} "
-        "averages over draws\n";
-  return text;
-}
-
-}  // namespace
-
-std::string table(const std::vector<Row>& rows, bool with_checks) {
-  std::string text;
-  for (std::size_t begin = 0; begin < rows.size();) {
-    std::size_t end = begin;
-    while (end < rows.size() && rows[end].cell->experiment == rows[begin].cell->experiment) ++end;
-    if (end - begin < rows.size()) text += fmt::format("{}{}\n", begin > 0 ? "\n" : "", rows[begin].cell->experiment);
-    text += table_of_one({rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.begin() + static_cast<std::ptrdiff_t>(end)},
-                         with_checks);
-    begin = end;
-  }
-  return text;
+      add_waterfall({row.cell->experiment, std::to_string(row.cell->index)}, row.round_time(), row.tokens_per_round(), file);
+  return file.lines() > 0 ? file.text() : "";
 }
 
 }  // namespace specsim::judge

@@ -40,6 +40,11 @@ struct Row {
   [[nodiscard]] double tokens_per_second() const;  // the whole batch's; means something where the cost is in seconds
 };
 
+// Paths of the axes that the rows' cells are spread over, in the order in which they first appear.
+std::vector<std::string> axes_of(const std::vector<Row>& rows);
+// What an axis is set to in the row's cell; "" for one that it lacks.
+std::string axis_value(const Row& row, const std::string& path);
+
 // Every column of data.csv once. Axes and accepted_pos_* come in between.
 const std::vector<report::Column<Row>>& columns();
 
@@ -49,14 +54,10 @@ void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts);
 std::string data_csv(const std::vector<Row>& rows);
 // From tokens per round down to the speedup, step by step, for the cells whose cost model knows seconds; empty without any.
 std::string waterfall_csv(const std::vector<Row>& rows);
-// Its steps "PREFIX,step,ms,speedup_after", a line each.
-std::string waterfall_lines(const std::string& prefix, const cost::RoundTime& time, double tokens_per_round);
+// Adds a line for each of its steps: these fields, then the step's name, ms and speedup_after.
+void add_waterfall(const std::vector<std::string>& first_fields, const cost::RoundTime& time, double tokens_per_round,
+                   report::Csv& file);
 // The terminal's table: axes, measured figures and their intervals, the fastest cell; with checks, theory and p-values as well.
 std::string table(const std::vector<Row>& rows, bool with_checks);
-
-// A CSV field, quoted where it must be.
-std::string csv_text(const std::string& text);
-// A real with 10 significant digits; empty for NaN.
-std::string real_text(double x);
 
 }  // namespace specsim::judge

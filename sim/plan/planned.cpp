@@ -93,13 +93,13 @@ std::string plan_csv(const std::vector<Planned>& planned) {
 }
 
 std::string waterfall_csv(const std::vector<Planned>& planned) {
-  std::string text = "cell,draft_length,step,ms,speedup_after\n";
+  report::Csv file({"cell", "draft_length", "step", "ms", "speedup_after"});
   for (std::size_t i = 0; i < planned.size(); ++i) {
     const Plan& plan = planned[i].plan;
-    text +=
-        judge::waterfall_lines(fmt::format("{},{}", i, plan.best), plan.best_point().time, plan.best_point().tokens_per_round);
+    judge::add_waterfall({std::to_string(i), std::to_string(plan.best)}, plan.best_point().time,
+                         plan.best_point().tokens_per_round, file);
   }
-  return text;
+  return file.text();
 }
 
 std::string map_csv(const std::vector<MapCell>& cells) {

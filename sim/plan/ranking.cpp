@@ -2,6 +2,7 @@
 
 #include "sim/plan/price_noise.h"
 #include "sim/plan/race.h"
+#include "sim/report/csv.h"
 #include "sim/report/intervals.h"
 
 #include <fmt/format.h>
@@ -287,36 +288,35 @@ const tokens::Tree* tree_of(const spec::Cell& cell) {
 }
 
 std::string trees_csv(const std::vector<Ranking>& rankings) {
-  std::string text = "workload,method,node,parent,depth,rank\n";
-  for (const Ranking& ranking : rankings)
-    if (const tokens::Tree* tree = tree_of(*ranking.contenders.front().row.cell))
-      for (std::size_t node = 0; node < tree->nodes.size(); ++node)
-        text += fmt::format("{},{},{},{},{},{}\n", judge::csv_text(ranking.workload),
-                            judge::csv_text(ranking.contenders.front().row.cell->method_text), node, tree->nodes[node].parent,
-                            tree->nodes[node].depth, tree->nodes[node].rank);
-  return text;
+  report::Csv file({"workload", "method", "node", "parent", "depth", "rank"});
+  for (const Ranking& ranking : rankings) {
+    const spec::Cell& fastest = *ranking.contenders.front().row.cell;
+    const tokens::Tree* const tree = tree_of(fastest);
+    for (std::size_t i = 0; tree != nullptr && i < tree->nodes.size(); ++i) {
+      const tokens::Tree::Node& node = tree->nodes[i];
+      file.add({ranking.workload, fastest.method_text, std::to_string(i), std::to_string(node.parent), std::to_string(node.depth),
+                std::to_string(node.rank)});
+    }
+  }
+  return file.text();
 }
 
 std::string ranking_csv(const std::vector<Ranking>& rankings) {
-  std::string text =
-      "workload,rank,experiment,cell,method,lossless,tokens_per_round,tokens_per_round_se,draft_passes,verified_rows,speedup,"
-      "speedup_half_width,behind,behind_half_width,price_noise\n";
-  const auto column = [](const char* name, const judge::Row& row) {
-    const auto at = std::find_if(judge::columns().begin(), judge::columns().end(), [&](const auto& c) { return c.name == name; });
-    return at->text(row);
-  };
+  report::Csv file({"workload", "rank", "experiment", "cell", "method", "lossless", "tokens_per_round", "tokens_per_round_se",
+                    "draft_passes", "verified_rows", "speedup", "speedup_half_width", "behind", "behind_half_width",
+                    "price_noise"});
   for (const Ranking& ranking : rankings)
     for (std::size_t i = 0; i < ranking.contenders.size(); ++i) {
       const Contender& one = ranking.contenders[i];
       const spec::Cell& cell = *one.row.cell;
-      text += fmt::format(
-          "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", judge::csv_text(ranking.workload), i + 1,
-          judge::csv_text(cell.experiment), cell.index, judge::csv_text(cell.method_text), cell.lossless() ? 1 : 0,
-          column("tokens_per_round", one.row), judge::real_text(one.tokens_per_round_error), column("draft_passes", one.row),
-          column("verified_rows", one.row), judge::real_text(one.speedup), judge::real_text(one.speedup_half_width),
-          judge::real_text(one.behind), judge::real_text(one.behind_half_width), judge::real_text(one.price_noise));
+      const auto column = [&](const char* name) { return report::value_of(judge::columns(), name, one.row); };
+      file.add({ranking.workload, std::to_string(i + 1), cell.experiment, std::to_string(cell.index), cell.method_text,
+                cell.lossless() ? "1" : "0", column("tokens_per_round"), report::csv_real(one.tokens_per_round_error),
+                column("draft_passes"), column("verified_rows"), report::csv_real(one.speedup),
+                report::csv_real(one.speedup_half_width), report::csv_real(one.behind), report::csv_real(one.behind_half_width),
+                report::csv_real(one.price_noise)});
     }
-  return text;
+  return file.text();
 }
 
 }  // namespace specsim::plan

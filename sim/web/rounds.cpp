@@ -298,7 +298,7 @@ Json answer_rounds(const Json& question) {
     std::vector<judge::Row> rows = {row};
     judge::judge_rows(rows, run->facts);
     reply["verdict"] = judge::to_text(rows[0].verdict);
-    reply["p_output"] = number(rows[0].agreement.p_output_law);
+    reply["p_output"] = number(rows[0].agreement.p_output_distribution);
     reply["p_tokens_per_round"] = number(rows[0].agreement.p_tokens_per_round);
     if (rows[0].exact.known) {
       reply["predicted_alpha"] = number(rows[0].exact.alpha);

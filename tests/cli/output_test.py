@@ -58,6 +58,7 @@ for name, arguments in COMMANDS.items():
     expect(f"{name}: fields", list(read) == ["schema", "program", "version", "commit", "command", "exit_status", "tables", "text"])
     expect(f"{name}: schema, command or status", (read["schema"], read["command"], read["exit_status"])
            == ("specsim-output/1", [*arguments, "--format", "json"], status))
+    expect(f"{name}: no table", read["tables"] or name in ("describe", "import"))
     for table in read["tables"]:
         expect(f"{name}: a table of nothing", table["rows"] or any(table["columns"]))
         expect(f"{name}: rows as long as columns", all(len(row) == len(table["columns"]) for row in table["rows"]))

@@ -22,7 +22,7 @@ TEST_CASE("classes whose shares sum to a little more than 1 are judged like any 
   counts.rounds = 1000;
   counts.output = {1000, 1000};
   const judge::Agreement agreement = judge::judge_cell(ready.cell(), facts, judge::Prediction(), counts, 1e-6);
-  CHECK(agreement.p_output_law > 0.1);
+  CHECK(agreement.p_output_distribution > 0.1);
   counts.output = {900, 1100};
-  CHECK(judge::judge_cell(ready.cell(), facts, judge::Prediction(), counts, 1e-6).p_output_law < 0.01);
+  CHECK(judge::judge_cell(ready.cell(), facts, judge::Prediction(), counts, 1e-6).p_output_distribution < 0.01);
 }

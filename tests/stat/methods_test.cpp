@@ -69,7 +69,8 @@ Judged judged(const spec::Cell& cell, const verify::BlockRule& rule, const draft
 }
 
 std::string shown(const judge::Agreement& a) {
-  return fmt::format("z {:.2f}, p of accepted {:.2g}, of output {:.2g}", a.z_tokens_per_round, a.p_accepted_law, a.p_output_law);
+  return fmt::format("z {:.2f}, p of accepted {:.2g}, of output {:.2g}", a.z_tokens_per_round, a.p_accepted_distribution,
+                     a.p_output_distribution);
 }
 
 // Mistakes of lossy rules, whose acceptance or whose emitted distribution is off.
@@ -197,8 +198,8 @@ TEST_CASE("check holds every rule for blocks that theory covers to it") {
       INFO(shown(own.agreement));
       CHECK(own.prediction.known);
       CHECK(own.agreement.p_tokens_per_round > 1e-3);
-      CHECK(own.agreement.p_accepted_law > 1e-3);
-      CHECK(own.agreement.p_output_law > 1e-3);
+      CHECK(own.agreement.p_accepted_distribution > 1e-3);
+      CHECK(own.agreement.p_output_distribution > 1e-3);
       CHECK(own.verdict == judge::Verdict::agree);
     }
   }

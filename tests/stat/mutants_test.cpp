@@ -52,11 +52,11 @@ const tests::Mutant& shipped() {
 TEST_CASE("the shipped rule passes every check where its mutants are tried") {
   for (const spec::Cell& cell : {ten_tokens(), markov_tokens()}) {
     const judge::Agreement agreement = judged(cell, shipped());
-    INFO(cell.experiment << " z " << agreement.z_tokens_per_round << " accepted " << agreement.p_accepted_law << " output "
-                         << agreement.p_output_law);
+    INFO(cell.experiment << " z " << agreement.z_tokens_per_round << " accepted " << agreement.p_accepted_distribution
+                         << " output " << agreement.p_output_distribution);
     CHECK(agreement.p_tokens_per_round > 1e-3);
-    CHECK(agreement.p_accepted_law > 1e-3);
-    CHECK(agreement.p_output_law > 1e-3);
+    CHECK(agreement.p_accepted_distribution > 1e-3);
+    CHECK(agreement.p_output_distribution > 1e-3);
     CHECK(agreement.smallest_leak < 0.01);
   }
 }
@@ -66,27 +66,27 @@ TEST_CASE("every mutant is rejected by a check of check, by name") {
     DYNAMIC_SECTION(mutant.name) {
       const spec::Cell cell = mutant.name == "goes on after a rejection" ? markov_tokens() : ten_tokens();
       const judge::Agreement agreement = judged(cell, mutant);
-      INFO("p of tokens " << agreement.p_tokens_per_round << " accepted " << agreement.p_accepted_law << " output "
-                          << agreement.p_output_law);
+      INFO("p of tokens " << agreement.p_tokens_per_round << " accepted " << agreement.p_accepted_distribution << " output "
+                          << agreement.p_output_distribution);
       switch (mutant.caught_by) {
         case tests::Figure::output_distribution:
         case tests::Figure::joint_distribution:  // over a stream, a wrong bonus token shows in the single tokens as well
-          CHECK(agreement.p_output_law < kLevel);
+          CHECK(agreement.p_output_distribution < kLevel);
           break;
         case tests::Figure::accepted_distribution:
-          CHECK(agreement.p_accepted_law < kLevel);
+          CHECK(agreement.p_accepted_distribution < kLevel);
           break;
         case tests::Figure::emitted_distribution:
           CHECK(agreement.p_tokens_per_round < kLevel);
           break;
         case tests::Figure::scripted:  // one word in 2^53: no sample can show it; tests/exact does
-          CHECK(agreement.p_output_law > kLevel);
-          CHECK(agreement.p_accepted_law > kLevel);
+          CHECK(agreement.p_output_distribution > kLevel);
+          CHECK(agreement.p_accepted_distribution > kLevel);
           break;
       }
       // Acceptance figures alone never show a lost distribution.
       if (mutant.name == "resamples from the target" || mutant.name == "residual from abs(target - draft)")
-        CHECK(agreement.p_accepted_law > kLevel);
+        CHECK(agreement.p_accepted_distribution > kLevel);
     }
   }
 }
@@ -123,12 +123,12 @@ TEST_CASE("truly fresh distributions have a loop of their own: wrong rules are r
     return judge::judge_cell(cell.cell(), cell.facts(), prediction, counts, kLevel);
   };
   const judge::Agreement correct = p_of(nullptr);
-  CHECK(correct.p_output_law > 1e-3);
+  CHECK(correct.p_output_distribution > 1e-3);
   CHECK(correct.p_tokens_per_round > 1e-3);
-  CHECK(p_of(std::make_unique<tests::LeakRule>(1.0).get()).p_output_law < kLevel);
-  CHECK(p_of(std::make_unique<tests::ResampleTargetRule>().get()).p_output_law < kLevel);
-  CHECK(p_of(std::make_unique<tests::AbsoluteResidualRule>().get()).p_output_law < kLevel);
-  CHECK(p_of(std::make_unique<FirstResidualTokenRule>().get()).p_output_law < kLevel);
+  CHECK(p_of(std::make_unique<tests::LeakRule>(1.0).get()).p_output_distribution < kLevel);
+  CHECK(p_of(std::make_unique<tests::ResampleTargetRule>().get()).p_output_distribution < kLevel);
+  CHECK(p_of(std::make_unique<tests::AbsoluteResidualRule>().get()).p_output_distribution < kLevel);
+  CHECK(p_of(std::make_unique<FirstResidualTokenRule>().get()).p_output_distribution < kLevel);
   CHECK(p_of(std::make_unique<tests::InvertedRatioRule>().get()).p_tokens_per_round < kLevel);
 }
 
@@ -165,8 +165,8 @@ TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of 
         const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), work);
         const judge::Agreement agreement = judge::judge_cell(ready.cell(), ready.facts(), prediction, counts, kLevel);
         low_tokens += agreement.p_tokens_per_round < 0.1 ? 1 : 0;
-        low_accepted += agreement.p_accepted_law < 0.1 ? 1 : 0;
-        low_output += agreement.p_output_law < 0.1 ? 1 : 0;
+        low_accepted += agreement.p_accepted_distribution < 0.1 ? 1 : 0;
+        low_output += agreement.p_output_distribution < 0.1 ? 1 : 0;
         squares += agreement.z_tokens_per_round * agreement.z_tokens_per_round;
       }
       CHECK(low_tokens > 92);
@@ -204,7 +204,7 @@ TEST_CASE("rare classes raise no false alarms") {
     decode::Counts counts = simulator.empty_counts();
     simulator.run(0, 10000, counts);
     const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), 10000);
-    rejected += judge::judge_cell(ready.cell(), ready.facts(), prediction, counts, level).p_output_law < level ? 1 : 0;
+    rejected += judge::judge_cell(ready.cell(), ready.facts(), prediction, counts, level).p_output_distribution < level ? 1 : 0;
   }
   CHECK(rejected == 0);
 }
