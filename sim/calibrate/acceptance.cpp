@@ -13,7 +13,7 @@ constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-report::Estimate tokens_per_round(const llm::Acceptance& acceptance) {
+report::Estimate tokens_per_round(const llm::MeasuredAcceptance& acceptance) {
   return {acceptance.tokens_per_round(), acceptance.tokens_per_round_error(),
           static_cast<double>(acceptance.requests.size()) - 1.0};
 }
@@ -28,8 +28,9 @@ report::Estimate tokens_per_round(const plan::AcceptanceCurve& curve, int draft_
   return estimate;
 }
 
-llm::Acceptance measure_acceptance(const LoadedModels& models, const Settings& settings, const std::vector<llm::Prompt>& prompts,
-                                   double temperature, int draft_length, std::uint64_t seed, const OnProgress& progress) {
+llm::MeasuredAcceptance measure_acceptance(const LoadedModels& models, const Settings& settings,
+                                           const std::vector<llm::Prompt>& prompts, double temperature, int draft_length,
+                                           std::uint64_t seed, const OnProgress& progress) {
   return llm::measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(settings), prompts,
                                  {.temperature = temperature,
                                   .draft_length = draft_length,
@@ -39,7 +40,7 @@ llm::Acceptance measure_acceptance(const LoadedModels& models, const Settings& s
                                  [&](double done, double all) { progress("prompts", done, all); });
 }
 
-plan::AcceptanceCurve curve_of(const llm::Acceptance& acceptance, const std::string& source, int longest) {
+plan::AcceptanceCurve curve_of(const llm::MeasuredAcceptance& acceptance, const std::string& source, int longest) {
   std::vector<std::vector<double>> overlaps;
   for (const llm::RequestAcceptance& request : acceptance.requests) overlaps.push_back(request.given_text);
   return plan::overlap_acceptance(overlaps, source, longest);

@@ -14,21 +14,22 @@
 namespace specsim::calibrate {
 
 // Tokens per round of all requests, its error from the spread over them.
-report::Estimate tokens_per_round(const llm::Acceptance& acceptance);
+report::Estimate tokens_per_round(const llm::MeasuredAcceptance& acceptance);
 // The same of a trace, by the spread of its parts; NaN where no request is as long as the draft.
 report::Estimate tokens_per_round(const plan::AcceptanceCurve& curve, int draft_length);
 
 // Decodes the prompts at one temperature and draft length, without a clock. `draft` may be null.
-llm::Acceptance measure_acceptance(const LoadedModels& models, const Settings& settings, const std::vector<llm::Prompt>& prompts,
-                                   double temperature, int draft_length, std::uint64_t seed, const OnProgress& progress);
+llm::MeasuredAcceptance measure_acceptance(const LoadedModels& models, const Settings& settings,
+                                           const std::vector<llm::Prompt>& prompts, double temperature, int draft_length,
+                                           std::uint64_t seed, const OnProgress& progress);
 
 // What the overlaps of a measurement say of every draft length up to the longest.
-plan::AcceptanceCurve curve_of(const llm::Acceptance& acceptance, const std::string& source, int longest);
+plan::AcceptanceCurve curve_of(const llm::MeasuredAcceptance& acceptance, const std::string& source, int longest);
 
 // One temperature's acceptance at the longest draft length.
 struct TemperatureAcceptance {
   double temperature = 1.0;
-  llm::Acceptance measured;
+  llm::MeasuredAcceptance measured;
   std::optional<plan::AcceptanceCurve> curve;  // none for rules that judge blocks or are not lossless
   std::vector<double> tokens_per_round;        // [draft length]: over all prompts; NaN where it was not measured
 };

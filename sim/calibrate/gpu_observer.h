@@ -19,7 +19,7 @@ struct GpuPass {
   std::size_t tokens = 1;
   std::size_t batch = 1;
   std::size_t context = 0;
-  llm::Spread seconds;
+  llm::Quartiles seconds;
   std::size_t bytes = 0;    // bytes that the pass reads
   double read_share = 0.0;  // share of the bandwidth at which the device reads memory alone
   std::uint64_t logits_hash = 0;
@@ -37,9 +37,9 @@ struct BesidePasses {
 
 // Target and draft on two streams; seconds.
 struct Streams {
-  llm::Spread target;
-  llm::Spread draft;
-  llm::Spread both;
+  llm::Quartiles target;
+  llm::Quartiles draft;
+  llm::Quartiles both;
 };
 
 // A line of validation.csv on a GPU: runs of one temperature, batch and draft length.
@@ -90,13 +90,13 @@ class GrowingTable {
 
 // The columns of a time: median, quartiles and samples, in milliseconds.
 template <class Row>
-std::vector<report::Column<Row>> time_columns(llm::Spread Row::*time) {
-  const auto ms = [time](double llm::Spread::*part) {
+std::vector<report::Column<Row>> time_columns(llm::Quartiles Row::*time) {
+  const auto ms = [time](double llm::Quartiles::*part) {
     return [time, part](const Row& r) { return report::csv_real(1e3 * (r.*time.*part), 6); };
   };
-  return {{"ms", "ms", "median", ms(&llm::Spread::median)},
-          {"ms_quartile_1", "ms", "lower quartile", ms(&llm::Spread::low)},
-          {"ms_quartile_3", "ms", "upper quartile", ms(&llm::Spread::high)},
+  return {{"ms", "ms", "median", ms(&llm::Quartiles::median)},
+          {"ms_quartile_1", "ms", "lower quartile", ms(&llm::Quartiles::low)},
+          {"ms_quartile_3", "ms", "upper quartile", ms(&llm::Quartiles::high)},
           {"samples", "1", "times that it was timed", [time](const Row& r) { return std::to_string((r.*time).samples); }}};
 }
 // Columns of several lists, in their order.

@@ -18,7 +18,7 @@ using report::csv_real;
 struct BandwidthRow {
   std::string what;
   std::size_t bytes = 0;  // moved, read and written
-  llm::Spread seconds;
+  llm::Quartiles seconds;
   double rate = 0.0;
 };
 
@@ -65,12 +65,12 @@ struct TermRow {
   std::string what;
   std::size_t batch = 1;
   int draft_length = 0;
-  llm::Spread seconds;       // the median alone, a sum of medians: no quartiles, no samples
+  llm::Quartiles seconds;    // the median alone, a sum of medians: no quartiles, no samples
   std::size_t launches = 0;  // 0: not counted
   double share = std::numeric_limits<double>::quiet_NaN();
 };
 
-llm::Spread sum_of_medians(double seconds) {
+llm::Quartiles sum_of_medians(double seconds) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   return {seconds, kNone, kNone, 0, 0};
 }
@@ -99,7 +99,7 @@ struct StreamRow {
   std::string what;
   int target_passes = 0;
   int draft_passes = 0;
-  llm::Spread seconds;
+  llm::Quartiles seconds;
 };
 
 const std::vector<report::Column<StreamRow>>& stream_columns() {
@@ -208,8 +208,8 @@ GpuPasses::RoundTime GpuPasses::time_round(std::size_t batch, int draft_length, 
     inside.push_back(on_device);
     outside.push_back(wall - on_device);
   }
-  time.device = llm::spread(std::move(inside));
-  time.host = llm::spread(std::move(outside));
+  time.device = llm::quartiles_of(std::move(inside));
+  time.host = llm::quartiles_of(std::move(outside));
   return time;
 }
 
@@ -234,7 +234,7 @@ void GpuPasses::time_terms() {
   const cuda::Terms cut = cuda::measure_terms(*setup_.device, vocab, 1, longest, {.top_k = 50, .top_p = 0.95}, repetitions);
   table.add({"draw_top_k_top_p", 1, longest, cut.draw});
   table.add({"accept_top_k_top_p", 1, longest, cut.accept});
-  const llm::Spread empty = cuda::time_empty_launch(*setup_.device, repetitions);
+  const llm::Quartiles empty = cuda::time_empty_launch(*setup_.device, repetitions);
   table.add({"empty_launch", 1, 0, empty});
   // The host: a round as the host sees it less what the device takes, and the same launches without a graph.
   for (const std::size_t batch : setup_.settings.batches)
@@ -279,11 +279,11 @@ void GpuPasses::time_streams() {
       other->finish();
       if (i > 0) seconds.push_back(llm::now(llm::Clock::wall) - begin);
     }
-    return llm::spread(seconds);
+    return llm::quartiles_of(seconds);
   };
   constexpr int kVerifies = 4;
-  const llm::Spread alone = wall(kVerifies, 0);
-  const llm::Spread guess_alone = wall(0, kVerifies);
+  const llm::Quartiles alone = wall(kVerifies, 0);
+  const llm::Quartiles guess_alone = wall(0, kVerifies);
   const int guesses = std::max(1, static_cast<int>(alone.median / guess_alone.median * kVerifies));
   const Streams streams{alone, wall(0, guesses), wall(kVerifies, guesses)};
   GrowingTable<StreamRow> table(observer_, "streams.csv", stream_columns());

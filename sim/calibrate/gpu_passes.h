@@ -30,8 +30,8 @@ class GpuPasses {
  private:
   // What rounds of this size take: the device's time, and the host's beside it.
   struct RoundTime {
-    llm::Spread device;
-    llm::Spread host;
+    llm::Quartiles device;
+    llm::Quartiles host;
     std::size_t launches = 0;  // counted without graphs
   };
   [[nodiscard]] RoundTime time_round(std::size_t batch, int draft_length, bool graphs) const;

@@ -22,7 +22,7 @@ struct GpuRound {
   std::size_t batch = 1;
   int draft_length = 0;
   std::size_t context = 0;
-  llm::Spread seconds;
+  llm::Quartiles seconds;
   double predicted = kNoPrediction;  // seconds
   [[nodiscard]] double error() const { return predicted / seconds.median - 1.0; }
 };
@@ -46,7 +46,7 @@ struct Generation {
   int draft_length = 0;
   std::size_t tokens = 0;
   std::size_t rounds = 0;
-  llm::Spread seconds;
+  llm::Quartiles seconds;
 };
 
 const std::vector<report::Column<Generation>>& generation_columns() {
@@ -131,7 +131,7 @@ void GpuRuns::time_rounds() {
           rounds.round();
           if (i >= kToWarmUp) seconds.push_back(llm::now(llm::Clock::wall) - begin);
         }
-        round.seconds = llm::spread(std::move(seconds));
+        round.seconds = llm::quartiles_of(std::move(seconds));
         errors.add(round.error());
         table.add(round);
       }
@@ -154,7 +154,7 @@ Forecast GpuRuns::forecast_on_cpu(double temperature) const {
       longest);
 }
 
-void GpuRuns::run_group(cuda::Rounds& rounds, std::size_t first, bool prepare, GpuRun& run, llm::Acceptance& counts) {
+void GpuRuns::run_group(cuda::Rounds& rounds, std::size_t first, bool prepare, GpuRun& run, llm::MeasuredAcceptance& counts) {
   std::vector<std::vector<Token>> texts;
   std::vector<std::uint64_t> ids;
   for (std::size_t i = first; i < first + run.batch; ++i) {
@@ -204,7 +204,7 @@ GpuRun GpuRuns::run_held_out(double temperature, std::size_t batch, int draft_le
       .draft_length = draft_length, .batch = batch, .capacity = setup_.capacity, .sampling = sampling};
   cuda::Rounds rounds(*setup_.target.model, draft_length > 0 ? setup_.draft.model.get() : nullptr, settings,
                       rng::make_key(setup_.settings.seed, rng::hash_text("runs on a GPU")));
-  llm::Acceptance counts;
+  llm::MeasuredAcceptance counts;
   // Groups of as many prompts as the batch; few of them where rounds take long, so that all of the grid is measured.
   const std::size_t groups =
       std::min(setup_.held_out.size() / batch,
@@ -289,7 +289,7 @@ std::size_t write_for_baselines(GpuSetup& setup, GpuObserver& observer) {
       generation.tokens = rounds.lengths()[0] - prompt.size();
       if (i > 0) seconds.push_back(llm::now(llm::Clock::wall) - begin);
     }
-    generation.seconds = llm::spread(std::move(seconds));
+    generation.seconds = llm::quartiles_of(std::move(seconds));
     table.add(generation);
     table.write();
   }

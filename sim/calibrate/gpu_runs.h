@@ -26,7 +26,7 @@ class GpuRuns {
   [[nodiscard]] Forecast forecast_on_cpu(double temperature) const;
   GpuRun run_held_out(double temperature, std::size_t batch, int draft_length);
   // Rounds of one group of prompts, from `first` on, timed; adds what they took and emitted.
-  void run_group(cuda::Rounds& rounds, std::size_t first, bool prepare, GpuRun& run, llm::Acceptance& counts);
+  void run_group(cuda::Rounds& rounds, std::size_t first, bool prepare, GpuRun& run, llm::MeasuredAcceptance& counts);
 
   GpuSetup& setup_;
   const GpuPasses& passes_;

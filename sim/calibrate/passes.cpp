@@ -32,7 +32,7 @@ Passes time_passes(LoadedModels& models, const Settings& settings, const OnProgr
   std::vector<double> rates;
   for (std::size_t i = first_read; i < tasks.size(); ++i)
     rates.insert(rates.end(), tasks[i].parts.at(0).begin(), tasks[i].parts.at(0).end());
-  passes.read_rate = llm::spread(std::move(rates));
+  passes.read_rate = llm::quartiles_of(std::move(rates));
   const auto rows = [&] { return llm::pass_rows(settings.draft_lengths, points, tasks, models.longest_context); };
   passes.rows = llm::settle_dips(rows, tasks, settings.repetitions);
   passes.target_bytes = models.pair.target->pass_bytes();
@@ -44,7 +44,7 @@ std::vector<TimedPass> timed_passes(const Passes& passes) {
   std::vector<TimedPass> lines;
   double one = 0.0;
   for (const llm::PassRow& row : passes.rows) {
-    TimedPass line{row.model, row.tokens, row.batch, row.context, llm::spread(row.samples), 0.0, passes.read_rate};
+    TimedPass line{row.model, row.tokens, row.batch, row.context, llm::quartiles_of(row.samples), 0.0, passes.read_rate};
     const std::size_t bytes = row.model == "target" ? passes.target_bytes : passes.draft_bytes;
     line.weight_rate = static_cast<double>(bytes) / line.seconds.median;
     if (row.tokens == 1) one = line.seconds.median;

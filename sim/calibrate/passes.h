@@ -11,7 +11,7 @@ namespace specsim::calibrate {
 
 struct Passes {
   std::vector<llm::PassRow> rows;
-  llm::Spread read_rate;         // bytes per second at which all threads read memory
+  llm::Quartiles read_rate;      // bytes per second at which all threads read memory
   std::size_t target_bytes = 0;  // bytes of weights that a pass reads
   std::size_t draft_bytes = 0;
 };
@@ -26,9 +26,9 @@ struct TimedPass {
   std::size_t tokens = 1;
   std::size_t batch = 1;
   std::size_t context = 0;
-  llm::Spread seconds;
+  llm::Quartiles seconds;
   double weight_rate = 0.0;  // bytes of weights per second
-  llm::Spread read_rate;     // how fast memory was read meanwhile, the same in every line
+  llm::Quartiles read_rate;  // how fast memory was read meanwhile, the same in every line
   double to_one = 1.0;       // seconds, to those of the same model's pass over one token
 };
 std::vector<TimedPass> timed_passes(const Passes& passes);

@@ -137,7 +137,7 @@ double table_noise(const std::vector<llm::PassRow>& rows, std::size_t tokens, st
   double count = 0.0;
   for (const llm::PassRow& row : rows) {
     if (row.model != "target" || row.tokens != tokens || row.batch != batch) continue;
-    const llm::Spread spread = llm::spread(row.samples);
+    const llm::Quartiles spread = llm::quartiles_of(row.samples);
     sum += spread.median_error() / spread.median;
     count += 1.0;
   }
@@ -214,7 +214,7 @@ std::string summary_text(const std::vector<ValidationLine>& lines, const std::ve
   }
   std::string text = summary.text();
   text += fmt::format("noise of a point's timing: median {} %\n",
-                      noise.empty() ? "-" : fmt::format("{:.1f}", 100.0 * llm::spread(noise).median));
+                      noise.empty() ? "-" : fmt::format("{:.1f}", 100.0 * llm::quartiles_of(noise).median));
   for (const std::size_t batch : batches) text += waterfall_text(lines, batch);
   return text;
 }
@@ -271,7 +271,7 @@ ValidationPrompts validation_prompts(const LoadedModels& models, const Settings&
   ValidationPrompts prompts{models.prompts(settings.prompts, "--prompts", settings),
                             models.prompts(settings.held_out, "--held-out", settings)};
   check_held_out(settings.held_out, prompts.fitted, prompts.held_out);
-  if (models.rule->entry().info.name != "token" || settings.block != nullptr)
+  if (settings.verifier != Settings().verifier || settings.block != nullptr)
     throw BadInput({settings.block != nullptr ? "--drafter" : "--verifier", 0, 0},
                    "no prediction from other prompts, allowed: --verifier token with --drafter model, argmax or early-exit:N");
   return prompts;

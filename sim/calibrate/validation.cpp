@@ -9,7 +9,7 @@
 
 namespace specsim::calibrate {
 
-Forecast forecast_of(const llm::Acceptance& acceptance, int longest) {
+Forecast forecast_of(const llm::MeasuredAcceptance& acceptance, int longest) {
   double expected = 0.0;
   double judged = 0.0;
   for (const llm::Tally& tally : acceptance.by_depth) {
@@ -72,7 +72,7 @@ std::string Errors::text() const {
   std::vector<double> sizes;
   for (const double error : values) sizes.push_back(std::abs(error));
   const double worst = *std::max_element(sizes.begin(), sizes.end());
-  return fmt::format("median error {:.2f} %, worst {:.2f} %", 100.0 * llm::spread(std::move(sizes)).median, 100.0 * worst);
+  return fmt::format("median error {:.2f} %, worst {:.2f} %", 100.0 * llm::quartiles_of(std::move(sizes)).median, 100.0 * worst);
 }
 
 std::string Errors::bias_text() const {

@@ -14,7 +14,7 @@ struct Forecast {
   double alpha = 0.0;  // mean over all positions, by their distributions
   std::string trace;   // the overlaps, as JSON lines
 };
-Forecast forecast_of(const llm::Acceptance& acceptance, int longest);
+Forecast forecast_of(const llm::MeasuredAcceptance& acceptance, int longest);
 
 struct ValidationRow {
   double temperature = 1.0;

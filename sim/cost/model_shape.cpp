@@ -47,14 +47,14 @@ std::vector<Product> projections(const ModelShape& model, const AttentionKind& k
   if (model.latent == 0.0) {
     const double copies = shards / std::min(shards, kind.kv_heads);
     return {{"qkv", width, (model.heads + (kind.one_value ? 1.0 : 2.0) * kind.kv_heads * copies) * kind.head_dim},
-            {"output", model.heads * kind.head_dim, model.hidden, Cut::rows}};
+            {"output", model.heads * kind.head_dim, model.hidden, Sharding::rows}};
   }
   const double queries = model.heads * kind.head_dim;
-  std::vector<Product> list = {{"latent", width, model.query_rank + model.latent + model.rope_dim, Cut::none}};
+  std::vector<Product> list = {{"latent", width, model.query_rank + model.latent + model.rope_dim, Sharding::none}};
   list.push_back({"query", model.query_rank > 0.0 ? model.query_rank : width, queries});
-  list.push_back({"absorb_key", kind.head_dim - model.rope_dim, model.latent, Cut::groups, model.heads});
-  list.push_back({"absorb_value", model.latent, model.value_dim, Cut::groups, model.heads});
-  list.push_back({"output", model.heads * model.value_dim, model.hidden, Cut::rows});
+  list.push_back({"absorb_key", kind.head_dim - model.rope_dim, model.latent, Sharding::groups, model.heads});
+  list.push_back({"absorb_value", model.latent, model.value_dim, Sharding::groups, model.heads});
+  list.push_back({"output", model.heads * model.value_dim, model.hidden, Sharding::rows});
   return list;
 }
 
@@ -81,7 +81,7 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
       LayerKind own{kind.layers * of_layers / layers, mixture, projections(*this, kind, shards)};
       if (width > 0.0) {
         own.products.push_back({"up", hidden, (gated ? 2.0 : 1.0) * width});
-        own.products.push_back({"down", width, hidden, Cut::rows});
+        own.products.push_back({"down", width, hidden, Sharding::rows});
       }
       kinds.push_back(std::move(own));
     };
@@ -93,7 +93,7 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
 
 std::vector<Product> ModelShape::expert_products() const {
   if (experts == 0.0) return {};
-  return {{"up", hidden, (gated ? 2.0 : 1.0) * expert_ffn}, {"down", expert_ffn, hidden, Cut::rows}};
+  return {{"up", hidden, (gated ? 2.0 : 1.0) * expert_ffn}, {"down", expert_ffn, hidden, Sharding::rows}};
 }
 
 double ModelShape::expert_parameters() const {

@@ -9,16 +9,16 @@
 
 namespace specsim::cost {
 
-// How the GPUs that share a layer cut one of its products: its columns, its rows, whole products of a group, or not at all, so
-// that each of them computes it.
-enum class Cut { columns, rows, groups, none };
+// How the GPUs that share a layer divide one of its products: by its columns, its rows, whole products of a group, or not at all,
+// so that each of them computes it.
+enum class Sharding { columns, rows, groups, none };
 
 // A matrix product of a layer: `rows` new tokens times `groups` matrices of `inner` by `outer`.
 struct Product {
   std::string name;
   double inner = 0.0;
   double outer = 0.0;
-  Cut cut = Cut::columns;
+  Sharding sharding = Sharding::columns;
   double groups = 1.0;
 };
 

@@ -281,8 +281,8 @@ class RooflineCost final : public CostModel {
     };
     const double shards = model.tensor_parallel;
     const auto one = [&](const Product& product, double n, double bits, const std::string& type, double groups) {
-      const double inner = product.cut == Cut::rows ? product.inner / shards : product.inner;
-      const double outer = product.cut == Cut::columns ? product.outer / shards : product.outer;
+      const double inner = product.sharding == Sharding::rows ? product.inner / shards : product.inner;
+      const double outer = product.sharding == Sharding::columns ? product.outer / shards : product.outer;
       const bool own_efficiency = bits < 16.0 && quantized_efficiency_ > 0.0;
       if (kernels_ && groups == 1.0 && !own_efficiency)
         if (const auto fitted = kernels_->product(n, inner, outer, bits, type)) return *fitted;
@@ -301,7 +301,7 @@ class RooflineCost final : public CostModel {
       double layer = 0.0;
       for (const Product& product : kind.products)
         layer += one(product, rows, model.weight_bits, model.product_type,
-                     product.cut == Cut::groups ? product.groups / shards : product.groups);
+                     product.sharding == Sharding::groups ? product.groups / shards : product.groups);
       if (kind.mixture && experts) layer += *experts;
       if (kind.mixture && !experts)
         for (const Product& product : model.expert_products())

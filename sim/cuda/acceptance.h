@@ -5,7 +5,7 @@
 
 namespace specsim::cuda {
 
-enum class Acceptance : unsigned { token, greedy, block };
+enum class AcceptanceRule : unsigned { token, greedy, block };
 
 // The drafts of a round, to be judged:
 //   token   accept while u draft(x) < target(x); then the residual max(target - draft, 0), or the target after the last
@@ -18,7 +18,7 @@ struct Trial {
   const double* drafted = nullptr;  // [draft token][sequence][vocab]
   unsigned vocab = 0;
   unsigned draft_length = 0;
-  Acceptance rule = Acceptance::token;
+  AcceptanceRule rule = AcceptanceRule::token;
   Sequences sequences;
   unsigned count = 0;
 
@@ -32,7 +32,7 @@ struct Trial {
   };
 
   // After how many accepted drafts the final token may be due: block may end anywhere, the others' end is known at once.
-  [[nodiscard]] unsigned ends() const { return rule == Acceptance::block ? draft_length + 1 : 1; }
+  [[nodiscard]] unsigned ends() const { return rule == AcceptanceRule::block ? draft_length + 1 : 1; }
   SPECSIM_KERNEL std::uint32_t* drafts(unsigned s) const {
     return sequences.text + s * sequences.text_stride + sequences.lengths[s] + 1;
   }
@@ -53,13 +53,13 @@ struct Trial {
       bool stays = true;
       marks->stays[0] = 1.0;
       while (stays && last < draft_length) {
-        if (rule == Acceptance::block) {
+        if (rule == AcceptanceRule::block) {
           const double p = marks->stays[last] * marks->target[last] / marks->drafted[last];
           marks->stays[last + 1] = p < 1.0 ? p : 1.0;
           stays = marks->stays[last + 1] > kNever;
         } else {
-          stays = rule == Acceptance::greedy ? marks->target[last] > 0.5
-                                             : decision(s, last) * marks->drafted[last] < marks->target[last];
+          stays = rule == AcceptanceRule::greedy ? marks->target[last] > 0.5
+                                                 : decision(s, last) * marks->drafted[last] < marks->target[last];
         }
         if (stays) ++last;
       }
@@ -70,8 +70,8 @@ struct Trial {
   }
   // Weight of a final token after so many accepted drafts: max(target - cut draft, 0).
   SPECSIM_KERNEL double cut(unsigned accepts, const Marks& marks) const {
-    if (accepts == draft_length || rule == Acceptance::greedy) return 0.0;
-    return rule == Acceptance::block ? 1.0 / marks.stays[accepts] : 1.0;
+    if (accepts == draft_length || rule == AcceptanceRule::greedy) return 0.0;
+    return rule == AcceptanceRule::block ? 1.0 / marks.stays[accepts] : 1.0;
   }
   SPECSIM_KERNEL double weight(unsigned s, unsigned accepts, double cut, unsigned x) const {
     const double whole = distribution(s, accepts)[x];
@@ -104,7 +104,7 @@ struct ResidualSums {
     trial.mark(thread, s, &room->marks);
     unsigned accepts = room->marks.last;
     unsigned ends = 1;
-    if (trial.rule == Acceptance::block) {
+    if (trial.rule == AcceptanceRule::block) {
       accepts = thread.block_y();
       ends = trial.draft_length + 1;
       if (accepts > room->marks.last) return;  // no one asks for these
@@ -154,7 +154,7 @@ struct Accept {
     const Sequences& sequences = trial.sequences;
     auto* const room = reinterpret_cast<Room*>(thread.shared());
     trial.mark(thread, s, &room->marks);
-    const bool block = trial.rule == Acceptance::block;
+    const bool block = trial.rule == AcceptanceRule::block;
     const unsigned accepts = block ? longest(thread, s, room) : room->marks.last;
     const double cut = trial.cut(accepts, room->marks);
     if (!block) take_sums(thread, s, 0, room);
@@ -178,7 +178,7 @@ struct Accept {
   static_assert(sizeof(Room) <= 48 * 1024);
 
   SPECSIM_KERNEL void take_sums(const Thread& thread, unsigned s, unsigned end, Room* room) const {
-    const unsigned ends = trial.rule == Acceptance::block ? trial.draft_length + 1 : 1;
+    const unsigned ends = trial.rule == AcceptanceRule::block ? trial.draft_length + 1 : 1;
     const unsigned blocks = scans_of(trial.vocab);
     const double* const from = sums + (static_cast<std::size_t>(s) * ends + end) * blocks;
     thread.sync();

@@ -28,7 +28,7 @@ bool LaunchCounter::multiply(const Gemm& product) {
   return done;
 }
 
-llm::Spread time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work) {
+llm::Quartiles time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work) {
   std::vector<double> seconds;
   for (int i = 0; i <= repetitions; ++i) {
     const double all = device.seconds([&] {
@@ -36,7 +36,7 @@ llm::Spread time_work(Device& device, int repetitions, int at_once, const std::f
     });
     if (i > 0) seconds.push_back(all / at_once);
   }
-  return llm::spread(std::move(seconds));
+  return llm::quartiles_of(std::move(seconds));
 }
 
 Bandwidth measure_bandwidth(Device& device, std::size_t bytes, int repetitions) {
@@ -54,7 +54,7 @@ Bandwidth measure_bandwidth(Device& device, std::size_t bytes, int repetitions) 
                        .count = result.bytes / sizeof(Words),
                        .out = out.data(),
                        .blocks = blocks * multiprocessors};
-    const llm::Spread seconds = time_work(device, repetitions, 1, [&] { device.launch(read); });
+    const llm::Quartiles seconds = time_work(device, repetitions, 1, [&] { device.launch(read); });
     if (result.read.samples == 0 || seconds.median < result.read.median) result.read = seconds;
   }
   result.copy = time_work(device, repetitions, 1, [&] { device.copy(b.data(), a.data(), result.bytes); });
@@ -141,7 +141,7 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
     }
   };
   const auto draw = drafts > 0 ? device.record(ask_draws) : nullptr;  // nothing at all is no graph for every library
-  const auto time_acceptance = [&](Acceptance rule) {
+  const auto time_acceptance = [&](AcceptanceRule rule) {
     const auto accept = device.record([&] {
       maker.enqueue(logits.data(), static_cast<unsigned>(rows), target.data(), sums.data());
       const Trial trial{.target = target.data(),
@@ -161,19 +161,19 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
   if (drafts > 0) {
     terms.draw = time_work(device, repetitions, 4, [&] { device.replay(*draw); });
     for (double* const seconds : {&terms.draw.median, &terms.draw.low, &terms.draw.high}) *seconds /= static_cast<double>(drafts);
-    terms.accept_greedy = time_acceptance(Acceptance::greedy);
-    terms.accept_block = time_acceptance(Acceptance::block);
+    terms.accept_greedy = time_acceptance(AcceptanceRule::greedy);
+    terms.accept_block = time_acceptance(AcceptanceRule::block);
   }
-  terms.accept = time_acceptance(Acceptance::token);
+  terms.accept = time_acceptance(AcceptanceRule::token);
   return terms;
 }
 
-llm::Spread time_empty_launch(Device& device, int repetitions) {
+llm::Quartiles time_empty_launch(Device& device, int repetitions) {
   constexpr int kLaunches = 1000;
   const auto graph = device.record([&] {
     for (int i = 0; i < kLaunches; ++i) device.launch(ReadAll{.blocks = 1});
   });
-  llm::Spread spread = time_work(device, repetitions, 1, [&] { device.replay(*graph); });
+  llm::Quartiles spread = time_work(device, repetitions, 1, [&] { device.replay(*graph); });
   for (double* const seconds : {&spread.median, &spread.low, &spread.high}) *seconds /= kLaunches;
   return spread;
 }

@@ -42,12 +42,12 @@ class LaunchCounter final : public Device {
 };
 
 // Seconds of `work`, asked for `at_once` times in a row and divided: medians over repetitions, after one to warm up.
-llm::Spread time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work);
+llm::Quartiles time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work);
 
 struct Bandwidth {
   std::size_t bytes = 0;  // bytes of each buffer, much larger than caches
-  llm::Spread read;       // seconds
-  llm::Spread copy;
+  llm::Quartiles read;    // seconds
+  llm::Quartiles copy;
   [[nodiscard]] double read_rate() const { return static_cast<double>(bytes) / read.median; }
   [[nodiscard]] double copy_rate() const { return 2.0 * static_cast<double>(bytes) / copy.median; }  // read and written
 };
@@ -59,7 +59,7 @@ class PassTimer {
  public:
   PassTimer(DeviceModel& model, std::size_t batch, std::size_t capacity);
   struct Result {
-    llm::Spread seconds;
+    llm::Quartiles seconds;
     std::size_t bytes = 0;          // weights, keys and values that the pass reads
     std::uint64_t logits_hash = 0;  // a hash of the last row's logits
   };
@@ -84,15 +84,15 @@ std::size_t kv_bytes(const llm::ModelConfig& config, std::size_t batch, std::siz
 // What a round takes beside its passes: the distributions and the draw of one draft token, the distributions and the judgement of
 // all by each rule (without drafts there is one).
 struct Terms {
-  llm::Spread draw;
-  llm::Spread accept;
-  llm::Spread accept_greedy;
-  llm::Spread accept_block;
+  llm::Quartiles draw;
+  llm::Quartiles accept;
+  llm::Quartiles accept_greedy;
+  llm::Quartiles accept_block;
 };
 Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int draft_length, const math::Sampling& sampling,
                     int repetitions);
 
 // How long a kernel with nothing to do takes in a graph of many, from its start to the next one's.
-llm::Spread time_empty_launch(Device& device, int repetitions);
+llm::Quartiles time_empty_launch(Device& device, int repetitions);
 
 }  // namespace specsim::cuda

@@ -41,7 +41,7 @@ struct RoundSettings {
   std::size_t batch = 1;
   std::size_t capacity = 256;  // places of a sequence
   math::Sampling sampling = {};
-  Acceptance rule = Acceptance::token;
+  AcceptanceRule rule = AcceptanceRule::token;
   bool graphs = true;  // false: the same launches one by one, for comparison
 };
 

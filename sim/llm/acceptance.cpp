@@ -31,7 +31,7 @@ void accepted_masses(const verify::PositionRule& rule, const verify::PositionDis
 }
 
 // What the tokens of `text` from `first` on say of `request`, both models fed with the text itself.
-void add_given_text(Speculation& speculation, const Method& method, std::span<const Token> text, std::size_t first,
+void add_given_text(RunningMethod& speculation, const Method& method, std::span<const Token> text, std::size_t first,
                     std::size_t distribution_tokens, RequestAcceptance& request) {
   const std::size_t vocab = speculation.target().vocab();
   const std::size_t rows = text.size() - first;
@@ -85,19 +85,19 @@ double Tally::z() const {
   return std::abs(more) > 1e-6 * static_cast<double>(judged) ? std::copysign(INFINITY, more) : 0.0;
 }
 
-std::uint64_t Acceptance::rounds() const {
+std::uint64_t MeasuredAcceptance::rounds() const {
   std::uint64_t sum = 0;
   for (const RequestAcceptance& request : requests) sum += request.rounds;
   return sum;
 }
 
-double Acceptance::tokens_per_round() const {
+double MeasuredAcceptance::tokens_per_round() const {
   double emitted = 0.0;
   for (const RequestAcceptance& request : requests) emitted += static_cast<double>(request.emitted);
   return emitted / static_cast<double>(rounds());
 }
 
-double Acceptance::tokens_per_round_error() const {
+double MeasuredAcceptance::tokens_per_round_error() const {
   // The standard error of a ratio of sums over independent requests (the delta method).
   const double ratio = tokens_per_round();
   double squares = 0.0;
@@ -109,13 +109,13 @@ double Acceptance::tokens_per_round_error() const {
   return std::sqrt(squares * n / (n - 1.0)) / static_cast<double>(rounds());
 }
 
-Acceptance measure_acceptance(Model& target, Model* draft, const Method& method, const std::vector<Prompt>& prompts,
-                              const AcceptanceRun& run, const std::function<void(double, double)>& progress) {
-  Acceptance result;
+MeasuredAcceptance measure_acceptance(Model& target, Model* draft, const Method& method, const std::vector<Prompt>& prompts,
+                                      const AcceptanceRun& run, const std::function<void(double, double)>& progress) {
+  MeasuredAcceptance result;
   result.by_depth.resize(static_cast<std::size_t>(run.draft_length));
   result.accepted_counts.resize(static_cast<std::size_t>(run.draft_length) + 1);
-  Speculation speculation(target, draft, method, method.sampling(run.temperature), 1, run.draft_length,
-                          rng::make_key(run.seed, rng::hash_text("acceptance")));
+  RunningMethod speculation(target, draft, method, method.sampling(run.temperature), 1, run.draft_length,
+                            rng::make_key(run.seed, rng::hash_text("acceptance")));
   Decoder& decoder = speculation.decoder();
   const bool traced = method.lossless && method.rule->each_position() != nullptr;
   Tally* first_position = nullptr;
@@ -160,7 +160,7 @@ Acceptance measure_acceptance(Model& target, Model* draft, const Method& method,
   return result;
 }
 
-std::string overlap_trace(const Acceptance& acceptance) {
+std::string overlap_trace(const MeasuredAcceptance& acceptance) {
   std::string text;
   for (std::size_t i = 0; i < acceptance.requests.size(); ++i)
     fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\", \"overlap\": [{:.5g}]}}\n", i,
@@ -168,7 +168,7 @@ std::string overlap_trace(const Acceptance& acceptance) {
   return text;
 }
 
-std::string distribution_trace(const Acceptance& acceptance) {
+std::string distribution_trace(const MeasuredAcceptance& acceptance) {
   std::string text;
   const auto add = [&](const char* name, const std::vector<DistributionClasses>& positions,
                        std::vector<double> DistributionClasses::*distribution) {
@@ -187,7 +187,7 @@ std::string distribution_trace(const Acceptance& acceptance) {
   return text;
 }
 
-std::string rounds_trace(const Acceptance& acceptance, int draft_length, bool tree) {
+std::string rounds_trace(const MeasuredAcceptance& acceptance, int draft_length, bool tree) {
   std::string text;
   for (std::size_t i = 0; i < acceptance.requests.size(); ++i) {
     const RequestAcceptance& request = acceptance.requests[i];

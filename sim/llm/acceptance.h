@@ -47,7 +47,7 @@ struct RequestAcceptance {
   std::vector<DistributionClasses> distributions;  // at the same positions, where they were asked for
 };
 
-struct Acceptance {
+struct MeasuredAcceptance {
   std::vector<Tally> by_depth;  // given that the depth is reached
   Tally after_rejection;        // first position of a round, by how the last round ended
   Tally after_full;
@@ -68,16 +68,16 @@ struct AcceptanceRun {
 };
 
 // Decodes every prompt by itself. `draft` may be null for a drafter that reads the text alone.
-Acceptance measure_acceptance(Model& target, Model* draft, const Method& method, const std::vector<Prompt>& prompts,
-                              const AcceptanceRun& run, const std::function<void(double done, double all)>& progress);
+MeasuredAcceptance measure_acceptance(Model& target, Model* draft, const Method& method, const std::vector<Prompt>& prompts,
+                                      const AcceptanceRun& run, const std::function<void(double done, double all)>& progress);
 
 // One line a request: {"request", "kind", "overlap": [given_text]}; what `specsim plan --trace` and context: {process: trace}
 // read.
-std::string overlap_trace(const Acceptance& acceptance);
+std::string overlap_trace(const MeasuredAcceptance& acceptance);
 // The same of distributions: {"request", "kind", "target": [DISTRIBUTION, ...], "draft": [DISTRIBUTION, ...]}.
-std::string distribution_trace(const Acceptance& acceptance);
+std::string distribution_trace(const MeasuredAcceptance& acceptance);
 // One line a request: {"request", "kind", "draft_length", "rounds": [accepted]}; what `specsim fit` reads. Rounds that drafted
 // less than draft_length are told by "drafted": [...]. `tree`: drafts were trees, whose lines say "tree": true.
-std::string rounds_trace(const Acceptance& acceptance, int draft_length, bool tree = false);
+std::string rounds_trace(const MeasuredAcceptance& acceptance, int draft_length, bool tree = false);
 
 }  // namespace specsim::llm

@@ -24,7 +24,7 @@ double now(Clock clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-Spread spread(std::vector<double> samples) {
+Quartiles quartiles_of(std::vector<double> samples) {
   SPECSIM_CHECK(!samples.empty(), "no sample");
   std::sort(samples.begin(), samples.end());
   const auto quantile = [&](double share) {
@@ -33,18 +33,18 @@ Spread spread(std::vector<double> samples) {
     const std::size_t above = std::min(below + 1, samples.size() - 1);
     return samples[below] + (at - static_cast<double>(below)) * (samples[above] - samples[below]);
   };
-  Spread s{.median = quantile(0.5), .low = quantile(0.25), .high = quantile(0.75), .samples = samples.size(), .outliers = 0};
+  Quartiles s{.median = quantile(0.5), .low = quantile(0.25), .high = quantile(0.75), .samples = samples.size(), .outliers = 0};
   const double reach = 3.0 * (s.high - s.low);
   for (const double x : samples)
     if (x < s.low - reach || x > s.high + reach) ++s.outliers;
   return s;
 }
 
-double Spread::median_error() const {
+double Quartiles::median_error() const {
   constexpr double kMedianToMean = 1.2533;  // the standard error of many normal samples' median over that of their mean
   if (samples < 2) return std::numeric_limits<double>::quiet_NaN();
   // Where so many normal samples have their upper quartile, in standard deviations: few have it further in than the distribution
-  // does. Order statistics by Blom's formula, between two of them as spread() goes.
+  // does. Order statistics by Blom's formula, between two of them as quartiles_of() goes.
   const auto n = static_cast<double>(samples);
   const auto blom = [&](double place) {  // from 0
     return boost::math::quantile(boost::math::normal(), (place + 0.625) / (n + 0.25));

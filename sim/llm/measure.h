@@ -14,7 +14,7 @@ namespace specsim::llm {
 enum class Clock { wall, cpu };         // cpu: of the whole process, for one thread on a machine that has other work
 [[nodiscard]] double now(Clock clock);  // seconds
 
-struct Spread {
+struct Quartiles {
   double median = 0.0;
   double low = 0.0;  // quartiles
   double high = 0.0;
@@ -24,7 +24,7 @@ struct Spread {
   // Standard error of the median, as far as the quartiles of normal samples tell it. Of one sample: not a number.
   [[nodiscard]] double median_error() const;
 };
-[[nodiscard]] Spread spread(std::vector<double> samples);
+[[nodiscard]] Quartiles quartiles_of(std::vector<double> samples);
 
 // Something to time: every call does the same and returns the seconds of each of its parts.
 struct TimedTask {

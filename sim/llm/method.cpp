@@ -4,8 +4,8 @@
 
 namespace specsim::llm {
 
-Speculation::Speculation(Model& target, Model* draft, const Method& method, const math::Sampling& sampling, std::size_t sequences,
-                         int draft_length, rng::Key key, Clock clock)
+RunningMethod::RunningMethod(Model& target, Model* draft, const Method& method, const math::Sampling& sampling,
+                             std::size_t sequences, int draft_length, rng::Key key, Clock clock)
     : target_(target, sampling, sequences) {
   // A tree of likeliest tokens ranks them by the model's own distribution, as EAGLE does: one of temperature 0 would know no
   // second token.

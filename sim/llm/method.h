@@ -31,11 +31,11 @@ struct Method {
 };
 
 // The method at one temperature, for so many sequences together.
-class Speculation {
+class RunningMethod {
  public:
   // What is passed must outlive it.
-  Speculation(Model& target, Model* draft, const Method& method, const math::Sampling& sampling, std::size_t sequences,
-              int draft_length, rng::Key key, Clock clock = Clock::wall);
+  RunningMethod(Model& target, Model* draft, const Method& method, const math::Sampling& sampling, std::size_t sequences,
+                int draft_length, rng::Key key, Clock clock = Clock::wall);
   [[nodiscard]] DistributionSource& target() { return target_; }
   [[nodiscard]] DistributionSource* draft() { return draft_ ? &*draft_ : nullptr; }
   [[nodiscard]] Decoder& decoder() { return *decoder_; }

@@ -76,8 +76,8 @@ std::vector<TimedTask> table_tasks(const ModelPair& models, const Method& method
   std::vector<TimedTask> tasks;
   for (const TablePoint& point : points) {
     const auto speculation =
-        std::make_shared<Speculation>(*models.target, models.draft.get(), method, method.sampling(temperature), point.batch,
-                                      draft_lengths.back(), rng::make_key(0, rng::hash_text("table")), clock);
+        std::make_shared<RunningMethod>(*models.target, models.draft.get(), method, method.sampling(temperature), point.batch,
+                                        draft_lengths.back(), rng::make_key(0, rng::hash_text("table")), clock);
     std::vector<Text> texts;
     for (std::size_t s = 0; s < point.batch; ++s) texts.push_back({filler(point.context + 1, models.target->config().vocab), s});
     speculation->decoder().start(texts);
@@ -192,9 +192,9 @@ std::vector<TimedTask> run_tasks(const ModelPair& models, const Method& method, 
                      [&models, method, &prompts, &group, tokens, seed, clock, call = std::uint64_t{0}]() mutable {
                        std::vector<std::vector<double>> timed(group.runs.size());
                        for (const std::size_t i : shuffled(timed.size(), call++)) {
-                         Speculation speculation(*models.target, models.draft.get(), method, method.sampling(group.temperature),
-                                                 group.batch, group.runs[i].draft_length,
-                                                 rng::make_key(seed, rng::hash_text("timed runs")), clock);
+                         RunningMethod speculation(*models.target, models.draft.get(), method, method.sampling(group.temperature),
+                                                   group.batch, group.runs[i].draft_length,
+                                                   rng::make_key(seed, rng::hash_text("timed runs")), clock);
                          std::vector<Text> texts;
                          for (const std::size_t index : group.prompts) texts.push_back({prompts[index].tokens, index});
                          speculation.decoder().start(std::move(texts));
@@ -214,7 +214,7 @@ TimedRun timed_run(const RunGroup& group, const TimedTask& task, std::size_t ind
   const std::size_t repetitions = task.parts.at(at).size();
   TimedRun run;
   std::vector<std::vector<double>> rounds;  // [round][repetition]
-  const auto median = [&](std::size_t part) { return spread(task.parts[part]).median; };
+  const auto median = [&](std::size_t part) { return quartiles_of(task.parts[part]).median; };
   for (std::size_t round = 0; round < group.runs[index].rounds.size(); ++round, at += kParts) {
     run.typical.first_draft += median(at);
     run.typical.other_drafts += median(at + 1);
@@ -223,7 +223,7 @@ TimedRun timed_run(const RunGroup& group, const TimedTask& task, std::size_t ind
     std::vector<double> whole(repetitions, 0.0);
     for (std::size_t r = 0; r < repetitions; ++r)
       for (std::size_t part = 0; part < kParts; ++part) whole[r] += task.parts[at + part][r];
-    run.seconds += spread(whole).median;
+    run.seconds += quartiles_of(whole).median;
     rounds.push_back(std::move(whole));
   }
   if (repetitions < 2) return run;
@@ -235,7 +235,7 @@ TimedRun timed_run(const RunGroup& group, const TimedTask& task, std::size_t ind
     double seconds = 0.0;
     for (const std::vector<double>& whole : rounds) {
       std::transform(which.begin(), which.end(), drawn.begin(), [&](std::size_t r) { return whole[r]; });
-      seconds += spread(drawn).median;
+      seconds += quartiles_of(drawn).median;
     }
     run.resampled.push_back(seconds);
   }

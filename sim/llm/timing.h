@@ -31,7 +31,7 @@ struct PassRow {
   std::size_t context = 0;
   std::size_t task = 0;
   std::vector<double> samples;
-  [[nodiscard]] double seconds() const { return spread(samples).median; }
+  [[nodiscard]] double seconds() const { return quartiles_of(samples).median; }
 };
 // `longest_context`: what the rows are to reach; the draft's passes that are not the first lie a little beyond their point.
 std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std::vector<TablePoint>& points,

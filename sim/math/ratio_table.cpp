@@ -136,17 +136,17 @@ Residual RatioTable::residual(double c) const {
   return {c, count == 0 ? 0.0 : std::max(sums_[count].target - c * sums_[count].draft, 0.0), count};
 }
 
-Token RatioTable::pick(const Residual& cut, double u) const {
-  const double place = u * cut.mass;
-  const auto before = [&](const Pair& sum) { return sum.target - cut.c * sum.draft <= place; };
+Token RatioTable::pick(const Residual& residual, double u) const {
+  const double place = u * residual.mass;
+  const auto before = [&](const Pair& sum) { return sum.target - residual.c * sum.draft <= place; };
   // The stride first, then the token in it.
-  const auto strides = static_cast<std::ptrdiff_t>(cut.count / kStride);
+  const auto strides = static_cast<std::ptrdiff_t>(residual.count / kStride);
   const std::ptrdiff_t stride = partition_point(coarse_.begin(), strides, before) - coarse_.begin();
   const auto sums = sums_.begin() + 1;
   const auto first = sums + stride * static_cast<std::ptrdiff_t>(kStride);
-  const auto last = std::min(first + static_cast<std::ptrdiff_t>(kStride), sums + static_cast<std::ptrdiff_t>(cut.count));
+  const auto last = std::min(first + static_cast<std::ptrdiff_t>(kStride), sums + static_cast<std::ptrdiff_t>(residual.count));
   const auto at = partition_point(first, last - first, before);
-  return order_[std::min<std::size_t>(static_cast<std::size_t>(at - sums), cut.count - 1)];
+  return order_[std::min<std::size_t>(static_cast<std::size_t>(at - sums), residual.count - 1)];
 }
 
 double RatioTable::draft_without(std::span<const Token> drawn) const {

@@ -41,8 +41,8 @@ class RatioTable {
   void prefetch_distributions(Token x) const { __builtin_prefetch(distributions_.data() + x); }
 
   [[nodiscard]] Residual residual(double c) const;
-  // A token drawn from the weights of a cut of positive mass; u in [0, 1).
-  [[nodiscard]] Token pick(const Residual& cut, double u) const;
+  // A token drawn from the weights of a residual of positive mass; u in [0, 1).
+  [[nodiscard]] Token pick(const Residual& residual, double u) const;
 
   // How many tokens the draft can draw.
   [[nodiscard]] std::uint32_t draft_support() const { return draft_support_; }

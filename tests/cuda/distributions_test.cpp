@@ -155,7 +155,7 @@ struct Outcome {
 };
 
 Outcome on_device(Device& device, const std::vector<std::vector<double>>& target, const std::vector<std::vector<double>>& drafted,
-                  const State& state, Acceptance rule) {
+                  const State& state, AcceptanceRule rule) {
   const auto vocab = static_cast<unsigned>(target[0].size());
   const auto join = [](const std::vector<std::vector<double>>& distributions) {
     std::vector<double> all;
@@ -189,14 +189,14 @@ std::unique_ptr<verify::PositionRule> position_rule(const std::string& name) {
 }
 
 Outcome on_cpu(const std::vector<std::vector<double>>& target, const std::vector<std::vector<double>>& drafted,
-               const std::vector<std::uint32_t>& drafts, const State& state, Acceptance rule) {
+               const std::vector<std::uint32_t>& drafts, const State& state, AcceptanceRule rule) {
   const std::uint64_t id = state.ids[0];
   const std::uint32_t round = state.rounds[0];
   const auto final_bits = [&](std::uint32_t position) {
     return words(state.key, rng::Purpose::final_token, position, round, id).first;
   };
   std::vector<double> weights(target[0].size());
-  if (rule == Acceptance::block) {
+  if (rule == AcceptanceRule::block) {
     ChainBlock block(target, drafted, drafts, state);
     Diagnostics diagnostics;
     const verify::VerifierEntry& entry = *verify::verifiers().find("block");
@@ -209,7 +209,7 @@ Outcome on_cpu(const std::vector<std::vector<double>>& target, const std::vector
                                              : std::max(target[accepted][x] - 1.0 / stays * drafted[accepted][x], 0.0);
     return {static_cast<std::uint32_t>(accepted), cpu_pick(weights, final_bits(static_cast<std::uint32_t>(accepted)))};
   }
-  const auto judge = position_rule(rule == Acceptance::token ? "token" : "greedy");
+  const auto judge = position_rule(rule == AcceptanceRule::token ? "token" : "greedy");
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     const verify::PositionDistributions distributions{target[i], drafted[i], drafted[i]};
     const std::uint64_t word = words(state.key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(i), round, id).second;
@@ -402,7 +402,7 @@ TEST_CASE("cuda: draws are those of math::ScanSums at the same addresses") {
 namespace {
 
 // `seen`: how often so many were accepted.
-bool acceptance_is_right(Device& device, Acceptance rule, std::vector<int>& seen) {
+bool acceptance_is_right(Device& device, AcceptanceRule rule, std::vector<int>& seen) {
   bool right = true;
   for (std::uint64_t trial = 0; trial < 60; ++trial) {
     const unsigned vocab = trial % 12 == 0 ? 2600 : trial % 3 == 0 ? 600 : 9;
@@ -418,10 +418,10 @@ bool acceptance_is_right(Device& device, Acceptance rule, std::vector<int>& seen
     std::vector<std::uint32_t> drafts;
     for (std::size_t i = 0; i <= draft_length; ++i) {
       target.push_back(random_distribution(vocab, 1000 * trial + 2 * i, 2.0F));
-      if (rule == Acceptance::greedy) math::point_mass(target.back(), math::argmax(target.back()));
+      if (rule == AcceptanceRule::greedy) math::point_mass(target.back(), math::argmax(target.back()));
       if (i == draft_length) break;
       drafted.push_back(random_distribution(vocab, trial % 2 == 0 ? 1000 * trial + 2 * i : 1000 * trial + 2 * i + 1, 1.5F));
-      const Token drawn = rule == Acceptance::greedy && trial % 4 != 0
+      const Token drawn = rule == AcceptanceRule::greedy && trial % 4 != 0
                               ? math::argmax(target.back())
                               : cpu_pick(drafted.back(), words(state.key, rng::Purpose::draft_accept,
                                                                static_cast<std::uint32_t>(i), state.rounds[0], state.ids[0])
@@ -441,7 +441,7 @@ bool acceptance_is_right(Device& device, Acceptance rule, std::vector<int>& seen
 TEST_CASE("cuda: token, greedy and block acceptance are the CPU's verifiers, outcome for outcome") {
   const std::uint64_t nobody = 0;
   std::vector<double> nothing(std::size_t{5} * 2600, 1e-30);
-  for (const Acceptance rule : {Acceptance::token, Acceptance::greedy, Acceptance::block}) {
+  for (const AcceptanceRule rule : {AcceptanceRule::token, AcceptanceRule::greedy, AcceptanceRule::block}) {
     CAPTURE(static_cast<unsigned>(rule));
     std::vector<int> seen(6, 0);
     CHECK(acceptance_is_right(*test_device(), rule, seen));
@@ -450,15 +450,15 @@ TEST_CASE("cuda: token, greedy and block acceptance are the CPU's verifiers, out
     std::vector<Mutant> mutants = {mutant<Accept>("the last draft is not judged",
                                                   [](Accept& k) { k.trial.draft_length -= k.trial.draft_length > 0 ? 1 : 0; }),
                                    mutant<Accept>("the last token is missing", [](Accept& k) { --k.trial.vocab; })};
-    if (rule != Acceptance::greedy) {  // to which neither uniforms nor drafts' distributions matter
+    if (rule != AcceptanceRule::greedy) {  // to which neither uniforms nor drafts' distributions matter
       mutants.push_back(mutant<ResidualSums>("sums of the first slice only",
                                              [](ResidualSums& k) { k.trial.vocab = std::min(k.trial.vocab, kSlice); }));
       mutants.push_back(mutant<Accept>("half of the key", [](Accept& k) { k.trial.sequences.key &= 0xFFFFFFFFU; }));
       mutants.push_back(mutant<Accept>("the uniforms of sequence 0", [&](Accept& k) { k.trial.sequences.ids = &nobody; }));
       mutants.push_back(mutant<Accept>("token for block, block for token", [](Accept& k) {
-        k.trial.rule = k.trial.rule == Acceptance::token ? Acceptance::block : Acceptance::token;
+        k.trial.rule = k.trial.rule == AcceptanceRule::token ? AcceptanceRule::block : AcceptanceRule::token;
       }));
-      mutants.push_back(mutant<Accept>("greedy", [](Accept& k) { k.trial.rule = Acceptance::greedy; }));
+      mutants.push_back(mutant<Accept>("greedy", [](Accept& k) { k.trial.rule = AcceptanceRule::greedy; }));
       mutants.push_back(
           mutant<Accept>("every draft's distribution is the target's", [](Accept& k) { k.trial.drafted = k.trial.target; }));
       mutants.push_back(mutant<Accept>("every draft is accepted", [&](Accept& k) { k.trial.drafted = nothing.data(); }));

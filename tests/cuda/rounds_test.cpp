@@ -48,7 +48,7 @@ TEST_CASE("cuda: at temperature 0 rounds of every length and rule emit what plai
   const Pair pair;
   const math::Sampling greedy{.temperature = 0.0};
   const auto plain = run(pair, {.draft_length = 0, .batch = 2, .sampling = greedy}, 8);
-  for (const cuda::Acceptance rule : {cuda::Acceptance::token, cuda::Acceptance::greedy, cuda::Acceptance::block})
+  for (const cuda::AcceptanceRule rule : {cuda::AcceptanceRule::token, cuda::AcceptanceRule::greedy, cuda::AcceptanceRule::block})
     for (const int draft_length : {1, 4}) {
       const auto texts = run(pair, {.draft_length = draft_length, .batch = 2, .sampling = greedy, .rule = rule}, 3);
       for (std::size_t s = 0; s < 2; ++s) {

@@ -33,7 +33,7 @@ struct Rule {
   verify::PositionsInTurn rule;
 };
 
-double walked(const llm::Acceptance& acceptance, int draft_length) {
+double walked(const llm::MeasuredAcceptance& acceptance, int draft_length) {
   const tests::TemporaryFile file(llm::overlap_trace(acceptance));
   return plan::trace_acceptance(file.path(), draft_length).tokens_per_round.at(static_cast<std::size_t>(draft_length));
 }
@@ -52,7 +52,7 @@ TEST_CASE("at temperature 0 a trace says to the last round what decoding at its 
     return llm::measure_acceptance(*pair.target_model, pair.draft_model.get(), method, prompts,
                                    {.temperature = 0.0, .draft_length = draft_length, .tokens = tokens, .seed = 3}, {});
   };
-  const llm::Acceptance recorded = measure(kLongest, kTokens);
+  const llm::MeasuredAcceptance recorded = measure(kLongest, kTokens);
   for (const llm::RequestAcceptance& request : recorded.requests) CHECK(request.given_text.size() == kTokens + kLongest);
   CHECK(walked(recorded, kLongest) == Approx(recorded.tokens_per_round()).epsilon(1e-9));
   for (const int k : {1, 3}) {
@@ -67,12 +67,12 @@ TEST_CASE("at temperature 0 a trace says to the last round what decoding at its 
   std::vector<llm::Prompt> longest(1);
   while (longest[0].tokens.size() < context - 16)
     longest[0].tokens.insert(longest[0].tokens.end(), prompts[0].tokens.begin(), prompts[0].tokens.begin() + 8);
-  const llm::Acceptance cut =
+  const llm::MeasuredAcceptance cut =
       llm::measure_acceptance(*pair.target_model, pair.draft_model.get(), method, longest,
                               {.temperature = 0.0, .draft_length = kLongest, .tokens = kTokens, .seed = 3}, {});
   CHECK(cut.requests.at(0).given_text.size() == context - kLongest + 1 - longest[0].tokens.size());
   // Mutant: a record up to where the last counted round ended, which is further where it accepted more.
-  llm::Acceptance to_its_end = recorded;
+  llm::MeasuredAcceptance to_its_end = recorded;
   for (llm::RequestAcceptance& request : to_its_end.requests) request.given_text.resize(request.emitted);
   CHECK(std::abs(walked(to_its_end, kLongest) / recorded.tokens_per_round() - 1.0) > 1e-3);
 }
@@ -100,12 +100,12 @@ TEST_CASE("a trace and the expected counts are the rule's own, by distributions 
     const Rule rule(name);
     CAPTURE(name, drafts == llm::Method::Draft::argmax);
     const llm::Method method{drafts, &rule.rule, nullptr, {}, rule.entry.lossless};
-    const llm::Acceptance recorded = llm::measure_acceptance(
+    const llm::MeasuredAcceptance recorded = llm::measure_acceptance(
         *pair.target_model, pair.draft_model.get(), method, prompts,
         {.temperature = kTemperature, .draft_length = kDraftLength, .tokens = kTokens, .seed = kSeed}, {});
     // The same decoding once more, for its texts.
-    llm::Speculation again(*pair.target_model, pair.draft_model.get(), method, sampling, 1, kDraftLength,
-                           rng::make_key(kSeed, rng::hash_text("acceptance")));
+    llm::RunningMethod again(*pair.target_model, pair.draft_model.get(), method, sampling, 1, kDraftLength,
+                             rng::make_key(kSeed, rng::hash_text("acceptance")));
     double expected = 0.0;  // accepted at the first depth, given the distributions
     double gap = 0.0;       // what a distribution of the position before would have said
     double reversed = 0.0;
@@ -153,7 +153,7 @@ TEST_CASE("a trace and the expected counts are the rule's own, by distributions 
 }
 
 TEST_CASE("tokens per round of requests, with their error by the delta method", "[llm][acceptance]") {
-  llm::Acceptance acceptance;
+  llm::MeasuredAcceptance acceptance;
   for (const auto& [rounds, emitted] : {std::pair{4, 10}, {5, 10}, {3, 9}}) {
     llm::RequestAcceptance request;
     request.rounds = static_cast<std::uint64_t>(rounds);

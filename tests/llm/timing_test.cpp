@@ -12,14 +12,14 @@ using namespace specsim;
 using llm::TimedTask;
 
 TEST_CASE("a spread: quartiles, and what lies far beyond them", "[llm][timing]") {
-  const llm::Spread s = llm::spread({5.0, 1.0, 2.0, 4.0, 3.0, 30.0, 2.5, 3.5, 3.0});
+  const llm::Quartiles s = llm::quartiles_of({5.0, 1.0, 2.0, 4.0, 3.0, 30.0, 2.5, 3.5, 3.0});
   CHECK(s.median == 3.0);
   CHECK(s.low == 2.5);
   CHECK(s.high == 4.0);
   CHECK(s.samples == 9);
   CHECK(s.outliers == 1);
-  CHECK(llm::spread({2.0, 4.0}).median == 3.0);
-  CHECK(std::isnan(llm::spread({2.0}).median_error()));  // mutant: 0, an interval where there is none
+  CHECK(llm::quartiles_of({2.0, 4.0}).median == 3.0);
+  CHECK(std::isnan(llm::quartiles_of({2.0}).median_error()));  // mutant: 0, an interval where there is none
 }
 
 TEST_CASE("a median's error is the deviation of medians, of few samples too", "[llm][timing]") {
@@ -32,7 +32,7 @@ TEST_CASE("a median's error is the deviation of medians, of few samples too", "[
     for (int i = 0; i < kSets; ++i) {
       std::vector<double> samples(size);
       for (double& x : samples) x = normal(random);
-      const llm::Spread s = llm::spread(samples);
+      const llm::Quartiles s = llm::quartiles_of(samples);
       errors += s.median_error() / kSets;
       squares += (s.median - 10.0) * (s.median - 10.0) / kSets;
     }
