@@ -30,6 +30,55 @@ struct Batch {
   std::vector<int> accepted;  // what each sequence that is not done accepted in this round
 };
 
+// Counts a round and its tokens: how many were accepted and reached, and what was emitted, by class.
+struct RoundCounter {
+  const Prepared& prepared;
+  std::size_t distribution_size;  // draft_length + 1
+  bool one_context;
+  Counts& counts;
+
+  void add(const BlockRound::Outcome& outcome, Sequence& own) const {
+    const bool one_stratum = prepared.stratum.empty();
+    const auto classes = static_cast<std::size_t>(prepared.class_count);
+    const std::vector<Token>& emitted = outcome.emitted;
+    const std::size_t stratum = one_stratum ? 0 : prepared.stratum[own.context];
+    ++counts.accepted_distribution[stratum * distribution_size + outcome.accepted];
+    for (std::size_t i = 0; i < emitted.size(); ++i) {
+      if (i < outcome.accepted) ++counts.accepted[i];
+      if (i < outcome.accepted || !outcome.whole) ++counts.reached[i];
+      const std::uint16_t kind = prepared.blocks->classes(one_context ? 0 : outcome.contexts[i])[emitted[i]];
+      if (one_stratum) {
+        ++counts.output[kind];
+        const std::uint8_t bin = prepared.bin_of_class[kind];
+        if (own.previous_bin < kPairBins) ++counts.pairs[own.previous_bin * kPairBins + bin];
+        own.previous_bin = bin;
+      } else {
+        ++counts.output[prepared.stratum[outcome.contexts[i]] * classes + kind];
+      }
+    }
+  }
+};
+
+// Books a round that emitted so many tokens to its sequence, or to the rounds that the end of a request cut short.
+void book_round(std::uint64_t emitted, bool whole, const RequestEnds& ends, Sequence& own, Counts& counts) {
+  if (ends.any()) {
+    const std::uint64_t room = own.tokens - own.emitted;
+    if (emitted > room) {
+      ++counts.cut_rounds;
+      counts.cut_emitted += room;
+      own.rounds_left = 0;
+      return;
+    }
+  }
+  ++own.rounds;
+  own.emitted += emitted;
+  own.full += whole ? 1 : 0;
+  if (!ends.any())
+    --own.rounds_left;
+  else if (ends.done(own.tokens, own.emitted))
+    own.rounds_left = 0;
+}
+
 }  // namespace
 
 void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const {
@@ -40,10 +89,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
   const draft::LengthPolicy* const policy = judging.policy;
   const draft::BlockDrafter::Shape& shape = drafter.shape();
   const RequestEnds ends(process.shape(), chunk.sequence_rounds, static_cast<std::uint32_t>(draft_length_));
-  const auto distribution_size = static_cast<std::size_t>(draft_length_) + 1;
-  const auto classes = static_cast<std::size_t>(prepared_->class_count);
-  const bool one_stratum = prepared_->stratum.empty();
-  const bool one_context = process.shape().contexts == 1;
+  const RoundCounter counter{*prepared_, static_cast<std::size_t>(draft_length_) + 1, process.shape().contexts == 1, counts};
   const std::span<const Token> prompt = process.prompt();
   BlockRound round(tables, process, draw_key_, drafter, policy);
   const bool chain = drafter.tree() != nullptr && drafter.tree()->is_chain();
@@ -112,23 +158,9 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
           if (policy->foresees()) drafted = static_cast<int>(accepted);
         }
 
-        const std::size_t stratum = one_stratum ? 0 : prepared_->stratum[own.context];
-        ++counts.accepted_distribution[stratum * distribution_size + accepted];
         if (!counts.drafted.empty()) ++counts.drafted[static_cast<std::size_t>(drafted)];
         if (counts.passes.any()) counts.passes.add(round.pass_rows());
-        for (std::size_t i = 0; i < emitted.size(); ++i) {
-          if (i < accepted) ++counts.accepted[i];
-          if (i < accepted || !whole) ++counts.reached[i];
-          const std::uint16_t kind = tables.classes(one_context ? 0 : outcome.contexts[i])[emitted[i]];
-          if (one_stratum) {
-            ++counts.output[kind];
-            const std::uint8_t bin = prepared_->bin_of_class[kind];
-            if (own.previous_bin < kPairBins) ++counts.pairs[own.previous_bin * kPairBins + bin];
-            own.previous_bin = bin;
-          } else {
-            ++counts.output[prepared_->stratum[outcome.contexts[i]] * classes + kind];
-          }
-        }
+        counter.add(outcome, own);
         if (sink != nullptr) {
           sink->drafted(first_lane + lane, number, static_cast<std::uint32_t>(drafted), whole);
           sink->passes(round.pass_rows());
@@ -138,24 +170,7 @@ void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& co
         own.context = outcome.next_context;
         own.text_position += static_cast<std::uint32_t>(emitted.size());
         if (shape.reads_text) own.text.insert(own.text.end(), emitted.begin(), emitted.end());
-        if (!ends.any()) {
-          ++own.rounds;
-          own.emitted += emitted.size();
-          own.full += whole ? 1 : 0;
-          --own.rounds_left;
-        } else {
-          const std::uint64_t room = own.tokens - own.emitted;
-          if (emitted.size() > room) {
-            ++counts.cut_rounds;
-            counts.cut_emitted += room;
-            own.rounds_left = 0;
-          } else {
-            ++own.rounds;
-            own.emitted += emitted.size();
-            own.full += whole ? 1 : 0;
-            if (ends.done(own.tokens, own.emitted)) own.rounds_left = 0;
-          }
-        }
+        book_round(emitted.size(), whole, ends, own, counts);
         any = any || own.rounds_left > 0;
       }
       for (Batch& batch : batches) {
