@@ -23,7 +23,7 @@ using report::Align;
 using report::Table;
 
 void print_passes(const calibrate::Passes& passes) {
-  const llm::Spread& rate = passes.read_rate;
+  const llm::Quartiles& rate = passes.read_rate;
   print_output(
       "memory reads at {:.2f} GB/s (quartiles {:.2f} to {:.2f}); weights of a pass: target {:.1f} MB, draft {:.1f} MB\n\n",
       1e-9 * rate.median, 1e-9 * rate.low, 1e-9 * rate.high, 1e-6 * static_cast<double>(passes.target_bytes),

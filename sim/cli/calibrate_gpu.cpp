@@ -158,11 +158,11 @@ std::size_t measure(calibrate::GpuSetup& setup, GpuPrinter& printer) {
 void add_gpu_options(po::options_description& options) {
   const calibrate::GpuSettings defaults;
   const auto text = [](const std::string& fallback) { return po::value<std::string>()->default_value(fallback); };
-  options.add_options()("gpu", text(std::to_string(defaults.number)), "with --device cuda: its number")(
+  options.add_options()("gpu", text(std::to_string(defaults.number)), "with --device cuda: the device's number")(
       "contexts", text(fmt::format("{}", fmt::join(defaults.contexts, ","))),
       "with --device cuda: cached tokens of timed passes, of shapes")(
       "enlarge", text(""), "with --device cuda: HIDDENxFFNxLAYERS around the target that compute the same function")(
-      "enlarge-draft", text(""), "the same of the draft")(
+      "enlarge-draft", text(""), "the same for the draft")(
       "held-out", po::value<std::string>(),
       "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is fitted on")(
       "only-device", "with --device cuda: say what it is, and end")(

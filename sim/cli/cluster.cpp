@@ -20,8 +20,8 @@ ExitCode cluster_command(const std::vector<std::string>& arguments) {
   description.add_options()("tasks", text(), "shards, each a share of every cell")(
       "out", text(), "directory on a file system that all tasks see")("set", po::value<std::vector<std::string>>()->composing(),
                                                                       "PATH=VALUE replaces a value of the configs")(
-      "seed", text(), "in place of the configs'")("threads", po::value<std::string>()->default_value("1"),
-                                                  "of a task where Slurm does not say (SLURM_CPUS_PER_TASK)")(
+      "seed", text(), "seed in place of the configs'")("threads", po::value<std::string>()->default_value("1"),
+                                                       "threads of a task where Slurm does not say (SLURM_CPUS_PER_TASK)")(
       "sbatch", po::value<std::vector<std::string>>()->composing(),
       "an option for every job, such as --sbatch=--partition=short")(
       "array", po::value<std::string>()->default_value("1000"), "most tasks in one array job: the site's MaxArraySize less 1")(

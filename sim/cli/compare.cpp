@@ -179,14 +179,14 @@ void add_compare_options(po::options_description& description) {
   add_workload_options(description);
   description.add_options()("batches", text(), "1,8,32: sequences decoded together, a ranking for each")(
       "alpha", text(), "acceptance of a draft token at temperature 1, of the built-in methods' distributions (default 0.7)")(
-      "temperature", text(), "at which the built-in methods' distributions are sampled, 0 to 1 (default 1)")(
+      "temperature", text(), "temperature at which the built-in methods' distributions are sampled, 0 to 1 (default 1)")(
       "acceptance", text(),
       "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a "
       "file "
       "with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; rates: [...] of positions that are "
       "reached or not")(
       "rounds", text(),
-      "of each method (default: the config's; of the built-in methods as many as the order needs, 200000 at most)")(
+      "rounds of each method (default: the config's; of the built-in methods as many as the order needs, 200000 at most)")(
       "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)(
       "print-config", "the built-in methods as a config, with what the other options change, to start from");

@@ -148,10 +148,10 @@ void print_spread(const fit::SpreadFit& fit) {
     parameters.add(
         {name, fmt::format("{:.4f}", one.value), one.fitted ? report::cell_text(one.error, "{:.4f}") : "not recorded", meaning});
   };
-  add("sigma", fit.sigma, "of the target's logits");
-  add("its spread", fit.sigma_spread, "over contexts, of its logarithm");
-  add("noise", fit.noise, "of the draft's logits around the target's");
-  add("its spread", fit.noise_spread, "over contexts, of its logarithm");
+  add("sigma", fit.sigma, "standard deviation of the target's logits");
+  add("its spread", fit.sigma_spread, "standard deviation of its logarithm over contexts");
+  add("noise", fit.noise, "standard deviation of the draft's logits around the target's");
+  add("its spread", fit.noise_spread, "standard deviation of its logarithm over contexts");
   print_output("{}\n", parameters.text(output_width()));
   report::Table moments({{"figure", report::Align::left}, {"recorded"}, {"+- standard error"}, {"fitted"}});
   for (const fit::SpreadMoment& one : fit.moments)

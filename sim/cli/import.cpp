@@ -69,7 +69,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   po::options_description description;
   description.add_options()("server", po::value<std::string>(), "only lines of this one: vllm, sglang, llama.cpp, tensorrt-llm")(
       "at-draft-length", po::value<std::string>(), "the server's draft length, where its lines do not say it")(
-      "growth", "of counters what they grew by between the first and the last time they are printed, not what they stood at")(
+      "growth", "count what counters grew by between the first and the last time they are printed, not what they stood at")(
       "sglang-interval", po::value<std::string>()->default_value("40"),
       "decode steps that a line of SGLang averages (its --decode-log-interval)");
   po::variables_map values;

@@ -217,7 +217,7 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   options.add_options()("out", po::value<std::string>(), "folder for priced.csv and errors.csv")(
       "bands", "errors by number of rows too")("fit", "make a GPU's file with prices from the table, in DIRECTORY/fitted")(
       "force", kForceHelp)("engine", po::value<std::string>(),
-                           "of whole steps: priced with, in place of the table's; a name or a .yaml file");
+                           "engine that whole steps are priced with, in place of the table's: a name or a .yaml file");
   po::variables_map values;
   if (!parse(
           arguments, options, "table",

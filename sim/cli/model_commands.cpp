@@ -74,7 +74,7 @@ void add_model_options(po::options_description& options) {
   };
   add("target", po::value<std::string>(),
       "directory of the model (config.json, model.safetensors or its index), a GGUF file, or a shape's name");
-  add("draft", po::value<std::string>(), "the same of its draft");
+  add("draft", po::value<std::string>(), "the same for its draft");
   add("prompts", po::value<std::string>(), "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} a line, \"kind\" if you like");
   add("overlong", text("error"),
       "prompts that leave no room for the output in the context: error, skip (they are left out) or cut (their first tokens)");
@@ -84,19 +84,19 @@ void add_model_options(po::options_description& options) {
   add("verifier", po::value<std::string>(), "a name of specsim list that judges such drafts; token, or what suits the tree");
   add("device", text("cpu"), "cpu, or cuda: an NVIDIA GPU (calibrate)");
   add("threads", text("0"), "0: all cores");
-  add("precision", text("file"), "that weights are kept in: file, f32, f16, bf16");
+  add("precision", text("file"), "format that weights are kept in: file, f32, f16, bf16");
   add("widen", figure(defaults.widen_mib), "MiB that a target pass is to read: neurons that change no logit are added");
   add("temperatures", text(list_text(defaults.temperatures)), "of both models");
-  add("top-k", figure(defaults.cuts.top_k), "of both models' distributions: the likeliest tokens alone; 0: all");
-  add("top-p", figure(defaults.cuts.top_p), "the fewest likeliest tokens that have this share");
-  add("min-p", figure(defaults.cuts.min_p), "tokens with at least this share of the likeliest one's probability");
-  add("longest-context", figure(defaults.longest_context), "tokens of a sequence at most, where a model could hold more");
+  add("top-k", figure(defaults.cuts.top_k), "likeliest tokens that both models' distributions keep; 0: all");
+  add("top-p", figure(defaults.cuts.top_p), "probability that the likeliest tokens which are kept have at least");
+  add("min-p", figure(defaults.cuts.min_p), "least probability of a token that is kept, as a share of the likeliest one's");
+  add("longest-context", figure(defaults.longest_context), "the most tokens of a sequence, where a model could hold more");
   add("draft-lengths", text(list_text(defaults.draft_lengths)), "tokens drafted a round");
   add("batches", text(list_text(defaults.batches)), "sequences together");
-  add("tokens", figure(defaults.tokens), "emitted by each sequence of a run");
-  add("repetitions", figure(defaults.repetitions), "of every timing, in turn");
+  add("tokens", figure(defaults.tokens), "tokens emitted by each sequence of a run");
+  add("repetitions", figure(defaults.repetitions), "how often each timing is taken, all of them in turn");
   add("clock", text("wall"), "wall, or cpu: processor time of one thread, for a machine that has other work");
-  add("seed", figure(defaults.seed), "of every random number");
+  add("seed", figure(defaults.seed), "fixes every random number");
   options.add_options()("quick", "a first look: fewer points, prompts and repetitions");
   add("out", po::value<std::string>(), "directory for the results");
   options.add_options()("force", "replace the results of an earlier calibrate or validate in --out, or drop an unfinished one");

@@ -81,7 +81,7 @@ bool note_options(const boost::program_options::options_description& options, co
 void add_form_options(boost::program_options::options_description& options) {
   namespace po = boost::program_options;
   options.add_options()("format", po::value<std::string>()->default_value("table"),
-                        fmt::format("of what is printed: {}", report::kFormats).c_str());
+                        fmt::format("form of what is printed: {}", report::kFormats).c_str());
   if (options.find_nothrow("quiet", false) == nullptr)
     options.add_options()("quiet", "print no text, no warnings and no progress; tables alone with --format");
 }

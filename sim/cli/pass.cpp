@@ -167,12 +167,12 @@ void add_pass_options(po::options_description& options) {
       "tokens", text("1,2,4,8,16,32,64,128"), "new tokens of each sequence: 1 plain, draft length + 1 verified")(
       "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
       "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"),
-                                                                 "of a weight; where not given what the model says")(
+                                                                 "bits of a weight; where not given what the model says")(
       "dtype", po::value<std::string>(), "types: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}")(
-      "head-bits", po::value<std::string>(), "of a weight of LM head and embeddings; 16, or weight-bits if more")(
-      "kv-bits", text("16"), "of a cached key or value, alike")(
-      "kv-window", text("0"), "newest cached tokens that attention reads, alike; 0: all")("engine", text("vllm"),
-                                                                                          engines.c_str())(
+      "head-bits", po::value<std::string>(), "bits of a weight of LM head and embeddings; 16, or weight-bits if more")(
+      "kv-bits", text("16"), "bits of a cached key or value; where not given what the model says")(
+      "kv-window", text("0"), "newest cached tokens that attention reads, where not given what the model says; 0: all")(
+      "engine", text("vllm"), engines.c_str())(
       "kernels", text("automatic"),
       "whose measured kernels price the pass: vllm, sglang, trtllm; automatic: the engine's; none: the calibration")(
       "logits", text("all"), "rows of each sequence through the LM head: all, none, or at most so many")(

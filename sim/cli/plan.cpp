@@ -130,11 +130,12 @@ void add_plan_options(po::options_description& description) {
       "mean-acceptance-length", text(), "acceptance: emitted tokens per round, bonus included")(
       "acceptance-rate", text(), "acceptance: accepted / drafted tokens, as logs show it")(
       "acceptance", text(), "acceptance: by depth, a published table (specsim list acceptance) or a file of one's own")(
-      "at-draft-length", text(), "the draft length that these two were measured at, or that --log does not tell")(
+      "at-draft-length", text(),
+      "draft length at which --mean-acceptance-length or --acceptance-rate was measured, or that --log does not tell")(
       "log", text(), "acceptance: the log or metrics of a server (specsim import explains them); - for standard input")(
       "server", text(), "the server in --log, where several wrote into it")("trace", text(), "acceptance: a JSONL trace")(
       "longest", po::value<std::string>()->default_value("16"), "longest draft length that is tried")(
-      "rounds", text(), "simulated at each draft length where the config's distributions say the acceptance")(
+      "rounds", text(), "rounds simulated at each draft length where the config's distributions say the acceptance")(
       "out", text(), "directory for plan.csv, map.csv, own_map.csv, waterfall.csv")("force", kForceHelp)(
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
 }

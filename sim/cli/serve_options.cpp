@@ -78,7 +78,7 @@ Sweep read_sweep(const std::string& text) {
 void add_serve_options(po::options_description& description) {
   const auto text = [] { return po::value<std::string>(); };
   description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
-                            "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
+                            "PATH=VALUE replaces a value of the config")("seed", text(), "seed in place of the config's")(
       "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
       "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model, or none")(
       "tensor-parallel", text(), "GPUs that share each layer of the target, and of the draft if there is one")(
@@ -95,7 +95,7 @@ void add_serve_options(po::options_description& description) {
       "slo", text(),
       "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99; or by name, as mlperf:llama2-70b-server")(
       "sweep", text(), "rate=1:40:8 or concurrency=1,2,4,8")("replications", po::value<std::string>()->default_value("1"),
-                                                             "of every point of a sweep, with random numbers of their own")(
+                                                             "runs of every point of a sweep, with random numbers of their own")(
       "alone", "the config's server alone, without the plain one beside a speculating one")(
       "out", text(), "directory for the CSV files")("steps", "steps.csv as well")(
       "timeline", text(), "FILE.json: a track for each request, for Perfetto or chrome://tracing")(

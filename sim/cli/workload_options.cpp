@@ -18,14 +18,15 @@ namespace po = boost::program_options;
 void add_workload_options(po::options_description& description) {
   const auto text = [] { return po::value<std::string>(); };
   description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
-                            "PATH=VALUE replaces a value of the config")("seed", text(), "in place of the config's")(
+                            "PATH=VALUE replaces a value of the config")("seed", text(), "seed in place of the config's")(
       "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
       "target", text(), "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder")(
       "draft", text(), "the draft model; none: n-grams, or heads inside the target")(
       "context", text(), "tokens cached by each sequence")("tensor-parallel", text(), "GPUs that share the target")(
       "draft-tensor-parallel", text(), "GPUs that share the draft; as many as share the target, which is what engines demand")(
       "dtype", text(), "types of the target: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}")(
-      "weight-bits", text(), "of a weight of the target's layers")("kv-bits", text(), "of the target's cached keys and values")(
+      "weight-bits", text(), "bits of a weight of the target's layers")("kv-bits", text(),
+                                                                        "bits of the target's cached keys and values")(
       "engine", text(), "what host and launches add: a name (specsim list engine) or a file");
 }
 

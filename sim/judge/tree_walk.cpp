@@ -20,7 +20,7 @@ constexpr double kMostWalkSteps = 0x1p28;  // steps that a walk may take
 
 class TreeWalk final : public CellTheory {
  public:
-  TreeWalk(BlockRounds rounds, NodeRule rule);
+  TreeWalk(BlockRounds rounds, NodeTheory rule);
   std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) override;
   void finish() override {
     if (rounds_.shape->contexts == 0) return sample_fresh();
@@ -41,14 +41,14 @@ class TreeWalk final : public CellTheory {
   void sample_fresh();
 
   BlockRounds rounds_;
-  NodeRule rule_;
+  NodeTheory rule_;
   std::vector<Level> levels_;
   theory::StateMatrix target_;  // the target's own token
   double alike_;                // contexts whose mean counts, where they are no states
   RoundTheory answer_;
 };
 
-TreeWalk::TreeWalk(BlockRounds rounds, NodeRule rule)
+TreeWalk::TreeWalk(BlockRounds rounds, NodeTheory rule)
     : rounds_(std::move(rounds)), rule_(std::move(rule)), levels_(rounds_.ranks.size()), alike_(rounds_.shape->contexts) {
   const spec::Cell& cell = *rounds_.cell;
   const std::size_t size = index_of(rounds_.states) * index_of(rounds_.states);
@@ -207,7 +207,7 @@ TreeFigures figures_of(const BlockRounds& rounds) {
   return figures;
 }
 
-Coverage walk(BlockRounds rounds, NodeRule rule) {
+Coverage walk(BlockRounds rounds, NodeTheory rule) {
   std::string why = why_not_walked(rounds);
   if (!why.empty()) return {nullptr, std::move(why)};
   return {std::make_unique<TreeWalk>(std::move(rounds), std::move(rule)), ""};

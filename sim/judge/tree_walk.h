@@ -7,7 +7,7 @@
 namespace specsim::judge {
 
 // What such a verifier does at a node.
-struct NodeRule {
+struct NodeTheory {
   // [rank][token]: P(the child of that rank is the one that is accepted, and is that token).
   std::function<std::vector<std::vector<double>>(const verify::PositionDistributions&, int children)> accepted;
   // Lossy verifiers: the acceptance of each drafted token, and what is emitted where nothing was accepted.
@@ -26,6 +26,6 @@ struct TreeFigures {
 TreeFigures figures_of(const BlockRounds& rounds);
 
 // The theory of a drafter whose tree is the same in each round.
-Coverage walk(BlockRounds rounds, NodeRule rule);
+Coverage walk(BlockRounds rounds, NodeTheory rule);
 
 }  // namespace specsim::judge
