@@ -35,8 +35,8 @@ struct Agreement {
   double p_tokens_per_round = 1.0;       // two-sided; exact or a bound where events are rare; NaN: not tested
   double p_accepted_distribution = 1.0;  // NaN: not predicted
   double p_output_distribution = 1.0;    // NaN: nothing to test
-  double smallest_leak =
-      0.0;  // smallest leak of the draft distribution that p_output_law rejects with power .99 at `level`; NaN: not stated
+  double smallest_leak = 0.0;  // smallest leak of the draft distribution that p_output_distribution rejects with power .99 at
+                               // `level`; NaN: not stated
   // A lossy verifier's output distribution is held to the one that theory says it has; where there is none it is reported against
   // the target's and does not decide.
   bool output_counts = true;
