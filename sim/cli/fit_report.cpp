@@ -62,9 +62,10 @@ void print_processes(const fit::FitReport& report) {
   }
   print_table(table);
   print_output(
-      "\ndepth, distribution, runs, requests: p-values from {} data sets of the fitted model; its parameters are not fitted "
+      "\ndepth, distribution, runs, requests: p-values from {} data sets of the fitted model{}; its parameters are not fitted "
       "again to each,\nso p is too large if anything\n",
-      fit::kReplicates);
+      fit::kReplicates,
+      report.checked < report.requests ? fmt::format(", held to {} of the {} requests", report.checked, report.requests) : "");
   if (report.short_length > 0)
     print_output(
         "from {0}: tokens per round at draft length {1} by a fit to the first {0} positions of each round alone, and how many "

@@ -316,6 +316,22 @@ FittedProcess first_guess(Process process, std::size_t states, std::size_t depth
   return model;
 }
 
+// Of all requests, or of about `most` of them.
+Texts texts_of(const std::vector<RecordedRequest>& requests, int judged_depth, std::size_t most) {
+  Texts texts;
+  for (const std::size_t i : spread_choice(requests.size(), most)) {
+    texts.positions.push_back(positions_of(requests[i], judged_depth));
+    const auto count = [&](Outcome outcome) {
+      return static_cast<double>(std::count_if(texts.positions.back().begin(), texts.positions.back().end(),
+                                               [&](const Position& at) { return at.outcome == outcome; }));
+    };
+    texts.judged.push_back({count(kAccepted), count(kRejected)});
+    for (const RecordedRound& round : requests[i].rounds)
+      texts.depths = std::max(texts.depths, static_cast<std::size_t>(std::min(round.drafted, judged_depth)));
+  }
+  return texts;
+}
+
 }  // namespace
 
 const char* to_text(Process process) {
@@ -434,26 +450,26 @@ std::string FittedProcess::yaml(int draft_length, std::uint64_t tokens, std::uin
 }
 
 FittedProcess fit_process(Process process, std::size_t states, const std::vector<RecordedRequest>& requests, int judged_depth) {
-  Texts texts;
-  for (const RecordedRequest& request : requests) {
-    texts.positions.push_back(positions_of(request, judged_depth));
-    const auto count = [&](Outcome outcome) {
-      return static_cast<double>(std::count_if(texts.positions.back().begin(), texts.positions.back().end(),
-                                               [&](const Position& at) { return at.outcome == outcome; }));
-    };
-    texts.judged.push_back({count(kAccepted), count(kRejected)});
-    for (const RecordedRound& round : request.rounds)
-      texts.depths = std::max(texts.depths, static_cast<std::size_t>(std::min(round.drafted, judged_depth)));
-  }
+  const Texts texts = texts_of(requests, judged_depth, requests.size());
   FittedProcess model = first_guess(process, states, texts.depths);
-  constexpr int kMostSteps = 500;
-  constexpr double kEnough = 1e-3;  // gain in log likelihood that is worth another step
-  double before = -std::numeric_limits<double>::infinity();
-  for (int step = 0; step < kMostSteps; ++step) {
-    const double now = with_states(states, [&]<std::size_t N>() { return improve<N>(model, texts); });
-    if (now - before < kEnough && step > 2) break;
-    before = now;
+  const auto improve_on = [&](const Texts& some) {
+    constexpr int kMostSteps = 500;
+    double before = -std::numeric_limits<double>::infinity();
+    for (int step = 0; step < kMostSteps; ++step) {
+      const double now = with_states(states, [&]<std::size_t N>() { return improve<N>(model, some); });
+      // A gain in log likelihood that is worth another step, and that sums of so many terms can tell.
+      if (now - before < std::max(1e-3, 3e-8 * std::abs(now)) && step > 2) break;
+      before = now;
+    }
+  };
+  // Most steps are taken on a part of a large record, which leads nearly as far.
+  constexpr std::size_t kPart = 2000;
+  if (requests.size() >= 2 * kPart) {
+    Texts part = texts_of(requests, judged_depth, kPart);
+    part.depths = texts.depths;
+    improve_on(part);
   }
+  improve_on(texts);
   return model;
 }
 

@@ -210,6 +210,17 @@ double tokens_per_round_error(const std::vector<RecordedRequest>& requests, doub
   return std::sqrt(squares * n / (n - 1.0)) / rounds;
 }
 
+// The bootstrap looks at all requests, or at about so many of a large record: they reject what they can, and each of them is
+// simulated kReplicates times.
+constexpr std::size_t kMostChecked = 2000;
+
+template <class T>
+std::vector<T> some_of(const std::vector<T>& all, const std::vector<std::size_t>& chosen) {
+  std::vector<T> some;
+  for (const std::size_t i : chosen) some.push_back(all[i]);
+  return some;
+}
+
 constexpr std::size_t kFolds = 5;
 constexpr double kFitShare = 50.0;  // a fit's share of the progress, where a replicate counts as one
 
@@ -252,6 +263,11 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
   report.tokens_per_round_error = tokens_per_round_error(requests, report.tokens_per_round);
   report.short_length = report.draft_length / 2;
 
+  const std::vector<std::size_t> checked = spread_choice(requests.size(), kMostChecked);
+  report.checked = checked.size();
+  const std::vector<RecordedRequest> checked_requests = some_of(requests, checked);
+  const std::vector<Length> checked_lengths = some_of(lengths, checked);
+
   constexpr std::size_t kFits = kFolds + 1;  // fits of a process; the last is to all requests
   Workers workers(run, static_cast<double>(kProcesses.size()) * (static_cast<double>(kFits + 1) * kFitShare + kReplicates));
   std::array<std::array<FittedProcess, kFits>, kProcesses.size()> models;
@@ -272,7 +288,7 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
     scores.emplace_back();
     for (std::size_t i = 0; i < requests.size(); ++i) scores.back().push_back(models[f][i % kFolds].log_likelihood(requests[i]));
     one.held_out = std::accumulate(scores.back().begin(), scores.back().end(), 0.0) / judged;
-    bootstrap(one, requests, lengths, report.draft_length, run.seed, workers);
+    bootstrap(one, checked_requests, checked_lengths, report.draft_length, run.seed, workers);
     if (report.short_length > 0) extrapolate(one, from_short[f], report, lengths, run.seed);
     for (const RecordedLength& other : run.held_out) {
       const double recorded = tokens_per_round(other.requests);

@@ -103,4 +103,13 @@ double tokens_per_round(const std::vector<RecordedRequest>& requests) {
   return tokens / rounds;
 }
 
+std::vector<std::size_t> spread_choice(std::size_t requests, std::size_t most) {
+  constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15;  // 2^64 / 1.618..
+  const double share = requests > most ? static_cast<double>(most) / static_cast<double>(requests) : 1.0;
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < requests; ++i)
+    if (static_cast<double>((i * kGolden) >> 11) * 0x1.0p-53 < share) chosen.push_back(i);
+  return chosen;
+}
+
 }  // namespace specsim::fit

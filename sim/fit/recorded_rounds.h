@@ -43,5 +43,8 @@ std::vector<RecordedRequest> read_rounds(const std::string& path, const std::str
 std::uint64_t judged_positions(const RecordedRequest& request);
 std::uint64_t emitted(const RecordedRequest& request);
 double tokens_per_round(const std::vector<RecordedRequest>& requests);
+// The places of about `most` of so many requests (all, where they are no more), in order and spread so that they follow no period
+// in which kinds of requests may take turns: those whose multiple of the golden ratio has a small enough fraction.
+std::vector<std::size_t> spread_choice(std::size_t requests, std::size_t most);
 
 }  // namespace specsim::fit

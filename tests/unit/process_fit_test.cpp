@@ -133,6 +133,33 @@ TEST_CASE("the fit finds the parameters that the simulator was given, and reject
   }
 }
 
+TEST_CASE("a large record is fitted to its end, and its p-values look at a part of it", "[fit]") {
+  // Every third request is accepted far more often: a part that were every third, or a fit that stayed with a part, would be off.
+  FittedProcess truth = fit::fit_process(Process::constant, 1, simulated("{process: fixed}", 2, 10));
+  std::vector<RecordedRequest> requests;
+  for (std::uint64_t i = 0; i < 6000; ++i) {
+    rng::Stream random(rng::make_key(3, 0), rng::Purpose::start, 0, i);
+    truth.alpha[0][0] = i % 3 == 0 ? 0.9 : 0.5;
+    requests.push_back(truth.simulate(2, 8, random));
+  }
+  const FittedProcess constant = fit::fit_process(Process::constant, 1, requests);
+  double accepted = 0.0;
+  double judged = 0.0;
+  for (const RecordedRequest& request : requests)
+    for (const fit::RecordedRound& round : request.rounds) {
+      accepted += round.accepted;
+      judged += round.accepted + (round.accepted < round.drafted ? 1 : 0);
+    }
+  CHECK(constant.alpha[0][0] == Approx(accepted / judged).margin(2e-4));
+  const FittedProcess kept = fit::fit_process(Process::kept_state, 2, requests);
+  const std::size_t low = kept.alpha[0][0] < kept.alpha[1][0] ? 0 : 1;
+  CHECK(kept.alpha[low][0] == Approx(0.5).margin(0.03));
+  CHECK(kept.alpha[1 - low][0] == Approx(0.9).margin(0.03));
+  CHECK(kept.start[low] == Approx(2.0 / 3.0).margin(0.05));
+  const std::vector<RecordedRequest> some(requests.begin(), requests.begin() + 2100);
+  CHECK(fit::fit_processes(some, {.seed = 1}).checked == Approx(2000).margin(5));
+}
+
 TEST_CASE("regimes whose acceptance falls with depth are found, and longer drafts than recorded are told by them alone",
           "[fit]") {
   // Alphas by depth of an easy and a hard regime; the fall goes on beyond the record of draft length 4.
