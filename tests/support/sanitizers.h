@@ -1,0 +1,16 @@
+// Whether a sanitizer watches this program: it takes many times as long then, and bounds on time say nothing.
+#pragma once
+
+#if !defined(__has_feature)
+#define __has_feature(feature) 0  // GCC, which defines macros instead
+#endif
+
+namespace specsim::tests {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+}  // namespace specsim::tests
