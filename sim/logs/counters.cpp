@@ -66,7 +66,7 @@ void LogReader::finish_counters() {
       if (models.size() > 1) lines.name = model.empty() ? "without a model_name" : model;
       if (kind == Kind::trtllm_counters)
         finish_trtllm_counters(std::move(lines), model);
-      else if (total(std::string(kVllmMetrics) + "num_drafts", model) > 0.0)
+      else if (total(fmt::format("{}num_drafts", kVllmMetrics), model) > 0.0)
         finish_vllm_counters(std::move(lines), model);
       else
         finish_vllm_v0_counters(std::move(lines), model);
