@@ -308,6 +308,6 @@ TEST_CASE("the report says what it found") {
   CHECK(text.find("expected_accepted:      1.111111111111\n") != std::string::npos);
   CHECK(text.find("expected_emitted:       2.111111111111\n") != std::string::npos);
   CHECK(text.find("largest_difference:") != std::string::npos);
-  CHECK(text.find("       0  0.333333333333  0.333333333333") != std::string::npos);
+  CHECK(text.find("\n      0  0.333333333333  0.333333333333") != std::string::npos);
   CHECK(text.find("verdict: lossless to 1e-12\n") != std::string::npos);
 }
