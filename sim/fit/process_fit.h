@@ -47,7 +47,7 @@ struct ProcessReport {
 
 struct FitReport {
   std::size_t requests = 0;  // requests that the processes were fitted to
-  std::size_t checked = 0;   // of these, those that the bootstrap looks at: all, or about 2,000 of more
+  std::size_t checked = 0;   // those that the bootstrap looks at: all, or about 2,000 of more
   int draft_length = 0;
   std::uint64_t tokens = 0;  // tokens that a request was to emit, mean
   std::uint64_t rounds = 0;  // rounds of a request, mean
