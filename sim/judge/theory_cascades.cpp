@@ -44,19 +44,9 @@ TheoryEntry judge_decoding_theory() {
           {},
           [](const spec::Cell& cell) {
             const double rate = verifier_arguments(cell).number("rate");
-            const auto admits = [rate](const verify::PositionDistributions& distributions) {
+            return walk_admitting(BlockRounds(cell), [rate](const verify::PositionDistributions& distributions) {
               return theory::judge_acceptance(distributions.target, distributions.drafted, rate);
-            };
-            return walk(
-                BlockRounds(cell),
-                {[admits](const verify::PositionDistributions& distributions, int /*children*/) {
-                   return std::vector<std::vector<double>>{
-                       theory::judge_accepting(admits(distributions), distributions.drafted, distributions.target).accepted};
-                 },
-                 admits,
-                 [](const verify::PositionDistributions& distributions) {
-                   return theory::residual_distribution(distributions.target, distributions.drafted);
-                 }});
+            });
           }};
 }
 

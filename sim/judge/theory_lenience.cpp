@@ -15,19 +15,9 @@ TheoryEntry lenience_theory() {
           {},
           [](const spec::Cell& cell) {
             const double lenience = verifier_arguments(cell).number("lenience");
-            const auto admits = [lenience](const verify::PositionDistributions& distributions) {
+            return walk_admitting(BlockRounds(cell), [lenience](const verify::PositionDistributions& distributions) {
               return theory::lenience_acceptance(distributions.target, distributions.drafted, lenience);
-            };
-            return walk(
-                BlockRounds(cell),
-                {[admits](const verify::PositionDistributions& distributions, int /*children*/) {
-                   return std::vector<std::vector<double>>{
-                       theory::judge_accepting(admits(distributions), distributions.drafted, distributions.target).accepted};
-                 },
-                 admits,
-                 [](const verify::PositionDistributions& distributions) {
-                   return theory::residual_distribution(distributions.target, distributions.drafted);
-                 }});
+            });
           }};
 }
 

@@ -213,4 +213,16 @@ Coverage walk(BlockRounds rounds, NodeTheory rule) {
   return {std::make_unique<TreeWalk>(std::move(rounds), std::move(rule)), ""};
 }
 
+Coverage walk_admitting(BlockRounds rounds, std::function<std::vector<double>(const verify::PositionDistributions&)> admits) {
+  return walk(std::move(rounds),
+              {[admits](const verify::PositionDistributions& distributions, int /*children*/) {
+                 return std::vector<std::vector<double>>{
+                     theory::judge_accepting(admits(distributions), distributions.drafted, distributions.target).accepted};
+               },
+               admits,
+               [](const verify::PositionDistributions& distributions) {
+                 return theory::residual_distribution(distributions.target, distributions.drafted);
+               }});
+}
+
 }  // namespace specsim::judge

@@ -27,5 +27,7 @@ TreeFigures figures_of(const BlockRounds& rounds);
 
 // The theory of a drafter whose tree is the same in each round.
 Coverage walk(BlockRounds rounds, NodeTheory rule);
+// The same of an only child that is accepted with a chance of its own, `admits` by token, and followed by the target's residual.
+Coverage walk_admitting(BlockRounds rounds, std::function<std::vector<double>(const verify::PositionDistributions&)> admits);
 
 }  // namespace specsim::judge

@@ -1,10 +1,11 @@
 #include "sim/base/huge_array.h"
-#include "sim/rng/address.h"
+#include "sim/verify/running_sums.h"
 #include "sim/verify/verifier.h"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <vector>
 
 namespace specsim::verify {
@@ -46,24 +47,11 @@ class CommonClocks final : public NodePlan {
   static std::size_t bytes(std::size_t vocab) { return sizeof(CommonClocks) + 2 * vocab * sizeof(double) + 3 * kHeapBytes; }
   [[nodiscard]] double both(Token x) const { return both_[x]; }
   [[nodiscard]] double left() const { return rest_.back(); }
-  [[nodiscard]] Token pick_rest(double u) const {
-    const auto found = std::upper_bound(rest_.begin(), rest_.end(), u * left());
-    if (found != rest_.end()) return static_cast<Token>(found - rest_.begin());
-    return static_cast<Token>(std::lower_bound(rest_.begin(), rest_.end(), left()) - rest_.begin());
-  }
+  [[nodiscard]] std::span<const double> rest() const { return rest_; }
 
  private:
   std::vector<double> both_;  // [token]
   std::vector<double> rest_;  // [token]: running sums of what the target picks where the two differ
-};
-
-class RestPick final : public Pickable {
- public:
-  explicit RestPick(const CommonClocks& clocks) : clocks_(clocks) {}
-  [[nodiscard]] Token pick(std::uint64_t bits) const override { return clocks_.pick_rest(rng::to_unit(bits)); }
-
- private:
-  const CommonClocks& clocks_;
 };
 
 class GumbelRule final : public NodeRule {
@@ -79,7 +67,7 @@ class GumbelRule final : public NodeRule {
     const int child = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
     const Token x = block.token(child);
     if (block.accept(child, {clocks.both(x), block.distributions(node).draft(x)})) return child;
-    final_token = clocks.left() > 0.0 ? block.pick(node, RestPick(clocks)) : block.pick_target(node);
+    final_token = clocks.left() > 0.0 ? block.pick(node, RunningSumsPick(clocks.rest())) : block.pick_target(node);
     return kNone;
   }
 };

@@ -1,8 +1,9 @@
 #include "sim/base/huge_array.h"
-#include "sim/rng/address.h"
+#include "sim/verify/running_sums.h"
 #include "sim/verify/verifier.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 namespace specsim::verify {
@@ -54,11 +55,7 @@ class HubPlan final : public NodePlan {
   // What is left of the target's probability of x once the first token had its turn.
   [[nodiscard]] double after_first(Token x) const { return after_first_[x]; }
   [[nodiscard]] double left() const { return rest_.back(); }
-  [[nodiscard]] Token pick_left(double u) const {
-    const auto found = std::upper_bound(rest_.begin(), rest_.end(), u * left());
-    if (found != rest_.end()) return static_cast<Token>(found - rest_.begin());
-    return static_cast<Token>(std::lower_bound(rest_.begin(), rest_.end(), left()) - rest_.begin());
-  }
+  [[nodiscard]] std::span<const double> rest() const { return rest_; }
 
  private:
   Token hub_ = 0;
@@ -67,15 +64,6 @@ class HubPlan final : public NodePlan {
   double hub_second_ = 0.0;
   std::vector<double> after_first_;
   std::vector<double> rest_;  // running sums of what no sibling takes
-};
-
-class HubRestPick final : public Pickable {
- public:
-  explicit HubRestPick(const HubPlan& plan) : plan_(plan) {}
-  [[nodiscard]] Token pick(std::uint64_t bits) const override { return plan_.pick_left(rng::to_unit(bits)); }
-
- private:
-  const HubPlan& plan_;
 };
 
 class SpecHubRule final : public NodeRule {
@@ -102,7 +90,7 @@ class SpecHubRule final : public NodeRule {
       }
       if (block.accept(first, {distributions.target(x), plan.hub_first()})) return first;
     }
-    final_token = plan.left() > 0.0 ? block.pick(node, HubRestPick(plan)) : block.pick_target(node);
+    final_token = plan.left() > 0.0 ? block.pick(node, RunningSumsPick(plan.rest())) : block.pick_target(node);
     return kNone;
   }
 };

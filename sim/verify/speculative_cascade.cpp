@@ -1,8 +1,9 @@
 #include "sim/base/huge_array.h"
-#include "sim/rng/address.h"
+#include "sim/verify/running_sums.h"
 #include "sim/verify/verifier.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,24 +72,11 @@ class CascadePlan final : public NodePlan {
 
   [[nodiscard]] double probability(Token x) const { return cascade_[x]; }
   [[nodiscard]] double left() const { return rest_.back(); }
-  [[nodiscard]] Token pick_left(double u) const {
-    const auto found = std::upper_bound(rest_.begin(), rest_.end(), u * left());
-    if (found != rest_.end()) return static_cast<Token>(found - rest_.begin());
-    return static_cast<Token>(std::lower_bound(rest_.begin(), rest_.end(), left()) - rest_.begin());
-  }
+  [[nodiscard]] std::span<const double> rest() const { return rest_; }
 
  private:
   std::vector<double> cascade_;  // [token]
   std::vector<double> rest_;     // [token]: running sums of (cascade - draft)+
-};
-
-class CascadePick final : public Pickable {
- public:
-  explicit CascadePick(const CascadePlan& plan) : plan_(plan) {}
-  [[nodiscard]] Token pick(std::uint64_t bits) const override { return plan_.pick_left(rng::to_unit(bits)); }
-
- private:
-  const CascadePlan& plan_;
 };
 
 class CascadeRule final : public NodeRule {
@@ -105,7 +93,7 @@ class CascadeRule final : public NodeRule {
     const int child = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
     const Token x = block.token(child);
     if (block.accept(child, {plan.probability(x), block.distributions(node).draft(x)})) return child;
-    final_token = plan.left() > 0.0 ? block.pick(node, CascadePick(plan)) : block.pick_target(node);
+    final_token = plan.left() > 0.0 ? block.pick(node, RunningSumsPick(plan.rest())) : block.pick_target(node);
     return kNone;
   }
 
