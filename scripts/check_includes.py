@@ -7,12 +7,13 @@
 Refused: an include of a room (or file) that the table below does not allow; code in sim/ that includes tests or Catch2;
 quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
 namespace scope in a header; two types of one name in one program, of which the linker would silently take one's
-functions for both's (types in anonymous namespaces are their file's own); files of more than 500 lines; comments behind a
+functions for both's (types in anonymous namespaces are their file's own); files of more than 500 lines, C++ or Python; comments behind a
 declaration that begin with "of": such a fragment says whose a value is and leaves out what it is.
 """
 
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 # Room -> what it may include besides itself: "room" for all of a room, "room/file.h" for that file alone. Rooms stand in an order
@@ -133,6 +134,11 @@ def check_include(path, target, quoted):
     return f"includes \"{target}\", but {who} may include only: {', '.join(names) or 'nothing of sim'}"
 
 
+def check_length(path, text):
+    lines = text.count("\n")
+    return [f"{path}:{LONGEST + 1}: {lines} lines, allowed: at most {LONGEST}"] if lines > LONGEST else []
+
+
 def check_text(path, text):
     """All violations in one file, as "path:line: message" strings."""
     problems = []
@@ -173,9 +179,7 @@ def check_text(path, text):
             statement = []
     if header and not pragma_once:
         report(0, "header without #pragma once")
-    if text.count("\n") > LONGEST:
-        problems.append(f"{path}:{LONGEST + 1}: {text.count(chr(10))} lines, allowed: at most {LONGEST}")
-    return problems
+    return problems + check_length(path, text)
 
 
 def types_of(text):
@@ -231,6 +235,19 @@ def check_types(texts):
                 if other != path:
                     problems.append(f"{path}:{line}: {name} is defined in {other} as well, allowed: one type of a name in a program")
     return sorted(set(problems))
+
+
+def python_files(root):
+    """{path: text} of the Python in sim/, tests/ and scripts/, by its name or by its first line."""
+    found = {}
+    for top in ("sim", "tests", "scripts"):
+        for file in sorted((root / top).rglob("*")):
+            named = file.suffix == ".py"
+            if file.is_file() and (named or not file.suffix and top == "scripts"):
+                text = file.read_text(encoding="utf-8")
+                if named or text.startswith("#!") and "python" in text.split("\n", 1)[0]:
+                    found[file.relative_to(root).as_posix()] = text
+    return found
 
 
 def self_test():
@@ -300,9 +317,18 @@ def self_test():
                          "tests/unit/b.cpp": '#include "tests/support/n.h"\n'})
     if len(clash) != 1 or not clash[0].startswith("tests/unit/n.h:3: a::b::Numbers is defined in tests/support/n.h as well"):
         failures.append(f"expected two types called a::b::Numbers, got {clash}")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for path, text in (("scripts/a", "#!/usr/bin/python3\n"), ("scripts/b", "#!/bin/bash\n"), ("tests/c.py", "\n" * (LONGEST + 1))):
+            (root / path).parent.mkdir(exist_ok=True)
+            (root / path).write_text(text)
+        python = python_files(root)
+        long = [problem for path, text in python.items() for problem in check_length(path, text)]
+        if sorted(python) != ["scripts/a", "tests/c.py"] or len(long) != 1 or not long[0].startswith(f"tests/c.py:{LONGEST + 1}: "):
+            failures.append(f"expected tests/c.py alone to be too long, got {long} of {sorted(python)}")
     for failure in failures:
         print(f"self-test: {failure}", file=sys.stderr)
-    print(f"{len(good) + len(bad) + 2} cases, {len(failures)} failures")
+    print(f"{len(good) + len(bad) + 3} cases, {len(failures)} failures")
     return 1 if failures else 0
 
 
@@ -316,9 +342,11 @@ def main(arguments):
     files = sorted(f for top in ("sim", "tests") for kind in ("*.h", "*.cpp", "*.cu") for f in (root / top).rglob(kind))
     texts = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
     problems = [problem for path, text in texts.items() for problem in check_text(path, text)] + check_types(texts)
+    scripts = python_files(root)
+    problems += [problem for path, text in scripts.items() for problem in check_length(path, text)]
     for problem in problems:
         print(problem, file=sys.stderr)
-    print(f"{len(files)} files, {len(problems)} violations")
+    print(f"{len(files) + len(scripts)} files, {len(problems)} violations")
     return 1 if problems else 0
 
 

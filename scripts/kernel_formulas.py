@@ -1,0 +1,177 @@
+"""The formulas of kernels that scripts/fit_kernels.py fits, by kind; sim/cost/kernel_formulas.cpp holds the same ones."""
+import os
+
+import numpy as np
+
+
+def read_hardware(folder):
+    """The figures of configs/hardware/*.yaml that formulas need."""
+    import yaml
+    gpus = {}
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".yaml"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                y = yaml.safe_load(file)
+            gpus[name[:-5]] = {
+                "bandwidth": 1e9 * y["bandwidth_gb_per_s"], "bf16": 1e12 * y["bf16_tflops"],
+                "fp8": 1e12 * y.get("fp8_tflops", y["bf16_tflops"]), "int8": 1e12 * y.get("int8_tops", y["bf16_tflops"]),
+                "fp4": 1e12 * y.get("fp4_tflops", y.get("fp8_tflops", y["bf16_tflops"])),
+                "multiprocessors": float(y["multiprocessors"]), "link": 1e9 * y.get("link_gb_per_s", 32)}
+    return gpus
+
+
+# Bytes of a weight and of an activation, and the arithmetic. Block scales count as weights.
+DTYPES = {"bfloat16": (2, 2, "bf16"), "float16": (2, 2, "bf16"), "fp8": (1, 1, "fp8"), "fp8_block": (1, 1, "fp8"),
+          "int8_wo": (1, 2, "bf16"), "int4_wo": (0.5, 2, "bf16"), "sq": (1, 1, "int8"), "nvfp4": (0.5625, 0.5625, "fp4"),
+          "w4a16_mxfp4": (0.53125, 2, "bf16"), "w4a8_mxfp4_mxfp8": (0.53125, 1, "fp8"), "int8": (1, 1, "int8")}
+
+TILES = [(64, 16), (64, 32), (64, 64), (64, 128), (128, 16), (128, 32), (128, 64), (128, 128), (128, 256), (256, 128)]
+SPLITS = [1, 2, 3, 4, 6, 8, 16]
+
+
+def norm(p, *parts):
+    big = np.maximum.reduce(parts)
+    return big * sum((part / big) ** p for part in parts) ** (1 / p)
+
+
+class Product:
+    kind = "product"
+    figures = {"memory_efficiency": (0.82, 0.2, 1.05), "feed_tb_per_s": (15, 1, 500), "overlap_power": (3, 1, 12),
+               "kernel_us": (4, 0.05, 60), "split_us": (2, 0.05, 40), "arithmetic_efficiency": (0.9, 0.1, 1.1), "whole_waves": (0.6, 0.01, 0.99)}
+    # Libraries change kernels after 16, 32, 64, ... rows: two knots make a step.
+    over = [1, 8, 16, 17, 32, 33, 64, 65, 96, 97, 128, 129, 192, 193, 256, 257, 512]
+    by = [[512, 2048, 8192, 65536], [512, 2048, 8192, 65536], [2.0 ** e for e in (20, 22, 24, 26, 28)], [2.0 ** e for e in (0.25, 0.5, 0.75, 1)]]
+
+    def __init__(self, hardware, dtype, x):
+        self.m, self.n, self.k = x["m"], x["n"], x["k"]
+        self.b, self.a, arithmetic = DTYPES[dtype]
+        self.h, self.peak = hardware, hardware[arithmetic]
+        waves, work, feed, split = [], [], [], []
+        for tile_m, tile_n in TILES:
+            for s in SPLITS:
+                waves.append(np.ceil(self.n / tile_m) * np.ceil(self.m / tile_n) * s / hardware["multiprocessors"])
+                inner = 64 * np.ceil(self.k / s / 64)
+                work.append(inner * 2 * tile_m * tile_n)
+                feed.append(inner * (tile_m * self.b + np.minimum(tile_n, self.m) * self.a))
+                split.append(np.full(len(self.m), float(s)))
+        self.waves, self.work, self.feed, self.split = (np.array(v) for v in (waves, work, feed, split))
+
+    def us(self, f):
+        memory = (self.n * self.k * self.b + self.m * self.k * self.a + 2 * self.m * self.n) / (
+            self.h["bandwidth"] * f["memory_efficiency"])
+        waves = f["whole_waves"] * np.ceil(self.waves) + (1 - f["whole_waves"]) * np.maximum(self.waves, 1)
+        feed = 1e12 * f["feed_tb_per_s"]
+        units = self.h["multiprocessors"]
+        core = waves * np.maximum(self.work / (self.peak * f["arithmetic_efficiency"] / units), self.feed / (feed / units))
+        core += np.where(self.split > 1, 8 * self.split * self.m * self.n / feed + 1e-6 * f["split_us"], 0)
+        return 1e6 * norm(f["overlap_power"], memory, core.min(0)) + f["kernel_us"]
+
+    def coordinates(self):
+        waves = np.ceil(self.n / 128) * np.ceil(self.m / 128) / self.h["multiprocessors"]
+        return np.log2(self.m), [np.log2(self.n), np.log2(self.k), np.log2(self.n * self.k), waves / np.ceil(waves)]  # how full the last wave is
+
+
+class Decode:
+    kind = "attention_decode"
+    figures = {"memory_efficiency": (0.8, 0.1, 1.05), "overlap_power": (3, 1, 12), "kernel_us": (10, 0.5, 60),
+               "sequence_us": (0.2, 0.001, 20), "head_us": (0.01, 1e-5, 5)}
+    over = [2.0 ** e for e in (14, 18, 20, 22, 24, 25, 26, 27, 28, 30, 32)]
+    by = [[2.0 ** e for e in (1, 7, 9, 11, 13, 17)], [1, 4, 16, 64, 256, 4096], [1, 2, 4, 8, 16, 64]]
+
+    def __init__(self, hardware, dtype, x):
+        self.h = hardware
+        self.b = DTYPES[dtype][0]
+        self.batch, self.context, self.heads, self.kv, self.dim = (x[c] for c in ("batch", "context", "heads", "kv_heads", "head_dim"))
+        self.bytes = 2 * self.batch * self.context * self.kv * self.dim * self.b
+
+    def us(self, f):
+        memory = 1e6 * self.bytes / (self.h["bandwidth"] * f["memory_efficiency"])
+        rows = self.batch * f["sequence_us"] + self.batch * self.heads * f["head_us"]
+        return f["kernel_us"] + norm(f["overlap_power"], memory, rows)
+
+    def coordinates(self):
+        return np.log2(self.bytes), [np.log2(self.context), np.log2(self.batch * self.kv), np.log2(self.heads / self.kv)]
+
+
+class Verify:
+    """Attention of several query tokens over a cache, blocks that walk the keys one after the other."""
+    kind = "attention_verify"
+    figures = {"memory_efficiency": (0.7, 0.05, 1.05), "arithmetic_efficiency": (0.5, 0.02, 1.0), "overlap_power": (3, 1, 12),
+               "kernel_us": (8, 0.5, 60), "key_us": (0.02, 1e-5, 1)}
+    over = [1, 16, 64, 128, 256, 512, 1024, 4096]
+    by = [[64, 512, 2048, 8192, 32768], [1, 32, 256, 2048]]
+
+    def __init__(self, hardware, dtype, x):
+        self.h = hardware
+        self.b = DTYPES[dtype][0]
+        self.batch, self.tokens, self.context, self.heads, self.kv, self.dim = (
+            x[c] for c in ("batch", "tokens", "context", "heads", "kv_heads", "head_dim"))
+
+    def us(self, f):
+        keys = self.context + 0.5 * (self.tokens + 1)
+        memory = 1e6 * 2 * self.batch * (self.context + self.tokens) * self.kv * self.dim * self.b / (
+            self.h["bandwidth"] * f["memory_efficiency"])
+        arithmetic = 1e6 * 4 * self.batch * self.heads * self.dim * self.tokens * keys / (self.h["bf16"] * f["arithmetic_efficiency"])
+        waves = np.ceil(self.batch * self.heads * np.ceil(self.tokens / 128) / self.h["multiprocessors"])
+        serial = waves * keys * f["key_us"]
+        return f["kernel_us"] + norm(f["overlap_power"], memory, arithmetic, serial)
+
+    def coordinates(self):
+        return np.log2(self.tokens), [np.log2(np.maximum(self.context, 1)), np.log2(self.batch * self.heads)]
+
+
+class Prefill(Verify):
+    kind = "attention_prefill"
+    over = [1, 16, 64, 256, 1024, 4096, 16384]
+    by = [[1, 4, 16, 64, 256, 1024], [1, 2, 4, 8, 16, 64], [64, 128]]
+
+    def coordinates(self):
+        return np.log2(self.tokens), [np.log2(self.batch * self.heads), np.log2(self.heads / self.kv), np.log2(self.dim)]
+
+
+class Experts:
+    kind = "experts"
+    figures = {"memory_efficiency": (0.7, 0.05, 1.05), "arithmetic_efficiency": (0.6, 0.02, 1.1), "overlap_power": (3, 1, 12),
+               "kernel_us": (25, 1, 300), "expert_us": (0.05, 1e-4, 5), "row_us": (0.005, 1e-5, 2)}
+    over = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096]
+    by = [[8, 64, 256, 512], [64, 256, 1024, 4096, 16384], [1, 2, 8], [1, 2 ** 1.01, 2 ** 1.2]]
+
+    def __init__(self, hardware, dtype, x):
+        self.b, _, arithmetic = DTYPES[dtype]
+        self.h, self.peak = hardware, hardware[arithmetic]
+        self.tokens, self.hidden, self.topk, self.experts, self.skew = (x[c] for c in ("tokens", "hidden", "topk", "experts", "skew"))
+        self.inner = x["inter"] / x["tp"]
+        chosen = np.minimum(self.experts, self.tokens * self.topk)
+        independent = self.experts * (1 - (1 - np.minimum(self.topk / self.experts, 1 - 1e-12)) ** self.tokens)
+        self.active = np.where(self.skew > 0, np.maximum(independent, 1), chosen)
+
+    def us(self, f):
+        rows = self.tokens * self.topk
+        matrix = 3 * self.hidden * self.inner
+        memory = 1e6 * self.active * matrix * self.b / (self.h["bandwidth"] * f["memory_efficiency"])
+        padded = self.active * 16 * np.ceil(rows / self.active / 16)
+        arithmetic = 1e6 * 2 * matrix * padded / (self.peak * f["arithmetic_efficiency"])
+        return f["kernel_us"] + norm(f["overlap_power"], memory, arithmetic) + f["expert_us"] * self.active + f["row_us"] * rows
+
+    def coordinates(self):
+        return np.log2(self.tokens), [np.log2(self.experts), np.log2(self.inner), np.log2(self.topk), self.skew]
+
+
+class AllReduce:
+    kind = "allreduce"
+    figures = {"link_efficiency": (0.6, 0.01, 1.2), "kernel_us": (8, 0.5, 100), "overlap_power": (2, 1, 12)}
+    over = [2.0 ** e for e in (8, 12, 14, 16, 18, 20, 22, 26)]
+    by = [[2, 8]]
+
+    def __init__(self, hardware, dtype, x):
+        self.h, self.gpus, self.bytes = hardware, x["gpus"], x["bytes"]
+
+    def us(self, f):
+        link = 1e6 * 2 * (self.gpus - 1) / self.gpus * self.bytes / (self.h["link"] * f["link_efficiency"])
+        return norm(f["overlap_power"], link, np.full(len(link), f["kernel_us"]))
+
+    def coordinates(self):
+        return np.log2(self.bytes), [np.log2(self.gpus)]
+
+
+KINDS = {c.kind: c for c in (Product, Decode, Prefill, Verify, Experts, AllReduce)}
