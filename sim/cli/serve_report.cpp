@@ -156,7 +156,8 @@ void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTa
   if (!own) return;
   if (!own->command.empty())
     print_output("flags for {}{}:\n  {}\n", own->engine,
-                 experiment.prefill_engines > 0 ? ", for the engines that decode (those of prompts draft nothing)" : "", own->command);
+                 experiment.prefill_engines > 0 ? ", for the engines that decode (those of prompts draft nothing)" : "",
+                 own->command);
   for (const std::string& note : own->notes) print_words(fmt::format("{}: {}", own->engine, note));
 }
 

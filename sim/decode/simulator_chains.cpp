@@ -1,5 +1,6 @@
 #include "sim/decode/random_bits.h"
 #include "sim/decode/simulator.h"
+#include "sim/decode/wide_steps.h"
 
 #include <algorithm>
 #include <array>
@@ -25,18 +26,26 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
   const auto length = static_cast<std::uint32_t>(draft_length_);
   const std::uint16_t* const class_of = tables.classes(0);
   const auto classes = static_cast<std::size_t>(prepared_->class_count);
+  // Tokens are counted by (bin of the token before, class); a lane remembers where the row of its last token's bin begins.
+  std::vector<std::uint64_t> pairs((kPairBins + 1) * classes);
+  std::array<std::uint32_t, kLanes> row;
+  row.fill(static_cast<std::uint32_t>(kPairBins * classes));  // before the first: one that is dropped
+  std::vector<std::uint32_t> row_after(classes);
+  for (std::size_t kind = 0; kind < classes; ++kind)
+    row_after[kind] = static_cast<std::uint32_t>(prepared_->bin_of_class[kind] * classes);
   verify::ChainLanes chains;
   for (std::uint32_t depth = 0; depth <= length; ++depth)
     chains.distributions.push_back(&tables.at(0, static_cast<int>(depth)).distributions);
   chains.tokens.resize(std::size_t{length + 1} * kLanes);  // room for the final one
   chains.random_bits.resize(std::size_t{length} * kLanes);
 
-  std::array<std::uint64_t, kLanes> draw_bits;
+  constexpr std::size_t kPadded = kLanes + wide::kSlack;
+  std::array<std::uint64_t, kPadded> draw_bits{};
+  std::array<std::uint64_t, kPadded> column;
+  std::array<std::uint64_t, kPadded> rest;
+  std::array<std::uint64_t, kPadded> entry{};
   std::array<std::uint64_t, kLanes> unused;
   std::array<std::uint32_t, kLanes> by_accepted;
-  std::array<std::uint32_t, kLanes> previous_bin;
-  previous_bin.fill(kPairBins);  // before the first: a row that is dropped
-  std::vector<std::uint64_t> pairs((kPairBins + 1) * classes);
   std::array<std::uint64_t, kLanes> emitted{};
   std::array<std::uint64_t, kLanes> full{};
   std::vector<std::uint64_t> rounds_of(length + 1);  // [accepted]
@@ -59,11 +68,15 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
       Token* const token = chains.tokens.data() + std::size_t{position} * kLanes;
       random_bits.draft_accept(round, position, chunk.first_sequence, nullptr, live, draw_bits.data(),
                                chains.random_bits.data() + std::size_t{position} * kLanes);
-      for (std::uint32_t lane = 0; lane < live; ++lane) distributions.prefetch_draft(draw_bits[lane]);
-      for (std::uint32_t lane = 0; lane < live; ++lane) {
-        token[lane] = distributions.pick_draft(draw_bits[lane]);
-        distributions.prefetch_distributions(token[lane]);
+      if (!wide::available()) {
+        for (std::uint32_t lane = 0; lane < live; ++lane) token[lane] = distributions.pick_draft(draw_bits[lane]);
+        continue;
       }
+      const std::uint64_t* const alias = distributions.draft_alias();
+      wide::columns(draw_bits.data(), live, distributions.vocab(), column.data(), rest.data());
+      for (std::uint32_t lane = 0; lane < live; ++lane) entry[lane] = alias[column[lane]];
+      wide::tokens(entry.data(), column.data(), rest.data(), live, column.data());
+      for (std::uint32_t lane = 0; lane < live; ++lane) token[lane] = static_cast<Token>(column[lane]);
     }
     rule.verify_lanes(chains);
 
@@ -91,12 +104,11 @@ void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk
 
     for (std::uint32_t position = 0; position <= length; ++position) {
       const Token* const token = chains.tokens.data() + std::size_t{position} * kLanes;
-      for (std::uint32_t lane = 0; lane < live; ++lane) {  // without a branch
-        const std::uint32_t yes = position <= chains.accepted[lane] ? 1 : 0;
+      for (std::uint32_t i = position == 0 ? 0 : end_of[position - 1]; i < live; ++i) {  // those that accepted as many, or more
+        const std::uint32_t lane = by_accepted[i];
         const std::uint16_t kind = class_of[token[lane]];
-        const std::uint32_t previous = previous_bin[lane];
-        pairs[previous * classes + kind] += yes;
-        previous_bin[lane] = previous ^ ((previous ^ prepared_->bin_of_class[kind]) & (0U - yes));
+        ++pairs[row[lane] + kind];
+        row[lane] = row_after[kind];
       }
     }
     for (std::uint32_t lane = 0; lane < live; ++lane) {

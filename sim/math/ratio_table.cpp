@@ -2,7 +2,6 @@
 
 #include "sim/base/check.h"
 #include "sim/base/huge_array.h"
-#include "sim/base/standard_library.h"
 #include "sim/math/series.h"
 
 #include <algorithm>
@@ -66,28 +65,23 @@ std::vector<Token> decreasing(const std::vector<double>& values) {
 
 }  // namespace
 
-std::uint64_t RatioTable::bucket(double c) const {
-  const std::uint64_t first = first_bucket(shift_);
-  return std::clamp(bit_cast<std::uint64_t>(c) >> shift_, first, first + guide_.size() - 2) - first;
-}
-
 RatioTable::RatioTable(std::span<const double> target, std::span<const double> draft, AliasScratch& scratch) {
   SPECSIM_CHECK(target.size() == draft.size() && !target.empty(), "{} and {} tokens", target.size(), draft.size());
   const std::size_t vocab = target.size();
   distributions_.resize(vocab);
-  std::vector<double> ratio_of(vocab);
+  ratio_of_.resize(vocab);
   for (std::size_t x = 0; x < vocab; ++x) {
     distributions_[x] = {target[x], draft[x]};
-    ratio_of[x] = !(target[x] > 0.0) ? 0.0 : draft[x] > 0.0 ? target[x] / draft[x] : std::numeric_limits<double>::infinity();
+    ratio_of_[x] = !(target[x] > 0.0) ? 0.0 : draft[x] > 0.0 ? target[x] / draft[x] : std::numeric_limits<double>::infinity();
     draft_support_ += draft[x] > 0.0 ? 1 : 0;
   }
   constexpr std::size_t kFew = 400;  // sorted faster by comparisons
   if (vocab > kFew) {
-    order_ = decreasing(ratio_of);
+    order_ = decreasing(ratio_of_);
   } else {
     order_.resize(vocab);
     std::iota(order_.begin(), order_.end(), Token{0});
-    std::stable_sort(order_.begin(), order_.end(), [&](Token a, Token b) { return ratio_of[a] > ratio_of[b]; });
+    std::stable_sort(order_.begin(), order_.end(), [&](Token a, Token b) { return ratio_of_[a] > ratio_of_[b]; });
   }
   rank_.resize(vocab);
   ratio_.resize(vocab);
@@ -97,7 +91,7 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
   for (std::size_t i = 0; i < vocab; ++i) {
     const Token x = order_[i];
     rank_[x] = static_cast<std::uint32_t>(i);
-    ratio_[i] = ratio_of[x];
+    ratio_[i] = ratio_of_[x];
     target_sum.add(target[x]);
     draft_sum.add(draft[x]);
     sums_[i + 1] = {target_sum.value(), draft_sum.value()};
@@ -106,6 +100,8 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
   for (std::size_t i = kStride; i <= vocab; i += kStride) coarse_.push_back(sums_[i]);
   shift_ = bucket_shift(vocab);
   const std::uint64_t buckets = bucket_count(shift_);
+  first_bucket_ = first_bucket(shift_);
+  last_bucket_ = first_bucket_ + buckets - 1;
   guide_.resize(buckets + 1);
   std::uint32_t above = static_cast<std::uint32_t>(vocab);
   for (std::uint64_t b = 0; b <= buckets; ++b) {
@@ -115,15 +111,32 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
     guide_[b] = above;
   }
   guide_[buckets] = 0;
+  set_bounds();
   target_alias_.resize(vocab);
   draft_alias_.resize(vocab);
   build_alias(target, target_alias_.data(), scratch);
   build_alias(draft, draft_alias_.data(), scratch);
 }
 
+// The mass falls as c grows: what it is where a bucket ends and begins bounds it within.
+void RatioTable::set_bounds() {
+  constexpr double kRounding = 1e-12;  // of a mass, many times over
+  const std::uint64_t buckets = guide_.size() - 1;
+  bounds_.resize(buckets);
+  double most = 1.0 + kRounding;  // all c below the first bucket are in it
+  for (std::uint64_t b = 0; b < buckets; ++b) {
+    const double end = b + 1 < buckets ? bit_cast<double>((first_bucket_ + b + 1) << shift_) : std::numeric_limits<double>::max();
+    const Residual least = residual(end);
+    // None of a bucket whose least c leaves no token has a mass, and no rounding makes one.
+    bounds_[b] = {std::max(least.mass - kRounding, 0.0), guide_[b] == 0 ? 0.0 : most};
+    most = least.mass + kRounding;
+  }
+}
+
 std::size_t RatioTable::bytes_needed(std::size_t vocab) {
-  return vocab * (2 * sizeof(Pair) + sizeof(double) + sizeof(Token) + sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t)) +
-         (vocab / kStride + 1) * sizeof(Pair) + (bucket_count(bucket_shift(vocab)) + 1) * sizeof(std::uint32_t) + 9 * kHeapBytes;
+  return vocab * (2 * sizeof(Pair) + 2 * sizeof(double) + sizeof(Token) + sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t)) +
+         (vocab / kStride + 1) * sizeof(Pair) +
+         (bucket_count(bucket_shift(vocab)) + 1) * (sizeof(std::uint32_t) + sizeof(MassBounds)) + 11 * kHeapBytes;
 }
 
 Residual RatioTable::residual(double c) const {

@@ -20,7 +20,7 @@ class BlockVerification final : public ChainRule {
     bool whole = true;
     while (whole && block.children(last) > 0) {
       const auto at = static_cast<std::size_t>(last);
-      p[at + 1] = grown(p[at], block.distributions(last), block.token(last + 1));
+      p[at + 1] = grown(p[at], block.distributions(last).ratio(block.token(last + 1)));
       whole = p[at + 1] > 0.0;  // otherwise neither this token nor one behind it may stay
       if (whole) ++last;
     }
@@ -31,7 +31,7 @@ class BlockVerification final : public ChainRule {
         continue;
       }
       const math::Residual cut = block.distributions(node).residual(1.0 / stays);
-      if (block.accept(node, odds(stays, cut))) return {node, block.pick_residual(node, cut)};
+      if (block.accept(node, odds(stays, cut.mass))) return {node, block.pick_residual(node, cut)};
     }
     return {0, block.children(0) > 0 ? block.pick_residual(0, block.distributions(0).residual(1.0)) : block.pick_target(0)};
   }
@@ -41,59 +41,91 @@ class BlockVerification final : public ChainRule {
     const std::size_t length = chains.draft_length();
     std::array<std::array<double, kStride>, kMaxDraftLength + 1> p;
     p[0].fill(1.0);
-    for (std::size_t i = 0; i < length; ++i)
-      for (std::uint32_t lane = 0; lane < chains.lanes; ++lane)
-        p[i + 1][lane] = grown(p[i][lane], *chains.distributions[i], chains.tokens[i * kStride + lane]);
-    std::array<std::uint32_t, kStride> open;     // lanes without a verdict, in any order
-    std::array<std::uint32_t, kStride> unclear;  // those of them whose verdict at a node takes a look at the random bits
+    std::array<double, kStride> ratio{};
+    for (std::size_t i = 0; i < length; ++i) {
+      const math::RatioTable& distributions = *chains.distributions[i];
+      const Token* const tokens = chains.tokens.data() + i * kStride;
+      // Loads first, and then all lanes by vectors: their minima would be branches that nobody foresees.
+      for (std::uint32_t lane = 0; lane < chains.lanes; ++lane) ratio[lane] = distributions.ratio(tokens[lane]);
+      for (std::uint32_t lane = 0; lane < kStride; ++lane) p[i + 1][lane] = grown(p[i][lane], ratio[lane]);
+    }
+    // Lanes by their numbers, in any order: a list that loops write without a branch on what was drawn.
+    std::array<std::uint32_t, kStride> open;   // without a verdict
+    std::array<std::uint32_t, kStride> whole;  // that take a node's prefix, which stays for certain
+    std::array<std::uint32_t, kStride> taken;  // that take it otherwise
+    std::array<std::uint32_t, kStride> close;  // whose random bits lie between the bounds of their odds
     std::uint32_t left = chains.lanes;
     for (std::uint32_t lane = 0; lane < left; ++lane) open[lane] = lane;
     for (std::size_t node = length; node > 0; --node) {
-      // Where a prefix stays for certain it is taken, and one that cannot stay is not: no search for either.
-      const math::Residual certain = node == length ? math::Residual() : chains.distributions[node]->residual(1.0);
+      const math::RatioTable& distributions = *chains.distributions[node];
+      const std::uint64_t* const random_bits = chains.random_bits.data() + (node - 1) * kStride;
       std::uint32_t still = 0;
-      std::uint32_t count = 0;
+      if (node == length) {
+        for (std::uint32_t lane = 0; lane < left; ++lane) {
+          const bool stays = accepts(rng::to_unit(random_bits[lane]), {p[node][lane], 1.0});
+          chains.accepted[lane] = static_cast<std::uint32_t>(node);
+          open[still] = lane;
+          still += stays ? 0 : 1;
+        }
+        chains.final_distribution.fill(math::Residual());
+        left = still;
+        continue;
+      }
+      std::uint32_t whole_count = 0;
+      std::uint32_t taken_count = 0;
+      std::uint32_t close_count = 0;
       for (std::uint32_t i = 0; i < left; ++i) {
         const std::uint32_t lane = open[i];
         const double own = p[node][lane];
-        const std::uint32_t none = !(own > 0.0) || (own == 1.0 && !(certain.mass > 0.0)) ? 1 : 0;
-        chains.accepted[lane] = static_cast<std::uint32_t>(node);
-        chains.final_distribution[lane] = certain;
+        const double u = rng::to_unit(random_bits[lane]);
+        const math::MassBounds mass = distributions.mass_bounds(1.0 / own);
+        const std::uint32_t may = accepts(u, odds(own, mass.most)) ? 1 : 0;
+        const std::uint32_t must = accepts(u, odds(own, mass.least)) ? 1 : 0;
+        const std::uint32_t certain = own == 1.0 ? 1 : 0;
         open[still] = lane;
-        still += none;
-        unclear[count] = lane;
-        count += none == 0 && own < 1.0 ? 1 : 0;
+        still += 1 - may;
+        whole[whole_count] = lane;
+        whole_count += must & certain;
+        taken[taken_count] = lane;
+        taken_count += must & (1 - certain);
+        close[close_count] = lane;
+        close_count += may & (1 - must);
       }
-      for (std::uint32_t i = 0; i < count; ++i) {
-        const std::uint32_t lane = unclear[i];
+      for (std::uint32_t i = 0; i < close_count; ++i) {
+        const std::uint32_t lane = close[i];
         const double own = p[node][lane];
-        Odds chance = {own, 1.0};
-        if (node < length) {
-          const math::Residual cut = chains.distributions[node]->residual(1.0 / own);
-          chains.final_distribution[lane] = cut;
-          chance = odds(own, cut);
-        }
-        open[still] = lane;
-        still += accepts(rng::to_unit(chains.random_bits[(node - 1) * kStride + lane]), chance) ? 0 : 1;
+        if (accepts(rng::to_unit(random_bits[lane]), odds(own, distributions.residual(1.0 / own).mass)))
+          taken[taken_count++] = lane;
+        else
+          open[still++] = lane;
       }
+      for (std::uint32_t i = 0; i < taken_count; ++i) {
+        chains.accepted[taken[i]] = static_cast<std::uint32_t>(node);
+        chains.final_distribution[taken[i]] = distributions.residual(1.0 / p[node][taken[i]]);
+      }
+      take_all(chains, whole.data(), whole_count, node);
       left = still;
     }
-    const math::Residual none = length > 0 ? chains.distributions[0]->residual(1.0) : math::Residual();
-    for (std::uint32_t i = 0; i < left; ++i) {
-      chains.accepted[open[i]] = 0;
-      chains.final_distribution[open[i]] = none;
-    }
+    take_all(chains, open.data(), left, 0);
   }
 
  private:
   // What comes of a prefix that stays with `before` and grows by x, drawn from the draft. 0 below what 1 / p can be taken of.
-  static double grown(double before, const math::RatioTable& distributions, Token x) {
-    const double p = std::min(1.0, before * distributions.target(x) / distributions.draft(x));
+  static double grown(double before, double ratio) {
+    const double p = std::min(1.0, before * ratio);
     return p > 1e-300 ? p : 0.0;
   }
-  static Odds odds(double stays, const math::Residual& cut) {
-    const double z = stays * cut.mass;
+  static Odds odds(double stays, double mass) {
+    const double z = stays * mass;
     return {z, z + (1.0 - stays)};  // a prefix that stays for certain is taken for certain
+  }
+  // The lanes keep a prefix of so many tokens, with which c = 1.
+  static void take_all(ChainLanes& chains, const std::uint32_t* lanes, std::uint32_t count, std::size_t accepted) {
+    const math::Residual rest = chains.draft_length() > 0 ? chains.distributions[accepted]->residual(1.0) : math::Residual();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      chains.accepted[lanes[i]] = static_cast<std::uint32_t>(accepted);
+      chains.final_distribution[lanes[i]] = rest;
+    }
   }
 };
 

@@ -44,8 +44,9 @@ TEST_CASE("a pass whose shapes repeat: goal 1 us; 10,000 workloads planned: goal
       for (int context = 1; context <= kContexts; ++context)
         drafting += plan::make_plan(*cost, {static_cast<double>(batch), 100.0 * context}, curve).best > 0 ? 1 : 0;
   });
-  fmt::print("{}\na pass: {:.0f} ns (goal 1000); {} workloads of 9 draft lengths: {:.2f} s on one core (goal 5 on two), {} draft\n",
-             tests::machine(), 1e9 * pass, kBatches * kContexts, plans, drafting);
+  fmt::print(
+      "{}\na pass: {:.0f} ns (goal 1000); {} workloads of 9 draft lengths: {:.2f} s on one core (goal 5 on two), {} draft\n",
+      tests::machine(), 1e9 * pass, kBatches * kContexts, plans, drafting);
   CHECK(pass < 1e-6);
   CHECK(plans < 10.0);
 }

@@ -390,11 +390,9 @@ TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
         ":11: round 1 accepted 4, allowed: an integer up to what was drafted");
   CHECK(says(good + "{\"draft_length\": 3, \"rounds\": [1], \"drafted\": [0]}\n").find(":11: round 1 accepted 1") == 0);
   CHECK(says(good + "{\"draft_length\": 0, \"rounds\": [0]}\n").find(":11: no record of rounds") == 0);
-  CHECK(
-      says(good + "{\"overlap\": [0.5, 1]}\n")
-          .find(
-              ":11: acceptance probabilities by position, without depth, which specsim plan --trace, specsim fit and context "
-              "process trace of specsim run take, allowed here: {\"draft_length\", \"rounds\": [...]}, or {") == 0);
+  CHECK(says(good + "{\"overlap\": [0.5, 1]}\n")
+            .find(":11: acceptance probabilities by position, without depth, which specsim plan --trace, specsim fit and context "
+                  "process trace of specsim run take, allowed here: {\"draft_length\", \"rounds\": [...]}, or {") == 0);
   CHECK(says(good + "{\"draft_length\": 3, \"accepted\": [1, 0]}\n")
             .find(":11: accepted prefixes by position behind accepted tokens by") == 0);
   CHECK(says(good + "nonsense\n").find(":11:2: this is no JSON") == 0);

@@ -46,5 +46,27 @@ TEST_CASE("residuals are those of a pass over all tokens, in small and in large 
       CHECK(residual.mass == Approx(mass).margin(1e-12));
       if (count > 0) CHECK(table.pick(residual, 0.0) == first);
     }
+    // The bounds hold at every c, those where a bucket begins or ends among them, and are close where verdicts ask for them.
+    for (double c = 0x1.0p-22; c < 0x1.0p22; c *= 1.00093) {
+      for (const double at : {c, std::exp2(std::round(std::log2(c)))}) {
+        const double mass = table.residual(at).mass;
+        const math::MassBounds bounds = table.mass_bounds(at);
+        INFO("vocab " << vocab << ", c " << at);
+        REQUIRE(bounds.least <= mass);
+        REQUIRE(bounds.most >= mass);
+        if (vocab >= 1000 && at >= 1.0 && at < 0x1.0p20) REQUIRE(bounds.most - bounds.least < 0.02);
+      }
+    }
+    CHECK(table.mass_bounds(INFINITY).least <= table.residual(1e300).mass);
+    CHECK(table.mass_bounds(1e300).most >= table.residual(1e300).mass);
   }
+}
+
+TEST_CASE("equal distributions leave no mass above c = 1, and the bounds say so") {
+  const std::vector<double> both = {0.5, 0.25, 0.125, 0.125};
+  math::AliasScratch scratch;
+  const math::RatioTable table(both, both, scratch);
+  CHECK(table.mass_bounds(1.0).most == 0.0);
+  CHECK(table.mass_bounds(3.0).most == 0.0);
+  CHECK(table.mass_bounds(0.25).least > 0.0);
 }
