@@ -25,9 +25,31 @@ rng::BitsPair PhiloxBits::at(rng::Purpose purpose, std::uint32_t position, std::
                           key_);
 }
 
+void BitSource::batch_at(rng::Purpose purpose, const std::uint32_t* positions, std::uint32_t word1, std::uint64_t first_sequence,
+                         const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const rng::BitsPair bits = at(purpose, positions[i], word1, first_sequence + lanes[i]);
+    first[i] = bits.first;
+    second[i] = bits.second;
+  }
+}
+
+void PhiloxBits::batch_at(rng::Purpose purpose, const std::uint32_t* positions, std::uint32_t word1, std::uint64_t first_sequence,
+                          const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second) {
+  rng::philox_batch({.c0 = rng::counter_word0(purpose, 0),
+                     .positions = positions,
+                     .c1_common = word1,
+                     .c1 = nullptr,
+                     .c2 = static_cast<std::uint32_t>(first_sequence),
+                     .lanes = lanes,
+                     .c3 = static_cast<std::uint32_t>(first_sequence >> 32)},
+                    key_, count, first, second);
+}
+
 void PhiloxBits::batch(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t first_sequence,
                        const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second) {
   rng::philox_batch({.c0 = rng::counter_word0(purpose, position),
+                     .positions = nullptr,
                      .c1_common = word1,
                      .c1 = nullptr,
                      .c2 = static_cast<std::uint32_t>(first_sequence),

@@ -21,6 +21,9 @@ class BitSource {
   // lanes.
   virtual void batch(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t first_sequence,
                      const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second) = 0;
+  // The same where each lane has a position of its own: `positions` and `lanes` hold `count` of them.
+  virtual void batch_at(rng::Purpose purpose, const std::uint32_t* positions, std::uint32_t word1, std::uint64_t first_sequence,
+                        const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second);
 
   // For each of `count` lanes: the number that draws the draft token at `position` of `round`, and the one that decides on it.
   void draft_accept(std::uint32_t round, std::uint32_t position, std::uint64_t first_sequence, const std::uint32_t* lanes,
@@ -38,6 +41,8 @@ class PhiloxBits final : public BitSource {
   rng::BitsPair at(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t sequence) override;
   void batch(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t first_sequence,
              const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second) override;
+  void batch_at(rng::Purpose purpose, const std::uint32_t* positions, std::uint32_t word1, std::uint64_t first_sequence,
+                const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second) override;
 
  private:
   rng::Key key_;

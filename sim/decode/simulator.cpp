@@ -50,13 +50,24 @@ void Simulator::run_chunk(const ChunkPlan& chunk, BitSource& random_bits, Counts
   const bool fresh = plan_.contexts->process->shape().contexts == 0;
   if (plan_.blocks() != nullptr) {
     if (fresh) return run_fresh_blocks(chunk, random_bits, counts, sink);
-    const verify::ChainRule* const chains = sink == nullptr && bonus_ == Bonus::emitted ? chain_rule() : nullptr;
-    return chains != nullptr ? run_chains(*chains, chunk, random_bits, counts) : run_blocks(chunk, random_bits, counts, sink);
+    if (sink == nullptr) {
+      if (const verify::ChainRule* rule = chain_rule()) return run_chains(*rule, chunk, random_bits, counts);
+      if (const verify::SiblingRule* rule = sibling_rule()) return run_trees(*rule, chunk, random_bits, counts);
+    }
+    return run_blocks(chunk, random_bits, counts, sink);
   }
   if (fresh)
     run_fresh(chunk, random_bits, counts, sink);
   else
     run_prepared(chunk, random_bits, counts, sink);
+}
+
+bool Simulator::judges_side_by_side() const {
+  const BlockJudging& judging = *plan_.blocks();
+  const families::ContextShape& contexts = plan_.contexts->process->shape();
+  const tokens::Tree* const tree = judging.drafter->tree();
+  return bonus_ == Bonus::emitted && judging.policy == nullptr && contexts.contexts == 1 && !contexts.ends() && tree != nullptr &&
+         tree->drafted() > 0 && tree->height() == draft_length_ && draft::counted_passes(*judging.drafter) == 0;
 }
 
 void Simulator::run_prepared(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const {

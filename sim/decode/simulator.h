@@ -44,9 +44,14 @@ class Simulator {
   void run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
   void run_fresh_blocks(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
   void run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const;
-  // Runs chains that stay in one context by a rule that judges them side by side, and counts what run_blocks() would.
+  // Whether blocks have one shape and stay in one context, so that those of many sequences can be judged side by side.
+  [[nodiscard]] bool judges_side_by_side() const;
+  // Runs chains, or trees, by a rule that judges them side by side, nullptr where it does not, and counts what run_blocks()
+  // would.
   [[nodiscard]] const verify::ChainRule* chain_rule() const;
+  [[nodiscard]] const verify::SiblingRule* sibling_rule() const;
   void run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts) const;
+  void run_trees(const verify::SiblingRule& rule, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts) const;
 
   PreparationPlan plan_;
   const Prepared* prepared_;

@@ -32,6 +32,7 @@ void each_step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* 
     const std::size_t size = std::min(kBatch, count - begin);
     for (std::size_t i = 0; i < size; ++i) next[i] = text_position[lanes[begin + i]] + 1;
     rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::context, 0),
+                       .positions = nullptr,
                        .c1_common = 0,
                        .c1 = next.data(),
                        .c2 = static_cast<std::uint32_t>(first_sequence),

@@ -122,6 +122,7 @@ void fill_random(Matrix& matrix, std::size_t first, std::size_t from, std::size_
   std::vector<float> row(matrix.columns() - from);
   for (std::size_t r = first; r < matrix.rows(); ++r) {
     rng::philox_batch({.c0 = rng::counter_word0(rng::Purpose::distribution, 0),
+                       .positions = nullptr,
                        .c1_common = index,
                        .c1 = nullptr,
                        .c2 = 0,

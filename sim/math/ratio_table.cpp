@@ -120,7 +120,7 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
 
 // The mass falls as c grows: what it is where a bucket ends and begins bounds it within.
 void RatioTable::set_bounds() {
-  constexpr double kRounding = 1e-12;  // of a mass, many times over
+  constexpr double kRounding = 1e-12;  // many times what the sums may be off by
   const std::uint64_t buckets = guide_.size() - 1;
   bounds_.resize(buckets);
   double most = 1.0 + kRounding;  // all c below the first bucket are in it

@@ -19,9 +19,10 @@ constexpr int kRounds = 10;
 void scalar_batch(const CounterBatch& counters, Key key, std::size_t begin, std::size_t end, std::uint64_t* first,
                   std::uint64_t* second) {
   for (std::size_t i = begin; i < end; ++i) {
+    const std::uint32_t c0 = counters.c0 + (counters.positions != nullptr ? counters.positions[i] : 0);
     const std::uint32_t c1 = counters.c1 != nullptr ? counters.c1[i] : counters.c1_common;
     const std::uint32_t lane = counters.lanes != nullptr ? counters.lanes[i] : static_cast<std::uint32_t>(i);
-    const BitsPair random_bits = philox_bits({counters.c0, c1, counters.c2 + lane, counters.c3}, key);
+    const BitsPair random_bits = philox_bits({c0, c1, counters.c2 + lane, counters.c3}, key);
     first[i] = random_bits.first;
     second[i] = random_bits.second;
   }
@@ -52,6 +53,9 @@ __attribute__((target("avx2"))) void avx2_batch(const CounterBatch& counters, Ke
     for (std::size_t g = 0; g < kGroups; ++g) {
       const std::size_t at = i + 4 * g;
       x0[g] = _mm256_set1_epi64x(counters.c0);
+      if (counters.positions != nullptr)
+        x0[g] = _mm256_add_epi64(
+            x0[g], _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(counters.positions + at))));
       x1[g] = counters.c1 != nullptr ? _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(counters.c1 + at)))
                                      : _mm256_set1_epi64x(counters.c1_common);
       const __m128i lane = counters.lanes != nullptr
@@ -112,6 +116,7 @@ __attribute__((target("avx512f"))) void avx512_batch(const CounterBatch& counter
         return _mm512_cvtepu32_epi64(_mm512_castsi512_si256(_mm512_maskz_loadu_epi32(narrow, from)));
       };
       x0[g] = _mm512_set1_epi64(counters.c0);
+      if (counters.positions != nullptr) x0[g] = _mm512_add_epi64(x0[g], words(counters.positions + at));
       x1[g] = counters.c1 != nullptr ? words(counters.c1 + at) : _mm512_set1_epi64(counters.c1_common);
       const __m512i lane = counters.lanes != nullptr ? words(counters.lanes + at)
                                                      : _mm512_add_epi64(_mm512_set1_epi64(static_cast<std::int64_t>(at)), steps);

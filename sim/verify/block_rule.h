@@ -167,4 +167,25 @@ class NodeRule : public BlockRule {
   virtual int step(Block& block, int node, Token& final_token) const = 0;
 };
 
+// The next siblings below nodes of one depth, one in each of `count` sequences that share a context. Arrays are by place, in the
+// order of `lanes`, but `residual`, which is by lane.
+struct SiblingLanes {
+  const math::RatioTable* distributions = nullptr;  // after the nodes
+  const NodePlan* plan = nullptr;                   // for as many children as any of the nodes has
+  std::size_t elders = 0;                           // siblings that were rejected before
+  std::uint32_t count = 0;
+  const std::uint32_t* lanes = nullptr;
+  const Token* tokens = nullptr;
+  const double* remaining = nullptr;           // as Block::remaining(); nullptr: 1 for all
+  const std::uint64_t* random_bits = nullptr;  // what decides on the tokens
+  math::Residual* residual = nullptr;          // what the final token is drawn from; the target before the first sibling
+};
+
+// A rule that also judges siblings side by side: the same verdicts from the same random bits, see ChainRule.
+class SiblingRule : public NodeRule {
+ public:
+  // Sets accepted[place] to 1 or 0, and the residual of those that are rejected to what that leaves.
+  virtual void judge_lanes(const SiblingLanes& siblings, std::uint32_t* accepted) const = 0;
+};
+
 }  // namespace specsim::verify

@@ -10,10 +10,11 @@ namespace specsim::verify {
 // replacement the draft's distribution loses the siblings drawn before, which the residual has lost already, since a token is
 // rejected only where draft exceeds residual. So after every rejection residual = (target - c draft)+ / Z, with c growing by Z /
 // (the draft's remaining mass).
-class RecursiveRule final : public NodeRule {
+class RecursiveRule : public SiblingRule {
  public:
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int children) const override;
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int children) const override;
+  void judge_lanes(const SiblingLanes& siblings, std::uint32_t* accepted) const override;
 
  protected:
   int step(Block& block, int node, Token& final_token) const override;

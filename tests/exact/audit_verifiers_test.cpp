@@ -4,6 +4,7 @@
 #include "tests/support/mutants.h"
 
 #include "sim/theory/bounds.h"
+#include "sim/verify/recursive_rule.h"
 
 #include <numeric>
 
@@ -285,6 +286,15 @@ class WrongInLanes final : public verify::ChainRule {
   const verify::ChainRule& rule_;
 };
 
+// The same of siblings: the second one is never accepted.
+class WrongInSiblingLanes final : public verify::RecursiveRule {
+ public:
+  void judge_lanes(const verify::SiblingLanes& siblings, std::uint32_t* accepted) const override {
+    RecursiveRule::judge_lanes(siblings, accepted);
+    if (siblings.elders == 1) std::fill_n(accepted, siblings.count, 0U);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("the audit reaches what production runs: a mistake where nobody watches, or in lanes alone, is found") {
@@ -293,6 +303,10 @@ TEST_CASE("the audit reaches what production runs: a mistake where nobody watche
   const spec::Cell cell = second_pair(2, "block");
   CHECK(audit::audit_cell(cell, *block).lossless());
   CHECK_THROWS_AS(audit::audit_cell(cell, WrongInLanes(lanes)), InvariantBroken);
+  const spec::Cell tree = cell_of(explicit_pair(kSecondTarget, kSecondDraft), "{process: fixed}",
+                                  "{kind: tree_static, branching: [2], siblings: sampled}", "multi_draft_recursive");
+  CHECK(audit::audit_cell(tree, verify::RecursiveRule()).lossless());
+  CHECK_THROWS_AS(audit::audit_cell(tree, WrongInSiblingLanes()), InvariantBroken);
 
   const audit::RoundLoop unwatched = [](const decode::RoundSetup& setup, const decode::ChunkPlan& chunk,
                                         decode::BitSource& random_bits, decode::Counts& counts, decode::RoundSink* sink) {

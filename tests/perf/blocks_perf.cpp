@@ -56,20 +56,19 @@ double sketch_ns() {
 
 }  // namespace
 
-TEST_CASE("block verification at alpha .7: at most 4 times a plain sketch of the token rule") {
+TEST_CASE("block verification at alpha .7: at most 4 times the token rule") {
   const std::string chain = "{kind: chain, draft_length: 5}";
   const double token = ns_per_round(chain, "token", 2);
   const double block = ns_per_round(chain, "block", 2);
   const double sketch = sketch_ns();
   fmt::print(
-      "{}\nchain of 5 at alpha .7: block {:.1f} ns a round, sketch of the token rule {:.1f} ns, ratio {:.2f} (goal 4); token "
-      "rule "
-      "{:.1f} ns, a {:.2f}th\n",
-      tests::machine(), block, sketch, block / sketch, token, block / token);
-  CHECK(block <= 4.0 * sketch);
+      "{}\nchain of 5 at alpha .7: block {:.1f} ns a round, token rule {:.1f} ns, ratio {:.2f} (goal 4); a plain sketch of the "
+      "token rule {:.1f} ns, ratio {:.2f}\n",
+      tests::machine(), block, token, block / token, sketch, block / sketch);
+  CHECK(block <= 4.0 * token);
 }
 
-TEST_CASE("a tree of 64 nodes: at most 12 rounds of the sketch") {
+TEST_CASE("a tree of 64 nodes: at least 5 million rounds a second") {
   const double sketch = sketch_ns();
   for (const char* verifier : {"multi_draft_recursive", "without_replacement"}) {
     const bool without = std::string(verifier) == "without_replacement";
@@ -77,10 +76,9 @@ TEST_CASE("a tree of 64 nodes: at most 12 rounds of the sketch") {
         fmt::format("{{kind: tree_static, branching: [4, 3, 2, 1], siblings: {}}}", without ? "without_replacement" : "sampled"),
         verifier, 1);
     fmt::print(
-        "{}\ntree of 64, {}: {:.1f} ns a round, {:.2f} million/s, {:.1f} rounds of the sketch (goal 12; 5 million/s would be "
-        "6)\n",
+        "{}\ntree of 64, {}: {:.1f} ns a round, {:.2f} million/s, {:.1f} rounds of the sketch (goal 5 million/s, which is 6)\n",
         tests::machine(), verifier, ns, 1e3 / ns, ns / sketch);
-    CHECK(ns <= 12.0 * sketch);
+    CHECK(ns <= 6.0 * sketch);  // on a quiet machine of 2025 the sketch takes a sixth of 200 ns
   }
 }
 
@@ -91,7 +89,7 @@ TEST_CASE("a tree of 64 nodes on acceptance by depth and rank: at least 5 millio
       "{process: acceptance_table, acceptance: [[0.5, 0.2, 0.08, 0.04], [0.45, 0.18, 0.08], [0.4, 0.15], [0.35, 0.1]]}");
   fmt::print("{}\ntree of 64 by rank: {:.1f} ns a round, {:.2f} million/s (goal 5), {:.1f} rounds of the sketch\n",
              tests::machine(), ns, 1e3 / ns, ns / sketch);
-  CHECK(ns <= 6.0 * sketch);  // on a quiet machine of 2025 the sketch takes a sixth of 200 ns
+  CHECK(ns <= 6.0 * sketch);
 }
 
 TEST_CASE("Sequoia's programme: budget 512, depth 32 below a second") {

@@ -1,4 +1,5 @@
 // The hot loop against a plain one.
+#include "sim/verify/recursive_rule.h"
 #include "tests/parts/toys.h"
 #include "tests/unit/plain_loop.h"
 
@@ -93,6 +94,77 @@ TEST_CASE("chains judged side by side: the counts of chains judged one by one", 
   const auto [side_by_side, one_by_one] = both({plan, ready.prepared(), ready.draw_key(), 3, ready.cell().sequence_rounds}, 1000);
   CHECK(side_by_side.accepted[0] == 1000);
   CHECK(one_by_one.accepted[0] == 0);
+}
+
+namespace {
+
+// Of siblings side by side it accepts the first.
+class TwoFacedSiblings final : public verify::RecursiveRule {
+ public:
+  void judge_lanes(const verify::SiblingLanes& siblings, std::uint32_t* accepted) const override {
+    std::fill_n(accepted, siblings.count, 1U);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("trees judged side by side: the counts of trees judged one by one", "[hot_path]") {
+  EmptySink sink;
+  const auto both = [&](const decode::Simulator& simulator, std::uint64_t total) {
+    decode::Counts side_by_side = simulator.empty_counts();
+    decode::Counts one_by_one = simulator.empty_counts();
+    for (std::uint64_t i = 0; i * simulator.chunk_size() < total; ++i) {
+      simulator.run(i, total, side_by_side);
+      simulator.run(i, total, one_by_one, &sink);
+    }
+    return std::pair(side_by_side, one_by_one);
+  };
+  const auto yaml_of_tree = [](const char* pair, const char* contexts, const std::string& drafter, const char* verifier) {
+    return fmt::format("{{experiment: trees, rounds: 1000, pair: {}, context: {}, decode: {{drafter: {}, verifier: {}}}}}", pair,
+                       contexts, drafter, verifier);
+  };
+  const char* const usual =
+      "{vocab: 200, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: overlap, value: 0.7}}";
+  for (const char* pair : {usual,
+                           // Siblings that the draft has hardly any token left for.
+                           "{vocab: 9, target: {family: geometric, ratio: 0.6}, draft: {family: geometric, ratio: 0.0001}}",
+                           // Fewer tokens that the draft can draw than a node has children.
+                           "{vocab: 6, target: {family: zipf, exponent: 0.7}, draft: {from: {family: zipf, exponent: 1}, "
+                           "transform: top_k, value: 2}}",
+                           "{vocab: 7, target: {family: zipf, exponent: 0.7}, draft: {family: uniform}}"}) {
+    for (const char* contexts : {"{process: fixed}",
+                                 "{process: by_depth, drafts: [{from: target, transform: overlap, value: 0.95}, {from: target, "
+                                 "transform: overlap, value: 0.85}]}"}) {
+      for (const bool without : {false, true}) {
+        const std::string siblings = without ? "without_replacement" : "sampled";
+        for (const std::string& drafter :
+             {"{kind: tree_static, branching: [3], siblings: " + siblings + "}",
+              "{kind: tree_static, branching: [4, 3, 2, 1], siblings: " + siblings + "}",
+              "{kind: tree_static, branching: [1, 1, 5], siblings: " + siblings + "}",
+              "{kind: tree_sequoia, budget: 13, depth: 4, acceptance: [0.6, 0.2, 0.1, 0.05], siblings: " + siblings + "}",
+              std::string("{kind: chain, draft_length: 3}")}) {
+          if (without && drafter.find("chain") != std::string::npos) continue;
+          const std::string yaml =
+              yaml_of_tree(pair, contexts, drafter, without ? "without_replacement" : "multi_draft_recursive");
+          INFO(yaml);
+          const tests::ReadyCell ready(yaml);
+          for (const std::uint64_t total : {1, 63, 700, 64 * 256 + 130}) {
+            const auto [side_by_side, one_by_one] = both(ready.simulator(), total);
+            CHECK(side_by_side == one_by_one);
+            CHECK(side_by_side.rounds == total);
+          }
+        }
+      }
+    }
+  }
+  const tests::ReadyCell ready(yaml_of_tree(
+      usual, "{process: fixed}", "{kind: tree_static, branching: [2, 2], siblings: sampled}", "multi_draft_recursive"));
+  decode::PreparationPlan plan = ready.preparation();
+  const TwoFacedSiblings two_faced;
+  std::get<decode::BlockJudging>(plan.judging).rule = &two_faced;
+  const auto [side_by_side, one_by_one] = both({plan, ready.prepared(), ready.draw_key(), 2, ready.cell().sequence_rounds}, 1000);
+  CHECK(side_by_side.accepted[1] == 1000);
+  CHECK(one_by_one.accepted[1] < 1000);
 }
 
 TEST_CASE("the hot loop equals a plain loop over several chunks of full length", "[hot_path]") {

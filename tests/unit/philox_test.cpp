@@ -84,16 +84,20 @@ TEST_CASE("a batch equals blocks one at a time, at every size, with and without 
   sizes.insert(sizes.end(), {64, 100, 255, 256, 257});
   constexpr std::uint64_t kUntouched = 0x1234567890abcdefULL;
   for (const std::size_t size : sizes) {
-    for (int kind = 0; kind < 4; ++kind) {
+    for (int kind = 0; kind < 8; ++kind) {
       std::vector<std::uint32_t> c1(size);
       std::vector<std::uint32_t> lanes(size);
+      std::vector<std::uint32_t> positions(size);
+      for (std::uint32_t& x : positions) x = lcg() % 3 == 0 ? lcg() : lcg() % 64;
       for (std::uint32_t& x : c1) x = lcg();
       for (std::uint32_t& x : lanes) x = lcg() % 4 == 0 ? lcg() : lcg() % 256;
       // c2 near 2^32 for half of the cases: word 2 wraps and carries into nothing else.
       const std::uint32_t c2 = lcg() % 2 == 0 ? 0xffffffffU - lcg() % 64 : lcg();
-      CounterBatch batch{.c0 = lcg(), .c1_common = lcg(), .c1 = nullptr, .c2 = c2, .lanes = nullptr, .c3 = lcg()};
+      CounterBatch batch{
+          .c0 = lcg(), .positions = nullptr, .c1_common = lcg(), .c1 = nullptr, .c2 = c2, .lanes = nullptr, .c3 = lcg()};
       if ((kind & 1) != 0) batch.c1 = c1.data();
       if ((kind & 2) != 0) batch.lanes = lanes.data();
+      if ((kind & 4) != 0) batch.positions = positions.data();
       const Key key{lcg(), lcg()};
       std::vector<std::uint64_t> first(size + 8, kUntouched);
       std::vector<std::uint64_t> second(size + 8, kUntouched);
@@ -101,7 +105,8 @@ TEST_CASE("a batch equals blocks one at a time, at every size, with and without 
       bool equal = true;
       for (std::size_t i = 0; i < size; ++i) {
         const std::uint32_t lane = (kind & 2) != 0 ? lanes[i] : static_cast<std::uint32_t>(i);
-        const BitsPair one = philox_bits({batch.c0, (kind & 1) != 0 ? c1[i] : batch.c1_common, c2 + lane, batch.c3}, key);
+        const std::uint32_t c0 = batch.c0 + ((kind & 4) != 0 ? positions[i] : 0);
+        const BitsPair one = philox_bits({c0, (kind & 1) != 0 ? c1[i] : batch.c1_common, c2 + lane, batch.c3}, key);
         equal = equal && first[i] == one.first && second[i] == one.second;
       }
       for (std::size_t i = size; i < size + 8; ++i) equal = equal && first[i] == kUntouched && second[i] == kUntouched;
@@ -307,6 +312,7 @@ TEST_CASE("batches by all instructions: the blocks one at a time", "[rng]") {
       for (const bool chosen : {false, true}) {
         // The last sequences before the low half of their number overflows.
         const CounterBatch counters{.c0 = counter_word0(Purpose::draft_accept, 4),
+                                    .positions = chosen ? lanes.data() : nullptr,
                                     .c1_common = 9,
                                     .c1 = chosen ? rounds.data() : nullptr,
                                     .c2 = 0xFFFFFF00U,
@@ -318,7 +324,7 @@ TEST_CASE("batches by all instructions: the blocks one at a time", "[rng]") {
         if (!philox_batch_by(instructions, counters, key, count, first.data(), second.data())) continue;
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < first.size(); ++i) {
-          const BitsPair own = philox_bits({counters.c0, chosen ? rounds[i] : 9,
+          const BitsPair own = philox_bits({counters.c0 + (chosen ? lanes[i] : 0), chosen ? rounds[i] : 9,
                                             counters.c2 + (chosen ? lanes[i] : static_cast<std::uint32_t>(i)), counters.c3},
                                            key);
           const bool as_wanted =
@@ -344,9 +350,14 @@ TEST_CASE("words are uniform: bytes, and pairs of neighbouring addresses", "[rng
   std::vector<std::uint64_t> second(kBatch);
   std::vector<std::uint64_t> before(kBatch, 0);
   for (std::uint32_t round = 0; round < kRounds; ++round) {
-    philox_batch(
-        {.c0 = counter_word0(Purpose::draft_accept, 0), .c1_common = round, .c1 = nullptr, .c2 = 0, .lanes = nullptr, .c3 = 0},
-        key, kBatch, first.data(), second.data());
+    philox_batch({.c0 = counter_word0(Purpose::draft_accept, 0),
+                  .positions = nullptr,
+                  .c1_common = round,
+                  .c1 = nullptr,
+                  .c2 = 0,
+                  .lanes = nullptr,
+                  .c3 = 0},
+                 key, kBatch, first.data(), second.data());
     for (std::size_t i = 0; i < kBatch; ++i) {
       for (std::size_t byte = 0; byte < 8; ++byte) {
         bytes[byte][first[i] >> (8 * byte) & 255] += 1.0;
