@@ -3,15 +3,18 @@
 // disturbs a measurement only ever slows it down.
 #include "sim/math/scan.h"
 #include "sim/math/simplex.h"
+#include "sim/run/runner.h"
 #include "tests/perf/sketch.h"
 #include "tests/support/cells.h"
 #include "tests/support/overlaps.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <catch2/catch.hpp>
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -134,6 +137,32 @@ TEST_CASE("two threads: at least 1.95 times") {
   const double gain = 2.0 * best[0] / best[1];
   fmt::print("{}\ntwo threads: {:.2f} times one (goal 1.95 on two free cores)\n", tests::machine(), gain);
   if (std::thread::hardware_concurrency() >= 2) CHECK(gain >= 1.95);
+}
+
+TEST_CASE("a sweep of 1,000 cells of 100,000 rounds: at most 1.1 times the sum of its cells") {
+  const spec::Experiment sweep = tests::experiment_of(
+      "{experiment: perf, rounds: 100000, pair: {vocab: 32000, target: {family: zipf, exponent: 1.1}, draft: {from: target, "
+      "transform: temperature, value: 1.25}}, decode: {drafter: {kind: chain, draft_length: 1}, verifier: token}, sweep: "
+      "{pair.draft.value: [1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.45, 1.5], decode.drafter.draft_length: [1, 2, 3, 4, 5, "
+      "6, "
+      "7, 8, 9, 10], seed: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}}");
+  REQUIRE(sweep.cells.size() == 1000);
+  std::vector<const spec::Cell*> cells;
+  for (const spec::Cell& cell : sweep.cells) cells.push_back(&cell);
+  // A cell alone: its tables, which it shares with no other, and its rounds.
+  constexpr std::size_t kSampled = 37;  // every so many-th cell, which go through all draft lengths, drafts and seeds
+  double alone = 0.0;
+  std::size_t sampled = 0;
+  for (std::size_t i = 0; i < cells.size(); i += kSampled, ++sampled) alone += seconds([&] { run::run_cells({cells[i]}, {}); });
+  const std::filesystem::path journal = std::filesystem::temp_directory_path() / fmt::format("specsim_perf_{}.txt", getpid());
+  run::RunOptions options;
+  options.journal = journal.string();
+  const double together = seconds([&] { run::run_cells(cells, options); });
+  std::filesystem::remove(journal);
+  const double sum = alone / static_cast<double>(sampled) * static_cast<double>(cells.size());
+  fmt::print("{}\na sweep of 1,000 cells: {:.2f} s with its journal, the cells one by one {:.2f} s, ratio {:.2f} (goal 1.1)\n",
+             tests::machine(), together, sum, together / sum);
+  CHECK(together <= 1.1 * sum);
 }
 
 TEST_CASE("fresh distributions: at least half the speed of streaming the arrays once for each pass") {
