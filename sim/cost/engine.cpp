@@ -47,6 +47,8 @@ const std::vector<Parameter>& engine_parameters() {
         {"graphs", Type::boolean, {}, "passes are captured, and padded to 1, 2, 4, 8, 16, 24, ... rows", {}, {}},
         {"kernels", Type::text, "", "whose measured kernels are its own", {}, kernel_engines()},
         {"allreduce", Type::text, "", "whose all-reduces, where they are not those of kernels", {}, kernel_engines()},
+        {"allreduce_kernel", Type::text, "", "its own all-reduce in captured passes, as kernels name it", {}, {}},
+        {"launched_allreduce_kernel", Type::text, "", "the same in passes without a graph", {}, {}},
         {"fused_quantisation", Type::boolean, "false", "activations are quantised by the kernel before a product", {}, {}},
         {"fused_norms", Type::boolean, "false", "norms after an all-reduce are computed in it", {}, {}},
         {"small_kernels",
@@ -100,6 +102,8 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.source = a.text("source");
   if (a.has("kernels")) engine.kernels = a.text("kernels");
   engine.allreduce = a.has("allreduce") ? a.text("allreduce") : engine.kernels;
+  if (a.has("allreduce_kernel")) engine.allreduce_kernel = a.text("allreduce_kernel");
+  if (a.has("launched_allreduce_kernel")) engine.launched_allreduce_kernel = a.text("launched_allreduce_kernel");
   engine.graphs = a.boolean("graphs");
   engine.fused_quantisation = a.boolean("fused_quantisation");
   engine.fused_norms = a.boolean("fused_norms");
@@ -129,6 +133,21 @@ Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
   const config::Value spec = to_config(choice, diagnostics);
   return diagnostics.list().size() == before ? read_engine(spec, diagnostics) : Engine();
+}
+
+const Engine& engine_of_library(const std::string& library) {
+  static const std::map<std::string, Engine> engines = [] {
+    std::map<std::string, Engine> list;
+    for (const std::string& name : kernel_engines()) {
+      Diagnostics diagnostics;
+      list[name] = read_engine(PresetChoice{name, {}, {}}, diagnostics);
+      diagnostics.throw_if_any();
+    }
+    return list;
+  }();
+  static const Engine unknown;
+  const auto at = engines.find(library);
+  return at != engines.end() ? at->second : unknown;
 }
 
 void add_proposal(Engine& engine, const std::string& proposal, const Location& where, Diagnostics& diagnostics) {

@@ -14,8 +14,11 @@ namespace specsim::cost {
 struct Engine {
   std::string name;  // its name in the config
   std::string source;
-  std::string kernels;                  // the name of the fits of measured kernels that are its own; empty: none
-  std::string allreduce;                // the name of the fits of its all-reduces, where it is another than `kernels`
+  std::string kernels;    // the name of the fits of measured kernels that are its own; empty: none
+  std::string allreduce;  // the name of the fits of its all-reduces, where it is another than `kernels`
+  // Of its own all-reduces the measured kernel, as configs/kernels names it: in captured passes, and in others. Empty: any.
+  std::string allreduce_kernel;
+  std::string launched_allreduce_kernel;
   bool graphs = false;                  // passes are captured; rows are padded up to the next captured number
   bool fused_quantisation = false;      // activations are quantised by the kernel before a product, not by one of its own
   bool fused_norms = false;             // norms after an all-reduce are computed in it
@@ -55,5 +58,8 @@ void add_proposal(Engine& engine, const std::string& proposal, const Location& w
 // `spec` as resolve_preset takes it. Reports what is wrong; the engine is then not to be used.
 Engine read_engine(const config::Value& spec, Diagnostics& diagnostics);
 Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics);
+// The engine of configs/engines that has the name of a library of kernels: of a GPU's kernels, or of those that another engine
+// takes. `library`: one of kernel_engines().
+const Engine& engine_of_library(const std::string& library);
 
 }  // namespace specsim::cost

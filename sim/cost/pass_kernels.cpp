@@ -1,9 +1,11 @@
 #include "sim/cost/pass_kernels.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -63,6 +65,25 @@ double weight_only_growth(double weight_bytes, double rows) {
 
 std::vector<std::string> attention_kernels() { return {"automatic", "split", "serial"}; }
 
+void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, const config::Value& where,
+                             Diagnostics& diagnostics) {
+  std::set<std::string> known;
+  for (const std::string& name : kernel_engines())
+    known.insert({engine_of_library(name).allreduce_kernel, engine_of_library(name).launched_allreduce_kernel});
+  if (hardware.kernels)
+    for (const KernelFit& fit : hardware.kernels->list)
+      if (fit.kind == KernelKind::allreduce && !fit.kernel.empty()) known.insert(fit.kernel);
+  const auto check = [&](const char* key, const std::string& kernel) {
+    if (kernel.empty() || known.count(kernel) > 0) return;
+    const config::Value* own = where.find(key);
+    diagnostics.add(own != nullptr ? own->where : where.where,
+                    fmt::format("{} is {}{} allowed: {}", key, config::quote_for_message(kernel),
+                                did_you_mean(kernel, {known.begin(), known.end()}), fmt::join(known, ", ")));
+  };
+  check("allreduce_kernel", engine.allreduce_kernel);
+  check("launched_allreduce_kernel", engine.launched_allreduce_kernel);
+}
+
 PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::string attention, const Engine& served)
     : hardware_(hardware),
       engine_(std::move(engine)),
@@ -71,7 +92,12 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
       fused_quantisation_(served.fused_quantisation),
       switch_share_(served.switch_share),
       wide_keys_(attention_fits(false)),
-      narrow_keys_(attention_fits(true)) {}
+      narrow_keys_(attention_fits(true)) {
+  const bool own = allreduce_ == served.kernels && !served.allreduce_kernel.empty();
+  const Engine& library = own ? served : engine_of_library(allreduce_);
+  allreduce_kernel_ = library.allreduce_kernel;
+  launched_allreduce_kernel_ = library.launched_allreduce_kernel;
+}
 
 PassKernels::Attention PassKernels::attention_fits(bool narrow) {
   Attention own;
@@ -206,10 +232,8 @@ std::optional<double> PassKernels::experts(const ModelShape& model, double token
 
 const KernelFit* PassKernels::allreduce_fit(bool launched) const {
   if (hardware_.kernels == nullptr || hardware_.other_links) return nullptr;
-  const char* kernel = allreduce_ == "vllm"     ? (launched ? "vLLM_custom_eager" : "vLLM_custom_graph")
-                       : allreduce_ == "sglang" ? (launched ? "SGLang_CustomAllReduce_eager" : "SGLang_CustomAllReduce_graph")
-                                                : "TRTLLM";
-  return hardware_.kernels->nearest(KernelKind::allreduce, allreduce_, "bfloat16", kernel);
+  return hardware_.kernels->nearest(KernelKind::allreduce, allreduce_, "bfloat16",
+                                    launched ? launched_allreduce_kernel_ : allreduce_kernel_);
 }
 
 std::optional<double> PassKernels::allreduce(double gpus, double bytes, bool launched) const {

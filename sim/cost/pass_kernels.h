@@ -29,6 +29,10 @@ double weight_only_growth(double weight_bytes, double rows);
 // walk all keys; split by blocks that share them.
 std::vector<std::string> attention_kernels();
 
+// Reports, at `where`, all-reduce kernels of an engine that neither the GPU's fits have nor an engine of configs/engines names.
+void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, const config::Value& where,
+                             Diagnostics& diagnostics);
+
 // All times are seconds; none where no fit of the GPU serves, so that the data sheet's formula has to.
 class PassKernels {
  public:
@@ -76,6 +80,8 @@ class PassKernels {
   std::string engine_;
   std::string attention_;
   std::string allreduce_;
+  std::string allreduce_kernel_;
+  std::string launched_allreduce_kernel_;
   bool fused_quantisation_;
   double switch_share_;
   std::shared_ptr<const KernelFits> borrowed_;  // fits of another GPU, where this one has none

@@ -462,6 +462,7 @@ CostEntry roofline_cost() {
           diagnostics.add(
               arguments.where("kernels"),
               fmt::format("kernels is {}, allowed: none on {}, of which no kernels were measured", kernels, hardware.name));
+        check_allreduce_kernels(engine, hardware, arguments.value("engine"), diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
         return std::make_unique<RooflineCost>(
             Deployment{std::move(hardware), std::move(target), std::move(draft), std::move(engine), kernels,
