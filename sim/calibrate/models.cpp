@@ -54,13 +54,14 @@ Described describe(const std::string& name, const char* option, const Settings& 
 
 // The draft; none for a drafter that reads the text alone, the target's own layers for an early exit.
 std::optional<Described> describe_draft(const Settings& settings, const Described& target) {
-  if (settings.block != nullptr && settings.block->shape().reads_text) return std::nullopt;
-  if (settings.drafter != "early-exit") return describe(settings.draft, "--draft", settings);
-  if (settings.exit_layers >= target.config.layers)
+  if (settings.blocks() != nullptr && settings.blocks()->shape().reads_text) return std::nullopt;
+  const EarlyExit* const early = settings.early_exit();
+  if (early == nullptr) return describe(settings.draft, "--draft", settings);
+  if (early->layers >= target.config.layers)
     throw BadInput({"--drafter", 0, 0},
-                   fmt::format("{} layers, allowed: fewer than the target's {}", settings.exit_layers, target.config.layers));
+                   fmt::format("{} layers, allowed: fewer than the target's {}", early->layers, target.config.layers));
   Described exit = target;
-  exit.layers = settings.exit_layers;
+  exit.layers = early->layers;
   return exit;
 }
 
@@ -75,7 +76,8 @@ std::shared_ptr<const llm::Weights> weights_of(const Described& described, const
 std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights>& weights, const Settings& settings,
                                         const std::shared_ptr<llm::ThreadTeam>& team) {
   if (weights == nullptr) return nullptr;
-  return llm::make_cpu_model(weights, settings.exit_layers > 0 ? settings.exit_layers : weights->config.layers, team);
+  const EarlyExit* const early = settings.early_exit();
+  return llm::make_cpu_model(weights, early != nullptr ? early->layers : weights->config.layers, team);
 }
 
 // Sequences that are kept at once: each point of a cost table keeps its own while it is timed.
@@ -92,7 +94,7 @@ std::size_t sequences_of(const std::vector<llm::TablePoint>& points, const Setti
 // Throws BadInput where the weights, or the caches beside them, do not fit into what memory is left.
 void check_memory(const Described& target, const std::optional<Described>& draft, const Settings& settings,
                   std::size_t sequences) {
-  const bool own_draft = draft && settings.exit_layers == 0;
+  const bool own_draft = draft && settings.early_exit() == nullptr;
   double target_bytes = target.weight_bytes();
   // A widened target stands beside the one that acceptance is measured with.
   if (settings.widen_mib > 0.0) target_bytes += std::max(target_bytes, settings.widen_mib * 0x1.0p20);
@@ -122,7 +124,8 @@ void check_rule(const ChosenVerifier& rule, const Settings& settings, std::size_
     throw BadInput({option, 0, 0}, fmt::format("with --verifier {}, allowed: {}", settings.verifier, allowed));
   };
   if (demands.one_hot_target && settings.temperatures != std::vector<double>{0.0}) refuse("--temperatures", "0");
-  if (demands.argmax_draft && settings.drafter != "argmax") refuse("--drafter", "argmax");
+  const DraftModel* const model = std::get_if<DraftModel>(&settings.drafts);
+  if (demands.argmax_draft && (model == nullptr || !model->argmax)) refuse("--drafter", "argmax");
   if (vocab > static_cast<std::size_t>(demands.vocab))
     refuse("--target", fmt::format("a vocabulary of at most {} tokens, this has {}", demands.vocab, vocab));
 }
@@ -146,7 +149,7 @@ std::shared_ptr<const llm::Weights> widened(const llm::Weights& target, const Se
 void build_models(const Described& target, const std::optional<Described>& draft, const Settings& settings,
                   LoadedModels& loaded) {
   auto target_weights = weights_of(target, settings);
-  const bool exits = settings.exit_layers > 0;
+  const bool exits = settings.early_exit() != nullptr;
   const std::shared_ptr<const llm::Weights> draft_weights = exits   ? target_weights
                                                             : draft ? weights_of(*draft, settings)
                                                                     : nullptr;
@@ -192,11 +195,11 @@ ChosenVerifier::ChosenVerifier(const std::string& name, const draft::BlockDrafte
 }
 
 llm::Method LoadedModels::method(const Settings& settings) const {
-  using Draft = llm::Method::Draft;
-  return {settings.block != nullptr      ? Draft::block
-          : settings.drafter == "argmax" ? Draft::argmax
-                                         : Draft::sampled,
-          &rule->get(), settings.block.get(), settings.cuts, rule->entry().lossless};
+  llm::Method method{llm::Method::Chain::sampled, &rule->get(), settings.cuts, rule->entry().lossless};
+  if (const draft::BlockDrafter* const blocks = settings.blocks()) method.drafts = std::cref(*blocks);
+  if (const DraftModel* const model = std::get_if<DraftModel>(&settings.drafts); model != nullptr && model->argmax)
+    method.drafts = llm::Method::Chain::argmax;
+  return method;
 }
 
 std::vector<llm::TablePoint> LoadedModels::table_points(const Settings& settings) const {
@@ -211,7 +214,7 @@ LoadedModels load_models(const Settings& settings, bool validates) {
   const Described target = describe(settings.target, "--target", settings);
   const std::optional<Described> draft = describe_draft(settings, target);
   loaded.random = target.random || (draft && draft->random);
-  loaded.rule.emplace(settings.verifier, settings.block.get());
+  loaded.rule.emplace(settings.verifier, settings.blocks());
   check_rule(*loaded.rule, settings, target.config.vocab);
   loaded.tokenizer =
       shared_tokenizer(settings.target, target.config.vocab, settings.draft, draft ? draft->config.vocab : target.config.vocab);

@@ -13,9 +13,19 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace specsim::calibrate {
+
+// What drafts: a model of its own, whose tokens are sampled or its argmax; the target's own first layers; or a drafter of blocks.
+struct DraftModel {
+  bool argmax = false;
+};
+struct EarlyExit {
+  std::size_t layers = 0;
+};
+using Drafts = std::variant<DraftModel, EarlyExit, draft::Blocks>;
 
 struct Settings {
   // The models: directories, or names of shapes (configs/models), which get random weights.
@@ -29,9 +39,8 @@ struct Settings {
   llm::Overlong overlong = llm::Overlong::error;  // what becomes of prompts that leave no room for the output
   unsigned threads = 1;
   // The method.
-  std::string drafter = "model";                     // model, argmax, early-exit, or one of the registry as YAML
-  std::shared_ptr<const draft::BlockDrafter> block;  // the registry's drafter, where `drafter` names one
-  std::size_t exit_layers = 0;                       // how many layers an early-exit draft runs
+  std::string drafter = "model";  // `drafts` as texts name it: model, argmax, early-exit, or a drafter of the registry as YAML
+  Drafts drafts;
   std::string verifier = "token";
   math::Sampling cuts;  // top-k, top-p and min-p of both models
   // What is measured.
@@ -45,9 +54,15 @@ struct Settings {
   std::size_t distribution_tokens = 0;  // above 0: each position's distributions are kept, so many tokens by themselves
   bool quick = false;                   // a first look: fewer prompts too
 
+  // The drafter of blocks, and the early exit; nullptr where drafts are of another kind.
+  [[nodiscard]] const draft::BlockDrafter* blocks() const {
+    const auto* const own = std::get_if<draft::Blocks>(&drafts);
+    return own != nullptr ? own->get() : nullptr;
+  }
+  [[nodiscard]] const EarlyExit* early_exit() const { return std::get_if<EarlyExit>(&drafts); }
   // Most tokens that a pass puts behind the text.
   [[nodiscard]] std::size_t room() const {
-    return block != nullptr ? llm::room_of(*block) : static_cast<std::size_t>(draft_lengths.back());
+    return blocks() != nullptr ? llm::room_of(*blocks()) : static_cast<std::size_t>(draft_lengths.back());
   }
 };
 

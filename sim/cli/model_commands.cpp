@@ -1,5 +1,6 @@
 #include "sim/cli/model_commands.h"
 
+#include "sim/base/check.h"
 #include "sim/cli/numbers.h"
 #include "sim/draft/drafter.h"
 
@@ -131,8 +132,10 @@ void read_block_drafter(const po::variables_map& values, calibrate::Settings& se
       throw BadInput(
           {std::string("--") + option, 0, 0},
           fmt::format("given with --drafter {}, which says how much is drafted and is run on one sequence", settings.drafter));
-  settings.block = draft.block;
-  settings.draft_lengths = {draft.chain.draft_length};
+  const auto* const blocks = std::get_if<draft::Blocks>(&draft);
+  SPECSIM_CHECK(blocks != nullptr, "drafter {} drafts no blocks", *name);
+  settings.drafts = *blocks;
+  settings.draft_lengths = {draft::longest_path(draft).draft_length};
   settings.batches = {1};
 }
 
@@ -150,25 +153,34 @@ std::string usual_verifier(tokens::Siblings siblings) {
   return "tree_point_mass";
 }
 
-// The drafter and the verifier. Whether a model of --draft is needed.
-bool read_method(const po::variables_map& values, calibrate::Settings& settings) {
+// What --drafter says.
+void read_drafter(const po::variables_map& values, calibrate::Settings& settings) {
   settings.drafter = values["drafter"].as<std::string>();
-  if (settings.drafter.starts_with("{")) read_block_drafter(values, settings);
-  if (values.count("verifier") > 0)
-    settings.verifier = values["verifier"].as<std::string>();
-  else if (settings.block != nullptr)
-    settings.verifier = usual_verifier(settings.block->shape().siblings);
   constexpr std::string_view kExit = "early-exit:";
-  if (settings.drafter.starts_with(kExit)) {
-    settings.exit_layers = static_cast<std::size_t>(config::as_integer(settings.drafter.substr(kExit.size())).value_or(0));
-    settings.drafter = "early-exit";
+  if (settings.drafter.starts_with("{")) return read_block_drafter(values, settings);
+  if (settings.drafter == "model" || settings.drafter == "argmax") {
+    settings.drafts = calibrate::DraftModel{settings.drafter == "argmax"};
+    return;
   }
-  const bool own_draft = settings.drafter == "model" || settings.drafter == "argmax";
-  const bool needs_draft = own_draft || (settings.block != nullptr && !settings.block->shape().reads_text);
-  if (!own_draft && settings.exit_layers == 0 && settings.block == nullptr)
+  const std::int64_t layers =
+      settings.drafter.starts_with(kExit) ? config::as_integer(settings.drafter.substr(kExit.size())).value_or(0) : 0;
+  if (layers < 1)
     throw BadInput({"--drafter", 0, 0},
                    fmt::format("{}, allowed: model, argmax, early-exit:N (N layers of the target), {{kind: NAME, ...}}",
-                               config::quote_for_message(values["drafter"].as<std::string>())));
+                               config::quote_for_message(settings.drafter)));
+  settings.drafts = calibrate::EarlyExit{static_cast<std::size_t>(layers)};
+  settings.drafter = "early-exit";
+}
+
+// The drafter and the verifier. Whether a model of --draft is needed.
+bool read_method(const po::variables_map& values, calibrate::Settings& settings) {
+  read_drafter(values, settings);
+  const draft::BlockDrafter* const blocks = settings.blocks();
+  if (values.count("verifier") > 0)
+    settings.verifier = values["verifier"].as<std::string>();
+  else if (blocks != nullptr)
+    settings.verifier = usual_verifier(blocks->shape().siblings);
+  const bool needs_draft = blocks != nullptr ? !blocks->shape().reads_text : settings.early_exit() == nullptr;
   if (!needs_draft && values.count("draft") > 0)
     throw BadInput({"--draft", 0, 0}, fmt::format("given with --drafter {}, which has no use for it", settings.drafter));
   return needs_draft;
@@ -181,7 +193,7 @@ void take_quick(const po::variables_map& values, calibrate::Settings& settings) 
     if (values[option].defaulted()) what = value;
   };
   unless_given("temperatures", settings.temperatures, quick.temperatures);
-  if (settings.block == nullptr) {
+  if (settings.blocks() == nullptr) {
     unless_given("draft-lengths", settings.draft_lengths, quick.draft_lengths);
     unless_given("batches", settings.batches, quick.batches);
   }

@@ -26,7 +26,7 @@ DrafterEntry chain_drafter() {
            "An argmax draft token has probability 1 under the distribution that it was drawn from, so a lossless rule accepts it "
            "with target(argmax draft)."},
           [](const config::Arguments& arguments, Diagnostics&) {
-            return Draft{{static_cast<int>(arguments.integer("draft_length")), arguments.text("selection") == "argmax"}, nullptr};
+            return Chain{static_cast<int>(arguments.integer("draft_length")), arguments.text("selection") == "argmax"};
           }};
 }
 

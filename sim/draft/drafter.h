@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <variant>
 #include <vector>
 
 namespace specsim::draft {
@@ -138,14 +139,19 @@ inline int counted_passes(const BlockDrafter& drafter) {
   return drafter.shape().counts_passes ? static_cast<int>(drafter.work(drafter.shape().nodes).pass_rows.size()) : 0;
 }
 
-struct Draft {
-  Chain chain;                                // its draft_length is that of the longest path
-  std::shared_ptr<const BlockDrafter> block;  // nullptr: the chain is all there is to it
-};
+// What a drafter drafts: a chain, token by token, or blocks of its own.
+using Blocks = std::shared_ptr<const BlockDrafter>;
+using Draft = std::variant<Chain, Blocks>;
+
+// The chain, or the longest path of the blocks.
+inline Chain longest_path(const Draft& draft) {
+  if (const auto* const blocks = std::get_if<Blocks>(&draft)) return {(*blocks)->shape().draft_length, false};
+  return std::get<Chain>(draft);
+}
 
 struct DrafterEntry {
   config::PartInfo info;
-  // May return an empty draft after reporting.
+  // After reporting, what it returns is not to be used: it may be a chain of no tokens.
   std::function<Draft(const config::Arguments&, Diagnostics&)> make;
   // True if it works on real models as they are: no head, exit or distribution of its own would have to be made for them.
   bool on_models = false;

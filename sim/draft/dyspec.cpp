@@ -130,7 +130,7 @@ DrafterEntry dyspec_drafter() {
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto nodes = static_cast<int>(arguments.integer("nodes"));
             const auto depth = std::min(static_cast<int>(arguments.integer("max_depth")), nodes);
-            return Draft{{depth, false}, std::make_shared<DySpec>(nodes, depth, arguments.number("threshold"))};
+            return std::make_shared<DySpec>(nodes, depth, arguments.number("threshold"));
           }};
 }
 

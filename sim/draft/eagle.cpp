@@ -50,8 +50,7 @@ DrafterEntry eagle_drafter() {
         const tokens::Siblings siblings = siblings_of(arguments);
         const std::optional<tokens::Tree> tree = tree_of(arguments, siblings, diagnostics);
         if (!tree) return Draft();
-        return Draft{{tree->height(), false},
-                     std::make_shared<Eagle>(*tree, siblings, arguments.number("sharpening"), arguments.number("decay"))};
+        return Draft(std::make_shared<Eagle>(*tree, siblings, arguments.number("sharpening"), arguments.number("decay")));
       }};
 }
 

@@ -57,10 +57,9 @@ DrafterEntry eagle3_drafter() {
        "acceptance_table, --acceptance eagle3-chat."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const auto depth = static_cast<int>(arguments.integer("depth"));
-        return Draft{{depth, false},
-                     std::make_shared<Eagle3>(
-                         depth, static_cast<int>(arguments.integer("width")), static_cast<int>(arguments.integer("nodes")),
-                         arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>())};
+        return std::make_shared<Eagle3>(depth, static_cast<int>(arguments.integer("width")),
+                                        static_cast<int>(arguments.integer("nodes")),
+                                        arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>());
       }};
 }
 

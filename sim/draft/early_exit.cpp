@@ -45,7 +45,7 @@ DrafterEntry early_exit_drafter() {
            "of a pass over all its tokens, and f of a pass over one, the last draft token, which drafting did not go through."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            return Draft{{draft_length, false}, std::make_shared<EarlyExit>(draft_length, arguments.number("exit_share"))};
+            return std::make_shared<EarlyExit>(draft_length, arguments.number("exit_share"));
           }};
 }
 

@@ -87,8 +87,7 @@ DrafterEntry hybrid_drafter() {
                             arguments.number("least"),
                             {}};
         const auto model_length = static_cast<int>(arguments.integer("draft_length"));
-        return Draft{{std::max(model_length, scores.draft_length), false},
-                     std::make_shared<Hybrid>(model_length, std::move(scores))};
+        return std::make_shared<Hybrid>(model_length, std::move(scores));
       }};
 }
 

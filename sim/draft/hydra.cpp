@@ -56,10 +56,8 @@ DrafterEntry hydra_drafter() {
         const tokens::Tree shipped = shipped_tree();
         std::optional<tokens::Tree> tree = heads_tree(arguments, "hydra", &shipped, diagnostics);
         if (!tree) return Draft();
-        const int height = tree->height();
-        return Draft{{height, false},
-                     std::make_shared<Hydra>(std::move(*tree), arguments.has("acceptance") ? arguments.numbers("acceptance")
-                                                                                           : std::vector<double>())};
+        return Draft(std::make_shared<Hydra>(
+            std::move(*tree), arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>()));
       }};
 }
 

@@ -174,8 +174,7 @@ DrafterEntry lookahead_drafter() {
                                                                      window, ngram, ngram - 2));
             if (window == 0 && !arguments.boolean("pool_from_text"))
               diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
-            return Draft{{ngram - 1, false},
-                         std::make_shared<Lookahead>(window, ngram, guesses, arguments.boolean("pool_from_text"))};
+            return std::make_shared<Lookahead>(window, ngram, guesses, arguments.boolean("pool_from_text"));
           },
           true};
 }

@@ -26,8 +26,7 @@ DrafterEntry medusa_drafter() {
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             std::optional<tokens::Tree> tree = heads_tree(arguments, "medusa", nullptr, diagnostics);
             if (!tree) return Draft();
-            const int height = tree->height();
-            return Draft{{height, false}, std::make_shared<Heads>(std::move(*tree))};
+            return Draft(std::make_shared<Heads>(std::move(*tree)));
           }};
 }
 

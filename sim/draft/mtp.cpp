@@ -45,10 +45,8 @@ DrafterEntry mtp_drafter() {
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
         const tokens::Siblings siblings =
             arguments.text("selection") == "argmax" ? tokens::Siblings::point_mass : tokens::Siblings::independent;
-        return Draft{
-            {draft_length, false},
-            std::make_shared<Mtp>(draft_length, siblings,
-                                  arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>())};
+        return std::make_shared<Mtp>(draft_length, siblings,
+                                     arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>());
       }};
 }
 

@@ -74,9 +74,8 @@ DrafterEntry opt_tree_drafter() {
        "difficulty varies: few passes where the draft is unsure, as a tree of fixed depth cannot.",
        "nodes: 2, max_depth: 3"},
       [](const config::Arguments& arguments, Diagnostics&) {
-        auto tree = std::make_shared<OptTree>(static_cast<int>(arguments.integer("nodes")), arguments.number("threshold"),
-                                              static_cast<int>(arguments.integer("max_depth")));
-        return Draft{{tree->shape().draft_length, false}, std::move(tree)};
+        return std::make_shared<OptTree>(static_cast<int>(arguments.integer("nodes")), arguments.number("threshold"),
+                                         static_cast<int>(arguments.integer("max_depth")));
       },
       true};
 }

@@ -15,7 +15,7 @@ DrafterEntry pard_drafter() {
            "beside their tokens (a small draft model at small batches), and loses what a chain gains by knowing its own tokens."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            return Draft{{draft_length, false}, std::make_shared<ParallelBlock>(draft_length, 0.0, 1)};
+            return std::make_shared<ParallelBlock>(draft_length, 0.0, 1);
           }};
 }
 

@@ -48,7 +48,7 @@ DrafterEntry prompt_lookup_drafter() {
             if (shortest > longest)
               diagnostics.add(arguments.where("min_ngram"),
                               fmt::format("min_ngram is {} with max_ngram {}, allowed: at most max_ngram", shortest, longest));
-            return Draft{{draft_length, false}, std::make_shared<PromptLookup>(draft_length, longest, shortest)};
+            return std::make_shared<PromptLookup>(draft_length, longest, shortest);
           },
           true};
 }

@@ -80,10 +80,8 @@ DrafterEntry redrafter_drafter() {
        "beams: 2, draft_length: 2"},
       [](const config::Arguments& arguments, Diagnostics&) {
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        return Draft{
-            {draft_length, false},
-            std::make_shared<ReDrafter>(static_cast<int>(arguments.integer("beams")), draft_length,
-                                        arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>())};
+        return std::make_shared<ReDrafter>(static_cast<int>(arguments.integer("beams")), draft_length,
+                                           arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>());
       }};
 }
 

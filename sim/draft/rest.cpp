@@ -98,8 +98,7 @@ DrafterEntry rest_drafter() {
           }
         }
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        return Draft{{draft_length, false},
-                     std::make_shared<Rest>(draft_length, static_cast<int>(arguments.integer("nodes")), std::move(settings))};
+        return std::make_shared<Rest>(draft_length, static_cast<int>(arguments.integer("nodes")), std::move(settings));
       }};
 }
 

@@ -178,8 +178,7 @@ DrafterEntry sam_decoding_drafter() {
                 own.push_back(static_cast<Token>(token));
             }
           }
-        auto drafter = std::make_shared<SamDecoding>(std::move(settings));
-        return Draft{{drafter->shape().draft_length, false}, std::move(drafter)};
+        return std::make_shared<SamDecoding>(std::move(settings));
       }};
 }
 

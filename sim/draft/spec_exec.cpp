@@ -112,11 +112,10 @@ DrafterEntry spec_exec_drafter() {
        "are read from the host's memory at each pass.",
        "budget: 4, beams: 2, width: 2, max_depth: 3"},
       [](const config::Arguments& arguments, Diagnostics&) {
-        auto tree = std::make_shared<SpecExec>(
+        return std::make_shared<SpecExec>(
             SpecExec::Settings{static_cast<int>(arguments.integer("budget")), static_cast<int>(arguments.integer("beams")),
                                static_cast<int>(arguments.integer("max_depth")), static_cast<int>(arguments.integer("width")),
                                arguments.number("decay")});
-        return Draft{{tree->shape().draft_length, false}, std::move(tree)};
       },
       true};
 }

@@ -77,9 +77,8 @@ DrafterEntry suffix_drafter() {
        "the end: suffix_decoding."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        return Draft{{draft_length, false},
-                     std::make_shared<Suffix>(draft_length, static_cast<int>(arguments.integer("max_match")),
-                                              arguments.number("factor"), arguments.number("least"))};
+        return std::make_shared<Suffix>(draft_length, static_cast<int>(arguments.integer("max_match")),
+                                        arguments.number("factor"), arguments.number("least"));
       },
       true};
 }

@@ -75,7 +75,7 @@ DrafterEntry suffix_decoding_drafter() {
                     own.push_back(static_cast<Token>(token));
                 }
               }
-            return Draft{{draft_length, false}, std::make_shared<SuffixDecoding>(std::move(settings))};
+            return std::make_shared<SuffixDecoding>(std::move(settings));
           },
           true};
 }

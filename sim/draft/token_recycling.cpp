@@ -65,9 +65,7 @@ DrafterEntry token_recycling_drafter() {
         } else {
           tree = recycling_tree();
         }
-        const int height = tree.height();
-        return Draft{{height, false},
-                     std::make_shared<TokenRecycling>(std::move(tree), static_cast<int>(arguments.integer("kept")))};
+        return Draft(std::make_shared<TokenRecycling>(std::move(tree), static_cast<int>(arguments.integer("kept"))));
       }};
 }
 

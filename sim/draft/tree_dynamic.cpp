@@ -88,9 +88,8 @@ DrafterEntry tree_dynamic_drafter() {
            "after the first extends width nodes."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto depth = static_cast<int>(arguments.integer("depth"));
-            return Draft{{depth, false},
-                         std::make_shared<DynamicTree>(depth, static_cast<int>(arguments.integer("width")),
-                                                       static_cast<int>(arguments.integer("nodes")))};
+            return std::make_shared<DynamicTree>(depth, static_cast<int>(arguments.integer("width")),
+                                                 static_cast<int>(arguments.integer("nodes")));
           },
           true};
 }

@@ -29,8 +29,7 @@ DrafterEntry tree_ranked_drafter() {
               return Draft();
             }
             tokens::Tree tree = rank_tree(acceptance, static_cast<int>(arguments.integer("nodes")));
-            const int height = tree.height();
-            return Draft{{height, false}, std::make_shared<TreeDrafter>(std::move(tree), siblings_of(arguments))};
+            return Draft(std::make_shared<TreeDrafter>(std::move(tree), siblings_of(arguments)));
           },
           true};
 }

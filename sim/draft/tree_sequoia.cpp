@@ -98,8 +98,7 @@ DrafterEntry tree_sequoia_drafter() {
           return Draft();
         }
         tokens::Tree tree = programme.tree(nodes, levels);
-        const int height = tree.height();
-        return Draft{{height, false}, std::make_shared<TreeDrafter>(std::move(tree), siblings)};
+        return Draft(std::make_shared<TreeDrafter>(std::move(tree), siblings));
       },
       true};
 }

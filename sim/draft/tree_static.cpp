@@ -16,7 +16,7 @@ DrafterEntry tree_static_drafter() {
             const tokens::Siblings siblings = siblings_of(arguments);
             const std::optional<tokens::Tree> tree = tree_of(arguments, siblings, diagnostics);
             if (!tree) return Draft();
-            return Draft{{tree->height(), false}, std::make_shared<TreeDrafter>(*tree, siblings)};
+            return Draft(std::make_shared<TreeDrafter>(*tree, siblings));
           },
           true};
 }

@@ -49,7 +49,7 @@ void add_given_text(RunningMethod& speculation, const Method& method, std::span<
     const std::span<double> target = std::span(distributions[0]).subspan(i * vocab, vocab);
     const std::span<double> drafted = std::span(distributions[1]).subspan(i * vocab, vocab);
     draft_model.assign(drafted.begin(), drafted.end());
-    if (method.draft == Method::Draft::argmax) math::point_mass(drafted, math::argmax(drafted));
+    if (method.argmax()) math::point_mass(drafted, math::argmax(drafted));
     const Token emitted = text[first + i];
     accepted_masses(*method.rule->each_position(), {target, drafted, draft_model}, masses);
     request.given_text.push_back(

@@ -9,12 +9,13 @@ RunningMethod::RunningMethod(Model& target, Model* draft, const Method& method, 
     : target_(target, sampling, sequences) {
   // A tree of likeliest tokens ranks them by the model's own distribution, as EAGLE does: one of temperature 0 would know no
   // second token.
-  const bool ranks = method.draft == Method::Draft::block && method.block->shape().siblings == tokens::Siblings::point_mass;
+  const auto* const block = std::get_if<std::reference_wrapper<const draft::BlockDrafter>>(&method.drafts);
+  const bool ranks = block != nullptr && block->get().shape().siblings == tokens::Siblings::point_mass;
   if (draft != nullptr) draft_.emplace(*draft, ranks ? math::Sampling() : sampling, sequences);
-  if (method.draft == Method::Draft::block)
-    drafter_ = std::make_unique<BlockProposer>(*method.block, target_, this->draft());
+  if (block != nullptr)
+    drafter_ = std::make_unique<BlockProposer>(block->get(), target_, this->draft());
   else
-    drafter_ = std::make_unique<ModelProposer>(*draft_, method.draft == Method::Draft::argmax, clock);
+    drafter_ = std::make_unique<ModelProposer>(*draft_, method.argmax(), clock);
   decoder_.emplace(target_, drafter_.get(), *method.rule, draft_length, key, clock);
 }
 

@@ -3,8 +3,10 @@
 
 #include "sim/llm/decoder.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <variant>
 
 namespace specsim::llm {
 
@@ -16,13 +18,17 @@ struct ModelPair {
 };
 
 struct Method {
-  enum class Draft { sampled, argmax, block };
-  Draft draft = Draft::sampled;
-  const verify::BlockRule* rule = nullptr;     // judges the drafts; a chain's in turn or as a block
-  const draft::BlockDrafter* block = nullptr;  // where `draft` says so
-  math::Sampling cuts = {};                    // top-k, top-p, min-p of both models
-  bool lossless = true;                        // the rule
+  enum class Chain { sampled, argmax };  // tokens of the draft model, one after the other
+  std::variant<Chain, std::reference_wrapper<const draft::BlockDrafter>> drafts = Chain::sampled;
+  const verify::BlockRule* rule = nullptr;  // judges the drafts; a chain's in turn or as a block
+  math::Sampling cuts = {};                 // top-k, top-p, min-p of both models
+  bool lossless = true;                     // the rule
 
+  // The draft model's argmax is drafted, a point mass.
+  [[nodiscard]] bool argmax() const {
+    const Chain* const chain = std::get_if<Chain>(&drafts);
+    return chain != nullptr && *chain == Chain::argmax;
+  }
   [[nodiscard]] math::Sampling sampling(double temperature) const {
     math::Sampling sampling = cuts;
     sampling.temperature = temperature;

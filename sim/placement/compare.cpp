@@ -1,4 +1,4 @@
-#include "sim/placement/placement.h"
+#include "sim/placement/lockstep.h"
 
 #include <algorithm>
 #include <cmath>
@@ -63,22 +63,21 @@ Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, cons
   const AcceptedCounts accepted =
       record_accepted(source, setting.placement->bonus(), static_cast<std::size_t>(setting.batch), setting.output_tokens - 1);
   generation.accepted = &accepted;
-  generation.block = source.plan.blocks() != nullptr ? source.plan.blocks()->drafter : nullptr;
+  if (const decode::BlockJudging* const blocks = source.plan.blocks()) generation.drafting = std::cref(*blocks->drafter);
   generation.round_cost = source.round_cost;
   result.run = setting.placement->simulate(generation, timeline);
   return result;
 }
 
-double check_prices(const PlacedBatch& setting, const cost::CostModel& cost, int draft_length, const draft::BlockDrafter* block,
+double check_prices(const PlacedBatch& setting, const cost::CostModel& cost, int draft_length, const Drafting& drafting,
                     double round_cost) {
   const auto batch = static_cast<double>(setting.batch);
   const auto prompt = static_cast<double>(setting.prompt_tokens);
   const bool speculates = draft_length > 0 && setting.placement->speculates();
   const int length = speculates ? draft_length : 0;
-  const int drafted = speculates && block != nullptr ? block->shape().nodes : length;
-  const draft::Work work = speculates && block != nullptr
-                               ? block->work(drafted)
-                               : draft::Work{std::vector<double>(static_cast<std::size_t>(length), 1.0), length + 1.0};
+  const Drafting own = speculates ? drafting : TokenByToken();
+  const int drafted = most_drafted(own, length);
+  const draft::Work work = work_of(own, drafted);
   double prefill = cost.pass(cost::Role::target, {batch, prompt, 0.0, 1.0}).total();
   if (!work.pass_rows.empty()) prefill += cost.pass(cost::Role::draft, {batch, prompt, 0.0, 1.0}).total();
   const double last = prompt + static_cast<double>(setting.output_tokens) - 2.0;

@@ -35,17 +35,22 @@ MeanAndPercentiles mean_and_percentiles(std::vector<std::pair<Ps, std::uint64_t>
   return {1e-12 * sum / static_cast<double>(count), at(0.5), at(0.9), at(0.99)};
 }
 
-// What a round takes of a sequence that drafts so many tokens.
-draft::Work work_of(const Generation& generation, int drafted) {
-  if (generation.block != nullptr) return generation.block->work(drafted);
+}  // namespace
+
+const draft::BlockDrafter* blocks_of(const Drafting& drafting) {
+  const auto* const drafter = std::get_if<std::reference_wrapper<const draft::BlockDrafter>>(&drafting);
+  return drafter != nullptr ? &drafter->get() : nullptr;
+}
+
+int most_drafted(const Drafting& drafting, int draft_length) {
+  const draft::BlockDrafter* const blocks = blocks_of(drafting);
+  return blocks != nullptr ? blocks->shape().nodes : draft_length;
+}
+
+draft::Work work_of(const Drafting& drafting, int drafted) {
+  if (const draft::BlockDrafter* const blocks = blocks_of(drafting)) return blocks->work(drafted);
   return {std::vector<double>(static_cast<std::size_t>(drafted), 1.0), drafted + 1.0};
 }
-
-int whole_block(const Generation& generation) {
-  return generation.block != nullptr ? generation.block->shape().nodes : generation.accepted->draft_length;
-}
-
-}  // namespace
 
 Priced priced(const cost::PassTime& time, double more_host) {
   const double model = time.weights + time.compute + time.kv + time.communication + time.launch;
@@ -54,7 +59,10 @@ Priced priced(const cost::PassTime& time, double more_host) {
 }
 
 Lockstep::Lockstep(const Generation& generation, engine::Timeline* timeline)
-    : generation_(generation), whole_(work_of(generation, whole_block(generation))), timeline_(timeline) {
+    : generation_(generation),
+      drafted_(most_drafted(generation.drafting, generation.accepted->draft_length)),
+      whole_(work_of(generation.drafting, drafted_)),
+      timeline_(timeline) {
   const std::size_t sequences = generation.accepted->of_sequence.size();
   SPECSIM_CHECK(sequences >= 1 && generation.prompt_tokens >= 1 && generation.output_tokens.size() == sequences,
                 "{} sequences, {} tokens, {} outputs", sequences, generation.prompt_tokens, generation.output_tokens.size());
@@ -85,13 +93,13 @@ Priced Lockstep::draft_pass_price(std::uint64_t batch, int index, double context
 
 Lockstep::Upcoming Lockstep::upcoming() const {
   const std::vector<std::vector<std::uint16_t>>& drafted = generation_.accepted->drafted;
-  if (drafted.empty()) return {whole_, static_cast<double>(whole_block(generation_))};
+  if (drafted.empty()) return {whole_, static_cast<double>(drafted_)};
   Upcoming all{{{}, 0.0}, 0.0};
   const double share = 1.0 / static_cast<double>(running_.size());
   for (const std::uint32_t i : running_) {
     SPECSIM_CHECK(result_.rounds < drafted[i].size(), "sequence {} has {} rounds", i, drafted[i].size());
     const int nodes = drafted[i][result_.rounds];
-    draft::Work own = work_of(generation_, nodes);
+    draft::Work own = work_of(generation_.drafting, nodes);
     if (!generation_.accepted->pass_rows.empty()) {
       const std::vector<std::uint16_t>& counted = generation_.accepted->pass_rows[i][result_.rounds];
       own.pass_rows.assign(counted.begin(), counted.end());
@@ -109,7 +117,9 @@ std::uint64_t Lockstep::Upcoming::drafted_by(std::uint64_t sequences) const {
   return static_cast<std::uint64_t>(std::llround(drafted * static_cast<double>(sequences)));
 }
 
-bool Lockstep::draft_runs() const { return generation_.block == nullptr || !whole_.pass_rows.empty(); }
+bool Lockstep::draft_runs() const {
+  return std::holds_alternative<TokenByToken>(generation_.drafting) || !whole_.pass_rows.empty();
+}
 
 Priced Lockstep::draft_price(std::uint64_t batch, double ahead, double extra) const {
   cost::PassTime sum;

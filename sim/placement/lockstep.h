@@ -22,6 +22,13 @@ struct Priced {
 };
 Priced priced(const cost::PassTime& time, double more_host = 0.0);
 
+// The drafter of blocks; nullptr where drafts come token by token.
+const draft::BlockDrafter* blocks_of(const Drafting& drafting);
+// The most tokens that a sequence drafts in a round, over all paths.
+int most_drafted(const Drafting& drafting, int draft_length);
+// What a round takes of a sequence that drafts so many tokens.
+draft::Work work_of(const Drafting& drafting, int drafted);
+
 class Lockstep {
  public:
   Lockstep(const Generation& generation, engine::Timeline* timeline);
@@ -100,7 +107,8 @@ class Lockstep {
   void end_now(std::uint32_t sequence);
 
   const Generation& generation_;
-  draft::Work whole_;  // a round's that drafts all that it can
+  int drafted_;        // the most tokens that a sequence drafts in a round
+  draft::Work whole_;  // a round's that drafts so many
   engine::Timeline* timeline_;
   std::vector<std::uint32_t> running_;  // sequences that are not finished, in order
   std::vector<std::uint64_t> emitted_;  // [sequence]

@@ -17,6 +17,17 @@ struct Connection {
   double probability_bits = 16.0;
 };
 
+bool drafts_are_drawn(const Drafting& drafting) {
+  const draft::BlockDrafter* const blocks = blocks_of(drafting);
+  return blocks == nullptr || blocks->shape().siblings != tokens::Siblings::point_mass;
+}
+
+// Each round's tree is another, and has to be told.
+bool blocks_are_chosen(const Drafting& drafting) {
+  const draft::BlockDrafter* const blocks = blocks_of(drafting);
+  return blocks != nullptr && blocks->tree() == nullptr;
+}
+
 // Tokens count as emitted where they are delivered, at the device that drafts.
 class NetworkRun final : public Lockstep {
  public:
@@ -24,8 +35,8 @@ class NetworkRun final : public Lockstep {
       : Lockstep(generation, timeline),
         connection_(connection),
         vocab_(generation.vocab),
-        drawn_(generation.block == nullptr || generation.block->shape().siblings != tokens::Siblings::point_mass),
-        chosen_(generation.block != nullptr && generation.block->tree() == nullptr),
+        drawn_(drafts_are_drawn(generation.drafting)),
+        chosen_(blocks_are_chosen(generation.drafting)),
         up_(engine_, "uplink", connection.latency, connection.bytes_per_second),
         down_(engine_, "downlink", connection.latency, connection.bytes_per_second),
         target_lane_(lane("target GPU")),

@@ -19,15 +19,20 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace specsim::placement {
 
+// How a sequence's drafts come: one pass of the draft for each, as many as the counts' draft_length; or a drafter's blocks.
+struct TokenByToken {};
+using Drafting = std::variant<TokenByToken, std::reference_wrapper<const draft::BlockDrafter>>;
+
 struct Generation {
   const cost::CostModel* cost = nullptr;
-  const AcceptedCounts* accepted = nullptr;    // one sequence of the batch each; its draft_length is the generation's
-  const draft::BlockDrafter* block = nullptr;  // whose blocks are drafted; nullptr: a chain, token by token
-  double round_cost = 0.0;                     // added to each round, in plain passes
+  const AcceptedCounts* accepted = nullptr;  // one sequence of the batch each; its draft_length is the generation's
+  Drafting drafting;
+  double round_cost = 0.0;  // added to each round, in plain passes
   std::uint64_t prompt_tokens = 1;
   std::vector<std::uint64_t> output_tokens;  // [sequence], at least 1 each
   int vocab = 0;                             // rows of the probabilities that a network may have to carry
@@ -146,9 +151,10 @@ std::vector<std::uint64_t> output_lengths(const PlacedBatch& setting, rng::Key k
 Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, const AcceptanceSource& source,
                    engine::Timeline* timeline = nullptr);
 
-// Prices what a run may meet: the prefills, and rounds at either end of the contexts and of the batch. `block` and `round_cost`
-// as in Generation. Throws BadInput for what the cost model does not cover. Returns the seconds that it takes at most.
+// Prices what a run may meet: the prefills, and rounds at either end of the contexts and of the batch. `drafting` and
+// `round_cost` as in Generation. Throws BadInput for what the cost model does not cover. Returns the seconds that it takes at
+// most.
 double check_prices(const PlacedBatch& setting, const cost::CostModel& cost, int draft_length,
-                    const draft::BlockDrafter* block = nullptr, double round_cost = 0.0);
+                    const Drafting& drafting = TokenByToken(), double round_cost = 0.0);
 
 }  // namespace specsim::placement

@@ -82,15 +82,16 @@ Workload make_workload(const ServeExperiment& experiment) {
   check_memory(experiment, experiment.arrivals->requests());
   Workload workload;
   experiment.arrivals->fill(workload, key_of(experiment, "arrivals"));
-  if (experiment.arrivals->brings_lengths()) return workload;
+  const auto* const drawn = std::get_if<DrawnLengths>(&experiment.lengths);
+  if (drawn == nullptr) return workload;
   const rng::Key key = key_of(experiment, "lengths");
   for (std::size_t i = 0; i < workload.requests.size(); ++i) {
     rng::Stream prompt_bits(key, rng::Purpose::length, 0, i);
     rng::Stream output_bits(key, rng::Purpose::length, 1, i);
-    workload.requests[i].prompt = experiment.prompts->draw(i, prompt_bits);
-    const std::uint32_t output = experiment.outputs->draw(i, output_bits);
-    workload.requests[i].output = experiment.max_tokens > 0 ? std::min(output, experiment.max_tokens) : output;
-    workload.requests[i].limit = experiment.max_tokens;
+    workload.requests[i].prompt = drawn->prompts->draw(i, prompt_bits);
+    const std::uint32_t output = drawn->outputs->draw(i, output_bits);
+    workload.requests[i].output = drawn->max_tokens > 0 ? std::min(output, drawn->max_tokens) : output;
+    workload.requests[i].limit = drawn->max_tokens;
   }
   return workload;
 }

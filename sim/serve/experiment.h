@@ -42,17 +42,23 @@ struct Speculation {
   }
 };
 
+// Prompts and outputs of requests: as the arrivals bring them, or drawn.
+struct LengthsOfArrivals {};
+struct DrawnLengths {
+  std::shared_ptr<const LengthDistribution> prompts;
+  std::shared_ptr<const LengthDistribution> outputs;
+  std::uint32_t max_tokens = 0;  // the most tokens that requests ask for; 0: as many as they get
+};
+
 struct ServeExperiment {
   std::string name;
   std::string file;
   spec::ConfigText config;  // the config, with --set applied
   std::uint64_t seed = 1;
   std::shared_ptr<const ArrivalProcess> arrivals;
-  bool counts_requests = false;                       // how many are sent was said, and is not for the run to choose
-  std::size_t chosen_requests = 0;                    // what was chosen; 0: nothing was
-  std::shared_ptr<const LengthDistribution> prompts;  // nullptr where the arrivals bring lengths
-  std::shared_ptr<const LengthDistribution> outputs;
-  std::uint32_t max_tokens = 0;              // the most tokens that requests ask for; 0: as many as they get
+  bool counts_requests = false;     // how many are sent was said, and is not for the run to choose
+  std::size_t chosen_requests = 0;  // what was chosen; 0: nothing was
+  std::variant<LengthsOfArrivals, DrawnLengths> lengths;
   config::Choice<SchedulerEntry> scheduler;  // made anew for every engine and run
   std::shared_ptr<const cost::CostModel> cost;
   std::uint32_t block_tokens = 16;

@@ -381,9 +381,11 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
     const std::size_t before_lengths = diagnostics.list().size();
     const config::Arguments arguments = config::read_arguments(lengths, length_parameters(), {}, "serve.lengths", diagnostics);
     if (diagnostics.list().size() == before_lengths) {
-      experiment.prompts = read_lengths(arguments.value("prompt"), "prompt", diagnostics);
-      if (arguments.has("max_tokens")) experiment.max_tokens = static_cast<std::uint32_t>(arguments.integer("max_tokens"));
-      experiment.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
+      DrawnLengths drawn;
+      drawn.prompts = read_lengths(arguments.value("prompt"), "prompt", diagnostics);
+      if (arguments.has("max_tokens")) drawn.max_tokens = static_cast<std::uint32_t>(arguments.integer("max_tokens"));
+      drawn.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
+      if (!experiment.arrivals->brings_lengths()) experiment.lengths = std::move(drawn);
     }
   }
   if (serve.has("speculation"))

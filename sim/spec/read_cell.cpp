@@ -198,8 +198,9 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
       // Times are whole picoseconds in 64 bits, sums of them too.
       constexpr double kLongest = 4e6;
       constexpr double kShortest = 1e-9;
-      const double seconds = placement::check_prices(setting, cell.cost(), cell.draft_length(),
-                                                     cell.block() != nullptr ? cell.block()->drafter.part.get() : nullptr,
+      placement::Drafting drafting;
+      if (const BlockMethod* const block = cell.block()) drafting = std::cref(*block->drafter);
+      const double seconds = placement::check_prices(setting, cell.cost(), cell.draft_length(), drafting,
                                                      cell.policy() != nullptr ? cell.policy()->round_cost : 0.0);
       if (!(seconds >= kShortest && seconds <= kLongest))
         diagnostics.add(
@@ -362,7 +363,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   if (method)
     cell.method = *method;
   else
-    std::get<ChainMethod>(cell.method).chain = parts.chain;
+    std::get<ChainMethod>(cell.method).chain = draft::longest_path(parts.drafter.draft);
 
   const config::Arguments workload = read_workload(top.value("workload"), diagnostics);
   cell.workload = {static_cast<double>(workload.integer("batch")), static_cast<double>(workload.integer("context_length"))};

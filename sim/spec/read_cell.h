@@ -23,10 +23,15 @@ struct ReadCache {
 // to be used.
 Cell read_cell(const config::Value& config, ReadCache& cache, Diagnostics& diagnostics);
 
+struct DrafterChoice {
+  const draft::DrafterEntry* entry = nullptr;
+  config::Arguments arguments;
+  draft::Draft draft;
+};
+
 // Drafter, verifier and policy as `decode` names them. What could not be read stays empty.
 struct MethodParts {
-  Chosen<draft::DrafterEntry, draft::BlockDrafter> drafter;  // its part is null for a chain that is nothing but a chain
-  draft::Chain chain;
+  DrafterChoice drafter;
   config::Choice<verify::VerifierEntry> verifier;
   std::optional<config::Choice<draft::PolicyEntry>> policy;  // nullopt: the config has none, be it right or wrong
   double policy_round_cost = 0.0;                            // passes of plain decoding

@@ -31,20 +31,25 @@ bool drawn_chain(const draft::BlockDrafter& drafter) {
   return drafter.tree() != nullptr && drafter.tree()->is_chain() && drafter.shape().siblings == tokens::Siblings::independent;
 }
 
-// Why a verifier cannot judge what a drafter drafts, and what it can; "" where it can.
-std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDrafter* drafter, int vocab) {
+// Why a verifier cannot judge a drafter's blocks, and what it can; "" where it can.
+std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDrafter& drafter) {
   const verify::Demands& demands = verifier.demands;
-  if (vocab > demands.vocab) return fmt::format("at vocab {}, allowed: at most {}", vocab, demands.vocab);
-  if (drafter == nullptr) return "";
-  const draft::BlockDrafter::Shape& shape = drafter->shape();
-  if (drawn_chain(*drafter) && verifier.make_block) return "";  // every verifier judges chains
+  const draft::BlockDrafter::Shape& shape = drafter.shape();
+  if (drawn_chain(drafter) && verifier.make_block) return "";  // every verifier judges chains
   if (std::find(demands.trees.begin(), demands.trees.end(), shape.siblings) == demands.trees.end()) {
     std::string allowed;
     for (const tokens::Siblings siblings : demands.trees)
       allowed += (allowed.empty() ? "" : ", ") + std::string(siblings_text(siblings));
     return fmt::format("with {}, allowed: {}", siblings_text(shape.siblings), allowed.empty() ? "drafter chain" : allowed);
   }
-  return drafter->tree() != nullptr ? verify::why_not_tree(demands, *drafter->tree()) : "";
+  return drafter.tree() != nullptr ? verify::why_not_tree(demands, *drafter.tree()) : "";
+}
+
+// The same of all that a drafter can draft; every verifier judges chains.
+std::string why_not(const verify::VerifierEntry& verifier, const draft::Draft& draft, int vocab) {
+  if (vocab > verifier.demands.vocab) return fmt::format("at vocab {}, allowed: at most {}", vocab, verifier.demands.vocab);
+  const auto* const block = std::get_if<draft::Blocks>(&draft);
+  return block != nullptr ? why_not(verifier, **block) : "";
 }
 
 // The lossless verifiers of chains that judge position by position: "token, greedy, ...".
@@ -64,9 +69,8 @@ MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
     config::Choice<draft::DrafterEntry> drafter =
         config::choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", diagnostics);
     if (drafter.entry != nullptr) {
-      draft::Draft made = drafter.entry->make(drafter.arguments, diagnostics);
-      parts.drafter = {drafter.entry, std::move(drafter.arguments), std::move(made.block)};
-      parts.chain = made.chain;
+      draft::Draft draft = drafter.entry->make(drafter.arguments, diagnostics);
+      parts.drafter = {drafter.entry, std::move(drafter.arguments), std::move(draft)};
     }
   }
   const Value verifier = config::spelled_out(arguments.value("verifier"), "kind");
@@ -93,29 +97,33 @@ MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
 std::optional<Method> make_method(const MethodParts& parts, int vocab, Diagnostics& diagnostics) {
   if (parts.verifier.entry == nullptr) return std::nullopt;
   const verify::VerifierEntry& entry = *parts.verifier.entry;
-  const bool is_chain = parts.drafter.part == nullptr;
+  const auto* const drafter = std::get_if<draft::Blocks>(&parts.drafter.draft);
+  const bool is_chain = drafter == nullptr;
+  const draft::Chain longest_path = draft::longest_path(parts.drafter.draft);
   std::optional<Method> method;
-  const std::string why = why_not(entry, parts.drafter.part.get(), vocab);
+  const std::string why = why_not(entry, parts.drafter.draft, vocab);
   if (!why.empty()) {
     diagnostics.add(parts.verifier.where, fmt::format("verifier {} {}", entry.info.name, why));
-  } else if (parts.policy && !is_chain && parts.drafter.part->tree() == nullptr) {
+  } else if (parts.policy && !is_chain && (*drafter)->tree() == nullptr) {
     diagnostics.add(
         parts.policy->where,
         fmt::format("policy is given with drafter {}, which chooses a block each round; allowed: with a chain, or a tree "
                     "of one shape",
-                    parts.drafter.name()));
+                    parts.drafter.entry->info.name));
   } else if (parts.policy && !entry.make_block) {
     diagnostics.add(parts.policy->where,
                     fmt::format("policy is given with verifier {}, allowed: another verifier", entry.info.name));
   } else if (is_chain && !parts.policy && entry.make) {
-    method = ChainMethod{parts.chain, {&entry, parts.verifier.arguments, entry.make(parts.verifier.arguments)}};
+    method = ChainMethod{longest_path, {&entry, parts.verifier.arguments, entry.make(parts.verifier.arguments)}};
   } else {
-    BlockMethod block{
-        parts.chain, parts.drafter, {&entry, parts.verifier.arguments, entry.make_block(parts.verifier.arguments)}, {}, is_chain};
-    if (is_chain) block.drafter.part = draft::chain_block(parts.chain.draft_length);
-    method = std::move(block);
+    method = BlockMethod{
+        longest_path,
+        {parts.drafter.entry, parts.drafter.arguments, is_chain ? draft::chain_block(longest_path.draft_length) : *drafter},
+        {&entry, parts.verifier.arguments, entry.make_block(parts.verifier.arguments)},
+        {},
+        is_chain};
   }
-  if (entry.demands.argmax_draft && !parts.chain.argmax)
+  if (entry.demands.argmax_draft && !longest_path.argmax)
     diagnostics.add(parts.verifier.where,
                     fmt::format("verifier {} with a sampled draft, allowed: drafter.selection: argmax", entry.info.name));
   return method;

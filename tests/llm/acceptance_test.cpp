@@ -45,7 +45,7 @@ TEST_CASE("at temperature 0 a trace says to the last round what decoding at its 
   const tests::Pair pair;
   const std::vector<llm::Prompt> prompts = some_prompts(pair.target_weights->config);
   const Rule token("token");
-  const llm::Method method{llm::Method::Draft::sampled, &token.rule};
+  const llm::Method method{llm::Method::Chain::sampled, &token.rule};
   constexpr int kLongest = 6;
   constexpr std::size_t kTokens = 20;
   const auto measure = [&](int draft_length, std::size_t tokens) {
@@ -91,15 +91,15 @@ TEST_CASE("a trace and the expected counts are the rule's own, by distributions 
   tests::Remembered draft(draft_distributions);
   struct Case {
     const char* name;
-    llm::Method::Draft drafts;
+    llm::Method::Chain drafts;
   };
-  for (const Case& of : {Case{"token", llm::Method::Draft::sampled}, Case{"token", llm::Method::Draft::argmax},
-                         Case{"sample_match", llm::Method::Draft::sampled}, Case{"soft_argmax", llm::Method::Draft::argmax}}) {
+  for (const Case& of : {Case{"token", llm::Method::Chain::sampled}, Case{"token", llm::Method::Chain::argmax},
+                         Case{"sample_match", llm::Method::Chain::sampled}, Case{"soft_argmax", llm::Method::Chain::argmax}}) {
     const char* name = of.name;
-    const llm::Method::Draft drafts = of.drafts;
+    const llm::Method::Chain drafts = of.drafts;
     const Rule rule(name);
-    CAPTURE(name, drafts == llm::Method::Draft::argmax);
-    const llm::Method method{drafts, &rule.rule, nullptr, {}, rule.entry.lossless};
+    CAPTURE(name, drafts == llm::Method::Chain::argmax);
+    const llm::Method method{drafts, &rule.rule, {}, rule.entry.lossless};
     const llm::MeasuredAcceptance recorded = llm::measure_acceptance(
         *pair.target_model, pair.draft_model.get(), method, prompts,
         {.temperature = kTemperature, .draft_length = kDraftLength, .tokens = kTokens, .seed = kSeed}, {});
@@ -115,7 +115,7 @@ TEST_CASE("a trace and the expected counts are the rule's own, by distributions 
       const std::size_t length = prompts[i].tokens.size();
       const auto drafted_at = [&](std::size_t at) {
         std::vector<double> distribution = draft.distribution_of(std::span(text).first(at));
-        if (drafts == llm::Method::Draft::argmax)
+        if (drafts == llm::Method::Chain::argmax)
           math::point_mass(distribution, math::argmax(std::span<const double>(distribution)));
         return distribution;
       };

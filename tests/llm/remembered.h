@@ -52,7 +52,8 @@ inline BlockMethod block_method(const std::string& kind, const std::string& para
   const draft::DrafterEntry& entry = *draft::drafters().find(kind);
   const config::Value section = config::parse_text(parameters, "test", diagnostics);
   BlockMethod method;
-  method.drafter = entry.make(config::read_arguments(section, entry.info.parameters, {}, kind, diagnostics), diagnostics).block;
+  method.drafter = std::get<draft::Blocks>(
+      entry.make(config::read_arguments(section, entry.info.parameters, {}, kind, diagnostics), diagnostics));
   const verify::VerifierEntry& judge = *verify::verifiers().find(verifier);
   method.rule = judge.make_block(config::read_arguments({}, judge.info.parameters, {}, verifier, diagnostics));
   diagnostics.throw_if_any();

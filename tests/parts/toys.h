@@ -118,9 +118,7 @@ class BushDrafter final : public draft::BlockDrafter {
 
 template <class Drafter>
 draft::DrafterEntry block_drafter(const std::string& name) {
-  return {{name, "a toy", "", {}, ""}, [](const config::Arguments&, Diagnostics&) {
-            return draft::Draft{{2, false}, std::make_shared<Drafter>()};
-          }};
+  return {{name, "a toy", "", {}, ""}, [](const config::Arguments&, Diagnostics&) { return std::make_shared<Drafter>(); }};
 }
 
 // ---- policies ---------------------------------------------------------------------------------------------------------------

@@ -27,14 +27,14 @@ class ThreeTokens final : public draft::Sight {
   std::vector<Token> target_argmax(std::span<const Spot> spots) override { return std::vector<Token>(spots.size(), 0); }
 };
 
-draft::Draft made(const std::string& name, const std::string& parameters) {
+draft::Blocks made(const std::string& name, const std::string& parameters) {
   Diagnostics diagnostics;
   const draft::DrafterEntry* entry = draft::drafters().find(name);
   REQUIRE(entry != nullptr);
   const config::Value section = config::parse_text(parameters, "t", diagnostics);
-  draft::Draft draft = entry->make(config::read_arguments(section, entry->info.parameters, {}, name, diagnostics), diagnostics);
+  const draft::Draft draft = entry->make(config::read_arguments(section, entry->info.parameters, {}, name, diagnostics), diagnostics);
   diagnostics.throw_if_any();
-  return draft;
+  return std::get<draft::Blocks>(draft);
 }
 
 }  // namespace
@@ -42,10 +42,10 @@ draft::Draft made(const std::string& name, const std::string& parameters) {
 TEST_CASE("redrafter: the likeliest continuations of the level before, and the beginnings that they share") {
   // Level 1: 0 (.5), 1 (.4). Level 2: 1 2 (.36), 0 0 (.25); 0 1 (.2) is out. Level 3: 1 2 1 (.216), 1 2 2 (.144); 0 0 is a beam
   // no more.
-  const draft::Draft draft = made("redrafter", "{beams: 2, draft_length: 3}");
+  const draft::Blocks draft = made("redrafter", "{beams: 2, draft_length: 3}");
   ThreeTokens sight;
   draft::ChosenBlock block;
-  draft.block->choose(sight, nullptr, block);
+  draft->choose(sight, nullptr, block);
   std::vector<std::vector<Token>> paths(block.tree.nodes.size());
   for (std::size_t node = 1; node < paths.size(); ++node) {
     paths[node] = paths[static_cast<std::size_t>(block.tree.nodes[node].parent)];
@@ -53,18 +53,18 @@ TEST_CASE("redrafter: the likeliest continuations of the level before, and the b
   }
   paths.erase(paths.begin());
   CHECK(paths == std::vector<std::vector<Token>>{{1}, {1, 2}, {1, 2, 1}, {1, 2, 2}});
-  CHECK(draft.block->work(4).pass_rows == std::vector<double>{1.0, 2.0, 2.0});
-  CHECK(draft.block->work(4).verified_rows == 5.0);
+  CHECK(draft->work(4).pass_rows == std::vector<double>{1.0, 2.0, 2.0});
+  CHECK(draft->work(4).verified_rows == 5.0);
 }
 
 TEST_CASE("hydra: a pass for each level, where medusa's heads take one; the shipped tree") {
-  CHECK(made("hydra", "{branching: [2, 2, 1]}").block->work(10).pass_rows == std::vector<double>{1.0, 2.0, 4.0});
-  CHECK(made("medusa", "{branching: [2, 2, 1]}").block->work(10).pass_rows == std::vector<double>{1.0});
-  const draft::Draft shipped = made("hydra", "{}");
-  CHECK(shipped.block->shape().nodes == 63);
-  CHECK(shipped.block->shape().draft_length == 4);
-  CHECK(shipped.block->shape().ranks == 10);
-  CHECK_FALSE(shipped.block->shape().from_root);
+  CHECK(made("hydra", "{branching: [2, 2, 1]}")->work(10).pass_rows == std::vector<double>{1.0, 2.0, 4.0});
+  CHECK(made("medusa", "{branching: [2, 2, 1]}")->work(10).pass_rows == std::vector<double>{1.0});
+  const draft::Blocks shipped = made("hydra", "{}");
+  CHECK(shipped->shape().nodes == 63);
+  CHECK(shipped->shape().draft_length == 4);
+  CHECK(shipped->shape().ranks == 10);
+  CHECK_FALSE(shipped->shape().from_root);
 }
 
 TEST_CASE("specdec_pp: stops behind the token whose predecessors have made a rejection likely") {

@@ -39,7 +39,8 @@ class Drafting {
     const draft::DrafterEntry* entry = draft::drafters().find(name);
     REQUIRE(entry != nullptr);
     const config::Value section = config::parse_text(parameters, "t", diagnostics);
-    drafter_ = entry->make(config::read_arguments(section, entry->info.parameters, {}, name, diagnostics), diagnostics).block;
+    drafter_ = std::get<draft::Blocks>(
+        entry->make(config::read_arguments(section, entry->info.parameters, {}, name, diagnostics), diagnostics));
     diagnostics.throw_if_any();
     memory_ = drafter_->start();
   }
@@ -83,8 +84,8 @@ TEST_CASE("token_recycling: the shipped tree has 80 tokens, 6 deep") {
   const draft::Draft made = entry->make(config::read_arguments(config::parse_text("{}", "t", diagnostics), entry->info.parameters,
                                                                {}, "token_recycling", diagnostics),
                                         diagnostics);
-  CHECK(made.block->shape().nodes == 80);
-  CHECK(made.block->shape().draft_length == 6);
+  CHECK(std::get<draft::Blocks>(made)->shape().nodes == 80);
+  CHECK(std::get<draft::Blocks>(made)->shape().draft_length == 6);
 }
 
 TEST_CASE("sam_decoding: the first place of the longest end, and a shorter end where too little follows") {

@@ -35,7 +35,7 @@ std::vector<std::vector<Token>> drafted(const std::string& parameters, std::vect
   diagnostics.throw_if_any();
   draft::ChosenBlock block;
   Written sight(std::move(text));
-  made.block->choose(sight, nullptr, block);
+  std::get<draft::Blocks>(made)->choose(sight, nullptr, block);
   std::vector<std::vector<Token>> paths(block.tree.nodes.size());
   for (std::size_t node = 1; node < paths.size(); ++node) {
     paths[node] = paths[static_cast<std::size_t>(block.tree.nodes[node].parent)];
