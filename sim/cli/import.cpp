@@ -39,7 +39,7 @@ void print_figures(const logs::Findings& findings) {
   print_table(positions);
 }
 
-void print_acceptance(const logs::Acceptance& one, const logs::Findings& findings) {
+void print_acceptance(const logs::ReportedAcceptance& one, const logs::Findings& findings) {
   std::string text = describe(one.kind);
   if (!one.name.empty()) text += ", " + one.name;
   print_output("{}: {} lines ({} to {})", text, one.lines, one.first_line, one.last_line);
@@ -98,8 +98,8 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   if (contents.unread > 0) print_error("warning: {} lines could not be read; {}\n", contents.unread, contents.first_unread);
 
   std::vector<logs::Findings> findings;
-  std::vector<const logs::Acceptance*> shown;
-  for (const logs::Acceptance& one : contents.found) {
+  std::vector<const logs::ReportedAcceptance*> shown;
+  for (const logs::ReportedAcceptance& one : contents.found) {
     if (!server.empty() && logs::server_name(one.kind) != server) continue;
     if (!shown.empty()) print_output("\n");
     shown.push_back(&one);

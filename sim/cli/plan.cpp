@@ -42,7 +42,7 @@ AcceptanceCurve logged_acceptance(const Options& options, int at, int longest) {
   const std::string path = options.text("log");
   const Location option{"--log", 0, 0};
   const logs::LogContents contents = read_server_log(path, {});
-  const logs::Acceptance log =
+  const logs::ReportedAcceptance log =
       one_acceptance(contents, options.has("server") ? read_server(options.text("server")) : "", at, option);
   const logs::Findings findings = logs::find(log, at);
   const auto curve = [&] {

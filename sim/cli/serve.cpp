@@ -128,7 +128,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
     for (const serve::CurvePoint& point : curve)
       if (point.speculative && !serve::overloaded(point))
         requests = std::max(requests, serve::figure(point, [](const serve::Summary& s) { return s.mean_batch; }).mean);
-    print_best_lengths(task.experiment, serve::make_workload(task.experiment), requests);
+    print_best_lengths(task.experiment, serve::make_requests(task.experiment), requests);
   }
   if (folder == nullptr) return "none";
   folder->write("curve.csv", serve::curve_csv(curve, sweep.load));
@@ -147,7 +147,7 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   setting.stop = stop;
   serve::SweepRunner runner(std::move(setting));
   SingleRun run{task.experiment, {}};
-  const serve::Workload workload = serve::make_workload(task.experiment);
+  const serve::RequestTrace workload = serve::make_requests(task.experiment);
   const double seconds =
       static_cast<double>(workload.requests.back().due - workload.requests.front().due) / serve::kPicosecondsPerSecond;
   const bool closed = workload.concurrency > 0;  // its clients slow down with the server: no rate is beyond its capacity
@@ -200,7 +200,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   SingleRun single = sized(task, stop);
   if (stop->load()) return "";
   const ServeExperiment& experiment = single.experiment;
-  const serve::Workload workload = serve::make_workload(experiment);
+  const serve::RequestTrace workload = serve::make_requests(experiment);
   Progress progress("requests");
   serve::ServeOptions options;
   options.stop = stop;

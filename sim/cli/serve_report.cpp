@@ -163,7 +163,7 @@ void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTa
 
 }  // namespace
 
-void print_best_lengths(const serve::ServeExperiment& experiment, const serve::Workload& workload, double requests) {
+void print_best_lengths(const serve::ServeExperiment& experiment, const serve::RequestTrace& workload, double requests) {
   const serve::LengthTable table = serve::length_table(experiment, workload);
   if (table.longest == 0) return;
   std::string words = fmt::format(

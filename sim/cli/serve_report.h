@@ -16,6 +16,6 @@ std::string summary_csv(const Summaries& summaries);
 void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, const serve::Slo& slo);
 // The best draft length by requests in a step, for a server with such an acceptance and workload, and the flags that start it so;
 // of an engine that takes one length for all, the best with so many `requests` in a step.
-void print_best_lengths(const serve::ServeExperiment& experiment, const serve::Workload& workload, double requests);
+void print_best_lengths(const serve::ServeExperiment& experiment, const serve::RequestTrace& workload, double requests);
 
 }  // namespace specsim::cli

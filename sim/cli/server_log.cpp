@@ -91,7 +91,7 @@ class PlainFile {
   int descriptor_;
 };
 
-std::string name_of(const logs::Acceptance& one) {
+std::string name_of(const logs::ReportedAcceptance& one) {
   std::string text = describe(one.kind);
   if (!one.name.empty()) text += " of " + one.name;
   if (one.draft_length > 0) text += fmt::format(" at draft length {}", one.draft_length);
@@ -125,12 +125,12 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
   return contents;
 }
 
-logs::Acceptance one_acceptance(const logs::LogContents& contents, const std::string& server, int draft_length,
-                                const Location& option) {
-  std::vector<const logs::Acceptance*> fitting;
+logs::ReportedAcceptance one_acceptance(const logs::LogContents& contents, const std::string& server, int draft_length,
+                                        const Location& option) {
+  std::vector<const logs::ReportedAcceptance*> fitting;
   std::vector<std::string> names;
   for (const std::size_t i : logs::distinct(contents.found)) {
-    const logs::Acceptance& one = contents.found[i];
+    const logs::ReportedAcceptance& one = contents.found[i];
     names.push_back(name_of(one));
     if (!server.empty() && logs::server_name(one.kind) != server) continue;
     if (draft_length > 0 && one.draft_length > 0 && one.draft_length != draft_length) continue;
@@ -140,7 +140,7 @@ logs::Acceptance one_acceptance(const logs::LogContents& contents, const std::st
   if (fitting.empty())
     throw BadInput(option, fmt::format("the log has {}, allowed: their server and draft length", fmt::join(names, " and ")));
   names.clear();
-  for (const logs::Acceptance* one : fitting) names.push_back(name_of(*one));
+  for (const logs::ReportedAcceptance* one : fitting) names.push_back(name_of(*one));
   throw BadInput(option,
                  fmt::format("the log has {}, allowed: one of them, named by --server or --at-draft-length, or a log of one",
                              fmt::join(names, " and ")));

@@ -15,8 +15,8 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
 
 // The one description of acceptance that the log gives, or the one that `server` and `draft_length` (""; 0: any) tell from the
 // others; `option`: where the log was named. Throws BadInput where there are several, or none of that server.
-logs::Acceptance one_acceptance(const logs::LogContents& contents, const std::string& server, int draft_length,
-                                const Location& option);
+logs::ReportedAcceptance one_acceptance(const logs::LogContents& contents, const std::string& server, int draft_length,
+                                        const Location& option);
 
 // "--server" as read from the command line: one of the names, or "".
 std::string read_server(const std::string& text);

@@ -99,8 +99,8 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
   launched_allreduce_kernel_ = library.launched_allreduce_kernel;
 }
 
-PassKernels::Attention PassKernels::attention_fits(bool narrow) {
-  Attention own;
+PassKernels::AttentionFits PassKernels::attention_fits(bool narrow) {
+  AttentionFits own;
   if (narrow) own.one = fit(KernelKind::attention_decode, "fp8");
   for (const char* type : {"bfloat16", "float16"})
     if (own.one == nullptr) own.one = fit(KernelKind::attention_decode, type);
@@ -160,7 +160,7 @@ std::optional<double> PassKernels::product(double rows, double inner, double out
 
 std::optional<double> PassKernels::attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
                                              double context, bool prompt) const {
-  const Attention& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
+  const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
   if (fits.one == nullptr || model.latent > 0.0) return std::nullopt;
   KernelShape x;
   x.batch = batch;
@@ -257,7 +257,7 @@ std::optional<double> PassKernels::product_error(double bits, const std::string&
 }
 
 std::optional<double> PassKernels::attention_error(const ModelShape& model, double tokens) const {
-  const Attention& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
+  const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
   if (fits.one == nullptr) return std::nullopt;
   if (tokens <= 1.0) return fits.one->spread;
   const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
@@ -285,7 +285,7 @@ std::vector<std::string> PassKernels::beyond_measured(const ModelShape& model, c
     look(fit_of_type(KernelKind::experts, model.expert_bits, model.expert_type), rows, 1.0, "tokens to experts");
   if (model.tensor_parallel > 1.0)
     look(allreduce_fit(false), rows * model.hidden * kActivationBytes, kMega, "MB to add up between GPUs");
-  const Attention& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
+  const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
   if (model.latent > 0.0) return list;
   for (const AttentionKind& kind : model.attention_kinds()) {
     const double keys = kind.seen(pass.context) + pass.tokens;

@@ -69,12 +69,12 @@ class PassKernels {
 
   // Attention by the width of cached keys: one query token, several in blocks that walk all keys, several in blocks that share
   // them. The first serves for the last where nothing else was measured, with the arithmetic beside it.
-  struct Attention {
+  struct AttentionFits {
     const KernelFit* one = nullptr;
     const KernelFit* serial = nullptr;
     const KernelFit* split = nullptr;
   };
-  [[nodiscard]] Attention attention_fits(bool narrow);
+  [[nodiscard]] AttentionFits attention_fits(bool narrow);
 
   const Hardware& hardware_;
   std::string engine_;
@@ -85,8 +85,8 @@ class PassKernels {
   bool fused_quantisation_;
   double switch_share_;
   std::shared_ptr<const KernelFits> borrowed_;  // fits of another GPU, where this one has none
-  Attention wide_keys_;
-  Attention narrow_keys_;
+  AttentionFits wide_keys_;
+  AttentionFits narrow_keys_;
 };
 
 }  // namespace specsim::cost

@@ -13,7 +13,7 @@ constexpr unsigned kTileRows = 16;
 // exp(score - largest), and the values weighted so, for Combine to join; where there is one chunk alone, what Combine would make
 // of it. Four warps share the queries in tiles of 16 (`row_warps` of them) and the chunk's places in 32s.
 template <unsigned kWidth>
-struct Attention {
+struct AttentionKernel {
   static constexpr unsigned kThreads = 128;
   static constexpr unsigned kWarps = kThreads / kWarp;
   const Bf16* queries = nullptr;  // [row][head][kWidth]

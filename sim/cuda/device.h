@@ -19,9 +19,10 @@
 
 namespace specsim::cuda {
 
-using Kernel = std::variant<Embed, RmsNorm, Product<1>, Product<2>, Product<4>, Swiglu, Rotate, KeepPath, Attention<32>,
-                            Attention<64>, Attention<128>, Combine, FillRandom, ReadAll, SlicePeaks, DistributionWeights,
-                            NarrowCut, CutDistribution, NormaliseDistribution, DrawDraft, ResidualSums, Accept>;
+using Kernel =
+    std::variant<Embed, RmsNorm, ProductKernel<1>, ProductKernel<2>, ProductKernel<4>, Swiglu, Rotate, KeepPath,
+                 AttentionKernel<32>, AttentionKernel<64>, AttentionKernel<128>, Combine, FillRandom, ReadAll, SlicePeaks,
+                 DistributionWeights, NarrowCut, CutDistribution, NormaliseDistribution, DrawDraft, ResidualSums, Accept>;
 
 // y[row][o] = weights[o] . x[row] (+ y), for many rows: for a library.
 struct Gemm {

@@ -275,12 +275,12 @@ void DeviceModel::multiply_few(const DeviceMatrix& matrix, const Bf16* x, unsign
     kernel.out_stride = finish == Finish::swiglu ? matrix.rows / 2 : matrix.rows;
     device_.launch(kernel);
   };
-  if (rows <= Product<1>::kMostRows)
-    fill(Product<1>());
-  else if (rows <= Product<2>::kMostRows)
-    fill(Product<2>());
+  if (rows <= ProductKernel<1>::kMostRows)
+    fill(ProductKernel<1>());
+  else if (rows <= ProductKernel<2>::kMostRows)
+    fill(ProductKernel<2>());
   else
-    fill(Product<4>());
+    fill(ProductKernel<4>());
 }
 
 bool DeviceModel::multiply_many(const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out,
@@ -323,11 +323,11 @@ void DeviceModel::attend(const PassRows& pass, const Rows& rows, const LayerCach
     device_.launch(kernel);
   };
   if (width_ == 32)
-    fill(Attention<32>());
+    fill(AttentionKernel<32>());
   else if (width_ == 64)
-    fill(Attention<64>());
+    fill(AttentionKernel<64>());
   else
-    fill(Attention<128>());
+    fill(AttentionKernel<128>());
   if (chunks == 1) return;
   device_.launch(Combine{.rows = rows,
                          .row_all = pass.all.data(),

@@ -15,7 +15,7 @@ enum class Finish : unsigned {
 // instructions: the order of summation is free, so a thread takes 8 neighbouring columns of its row as if they were those that
 // the instruction wants. A sum does not depend on how many rows there are.
 template <unsigned kTiles>
-struct Product {
+struct ProductKernel {
   static constexpr unsigned kThreads = 256;
   static constexpr unsigned kWarps = kThreads / kWarp;
   static constexpr unsigned kOutputs = 16;  // outputs of a block

@@ -6,7 +6,7 @@
 
 namespace specsim::engine {
 
-Link::Link(Engine& engine, std::string lane, Duration latency, double bytes_per_second, Priority delivery_priority)
+Link::Link(EventLoop& engine, std::string lane, Duration latency, double bytes_per_second, Priority delivery_priority)
     : engine_(engine),
       lane_(std::move(lane)),
       latency_(latency),

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "sim/base/sim_time.h"
-#include "sim/engine/engine.h"
+#include "sim/engine/event_loop.h"
 #include "sim/engine/timeline.h"
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace specsim::engine {
 class Link {
  public:
   // The engine, and a timeline if there is one, must outlive the link.
-  Link(Engine& engine, std::string lane, Duration latency, double bytes_per_second, Priority delivery_priority = kNormal);
+  Link(EventLoop& engine, std::string lane, Duration latency, double bytes_per_second, Priority delivery_priority = kNormal);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
@@ -44,7 +44,7 @@ class Link {
   void trace(Timeline& timeline);
 
  private:
-  Engine& engine_;
+  EventLoop& engine_;
   std::string lane_;
   Duration latency_;
   double bytes_per_second_;

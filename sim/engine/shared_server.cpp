@@ -14,7 +14,7 @@ double nearest(double ps) { return std::nearbyint(std::max(ps, 0.0)); }
 
 }  // namespace
 
-SharedServer::SharedServer(Engine& engine, std::string lane, Priority finish_priority)
+SharedServer::SharedServer(EventLoop& engine, std::string lane, Priority finish_priority)
     : engine_(engine), lane_(std::move(lane)), finish_priority_(finish_priority), changed_(engine.now()) {}
 
 void SharedServer::request(Duration work, Action on_finish, Share share, const char* name) {

@@ -17,7 +17,7 @@
 
 #include "sim/base/sim_time.h"
 #include "sim/base/wide.h"
-#include "sim/engine/engine.h"
+#include "sim/engine/event_loop.h"
 #include "sim/engine/level.h"
 #include "sim/engine/timeline.h"
 
@@ -36,7 +36,7 @@ struct Share {
 class SharedServer {
  public:
   // The engine, and a timeline if there is one, must outlive the server.
-  SharedServer(Engine& engine, std::string lane, Priority finish_priority = kNormal);
+  SharedServer(EventLoop& engine, std::string lane, Priority finish_priority = kNormal);
   SharedServer(const SharedServer&) = delete;
   SharedServer& operator=(const SharedServer&) = delete;
 
@@ -80,7 +80,7 @@ class SharedServer {
   std::size_t take_lane();
   void record(const Job& job);
 
-  Engine& engine_;
+  EventLoop& engine_;
   std::string lane_;
   Priority finish_priority_;
   std::vector<Job> jobs_;  // in the order in which they came

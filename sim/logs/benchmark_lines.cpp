@@ -77,7 +77,7 @@ bool LogReader::read_benchmark(std::string_view line) {
       cannot_read(fmt::format("\"{}\" without \"Total generated tokens:\" before it", key));
       return true;
     }
-    Acceptance& all = of(kind, 0);
+    ReportedAcceptance& all = of(kind, 0);
     seen(all);
     all.rounds_counted = false;
     const double rounds = std::exchange(report_.emitted, kNotSaid) / *value;
@@ -122,7 +122,7 @@ void LogReader::end_report() {
 }
 
 void LogReader::add_report(const Report& report) {
-  Acceptance& all = of(Kind::vllm_bench, static_cast<int>(report.rates.size()));
+  ReportedAcceptance& all = of(Kind::vllm_bench, static_cast<int>(report.rates.size()));
   if (all.lines == 0) all.drafts_whole = !report.rates.empty();
   seen(all);
   all.rounds += report.drafts;
@@ -188,7 +188,7 @@ void LogReader::end_trtllm_report() {
   int fitting = 0;
   for (int length = 1; length <= kLongestBenchDraft && !report.rate.empty() && !report.length.empty(); ++length)
     if (fits(length) && fitting++ == 0) found = length;
-  Acceptance& all = of(Kind::trtllm_bench, fitting == 1 ? found : 0);
+  ReportedAcceptance& all = of(Kind::trtllm_bench, fitting == 1 ? found : 0);
   if (all.lines++ == 0) all.first_line = report.line;
   all.last_line = report.line;
   const double requests = report.requests > 0.0 ? report.requests : 1.0;

@@ -36,7 +36,7 @@ bool LogReader::read_counter(std::string_view line) {
     std::string model;
     if (const auto text = behind(read->labels, kModelLabel))
       model = std::string(kModelLabel) + std::string(text->substr(0, text->find('"') + 1));
-    Acceptance& lines = counter_lines_[{kind, model}];
+    ReportedAcceptance& lines = counter_lines_[{kind, model}];
     lines.kind = kind;
     seen(lines);
     grown(read->metric + read->labels, read->value, lines);
@@ -59,7 +59,7 @@ double LogReader::total(const std::string& metric, const std::string& model, con
 
 void LogReader::finish_counters() {
   for (const Kind kind : {Kind::vllm_counters, Kind::trtllm_counters}) {
-    std::vector<std::pair<std::string, Acceptance>> models;
+    std::vector<std::pair<std::string, ReportedAcceptance>> models;
     for (const auto& [place, lines] : counter_lines_)
       if (place.first == kind) models.emplace_back(place.second, lines);
     for (auto& [model, lines] : models) {
@@ -74,7 +74,7 @@ void LogReader::finish_counters() {
   }
 }
 
-void LogReader::finish_vllm_counters(Acceptance all, const std::string& model) {
+void LogReader::finish_vllm_counters(ReportedAcceptance all, const std::string& model) {
   const std::string prefix(kVllmMetrics);
   const double rounds = total(prefix + "num_drafts", model);
   all.rounds = rounds;
@@ -105,7 +105,7 @@ void LogReader::finish_vllm_counters(Acceptance all, const std::string& model) {
   contents_.found.push_back(std::move(all));
 }
 
-void LogReader::finish_vllm_v0_counters(Acceptance all, const std::string& model) {
+void LogReader::finish_vllm_v0_counters(ReportedAcceptance all, const std::string& model) {
   const std::string prefix(kVllmMetrics);
   all.kind = Kind::vllm_v0_counters;
   all.drafted = total(prefix + "num_draft_tokens", model);
@@ -114,7 +114,7 @@ void LogReader::finish_vllm_v0_counters(Acceptance all, const std::string& model
   contents_.found.push_back(std::move(all));
 }
 
-void LogReader::finish_trtllm_counters(Acceptance all, const std::string& model) {
+void LogReader::finish_trtllm_counters(ReportedAcceptance all, const std::string& model) {
   const std::string prefix(kTrtllmMetrics);
   all.drafted = total(prefix + "num_draft_tokens", model);
   all.accepted = total(prefix + "num_accepted_tokens", model);

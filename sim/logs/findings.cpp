@@ -113,7 +113,7 @@ Check constant_alpha(const std::vector<double>& reached, const std::vector<doubl
 
 class Finder {
  public:
-  Finder(const Acceptance& acceptance, int draft_length) : all_(acceptance) { found_.draft_length = draft_length; }
+  Finder(const ReportedAcceptance& acceptance, int draft_length) : all_(acceptance) { found_.draft_length = draft_length; }
 
   Findings find() {
     find_draft_length();
@@ -240,14 +240,14 @@ class Finder {
                      mean, found_.draft_length)});
   }
 
-  const Acceptance& all_;
+  const ReportedAcceptance& all_;
   Findings found_;
   std::vector<double> reached_;  // rounds that reach each position
   double ratio_ = 1.0;           // lines' variance over that of independent rounds
 };
 
 // What a description is worth beside another of the same server's drafts.
-int richness(const Acceptance& one) {
+int richness(const ReportedAcceptance& one) {
   return (one.accepted_at.empty() ? 0 : 4) + (one.rounds > 0.0 && one.rounds_counted ? 2 : 0) + (one.accepted > 0.0 ? 1 : 0);
 }
 
@@ -271,9 +271,10 @@ double alpha_of(double length, int draft_length) {
   return 0.5 * (low + high);
 }
 
-Findings find(const Acceptance& acceptance, int draft_length) { return Finder(acceptance, draft_length).find(); }
+Findings find(const ReportedAcceptance& acceptance, int draft_length) { return Finder(acceptance, draft_length).find(); }
 
-Check agreement(const Acceptance& one, const Findings& of_one, const Acceptance& other, const Findings& of_other) {
+Check agreement(const ReportedAcceptance& one, const Findings& of_one, const ReportedAcceptance& other,
+                const Findings& of_other) {
   Check check{fmt::format("{} beside {}", describe(one.kind), describe(other.kind)), true, "nothing in common to compare"};
   const bool lengths = of_one.mean_length.known() && of_other.mean_length.known();
   const Figure& a = lengths ? of_one.mean_length : of_one.acceptance_rate;
@@ -287,12 +288,12 @@ Check agreement(const Acceptance& one, const Findings& of_one, const Acceptance&
   return check;
 }
 
-std::vector<std::size_t> distinct(const std::vector<Acceptance>& found) {
+std::vector<std::size_t> distinct(const std::vector<ReportedAcceptance>& found) {
   std::vector<std::size_t> best;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto same = std::find_if(best.begin(), best.end(), [&](std::size_t j) {
-      const Acceptance& a = found[i];
-      const Acceptance& b = found[j];
+      const ReportedAcceptance& a = found[i];
+      const ReportedAcceptance& b = found[j];
       if (server_name(a.kind) != server_name(b.kind)) return false;
       // Lines of one kind were kept apart because they are of unlike drafts.
       if (a.kind == b.kind) return false;

@@ -39,14 +39,14 @@ struct Findings {
 };
 
 // `draft_length`: what the user says of it where the text does not, 0 for nothing.
-Findings find(const Acceptance& acceptance, int draft_length = 0);
+Findings find(const ReportedAcceptance& acceptance, int draft_length = 0);
 
 // Whether two descriptions of the same server's drafts agree within their intervals.
-Check agreement(const Acceptance& one, const Findings& of_one, const Acceptance& other, const Findings& of_other);
+Check agreement(const ReportedAcceptance& one, const Findings& of_one, const ReportedAcceptance& other, const Findings& of_other);
 
 // The richest description of each server's drafts at each draft length, as indices of `found`; several where the text is of
 // several servers or draft lengths.
-std::vector<std::size_t> distinct(const std::vector<Acceptance>& found);
+std::vector<std::size_t> distinct(const std::vector<ReportedAcceptance>& found);
 
 // The options that take these figures to specsim plan, and to specsim serve: "--position-rates 0.7,0.45,0.31"; "" where the text
 // does not tell enough for them.

@@ -36,7 +36,7 @@ std::string slot_of(std::string_view line) {
   return std::string(line.substr(from, end == std::string_view::npos ? end : end - from));
 }
 
-void add_rates(Acceptance& all, const std::vector<double>& rates, double rounds) {
+void add_rates(ReportedAcceptance& all, const std::vector<double>& rates, double rounds) {
   if (all.accepted_at.size() < rates.size()) all.accepted_at.resize(rates.size(), 0.0);
   for (std::size_t i = 0; i < rates.size(); ++i) all.accepted_at[i] += std::round(rates[i] * rounds);
 }
@@ -52,7 +52,7 @@ bool LogReader::read_llama(std::string_view line) {
     const std::vector<double> rates = numbers_behind(line, "acc per pos = (");
     const auto slot = llama_slots_.find(slot_of(line));
     if (slot == llama_slots_.end() || slot->second.request == 0 || rates.empty()) return true;
-    Acceptance& all = of(Kind::llama_requests, 0);
+    ReportedAcceptance& all = of(Kind::llama_requests, 0);
     Sample& request = all.samples[slot->second.request - 1];
     add_rates(all, rates, request.rounds);
     request.judged = request.accepted + request.rounds - std::round(rates.back() * request.rounds);
@@ -72,7 +72,7 @@ bool LogReader::read_llama(std::string_view line) {
     ++contents_.idle;
     return true;
   }
-  Acceptance& all = of(Kind::llama_requests, 0);
+  ReportedAcceptance& all = of(Kind::llama_requests, 0);
   seen(all);
   all.drafted += *drafted;
   all.accepted += *accepted;
@@ -107,7 +107,7 @@ bool LogReader::read_llama_totals(std::string_view line) {
   }
   if (*drafts <= 0.0) return true;
   const std::vector<double> rates = numbers_behind(*text, "#acc rate/pos = (");
-  Acceptance& all = of(Kind::llama_totals, 0, name);
+  ReportedAcceptance& all = of(Kind::llama_totals, 0, name);
   seen(all);
   const std::string place = "llama " + name + " ";
   const double new_rounds = grown(place + "drafts", *drafts, all);
@@ -143,7 +143,7 @@ bool LogReader::read_llama_answer(std::string_view line) {
     ++contents_.idle;
     return true;
   }
-  Acceptance& all = of(Kind::llama_answers, 0);
+  ReportedAcceptance& all = of(Kind::llama_answers, 0);
   seen(all);
   all.rounds_counted = false;  // passes without a draft are among them
   LlamaAnswer before;
@@ -189,7 +189,7 @@ bool LogReader::read_llama_example(std::string_view line) {
   }
   const auto accepted = value("n_accept");
   if (!accepted || example_.drafted <= 0.0 || *accepted > example_.drafted || *accepted >= example_.predicted) return false;
-  Acceptance& all = of(Kind::llama_example, 0);
+  ReportedAcceptance& all = of(Kind::llama_example, 0);
   seen(all);
   const double rounds = example_.predicted - *accepted;  // each emits one token that was no draft
   all.rounds += rounds;

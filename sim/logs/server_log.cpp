@@ -88,12 +88,12 @@ double RisingCount::see(double value, bool growth_alone) {
   return grown;
 }
 
-Acceptance& LogReader::of(Kind kind, int draft_length, const std::string& name) {
-  const auto known = std::find_if(contents_.found.begin(), contents_.found.end(), [&](const Acceptance& one) {
+ReportedAcceptance& LogReader::of(Kind kind, int draft_length, const std::string& name) {
+  const auto known = std::find_if(contents_.found.begin(), contents_.found.end(), [&](const ReportedAcceptance& one) {
     return one.kind == kind && one.draft_length == draft_length && one.name == name;
   });
   if (known != contents_.found.end()) return *known;
-  Acceptance fresh;
+  ReportedAcceptance fresh;
   fresh.kind = kind;
   fresh.draft_length = draft_length;
   fresh.name = name;
@@ -101,12 +101,12 @@ Acceptance& LogReader::of(Kind kind, int draft_length, const std::string& name) 
   return contents_.found.back();
 }
 
-void LogReader::seen(Acceptance& acceptance) {
+void LogReader::seen(ReportedAcceptance& acceptance) {
   if (acceptance.lines++ == 0) acceptance.first_line = contents_.lines;
   acceptance.last_line = contents_.lines;
 }
 
-void LogReader::contradict(Acceptance& acceptance, const std::string& what) {
+void LogReader::contradict(ReportedAcceptance& acceptance, const std::string& what) {
   if (acceptance.contradictions++ == 0) acceptance.first_contradiction = fmt::format("line {}: {}", contents_.lines, what);
 }
 
@@ -158,7 +158,7 @@ LogContents LogReader::finish() {
   end_report();
   end_trtllm_report();
   // Lines of which none had a draft say nothing.
-  std::erase_if(contents_.found, [](const Acceptance& one) { return one.rounds <= 0.0 && one.drafted <= 0.0; });
+  std::erase_if(contents_.found, [](const ReportedAcceptance& one) { return one.rounds <= 0.0 && one.drafted <= 0.0; });
   return std::move(contents_);
 }
 

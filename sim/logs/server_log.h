@@ -46,7 +46,7 @@ struct Sample {
 };
 
 // All that lines of one kind and one draft length say together. Sums, so lines weigh as many rounds as they stand for.
-struct Acceptance {
+struct ReportedAcceptance {
   Kind kind = Kind::vllm_log;
   std::string name;           // what tells it from others of its kind: llama.cpp's drafter, a model; "" where nothing does
   int draft_length = 0;       // 0: the text does not say it
@@ -68,7 +68,7 @@ struct Acceptance {
 };
 
 struct LogContents {
-  std::vector<Acceptance> found;
+  std::vector<ReportedAcceptance> found;
   std::size_t lines = 0;
   std::size_t idle = 0;      // lines that count no draft
   std::size_t unread = 0;    // lines that begin like one of the above and cannot be read
@@ -158,11 +158,11 @@ class LogReader {
     std::map<std::string, double, std::less<>> length;
   };
 
-  Acceptance& of(Kind kind, int draft_length, const std::string& name = "");
-  void seen(Acceptance& acceptance);
-  void contradict(Acceptance& acceptance, const std::string& what);
+  ReportedAcceptance& of(Kind kind, int draft_length, const std::string& name = "");
+  void seen(ReportedAcceptance& acceptance);
+  void contradict(ReportedAcceptance& acceptance, const std::string& what);
   void cannot_read(const std::string& why);
-  double grown(const std::string& name, double value, Acceptance& acceptance);
+  double grown(const std::string& name, double value, ReportedAcceptance& acceptance);
 
   bool read_vllm(std::string_view line);
   bool read_vllm_v0(std::string_view line);
@@ -185,16 +185,16 @@ class LogReader {
   void finish_sglang_gauges();
   void finish_sglang_lines(Kind kind, const std::vector<SglangLine>& lines, double rounding, int told);
   void finish_counters();
-  void finish_vllm_counters(Acceptance all, const std::string& model);
-  void finish_vllm_v0_counters(Acceptance all, const std::string& model);
-  void finish_trtllm_counters(Acceptance all, const std::string& model);
+  void finish_vllm_counters(ReportedAcceptance all, const std::string& model);
+  void finish_vllm_v0_counters(ReportedAcceptance all, const std::string& model);
+  void finish_trtllm_counters(ReportedAcceptance all, const std::string& model);
   [[nodiscard]] double total(const std::string& metric, const std::string& model, const std::string& label = "") const;
 
   ReaderOptions options_;
   LogContents contents_;
   std::string pending_;  // a line that ended in a comma: its continuation is the next one
   Totals totals_;
-  std::map<std::pair<Kind, std::string>, Acceptance> counter_lines_;  // by the label model_name, as text
+  std::map<std::pair<Kind, std::string>, ReportedAcceptance> counter_lines_;  // by the label model_name, as text
   std::vector<SglangLine> sglang_;
   std::vector<SglangLine> sglang_scrapes_;
   std::map<std::string, SglangGauges> gauges_now_;     // by labels, of the scrape that is being read

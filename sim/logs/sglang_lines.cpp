@@ -51,7 +51,7 @@ bool LogReader::read_sglang(std::string_view line) {
     return true;
   }
   const auto rate = number_behind(*text, "accept rate:");
-  Acceptance& all = of(Kind::sglang_log, 0);
+  ReportedAcceptance& all = of(Kind::sglang_log, 0);
   seen(all);
   sglang_.push_back({std::max(*requests, 1.0), *length, rate.value_or(std::numeric_limits<double>::quiet_NaN())});
   return true;
@@ -122,7 +122,7 @@ void LogReader::finish_sglang_lines(Kind kind, const std::vector<SglangLine>& li
     if ((told == 0 || length == told) && longest <= length + 1.0 + rounding && (fits(length, true) || fits(length, false))) {
       if (fitting++ == 0) draft_length = length;
     }
-  Acceptance& all = of(kind, 0);
+  ReportedAcceptance& all = of(kind, 0);
   all.rounds_counted = false;
   for (const SglangLine& one : lines) {
     const double rounds = one.requests * static_cast<double>(options_.sglang_interval);

@@ -31,7 +31,7 @@ bool LogReader::read_trtllm(std::string_view line) {
       continue;
     }
     if (*drafted <= 0.0) continue;
-    Acceptance& all = of(Kind::trtllm_steps, 0);
+    ReportedAcceptance& all = of(Kind::trtllm_steps, 0);
     seen(all);
     double rounds = requests.value_or(0.0);
     if (rounds <= 0.0 && length && *length > 1.0) rounds = std::round(*accepted / (*length - 1.0));

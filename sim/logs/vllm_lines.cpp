@@ -71,7 +71,7 @@ bool LogReader::read_vllm(std::string_view line) {
   }
   const std::vector<double> rates = numbers_behind(*text, "Per-position acceptance rate:");
   const auto length = number_behind(*text, "Mean acceptance length:");
-  Acceptance& all = of(Kind::vllm_log, static_cast<int>(rates.size()));
+  ReportedAcceptance& all = of(Kind::vllm_log, static_cast<int>(rates.size()));
   if (all.lines == 0) all.drafts_whole = !rates.empty();
   seen(all);
   all.drafted += *drafted;
@@ -109,7 +109,7 @@ bool LogReader::read_vllm_v0(std::string_view line) {
       ++contents_.idle;
       return true;
     }
-    Acceptance& all = of(Kind::vllm_log, 0);
+    ReportedAcceptance& all = of(Kind::vllm_log, 0);
     seen(all);
     all.drafted += *drafted;
     all.accepted += *accepted;
@@ -120,7 +120,7 @@ bool LogReader::read_vllm_v0(std::string_view line) {
     cannot_read("not all of speculative, accepted, draft and emitted tokens are numbers");
     return true;
   }
-  Acceptance& all = of(Kind::vllm_v0_log, static_cast<int>(*length));
+  ReportedAcceptance& all = of(Kind::vllm_v0_log, static_cast<int>(*length));
   all.drafts_whole = true;
   seen(all);
   const std::string place = fmt::format("v0 log {} ", *length);
@@ -138,7 +138,7 @@ bool LogReader::read_vllm_v0(std::string_view line) {
   return true;
 }
 
-double LogReader::grown(const std::string& name, double value, Acceptance& acceptance) {
+double LogReader::grown(const std::string& name, double value, ReportedAcceptance& acceptance) {
   Total& total = totals_[name];
   const double more = total.count.see(value, options_.growth_alone);
   total.grown += more;

@@ -49,7 +49,7 @@ class Recorder final : public decode::RoundSink {
 
 }  // namespace
 
-AcceptedCounts record_accepted(const AcceptanceSource& source, decode::Bonus bonus, std::size_t sequences, std::uint64_t tokens) {
+AcceptedCounts record_accepted(const RoundSource& source, decode::Bonus bonus, std::size_t sequences, std::uint64_t tokens) {
   AcceptedCounts result;
   result.draft_length = source.draft_length;
   result.bonus = bonus;

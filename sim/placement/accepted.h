@@ -32,7 +32,7 @@ struct AcceptedCounts {
 };
 
 // What the decode loop is set up from; refers to the plan's parts and to the tables.
-struct AcceptanceSource {
+struct RoundSource {
   decode::PreparationPlan plan;
   const decode::Prepared* prepared = nullptr;
   rng::Key draw_key;
@@ -44,6 +44,6 @@ struct AcceptanceSource {
 // addresses, so the same drafts and the same acceptances as in its long run. Every round emits a token at least, so `tokens`
 // rounds would always do; it starts with fewer and doubles them for the chunks that fall short. Where requests have an end, it
 // must not come before `tokens`: a failed check.
-AcceptedCounts record_accepted(const AcceptanceSource& source, decode::Bonus bonus, std::size_t sequences, std::uint64_t tokens);
+AcceptedCounts record_accepted(const RoundSource& source, decode::Bonus bonus, std::size_t sequences, std::uint64_t tokens);
 
 }  // namespace specsim::placement

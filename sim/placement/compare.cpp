@@ -33,7 +33,7 @@ std::optional<double> Comparison::speedup_of_twice() const {
   return plain_twice->end.seconds() / run.end.seconds();
 }
 
-Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, const AcceptanceSource& source,
+Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, const RoundSource& source,
                    engine::Timeline* timeline) {
   const std::unique_ptr<Placement> plain = plain_decoding();
   const AcceptedCounts no_drafts = without_drafts(setting.batch);

@@ -1,7 +1,7 @@
 // What every placement keeps: the batch in lockstep, the prices of its passes, the account of time.
 #pragma once
 
-#include "sim/engine/engine.h"
+#include "sim/engine/event_loop.h"
 #include "sim/engine/timeline.h"
 #include "sim/placement/placement.h"
 
@@ -100,7 +100,7 @@ class Lockstep {
   // Runs the engine to the end; checks that the parts are all of it.
   Result run();
 
-  engine::Engine engine_;
+  engine::EventLoop engine_;
   Result result_;
 
  private:

@@ -1,5 +1,5 @@
+#include "sim/engine/fifo_server.h"
 #include "sim/engine/link.h"
-#include "sim/engine/server.h"
 #include "sim/placement/lockstep.h"
 
 #include <algorithm>
@@ -116,8 +116,8 @@ class NetworkRun final : public Lockstep {
   int vocab_;
   bool drawn_;   // drafts have distributions to be judged by
   bool chosen_;  // the tree is another one in every round, and each token goes up with its parent's place
-  engine::Server gpu_{engine_, "target GPU"};
-  engine::Server device_{engine_, "draft device"};
+  engine::FifoServer gpu_{engine_, "target GPU"};
+  engine::FifoServer device_{engine_, "draft device"};
   engine::Link up_;
   engine::Link down_;
   engine::Timeline::Lane target_lane_;

@@ -148,7 +148,7 @@ struct Comparison {
 std::vector<std::uint64_t> output_lengths(const PlacedBatch& setting, rng::Key key);
 
 // Plain decoding beside the placement, over the same texts. At draft length 0 both are plain decoding.
-Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, const AcceptanceSource& source,
+Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, const RoundSource& source,
                    engine::Timeline* timeline = nullptr);
 
 // Prices what a run may meet: the prefills, and rounds at either end of the contexts and of the batch. `drafting` and

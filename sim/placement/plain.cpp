@@ -1,5 +1,5 @@
 #include "sim/base/check.h"
-#include "sim/engine/server.h"
+#include "sim/engine/fifo_server.h"
 #include "sim/placement/lockstep.h"
 
 namespace specsim::placement {
@@ -38,7 +38,7 @@ class PlainRun final : public Lockstep {
     next();
   }
 
-  engine::Server gpu_{engine_, "target GPU"};
+  engine::FifoServer gpu_{engine_, "target GPU"};
   engine::Timeline::Lane lane_;
   Priced pass_;
 };

@@ -1,4 +1,4 @@
-#include "sim/engine/server.h"
+#include "sim/engine/fifo_server.h"
 #include "sim/placement/lockstep.h"
 
 namespace specsim::placement {
@@ -48,7 +48,7 @@ class SerialRun final : public Lockstep {
   }
   [[nodiscard]] SimTime since(Duration duration) const { return SimTime() + (engine_.now() - SimTime() - duration); }
 
-  engine::Server gpu_{engine_, "GPU"};
+  engine::FifoServer gpu_{engine_, "GPU"};
   engine::Timeline::Lane lane_;
   Priced draft_;
   Priced verify_;

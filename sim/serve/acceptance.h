@@ -5,7 +5,7 @@
 #include "sim/base/error.h"
 #include "sim/config/value.h"
 #include "sim/rng/philox.h"
-#include "sim/serve/workload.h"
+#include "sim/serve/request_trace.h"
 #include "sim/spec/cell.h"
 
 #include <cstdint>

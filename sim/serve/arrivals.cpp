@@ -20,7 +20,7 @@ config::Parameter rate_parameter() {
 
 Picoseconds moment(double seconds) { return std::llround(kPicosecondsPerSecond * std::min(seconds, 1.1 * kLongestRun)); }
 
-void fill_from_gaps(Workload& workload, const std::vector<double>& gaps) {
+void fill_from_gaps(RequestTrace& workload, const std::vector<double>& gaps) {
   double due = 0.0;
   workload.requests.resize(gaps.size());
   for (std::size_t i = 0; i < gaps.size(); ++i) workload.requests[i].due = moment(due += gaps[i]);

@@ -3,7 +3,7 @@
 
 #include "sim/config/registry.h"
 #include "sim/rng/philox.h"
-#include "sim/serve/workload.h"
+#include "sim/serve/request_trace.h"
 
 #include <functional>
 #include <memory>
@@ -18,7 +18,7 @@ class ArrivalProcess {
   ArrivalProcess& operator=(const ArrivalProcess&) = delete;
   virtual ~ArrivalProcess() = default;
   // The requests and when they are due; with their lengths where brings_lengths().
-  virtual void fill(Workload& workload, rng::Key key) const = 0;
+  virtual void fill(RequestTrace& workload, rng::Key key) const = 0;
   // How many fill() makes, where that is known before.
   [[nodiscard]] virtual std::size_t requests() const { return 0; }
   [[nodiscard]] virtual bool brings_lengths() const { return false; }
@@ -45,7 +45,7 @@ config::Parameter rate_parameter();
 // So many seconds after the start; beyond the longest run a moment behind its end, which the run refuses.
 Picoseconds moment(double seconds);
 // Requests that are due at the sums of these gaps, in seconds.
-void fill_from_gaps(Workload& workload, const std::vector<double>& gaps);
+void fill_from_gaps(RequestTrace& workload, const std::vector<double>& gaps);
 // Gaps of mean 1 / rate: gamma with this shape (1: exponential, a Poisson process), each request's from its own random numbers.
 // `rescaled`: so that the last request is due at requests / rate, as `vllm bench serve` does it.
 std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key);

@@ -11,7 +11,7 @@ class Closed final : public ArrivalProcess {
   Closed(std::size_t requests, std::uint32_t concurrency, double think_ms, double rate, double burstiness)
       : requests_(requests), concurrency_(concurrency), think_ms_(think_ms), rate_(rate), burstiness_(burstiness) {}
   [[nodiscard]] std::size_t requests() const override { return requests_; }
-  void fill(Workload& workload, rng::Key key) const override {
+  void fill(RequestTrace& workload, rng::Key key) const override {
     if (rate_ > 0.0)
       fill_from_gaps(workload, gamma_gaps(requests_, rate_, burstiness_, true, key));
     else

@@ -8,7 +8,7 @@ class Regular final : public ArrivalProcess {
  public:
   Regular(std::size_t requests, double rate) : requests_(requests), rate_(rate) {}
   [[nodiscard]] std::size_t requests() const override { return requests_; }
-  void fill(Workload& workload, rng::Key /*key*/) const override {
+  void fill(RequestTrace& workload, rng::Key /*key*/) const override {
     fill_from_gaps(workload, std::vector<double>(requests_, 1.0 / rate_));
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {

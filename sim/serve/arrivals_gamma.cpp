@@ -9,7 +9,7 @@ class GammaArrivals final : public ArrivalProcess {
   GammaArrivals(std::size_t requests, double rate, double shape, bool rescaled)
       : requests_(requests), rate_(rate), shape_(shape), rescaled_(rescaled) {}
   [[nodiscard]] std::size_t requests() const override { return requests_; }
-  void fill(Workload& workload, rng::Key key) const override {
+  void fill(RequestTrace& workload, rng::Key key) const override {
     fill_from_gaps(workload, gamma_gaps(requests_, rate_, shape_, rescaled_, key));
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {

@@ -17,7 +17,7 @@ class MarkovModulated final : public ArrivalProcess {
   MarkovModulated(std::size_t requests, std::vector<double> rates, std::vector<double> holding)
       : requests_(requests), rates_(std::move(rates)), holding_(std::move(holding)) {}
   [[nodiscard]] std::size_t requests() const override { return requests_; }
-  void fill(Workload& workload, rng::Key key) const override {
+  void fill(RequestTrace& workload, rng::Key key) const override {
     rng::Stream random_bits(key, rng::Purpose::start, 2, 0);
     const auto exponential = [&](double mean) {
       return boost::random::exponential_distribution<double>(1.0 / mean)(random_bits);

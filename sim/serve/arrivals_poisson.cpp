@@ -8,7 +8,7 @@ class Poisson final : public ArrivalProcess {
  public:
   Poisson(std::size_t requests, double rate, bool rescaled) : requests_(requests), rate_(rate), rescaled_(rescaled) {}
   [[nodiscard]] std::size_t requests() const override { return requests_; }
-  void fill(Workload& workload, rng::Key key) const override {
+  void fill(RequestTrace& workload, rng::Key key) const override {
     fill_from_gaps(workload, gamma_gaps(requests_, rate_, 1.0, rescaled_, key));
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {

@@ -37,7 +37,7 @@ class Sessions final : public ArrivalProcess {
   explicit Sessions(SessionSetting setting) : setting_(std::move(setting)) {}
   [[nodiscard]] bool brings_lengths() const override { return true; }
   [[nodiscard]] std::size_t requests() const override { return setting_.requests; }
-  void fill(Workload& workload, rng::Key key) const override {
+  void fill(RequestTrace& workload, rng::Key key) const override {
     struct Turn {
       Request request;
       std::size_t session = 0;

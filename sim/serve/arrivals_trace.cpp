@@ -24,8 +24,8 @@ constexpr std::int64_t kMostSeconds = 4'000'000;  // that a trace may last: pico
 
 class Recorded final : public ArrivalProcess {
  public:
-  Recorded(Workload workload, double scale) : workload_(std::move(workload)), scale_(scale) {}
-  void fill(Workload& workload, rng::Key /*key*/) const override {
+  Recorded(RequestTrace workload, double scale) : workload_(std::move(workload)), scale_(scale) {}
+  void fill(RequestTrace& workload, rng::Key /*key*/) const override {
     workload = workload_;
     if (scale_ == 1.0) return;
     for (Request& request : workload.requests)
@@ -39,7 +39,7 @@ class Recorded final : public ArrivalProcess {
   }
 
  private:
-  Workload workload_;
+  RequestTrace workload_;
   double scale_;
 };
 
@@ -136,7 +136,7 @@ class Reader {
     return true;
   }
 
-  Workload workload;
+  RequestTrace workload;
 
  private:
   enum class Column { skipped, arrived_us, arrived_s, timestamp, prompt, output, hashes, priority };

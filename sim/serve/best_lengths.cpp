@@ -25,7 +25,7 @@ std::uint32_t running_at_most(const ServeExperiment& experiment) {
 
 }  // namespace
 
-LengthTable length_table(const ServeExperiment& experiment, const Workload& workload) {
+LengthTable length_table(const ServeExperiment& experiment, const RequestTrace& workload) {
   constexpr double kMostRequests = 1024.0;  // nobody's steps are longer, and the table's work grows with them
   LengthTable table;
   double prompts = 0.0;

@@ -36,7 +36,7 @@ struct LengthTable {
   std::uint32_t running = 0;  // requests that the scheduler runs at once at most
   std::uint32_t fitting = 0;  // requests that the pool holds at such a length, where those are fewer; 0: they are not
 };
-LengthTable length_table(const ServeExperiment& experiment, const Workload& workload);
+LengthTable length_table(const ServeExperiment& experiment, const RequestTrace& workload);
 // The draft length for a step of so many requests.
 int length_at(const BestLengths& best, double requests);
 

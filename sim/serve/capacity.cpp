@@ -36,9 +36,9 @@ double tokens_between(const Sequence& sequence, Picoseconds from, Picoseconds to
 }
 
 // The experiment's requests, all there at the start; where they are recorded, again from the first behind the last.
-Workload saturating(const ServeExperiment& experiment, std::size_t requests) {
+RequestTrace saturating(const ServeExperiment& experiment, std::size_t requests) {
   const std::unique_ptr<ArrivalProcess> longer = experiment.arrivals->with_requests(requests);
-  Workload own = make_workload(longer ? with_requests(experiment, requests) : experiment);
+  RequestTrace own = make_requests(longer ? with_requests(experiment, requests) : experiment);
   const std::size_t given = own.requests.size();
   for (std::size_t i = given; i < requests; ++i) own.requests.push_back(own.requests[i % given]);
   for (Request& request : own.requests) request.due = 0;
@@ -52,11 +52,11 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
   saturated.slo = {};
   std::size_t requests = kFirstRequests * experiment.replicas;
   for (;;) {
-    const Workload workload = saturating(saturated, requests);
+    const RequestTrace workload = saturating(saturated, requests);
     if (!workload.hashes.empty()) return std::nullopt;
     ServeOptions options;
     options.stop = stop;
-    const RunResult result = serve(saturated, workload, options).result;
+    const SimulationResult result = serve(saturated, workload, options).result;
     if (result.interrupted || !result.reached_end) return std::nullopt;
     double batch = 0.0;
     for (std::size_t i = 0; i < experiment.replicas; ++i) batch += result.totals[i].largest_batch;

@@ -2,7 +2,7 @@
 // rest wait in the client, which no server sees. Those of conversations send a turn when the one before was answered.
 #pragma once
 
-#include "sim/serve/workload.h"
+#include "sim/serve/request_trace.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace specsim::serve {
 
 class Client {
  public:
-  explicit Client(const Workload& workload) : workload_(&workload), unused_(workload.concurrency) {
+  explicit Client(const RequestTrace& workload) : workload_(&workload), unused_(workload.concurrency) {
     if (!workload.answers_first) return;
     next_turn_.resize(workload.requests.size());
     for (std::size_t i = 0; i < workload.requests.size(); ++i)
@@ -68,7 +68,7 @@ class Client {
     while (in_order_ < workload_->requests.size() && workload_->requests[in_order_].follows > 0) ++in_order_;
   }
 
-  const Workload* workload_;
+  const RequestTrace* workload_;
   std::size_t sent_ = 0;
   std::size_t in_order_ = 0;       // the next of the requests that wait for no answer
   std::uint32_t unused_;           // places within the limit that were never used yet

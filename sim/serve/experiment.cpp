@@ -41,7 +41,7 @@ Server::Parts make_engine(const ServeExperiment& experiment, const Acceptance* a
 }
 
 // How many requests of the mean length the pool holds at their ends, and how many fewer than without a draft.
-void add_fitting(Summary& summary, const ServeExperiment& experiment, const Workload& workload, std::uint32_t lookahead) {
+void add_fitting(Summary& summary, const ServeExperiment& experiment, const RequestTrace& workload, std::uint32_t lookahead) {
   double tokens = 0.0;
   for (const Request& request : workload.requests) tokens += request.prompt + request.output;
   const auto mean = static_cast<std::uint64_t>(std::ceil(tokens / static_cast<double>(workload.requests.size())));
@@ -78,9 +78,9 @@ double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, cons
   return pricer.seconds(work, draft_length);
 }
 
-Workload make_workload(const ServeExperiment& experiment) {
+RequestTrace make_requests(const ServeExperiment& experiment) {
   check_memory(experiment, experiment.arrivals->requests());
-  Workload workload;
+  RequestTrace workload;
   experiment.arrivals->fill(workload, key_of(experiment, "arrivals"));
   const auto* const drawn = std::get_if<DrawnLengths>(&experiment.lengths);
   if (drawn == nullptr) return workload;
@@ -96,7 +96,7 @@ Workload make_workload(const ServeExperiment& experiment) {
   return workload;
 }
 
-std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, const Workload& workload) {
+std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, const RequestTrace& workload) {
   const Speculation& speculation = *experiment.speculation;
   Diagnostics none;
   if (const StatedAcceptance* const stated = speculation.stated())
@@ -117,7 +117,7 @@ std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, c
                              longest);
 }
 
-Served serve(const ServeExperiment& experiment, const Workload& workload, const ServeOptions& options) {
+Served serve(const ServeExperiment& experiment, const RequestTrace& workload, const ServeOptions& options) {
   Diagnostics none;
   const std::unique_ptr<Acceptance> own =
       experiment.speculation && options.acceptance == nullptr ? make_acceptance(experiment, workload) : nullptr;

@@ -85,7 +85,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
 const std::vector<spec::SectionInfo>& serve_sections();
 
 // The requests that its seed gives; throws BadInput for one that the server can never serve.
-Workload make_workload(const ServeExperiment& experiment);
+RequestTrace make_requests(const ServeExperiment& experiment);
 
 // The rows and passes of a step in which so many sequences decode, each with a block of the policy's length, and draft as many
 // anew.
@@ -93,10 +93,10 @@ double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, cons
                     int draft_length);
 
 // How drafts are accepted, as the experiment says; it must speculate.
-std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, const Workload& workload);
+std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, const RequestTrace& workload);
 
 struct Served {
-  RunResult result;
+  SimulationResult result;
   Summary summary;
 };
 struct ServeOptions {
@@ -105,7 +105,7 @@ struct ServeOptions {
   std::function<void(std::size_t finished)> progress;
   const Acceptance* acceptance = nullptr;  // where make_acceptance() was called already
 };
-Served serve(const ServeExperiment& experiment, const Workload& workload, const ServeOptions& options);
+Served serve(const ServeExperiment& experiment, const RequestTrace& workload, const ServeOptions& options);
 
 // The same server, clients and texts without speculation, and with the pool that it has without the draft.
 ServeExperiment without_speculation(ServeExperiment experiment);

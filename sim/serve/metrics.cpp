@@ -52,7 +52,7 @@ Statistics weighted_statistics(std::vector<Weighted> samples) {
 }
 
 // Requests that MSER-5 drops: of the batches of five, at most half of them, so many that the mean of the rest is known best.
-std::size_t mser_cut(const RunResult& result) {
+std::size_t mser_cut(const SimulationResult& result) {
   constexpr std::size_t kBatch = 5;
   std::vector<double> means;
   std::vector<std::size_t> sent;  // [batch]: requests that were sent before it
@@ -131,7 +131,7 @@ double slo_margin(std::span<const Summary> runs, const Slo& slo) {
   return margin;
 }
 
-Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas,
+Summary summarise(const RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up) {
   Summary summary;
   const std::size_t cut = std::min(warm_up.by_mser ? mser_cut(result) : warm_up.requests, result.sent);

@@ -112,7 +112,7 @@ const Statistics& latency(const Summary& summary, Latency which);
 // runs' requests together. NaN without limits; -1 where a run reached its horizon with requests left.
 double slo_margin(std::span<const Summary> runs, const Slo& slo);
 
-Summary summarise(const Workload& workload, const RunResult& result, const Slo& slo, std::uint32_t replicas,
+Summary summarise(const RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up);
 
 // Names and values, in the order of the columns of summary.csv and curve.csv.

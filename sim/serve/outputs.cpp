@@ -29,7 +29,7 @@ std::string seconds_text(Picoseconds time) {
   return text;
 }
 
-std::string requests_csv(const RunResult& result) {
+std::string requests_csv(const SimulationResult& result) {
   std::string text =
       "replica,request,arrival_s,first_scheduled_s,first_token_s,last_token_s,prompt_tokens,output_tokens,rounds,drafted,"
       "accepted,preemptions,"

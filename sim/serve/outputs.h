@@ -18,7 +18,7 @@ std::string seconds_text(Picoseconds time);
 
 // A line for each request that was sent: when it was sent, scheduled first, got its first and last token; what it had; its
 // rounds; and the milliseconds that its life went to, by cause.
-std::string requests_csv(const RunResult& result);
+std::string requests_csv(const SimulationResult& result);
 
 // Several that look at once.
 class StepObservers final : public StepObserver {

@@ -12,7 +12,7 @@ namespace {
 
 class RoundRobin final : public Routing {
  public:
-  [[nodiscard]] std::uint32_t replica(RequestId request, const Workload& /*workload*/,
+  [[nodiscard]] std::uint32_t replica(RequestId request, const RequestTrace& /*workload*/,
                                       const std::vector<std::unique_ptr<Server>>& servers) const override {
     return request % static_cast<std::uint32_t>(servers.size());
   }
@@ -33,7 +33,7 @@ std::uint32_t smallest(RequestId request, const std::vector<std::unique_ptr<Serv
 
 class LeastLoaded final : public Routing {
  public:
-  [[nodiscard]] std::uint32_t replica(RequestId request, const Workload& /*workload*/,
+  [[nodiscard]] std::uint32_t replica(RequestId request, const RequestTrace& /*workload*/,
                                       const std::vector<std::unique_ptr<Server>>& servers) const override {
     return smallest(request, servers, [](const Server& server) { return server.in_system(); });
   }
@@ -41,7 +41,7 @@ class LeastLoaded final : public Routing {
 
 class ShortestQueue final : public Routing {
  public:
-  [[nodiscard]] std::uint32_t replica(RequestId request, const Workload& /*workload*/,
+  [[nodiscard]] std::uint32_t replica(RequestId request, const RequestTrace& /*workload*/,
                                       const std::vector<std::unique_ptr<Server>>& servers) const override {
     return smallest(request, servers, [](const Server& server) { return std::pair(server.waiting(), server.in_system()); });
   }
@@ -53,7 +53,7 @@ class PrefixAffinity final : public Routing {
  public:
   explicit PrefixAffinity(double load_factor) : load_factor_(load_factor) {}
   [[nodiscard]] bool by_prefix() const override { return true; }
-  [[nodiscard]] std::uint32_t replica(RequestId request, const Workload& workload,
+  [[nodiscard]] std::uint32_t replica(RequestId request, const RequestTrace& workload,
                                       const std::vector<std::unique_ptr<Server>>& servers) const override {
     double all = 1.0;  // this one too
     for (const std::unique_ptr<Server>& server : servers) all += server->in_system();

@@ -5,8 +5,8 @@
 #include "sim/cost/hardware.h"
 #include "sim/serve/block_pool.h"
 #include "sim/serve/policy.h"
+#include "sim/serve/request_trace.h"
 #include "sim/serve/step_price.h"
-#include "sim/serve/workload.h"
 
 #include <array>
 #include <cstddef>
@@ -111,7 +111,7 @@ struct Step {
 // All that schedulers share: the requests, the pool, who drafts.
 struct EngineState {
   Sequence* first_sequence = nullptr;  // [request]: of all replicas
-  const Workload* workload = nullptr;
+  const RequestTrace* workload = nullptr;
   BlockPool* pool = nullptr;
   ServerPolicy* policy = nullptr;
   const Acceptance* acceptance = nullptr;  // where there is a policy

@@ -23,7 +23,7 @@ const std::array<const char*, kCauses>& cause_names() {
   return names;
 }
 
-Server::Server(std::uint32_t index, Parts parts, const Workload& workload, std::vector<Sequence>& sequences,
+Server::Server(std::uint32_t index, Parts parts, const RequestTrace& workload, std::vector<Sequence>& sequences,
                StepObserver* observer)
     : index_(index),
       parts_(std::move(parts)),

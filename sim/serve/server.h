@@ -74,7 +74,8 @@ class Server {
     std::uint32_t extra_rows = 0;
     bool drafts_cached = false;
   };
-  Server(std::uint32_t index, Parts parts, const Workload& workload, std::vector<Sequence>& sequences, StepObserver* observer);
+  Server(std::uint32_t index, Parts parts, const RequestTrace& workload, std::vector<Sequence>& sequences,
+         StepObserver* observer);
 
   [[nodiscard]] std::string refusal(const Request& request) const { return parts_.scheduler->refusal(request, state_); }
   void arrive(RequestId request, Picoseconds now);

@@ -21,7 +21,7 @@ struct Transit {
 
 class Run {
  public:
-  Run(const Workload& workload, const RunSetting& setting) : workload_(workload), setting_(setting), client_(workload) {
+  Run(const RequestTrace& workload, const RunSetting& setting) : workload_(workload), setting_(setting), client_(workload) {
     result_.sequences.resize(workload.requests.size());
     for (std::size_t i = 0; i < workload.requests.size(); ++i) {
       Sequence& sequence = result_.sequences[i];
@@ -43,7 +43,7 @@ class Run {
     touched_prefill_.resize(prefill_.size());
   }
 
-  RunResult run() {
+  SimulationResult run() {
     constexpr std::uint64_t kLookEvery = 4096;  // steps between looks at the stop flag
     for (std::uint64_t turn = 0;; ++turn) {
       const Picoseconds now = next_moment();
@@ -178,10 +178,10 @@ class Run {
     transit_.push_back({request, sent + setting_.frontend});
   }
 
-  const Workload& workload_;
+  const RequestTrace& workload_;
   const RunSetting& setting_;
   Client client_;
-  RunResult result_;
+  SimulationResult result_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::unique_ptr<Server>> prefill_;  // compute prompts alone; empty: servers_ do both
   std::vector<char> touched_;                     // [replica]: a step ended or an idle engine got a request
@@ -194,13 +194,13 @@ class Run {
 
 }  // namespace
 
-RunResult simulate(const Workload& workload, const RunSetting& setting) { return Run(workload, setting).run(); }
+SimulationResult simulate(const RequestTrace& workload, const RunSetting& setting) { return Run(workload, setting).run(); }
 
-double link_busy_share(const RunResult& result) {
+double link_busy_share(const SimulationResult& result) {
   return result.end > 0 ? std::min(1.0, static_cast<double>(result.link_busy) / static_cast<double>(result.end)) : 0.0;
 }
 
-std::size_t sent_too_early(const Workload& workload, const RunResult& result) {
+std::size_t sent_too_early(const RequestTrace& workload, const SimulationResult& result) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < result.sent; ++i) {
     if (workload.requests[i].follows == 0 || result.sequences[i].sent == kNever) continue;

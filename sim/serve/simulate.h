@@ -34,7 +34,7 @@ struct RunSetting {
   std::function<void(std::size_t finished)> progress;  // now and then
 };
 
-struct RunResult {
+struct SimulationResult {
   std::vector<Sequence> sequences;        // [request]
   std::vector<std::uint32_t> replica_of;  // [request]; only where there are several
   std::vector<ServerTotals> totals;       // [replica]; behind them those of the engines that compute prompts alone
@@ -50,13 +50,13 @@ struct RunResult {
   bool interrupted = false;
 };
 
-RunResult simulate(const Workload& workload, const RunSetting& setting);
+SimulationResult simulate(const RequestTrace& workload, const RunSetting& setting);
 
 // Share of the run for which the link between engines that compute prompts and those that decode carries caches, at most 1: what
 // is left to carry at the end comes behind it.
-double link_busy_share(const RunResult& result);
+double link_busy_share(const SimulationResult& result);
 
 // Requests that were sent before the answer that their prompt holds was complete: no client can do that.
-std::size_t sent_too_early(const Workload& workload, const RunResult& result);
+std::size_t sent_too_early(const RequestTrace& workload, const SimulationResult& result);
 
 }  // namespace specsim::serve

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sim/cost/cost_model.h"
-#include "sim/serve/workload.h"
+#include "sim/serve/request_trace.h"
 
 #include <vector>
 

@@ -103,7 +103,7 @@ std::vector<std::vector<Summary>> SweepRunner::run(const std::vector<ServeExperi
       }
     }
     const ServeExperiment one = replicated(points[point], replication);
-    const Workload workload = make_workload(one);
+    const RequestTrace workload = make_requests(one);
     ServeOptions options;
     options.stop = setting_.stop;
     if (one.speculation) {

@@ -167,7 +167,7 @@ Json answer_replay(const Json& question) {
   serve::ServeExperiment experiment = serve::at_load(server_of(question), load, value, "value");
   const auto plain = question.find("plain");
   if (plain != question.end() && plain->is_boolean() && plain->get<bool>()) experiment = without_speculation(experiment);
-  const serve::Workload workload = serve::make_workload(experiment);
+  const serve::RequestTrace workload = serve::make_requests(experiment);
   StepsKept kept(from_s, static_cast<std::int64_t>(most));
   serve::ServeOptions options;
   options.observer = &kept;

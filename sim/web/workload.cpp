@@ -74,7 +74,7 @@ plan::AcceptanceCurve logged_acceptance(const std::string& text, int draft_lengt
                                       contents.lines));
   if (distinct.size() > 1)
     throw BadInput(where, fmt::format("{} servers or draft lengths, allowed: lines of one", distinct.size()));
-  const logs::Acceptance& log = contents.found[distinct.front()];
+  const logs::ReportedAcceptance& log = contents.found[distinct.front()];
   const logs::Findings findings = logs::find(log, draft_length);
   const auto curve = [&] {
     if (!findings.position_rates.empty()) return plan::unconditional_acceptance(findings.position_rates, longest, where);

@@ -249,7 +249,7 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
   rotate.count = rows;
   device.launch(rotate);
 
-  Attention<kWidth> attention;
+  AttentionKernel<kWidth> attention;
   attention.queries = queries.data();
   attention.cache = cache;
   attention.rows = where;
@@ -304,19 +304,19 @@ void check_attention(const Pass& pass) {
 }  // namespace
 
 TEST_CASE("cuda: products of few rows, any shape, every finish") {
-  for (const unsigned rows : {1U, 3U, 8U}) check_product<Product<1>>(37, 96, rows, Finish::store);
-  check_product<Product<1>>(16, 32, 5, Finish::add);
-  check_product<Product<1>>(5, 1312, 2, Finish::add);  // columns beyond one turn of all warps
-  check_product<Product<2>>(33, 320, 13, Finish::store);
-  check_product<Product<4>>(50, 64, 31, Finish::add);
-  check_product<Product<4>>(64, 160, 32, Finish::swiglu);
-  check_product<Product<1>>(48, 64, 1, Finish::swiglu);
+  for (const unsigned rows : {1U, 3U, 8U}) check_product<ProductKernel<1>>(37, 96, rows, Finish::store);
+  check_product<ProductKernel<1>>(16, 32, 5, Finish::add);
+  check_product<ProductKernel<1>>(5, 1312, 2, Finish::add);  // columns beyond one turn of all warps
+  check_product<ProductKernel<2>>(33, 320, 13, Finish::store);
+  check_product<ProductKernel<4>>(50, 64, 31, Finish::add);
+  check_product<ProductKernel<4>>(64, 160, 32, Finish::swiglu);
+  check_product<ProductKernel<1>>(48, 64, 1, Finish::swiglu);
 }
 
 TEST_CASE("cuda: a row's product does not depend on how many rows there are") {
   const auto device = test_device();
-  const std::vector<float> many = product<Product<4>>(*device, 20, 352, 29, Finish::store);
-  const std::vector<float> one = product<Product<1>>(*device, 20, 352, 1, Finish::store);
+  const std::vector<float> many = product<ProductKernel<4>>(*device, 20, 352, 29, Finish::store);
+  const std::vector<float> one = product<ProductKernel<1>>(*device, 20, 352, 1, Finish::store);
   CHECK(std::equal(one.begin(), one.end(), many.begin()));
 }
 
@@ -417,14 +417,15 @@ TEST_CASE("cuda: mutants of products are seen") {
       return product_is_right(product<K>(device, 45, 96, rows, finish), 45, 96, rows, finish);
     });
   };
-  check(Product<1>(), 5, Finish::store);
-  check(Product<2>(), 13, Finish::add);
-  check(Product<4>(), 31, Finish::store);
-  check_rejects({mutant<Product<1>>("ups taken for gates", [](Product<1>& k) { k.weights += 8 * std::size_t{k.columns}; }),
-                 mutant<Product<1>>("no activation", [](Product<1>& k) { k.finish = Finish::store; })},
-                [](Device& device) {
-                  return product_is_right(product<Product<1>>(device, 48, 64, 3, Finish::swiglu), 48, 64, 3, Finish::swiglu);
-                });
+  check(ProductKernel<1>(), 5, Finish::store);
+  check(ProductKernel<2>(), 13, Finish::add);
+  check(ProductKernel<4>(), 31, Finish::store);
+  check_rejects(
+      {mutant<ProductKernel<1>>("ups taken for gates", [](ProductKernel<1>& k) { k.weights += 8 * std::size_t{k.columns}; }),
+       mutant<ProductKernel<1>>("no activation", [](ProductKernel<1>& k) { k.finish = Finish::store; })},
+      [](Device& device) {
+        return product_is_right(product<ProductKernel<1>>(device, 48, 64, 3, Finish::swiglu), 48, 64, 3, Finish::swiglu);
+      });
 }
 
 TEST_CASE("cuda: rotation, cache and attention: grouped heads, several sequences, chains and trees") {
@@ -441,7 +442,7 @@ TEST_CASE("cuda: rotation, cache and attention: grouped heads, several sequences
 }
 
 TEST_CASE("cuda: mutants of rotation and attention are seen") {
-  using Attend = Attention<32>;
+  using Attend = AttentionKernel<32>;
   // Angles of another base.
   std::vector<float> cosines;
   for (std::size_t position = 0; position < 320; ++position)

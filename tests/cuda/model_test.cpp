@@ -123,7 +123,7 @@ TEST_CASE("cuda: rows of a pass of up to 8, equally many of each sequence, have 
   };
   CHECK(same(*test_device()));
   const auto by_batch = [](auto& kernel) { kernel.row_warps = kernel.batch; };
-  check_rejects({mutant<cuda::Attention<32>>("a batch's places are added up in another order", by_batch)}, same);
+  check_rejects({mutant<cuda::AttentionKernel<32>>("a batch's places are added up in another order", by_batch)}, same);
 }
 
 TEST_CASE(

@@ -1,6 +1,6 @@
 // The engine's contract: order, ties, cancellation, boundaries of runs, errors, fingerprint.
-#include "sim/engine/engine.h"
 #include "sim/base/check.h"
+#include "sim/engine/event_loop.h"
 #include "tests/engine/draws.h"
 
 #include <catch2/catch.hpp>
@@ -66,13 +66,13 @@ struct RandomSchedule {
           at_ps(asked.back().time_ps), [this, name] { ran.push_back(name); }, asked.back().priority));
     }
   }
-  Engine engine;
+  EventLoop engine;
   std::vector<Asked> asked;
   std::vector<int> ran;
 };
 
-std::uint64_t fingerprint_of(const std::function<void(Engine&)>& schedule) {
-  Engine engine;
+std::uint64_t fingerprint_of(const std::function<void(EventLoop&)>& schedule) {
+  EventLoop engine;
   engine.record_fingerprint();
   schedule(engine);
   engine.run();
@@ -132,7 +132,7 @@ TEST_CASE("the same order holds when events schedule and cancel as they run") {
         }
         wrong += engine.pending() != oracle.size();
       }
-      Engine engine;
+      EventLoop engine;
       Draws draws;
       std::vector<EventId> ids;
       std::vector<Place> places;
@@ -149,7 +149,7 @@ TEST_CASE("the same order holds when events schedule and cancel as they run") {
 }
 
 TEST_CASE("cancel is true exactly while the event is pending") {
-  Engine engine;
+  EventLoop engine;
   int ran = 0;
   const EventId early = engine.schedule_at(at_ps(5), [&ran] { ran += 1; });
   const EventId late = engine.schedule_at(at_ps(9), [&ran] { ran += 10; });
@@ -166,7 +166,7 @@ TEST_CASE("cancel is true exactly while the event is pending") {
 
 TEST_CASE("an event can cancel another of its moment, but not itself") {
   struct {
-    Engine engine;
+    EventLoop engine;
     EventId self, next;
     bool cancelled_self = true, cancelled_next = false, ran_next = false;
   } replicate;
@@ -182,7 +182,7 @@ TEST_CASE("an event can cancel another of its moment, but not itself") {
 }
 
 TEST_CASE("an id is never mistaken for a later event in the same place") {
-  Engine engine;
+  EventLoop engine;
   int ran = 0;
   std::vector<EventId> old;
   for (int i = 0; i < 10'000; ++i) {
@@ -203,7 +203,7 @@ TEST_CASE("an id is never mistaken for a later event in the same place") {
 
 TEST_CASE("many cancellations leave nothing behind and keep the order") {
   // Enough of them to sweep the heap several times.
-  Engine engine;
+  EventLoop engine;
   std::vector<int> ran;
   std::vector<EventId> ids;
   for (int i = 0; i < 20'000; ++i) ids.push_back(engine.schedule_at(at_ps(20'000 - i), [&ran, i] { ran.push_back(i); }));
@@ -216,7 +216,7 @@ TEST_CASE("many cancellations leave nothing behind and keep the order") {
 }
 
 TEST_CASE("scheduling in the past fails and says when, and the engine goes on") {
-  Engine engine;
+  EventLoop engine;
   int ran = 0;
   engine.schedule_at(at_ps(10), [&engine] { engine.schedule_at(at_ps(9), [] {}); });
   engine.schedule_at(at_ps(11), [&ran] { ++ran; });
@@ -234,20 +234,20 @@ TEST_CASE("scheduling in the past fails and says when, and the engine goes on") 
 }
 
 TEST_CASE("running the engine from inside an event fails") {
-  Engine engine;
+  EventLoop engine;
   engine.schedule_at(at_ps(1), [&engine] { engine.run(); });
   CHECK_THROWS_WITH(engine.run(), Catch::Contains("an event runs the engine"));
 }
 
 TEST_CASE("more than 2^20 pending events fail") {
-  Engine engine;
+  EventLoop engine;
   for (int i = 0; i < 1 << 20; ++i) engine.schedule_at(at_ps(1), [] {});
   CHECK_THROWS_AS(engine.schedule_at(at_ps(1), [] {}), InvariantBroken);
   CHECK(engine.run() == 1 << 20);
 }
 
 TEST_CASE("run_until includes its end and leaves the clock there") {
-  Engine engine;
+  EventLoop engine;
   std::string ran;
   engine.schedule_at(at_ps(10), [&ran] { ran += 'a'; });
   engine.schedule_at(at_ps(20), [&ran, &engine] {
@@ -270,7 +270,7 @@ TEST_CASE("run_until includes its end and leaves the clock there") {
 
 TEST_CASE("an event can be scheduled before those that wait, after a run that ended early") {
   // The heap's root is a hole or a later event here: neither may come first.
-  Engine engine;
+  EventLoop engine;
   std::string ran;
   engine.schedule_at(at_ps(1), [&ran] { ran += 'a'; });
   engine.schedule_at(at_ps(50), [&ran] { ran += 'd'; });
@@ -283,7 +283,7 @@ TEST_CASE("an event can be scheduled before those that wait, after a run that en
 }
 
 TEST_CASE("zero delays run now, after what already waits at this moment, unless their priority is lower in number") {
-  Engine engine;
+  EventLoop engine;
   std::string ran;
   engine.schedule_at(at_ps(3), [&] {
     ran += 'a';
@@ -300,7 +300,7 @@ TEST_CASE("zero delays run now, after what already waits at this moment, unless 
 }
 
 TEST_CASE("stop ends the run after the event, and the rest can be run later") {
-  Engine engine;
+  EventLoop engine;
   int ran = 0;
   for (int i = 1; i <= 3; ++i)
     engine.schedule_at(at_ps(i), [&] {
@@ -312,7 +312,7 @@ TEST_CASE("stop ends the run after the event, and the rest can be run later") {
 }
 
 TEST_CASE("an exception passes through, and the event counts as executed") {
-  Engine engine;
+  EventLoop engine;
   engine.schedule_at(at_ps(1), [] { throw std::runtime_error("no"); });
   engine.schedule_at(at_ps(2), [] {});
   CHECK_THROWS_AS(engine.run(), std::runtime_error);
@@ -322,7 +322,7 @@ TEST_CASE("an exception passes through, and the event counts as executed") {
 
 TEST_CASE("the fingerprint shows order, time, priority and label, and nothing of the heap") {
   const auto two = [](std::int64_t first, std::int64_t second, Priority priority, std::uint32_t label) {
-    return fingerprint_of([=](Engine& engine) {
+    return fingerprint_of([=](EventLoop& engine) {
       engine.schedule_at(
           at_ps(first), [] {}, priority, label);
       engine.schedule_at(
@@ -336,13 +336,13 @@ TEST_CASE("the fingerprint shows order, time, priority and label, and nothing of
                                        two(1, 3, kNormal, 1),
                                        two(1, 2, kFirst, 1),
                                        two(1, 2, kNormal, 3),
-                                       fingerprint_of([](Engine&) {})};
+                                       fingerprint_of([](EventLoop&) {})};
   CHECK(different.size() == 6);
 
   // Other engines with the same events: one whose slots are in another order, one whose heap was swept, one that ran in
   // steps. The cancelled events took sequence numbers, so each engine cancels equally many.
   const auto with = [](const std::vector<int>& cancel_order, bool in_steps) {
-    Engine engine;
+    EventLoop engine;
     engine.record_fingerprint();
     std::vector<EventId> ids;
     ids.reserve(400);

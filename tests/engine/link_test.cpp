@@ -14,7 +14,7 @@ using specsim::tests::ps;
 
 TEST_CASE("a link's timetable: transmissions one after the other, deliveries a latency later") {
   struct {
-    Engine engine;
+    EventLoop engine;
     Link link{engine, "pcie", ps(500), 1e12};  // a byte takes a picosecond
     std::string log;
     void send(char name, std::uint64_t bytes, std::int64_t delivery) {
@@ -42,7 +42,7 @@ TEST_CASE("a link's timetable: transmissions one after the other, deliveries a l
 }
 
 TEST_CASE("transmissions are rounded to the nearest picosecond") {
-  Engine engine;
+  EventLoop engine;
   const Link link(engine, "nic", ps(0), 3e12);
   CHECK(link.transmission(1) == ps(0));
   CHECK(link.transmission(2) == ps(1));
@@ -51,7 +51,7 @@ TEST_CASE("transmissions are rounded to the nearest picosecond") {
 }
 
 TEST_CASE("a link without a bandwidth fails") {
-  Engine engine;
+  EventLoop engine;
   for (const double bad : {0.0, -1.0, HUGE_VAL, static_cast<double>(NAN)})
     CHECK_THROWS_AS(Link(engine, "bad", ps(0), bad), InvariantBroken);
 }

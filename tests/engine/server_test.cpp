@@ -1,5 +1,5 @@
-// Server: its timetable, exact recursions of queueing theory, Little's law, and closed forms.
-#include "sim/engine/server.h"
+// FifoServer: its timetable, exact recursions of queueing theory, Little's law, and closed forms.
+#include "sim/engine/fifo_server.h"
 #include "tests/engine/draws.h"
 
 #include <catch2/catch.hpp>
@@ -34,7 +34,7 @@ struct Setting {
   std::uint64_t seed = 1;
 };
 
-// Poisson arrivals at a Server; records each customer's wait and time in system in mean services.
+// Poisson arrivals at a FifoServer; records each customer's wait and time in system in mean services.
 class Queue {
  public:
   explicit Queue(const Setting& setting) : setting_(setting), draws_(setting.seed), server_(engine_, "queue", setting.units) {
@@ -48,8 +48,8 @@ class Queue {
   std::vector<std::int64_t> services_ps;
   std::vector<std::int64_t> starts_ps;
   uint128 sojourn_ps = 0;
-  [[nodiscard]] const Server& server() const { return server_; }
-  [[nodiscard]] const Engine& engine() const { return engine_; }
+  [[nodiscard]] const FifoServer& server() const { return server_; }
+  [[nodiscard]] const EventLoop& engine() const { return engine_; }
 
  private:
   void arrive() {
@@ -71,8 +71,8 @@ class Queue {
   }
   Setting setting_;
   Draws draws_;
-  Engine engine_;
-  Server server_;
+  EventLoop engine_;
+  FifoServer server_;
 };
 
 // Pr(wait > 0) in M/M/c, by the recursion of Erlang's B.
@@ -86,8 +86,8 @@ double erlang_c(unsigned units, double load) {
 }  // namespace
 
 TEST_CASE("a server's timetable: two units, five jobs") {
-  Engine engine;
-  Server server(engine, "gpu", 2);
+  EventLoop engine;
+  FifoServer server(engine, "gpu", 2);
   struct Entry {
     std::string events;
     void add(char what, int job, SimTime now) { events += what + std::to_string(job) + "@" + std::to_string(now.ps()) + " "; }
@@ -108,8 +108,8 @@ TEST_CASE("a server's timetable: two units, five jobs") {
 }
 
 TEST_CASE("a request made when a job finishes queues behind those who wait") {
-  Engine engine;
-  Server server(engine, "gpu");
+  EventLoop engine;
+  FifoServer server(engine, "gpu");
   std::string order;
   server.request(ps(1), [&] {
     order += 'a';
@@ -118,7 +118,7 @@ TEST_CASE("a request made when a job finishes queues behind those who wait") {
   server.request(ps(1), [&] { order += 'b'; });
   engine.run();
   CHECK(order == "abc");
-  CHECK_THROWS_AS(Server(engine, "none", 0), InvariantBroken);
+  CHECK_THROWS_AS(FifoServer(engine, "none", 0), InvariantBroken);
 }
 
 TEST_CASE("waits follow Lindley's recursion exactly") {

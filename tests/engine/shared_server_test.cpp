@@ -1,6 +1,6 @@
 // SharedServer: timetables of processor sharing, conservation of work, insensitivity to the service distribution.
 #include "sim/engine/shared_server.h"
-#include "sim/engine/server.h"
+#include "sim/engine/fifo_server.h"
 #include "tests/engine/draws.h"
 
 #include <catch2/catch.hpp>
@@ -30,7 +30,7 @@ struct Planned {
 
 std::string timetable(const std::vector<Planned>& jobs, std::int64_t busy_ps) {
   struct {
-    Engine engine;
+    EventLoop engine;
     SharedServer server{engine, "gpu"};
     std::string log;
   } replicate;
@@ -87,9 +87,9 @@ class Queue {
   Setting setting_;
   double load_;
   Draws draws_;
-  Engine engine_;
+  EventLoop engine_;
   SharedServer shared_{engine_, "shared"};
-  Server in_turn_{engine_, "in turn"};
+  FifoServer in_turn_{engine_, "in turn"};
   std::size_t came_ = 0;
 };
 
@@ -116,7 +116,7 @@ TEST_CASE("timetables of processor sharing") {
 }
 
 TEST_CASE("bad shares fail") {
-  Engine engine;
+  EventLoop engine;
   SharedServer server(engine, "gpu");
   for (const Share share :
        {Share{0.0, 1.0}, Share{-1.0, 1.0}, Share{1.0, 0.0}, Share{1.0, 1.5}, Share{NAN, 1.0}, Share{1.0, NAN}})
@@ -126,7 +126,7 @@ TEST_CASE("bad shares fail") {
 
 TEST_CASE("the work done is the work asked, with weights and caps at random") {
   struct World {
-    Engine engine;
+    EventLoop engine;
     SharedServer server{engine, "gpu"};
     Draws draws{20260201};
     int left = 20'000;

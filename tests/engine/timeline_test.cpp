@@ -2,8 +2,8 @@
 #include "sim/engine/timeline.h"
 #include "sim/base/check.h"
 #include "sim/base/error.h"
+#include "sim/engine/fifo_server.h"
 #include "sim/engine/link.h"
-#include "sim/engine/server.h"
 #include "sim/engine/shared_server.h"
 #include "tests/engine/draws.h"
 
@@ -93,9 +93,9 @@ TEST_CASE("a traced run", "[.timeline]") {
       link.trace(timeline);
     }
     Timeline timeline;
-    Engine engine;
-    Server one{engine, "one"};
-    Server three{engine, "three", 3};
+    EventLoop engine;
+    FifoServer one{engine, "one"};
+    FifoServer three{engine, "three", 3};
     SharedServer shared{engine, "shared"};
     Link link{engine, "link", ps(2'000'000), 1e9};
     Draws draws{20260301};

@@ -1,8 +1,8 @@
 // Speed goals of the event engine. Rates depend on the machine, so the goals in events a second are printed and what is
 // asserted is the ratio to a plain std::priority_queue doing the same work in the same run. Each figure is the best of several
 // interleaved repetitions: what disturbs a measurement only ever slows it down.
-#include "sim/engine/engine.h"
-#include "sim/engine/server.h"
+#include "sim/engine/event_loop.h"
+#include "sim/engine/fifo_server.h"
 #include "sim/engine/timeline.h"
 #include "tests/perf/fast_exponential.h"
 
@@ -102,7 +102,7 @@ class EngineQueue {
   }
   std::uint64_t left_;
   tests::FastExponential draws_;
-  Engine engine_;
+  EventLoop engine_;
   Ring<SimTime> waiting_;
   bool busy_ = false;
 };
@@ -124,8 +124,8 @@ class ServerQueue {
   }
   std::uint64_t left_;
   tests::FastExponential draws_;
-  Engine engine_;
-  Server server_{engine_, "server"};
+  EventLoop engine_;
+  FifoServer server_{engine_, "server"};
 };
 
 std::uint64_t plain_queue(std::uint64_t left, std::uint64_t seed, Waits& waits) {
@@ -188,7 +188,7 @@ class EngineHold {
   }
   std::uint64_t left_;
   tests::FastExponential draws_{5};
-  Engine engine_;
+  EventLoop engine_;
   std::vector<EventId> ids_{kPending};
 };
 

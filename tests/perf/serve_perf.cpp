@@ -71,7 +71,7 @@ TEST_CASE("steps of a small batch and of a large one", "[perf]") {
   };
   for (const Setting& one : {Setting{8, 100000, 8, 60}, Setting{256, 8000, 30, 50}}) {
     const serve::ServeExperiment experiment = closed(one.batch, one.output);
-    const serve::Workload workload = serve::make_workload(experiment);
+    const serve::RequestTrace workload = serve::make_requests(experiment);
     double own = 1e9;
     double plain = 1e9;
     volatile std::uint64_t kept = 0;
@@ -102,7 +102,7 @@ cost: )" + cost + "\n");
             "{model: affine, target_fixed_ms: 5.886, target_ms_per_token: 0.02101, target_ms_per_kv_token: 0.00003926}"},
         {"roofline", "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none}"}}) {
     const serve::ServeExperiment experiment = traffic(cost);
-    const serve::Workload workload = serve::make_workload(experiment);
+    const serve::RequestTrace workload = serve::make_requests(experiment);
     double steps = 0.0;
     double best = 1e9;
     for (int i = 0; i < 3; ++i)

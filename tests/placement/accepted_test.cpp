@@ -25,7 +25,7 @@ class Rounds final : public decode::RoundSink {
 const char* const kHead =
     "{experiment: accepted, seed: 20260420, rounds: 8000, pair: {vocab: 40, target: {family: zipf, exponent: 1}, ";
 
-AcceptanceSource source_of(const ReadyCell& cell) {
+RoundSource source_of(const ReadyCell& cell) {
   return {cell.preparation(), &cell.prepared(), cell.draw_key(), cell.cell().draft_length()};
 }
 

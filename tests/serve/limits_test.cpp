@@ -89,7 +89,7 @@ TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
       Rows rows;
       serve::ServeOptions options;
       options.observer = &rows;
-      const serve::Served served = serve::serve(experiment, serve::make_workload(experiment), options);
+      const serve::Served served = serve::serve(experiment, serve::make_requests(experiment), options);
       CHECK(served.result.reached_end);
       if (speculation.empty() && std::string(scheduler).find("vllm") != std::string::npos) CHECK(served.summary.preemptions > 10);
       CHECK(rows.all() == served.result.totals[0].rows);

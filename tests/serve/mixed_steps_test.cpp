@@ -77,7 +77,7 @@ TEST_CASE("a server's step over a late chunk takes longer than one over an early
   lengths: {prompt: 8192, output: 2}
 cost: {model: roofline, hardware: h100-sxm, kernels: none, target: llama-3.1-8b, draft: none}
 )");
-  static_cast<void>(serve::serve(experiment, serve::make_workload(experiment), {&steps, nullptr, {}}));
+  static_cast<void>(serve::serve(experiment, serve::make_requests(experiment), {&steps, nullptr, {}}));
   REQUIRE(steps.durations.size() == 4);
   for (std::size_t i = 1; i < 4; ++i) CHECK(steps.durations[i] > steps.durations[i - 1]);
   const cost::ModelShape& model = *experiment.cost->deployment()->target;

@@ -27,8 +27,8 @@ class Recording {
   std::filesystem::path path_;
 };
 
-serve::Workload requests_of(const std::string& arrivals, const std::string& lengths = "") {
-  return serve::make_workload(
+serve::RequestTrace requests_of(const std::string& arrivals, const std::string& lengths = "") {
+  return serve::make_requests(
       server(fmt::format("serve:\n  arrivals: {{{}}}\n{}cost: {{model: affine, target_fixed_ms: 1}}\n", arrivals, lengths)));
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("BurstGPT's columns", "[serve]") {
   const Recording file(
       "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
       "5,1,3.2,ChatGPT,472,18,490,Conversation log\n45.5,,7,GPT-4,1087,230,1317,API log\n");
-  const serve::Workload workload = requests_of("process: trace, file: " + file.path());
+  const serve::RequestTrace workload = requests_of("process: trace, file: " + file.path());
   REQUIRE(workload.requests.size() == 2);
   CHECK(workload.requests[0].due == 5'000'000'000'000);
   CHECK(workload.requests[1].due == 45'500'000'000'000);
@@ -48,7 +48,7 @@ TEST_CASE("BurstGPT's columns", "[serve]") {
 
 TEST_CASE("lengths of a file, whatever the arrivals are", "[serve]") {
   const Recording file("arrived_us,prompt,output\n0,10,3\n5,20,4\n7,30,5\n");
-  const serve::Workload workload = requests_of(
+  const serve::RequestTrace workload = requests_of(
       "process: deterministic, rate: 1, requests: 5",
       fmt::format(
           "  lengths: {{prompt: {{file: {{path: {0}, column: prompt}}}}, output: {{file: {{path: {0}, column: output}}}}}}\n",
@@ -67,7 +67,7 @@ TEST_CASE("turns that come before the answer they hold are counted", "[serve]") 
         "serve:\n  arrivals: {{process: sessions, rate: 1, requests: 60, gap_s: {}, turns: 4, prompt: 10, output: 20}}\n"
         "cost: {{model: affine, target_fixed_ms: {}}}\n",
         gap, step_ms));
-    const serve::Workload workload = serve::make_workload(experiment);
+    const serve::RequestTrace workload = serve::make_requests(experiment);
     return serve::sent_too_early(workload, serve::serve(experiment, workload, {}).result);
   };
   CHECK(early(100.0, 1e-3) == 0);
@@ -83,7 +83,7 @@ TEST_CASE("closed sessions send a turn when the one before was answered", "[serv
                     more));
   };
   const serve::ServeExperiment closed = experiment(", closed: true");
-  const serve::Workload workload = serve::make_workload(closed);
+  const serve::RequestTrace workload = serve::make_requests(closed);
   const serve::Served served = serve::serve(closed, workload, {});
   CHECK(served.summary.requests == 200);
   CHECK(served.summary.completed == 200);
@@ -103,7 +103,7 @@ TEST_CASE("closed sessions send a turn when the one before was answered", "[serv
   CHECK_FALSE(in_order);
   // The same requests in an open loop, which no client could have sent.
   const serve::ServeExperiment open = experiment("");
-  const serve::Workload same = serve::make_workload(open);
+  const serve::RequestTrace same = serve::make_requests(open);
   CHECK(serve::sent_too_early(same, serve::serve(open, same, {}).result) > 50);
   // A horizon leaves out the turns that were never sent.
   serve::ServeExperiment cut = closed;

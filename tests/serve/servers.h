@@ -19,7 +19,7 @@ inline serve::ServeExperiment server(const std::string& yaml) {
 }
 
 inline serve::Served run_server(const serve::ServeExperiment& experiment) {
-  return serve::serve(experiment, serve::make_workload(experiment), {});
+  return serve::serve(experiment, serve::make_requests(experiment), {});
 }
 
 // An overloaded server with a small cache: it queues, cuts prompts and preempts.

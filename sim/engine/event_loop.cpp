@@ -1,4 +1,4 @@
-#include "sim/engine/engine.h"
+#include "sim/engine/event_loop.h"
 
 namespace specsim::engine {
 
@@ -13,20 +13,20 @@ constexpr std::uint64_t stir(std::uint64_t hash, std::uint64_t word) {
 
 }  // namespace
 
-void Engine::refuse(SimTime at, Priority priority) const {
+void EventLoop::refuse(SimTime at, Priority priority) const {
   SPECSIM_CHECK(at >= now_, "at {} ps, now {} ps: in the past", at.ps(), now_.ps());
   SPECSIM_CHECK(priority <= kLast, "priority {} of 0 .. 15, at {} ps, now {} ps", priority, at.ps(), now_.ps());
   fail_check("an event has an action and a sequence number", __FILE__, __LINE__,
              fmt::format("at {} ps, now {} ps, {} events scheduled", at.ps(), now_.ps(), sequence_ - 1));
 }
 
-std::uint32_t Engine::new_slot() {
+std::uint32_t EventLoop::new_slot() {
   SPECSIM_CHECK(events_.size() < std::size_t{1} << kSlotBits, "{} events pending, now {} ps", events_.size(), now_.ps());
   events_.emplace_back();
   return static_cast<std::uint32_t>(events_.size() - 1);
 }
 
-bool Engine::cancel(EventId id) {
+bool EventLoop::cancel(EventId id) {
   if (!is_pending(id)) return false;
   free_slot(slot_of(id.bits_));
   --live_;
@@ -38,7 +38,7 @@ bool Engine::cancel(EventId id) {
   return true;
 }
 
-std::uint64_t Engine::run_some(SimTime until, std::uint64_t most) {
+std::uint64_t EventLoop::run_some(SimTime until, std::uint64_t most) {
   SPECSIM_CHECK(!running_, "now {} ps: an event runs the engine", now_.ps());
   struct Running {
     bool& flag;
@@ -73,11 +73,11 @@ std::uint64_t Engine::run_some(SimTime until, std::uint64_t most) {
   return executed_ - before;
 }
 
-bool Engine::step() { return run_some(SimTime::max(), 1) == 1; }
+bool EventLoop::step() { return run_some(SimTime::max(), 1) == 1; }
 
-std::uint64_t Engine::run() { return run_some(SimTime::max(), ~std::uint64_t{0}); }
+std::uint64_t EventLoop::run() { return run_some(SimTime::max(), ~std::uint64_t{0}); }
 
-std::uint64_t Engine::run_until(SimTime until) {
+std::uint64_t EventLoop::run_until(SimTime until) {
   SPECSIM_CHECK(until >= now_, "until {} ps, now {} ps: in the past", until.ps(), now_.ps());
   const std::uint64_t count = run_some(until, ~std::uint64_t{0});
   if (!stopped_) now_ = until;

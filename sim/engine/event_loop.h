@@ -42,16 +42,16 @@ class EventId {
   explicit constexpr operator bool() const { return bits_ != 0; }
 
  private:
-  friend class Engine;
+  friend class EventLoop;
   constexpr explicit EventId(std::uint64_t word) : bits_(word) {}
   std::uint64_t bits_ = 0;
 };
 
-class Engine {
+class EventLoop {
  public:
-  Engine() = default;
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
+  EventLoop() = default;
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
 
   [[nodiscard]] SimTime now() const { return now_; }
   [[nodiscard]] std::size_t pending() const { return live_; }

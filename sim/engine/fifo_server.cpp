@@ -1,16 +1,16 @@
-#include "sim/engine/server.h"
+#include "sim/engine/fifo_server.h"
 
 #include <utility>
 
 namespace specsim::engine {
 
-Server::Server(Engine& engine, std::string lane, unsigned capacity, Priority finish_priority)
+FifoServer::FifoServer(EventLoop& engine, std::string lane, unsigned capacity, Priority finish_priority)
     : engine_(engine), lane_(std::move(lane)), finish_priority_(finish_priority), units_(capacity) {
   SPECSIM_CHECK(capacity > 0, "server {}", lane_);
   for (unsigned unit = capacity; unit > 0; --unit) free_units_.push_back(unit - 1);
 }
 
-void Server::start(const Job& job) {
+void FifoServer::start(const Job& job) {
   const unsigned unit = free_units_.back();
   free_units_.pop_back();
   units_[unit] = job.on_finish;
@@ -21,7 +21,7 @@ void Server::start(const Job& job) {
   if (job.on_start) job.on_start();
 }
 
-void Server::finish(unsigned unit) {
+void FifoServer::finish(unsigned unit) {
   const Action on_finish = units_[unit];
   free_units_.push_back(unit);
   in_service_.down(engine_.now());
@@ -34,7 +34,7 @@ void Server::finish(unsigned unit) {
   if (on_finish) on_finish();
 }
 
-void Server::trace(Timeline& timeline) {
+void FifoServer::trace(Timeline& timeline) {
   timeline_ = &timeline;
   lanes_.clear();
   for (std::size_t unit = 0; unit < units_.size(); ++unit)

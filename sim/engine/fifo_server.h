@@ -11,7 +11,7 @@
 
 #include "sim/base/sim_time.h"
 #include "sim/base/wide.h"
-#include "sim/engine/engine.h"
+#include "sim/engine/event_loop.h"
 #include "sim/engine/level.h"
 #include "sim/engine/ring.h"
 #include "sim/engine/timeline.h"
@@ -22,12 +22,12 @@
 
 namespace specsim::engine {
 
-class Server {
+class FifoServer {
  public:
   // The engine, and a timeline if there is one, must outlive the server.
-  Server(Engine& engine, std::string lane, unsigned capacity = 1, Priority finish_priority = kNormal);
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
+  FifoServer(EventLoop& engine, std::string lane, unsigned capacity = 1, Priority finish_priority = kNormal);
+  FifoServer(const FifoServer&) = delete;
+  FifoServer& operator=(const FifoServer&) = delete;
 
   // Asks for `service` of one unit. The name is for the timeline and must stay valid.
   void request(Duration service, Action on_finish = {}, Action on_start = {}, const char* name = "job") {
@@ -67,7 +67,7 @@ class Server {
   void start(const Job& job);
   void finish(unsigned unit);
 
-  Engine& engine_;
+  EventLoop& engine_;
   std::string lane_;
   Priority finish_priority_;
   std::vector<Action> units_;  // what to do when the job on the unit has finished

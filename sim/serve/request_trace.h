@@ -21,14 +21,14 @@ struct Request {
   std::uint32_t output = 1;      // tokens; it ends there
   std::uint32_t limit = 0;       // tokens at which the server would end it; 0: `output`. Below it the end comes unforeseen
   std::int32_t priority = 0;     // lower goes first, where the scheduler looks at it
-  std::uint32_t first_hash = 0;  // its prompt's block hashes in Workload::hashes
+  std::uint32_t first_hash = 0;  // its prompt's block hashes in RequestTrace::hashes
   std::uint32_t hashes = 0;
   std::uint32_t hashed = 0;   // tokens that they stand for where that is more than the prompt: the output is known to others too
   std::uint32_t follows = 0;  // 1 + the request whose answer its prompt holds; 0: none
-  std::uint32_t line = 0;     // where it stands in Workload::file; 0: it was read from no file
+  std::uint32_t line = 0;     // where it stands in RequestTrace::file; 0: it was read from no file
 };
 
-struct Workload {
+struct RequestTrace {
   std::string file;               // where the requests were read
   std::vector<Request> requests;  // in the order in which they are sent, `due` not falling
   // Hashes of the prompts' blocks of hash_tokens tokens, each standing for the prompt up to the block's end: equal hashes, equal
