@@ -16,7 +16,7 @@ struct Engine {
   std::string source;
   std::string kernels;    // the name of the fits of measured kernels that are its own; empty: none
   std::string allreduce;  // the name of the fits of its all-reduces, where it is another than `kernels`
-  // Of its own all-reduces the measured kernel, as configs/kernels names it: in captured passes, and in others. Empty: any.
+  // The measured kernel of its own all-reduces, as configs/kernels names it: of captured passes, and of others. Empty: any.
   std::string allreduce_kernel;
   std::string launched_allreduce_kernel;
   bool graphs = false;                  // passes are captured; rows are padded up to the next captured number
