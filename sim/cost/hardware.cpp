@@ -157,6 +157,12 @@ const std::vector<CalibrationFigure>& calibration_figures() {
       {"attention_efficiency", &Calibration::attention_efficiency, "share of the bandwidth that reading keys and values reaches",
        config::between(0.01, 1.2)},
       {"attention_us", &Calibration::attention_us, "attention's fixed time in a layer", config::between(0, 1e6)},
+      {"unequal_contexts", &Calibration::unequal_contexts,
+       "attention over contexts of a live server, over that of as many equal ones, in place of the engine's; 0: as the engine "
+       "says",
+       config::between(0, 10)},
+      {"experts_us", &Calibration::experts_us,
+       "what a layer's experts take beside their products: choosing, sorting, activation, sum", config::between(0, 1e6)},
       {"elementwise_us", &Calibration::elementwise_us, "norms, rotary embedding, activation and residuals of a layer",
        config::between(0, 1e6)},
       {"most_small_rows", &Calibration::most_small_rows, "most rows of products that take tiles of at most 64 rows",

@@ -107,7 +107,16 @@ const std::vector<Key>& model_keys() {
         {},
         {}}},
       {{"tensor_parallel", Type::integer, "1", "GPUs that share every layer", config::between(1, 64), {}},
-       &ModelShape::tensor_parallel}};
+       &ModelShape::tensor_parallel},
+      {{"expert_parallel",
+        Type::integer,
+        "1",
+        "GPUs that share a mixture's experts, each with attention, cache and sequences of its own (vLLM's data_parallel_size "
+        "with "
+        "enable_expert_parallel): tokens are gathered for the experts of each, and their sums scattered",
+        config::between(1, 1024),
+        {}},
+       &ModelShape::expert_parallel}};
   return keys;
 }
 
@@ -196,6 +205,13 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   if (std::fmod(shape.heads, shape.tensor_parallel) != 0.0)
     diagnostics.add(a.where("tensor_parallel"),
                     fmt::format("tensor_parallel is {}, allowed: a divisor of the {} heads", shape.tensor_parallel, shape.heads));
+  if (shape.expert_parallel > 1.0 && (std::fmod(shape.experts, shape.expert_parallel) != 0.0 || shape.experts == 0.0 ||
+                                      shape.tensor_parallel > 1.0 || shape.offload_share > 0.0))
+    diagnostics.add(a.where("expert_parallel"),
+                    fmt::format("expert_parallel is {:g} with {:g} experts, tensor_parallel {:g}{}, allowed: a divisor of the "
+                                "experts, with tensor_parallel 1 and all weights on the GPUs",
+                                shape.expert_parallel, shape.experts, shape.tensor_parallel,
+                                shape.offload_share > 0.0 ? " and offload" : ""));
   if ((shape.experts == 0.0 || shape.dense_layers > 0.0) && shape.ffn == 0.0)
     diagnostics.add(a.where("ffn"), shape.experts == 0.0 ? "ffn is 0 in a dense model, allowed: its width"
                                                          : "ffn is 0 with dense_layers, allowed: the width of theirs");

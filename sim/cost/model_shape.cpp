@@ -143,4 +143,15 @@ double expected_experts(double experts, double per_token, double tokens) {
   return experts * -std::expm1(tokens * std::log1p(-std::min(per_token / experts, 1.0)));
 }
 
+double met_experts(const ModelShape& model, double tokens) {
+  const double gpus = model.expert_parallel;
+  const double met = expected_experts(model.experts, model.experts_per_token, tokens);
+  if (gpus <= 1.0) return met;
+  const double share = met / model.experts;
+  const double own = model.experts / gpus;
+  const double spread = std::sqrt(own * share * (1.0 - share) * (1.0 - 1.0 / gpus));
+  const double largest = 0.564 * std::pow(std::log2(gpus), 0.84);  // 0.564 of 2, 1.01 of 4, 1.42 of 8
+  return std::min(own, met / gpus + largest * spread);
+}
+
 }  // namespace specsim::cost

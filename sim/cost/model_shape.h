@@ -93,6 +93,7 @@ struct ModelShape {
   double offload_share = 0.0;      // share of the layers' weights in the host's memory, read over its link in every pass
   double offload_bandwidth = 0.0;  // bandwidth of that link to each GPU, bytes per second
   double tensor_parallel = 1.0;
+  double expert_parallel = 1.0;  // GPUs that share the experts, each with sequences and all other weights of its own
   bool unverified = false;
 
   // All layers, as one of `shards` GPUs sees them: key and value heads that are fewer than the GPUs are copied.
@@ -118,6 +119,9 @@ struct ModelShape {
 // Distinct experts of `experts` that `tokens` tokens choose, `per_token` each, independently: N (1 - (1 - k/N)^n). The
 // tokens are all those of the pass: verified ones too.
 double expected_experts(double experts, double per_token, double tokens);
+// Those of a layer on one GPU; of several that share the experts, on the one that has the most of them, for which the others
+// wait: the mean, and the expectation of the largest of so many normal numbers.
+double met_experts(const ModelShape& model, double tokens);
 
 // The parameters of a model's description, for the reference page.
 const std::vector<config::Parameter>& model_parameters();

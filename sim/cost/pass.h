@@ -17,6 +17,12 @@ struct Pass {
   bool live = true;
 };
 
+// The other engines of a group that computes attention apart and shares its experts: each step is of all of them at once.
+struct Peers {
+  double rows = -1.0;   // the others' in the same step, all together; below 0: each has as many as this engine
+  double widest = 0.0;  // those of the engine that has the most, to which captured passes are padded
+};
+
 // Sequences of one kind in a pass over two: chunks of prompts, and sequences that decode. A pass over both computes all rows'
 // matrix products at once, but each row looks at the tokens of its own sequence, so that the price is not that of a mean row.
 struct Segment {

@@ -49,6 +49,8 @@ class PassKernels {
   // has kernels of its own. Nothing for latent attention, which nobody measured.
   [[nodiscard]] std::optional<double> attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
                                                 double context, bool prompt = false) const;
+  // How much longer a sequence's single row takes beside a chunk of a prompt than beside other single rows.
+  [[nodiscard]] double beside_chunk(const ModelShape& model, const AttentionKind& kind) const;
   // The experts of a layer over `tokens` tokens of the whole pass.
   [[nodiscard]] std::optional<double> experts(const ModelShape& model, double tokens) const;
   [[nodiscard]] std::optional<double> allreduce(double gpus, double bytes, bool launched) const;

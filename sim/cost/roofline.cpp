@@ -46,11 +46,12 @@ class RooflineCost final : public CostModel {
     const bool prompt = pass.tokens > 1.0 && pass.logits < pass.tokens;  // verification needs every row's logits
     const Attending all{pass.batch, pass.context, pass.tokens, pass.context + 0.5 * (pass.tokens + 1.0), prompt, pass.live};
     return priced(role, pass.batch * pass.tokens, pass.batch * pass.logits, attention_seconds(model, {all}), pass.batch,
-                  pass.live);
+                  pass.live, {});
   }
 
-  [[nodiscard]] PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits) const override {
-    if (prompts.sequences == 0.0) {
+  [[nodiscard]] PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits,
+                                    const Peers& peers) const override {
+    if (prompts.sequences == 0.0 && peers.rows < 0.0) {
       const double n = decoding.sequences;
       return pass(role, {n, decoding.rows / n, decoding.cached / n, logits / n});
     }
@@ -66,11 +67,11 @@ class RooflineCost final : public CostModel {
     };
     return priced(role, prompts.rows + decoding.rows, logits,
                   attention_seconds(shape(role), {alike(prompts, true), alike(decoding, false)}),
-                  prompts.sequences + decoding.sequences, true);
+                  prompts.sequences + decoding.sequences, true, peers);
   }
   [[nodiscard]] PassTime mixed_draft_pass(const Segment& prompts, const Segment& decoding) const override {
     if (prompts.sequences == 0.0) return CostModel::mixed_draft_pass(prompts, decoding);
-    return mixed_pass(Role::draft, prompts, decoding, prompts.sequences + decoding.sequences);
+    return mixed_pass(Role::draft, prompts, decoding, prompts.sequences + decoding.sequences, {});
   }
   // The GPU's work alone: what an engine's host takes has no error of its own.
   [[nodiscard]] double relative_error(Role role, const Pass& pass) const override {
@@ -102,7 +103,8 @@ class RooflineCost final : public CostModel {
       return sum;
     };
     const auto weights = [](const ModelShape& model) {
-      return (model.weight_bytes() - model.offload_share * model.layer_bytes(model.experts)) / model.tensor_parallel;
+      const double elsewhere = model.layer_bytes(model.experts) - model.layer_bytes(model.experts / model.expert_parallel);
+      return (model.weight_bytes() - elsewhere - model.offload_share * model.layer_bytes(model.experts)) / model.tensor_parallel;
     };
     MemoryBudget memory_budget;
     double slots = 0.0;  // slots in every cache for drafts that may be rejected
@@ -193,6 +195,9 @@ class RooflineCost final : public CostModel {
   // them.
   [[nodiscard]] double attention_seconds(const ModelShape& model, std::initializer_list<Attending> groups) const {
     const Calibration& c = hardware_.calibration;
+    // An engine that waits for the longest context waits as the GPU's kernels do, where they were measured.
+    const double unequal =
+        engine_.unequal_contexts > 1.0 && c.unequal_contexts > 0.0 ? c.unequal_contexts : engine_.unequal_contexts;
     double sum = 0.0;
     for (const AttentionKind& kind : model.attention_kinds()) {
       const double bytes_per_token = kind.layers * kind.elements * model.kv_bits / 8.0;
@@ -201,6 +206,7 @@ class RooflineCost final : public CostModel {
       const double flops = hardware_.flops * (model.latent > 0.0 ? kLatentEfficiency : 1.0);
       double formula = 0.0;
       double fitted = 0.0;
+      const bool beside_chunk = groups.size() > 1 && groups.begin()->sequences > 0.0;
       bool all_fitted = kernels_.has_value();
       for (const Attending& of : groups) {
         if (of.sequences == 0.0) continue;
@@ -209,9 +215,9 @@ class RooflineCost final : public CostModel {
             all_fitted ? kernels_->attention(model, kind, of.sequences, of.tokens, seen, of.prompt) : std::nullopt;
         all_fitted = all_fitted && kernel.has_value();
         // Of two sequences the longer one holds up the kernel, of many the longest of each share of them.
-        const double wait =
-            of.live && !of.prompt ? 1.0 + (engine_.unequal_contexts - 1.0) * std::max(0.0, 1.0 - 1.0 / of.sequences) : 1.0;
-        fitted += wait * kernel.value_or(0.0);
+        const double wait = of.live && !of.prompt ? 1.0 + (unequal - 1.0) * std::max(0.0, 1.0 - 1.0 / of.sequences) : 1.0;
+        const double alone = beside_chunk && !of.prompt && of.tokens <= 1.0 && kernel ? kernels_->beside_chunk(model, kind) : 1.0;
+        fitted += alone * wait * kernel.value_or(0.0);
         const double bytes = bytes_per_token * of.sequences * (seen + of.tokens) / model.kv_shards(kind);
         const double operations = widths * kind.layers * model.heads * of.sequences * of.tokens *
                                   (of.pairs - (of.cached - seen)) / model.tensor_parallel;
@@ -223,14 +229,17 @@ class RooflineCost final : public CostModel {
   }
 
   // A pass over `all_rows`, `head_rows` of them through the LM head, whose attention takes so many seconds.
-  [[nodiscard]] PassTime priced(Role role, double all_rows, double head_rows, double attention, double sequences,
-                                bool live) const {
+  [[nodiscard]] PassTime priced(Role role, double all_rows, double head_rows, double attention, double sequences, bool live,
+                                const Peers& peers) const {
     const ModelShape& model = shape(role);
     const double wanted = std::ceil(all_rows - 1e-9);
-    const double captured = engine_.graphs ? captured_rows(wanted, engine_.largest_graph) : 0.0;
+    const double captured = engine_.graphs ? captured_rows(std::max(wanted, peers.widest), engine_.largest_graph) : 0.0;
     const double rows = captured > 0.0 ? captured : wanted;
     const double logit_rows = std::ceil(head_rows - 1e-9);
-    const Products& products = products_of(role, rows, wanted, logit_rows);
+    const double others = model.expert_parallel - 1.0;
+    const double other_rows = others == 0.0 ? 0.0 : peers.rows < 0.0 ? others * wanted : peers.rows;
+    const double gathered = captured > 0.0 ? others * rows : other_rows;
+    const Products& products = products_of(role, rows, wanted + other_rows, logit_rows, rows + gathered);
     PassTime time;
     time.weights = products.streaming;
     time.compute = products.total - products.streaming;
@@ -248,6 +257,12 @@ class RooflineCost final : public CostModel {
       if (kernels_)
         if (const auto fitted = kernels_->allreduce(shards, rows * model.hidden * kActivationBytes, waits))
           time.communication = 2.0 * model.layers * *fitted;
+    }
+    if (others > 0.0) {
+      // Rows of the others come before the experts, and sums over this GPU's experts go back behind them, one way each.
+      const double latency = captured > 0.0 ? hardware_.graph_link_latency : hardware_.link_latency;
+      const double bytes = gathered * model.hidden * kActivationBytes;
+      time.communication = 2.0 * (model.layers - model.dense_layers) * (latency + bytes / hardware_.link_bandwidth);
     }
     time.launch = model.layers * small_kernels_seconds(model, rows) + (role == Role::target ? 1e-6 * engine_.step_us : 0.0);
     time.sampling = engine_.logit_passes * logit_rows * model.vocab * kLogitBytes / (hardware_.bandwidth * c.memory_efficiency);
@@ -272,8 +287,9 @@ class RooflineCost final : public CostModel {
     return time;
   }
 
+  // `active`: experts of a layer on this GPU that `expert_rows` rows of all GPUs meet.
   [[nodiscard]] double products_seconds(const ModelShape& model, double rows, double tokens, double logit_rows,
-                                        double active) const {
+                                        double expert_rows, double active) const {
     // Kernels for fewer than 16 bits do not reach the bandwidth of plain ones.
     const auto reading = [&](double bits) {
       const double usual = bits >= 8.0 ? 0.77 : 0.62;
@@ -303,10 +319,11 @@ class RooflineCost final : public CostModel {
         layer += one(product, rows, model.weight_bits, model.product_type,
                      product.sharding == Sharding::groups ? product.groups / shards : product.groups);
       if (kind.mixture && experts) layer += *experts;
+      if (kind.mixture && !experts) layer += 1e-6 * hardware_.calibration.experts_us;
       if (kind.mixture && !experts)
         for (const Product& product : model.expert_products())
-          layer +=
-              one(product, std::max(1.0, rows * model.experts_per_token / active), model.expert_bits, model.expert_type, active);
+          layer += one(product, std::max(1.0, expert_rows * model.experts_per_token / (model.expert_parallel * active)),
+                       model.expert_bits, model.expert_type, active);
       sum += kind.layers * layer;
     }
     if (logit_rows > 0.0) sum += one({"lm_head", model.hidden, model.vocab}, logit_rows, model.head_bits, "", 1.0);
@@ -316,22 +333,22 @@ class RooflineCost final : public CostModel {
   }
 
   // Kept: batches and draft lengths repeat, contexts do not matter here.
-  // `tokens` of the rows choose experts; the rest is padding.
-  const Products& products_of(Role role, double rows, double tokens, double logit_rows) const {
+  // `tokens` choose experts, of all GPUs that share them; the rest of their rows is padding.
+  const Products& products_of(Role role, double rows, double tokens, double logit_rows, double expert_rows) const {
     const std::lock_guard lock(mutex_);
-    const auto [at, fresh] = kept_[static_cast<std::size_t>(role)].try_emplace({rows, tokens, logit_rows});
+    const auto [at, fresh] = kept_[static_cast<std::size_t>(role)].try_emplace({rows, tokens, logit_rows, expert_rows});
     if (fresh) {
       const ModelShape& model = shape(role);
       // Experts of a layer that the pass reads: between whole numbers of them, for products come in whole ones.
-      const double active =
-          model.experts > 0.0 ? std::max(1.0, expected_experts(model.experts, model.experts_per_token, tokens)) : 0.0;
+      const double active = model.experts > 0.0 ? std::max(1.0, met_experts(model, tokens)) : 0.0;
       const double fewer = std::floor(active);
-      const auto between = [&](double n, double logits) {
-        const double low = products_seconds(model, n, tokens, logits, fewer);
-        return active == fewer ? low : low + (active - fewer) * (products_seconds(model, n, tokens, logits, fewer + 1.0) - low);
+      const auto between = [&](double n, double logits, double for_experts) {
+        const double low = products_seconds(model, n, tokens, logits, for_experts, fewer);
+        if (active == fewer) return low;
+        return low + (active - fewer) * (products_seconds(model, n, tokens, logits, for_experts, fewer + 1.0) - low);
       };
-      at->second.total = between(rows, logit_rows);
-      at->second.streaming = std::min(at->second.total, between(1.0, std::min(1.0, logit_rows)));
+      at->second.total = between(rows, logit_rows, expert_rows);
+      at->second.streaming = std::min(at->second.total, between(1.0, std::min(1.0, logit_rows), 1.0));
     }
     return at->second;
   }
@@ -345,7 +362,7 @@ class RooflineCost final : public CostModel {
   double quantized_efficiency_;
   std::optional<PassKernels> kernels_;  // none: the data sheet's formula
   mutable std::mutex mutex_;
-  mutable std::array<std::map<std::array<double, 3>, Products>, 2> kept_;
+  mutable std::array<std::map<std::array<double, 4>, Products>, 2> kept_;
 };
 
 config::Parameter microseconds(const EngineFigure& figure) {

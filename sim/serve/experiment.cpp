@@ -2,6 +2,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/memory.h"
+#include "sim/cost/deployment.h"
 #include "sim/rng/address.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,12 @@ rng::Key key_of(const ServeExperiment& experiment, const char* what) {
   return rng::make_key(experiment.seed, rng::hash_text(what));
 }
 
+// Engines that share a target's experts compute every step together.
+bool in_step(const ServeExperiment& experiment) {
+  const cost::Deployment* const deployment = experiment.cost->deployment();
+  return deployment != nullptr && deployment->target && deployment->target->expert_parallel > 1.0;
+}
+
 Server::Parts make_engine(const ServeExperiment& experiment, const Acceptance* acceptance, const StepPricer& pricer) {
   Diagnostics none;
   Server::Parts parts;
@@ -25,6 +32,7 @@ Server::Parts make_engine(const ServeExperiment& experiment, const Acceptance* a
   parts.pool = std::make_unique<BlockPool>(experiment.blocks, experiment.block_tokens, parts.scheduler->prefix_caching());
   parts.acceptance = acceptance;
   parts.pricer = &pricer;
+  parts.in_step = in_step(experiment);
   if (!experiment.speculation) return parts;
   const Speculation& speculation = *experiment.speculation;
   PolicySetting setting;
@@ -129,6 +137,7 @@ Served serve(const ServeExperiment& experiment, const RequestTrace& workload, co
   RunSetting setting;
   setting.make_engine = [&] { return make_engine(experiment, acceptance, pricer); };
   setting.replicas = experiment.replicas;
+  setting.in_step = in_step(experiment);
   setting.routing = experiment.routing;
   if (experiment.prefill_engines > 0) {
     setting.prefill.engines = experiment.prefill_engines;

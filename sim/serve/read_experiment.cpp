@@ -303,6 +303,16 @@ void read_replicas(const config::Value& value, ServeExperiment& experiment, Diag
   if (diagnostics.list().size() != before) return;
   experiment.replicas = static_cast<std::uint32_t>(arguments.integer("count"));
   experiment.prefill_engines = static_cast<std::uint32_t>(arguments.integer("prefill"));
+  const cost::Deployment* const deployment = experiment.cost ? experiment.cost->deployment() : nullptr;
+  if (deployment != nullptr && deployment->target && deployment->target->expert_parallel > 1.0) {
+    const double sharing = deployment->target->expert_parallel;
+    if (sharing != experiment.replicas || experiment.prefill_engines > 0)
+      diagnostics.add(
+          arguments.where(experiment.prefill_engines > 0 ? "prefill" : "count"),
+          fmt::format("count is {}, prefill {}, and expert_parallel of the target {:g}, allowed: count {:g} and prefill 0, for "
+                      "engines that share experts step together",
+                      experiment.replicas, experiment.prefill_engines, sharing, sharing));
+  }
   if (experiment.prefill_engines > 0) read_link(arguments, experiment, diagnostics);
   const config::Choice<RoutingEntry> routing =
       choose(routings(), arguments.value("routing"), "kind", "serve.replicas.routing", diagnostics);

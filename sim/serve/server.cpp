@@ -67,7 +67,7 @@ void Server::remember(const Request& request) {
 
 void Server::begin_steps(Picoseconds now) {
   state_.now = now;
-  if (ends_ == kNever) {
+  if (ends_ == kNever && !composed_) {
     parts_.scheduler->schedule(state_, current_);
     // Whoever gave up its own blocks can be admitted again by the next scheduling, for which an idle engine does not wait.
     if (current_.items.empty() && current_.preempted > 0) parts_.scheduler->schedule(state_, current_);
@@ -94,6 +94,28 @@ void Server::sum_draft_rows() {
 }
 
 void Server::begin_pass(Picoseconds now) {
+  compose();
+  if (parts_.in_step) {
+    composed_ = true;
+    return;
+  }
+  price_ = step_price();
+  run(now);
+}
+
+Picoseconds Server::beside(const cost::Peers& peers) {
+  work_.peers = peers;
+  price_ = step_price();
+  return price_.total();
+}
+
+void Server::begin_together(Picoseconds now, Picoseconds longest) {
+  composed_ = false;
+  price_.target += longest - price_.total();  // it waits for the others' rows
+  run(now);
+}
+
+void Server::compose() {
   std::uint32_t rows = 0;
   std::uint32_t prefill_rows = 0;
   std::uint32_t draft_rows = 0;
@@ -102,7 +124,8 @@ void Server::begin_pass(Picoseconds now) {
   const std::uint32_t first_rows = current_.items.front().rows;
   std::uint64_t decoding_cached = 0;
   std::uint64_t twice_decoding_pairs = 0;
-  StepWork work;
+  StepWork& work = work_;
+  work = {};
   bool uniform = true;
   for (Item& item : current_.items) {
     const Sequence& sequence = state_.at(item.request);
@@ -142,25 +165,36 @@ void Server::begin_pass(Picoseconds now) {
     sum_draft_rows();
     work.draft_rows = &draft_rows_;
   }
-  price_ = current_.drafts_alone ? parts_.pricer->price_alone(work, current_.lone_drafts, current_.batch_rows, current_.pass_rows)
-                                 : parts_.pricer->price(work, current_.draft_length);
+  prefill_rows_ = prefill_rows;
+  verified_drafts_ = draft_rows;
+  uniform_ = uniform;
+}
+
+StepPrice Server::step_price() const {
+  return current_.drafts_alone ? parts_.pricer->price_alone(work_, current_.lone_drafts, current_.batch_rows, current_.pass_rows)
+                               : parts_.pricer->price(work_, current_.draft_length);
+}
+
+void Server::run(Picoseconds now) {
+  const auto decode_rows = static_cast<std::uint32_t>(work_.decoding.sequences);
+  const auto rows = prefill_rows_ + static_cast<std::uint32_t>(work_.decoding.rows);
   began_ = now;
   ends_ = now + price_.total();
-  mixed_ = prefill_rows > 0;
+  mixed_ = prefill_rows_ > 0;
 
   if (observer_ != nullptr)
-    observer_->began({index_, totals_.steps, now, price_, prefill_rows, decode_rows, draft_rows, &current_, state_.first_sequence,
-                      parts_.pool.get()});
+    observer_->began({index_, totals_.steps, now, price_, prefill_rows_, decode_rows, verified_drafts_, &current_,
+                      state_.first_sequence, parts_.pool.get()});
   ++totals_.steps;
-  ++(rows > kMostGraphRows ? totals_.eager_steps : uniform ? totals_.uniform_steps : totals_.mixed_steps);
+  ++(rows > kMostGraphRows ? totals_.eager_steps : uniform_ ? totals_.uniform_steps : totals_.mixed_steps);
   totals_.prefill_steps += mixed_ ? 1 : 0;
   totals_.rows += rows;
-  totals_.prefill_rows += prefill_rows;
-  totals_.draft_rows += draft_rows;
+  totals_.prefill_rows += prefill_rows_;
+  totals_.draft_rows += verified_drafts_;
   totals_.rounds += decode_rows;
   totals_.largest_batch = std::max(totals_.largest_batch, static_cast<std::uint32_t>(current_.items.size()));
   totals_.fewest_free_blocks = std::min(totals_.fewest_free_blocks, current_.free_blocks);
-  totals_.batch_ps += work.requests() * static_cast<double>(price_.total());
+  totals_.batch_ps += work_.requests() * static_cast<double>(price_.total());
   totals_.busy += price_.total();
   totals_.drafting += price_.draft;
 }

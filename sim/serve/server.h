@@ -73,6 +73,7 @@ class Server {
     std::uint32_t lookahead = 0;
     std::uint32_t extra_rows = 0;
     bool drafts_cached = false;
+    bool in_step = false;  // with other engines, which share experts: steps of all begin and end together
   };
   Server(std::uint32_t index, Parts parts, const RequestTrace& workload, std::vector<Sequence>& sequences,
          StepObserver* observer);
@@ -90,6 +91,11 @@ class Server {
   void finish_step(Picoseconds now, std::vector<RequestId>& finished);
   // Called behind finish_step, and when a request arrives at an idle engine: schedules what can be computed.
   void begin_steps(Picoseconds now);
+  // Of an engine in step with others, behind begin_steps(): rows of the step that is scheduled, 0 where there is none; how long
+  // it takes beside theirs; and that it begins, and ends with the slowest.
+  [[nodiscard]] double scheduled_rows() const { return composed_ ? work_.prompts.rows + work_.decoding.rows : 0.0; }
+  [[nodiscard]] Picoseconds beside(const cost::Peers& peers);
+  void begin_together(Picoseconds now, Picoseconds longest);
 
   [[nodiscard]] std::uint32_t waiting() const { return parts_.scheduler->waiting(); }
   [[nodiscard]] std::uint32_t in_system() const { return parts_.scheduler->waiting() + parts_.scheduler->running(); }
@@ -99,6 +105,9 @@ class Server {
 
  private:
   void begin_pass(Picoseconds now);
+  void compose();
+  [[nodiscard]] StepPrice step_price() const;
+  void run(Picoseconds now);
   void sum_draft_rows();
   void account(Picoseconds now);
   void account_chunk(Sequence& sequence, std::uint32_t got, Picoseconds now);
@@ -114,7 +123,13 @@ class Server {
   Picoseconds began_ = 0;
   Picoseconds ends_ = kNever;
   StepPrice price_;
-  bool mixed_ = false;  // the running step computes prompts
+  bool mixed_ = false;     // the running step computes prompts
+  bool composed_ = false;  // a step is scheduled and waits for the engines that it begins with
+  // Of the running step, or of that one.
+  StepWork work_;
+  std::uint32_t prefill_rows_ = 0;
+  std::uint32_t verified_drafts_ = 0;
+  bool uniform_ = true;
   ServerTotals totals_;
   std::vector<Gap> gaps_;
   std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences whose chunk before came when this step began

@@ -58,8 +58,11 @@ class Run {
       ends_of_prefills(now);
       arrivals(now);
       moves(now);
-      for (std::size_t i = 0; i < servers_.size(); ++i)
-        if (std::exchange(touched_[i], 0) != 0) servers_[i]->begin_steps(now);
+      if (setting_.in_step)
+        steps_together(now);
+      else
+        for (std::size_t i = 0; i < servers_.size(); ++i)
+          if (std::exchange(touched_[i], 0) != 0) servers_[i]->begin_steps(now);
       for (std::size_t i = 0; i < prefill_.size(); ++i)
         if (std::exchange(touched_prefill_[i], 0) != 0) prefill_[i]->begin_steps(now);
       if (turn % kLookEvery == 0) {
@@ -111,6 +114,28 @@ class Run {
       std::sort(ended_.begin(), ended_.end());
       for (const RequestId request : ended_) client_.ended(request, now);
     }
+  }
+
+  // The next step of all engines, once the last one of the step before has ended. One without requests computes nothing, but
+  // takes part with its experts.
+  void steps_together(Picoseconds now) {
+    for (const std::unique_ptr<Server>& server : servers_)
+      if (!server->idle()) return;
+    double rows = 0.0;
+    cost::Peers peers;
+    for (const std::unique_ptr<Server>& server : servers_) {
+      server->begin_steps(now);
+      rows += server->scheduled_rows();
+      peers.widest = std::max(peers.widest, server->scheduled_rows());
+    }
+    Picoseconds longest = 0;
+    for (const std::unique_ptr<Server>& server : servers_) {
+      if (server->scheduled_rows() == 0.0) continue;
+      peers.rows = rows - server->scheduled_rows();
+      longest = std::max(longest, server->beside(peers));
+    }
+    for (const std::unique_ptr<Server>& server : servers_)
+      if (server->scheduled_rows() > 0.0) server->begin_together(now, longest);
   }
 
   // Prompts that are computed: what has more than one token goes over the link to the engines that decode.

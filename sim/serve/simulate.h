@@ -26,6 +26,7 @@ struct RunSetting {
   PrefillApart prefill;
   std::function<Server::Parts()> make_engine;  // for each replica
   std::uint32_t replicas = 1;
+  bool in_step = false;                    // all of them begin and end their steps together, since they share experts
   std::shared_ptr<const Routing> routing;  // may be nullptr for one replica
   Picoseconds frontend = 0;                // between the client and the engine's queue
   Picoseconds horizon = kNever;            // nothing happens behind it

@@ -12,7 +12,7 @@ namespace specsim::serve {
 
 StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) const {
   const double n = work.requests();
-  const cost::PassTime target = cost_->mixed_pass(cost::Role::target, work.prompts, work.decoding, work.logits);
+  const cost::PassTime target = cost_->mixed_pass(cost::Role::target, work.prompts, work.decoding, work.logits, work.peers);
   Parts parts{target.total(), 0.0};
   if (host_ == HostTime::between_steps) parts.target += target.behind;
   // Where some of the host's time is behind the GPU's, the engine's figures are of overlapped steps already.

@@ -32,6 +32,7 @@ struct StepWork {
   // [pass of the draft]: rows of all sequences together, beside the step's own rows in the first pass; nullptr: one of each
   // sequence in as many passes as it drafts tokens.
   const std::vector<double>* draft_rows = nullptr;
+  cost::Peers peers;  // where engines share experts
   [[nodiscard]] double requests() const { return prompts.sequences + decoding.sequences; }
 };
 

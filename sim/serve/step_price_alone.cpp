@@ -26,7 +26,9 @@ StepPrice StepPricer::price_alone(const StepWork& work, const std::vector<LoneDr
   for (double left = rows; left > 0.0; left -= batch_rows)
     for (double piece = std::min(left, batch_rows); piece > 0.0; piece -= pass_rows) {
       const double share = std::min(piece, pass_rows) / rows;
-      target += cost_->mixed_pass(cost::Role::target, part(work.prompts, share), part(work.decoding, share), work.logits * share)
+      target += cost_
+                    ->mixed_pass(cost::Role::target, part(work.prompts, share), part(work.decoding, share), work.logits * share,
+                                 work.peers)
                     .total();
     }
   double draft = 0.0;
