@@ -230,6 +230,10 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
                  experiment.horizon == serve::kNever ? "are never admitted again: the pool is too small for them"
                                                      : "had not ended when the horizon was reached");
   print_stability(task, single, summaries, stop);
+  if (workload.concurrency == 0 && serve::hits_decide(experiment, workload))
+    print_output(
+        "no largest stable rate is given: prompts share cached prefixes, and what hits depends on when requests come; a "
+        "sweep shows where the server stops keeping up\n");
   if (experiment.prefill_engines > 0)
     print_output("first tokens come from the engines that {}; the link between them is busy for {:.3g} % of the run{}\n",
                  experiment.first_token_of_decode ? "decode" : "compute prompts", 100.0 * serve::link_busy_share(own.result),

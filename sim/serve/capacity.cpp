@@ -53,7 +53,7 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
   std::size_t requests = kFirstRequests * experiment.replicas;
   for (;;) {
     const RequestTrace workload = saturating(saturated, requests);
-    if (!workload.hashes.empty()) return std::nullopt;
+    if (hits_decide(saturated, workload)) return std::nullopt;
     ServeOptions options;
     options.stop = stop;
     const SimulationResult result = serve(saturated, workload, options).result;
@@ -91,6 +91,11 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
 }
 
 }  // namespace
+
+bool hits_decide(const ServeExperiment& experiment, const RequestTrace& requests) {
+  Diagnostics none;
+  return !requests.hashes.empty() && experiment.scheduler.entry->make(experiment.scheduler.arguments, none)->prefix_caching();
+}
 
 std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop) {
   try {

@@ -12,9 +12,12 @@ namespace specsim::serve {
 
 // Requests a second of the experiment's mean length, all replicas together: its requests, as many as fill it 32 times and at
 // least 1,024 for each replica, all there at the start; counted are the tokens that come between the end of the first quarter of
-// them and the moment when none waits any more. nullopt where prompts share prefixes, whose hits depend on when they come; where
-// so many never fill the batch; and after a stop.
+// them and the moment when none waits any more. nullopt where prompts share cached prefixes, whose hits depend on when they come;
+// where so many never fill the batch; and after a stop.
 std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop);
+
+// Whether that is so: prompts share prefixes and the server keeps their blocks.
+bool hits_decide(const ServeExperiment& experiment, const RequestTrace& requests);
 
 // The same of the runner's replications: mean and standard error. NaN where one of them has none.
 report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunner& runner);

@@ -4,12 +4,14 @@
 Turns that never overlap leave one right count of rows, and one request at a time one right order. Runs at the root of the repository;
 SPECSIM names the program.
 """
+import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from bench import Bench, Checks, config  # noqa: E402
+from bench import SPECSIM, Bench, Checks, config  # noqa: E402
 
 COST = {"target_fixed_ms": 1.0}
 PREFIX, FRESH, ANSWER, TURNS = 75, 41, 23, 4
@@ -115,12 +117,26 @@ def orders(bench, checks):
     checks.holds("lpm lets the second wait", begun["lpm"][3] < begun["lpm"][2])
 
 
+def capacity(bench, checks):
+    """Prompts that are alike, far more than a server of one request at a time takes: its capacity is said where nothing
+    hits, and that there is none where the cache decides."""
+    arrivals = trace(bench, "alike", [(at, 20, 0, 0) for at in range(400)])
+    for caching, words in ((True, "no largest stable rate is given"), (False, "plain: capacity")):
+        made = config(arrivals, COST, None, None, {"block": 16, "blocks": 100}, prefix_caching=caching)
+        path = bench.folder / "capacity.yaml"
+        path.write_text(json.dumps(made))
+        done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name], capture_output=True, text=True, check=False, cwd=bench.folder)
+        checks.exact(f"prefix_caching {caching}: what is said of the capacity", [one for one in ("no largest stable rate is given", "plain: capacity")
+                                                                                  if one in done.stdout], [words])
+
+
 def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder, False)
         conversations(bench, checks)
         orders(bench, checks)
+        capacity(bench, checks)
     return checks.finish("prefixes that requests share")
 
 
