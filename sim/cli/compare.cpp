@@ -125,10 +125,14 @@ void print_assumptions(const Options& options, const BuiltIn& built_in, const st
   if (const std::string assumed = assumptions(options); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
   if (!built_in.table.acceptance.empty()) {
+    const std::vector<std::vector<double>>& rows = built_in.table.acceptance;
     const std::string words = fmt::format(
         "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round{}. Trees "
-        "are the best for it. Real trees accept in clusters: a text that is easy at one depth is easy at the next.",
-        built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()));
+        "are the best for it. Real trees accept in clusters: a text that is easy at one depth is easy at the next.{}",
+        built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()),
+        rows.size() == 1 ? " The table has one depth, so that no method drafts more than one token behind another; of a vector "
+                           "that holds at every depth the file says so: {acceptance: [[...]], depths: 16}."
+                         : "");
     for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
     return;
   }

@@ -101,8 +101,11 @@ NamedPart preset_part(const cost::Preset& preset) {
     const plan::AcceptanceTable table = plan::read_acceptance_table(value);
     part.info.summary = table.about;
     part.info.notes = "P(accepted, given its parent is), by rank, depth after depth: ";
-    for (std::size_t depth = 0; depth < table.acceptance.size(); ++depth)
+    std::size_t rows = table.acceptance.size();
+    while (rows > 1 && table.acceptance[rows - 1] == table.acceptance[rows - 2]) --rows;
+    for (std::size_t depth = 0; depth < rows; ++depth)
       part.info.notes += fmt::format("{}{:.4g}", depth == 0 ? "" : "; ", fmt::join(table.acceptance[depth], ", "));
+    if (rows < table.acceptance.size()) part.info.notes += fmt::format("; the same down to depth {}", table.acceptance.size());
     part.info.notes += table.note.empty() ? "." : fmt::format(". Taken {}.", table.note);
     part.mark = table.unverified ? "unverified" : "";
   } else if (std::string(preset.kind) == "engine") {

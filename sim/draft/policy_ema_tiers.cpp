@@ -69,6 +69,8 @@ class EmaTiers final : public LengthPolicy {
   int sequences_;
 };
 
+constexpr double kDown = -0.25;  // down_hysteresis, where a configuration does not name it
+
 struct BatchDefault {
   int batch = 1;  // the smallest batch that it holds for
   std::vector<int> tiers;
@@ -77,7 +79,7 @@ struct BatchDefault {
 
 const BatchDefault& default_of(int batch) {
   static const std::vector<BatchDefault> defaults = {
-      {1, {1, 3, 5, 7}, -0.25}, {8, {0, 1, 3}, 0.0}, {32, {0, 1}, 0.0}, {64, {0}, 0.0}};
+      {1, {1, 3, 5, 7}, kDown}, {8, {0, 1, 3}, 0.0}, {32, {0, 1}, 0.0}, {64, {0}, 0.0}};
   const BatchDefault* best = &defaults.front();
   for (const BatchDefault& own : defaults)
     if (own.batch <= batch) best = &own;
@@ -111,7 +113,7 @@ PolicyEntry ema_tiers_policy() {
         {"down",
          config::Type::number,
          "",
-         "added to that of a step down; left out: -0.25 up to batch 7, else 0",
+         "added to that of a step down; left out: -0.25, but 0 from batch 8 on where tiers are left out too",
          config::between(-64, 64),
          {}},
         {"ceiling",
@@ -159,7 +161,7 @@ PolicyEntry ema_tiers_policy() {
         settings.warm_up = static_cast<int>(arguments.integer("warm_up"));
         settings.every = static_cast<int>(arguments.integer("every"));
         settings.up = arguments.number("up");
-        settings.down = arguments.has("down") ? arguments.number("down") : own.down;
+        settings.down = arguments.has("down") ? arguments.number("down") : arguments.has("tiers") ? kDown : own.down;
         settings.ceiling = arguments.number("ceiling");
         settings.first = arguments.has("first") ? static_cast<int>(arguments.integer("first")) : -1;
         return std::make_unique<EmaTiers>(std::move(settings), choice.batch);

@@ -29,7 +29,8 @@ namespace specsim::draft {
   X(token_recycling)        \
   X(sam_decoding)           \
   X(hydra)                  \
-  X(redrafter)
+  X(redrafter)              \
+  X(cs_drafting)
 
 #define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
 SPECSIM_DRAFTERS(SPECSIM_DECLARE)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -38,6 +39,16 @@ FirstPlace first_of(const std::vector<std::size_t>& shared, std::size_t length) 
   return {};
 }
 
+// The program's tree of 60 tokens for what it recycles (token_recycle.json), level by level: the children of each node.
+tokens::Tree sam_recycling_tree() {
+  constexpr std::array<int, 54> kChildren = {7, 6, 5, 3, 2, 2, 1, 1, 3, 2, 2, 1, 1, 0, 3, 2, 1, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1,
+                                             0, 2, 1, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, 1, 0, 1};
+  tokens::Tree tree;
+  for (std::size_t node = 0; node < kChildren.size(); ++node)
+    for (int rank = 0; rank < kChildren[node]; ++rank) tree.add(static_cast<int>(node), rank);
+  return tree;
+}
+
 class SamDecoding final : public BlockDrafter {
  public:
   struct Settings {
@@ -49,7 +60,7 @@ class SamDecoding final : public BlockDrafter {
     int kept = 0;
   };
   explicit SamDecoding(Settings settings) : own_(std::move(settings)) {
-    if (own_.recycles) tree_ = recycling_tree();
+    if (own_.recycles) tree_ = sam_recycling_tree();
     shape_.siblings = tokens::Siblings::point_mass;
     shape_.draft_length = std::max(own_.draft_length, tree_.height());
     shape_.nodes = std::max(own_.draft_length, tree_.drafted());
@@ -157,8 +168,10 @@ DrafterEntry sam_decoding_drafter() {
        "No draft model. The longest end of the text that has stood in it before, at its first place; while fewer tokens follow "
        "there than would be drafted, a shorter end that stands earlier. A corpus gives the longest end at its first place, if "
        "that is longer by more than bias. The program's automata find both in constant time a token. Where less follows, less "
-       "is drafted (the program verifies zeros in its place), and a copy ends with its document. It pays on long copies: "
-       "summaries, retrieval, edits; elsewhere it is what it falls back on.",
+       "is drafted (the program verifies zeros in its place), and a copy ends with its document. What it falls back on is "
+       "token_recycling with the program's own tree of 60 tokens, 5 deep; the program also keeps what the prompt's pass and "
+       "earlier requests said, which is left out here, so that it begins a request with less. It pays on long copies: summaries, "
+       "retrieval, edits; elsewhere it is what it falls back on.",
        "threshold: 1, draft_length: 3"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         SamDecoding::Settings settings{static_cast<int>(arguments.integer("draft_length")),

@@ -32,6 +32,7 @@ namespace specsim::judge {
   X(opt_tree)               \
   X(spec_exec)              \
   X(redrafter)              \
+  X(cs_drafting)            \
   X(prompt_lookup)          \
   X(suffix)                 \
   X(suffix_decoding)        \

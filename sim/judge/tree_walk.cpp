@@ -196,7 +196,9 @@ std::string why_not_walked(const BlockRounds& rounds) {
 
 TreeFigures figures_of(const BlockRounds& rounds) {
   TreeFigures figures;
-  const std::vector<tokens::Tree::Node>& nodes = blocks(*rounds.cell).tree()->nodes;
+  const tokens::Tree* const tree = blocks(*rounds.cell).tree();
+  if (tree == nullptr) return figures;  // a drafter that chooses, of which this is told of a chain alone
+  const std::vector<tokens::Tree::Node>& nodes = tree->nodes;
   for (const tokens::Tree::Node& node : nodes) {
     const int ranks = node.depth < rounds.tree.depth() ? rounds.ranks[index_of(node.depth)] : 0;
     figures.even = figures.even && (node.children == 0 || node.children == ranks);

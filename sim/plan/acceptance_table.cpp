@@ -21,14 +21,23 @@ namespace {
 
 using config::Value;
 
-constexpr std::array<std::string_view, 9> kKeys = {"acceptance", "rates",  "pair",       "text",   "temperature",
-                                                   "note",       "source", "unverified", "aliases"};
+constexpr std::array<std::string_view, 10> kKeys = {"acceptance",  "rates", "depths", "pair",       "text",
+                                                    "temperature", "note",  "source", "unverified", "aliases"};
 
 double probability(const Value& value) {
   const std::optional<double> x = config::as_number(value);
   if (!x || !config::between(0, 1).contains(*x))
     throw BadInput(value.where, fmt::format("acceptance is {}, allowed: a number in [0, 1]", config::found_text(value)));
   return *x;
+}
+
+// How deep the last of `rows` rows holds, as the file says.
+std::size_t depths_of(const Value& depths, std::size_t rows) {
+  const std::optional<std::int64_t> n = config::as_integer(depths);
+  if (!n || !config::between(static_cast<double>(rows), kMaxDraftLength).contains(static_cast<double>(*n)))
+    throw BadInput(depths.where, fmt::format("depths is {}, allowed: an integer in [{}, {}], as many as there are rows or more",
+                                             config::found_text(depths), rows, kMaxDraftLength));
+  return static_cast<std::size_t>(*n);
 }
 
 std::string text_of(const Value& file, const char* key) {
@@ -82,6 +91,8 @@ AcceptanceTable read_acceptance_table(const Value& value) {
     made.note = text_of(value, "note");
     made.source = text_of(value, "source");
     made.unverified = text_of(value, "unverified") == "true";
+    if (const Value* const depths = value.find("depths"); depths != nullptr && reached_or_not)
+      throw BadInput(depths->where, "depths with rates, allowed: with acceptance, whose last row holds as deep");
   }
   if (table->kind != config::Kind::list || table->items.empty())
     throw BadInput(table->where,
@@ -110,6 +121,10 @@ AcceptanceTable read_acceptance_table(const Value& value) {
                                             own[0], before));
     const double reached = std::exchange(before, own[0]);
     own[0] = reached > 0.0 ? own[0] / reached : 0.0;
+  }
+  if (const Value* const depths = value.is_map() ? value.find("depths") : nullptr) {
+    const std::vector<double> last = made.acceptance.back();
+    made.acceptance.resize(depths_of(*depths, made.acceptance.size()), last);
   }
   return made;
 }

@@ -25,6 +25,7 @@ struct AcceptanceTable {
 
 // A list with an entry for each depth, of a number or a list of numbers by rank, as it stands or under the key acceptance; or
 // under the key rates: of each position whether it is reached or not, as vLLM logs them, which are divided by those before them.
+// depths: N beside acceptance repeats the last row down to depth N, as a vector has it that holds at every depth (Sequoia's).
 // Throws BadInput with the place in `value`.
 AcceptanceTable read_acceptance_table(const config::Value& value);
 

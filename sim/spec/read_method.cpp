@@ -26,9 +26,11 @@ const char* siblings_text(tokens::Siblings siblings) {
   return "chosen tokens (point masses)";
 }
 
-// It draws a chain token by token, as drafter chain does, from distributions of its own.
+// It draws a chain token by token, as drafter chain does, from distributions of its own. What a drafter draws with replacement
+// while it chooses its block is a chain: no tree has the same token twice.
 bool drawn_chain(const draft::BlockDrafter& drafter) {
-  return drafter.tree() != nullptr && drafter.tree()->is_chain() && drafter.shape().siblings == tokens::Siblings::independent;
+  if (drafter.shape().siblings != tokens::Siblings::independent) return false;
+  return drafter.tree() != nullptr ? drafter.tree()->is_chain() : drafter.shape().draws;
 }
 
 // Why a verifier cannot judge a drafter's blocks, and what it can; "" where it can.

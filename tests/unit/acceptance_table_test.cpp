@@ -2,12 +2,19 @@
 #include "sim/plan/acceptance_table.h"
 #include "sim/config/value.h"
 #include "sim/cost/presets.h"
+#include "sim/draft/drafter.h"
 #include "sim/plan/acceptance_curve.h"
+#include "sim/plan/built_in.h"
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace specsim {
@@ -53,6 +60,58 @@ TEST_CASE("a published table gives the chain that its source measured", "[accept
   CHECK(plan::conditional_acceptance(plan::named_acceptance_table("eagle-maths", {}).of_chain(), 7).tokens_per_round.at(7) ==
         Approx(1 + 0.661 + 0.43 + 0.272 + 0.178 + 0.11 + 0.072 + 0.047).epsilon(1e-9));
   CHECK(plan::named_acceptance_table("eagle3-chat", {}).unverified);
+}
+
+TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on them", "[acceptance]") {
+  Diagnostics diagnostics;
+  const draft::DrafterEntry* entry = draft::drafters().find("hydra");  // whose tree is Medusa's mc_sim_7b_63
+  const draft::Draft made = entry->make(
+      config::read_arguments(config::parse_text("{}", "t", diagnostics), entry->info.parameters, {}, "hydra", diagnostics),
+      diagnostics);
+  const std::vector<tokens::Tree::Node>& nodes = std::get<draft::Blocks>(made)->tree()->nodes;
+  REQUIRE(nodes.size() == 64);
+  for (const char* name : {"medusa-vicuna-7b", "medusa-vicuna-13b", "medusa-vicuna-33b"}) {
+    const plan::AcceptanceTable table = plan::named_acceptance_table(name, {});
+    // The sum over nodes, ranks that the table lacks never accepted, or as often as its last.
+    const auto tokens = [&](bool as_the_last) {
+      std::vector<double> reached(nodes.size(), 1.0);
+      for (std::size_t node = 1; node < nodes.size(); ++node) {
+        const std::vector<double>& row = table.acceptance[static_cast<std::size_t>(nodes[node].depth) - 1];
+        const auto rank = static_cast<std::size_t>(nodes[node].rank);
+        const double own = rank < row.size() ? row[rank] : as_the_last ? row.back() : 0.0;
+        reached[node] = own * reached[static_cast<std::size_t>(nodes[node].parent)];
+      }
+      return std::accumulate(reached.begin(), reached.end(), 0.0);
+    };
+    INFO(table.note);
+    // Mutant: 2.47 and 2.58, which the notes of 7B and 33B had.
+    CHECK_THAT(table.note,
+               Catch::Contains(fmt::format("gives {:.2f} on these five ranks, {:.2f} where", tokens(false), tokens(true))));
+  }
+}
+
+TEST_CASE("a vector that holds at every depth is ranked with chains and trees as deep", "[acceptance]") {
+  // Sequoia's vector for Llama-3 70B with 8B. Mutant: the row taken for the first depth alone, where no chain is longer than 1
+  // and no tree emits more than 1.99 tokens per round.
+  const plan::AcceptanceTable table = plan::named_acceptance_table("small-draft-summarisation", {});
+  REQUIRE(table.acceptance.size() == 16);
+  CHECK(table.acceptance[15] == table.acceptance[0]);
+  CHECK(plan::conditional_acceptance(table.of_chain(), 8).tokens_per_round.at(8) ==
+        Approx((1.0 - std::pow(0.7732, 9)) / (1.0 - 0.7732)).epsilon(1e-9));
+  const spec::ExperimentValues values = plan::methods_on_table(table.acceptance);
+  std::int64_t longest = 0;
+  for (const spec::MethodValues& method : values.methods)
+    for (const auto& [key, value] : method.drafter.settings)
+      if (key == "draft_length") longest = std::max(longest, std::get<std::int64_t>(value));
+  CHECK(longest == 8);
+
+  CHECK(table_of("acceptance: [[0.6, 0.1], [0.5, 0.1]]\ndepths: 4").acceptance ==
+        std::vector<std::vector<double>>{{0.6, 0.1}, {0.5, 0.1}, {0.5, 0.1}, {0.5, 0.1}});
+  CHECK_THROWS_WITH(
+      table_of("acceptance: [0.6, 0.5]\ndepths: 1"),
+      Catch::Contains("table.yaml:2:9: depths is 1, allowed: an integer in [2, 64], as many as there are rows or more"));
+  CHECK_THROWS_WITH(table_of("rates: [0.6, 0.5]\ndepths: 4"),
+                    Catch::Contains("table.yaml:2:9: depths with rates, allowed: with"));
 }
 
 TEST_CASE("tables of one's own: lists, numbers by depth, rates", "[acceptance]") {

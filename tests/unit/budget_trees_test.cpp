@@ -81,3 +81,24 @@ TEST_CASE("dyspec: a draft that is sure gives a chain, one that is not a wide tr
   for (const std::uint64_t rounds : mixed.counts.drafted) sizes += rounds > 0 ? 1 : 0;
   CHECK(sizes > 1);
 }
+
+TEST_CASE("cs_drafting: a pass of the draft verifies what the text gave before, and gives one token more") {
+  // A draft that is sure of token 0. The first round's text is empty: nothing to copy for 0 and for 00, then one token that
+  // follows the first 0. Later rounds copy one token a pass, for the longest end stands one place before the end.
+  const Played sure = played("{kind: cs_drafting, draft_length: 4}", "token", "[1, 0, 0]");
+  CHECK(sure.counts.accepted[3] == sure.counts.rounds);
+  CHECK(sure.counts.passes.rounds[3] == sure.counts.sequences);
+  CHECK(sure.counts.passes.rounds[2] == sure.counts.rounds - sure.counts.sequences);
+  CHECK(sure.counts.passes.mean_rows(2) == std::vector<double>{2.0, 2.0});
+  CHECK(sure.counts.passes.mean_rows(3) == std::vector<double>{1.0, 1.0, 2.0});
+  // Without copies it is the chain: a pass of one row for each token.
+  const Played plain = played("{kind: cs_drafting, draft_length: 4, copied: 0}", "token");
+  CHECK(plain.counts.passes.rounds[4] == plain.counts.rounds);
+  CHECK(plain.counts.passes.mean_rows(4) == std::vector<double>{1.0, 1.0, 1.0, 1.0});
+  CHECK(plain.draft_ms == Approx(4 * 0.11).epsilon(1e-12));
+  // A copy that is not what the draft draws ends the pass. Mutant: copies taken as they are, with which no round takes four
+  // passes.
+  const Played mixed = played("{kind: cs_drafting, draft_length: 4}", "token");
+  CHECK(mixed.counts.passes.rounds[4] > 0);
+  CHECK(mixed.counts.passes.rounds[2] > 0);
+}

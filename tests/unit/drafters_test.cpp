@@ -400,6 +400,11 @@ TEST_CASE("ema_tiers: the lengths that SGLang's rule gives, batch by batch") {
   CHECK(rounds(*eight, memory, 1, std::array{2, 0, 0, 0, 0, 0, 0, 1}) == std::vector<int>{0});  // .375 <= .5, two tiers
   CHECK(rounds(*eight, memory, 1, std::array{0, 0, 0, 0, 0, 0, 0, 0}) == std::vector<int>{1});
   CHECK(memory.value == 0.375);  // no drafts tell nothing
+  // Tiers of one's own bring SGLang's -.25 along at every batch, which its table replaces by 0 from batch 8 on: .375 is then no
+  // step down.
+  const auto given = made("{tiers: [0, 1, 3], warm_up: 0, every: 1, weight: 1}", 8);
+  memory = given->start();
+  CHECK(rounds(*given, memory, 1, std::array{2, 0, 0, 0, 0, 0, 0, 1}) == std::vector<int>{1});
   CHECK(made("{}", 32)->start().length == 1);
   CHECK(made("{}", 64)->start().length == 0);
   CHECK(made("{first: 7}", 7)->start().length == 7);

@@ -88,6 +88,24 @@ TEST_CASE("token_recycling: the shipped tree has 80 tokens, 6 deep") {
   CHECK(std::get<draft::Blocks>(made)->shape().draft_length == 6);
 }
 
+TEST_CASE("sam_decoding: the tree that it recycles by is its program's own, of 60 tokens, 5 deep") {
+  Drafting recycling("sam_decoding", "{draft_length: 2, threshold: 9}");
+  // Mutant: token_recycling's 80, whose first token has 8 followers and which is 6 deep.
+  const Paths none = recycling.behind({5});
+  CHECK(none.empty());
+  Diagnostics diagnostics;
+  const draft::DrafterEntry* entry = draft::drafters().find("sam_decoding");
+  const draft::Draft made = entry->make(
+      config::read_arguments(config::parse_text("{}", "t", diagnostics), entry->info.parameters, {}, "sam_decoding", diagnostics),
+      diagnostics);
+  CHECK(std::get<draft::Blocks>(made)->shape().nodes == 60);
+  CHECK(std::get<draft::Blocks>(made)->shape().draft_length == 39);
+  const draft::Draft shallow = entry->make(config::read_arguments(config::parse_text("{draft_length: 1}", "t", diagnostics),
+                                                                  entry->info.parameters, {}, "sam_decoding", diagnostics),
+                                           diagnostics);
+  CHECK(std::get<draft::Blocks>(shallow)->shape().draft_length == 5);
+}
+
 TEST_CASE("sam_decoding: the first place of the longest end, and a shorter end where too little follows") {
   Drafting copies("sam_decoding", "{draft_length: 2, threshold: 1, otherwise: nothing}");
   // 1 2 stands first before 3 4.
