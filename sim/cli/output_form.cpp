@@ -4,6 +4,7 @@
 #include "sim/base/output.h"
 #include "sim/config/value.h"
 #include "sim/report/document.h"
+#include "sim/report/table.h"
 #include "specsim_version.h"
 
 #include <fmt/format.h>
@@ -104,6 +105,10 @@ ExitCode run_in_form(const Command& command, const std::vector<std::string>& arg
 JsonOutput run_for_json(const Command& command, const std::vector<std::string>& arguments) {
   asked_quiet = true;
   return run_and_form(command, arguments, report::Format::json, false);
+}
+
+void print_words(const std::string& words) {
+  for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
 }
 
 }  // namespace specsim::cli

@@ -47,4 +47,7 @@ JsonOutput run_for_json(const Command& command, const std::vector<std::string>& 
 // Whether the command that runs was asked to be quiet: no warnings, no progress.
 bool quiet();
 
+// Prints the words in lines that fit the output's width.
+void print_words(const std::string& words);
+
 }  // namespace specsim::cli

@@ -2,6 +2,7 @@
 
 #include "sim/base/output.h"
 #include "sim/cli/options.h"
+#include "sim/cli/output_form.h"
 #include "sim/report/table.h"
 
 #include <fmt/format.h>
@@ -21,10 +22,6 @@ using plan::Plan;
 using plan::PlanPoint;
 using plan::ScanPoint;
 using report::Align;
-
-void print_words(const std::string& words) {
-  for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
-}
 
 std::string length_text(int draft_length) { return draft_length > 0 ? std::to_string(draft_length) : "none"; }
 

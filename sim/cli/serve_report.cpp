@@ -1,6 +1,7 @@
 #include "sim/cli/serve_report.h"
 
 #include "sim/base/output.h"
+#include "sim/cli/output_form.h"
 #include "sim/plan/engines.h"
 #include "sim/report/csv.h"
 #include "sim/report/table.h"
@@ -128,10 +129,6 @@ void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, 
 }
 
 namespace {
-
-void print_words(const std::string& words) {
-  for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
-}
 
 // The server's flags: with the table where its engine takes one, else with the length for steps of so many requests.
 void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTable& table, double requests) {

@@ -203,17 +203,17 @@ struct Pricer {
   }
 };
 
-struct Band {
+struct RowBand {
   double most;
   const char* rows;
 };
 
-constexpr std::array<Band, 6> kBands = {
+constexpr std::array<RowBand, 6> kBands = {
     {{1, "1"}, {16, "2-16"}, {64, "17-64"}, {128, "65-128"}, {512, "129-512"}, {1e15, "over 512"}}};
 
 std::string band_of(KernelKind kind, double rows) {
   if (kind == KernelKind::allreduce) return rows <= 65536 ? "to 64 KiB" : rows <= 1048576 ? "to 1 MiB" : "over 1 MiB";
-  for (const Band& band : kBands)
+  for (const RowBand& band : kBands)
     if (rows <= band.most) return band.rows;
   return "";
 }

@@ -265,22 +265,22 @@ class Sglang final : public Scheduler {
 // ---- handle_gpu_memory_settings of sglang/srt/arg_groups/gpu_memory_hook.py (2026) ----
 
 constexpr double kMib = 0x1.0p20;
-constexpr double kGib = 0x1.0p30;
+constexpr double kBytesPerGib = 0x1.0p30;
 
 std::uint32_t chunk_by_gpu(const cost::Hardware& hardware) {
-  return hardware.memory_bytes < 20.0 * kGib    ? 2048
-         : hardware.memory_bytes < 60.0 * kGib  ? 4096
-         : hardware.memory_bytes < 160.0 * kGib ? 8192
-                                                : 16384;
+  return hardware.memory_bytes < 20.0 * kBytesPerGib    ? 2048
+         : hardware.memory_bytes < 60.0 * kBytesPerGib  ? 4096
+         : hardware.memory_bytes < 160.0 * kBytesPerGib ? 8192
+                                                        : 16384;
 }
 
 double largest_decode_graph(const cost::Hardware& hardware, int gpus) {
   const bool few = gpus < 4;
-  return hardware.memory_bytes < 20.0 * kGib    ? 8.0
-         : hardware.memory_bytes < 35.0 * kGib  ? (few ? 48.0 : 160.0)
-         : hardware.memory_bytes < 60.0 * kGib  ? (few ? 32.0 : 160.0)
-         : hardware.memory_bytes < 160.0 * kGib ? (few ? 256.0 : 512.0)
-                                                : 512.0;
+  return hardware.memory_bytes < 20.0 * kBytesPerGib    ? 8.0
+         : hardware.memory_bytes < 35.0 * kBytesPerGib  ? (few ? 48.0 : 160.0)
+         : hardware.memory_bytes < 60.0 * kBytesPerGib  ? (few ? 32.0 : 160.0)
+         : hardware.memory_bytes < 160.0 * kBytesPerGib ? (few ? 256.0 : 512.0)
+                                                        : 512.0;
 }
 
 // Sizes that prompts' graphs are captured for, up to that of a chunk: every 4 tokens up to 32, 16 up to 256, and so on.
@@ -302,7 +302,7 @@ double static_share(const cost::Hardware& hardware, const config::Value& schedul
   const auto tokens = static_cast<std::uint32_t>(std::clamp(chunk, 2048.0, 1e6));
   double reserved = 512.0 + 1.5 * tokens + 1024.0 / 8.0 * gpus;  // MiB
   reserved += 2.0 * largest_decode_graph(hardware, gpus) + 8.0 * prefill_graphs(tokens);
-  if (hardware.memory_bytes > 60.0 * kGib) reserved = std::max(reserved, 10.0 * 1024.0);
+  if (hardware.memory_bytes > 60.0 * kBytesPerGib) reserved = std::max(reserved, 10.0 * 1024.0);
   const double share = 1.0 - reserved * kMib / hardware.memory_bytes;
   return std::max(0.05, 1e-3 * std::round(1e3 * share));
 }
