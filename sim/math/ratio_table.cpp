@@ -103,7 +103,7 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
   first_bucket_ = first_bucket(shift_);
   last_bucket_ = first_bucket_ + buckets - 1;
   guide_.resize(buckets + 1);
-  std::uint32_t above = static_cast<std::uint32_t>(vocab);
+  auto above = static_cast<std::uint32_t>(vocab);
   for (std::uint64_t b = 0; b <= buckets; ++b) {
     // The smallest c of bucket b; the first bucket goes down to 0, the last up to infinity.
     const double least = b == 0 ? 0.0 : bit_cast<double>((first_bucket(shift_) + b) << shift_);
