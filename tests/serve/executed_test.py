@@ -80,6 +80,7 @@ METHODS = {
     "sam_decoding": ({"kind": "sam_decoding", "draft_length": 6, "threshold": 2}, "tree_point_mass", 6, {"context": COPY}),
     "hydra": ({"kind": "hydra", "branching": [3, 2, 1]}, "tree_point_mass", 3, {}),
     "redrafter": ({"kind": "redrafter", "beams": 4, "draft_length": 3}, "tree_point_mass", 3, {}),
+    "cs_drafting": ({"kind": "cs_drafting", "draft_length": 4}, "multi_draft_recursive", 4, {}),
     "suffix": ({"kind": "suffix", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
 }
 NODES = {"tree, recursive": 15, "tree, transport": 4, "sequoia": 12, "early_exit": 4, "medusa": 12, "chain, block": 4}
