@@ -32,7 +32,8 @@ draft::Blocks made(const std::string& name, const std::string& parameters) {
   const draft::DrafterEntry* entry = draft::drafters().find(name);
   REQUIRE(entry != nullptr);
   const config::Value section = config::parse_text(parameters, "t", diagnostics);
-  const draft::Draft draft = entry->make(config::read_arguments(section, entry->info.parameters, {}, name, diagnostics), diagnostics);
+  const draft::Draft draft =
+      entry->make(config::read_arguments(section, entry->info.parameters, {}, name, diagnostics), diagnostics);
   diagnostics.throw_if_any();
   return std::get<draft::Blocks>(draft);
 }

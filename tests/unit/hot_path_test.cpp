@@ -14,6 +14,21 @@ class EmptySink final : public decode::RoundSink {
   void round(std::uint32_t, std::uint32_t, std::span<const Token>, std::uint32_t) override {}
 };
 
+struct BothWays {
+  decode::Counts side_by_side;
+  decode::Counts one_by_one;
+};
+
+BothWays both(const decode::Simulator& simulator, std::uint64_t total) {
+  EmptySink sink;
+  BothWays counts{simulator.empty_counts(), simulator.empty_counts()};
+  for (std::uint64_t i = 0; i * simulator.chunk_size() < total; ++i) {
+    simulator.run(i, total, counts.side_by_side);
+    simulator.run(i, total, counts.one_by_one, &sink);
+  }
+  return counts;
+}
+
 // Side by side it says something else than one by one.
 class TwoFaced final : public verify::ChainRule {
  public:
@@ -51,16 +66,6 @@ TEST_CASE("the hot loop equals a plain loop: every context process, every verifi
 }
 
 TEST_CASE("chains judged side by side: the counts of chains judged one by one", "[hot_path]") {
-  EmptySink sink;
-  const auto both = [&](const decode::Simulator& simulator, std::uint64_t total) {
-    decode::Counts side_by_side = simulator.empty_counts();
-    decode::Counts one_by_one = simulator.empty_counts();
-    for (std::uint64_t i = 0; i * simulator.chunk_size() < total; ++i) {
-      simulator.run(i, total, side_by_side);
-      simulator.run(i, total, one_by_one, &sink);
-    }
-    return std::pair(side_by_side, one_by_one);
-  };
   for (const char* pair :
        {"{vocab: 200, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: overlap, value: 0.7}}",
         // The draft draws what the target cannot, with odds so long that a prefix of them never stays.
@@ -109,16 +114,6 @@ class TwoFacedSiblings final : public verify::RecursiveRule {
 }  // namespace
 
 TEST_CASE("trees judged side by side: the counts of trees judged one by one", "[hot_path]") {
-  EmptySink sink;
-  const auto both = [&](const decode::Simulator& simulator, std::uint64_t total) {
-    decode::Counts side_by_side = simulator.empty_counts();
-    decode::Counts one_by_one = simulator.empty_counts();
-    for (std::uint64_t i = 0; i * simulator.chunk_size() < total; ++i) {
-      simulator.run(i, total, side_by_side);
-      simulator.run(i, total, one_by_one, &sink);
-    }
-    return std::pair(side_by_side, one_by_one);
-  };
   const auto yaml_of_tree = [](const char* pair, const char* contexts, const std::string& drafter, const char* verifier) {
     return fmt::format("{{experiment: trees, rounds: 1000, pair: {}, context: {}, decode: {{drafter: {}, verifier: {}}}}}", pair,
                        contexts, drafter, verifier);
