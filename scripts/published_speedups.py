@@ -21,7 +21,7 @@ import yaml
 ROWS = Path("configs/published/speedups.csv")
 ROUNDS = Path("configs/engines/transformers.yaml")  # host time of a round by method
 METHODS = [("eagle-2", "eagle2"), ("eagle2", "eagle2"), ("eagle", "eagle"), ("medusa", "medusa"), ("hydra", "hydra"), ("pld", "prompt_lookup"),
-           ("prompt lookup", "prompt_lookup"), ("lookahead", "lookahead"), ("rest", "rest")]
+           ("prompt lookup", "prompt_lookup"), ("lookahead", "lookahead"), ("recycling", "recycling"), ("rest", "rest")]
 kept = {}
 
 
