@@ -18,7 +18,6 @@ Needs NumPy and SciPy (scripts/setup --fit).
 """
 import argparse
 import csv
-import io
 import lzma
 import os
 import pickle
@@ -36,6 +35,12 @@ from kernel_formulas import DTYPES, KINDS, read_hardware  # noqa: E402
 
 MOST_ROWS = 512      # of a product: beyond, nothing was measured
 LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
+# Small products are in no table from memory. A fit of their own, which holds below the sizes of the other one, takes rows whose weights
+# came from the cache where reading them from memory would take at most this share of the measured time: half of that reading is
+# added, and the truth is at most the other half away.
+SMALL = "small"
+SMALL_SHARE = 0.25
+LEAST_SMALL = 200    # rows that a fit of small products is made from
 SAMPLE = 700         # rows that the figures of a formula are fitted to
 
 
@@ -94,11 +99,20 @@ def fit_figures(kind, hardware, dtype, x, us, weights, evaluations):
     model = kind(hardware, dtype, {c: v[chosen] for c, v in x.items()})
     target, weights = us[chosen], weights[chosen]
 
-    def loss(z):
-        return np.sum(weights * np.abs(np.log(model.us(dict(zip(kind.figures, unpack(z)))) / target)))
+    def figures_of(z, rows):
+        figures = dict(zip(kind.figures, (float("%.4g" % v) for v in unpack(z))))
+        return {**figures, "query_rows": rows} if rows else figures
 
-    best = minimize(loss, np.log(share / (1 - share)), method="Nelder-Mead", options={"maxfev": evaluations, "adaptive": True})
-    return dict(zip(kind.figures, (float("%.4g" % v) for v in unpack(best.x))))
+    def loss(z, rows):
+        figures = dict(zip(kind.figures, unpack(z)))
+        return np.sum(weights * np.abs(np.log(model.us({**figures, "query_rows": rows} if rows else figures) / target)))
+
+    begin = np.log(share / (1 - share))
+    found = []
+    for rows in getattr(kind, "blocks", (0,)):
+        best = minimize(loss, begin, (rows,), method="Nelder-Mead", options={"maxfev": evaluations, "adaptive": True})
+        found.append((best.fun, len(found), figures_of(best.x, rows)))
+    return min(found)[2]
 
 
 def held_out(shapes):
@@ -161,8 +175,8 @@ def rows_of_one(path, kind, name):
         yield from csv.DictReader(file)
 
 
-def groups(kind, folder):
-    """Groups of rows that one fit is made for: (gpu, engine, dtype, kernel) to columns, times and shapes."""
+def groups(kind, folder, hardware):
+    """Groups of rows that one fit is made for: (gpu, engine, dtype, kernel), columns, times, shapes and what each row counts."""
     def table(where, name):
         return rows_of_one(where, kind, name) if os.path.isfile(where) else rows_of_folder(where, name)
     found = {}
@@ -207,7 +221,23 @@ def groups(kind, folder):
                 float(r["us"]), f"{r['gpus']} {r['bytes']}")
     for key, rows in found.items():
         columns = {c: np.array([f[c] for f, _, _ in rows]) for c in rows[0][0]}
-        yield key, columns, np.array([u for _, u, _ in rows]), np.array([s for _, _, s in rows])
+        us, shapes = np.array([u for _, u, _ in rows]), np.array([s for _, _, s in rows])
+        if key[2] not in DTYPES or key[0] not in hardware:
+            continue
+        yield key, columns, us, shapes, weights_of(kind, columns, us)
+        if kind == "product":
+            small, us = small_products(hardware[key[0]], key[2], columns, us, shapes)
+            if small.sum() >= LEAST_SMALL:
+                yield (*key[:3], SMALL), columns, us, shapes, small.astype(float)
+
+
+def small_products(hardware, dtype, x, us, shapes):
+    """Which products are small ones out of the cache, at any number of rows, and what they take with weights from memory."""
+    reading = 1e6 * x["n"] * x["k"] * DTYPES[dtype][0] / hardware["bandwidth"]
+    _, of = np.unique(shapes, return_inverse=True)
+    least = np.full(of.max() + 1, np.inf)
+    np.minimum.at(least, of, us)
+    return (x["over_l2"] < LEAST_SETS) & (reading < SMALL_SHARE * least[of]), us + 0.5 * reading
 
 
 def weights_of(kind, x, us):
@@ -234,34 +264,36 @@ def quoted(values):
 
 
 def others(path, fits):
-    """The text of the fits in a file that are not among those made now: each is some lines from "  - kind:" on."""
+    """The text of the fits in a file that are not among those made now: each is some lines from "  - kind:" on. A layer of experts runs
+    on the fastest of its engine's kernels, so that those of a table take the place of all."""
     import yaml
     with open(path, encoding="utf-8") as file:
         text = file.read()
     pieces = text.split("fits:\n", 1)[1].split("  - kind: ")[1:]
-    made = {(kind, engine or "any", dtype, kernel) for (kind, engine, dtype, kernel), _, _ in fits}
+    def name(kind, engine, dtype, kernel):
+        return kind, engine, dtype, "" if kind == "experts" else kernel
+    made = {name(kind, engine or "any", dtype, kernel) for (kind, engine, dtype, kernel), _, _ in fits}
     read = yaml.safe_load(text)["fits"]
-    return "".join("  - kind: " + piece for piece, one in zip(pieces, read)
-                   if (one["kind"], one["engine"], one["dtype"], one["kernel"]) not in made)
+    return [(one["kind"], "  - kind: " + piece) for piece, one in zip(pieces, read)
+            if name(one["kind"], one["engine"], one["dtype"], one["kernel"]) not in made]
 
 
 def write(path, gpu, fits, source=SHIPPED, beside=None):
-    text = io.StringIO()
-    text.write(f"# Kernel prices of {gpu}, written by scripts/fit_kernels.py. spread: standard deviation of the logarithm on shapes that the\n"
-               "# fit did not see; errors: median and 90th percentile on them, percent. Correction: docs/results/prices.md.\n"
-               f"source: {source}\nfits:\n")
+    pieces = others(beside, fits) if beside else []
     for (kind, engine, dtype, kernel), f, rows in fits:
         e = 100 * f["held_out"]
         figures = ", ".join(f"{k}: {v:.4g}" for k, v in f["figures"].items())
-        text.write(f"  - kind: {kind}\n    engine: {engine or 'any'}\n    dtype: {dtype}\n    kernel: \"{kernel}\"\n    rows: {rows}\n"
-                   f"    spread: {f['spread']:.4g}\n    errors: [{np.median(e):.3g}, {np.percentile(e, 90):.3g}]\n"
-                   f"    figures: {{{figures}}}\n    over: \"{numbers(f['over'], '%.5g')}\"\n"
-                   f"    by: [{', '.join(quoted([] if k is None else k) for k in f['by'])}]\n"
-                   f"    correction: \"{numbers(f['correction'], '%.3f')}\"\n")
-    if beside:
-        text.write(others(beside, fits))
+        pieces.append((kind, f"  - kind: {kind}\n    engine: {engine or 'any'}\n    dtype: {dtype}\n    kernel: \"{kernel}\"\n    rows: {rows}\n"
+                       f"    spread: {f['spread']:.4g}\n    errors: [{np.median(e):.3g}, {np.percentile(e, 90):.3g}]\n"
+                       f"    figures: {{{figures}}}\n    over: \"{numbers(f['over'], '%.5g')}\"\n"
+                       f"    by: [{', '.join(quoted([] if k is None else k) for k in f['by'])}]\n"
+                       f"    correction: \"{numbers(f['correction'], '%.3f')}\"\n"))
+    order = list(KINDS)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(text.getvalue())
+        file.write(f"# Kernel prices of {gpu}, written by scripts/fit_kernels.py. spread: standard deviation of the logarithm on shapes that the\n"
+                   "# fit did not see; errors: median and 90th percentile on them, percent. Correction: docs/results/prices.md.\n"
+                   f"source: {source}\nfits:\n")
+        file.writelines(piece for _, piece in sorted(pieces, key=lambda p: order.index(p[0])))
 
 
 RIDGE = {"product": 0.6, "attention_decode": 0.3, "attention_prefill": 0.3, "attention_verify": 0.3, "experts": 1.0, "allreduce": 0.05}
@@ -275,8 +307,8 @@ def write_report(path, by_gpu):
     lines = ["kind,gpu,dtype,rows,count,median_percent,p90_percent"]
     for kind in KINDS:
         for gpu, fits in sorted(by_gpu.items()):
-            for dtype in sorted({k[2] for k in fits if k[0] == kind}):
-                of = [fits[k][0] for k in fits if k[0] == kind and k[2] == dtype]
+            for dtype in sorted({k[2] for k in fits if k[0] == kind and k[3] != SMALL}):
+                of = [fits[k][0] for k in fits if k[0] == kind and k[2] == dtype and k[3] != SMALL]
                 error = 100 * np.concatenate([f["held_out"] for f in of])
                 rows = np.concatenate([f["held_rows"] for f in of])
                 bands = {"all": (-1, 1e18), **(BANDS if kind not in ("attention_decode", "allreduce") else {})}
@@ -309,12 +341,11 @@ def main():
         with open(options.keep, "rb") as file:
             by_gpu = pickle.load(file)
     for kind in options.only or KINDS:
-        for (gpu, engine, dtype, kernel), x, us, shapes in groups(kind, options.tables):
-            if (options.gpu and gpu not in options.gpu) or gpu not in hardware:
+        for (gpu, engine, dtype, kernel), x, us, shapes, weights in groups(kind, options.tables, hardware):
+            if options.gpu and gpu not in options.gpu:
                 continue
-            weights = weights_of(kind, x, us)
             rows = weights > 0
-            if rows.sum() < 3 or dtype not in DTYPES:
+            if rows.sum() < 3:
                 continue
             before = by_gpu.get(gpu, {}).get((kind, engine, dtype, kernel))
             figures = before[0]["figures"] if before and options.corrections else None
@@ -335,7 +366,9 @@ def main():
         order = {k: i for i, k in enumerate(KINDS)}
         ordered = [(k, *fits[k]) for k in sorted(fits, key=lambda k: (order[k[0]],) + k[1:])]
         if not os.path.isfile(options.tables):
-            write(os.path.join(options.out, gpu + ".yaml"), gpu, ordered)
+            path = os.path.join(options.out, gpu + ".yaml")
+            kept = path if options.only and os.path.exists(path) else None  # kinds that are not fitted now stay
+            write(path, gpu, ordered, beside=kept)
             continue
         shipped = os.path.join(options.beside, gpu + ".yaml")
         from_shipped = os.path.exists(shipped)

@@ -98,6 +98,7 @@ class Verify:
     kind = "attention_verify"
     figures = {"memory_efficiency": (0.7, 0.05, 1.05), "arithmetic_efficiency": (0.5, 0.02, 1.0), "overlap_power": (3, 1, 12),
                "kernel_us": (8, 0.5, 60), "key_us": (0.02, 1e-5, 1)}
+    blocks = (128, 64)  # query_rows: queries of a block, whichever follows the times better
     over = [1, 16, 64, 128, 256, 512, 1024, 4096]
     by = [[64, 512, 2048, 8192, 32768], [1, 32, 256, 2048]]
 
@@ -112,7 +113,7 @@ class Verify:
         memory = 1e6 * 2 * self.batch * (self.context + self.tokens) * self.kv * self.dim * self.b / (
             self.h["bandwidth"] * f["memory_efficiency"])
         arithmetic = 1e6 * 4 * self.batch * self.heads * self.dim * self.tokens * keys / (self.h["bf16"] * f["arithmetic_efficiency"])
-        waves = np.ceil(self.batch * self.heads * np.ceil(self.tokens / 128) / self.h["multiprocessors"])
+        waves = np.ceil(self.batch * self.heads * np.ceil(self.tokens / f.get("query_rows", 128)) / self.h["multiprocessors"])
         serial = waves * keys * f["key_us"]
         return f["kernel_us"] + norm(f["overlap_power"], memory, arithmetic, serial)
 
@@ -122,6 +123,7 @@ class Verify:
 
 class Prefill(Verify):
     kind = "attention_prefill"
+    blocks = (128,)
     over = [1, 16, 64, 256, 1024, 4096, 16384]
     by = [[1, 4, 16, 64, 256, 1024], [1, 2, 4, 8, 16, 64], [64, 128]]
 

@@ -94,8 +94,8 @@ def main():
         write.writeheader()
         write.writerows(rows)
     text = ("Published figures against the roofline's, tokens per round given. Host time of a round by method is one figure for all sources, as engine "
-            "transformers has it (configs/engines/transformers.yaml): estimated on an A100 and on a machine that its source does not name, from none of "
-            "these rows; where a source says how slow its plain passes are, its host is taken as that slow. Speedups: published / simulated above 1 means that the "
+            "transformers has it (configs/engines/transformers.yaml): estimated on an A100, from the rows of Spec-Bench that are not scored, and on a "
+            "machine that its source does not name; where a source says how slow its plain passes are, its host is taken as that slow. Speedups: published / simulated above 1 means that the "
             "simulator promises too little. Times: above 1 means that it is too fast.\n\n"
             "| quantity | rows of | rows | published / simulated: geometric mean | spread (factor) | least | most | within 10 % |\n|---|---|---|---|---|---|---|---|\n")
     order = {"speedup": 0, "plain_ms": 1, "verify_ms": 2, "cost_ratio": 3}

@@ -22,7 +22,6 @@ constexpr std::array<ProductTile, 10> kProductTiles = {
 constexpr std::array<double, 7> kProductSplits = {1, 2, 3, 4, 6, 8, 16};
 constexpr double kProductStep = 64.0;    // what a tile takes of the inner dimension at a time
 constexpr double kWaveTile = 128.0;      // rows and columns of a usual tile
-constexpr double kQueryTile = 128.0;     // query tokens that one block of attention holds
 constexpr double kExpertRowTile = 16.0;  // rows that an expert's product is padded to
 constexpr double kKernelMicro = 1e6;
 
@@ -73,11 +72,11 @@ double decode_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
 }
 
 double verify_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
-  const auto [efficiency, arithmetic, power, kernel, key, unused, unused_too] = fit.figures;
+  const auto [efficiency, arithmetic, power, kernel, key, block, unused] = fit.figures;
   const double keys = x.context + 0.5 * (x.tokens + 1.0);
   const double memory = kKernelMicro * kept_bytes(fit, x, x.context + x.tokens) / (hardware.bandwidth * efficiency);
   const double operations = kKernelMicro * 4.0 * x.batch * x.heads * x.head_dim * x.tokens * keys / (hardware.flops * arithmetic);
-  const double waves = std::ceil(x.batch * x.heads * std::ceil(x.tokens / kQueryTile) / hardware.multiprocessors);
+  const double waves = std::ceil(x.batch * x.heads * std::ceil(x.tokens / block) / hardware.multiprocessors);
   return kernel + power_norm(power, {memory, operations, waves * keys * key});
 }
 
@@ -179,10 +178,30 @@ double corrected(const KernelFit& fit, const Coordinates& x) {
   return (1.0 - first.upper) * across(first.low) + first.upper * across(first.low + 1);
 }
 
+// The share of the price that a product's fit for small ones gives: all up to the largest that it was made from, none from the
+// smallest of the other fit on or four times that largest, between them by the logarithm of the size.
+double share_of_small(const KernelFit& fit, const Coordinates& x) {
+  constexpr std::size_t kSize = 2;  // among KernelFit::by; one further among the coordinates
+  if (fit.small == nullptr || fit.by[kSize].empty() || fit.small->by[kSize].empty()) return 0.0;
+  const double low = std::min(fit.small->by[kSize].back(), fit.by[kSize].front() - 1.0);
+  const double high = std::min(fit.by[kSize].front(), low + 2.0);
+  return std::clamp((high - x.at[kSize + 1]) / (high - low), 0.0, 1.0);
+}
+
 }  // namespace
 
 double KernelFit::microseconds(const Hardware& hardware, const KernelShape& shape) const {
-  return formula_us(*this, hardware, shape) * std::exp(corrected(*this, coordinates(*this, hardware, shape)));
+  const Coordinates x = coordinates(*this, hardware, shape);
+  const double share = share_of_small(*this, x);
+  if (share >= 1.0) return small->microseconds(hardware, shape);
+  const double us = formula_us(*this, hardware, shape) * std::exp(corrected(*this, x));
+  return share == 0.0 ? us : std::pow(small->microseconds(hardware, shape), share) * std::pow(us, 1.0 - share);
+}
+
+double KernelFit::floor_us(const Hardware& hardware, const KernelShape& shape) const {
+  constexpr std::size_t kFloor = 3;  // kernel_us among a product's figures
+  const double share = share_of_small(*this, coordinates(*this, hardware, shape));
+  return (1.0 - share) * figures[kFloor] + (share > 0.0 ? share * small->figures[kFloor] : 0.0);
 }
 
 double KernelFit::most() const { return std::exp2(over.back()); }
@@ -191,6 +210,7 @@ bool KernelFit::covers(const Hardware& hardware, const KernelShape& shape) const
   constexpr double kSlack = 0.01;             // knots are rounded
   constexpr std::size_t kWaveCoordinate = 3;  // a share, whatever was measured
   const Coordinates x = coordinates(*this, hardware, shape);
+  if (share_of_small(*this, x) >= 1.0) return small->covers(hardware, shape);
   const auto inside = [](const std::vector<double>& knots, double at) {
     return at >= knots.front() - kSlack && at <= knots.back() + kSlack;
   };

@@ -176,6 +176,7 @@ std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, 
     if (fit == nullptr) continue;
     fits.push_back(*fit);
     std::fill(fits.back().correction.begin(), fits.back().correction.end(), 0.0);  // it is of a library on another chip
+    fits.back().small.reset();                                                     // and so is this
     if (kind == KernelKind::product)
       fits.back().figures[1] *= std::sqrt(hardware.multiprocessors / measured.multiprocessors * hardware.flops / measured.flops);
   }

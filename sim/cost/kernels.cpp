@@ -115,7 +115,15 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   fit.median_error = errors[0];
   fit.high_error = errors[1];
   std::vector<Parameter> figures;
-  for (const char* name : kernel_figures(fit.kind)) figures.push_back({name, Type::number, {}, "", config::between(0, 1e9), {}});
+  for (const char* name : kernel_figures(fit.kind)) {
+    const bool usual = std::string_view(name) == "query_rows";  // the others have no usual value
+    figures.push_back({name,
+                       Type::number,
+                       usual ? std::optional<std::string>("128") : std::nullopt,
+                       "",
+                       usual ? config::between(1, 1e6) : config::between(0, 1e9),
+                       {}});
+  }
   const config::Arguments f = config::read_arguments(a.value("figures"), figures, {}, "figures", diagnostics);
   if (diagnostics.list().size() != before) return fit;
   for (std::size_t i = 0; i < figures.size(); ++i) fit.figures[i] = f.number(figures[i].name);
@@ -138,6 +146,18 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   return fit;
 }
 
+// Fits of small products serve below the sizes of the fit that they stand beside.
+void join_small_products(std::vector<KernelFit>& list) {
+  const auto is_small = [](const KernelFit& fit) { return fit.kind == KernelKind::product && fit.kernel == "small"; };
+  for (KernelFit& fit : list) {
+    if (fit.kind != KernelKind::product || is_small(fit)) continue;
+    for (const KernelFit& other : list)
+      if (is_small(other) && other.engine == fit.engine && other.dtype.name == fit.dtype.name)
+        fit.small = std::make_shared<const KernelFit>(other);
+  }
+  list.erase(std::remove_if(list.begin(), list.end(), is_small), list.end());
+}
+
 std::shared_ptr<const KernelFits> read_fits(const config::Value& file, Diagnostics& diagnostics) {
   static const std::vector<Parameter> parameters = {{"source", Type::text, {}, "of the measurements", {}, {}},
                                                     {"fits", Type::value_list, {}, "one for each kernel", {}, {}}};
@@ -147,6 +167,7 @@ std::shared_ptr<const KernelFits> read_fits(const config::Value& file, Diagnosti
   auto fits = std::make_shared<KernelFits>();
   fits->source = a.text("source");
   for (const config::Value& item : a.value("fits").items) fits->list.push_back(read_fit(item, diagnostics));
+  join_small_products(fits->list);
   return diagnostics.list().size() == before ? fits : nullptr;
 }
 
@@ -172,8 +193,8 @@ std::vector<std::string> dtype_names() {
 }
 
 const std::vector<const char*>& kernel_figures(KernelKind kind) {
-  static const std::vector<const char*> attention = {"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us",
-                                                     "key_us"};
+  static const std::vector<const char*> attention = {
+      "memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "key_us", "query_rows"};
   static const std::array<std::vector<const char*>, 6> figures = {
       {{"memory_efficiency", "feed_tb_per_s", "overlap_power", "kernel_us", "split_us", "arithmetic_efficiency", "whole_waves"},
        {"memory_efficiency", "overlap_power", "kernel_us", "sequence_us", "head_us"},

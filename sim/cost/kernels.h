@@ -67,8 +67,11 @@ struct KernelFit {
   std::vector<double> over;                    // knots of the first coordinate, log2
   std::vector<std::vector<double>> by;         // knots of the others; empty: the fit does not look at it
   std::vector<double> correction;              // over.size() rows of 1 + all knots of `by`
+  std::shared_ptr<const KernelFit> small;      // a product's fit for sizes below those of this one; may be none
 
   [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const;
+  // What a product of the shape takes at least, of those microseconds: launches, and kernels that quantise activations.
+  [[nodiscard]] double floor_us(const Hardware& hardware, const KernelShape& shape) const;
   // Whether the shape lies within what was measured; beyond, the correction of the nearest measured shape holds.
   [[nodiscard]] bool covers(const Hardware& hardware, const KernelShape& shape) const;
   // The most that was measured of the first coordinate: a product's rows, bytes of a cache or an all-reduce, tokens.

@@ -156,9 +156,8 @@ std::optional<double> PassKernels::product(double rows, double inner, double out
   if (fused_quantisation_ && found->dtype.activation_bytes < 2.0) {
     // Beside a plain kernel's floor its own holds the kernel that quantises the activations, which the served model does not run.
     const KernelFit* plain = fit(KernelKind::product, "bfloat16");
-    const auto floor = [](const KernelFit& of) { return of.figures[3]; };
     if (plain != nullptr && plain->engine == found->engine)
-      us = std::max(0.5 * us, us - std::max(0.0, floor(*found) - floor(*plain)));
+      us = std::max(0.5 * us, us - std::max(0.0, found->floor_us(hardware_, x) - plain->floor_us(hardware_, x)));
   }
   return kFromMicro * us;
 }
@@ -238,7 +237,18 @@ std::optional<double> PassKernels::experts(const ModelShape& model, double token
   x.experts_per_token = model.experts_per_token / model.expert_parallel;
   x.tokens = tokens;
   x.skew = kUsualSkew;
-  return kFromMicro * found->microseconds(hardware_, x);
+  // An engine runs the fastest of its kernels that take such a layer. Where no table holds one like it, the kernel of most layers
+  // is its usual one.
+  const KernelFit* usual = found;
+  std::optional<double> fastest;
+  for (const KernelFit& one : hardware_.kernels->list) {
+    if (one.kind != KernelKind::experts || one.engine != found->engine || one.dtype.name != found->dtype.name) continue;
+    if (one.rows > usual->rows) usual = &one;
+    if (!one.covers(hardware_, x)) continue;
+    const double us = one.microseconds(hardware_, x);
+    fastest = std::min(us, fastest.value_or(us));
+  }
+  return kFromMicro * (fastest ? *fastest : usual->microseconds(hardware_, x));
 }
 
 const KernelFit* PassKernels::allreduce_fit(bool launched) const {

@@ -177,6 +177,95 @@ TEST_CASE("every shipped fit is read, prices its GPU and says what it is worth",
   CHECK(fits > 150);
 }
 
+TEST_CASE("small products have a fit of their own, which leads into the other one", "[cost][kernels]") {
+  const Hardware hardware = plain_gpu();
+  KernelFit fit = plain_fit(KernelKind::product, {0.5, 1e9, 12, 40, 1e6, 1, 0.5}, 4);
+  KernelFit small = plain_fit(KernelKind::product, {0.5, 1e9, 12, 10, 1e6, 1, 0.5}, 4);
+  fit.by[2] = {24, 30};
+  fit.correction.assign(6, 0.0);
+  small.by[2] = {16, 20};
+  small.correction = fit.correction;
+  fit.small = std::make_shared<const KernelFit>(small);
+  KernelShape shape;
+  shape.rows = 1;
+  shape.inner = 1024;
+  const auto priced = [&](const KernelFit& of, double outer) {
+    shape.outer = outer;
+    return of.microseconds(hardware, shape);
+  };
+  CHECK(priced(fit, 512) == priced(small, 512));    // 2^19: a small one
+  CHECK(priced(fit, 1024) == priced(small, 1024));  // 2^20: the largest of those
+  fit.small.reset();
+  const double other = priced(fit, 2048);
+  const double at_four = priced(fit, 4096);
+  fit.small = std::make_shared<const KernelFit>(small);
+  CHECK(near(priced(fit, 2048), std::sqrt(other * priced(small, 2048)), 1e-9));  // 2^21: half of the way
+  CHECK(priced(fit, 4096) == at_four);                                           // four times the largest
+  shape.outer = 512;
+  CHECK(fit.floor_us(hardware, shape) == 10.0);
+  CHECK(fit.covers(hardware, shape));
+  shape.outer = 4096;
+  CHECK(fit.floor_us(hardware, shape) == 40.0);
+}
+
+TEST_CASE("attention of several tokens takes whole waves of the fit's blocks of queries", "[cost][kernels]") {
+  KernelFit fit = plain_fit(KernelKind::attention_verify, {1, 1, 12, 0, 1, 64}, 2);
+  KernelShape x;
+  x.heads = x.kv_heads = 50;
+  x.head_dim = 1;
+  x.context = 100000;
+  const auto waves = [&](double tokens) {
+    x.tokens = tokens;
+    return std::round(fit.microseconds(plain_gpu(), x) / 1e5);
+  };
+  CHECK(waves(128) == 1);  // 2 blocks a head, of 100 that fit
+  CHECK(waves(129) == 2);
+  fit.figures[5] = 128;
+  CHECK(waves(256) == 1);
+  // RTX PRO 6000 (LLMServingSim 5daddb21a545), which runs blocks of 64: as long over 273 tokens as over 16, twice that over 410.
+  const Hardware gpu = hardware_of("rtx-pro-6000");
+  const KernelFit* measured = gpu.kernels->find(KernelKind::attention_verify, "", "bfloat16");
+  REQUIRE(measured != nullptr);
+  CHECK(measured->figures[5] == 64);
+  x.heads = 32;
+  x.kv_heads = 8;
+  x.head_dim = 128;
+  x.context = 16384;
+  for (const auto& [tokens, us] :
+       {std::pair(16.0, 369.4), std::pair(273.0, 371.2), std::pair(410.0, 694.6), std::pair(923.0, 1048.3)}) {
+    x.tokens = tokens;
+    CHECK(near(measured->microseconds(gpu, x), us, 0.08 * us));
+  }
+}
+
+TEST_CASE("small products as measured: a B200's floors are not those of large ones", "[cost][kernels]") {
+  // ai-dynamo/aiconfigurator 095f58a51c4c, four rows; the weights fit the second-level cache, from memory they take 1 us longer.
+  const std::vector<std::string> header = {"gpu", "engine", "dtype", "n", "k", "m", "us"};
+  const PricedTable table = price_kernel_table("t.csv", {header,
+                                                         {"b200", "trtllm", "nvfp4", "512", "7168", "4", "19.01"},
+                                                         {"b200", "trtllm", "nvfp4", "1024", "5120", "4", "15.73"},
+                                                         {"b200", "trtllm", "fp8_block", "512", "7168", "4", "10.47"},
+                                                         {"b200", "sglang", "fp8_block", "1024", "5120", "4", "16.57"},
+                                                         {"h100-sxm", "vllm", "bfloat16", "768", "768", "1", "3.582"}});
+  for (const PricedKernel& row : table.rows) {
+    CAPTURE(row.gpu, row.engine, row.dtype, row.us, row.priced_us);
+    CHECK(near(row.priced_us, row.us, 0.25 * row.us));
+  }
+}
+
+TEST_CASE("a layer of experts runs on the fastest of its engine's kernels", "[cost][kernels]") {
+  // TensorRT-LLM's two for nvfp4 took 41.2 and 159.1 us for four rows of DeepSeek-V3 on four B200s with even routing.
+  const Hardware b200 = hardware_of("b200");
+  Diagnostics diagnostics;
+  const ModelShape model =
+      read_model(PresetChoice{"deepseek-v3", {}, {{"tensor_parallel", "4", {}}, {"dtype", "nvfp4", {}}}}, "model", diagnostics);
+  REQUIRE(diagnostics.empty());
+  const Engine& trtllm = engine_of_library("trtllm");
+  const double us = 1e6 * PassKernels(b200, "trtllm", "automatic", trtllm).experts(model, 4).value();
+  CHECK(us > 35);
+  CHECK(us < 65);
+}
+
 TEST_CASE("weights alone of four bits leave the memory bound within few rows", "[cost][kernels]") {
   const Hardware a100 = hardware_of("a100-80gb-sxm");
   const PassKernels kernels(a100, "trtllm", "automatic");
