@@ -4,10 +4,13 @@
     scripts/language.py SPECSIM OUT    writes OUT/language.csv, OUT/language.md and OUT/manifest.yaml
 
 Each published set of figures comes from one pair of models. The draft's one free parameter is moved until one of them is met (its
-row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Three
+row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Six
 families of distributions are asked: `language`, whose contexts differ in how open they are and in how well the draft knows them;
-`one sharpness`, normal logits without those two spreads; and `one overlap`, a zipf target with the draft along its temperature,
-the same at every position.
+`head` and `weak draft`, the same with drafts that differ more from context to context; `sure target`, a head whose target was trained to
+chat, asked where the temperature moves alone; `one sharpness`, normal logits without those
+two spreads; and `one overlap`, a zipf target with the draft along its temperature, the same at every position. The one figure of
+`weak draft`, its spread, was chosen on the acceptance by rank of Sequoia's repository, that of `head` on EAGLE's trees of Vicuna-7B at
+temperature 0.
 """
 import csv
 import itertools
@@ -20,6 +23,9 @@ from pathlib import Path
 # Of the target and of the draft; {} is the parameter that is fitted, between the bounds that follow. True: the first bound is the better draft.
 FAMILIES = {
     "language": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 0.7}", 0.02, 30),
+    "head": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1}", 0.01, 30),
+    "weak draft": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1.4}", 0.01, 30),
+    "sure target": ("{family: normal_logits, sigma: 16, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1}", 0.01, 60),
     "one sharpness": ("{family: normal_logits, sigma: 4}", "{from: target, transform: logit_noise, value: {}}", 0.02, 30),
     "one overlap": ("{family: zipf, exponent: 1.1}", "{from: target, transform: temperature, value: {}}", 1.0001, 30),
 }
@@ -49,7 +55,11 @@ EAGLE_2 = "{drafter: {kind: tree_dynamic, depth: 6, width: 10, nodes: 59}, verif
 SPECTR = "Sun et al. (SpecTr), arXiv 2310.15141, Table 1"
 BLOCK = "Sun et al. (block verification), arXiv 2403.10444, means over its data sets"
 EAGLE = "Li et al. (EAGLE), arXiv 2401.15077, Tables 2 and 5, MT-bench"
+EAGLE_1 = "Li et al. (EAGLE), arXiv 2401.15077, Table 1"
+EAGLE_2_MEANS = "Li et al. (EAGLE-2), arXiv 2406.16858, Table 1, means over six tasks"
 SEQUOIA = "Chen et al. (Sequoia), arXiv 2402.12374, Tables 1 and 3"
+RANKS = "Chen et al. (Sequoia), its repository, acceptance-rate-vector.pt; pair and temperature not stated, taken for 0"
+HEADS = "Cai et al. (Medusa), its repository, assets/medusa_acc.csv, the first head"
 SIBLINGS = "Chen et al. (Sequoia), arXiv 2402.12374, appendix E: Llama-3 70B with 8B, CNN"
 
 
@@ -60,7 +70,8 @@ def sequoia(budget, depth, how):
             f"verifier: {verifier}}}")
 
 
-# Sets: source, temperature, [(what, method, published tokens per round)]; the first of a set is the one that is fitted.
+# Sets: source, temperature, [(what, method, published tokens per round, another temperature)]; the first of a set is the one that
+# is fitted.
 SETS = [
     (BLOCK, 1, [("chain of 4, token", chain(4), 2.89), ("chain of 6, token", chain(6), 3.23), ("chain of 8, token", chain(8), 3.41),
                 ("chain of 4, block", chain(4, "block"), 2.99), ("chain of 6, block", chain(6, "block"), 3.43),
@@ -69,6 +80,11 @@ SETS = [
     (SIBLINGS, 1, [("1 sibling", chains(1, 1, "without_replacement"), 1.7732)] + [
         (f"{n} siblings", chains(n, 1, "without_replacement"), tokens) for n, tokens in ((2, 1.8771), (3, 1.9173), (4, 1.9379), (6, 1.9588), (8, 1.9695))]),
 ]
+SETS.append((RANKS, 0, [(f"{n} sibling{'s' if n > 1 else ''}", chains(n, 1, "top_k"), tokens)
+                        for n, tokens in ((1, 1.6342), (2, 1.7421), (4, 1.8216), (8, 1.8636), (16, 1.9056), (32, 1.9265))]))
+for target, cumulative in (("Vicuna-7B", (0.56, 0.672, 0.727, 0.76, 0.78)), ("Vicuna-33B", (0.605, 0.716, 0.765, 0.798, 0.822))):
+    SETS.append((f"{HEADS} of {target}", 0, [(f"{n + 1} sibling{'s' if n else ''}", chains(n + 1, 1, "top_k"), 1 + right)
+                                             for n, right in enumerate(cumulative)]))
 for pair, tokens in (("Vicuna-7B", (3.2, 3.94, 4.98)), ("LLaMA2-Chat-7B", (3.0, 3.62, 4.70)), ("LLaMA2-Chat-70B", (3.12, 3.81, None))):
     SETS.append((f"{EAGLE}: {pair}", 0, [("chain of 5", argmaxes(5), tokens[0]), ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "top_k"), tokens[1])] + (
         [("EAGLE-2's tree of 59", EAGLE_2, tokens[2])] if tokens[2] else [])))
@@ -85,6 +101,15 @@ for target, task, temperature, size, levels, five, best in (
     SETS.append((f"{SEQUOIA}: Llama-2 {target} with 68M, {task}", temperature, [
         ("5 chains of 8 (SpecInfer)", chains(5, 8, "top_k" if cold else "sampled"), five),
         (f"Sequoia's tree of {size}, {levels} levels", sequoia(size, levels, "top_k" if cold else "without_replacement"), best)]))
+
+
+# Another temperature than the fitted figure's: of the same heads, how much a tree loses when the target and the draft are sampled.
+for pair, task, cold, warm in (("Vicuna-7B", "HumanEval", 4.29, 3.43), ("Vicuna-7B", "GSM8K", 4.0, 3.29), ("Vicuna-7B", "Alpaca", 3.86, 3.3),
+                               ("LLaMA2-Chat-7B", "HumanEval", 4.24, 3.79), ("LLaMA2-Chat-7B", "GSM8K", 3.82, 3.52), ("LLaMA2-Chat-7B", "Alpaca", 3.71, 3.33)):
+    SETS.append((f"{EAGLE_1}: {pair}, {task}", 0, [("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "top_k"), cold),
+                                                   ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "without_replacement"), warm, 1)]))
+for pair, cold, warm in (("Vicuna-7B", 4.68, 4.2), ("LLaMA2-Chat-7B", 4.64, 4.41)):
+    SETS.append((f"{EAGLE_2_MEANS}: {pair}", 0, [("EAGLE-2's tree of 59", EAGLE_2, cold), ("EAGLE-2's tree of 59", EAGLE_2, warm, 1)]))
 
 
 class Family:
@@ -136,19 +161,23 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for number, (source, temperature, figures) in enumerate(SETS):
             print(f"{number + 1}/{len(SETS)} {source}", file=sys.stderr)
-            made = [{"source": source, "temperature": temperature, "method": what, "published": published,
-                     "role": "predicted" if i else "fitted"} for i, (what, _, published) in enumerate(figures)]
+            made = [{"source": source, "temperature": figure[3] if len(figure) > 3 else temperature, "method": figure[0],
+                     "published": figure[2], "role": "predicted" if i else "fitted"} for i, figure in enumerate(figures)]
             for name in FAMILIES:
+                if name == "sure target" and not source.startswith((EAGLE_1, EAGLE_2_MEANS)):
+                    continue
                 family = Family(specsim, Path(folder), name, 100000)
                 value = family.fit(temperature, figures[0][1], figures[0][2])
                 if value is None:
                     continue
-                methods = [method for _, method, _ in figures]
+                methods = [figure[1] for figure in figures]
                 if any("{vector}" in method for method in methods):
                     vector = [math.floor(p * 1e4) / 1e4 for p in family.acceptance_by_rank(value, temperature)]
                     methods = [method.replace("{vector}", str(vector)) for method in methods]
-                for row, tokens in zip(made, family.tokens_per_round(value, temperature, methods)):
-                    row[name] = round(tokens, 3)
+                for degrees in sorted({row["temperature"] for row in made}):
+                    own = [(row, method) for row, method in zip(made, methods) if row["temperature"] == degrees]
+                    for (row, _), tokens in zip(own, family.tokens_per_round(value, degrees, [method for _, method in own])):
+                        row[name] = round(tokens, 3)
             rows += made
     write(out, rows)
     version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
@@ -169,7 +198,7 @@ def write(out, rows):
                 for name in FAMILIES:
                     tokens = row.get(name)
                     error = "" if tokens is None or row["role"] == "fitted" else f" ({100 * (tokens / row['published'] - 1):+.1f} %)"
-                    cells.append("none so good" if tokens is None else f"{tokens:.2f}{error}")
+                    cells.append(("not asked" if name == "sure target" else "none so good") if tokens is None else f"{tokens:.2f}{error}")
                 file.write(f"| {row['temperature']} | {row['method']}{', fitted' if row['role'] == 'fitted' else ''} | {row['published']:.2f} | "
                            + " | ".join(cells) + " |\n")
         file.write("\n")
