@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What specsim serve --out DIR wrote, as pictures: curve.png (latency, throughput and goodput over the load, with speculation and without,
 with intervals, capacities, where the SLO ends and where the curves cross),
-requests.png (TTFT and TPOT of every request, and what a request's life goes to), steps.png (batch, queue, cache and draft length
+requests.png (TTFT and TPOT of every request and what a request's life goes to, beside the plain server's where it ran too), steps.png (batch, queue, cache and draft length
 over time, where there is a steps.csv).
 
 usage: scripts/plot_serve.py DIR
@@ -111,28 +111,50 @@ def draw_curve(folder):
     save(figure, folder / "curve.png")
 
 
-def draw_requests(folder):
-    rows = [row for row in read(folder / "requests.csv") if row["finished"] == 1]
-    if not rows:
-        return
-    figure, axes = plt.subplots(1, 3, figsize=(11.4, 3.9))
+def latencies(rows):
+    """TTFT and TPOT of all requests, in milliseconds and in order."""
     ttft = sorted(1e3 * (row["first_token_s"] - row["arrival_s"]) for row in rows)
     tpot = sorted(1e3 * (row["last_token_s"] - row["first_token_s"]) / (row["output_tokens"] - 1) for row in rows if row["output_tokens"] > 1)
-    for panel, values, title in ((axes[0], ttft, "TTFT, ms"), (axes[1], tpot, "TPOT, ms")):
-        if not values:
-            continue
-        panel.plot(values, [100 * (i + 1) / len(values) for i in range(len(values))], color=SPECULATIVE, drawstyle="steps-post")
+    return ttft, tpot
+
+
+def draw_requests(folder):
+    servers = []
+    speculates = bool(config_of(folder)["serve"].get("speculation"))
+    for name, file, colour in (("with speculation" if speculates else "plain", "requests.csv", SPECULATIVE if speculates else PLAIN),
+                               ("plain", "requests_plain.csv", PLAIN)):
+        rows = [row for row in read(folder / file) if row["finished"] == 1] if (folder / file).is_file() else []
+        if rows:
+            servers.append((name, rows, colour))
+    if not servers:
+        return
+    figure, axes = plt.subplots(1, 3, figsize=(11.4, 4.1))
+    for panel, which, title in ((axes[0], 0, "TTFT, ms"), (axes[1], 1, "TPOT, ms")):
+        ends = []
+        for name, rows, colour in servers:
+            values = latencies(rows)[which]
+            if values:
+                panel.plot(values, [100 * (i + 1) / len(values) for i in range(len(values))], color=colour, drawstyle="steps-post", label=name)
+                ends += [max(values[0], 1e-9), values[-1]]
         panel.set(xlabel=title, title=f"share of requests below, % ({title.split(',')[0]})")
-        if values[-1] > 20 * max(values[0], 1e-9):
+        if ends and max(ends) > 20 * min(ends):
             panel.set_xscale("log")
-    left = 0.0
-    for (cause, name), colour in zip(CAUSES.items(), COLOURS + ["#bbbbbb", "#dddddd"]):
-        mean = sum(row.get(f"{cause}_s", 0.0) for row in rows) / len(rows)
-        if mean > 0:
-            axes[2].barh([name], [mean], left=[left], color=colour)
-            left += mean
+        if len(servers) > 1:
+            panel.legend(loc="lower right")
+    colours = dict(zip(CAUSES, COLOURS + ["#bbbbbb", "#dddddd"]))
+    means = [{cause: sum(row.get(f"{cause}_s", 0.0) for row in rows) / len(rows) for cause in CAUSES} for name, rows, colour in servers]
+    shown = [cause for cause in CAUSES if any(mean[cause] > 0 for mean in means)]
+    height = 0.8 / len(servers)
+    for at, mean in enumerate(means):
+        left = 0.0
+        for line, cause in enumerate(shown):
+            # The plain server's bars are those below, and paler.
+            axes[2].barh([line + (at - 0.5 * (len(servers) - 1)) * height], [mean[cause]], height=0.95 * height, left=[left], color=colours[cause],
+                         alpha=0.45 if at else 1.0)
+            left += mean[cause]
+    axes[2].set_yticks(range(len(shown)), [CAUSES[cause] for cause in shown])
     axes[2].invert_yaxis()
-    axes[2].set(xlabel="seconds, mean over requests", title="what a request's life goes to")
+    axes[2].set(xlabel="seconds, mean over requests", title="what a request's life goes to" + (" (pale: plain)" if len(servers) > 1 else ""))
     figure.suptitle(setting(folder), fontsize=10)
     save(figure, folder / "requests.png")
 

@@ -45,6 +45,7 @@ SERVERS = {
         "target": {"preset": "llama-3.1-70b", "tensor_parallel": 2},
         "drafts": {"Llama-3.2-1B (TP2)": {"preset": "llama-3.2-1b", "tensor_parallel": 2}},
         "fit": ["bandwidth_gb_per_s", "link_gb_per_s", "graph_link_latency_us", "frontend_ms"]}}
+SPREAD_MOST = 64   # requests at once of the cells that tell how far requests differ: no cache is full there
 PRIOR = 0.02       # weight that holds a number that the rows do not tell at its start, relative
 
 
@@ -109,8 +110,25 @@ def edits(mean_prompt, mean_output, cap, count, template, seed=17):
     return [max(1, round(template + one)) for one in code], outputs
 
 
+# Characters of MT-bench's 80 questions, first turns (fastchat/llm_judge/data/mt_bench/question.jsonl of lm-sys/FastChat 0e6d3e4b).
+QUESTIONS = [127, 250, 292, 219, 126, 183, 166, 163, 226, 365, 140, 223, 450, 511, 450, 317, 410, 186, 169, 209, 178, 163, 94, 89, 862, 334, 85,
+             77, 240, 672, 103, 241, 296, 95, 294, 38, 68, 112, 257, 57, 133, 69, 109, 541, 93, 132, 110, 176, 155, 102, 684, 1028, 1556, 742,
+             758, 1237, 1044, 1642, 385, 519, 121, 237, 216, 92, 317, 221, 319, 210, 186, 110, 179, 72, 135, 219, 131, 105, 77, 83, 68, 113]
+TEMPLATE = 9       # tokens that Qwen3's chat template lays around a question
+
+
+def questions(mean_prompt, count, seed=17):
+    """Prompts of MT-bench's questions, each once, in an order of their own: tokens as their characters, in the mean `mean_prompt`."""
+    each = (mean_prompt - TEMPLATE) / statistics.mean(QUESTIONS)
+    tokens = [max(1, round(TEMPLATE + each * size)) for size in QUESTIONS]
+    random.Random(seed).shuffle(tokens)
+    return [tokens[i % len(tokens)] for i in range(count)]
+
+
 def lengths_of(cell, natural_ends):
     work, count = cell["workload"], cell["load"]["requests"]
+    if work["dataset"] == "mt-bench":
+        return {"prompt": {"list": questions(work["mean_prompt"], count)}, "output": {"fixed": round(work["mean_output"])}}
     if work["dataset"] != "InstructCoder":
         return {"prompt": {"lognormal": {"mean": work["mean_prompt"], "cv": 0.5}}, "output": {"fixed": round(work["mean_output"])}}
     # vLLM's benchmark asks this data set for 200 tokens; templates and instructions of the two families of models.
@@ -222,14 +240,17 @@ def fit_plain(program, cells, server, natural_ends):
 
 def spread_of(program, cells, server, natural_ends):
     """How far requests differ in acceptance: the spread with which the 99th percentile of TPOT over its mean is what it is in the cells
-    with one request at a time, where nothing else makes requests differ."""
-    wanted = statistics.mean(cell["metrics_ms"]["tpot_p99"] / cell["metrics_ms"]["tpot_mean"] for cell in cells)
+    where no cache is full, each weighed by its requests: of 50 requests the 99th percentile is the slowest, which tells little."""
+    weights = [cell["load"]["requests"] for cell in cells]
+    wanted = np.average([cell["metrics_ms"]["tpot_p99"] / cell["metrics_ms"]["tpot_mean"] for cell in cells], weights=weights)
     grid = [0.0, 0.15, 0.3, 0.45, 0.7, 1.0]
     ratios = []
     for spread in grid:
-        got = program.means([config_of(cell, server, {}, natural_ends, spread) for cell in cells])
-        ratios.append(statistics.mean(one["tpot99"] / one["tpot"] for one in got))
-    return float(f"{np.interp(wanted, ratios, grid):.3f}")
+        got = program.run_all([config_of(cell, server, {}, natural_ends, spread) for cell in cells])
+        ratios.append(np.average([one["tpot99"] / one["tpot"] for one in got], weights=weights))
+        if ratios[-1] > wanted:
+            break
+    return float(f"{np.interp(wanted, ratios, grid[:len(ratios)]):.3f}")
 
 
 def fit_draft(program, cell, server, figures, natural_ends, spread):
@@ -280,7 +301,8 @@ def compare_cells(program, numbers, say):
         natural_ends = max(means) - min(means) > 0.5
         alone = [cell for cell in sorted(group, key=lambda one: one["K"]) if cell["K"] and cell["load"]["closed_loop_max_concurrency"] == 1]
         kinds = dict.fromkeys((cell["draft"], cell["workload"]["dataset"]) for cell in alone)
-        spreads = {kind: spread_of(program, [cell for cell in alone if (cell["draft"], cell["workload"]["dataset"]) == kind], server, natural_ends)
+        usual = [cell for cell in group if cell["K"] and cell["load"]["closed_loop_max_concurrency"] <= SPREAD_MOST]
+        spreads = {kind: spread_of(program, [cell for cell in usual if (cell["draft"], cell["workload"]["dataset"]) == kind], server, natural_ends)
                    for kind in kinds}
 
         def configs(some, figures, times, server=server, natural_ends=natural_ends, spreads=spreads):
@@ -310,7 +332,7 @@ def compare_cells(program, numbers, say):
                 rows = rows_of(rest, program.run_all(configs(rest, figures, {draft: by_length[cell["K"]]})), "left out", [])
                 others.append({"draft": draft, "to": cell["K"], "rows": rows})
         for (draft, dataset), spread in spreads.items():
-            fitted.append({"model": draft, "figures": {"spread": spread}, "to": f"percentiles of TPOT, one request at a time, {dataset}"})
+            fitted.append({"model": draft, "figures": {"spread": spread}, "to": f"percentiles of TPOT, up to 64 requests at once, {dataset}"})
         table += rows_of(group, program.means(configs(group, figures, times)), "fitted", fitted_to)
         say(f"{target}: {len(group)} cells, fitted")
     table.sort(key=lambda row: (row["price"], row["target"], row["dataset"], row["draft"], row["draft_length"], row["concurrency"]))
@@ -346,10 +368,8 @@ def crossings(table):
 # The record drives vLLM's engine in its own process, without HTTP, and its times are the engine's: no time of clients.
 NO_CLIENTS = {"preset": "vllm", "client_us_per_sequence": 0}
 RUNS = {
-    # Attention over contexts of a live server: LLMServingSim's profile of this GPU, as the other GPU's file has it for that one.
     "RTX4090_Llama-3.1-8B": {"trace": "sharegpt-llama-3.1-8b-300-sps10.blocks.csv", "blocks": 2588, "max_num_seqs": 256, "replicas": 1,
-                             "roofline": {"hardware": "rtx-4090", "target": "llama-3.1-8b", "draft": "none",
-                                          "engine": {**NO_CLIENTS, "unequal_contexts": 1.08}}},
+                             "roofline": {"hardware": "rtx-4090", "target": "llama-3.1-8b", "draft": "none", "engine": NO_CLIENTS}},
     # data_parallel_size 2 and enable_expert_parallel. The cache of its two GPUs of 96 GB is never full; so many blocks are more than the
     # run needs. The record does not measure the link; 16 GB/s and 20 us are what its authors' simulator takes for this machine.
     "RTXPRO6000_Qwen3-30B-A3B-Instruct-2507": {"trace": "sharegpt-qwen3-32b-300-sps10.blocks.csv", "blocks": 30000, "max_num_seqs": 128,

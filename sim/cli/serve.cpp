@@ -3,6 +3,7 @@
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
+#include "sim/cli/output_form.h"
 #include "sim/cli/result_files.h"
 #include "sim/cli/serve_options.h"
 #include "sim/cli/serve_report.h"
@@ -12,6 +13,7 @@
 #include "sim/run/journal.h"
 #include "sim/serve/capacity.h"
 #include "sim/serve/outputs.h"
+#include "sim/serve/single_verdict.h"
 #include "sim/serve/slo.h"
 #include "sim/serve/verdict.h"
 
@@ -32,7 +34,8 @@ namespace {
 using serve::Served;
 using serve::ServeExperiment;
 
-const std::vector<std::string> kFiles = {"summary.csv", "requests.csv", "steps.csv", "curve.csv", "slo.csv"};
+const std::vector<std::string> kFiles = {"summary.csv", "requests.csv", "requests_plain.csv",
+                                         "steps.csv",   "curve.csv",    "slo.csv"};
 
 constexpr const char* kServeExamples =
     "  specsim serve configs/serve/chat.yaml --out build/serve\n"
@@ -69,6 +72,15 @@ class SweepJournal {
   std::map<std::pair<std::uint64_t, std::uint64_t>, serve::Summary> known_;
   run::Journal journal_;
 };
+
+// Why no server's largest stable rate is given; "" where it is. `where`: what shows it all the same.
+std::string no_capacity(const ServeExperiment& experiment, const serve::RequestTrace& workload, const char* where) {
+  if (workload.concurrency > 0 || !serve::hits_decide(experiment, workload)) return "";
+  return fmt::format(
+      "no largest stable rate is given: prompts share cached prefixes, and what hits depends on when requests come; {} where the "
+      "server stops keeping up",
+      where);
+}
 
 // Where the SLO ends: of the config's server and of the plain one, and of every draft length that was asked for.
 void print_limits(const ServeTask& task, const std::vector<serve::CurvePoint>& curve, serve::SweepRunner& runner,
@@ -120,6 +132,11 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   if (runner.stopped()) return "";
   print_curve(curve, sweep.load, task.experiment.slo);
   for (const std::string& line : serve::verdict(curve, sweep.load)) print_output("{}\n", line);
+  if (sweep.load == serve::Load::rate) {
+    const ServeExperiment first = serve::at_load(task.experiment, sweep.load, sweep.values.front(), "--sweep");
+    const std::string why = no_capacity(first, serve::make_requests(first), "the curve shows");
+    if (!why.empty()) print_output("{}\n", why);
+  }
   if (const std::string ties = price_ties(task.experiment, curve, sweep.load); !ties.empty()) print_output("{}\n", ties);
   if (task.experiment.slo.any()) print_limits(task, curve, runner, folder);
   if (runner.stopped()) return "";
@@ -217,10 +234,11 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   options.observer = nullptr;
   bool interrupted = own.result.interrupted;
   Summaries summaries = {{task.experiment.speculation ? "speculative" : "plain", own.summary}};
+  std::optional<Served> plain;
   if (task.experiment.speculation && task.both && !interrupted) {
-    const Served plain = serve::serve(serve::without_speculation(experiment), workload, options);
-    interrupted = plain.result.interrupted;
-    summaries.emplace_back("plain", plain.summary);
+    plain = serve::serve(serve::without_speculation(experiment), workload, options);
+    interrupted = plain->result.interrupted;
+    summaries.emplace_back("plain", plain->summary);
   }
   progress.finish();
   if (interrupted) return "";
@@ -229,11 +247,13 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
     print_output("UNSTABLE: {} of {} requests {}\n", workload.requests.size() - own.summary.completed, workload.requests.size(),
                  experiment.horizon == serve::kNever ? "are never admitted again: the pool is too small for them"
                                                      : "had not ended when the horizon was reached");
+  if (plain) {
+    const std::string said =
+        serve::single_verdict(plain->result, plain->summary, own.result, own.summary, workload.concurrency > 0);
+    if (!said.empty()) print_words(said);
+  }
   print_stability(task, single, summaries, stop);
-  if (workload.concurrency == 0 && serve::hits_decide(experiment, workload))
-    print_output(
-        "no largest stable rate is given: prompts share cached prefixes, and what hits depends on when requests come; a "
-        "sweep shows where the server stops keeping up\n");
+  if (const std::string why = no_capacity(experiment, workload, "a sweep shows"); !why.empty()) print_output("{}\n", why);
   if (experiment.prefill_engines > 0)
     print_output("first tokens come from the engines that {}; the link between them is busy for {:.3g} % of the run{}\n",
                  experiment.first_token_of_decode ? "decode" : "compute prompts", 100.0 * serve::link_busy_share(own.result),
@@ -251,10 +271,12 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (folder == nullptr) return "none";
   folder->write("summary.csv", summary_csv(summaries));
   folder->write("requests.csv", serve::requests_csv(own.result));
-  if (!log) return "summary.csv, requests.csv";
+  if (plain) folder->write("requests_plain.csv", serve::requests_csv(plain->result));
+  const std::string written = plain ? "summary.csv, requests.csv, requests_plain.csv" : "summary.csv, requests.csv";
+  if (!log) return written;
   log->commit();
   folder->wrote("steps.csv");
-  return "summary.csv, requests.csv, steps.csv";
+  return written + ", steps.csv";
 }
 
 // The files that the simulation reads beside the config, whose text is in the identity already.

@@ -19,7 +19,10 @@ std::uint32_t running_at_most(const ServeExperiment& experiment) {
   const config::Choice<SchedulerEntry>& scheduler = experiment.scheduler;
   for (const config::Parameter& one : scheduler.entry->info.parameters)
     for (const char* const name : {"max_num_seqs", "max_running_requests", "max_batch_size", "slots", "batch"})
-      if (one.name == name) return static_cast<std::uint32_t>(scheduler.arguments.integer(name));
+      if (one.name == name) {
+        const auto most = static_cast<std::uint32_t>(scheduler.arguments.integer(name));
+        return most > 0 ? most : kSglangRunsSpeculating;
+      }
   return 256;
 }
 

@@ -142,6 +142,10 @@ struct EngineState {
   [[nodiscard]] std::uint32_t uneven_drafts_ahead(RequestId request, int draft_length) const;
 };
 
+// Requests that SGLang runs at once as soon as it speculates, with a draft model, a head or n-grams, where nothing is said
+// (ServerArgs._handle_speculative_decoding).
+constexpr std::uint32_t kSglangRunsSpeculating = 48;
+
 // The largest step that a server's options allow.
 struct StepLimits {
   double rows = 0.0;

@@ -16,7 +16,7 @@ namespace {
 struct SglangOptions {
   std::uint32_t max_prefill_tokens = 16384;
   std::uint32_t chunked_prefill_size = 8192;  // 0: prompts are never cut
-  std::uint32_t max_running_requests = 256;
+  std::uint32_t max_running_requests = 0;     // 0: the server's own
   std::uint32_t max_model_len = 131072;
   double schedule_conservativeness = 1.0;
   bool radix_cache = false;
@@ -30,6 +30,11 @@ constexpr double kFirstRatio = 0.7;
 constexpr double kLastRatioShare = 0.14;
 constexpr double kDecaySteps = 600.0;
 constexpr double kStepsAfterRetraction = 20.0;
+// Requests at once where nothing is said and nothing is drafted: so many for each request of max_model_len that the pool holds,
+// between two bounds (ModelRunner.init_memory_pool).
+constexpr double kRunningEachLongest = 512.0;
+constexpr double kFewestRunning = 2048.0;
+constexpr double kMostRunning = 4096.0;
 
 class Sglang final : public Scheduler {
  public:
@@ -95,6 +100,15 @@ class Sglang final : public Scheduler {
   }
 
  private:
+  // Requests that run at once at most.
+  [[nodiscard]] std::size_t most_running(const EngineState& state) const {
+    if (options_.max_running_requests > 0) return options_.max_running_requests;
+    if (state.policy != nullptr) return kSglangRunsSpeculating;
+    if (state.pool->unlimited()) return static_cast<std::size_t>(kMostRunning);
+    const double longest = static_cast<double>(state.pool->usable()) * state.pool->block_tokens() / options_.max_model_len;
+    return static_cast<std::size_t>(std::clamp(std::floor(kRunningEachLongest * longest), kFewestRunning, kMostRunning));
+  }
+
   // Slots that a decoding request takes beyond its tokens.
   [[nodiscard]] static std::uint32_t width(const EngineState& state) { return 1 + state.widest; }
 
@@ -159,7 +173,7 @@ class Sglang final : public Scheduler {
           options_.order, ++orderings_, [&](RequestId id) { return prompt_tokens_ - arrived_at_.at(id); }, cached_, state,
           waiting_);
     while (!waiting_.empty() && !chunked_ && prefill_budget > 0 && chunk_budget > 0 &&
-           running_.size() + step.items.size() < options_.max_running_requests) {
+           running_.size() + step.items.size() < most_running(state)) {
       const RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
@@ -323,7 +337,11 @@ SchedulerEntry sglang_scheduler() {
        "SGLang, python/sglang/srt/managers/schedule_policy.py and scheduler.py (2025, 2026)",
        {tokens("max_prefill_tokens", "16384", "tokens of prompts in a step at most, but one prompt always fits", 1),
         tokens("chunked_prefill_size", "8192", "tokens of prompts in a step at most, the last of which is cut; 0: never cut", 0),
-        tokens("max_running_requests", "256", "requests that run at once at most", 1),
+        tokens("max_running_requests", "0",
+               "requests that run at once at most; 0: the server's own, 48 where it speculates, else 512 for each max_model_len "
+               "that "
+               "the pool holds, between 2,048 and 4,096",
+               0),
         tokens("max_model_len", "131072", "prompt and output of a request at most", 2),
         {"schedule_conservativeness",
          config::Type::number,

@@ -59,6 +59,18 @@ def engines(checks):
     checks.holds("without a draft there is nothing to say", "most tokens" not in serve("--policy", "off"))
 
 
+def running(checks):
+    """SGLang runs 48 requests at once as soon as it speculates, and as many as come without."""
+    def most(*options):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([str(Path(SPECSIM).resolve()), "serve", *SERVER[:6], *RATES, "--policy", "fixed:1", "--concurrency", "100", "--requests", "300", "--prompt",
+                            "64", "--output", "32", *options, "--out", f"{folder}/out"], capture_output=True, check=True)
+            return tuple(float(cell) for cell in columns(Path(folder) / "out" / "summary.csv")["largest_batch"])
+
+    checks.exact("48 at once with speculation, all hundred without", most(*kind("sglang")), (48, 100))
+    checks.exact("or as many as are said", most("--set", "serve.scheduler={kind: sglang, max_running_requests: 64}"), (64, 64))
+
+
 def measured(checks):
     five = serve("--policy", "fixed:5")
     checks.exact("only positions that were measured", max(row[2] for row in table_of(five)[0]), 3)
@@ -105,7 +117,7 @@ def ties(checks):
 
 def main():
     checks = Checks()
-    for part in (engines, measured, pool, pasted, ties):
+    for part in (engines, running, measured, pool, pasted, ties):
         part(checks)
     return checks.finish("flags of servers")
 

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """summary.csv worked out again from requests.csv, with numpy's percentiles, with and without the first requests; when a server is
-called overloaded.
+called overloaded; and the verdict of a single run, worked out again from both servers' requests.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
 import json
 import math
+import re
 import subprocess
 import sys
 import tempfile
@@ -60,10 +61,55 @@ def differences(summary, made):
     return [name for name, value in made.items() if not math.isclose(float(summary[name][0]), value, rel_tol=1e-8, abs_tol=1e-9)]
 
 
+def verdict(folder, name, made):
+    """The sentence of a single run, and both servers' requests."""
+    (Path(folder) / f"{name}.yaml").write_text(json.dumps(made))
+    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", f"{name}.yaml", "--out", name], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    text = " ".join(done.stdout.split())
+    said = re.search(r"at this load speculation .*?(with either|\(\S+ %\)(?= (speculative|plain|most|wrote|no largest)))", text)
+    return said.group() if said else "", *(columns(Path(folder) / name / f"{file}.csv") for file in ("requests", "requests_plain"))
+
+
+def means(requests):
+    """Mean TTFT and TPOT in milliseconds, and output tokens a second."""
+    sent, first, last, output = (np.array([float(text) for text in requests[name]]) for name in ("arrival_s", "first_token_s", "last_token_s", "output_tokens"))
+    many = output > 1
+    return (1e3 * (first - sent).mean(), 1e3 * ((last - first)[many] / (output - 1)[many]).mean(), output.sum() / (last.max() - sent.min()))
+
+
+def single(folder, checks):
+    """Speculation that pays, that does not, and that costs throughput; each figure of the sentence from the requests."""
+    cheap = crowded(0, rate=6.0, requests=400)
+    dear = crowded(0, rate=6.0, requests=400)
+    dear["cost"]["draft_fixed_ms"] = 9.0
+    clients = crowded(0, requests=400)
+    clients["serve"]["arrivals"] = {"process": "closed", "concurrency": 24, "requests": 400}
+    clients["cost"]["target_ms_per_token"] = 0.2
+    some = ""
+    for name, made, begins in (("cheap", cheap, "pays: mean TPOT from "), ("dear", dear, "does not pay: mean TPOT from "), ("clients", clients, "")):
+        said, own, plain = verdict(folder, name, made)
+        checks.holds(f"{name}: the verdict is that it {begins}", said.startswith(f"at this load speculation {begins}"))
+        (ttft, tpot, throughput), before = means(own), means(plain)
+        some = f"mean TPOT from {before[1]:.4g} to {tpot:.4g} ms ({100 * (tpot / before[1] - 1):+.1f} %"
+        checks.holds(f"{name}: TPOT", some in said)
+        checks.holds(f"{name}: TTFT", f"mean TTFT from {before[0]:.4g} to {ttft:.4g} ms ({100 * (ttft / before[0] - 1):+.1f} %" in said)
+        given = f"output tokens a second from {before[2]:.4g} to {throughput:.4g} ({100 * (throughput / before[2] - 1):+.1f} %)"
+        checks.holds(f"{name}: throughput", given in said if name == "clients" else "output throughput what the clients ask for, with either" in said)
+        checks.rejects_exactly("the verdict of a run", "the two servers exchanged", f"mean TPOT from {tpot:.4g} to {before[1]:.4g}" not in said)
+    alone = crowded(0, rate=6.0, requests=100)
+    del alone["serve"]["speculation"]
+    (Path(folder) / "alone.yaml").write_text(json.dumps(alone))
+    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", "alone.yaml", "--out", "alone"], cwd=folder, capture_output=True, text=True, check=True)
+    checks.holds("a server without speculation has nothing beside it", "at this load" not in done.stdout and not (Path(folder) / "alone" / "requests_plain.csv").exists())
+
+
 def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder, False)
+        single(folder, checks)
         whole = None
         for warm_up in (0, 37, "mser"):
             run = bench.run(crowded(warm_up))

@@ -1,0 +1,96 @@
+#include "sim/serve/single_verdict.h"
+
+#include "sim/base/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace specsim::serve {
+
+namespace {
+
+constexpr double kPicosecondsPerMillisecond = 1e9;
+
+// Milliseconds of a request on both servers, in the order of sending.
+struct Paired {
+  std::vector<double> plain;
+  std::vector<double> speculative;
+};
+
+struct Change {
+  double before = 0.0;
+  double after = 0.0;
+  double half_width = 0.0;  // of after - before; NaN: not known
+  [[nodiscard]] bool falls() const { return after < before; }
+  [[nodiscard]] bool noise() const { return after == before || std::abs(after - before) <= half_width; }
+};
+
+Change change_of(const Paired& pairs) {
+  std::vector<double> differences;
+  Change change;
+  for (std::size_t i = 0; i < pairs.plain.size(); ++i) {
+    differences.push_back(pairs.speculative[i] - pairs.plain[i]);
+    change.before += pairs.plain[i];
+    change.after += pairs.speculative[i];
+  }
+  change.before /= static_cast<double>(pairs.plain.size());
+  change.after /= static_cast<double>(pairs.plain.size());
+  change.half_width = batch_intervals(differences).mean_half_width;
+  return change;
+}
+
+std::string percent(double before, double after) { return fmt::format("{:+.1f} %", 100.0 * (after / before - 1.0)); }
+
+// "from 27.4 to 12.8 ms (-53.2 %, ± 1.1)".
+std::string in_words(const Change& change) {
+  const std::string error =
+      std::isnan(change.half_width) ? "" : fmt::format(", ± {:.2g}", 100.0 * change.half_width / change.before);
+  return fmt::format("from {:.4g} to {:.4g} ms ({}{})", change.before, change.after, percent(change.before, change.after), error);
+}
+
+}  // namespace
+
+std::string single_verdict(const SimulationResult& plain, const Summary& plain_summary, const SimulationResult& speculative,
+                           const Summary& speculative_summary, bool closed) {
+  SPECSIM_CHECK(plain.sequences.size() == speculative.sequences.size(), "{} and {} requests", plain.sequences.size(),
+                speculative.sequences.size());
+  Paired ttft;
+  Paired tpot;
+  for (std::size_t i = std::max(plain_summary.warm_up_requests, speculative_summary.warm_up_requests); i < plain.sequences.size();
+       ++i) {
+    const Sequence& a = plain.sequences[i];
+    const Sequence& b = speculative.sequences[i];
+    if (a.status != Status::finished || b.status != Status::finished) continue;
+    const auto ms = [](Picoseconds from, Picoseconds to) { return static_cast<double>(to - from) / kPicosecondsPerMillisecond; };
+    ttft.plain.push_back(ms(a.sent, a.first_token));
+    ttft.speculative.push_back(ms(b.sent, b.first_token));
+    if (a.emitted < 2 || b.emitted < 2) continue;
+    tpot.plain.push_back(ms(a.first_token, a.last_token) / (a.emitted - 1.0));
+    tpot.speculative.push_back(ms(b.first_token, b.last_token) / (b.emitted - 1.0));
+  }
+  if (tpot.plain.empty()) return "";
+  const Change first = change_of(ttft);
+  const Change each = change_of(tpot);
+  const bool limited = closed || plain_summary.overloaded || speculative_summary.overloaded || !plain_summary.stable ||
+                       !speculative_summary.stable;
+  const double before = plain_summary.output_throughput;
+  const double after = speculative_summary.output_throughput;
+  std::string whether;
+  if (!limited)
+    whether = each.noise() ? "makes no difference to TPOT that this run can tell" : each.falls() ? "pays" : "does not pay";
+  else if (each.falls() == (after > before))
+    whether = each.noise() ? "pays or not by less than this run can tell" : each.falls() ? "pays" : "does not pay";
+  else
+    whether = each.falls() ? "pays in TPOT and not in throughput" : "pays in throughput and not in TPOT";
+  const std::string throughput =
+      limited ? fmt::format("output tokens a second from {:.4g} to {:.4g} ({})", before, after, percent(before, after))
+              : "output throughput what the clients ask for, with either";
+  return fmt::format("at this load speculation {}: mean TPOT {}, mean TTFT {}{}, {}", whether, in_words(each), in_words(first),
+                     first.noise() ? " (within the noise)" : "", throughput);
+}
+
+}  // namespace specsim::serve
