@@ -82,6 +82,25 @@ std::string no_capacity(const ServeExperiment& experiment, const serve::RequestT
       where);
 }
 
+// What was asked for and changes nothing with these requests.
+std::vector<std::string> idle_options(const ServeExperiment& experiment, const serve::RequestTrace& workload) {
+  std::vector<std::string> lines;
+  const auto same = [&](const serve::Request& one) { return one.priority == workload.requests.front().priority; };
+  const config::Arguments& scheduler = experiment.scheduler.arguments;
+  for (const config::Parameter& one : experiment.scheduler.entry->info.parameters) {
+    if ((one.name == "policy" || one.name == "schedule_policy") && scheduler.text(one.name) == "priority" &&
+        std::all_of(workload.requests.begin(), workload.requests.end(), same))
+      lines.push_back(
+          fmt::format("{} priority changes nothing: all requests have the same (column priority of a trace)", one.name));
+    if ((one.name == "prefix_caching" || one.name == "radix_cache") && scheduler.boolean(one.name) && workload.hashes.empty())
+      lines.push_back(
+          fmt::format("{} changes nothing: no prompts share a prefix (sessions, and traces with hashes, have such)", one.name));
+  }
+  if (experiment.replicas > 1 && experiment.routing && experiment.routing->by_prefix() && workload.hashes.empty())
+    lines.emplace_back("the routing finds no prefixes: no prompts share one (sessions, and traces with hashes, have such)");
+  return lines;
+}
+
 // Where the SLO ends: of the config's server and of the plain one, and of every draft length that was asked for.
 void print_limits(const ServeTask& task, const std::vector<serve::CurvePoint>& curve, serve::SweepRunner& runner,
                   report::OutputFolder* folder) {
@@ -190,11 +209,14 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
 
 // What each server of an open loop completes when saturated and that it was sent more than that, or, of any, for too short a
 // time.
-void print_stability(const ServeTask& task, SingleRun& run, const Summaries& summaries, const std::atomic<bool>* stop) {
+void print_stability(const ServeTask& task, SingleRun& run, const Summaries& summaries, bool closed,
+                     const std::atomic<bool>* stop) {
   for (std::size_t i = 0; i < run.points.size(); ++i) {
     serve::CurvePoint& point = run.points[i];
     const auto& [name, summary] = summaries[i];
     point.replications = {summary};
+    // What these clients sent: the point's load was that of its first few requests.
+    if (!closed && summary.sending_s > 0.0) point.load = static_cast<double>(summary.requests - 1) / summary.sending_s;
     if (std::isnan(point.capacity.value) && (summary.overloaded || !summary.stable)) {
       const ServeExperiment& own = task.experiment;
       point.capacity.value = serve::saturated_rate(i == 0 ? own : serve::without_speculation(own), stop).value_or(NAN);
@@ -252,8 +274,9 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
         serve::single_verdict(plain->result, plain->summary, own.result, own.summary, workload.concurrency > 0);
     if (!said.empty()) print_words(said);
   }
-  print_stability(task, single, summaries, stop);
+  print_stability(task, single, summaries, workload.concurrency > 0, stop);
   if (const std::string why = no_capacity(experiment, workload, "a sweep shows"); !why.empty()) print_output("{}\n", why);
+  for (const std::string& line : idle_options(experiment, workload)) print_output("{}\n", line);
   if (experiment.prefill_engines > 0)
     print_output("first tokens come from the engines that {}; the link between them is busy for {:.3g} % of the run{}\n",
                  experiment.first_token_of_decode ? "decode" : "compute prompts", 100.0 * serve::link_busy_share(own.result),

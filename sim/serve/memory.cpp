@@ -81,7 +81,8 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
     diagnostics.add(
         kv.where("utilization"),
         fmt::format("weights take {:.2f} GiB and activations {:.2f} GiB, which leaves {:.2f} GiB for the cache, allowed: "
-                    "room for two blocks",
+                    "room for two blocks: more GPUs (tensor_parallel), a larger utilization, weights of fewer bits, or fewer "
+                    "requests at once, for which activations are set aside",
                     none->needed_bytes() / kGib, beside / kGib, left / kGib));
     return 2;
   }

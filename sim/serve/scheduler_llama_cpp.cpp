@@ -29,9 +29,10 @@ class LlamaCpp final : public Scheduler {
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
     if (request.prompt >= options_.context)
-      return fmt::format("its prompt has {} tokens, allowed: fewer than a slot's context, {}", request.prompt, options_.context);
+      return fmt::format("its prompt has {} tokens, allowed: fewer than a slot's context, {} (context)", request.prompt,
+                         options_.context);
     if (std::uint64_t{request.prompt} + request.output > options_.context)
-      return fmt::format("its prompt has {} tokens and its output {}, allowed: together at most a slot's context, {}",
+      return fmt::format("its prompt has {} tokens and its output {}, allowed: together at most a slot's context, {} (context)",
                          request.prompt, request.output, options_.context);
     const std::uint32_t blocks = state.pool->blocks_for(options_.context);
     if (!state.pool->unlimited() && blocks > state.pool->usable())

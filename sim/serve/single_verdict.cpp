@@ -45,11 +45,15 @@ Change change_of(const Paired& pairs) {
 
 std::string percent(double before, double after) { return fmt::format("{:+.1f} %", 100.0 * (after / before - 1.0)); }
 
+// Four digits, and never a power of ten.
+std::string digits(double value) { return value >= 1000.0 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
+
 // "from 27.4 to 12.8 ms (-53.2 %, ± 1.1)".
 std::string in_words(const Change& change) {
   const std::string error =
       std::isnan(change.half_width) ? "" : fmt::format(", ± {:.2g}", 100.0 * change.half_width / change.before);
-  return fmt::format("from {:.4g} to {:.4g} ms ({}{})", change.before, change.after, percent(change.before, change.after), error);
+  return fmt::format("from {} to {} ms ({}{})", digits(change.before), digits(change.after), percent(change.before, change.after),
+                     error);
 }
 
 }  // namespace
@@ -87,10 +91,12 @@ std::string single_verdict(const SimulationResult& plain, const Summary& plain_s
   else
     whether = each.falls() ? "pays in TPOT and not in throughput" : "pays in throughput and not in TPOT";
   const std::string throughput =
-      limited ? fmt::format("output tokens a second from {:.4g} to {:.4g} ({})", before, after, percent(before, after))
+      limited ? fmt::format("output tokens a second from {} to {} ({})", digits(before), digits(after), percent(before, after))
               : "output throughput what the clients ask for, with either";
-  return fmt::format("at this load speculation {}: mean TPOT {}, mean TTFT {}{}, {}", whether, in_words(each), in_words(first),
-                     first.noise() ? " (within the noise)" : "", throughput);
+  const std::string waiting = limited && !closed
+                                  ? "TTFT without end on a server that is sent more than it answers"
+                                  : fmt::format("mean TTFT {}{}", in_words(first), first.noise() ? " (within the noise)" : "");
+  return fmt::format("at this load speculation {}: mean TPOT {}, {}, {}", whether, in_words(each), waiting, throughput);
 }
 
 }  // namespace specsim::serve

@@ -148,7 +148,7 @@ with tempfile.TemporaryDirectory() as folder:
             print(f"specsim serve {' '.join(arguments)}\n  wanted exit 2 and: {wanted}\n  exit {done.returncode}: {done.stderr.strip()}")
             failures += 1
     good = subprocess.run([SPECSIM, "serve", "base.yaml", "--out", "out", "--steps"], cwd=folder, capture_output=True, text=True, timeout=120)
-    if good.returncode != 0 or sorted(os.listdir(Path(folder, "out"))) != ["manifest.yaml", "requests.csv", "steps.csv", "summary.csv"]:
+    if good.returncode != 0 or sorted(os.listdir(Path(folder, "out"))) != ["manifest.yaml", "requests.csv", "requests_plain.csv", "steps.csv", "summary.csv"]:
         print(f"the base config does not run: {good.stderr}")
         failures += 1
     again = subprocess.run([SPECSIM, "serve", "base.yaml", "--out", "out", "--rate", "7"], cwd=folder, capture_output=True, text=True, timeout=120)

@@ -121,13 +121,30 @@ def capacity(bench, checks):
     """Prompts that are alike, far more than a server of one request at a time takes: its capacity is said where nothing
     hits, and that there is none where the cache decides."""
     arrivals = trace(bench, "alike", [(at, 20, 0, 0) for at in range(400)])
+    shared = None
     for caching, words in ((True, "no largest stable rate is given"), (False, "plain: capacity")):
         made = config(arrivals, COST, None, None, {"block": 16, "blocks": 100}, prefix_caching=caching)
         path = bench.folder / "capacity.yaml"
         path.write_text(json.dumps(made))
         done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name], capture_output=True, text=True, check=False, cwd=bench.folder)
+        shared = shared or done
         checks.exact(f"prefix_caching {caching}: what is said of the capacity", [one for one in ("no largest stable rate is given", "plain: capacity")
                                                                                   if one in done.stdout], [words])
+    # Conversations, over whose rate a sweep goes; and what is asked for in vain.
+    for caching in (True, False):
+        made = config({"process": "sessions", "rate": 2.0, "requests": 60, "prompt": {"fixed": 64}, "output": {"fixed": 8}, "most": 4000}, COST, None, None,
+                      {"block": 16, "blocks": 400}, prefix_caching=caching)
+        path.write_text(json.dumps(made))
+        done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name, "--sweep", "rate=1,2"], capture_output=True, text=True, check=False, cwd=bench.folder)
+        checks.exact(f"prefix_caching {caching}: a sweep says that there is no capacity", (done.returncode, "no largest stable rate is given" in done.stdout), (0, caching))
+    made = config({"process": "poisson", "rate": 2.0, "requests": 60}, COST, {"prompt": {"fixed": 64}, "output": {"fixed": 8}}, None, {"block": 16, "blocks": 400},
+                  prefix_caching=True, policy="priority")
+    made["serve"]["replicas"] = {"count": 2, "routing": "prefix_affinity"}
+    path.write_text(json.dumps(made))
+    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name], capture_output=True, text=True, check=False, cwd=bench.folder)
+    for words in ("policy priority changes nothing", "prefix_caching changes nothing", "the routing finds no prefixes"):
+        checks.holds(f"{words} is said", words in done.stdout)
+        checks.rejects_exactly("what changes nothing", f"a trace that shares prefixes: {words}", words not in shared.stdout)
 
 
 def main():

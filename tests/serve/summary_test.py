@@ -79,6 +79,10 @@ def means(requests):
     return (1e3 * (first - sent).mean(), 1e3 * ((last - first)[many] / (output - 1)[many]).mean(), output.sum() / (last.max() - sent.min()))
 
 
+def digits(value):
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+
+
 def single(folder, checks):
     """Speculation that pays, that does not, and that costs throughput; each figure of the sentence from the requests."""
     cheap = crowded(0, rate=6.0, requests=400)
@@ -95,9 +99,11 @@ def single(folder, checks):
         some = f"mean TPOT from {before[1]:.4g} to {tpot:.4g} ms ({100 * (tpot / before[1] - 1):+.1f} %"
         checks.holds(f"{name}: TPOT", some in said)
         checks.holds(f"{name}: TTFT", f"mean TTFT from {before[0]:.4g} to {ttft:.4g} ms ({100 * (ttft / before[0] - 1):+.1f} %" in said)
-        given = f"output tokens a second from {before[2]:.4g} to {throughput:.4g} ({100 * (throughput / before[2] - 1):+.1f} %)"
+        given = f"output tokens a second from {digits(before[2])} to {digits(throughput)} ({100 * (throughput / before[2] - 1):+.1f} %)"
         checks.holds(f"{name}: throughput", given in said if name == "clients" else "output throughput what the clients ask for, with either" in said)
         checks.rejects_exactly("the verdict of a run", "the two servers exchanged", f"mean TPOT from {tpot:.4g} to {before[1]:.4g}" not in said)
+    said, own, plain = verdict(folder, "drowned", crowded(0, rate=100.0, requests=400))
+    checks.holds("a server that is sent more than it answers has no mean TTFT", "TTFT without end" in said and "mean TTFT" not in said)
     alone = crowded(0, rate=6.0, requests=100)
     del alone["serve"]["speculation"]
     (Path(folder) / "alone.yaml").write_text(json.dumps(alone))
