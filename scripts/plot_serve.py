@@ -154,7 +154,7 @@ def draw_requests(folder):
             left += mean[cause]
     axes[2].set_yticks(range(len(shown)), [CAUSES[cause] for cause in shown])
     axes[2].invert_yaxis()
-    axes[2].set(xlabel="seconds, mean over requests", title="what a request's life goes to" + (" (pale: plain)" if len(servers) > 1 else ""))
+    axes[2].set(xlabel="seconds, mean over requests", title="a request's life" + (" (pale: plain)" if len(servers) > 1 else ""))
     figure.suptitle(setting(folder), fontsize=10)
     save(figure, folder / "requests.png")
 
