@@ -101,6 +101,19 @@ std::vector<std::string> idle_options(const ServeExperiment& experiment, const s
   return lines;
 }
 
+// That the server's own limit on what runs at once was reached, where nobody set it; "" elsewhere.
+std::string own_limit(const ServeExperiment& experiment, const serve::Summary& summary) {
+  const config::Choice<serve::SchedulerEntry>& scheduler = experiment.scheduler;
+  if (!experiment.speculation || summary.largest_batch < serve::kSglangRunsSpeculating) return "";
+  for (const config::Parameter& one : scheduler.entry->info.parameters)
+    if (one.name == "max_running_requests" && scheduler.arguments.integer(one.name) == 0)
+      return fmt::format(
+          "{} runs {} requests at once where it speculates and nothing is said, and that was reached: "
+          "max_running_requests (--max-running-requests) raises it",
+          scheduler.entry->product, serve::kSglangRunsSpeculating);
+  return "";
+}
+
 // Where the SLO ends: of the config's server and of the plain one, and of every draft length that was asked for.
 void print_limits(const ServeTask& task, const std::vector<serve::CurvePoint>& curve, serve::SweepRunner& runner,
                   report::OutputFolder* folder) {
@@ -277,6 +290,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   print_stability(task, single, summaries, workload.concurrency > 0, stop);
   if (const std::string why = no_capacity(experiment, workload, "a sweep shows"); !why.empty()) print_output("{}\n", why);
   for (const std::string& line : idle_options(experiment, workload)) print_output("{}\n", line);
+  if (const std::string limit = own_limit(experiment, own.summary); !limit.empty()) print_words(limit);
   if (experiment.prefill_engines > 0)
     print_output("first tokens come from the engines that {}; the link between them is busy for {:.3g} % of the run{}\n",
                  experiment.first_token_of_decode ? "decode" : "compute prompts", 100.0 * serve::link_busy_share(own.result),
