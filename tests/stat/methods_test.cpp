@@ -35,6 +35,7 @@ spec::Cell cell_of(const std::string& verifier) {
       {"typical", "{drafter: {kind: chain, draft_length: 4}, verifier: {kind: typical, epsilon: 0.15}}"},
       {"top_k_match", "{drafter: {kind: chain, draft_length: 4}, verifier: {kind: top_k_match, k: 3}}"},
       {"gumbel", "{drafter: {kind: chain, draft_length: 4}, verifier: gumbel}"},
+      {"spec_hub", "{drafter: {kind: tree_static, branching: [2, 2], siblings: hub}, verifier: spec_hub}"},
       {"judge_decoding", "{drafter: {kind: chain, draft_length: 4}, verifier: {kind: judge_decoding, rate: 0.3}}"},
       {"speculative_cascade", "{drafter: {kind: chain, draft_length: 4}, verifier: speculative_cascade}"},
       {"relaxed_top_n", "{drafter: {kind: chain, draft_length: 4}, verifier: {kind: relaxed_top_n, n: 3, delta: 0.2}}"}};
@@ -121,6 +122,7 @@ std::vector<tests::BlockMutant> lossy_mutants() {
          last = block.pick_target(node);
          return 0;
        })},
+      {"spec_hub", "the second sibling is not looked at", judge(0.0, true)},
       {"judge_decoding", "the judge is not asked", judge(0.0, true)},
       {"judge_decoding", "the judge passes a little more", judge(0.32, true)},
       {"judge_decoding", "the final token comes from the target", judge(0.3, false)},
@@ -229,9 +231,9 @@ TEST_CASE("check holds Lookahead to its theory and rejects windows that are wron
 }
 
 TEST_CASE("check holds every rule for blocks that theory covers to it") {
-  for (const char* verifier :
-       {"block", "multi_draft_recursive", "without_replacement", "kseq", "tree_point_mass", "greedy_tree", "optimal_transport",
-        "traversal", "lenience", "typical", "top_k_match", "gumbel", "judge_decoding", "speculative_cascade", "relaxed_top_n"}) {
+  for (const char* verifier : {"block", "multi_draft_recursive", "without_replacement", "kseq", "tree_point_mass", "greedy_tree",
+                               "optimal_transport", "traversal", "lenience", "typical", "top_k_match", "gumbel", "spec_hub",
+                               "judge_decoding", "speculative_cascade", "relaxed_top_n"}) {
     DYNAMIC_SECTION(verifier) {
       const spec::Cell cell = cell_of(verifier);
       const Judged own = judged(cell, *cell.block()->verifier);
