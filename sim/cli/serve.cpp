@@ -289,6 +289,14 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   }
   print_stability(task, single, summaries, workload.concurrency > 0, stop);
   if (const std::string why = no_capacity(experiment, workload, "a sweep shows"); !why.empty()) print_output("{}\n", why);
+  const bool unknown = std::any_of(single.points.begin(), single.points.end(),
+                                   [](const serve::CurvePoint& point) { return std::isnan(point.capacity.value); });
+  if (unknown && workload.concurrency == 0 && task.experiment.arrivals->with_requests(1) &&
+      !serve::hits_decide(experiment, workload))
+    print_words(
+        "no largest stable rate is given: the longer run that would tell it meets a request that can never be served, or does "
+        "not "
+        "end (--requests with a larger number says which)");
   for (const std::string& line : idle_options(experiment, workload)) print_output("{}\n", line);
   if (const std::string limit = own_limit(experiment, own.summary); !limit.empty()) print_words(limit);
   if (experiment.prefill_engines > 0)

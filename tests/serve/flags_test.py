@@ -72,6 +72,15 @@ def running(checks):
     checks.exact("or as many as are said", most("--set", "serve.scheduler={kind: sglang, max_running_requests: 64}"), (64, 64, False))
 
 
+def unknown_capacity(checks):
+    """Prompts of a long tail, the longest of which only the longer run meets."""
+    chunks = ("--policy", "fixed:3", "--set", "serve.scheduler.max_num_batched_tokens=8192")
+    for chunked in ("true", "false"):
+        text = " ".join(serve(*chunks, "--set", f"serve.scheduler.chunked_prefill={chunked}").split())
+        checks.exact(f"chunked_prefill {chunked}: the largest stable rate is given, or said not to be",
+                     ("capacity" in text, "no largest stable rate is given: the longer run" in text), (chunked == "true", chunked == "false"))
+
+
 def measured(checks):
     five = serve("--policy", "fixed:5")
     checks.exact("only positions that were measured", max(row[2] for row in table_of(five)[0]), 3)
@@ -118,7 +127,7 @@ def ties(checks):
 
 def main():
     checks = Checks()
-    for part in (engines, running, measured, pool, pasted, ties):
+    for part in (engines, running, unknown_capacity, measured, pool, pasted, ties):
         part(checks)
     return checks.finish("flags of servers")
 
