@@ -24,7 +24,8 @@ constexpr double kSplitEfficiency = 0.4;  // share of the peak that attention re
 // long with four heads in a group (RTX 4090) and 1.8 to 2.7 times with eight (RTX PRO 6000; LLMServingSim's profiles of vLLM
 // 0.19).
 constexpr double kAloneInGroup = 0.45;
-constexpr double kFewTokens = 16.0;  // tokens of a sequence up to which a prompt's last ones attend as tokens that are verified
+constexpr double kFewTokens = 15.0;  // tokens of a sequence up to which a prompt's last ones attend as tokens that are verified;
+                                     // 16 were measured as a prompt
 
 // Whose FlashAttention 2 serves a GPU on which that of several tokens was not measured.
 constexpr const char* kWalker = "rtx-4090";
