@@ -135,191 +135,247 @@ struct Tally {
   }
 };
 
-}  // namespace detail
-
-// kMoves: several contexts. kSink: report every round.
+// The rounds of one chunk. kMoves: several contexts. kSink: report every round. The arrays are members, so that the steps of a
+// round are functions of their own; what a round does not keep for the next one is written before it is read.
 template <class Behaviour, bool kMoves, bool kSink>
-void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& random_bits, Counts& counts, RoundSink* sink) {
-  SPECSIM_CHECK(plan.first_sequence % kLanes == 0, "first sequence {}", plan.first_sequence);
-  const PreparedContexts& tables = *setup.tables;
-  const std::uint32_t draft_length = Behaviour::drafted(setup.draft_length);
-  const auto classes = static_cast<std::size_t>(setup.classes);
-  const RequestEnds ends(setup.process->shape(), plan.sequence_rounds, setup.draft_length);
-  const bool process_moves = kMoves && setup.process->moves();
-  const bool restarts = setup.process->shape().restarts();
-  const bool one_stratum = setup.stratum == nullptr;
-  const auto distribution_size = static_cast<std::size_t>(setup.draft_length) + 1;
-
-  detail::Lanes lane;
-  setup.process->start(setup.key, plan.first_sequence, kLanes, lane.context.data());
-  lane.previous_bin.fill(kPairBins);  // a row that is dropped at the end
-  std::uint32_t live = 0;
-  for (std::uint64_t left = plan.rounds; live < kLanes && left > 0; ++live) {
-    const std::uint64_t share = ends.any() ? 1 : std::min<std::uint64_t>(left, plan.sequence_rounds);
-    left -= share;
-    lane.rounds_left[live] = ends.any() ? ~std::uint64_t{0} : share;
-    if (ends.any()) lane.tokens[live] = ends.tokens(lane.context[live]);
+class StagedRounds {
+ public:
+  StagedRounds(const RoundSetup& setup, const ChunkPlan& plan, BitSource& random_bits, Counts& counts, RoundSink* sink)
+      : setup_(setup),
+        tables_(*setup.tables),
+        plan_(plan),
+        random_bits_(random_bits),
+        counts_(counts),
+        sink_(sink),
+        draft_length_(Behaviour::drafted(setup.draft_length)),
+        ends_(setup.process->shape(), plan.sequence_rounds, setup.draft_length),
+        process_moves_(kMoves && setup.process->moves()),
+        one_stratum_(setup.stratum == nullptr),
+        stopped_before_(draft_length_ + 2) {
+    SPECSIM_CHECK(plan.first_sequence % kLanes == 0, "first sequence {}", plan.first_sequence);
+    all_counted_.fill(1);
+    if constexpr (kSink) drafts_.resize(std::size_t{draft_length_} * kLanes);
+    if (one_stratum_) pairs_.assign((kPairBins + 1) * classes(), 0);
+    tally_ = {&setup, pairs_.data(), counts.output.data()};
   }
-  const std::uint32_t sequences = live;
 
-  std::array<std::uint32_t, kLanes> active;   // lanes that have rounds left, in order
-  std::array<std::uint32_t, kLanes> going;    // lanes that are still accepting in this round
-  std::array<std::uint32_t, kLanes> stopped;  // lanes that have stopped, by the position where they did
-  std::array<std::uint64_t, kLanes> draft_bits;
-  std::array<std::uint64_t, kLanes> accept_bits;
-  std::array<std::uint64_t, kLanes> final_bits;
-  std::array<std::uint64_t, kLanes> picked_bits;
-  std::array<std::uint64_t, kLanes> entry;
-  std::array<std::uint32_t, kLanes> accepted;
-  std::array<std::uint32_t, kLanes> goes_on;
-  std::array<Token, kLanes> token;
-  std::array<Token, kLanes> wanted;    // matching rules: the target's own token, by index
-  std::array<Token, kLanes> mismatch;  // the same tokens, by lane
-  std::array<std::uint32_t, kLanes> all_counted;
-  all_counted.fill(1);
-  std::vector<std::uint32_t> stopped_before(draft_length + 2);
-  std::vector<Token> drafts;  // kSink: [position][lane]
-  if constexpr (kSink) drafts.resize(std::size_t{draft_length} * kLanes);
-  std::vector<std::uint64_t> pairs;
-  if (one_stratum) pairs.assign((kPairBins + 1) * classes, 0);
-  const detail::Tally tally{&setup, pairs.data(), counts.output.data()};
-  live = 0;
-  for (std::uint32_t i = 0; i < sequences; ++i)
-    if (!ends.any() || !ends.done(lane.tokens[i], 0)) active[live++] = i;
-
-  for (std::uint32_t round = 0; live > 0; ++round) {
-    random_bits.final_token(round, plan.first_sequence, kLanes, final_bits.data());
-    std::copy_n(active.begin(), live, going.begin());
-    if constexpr (kMoves) {
-      if (restarts) lane.context.fill(0);
-      lane.start_context = lane.context;
+  void run() {
+    const std::uint32_t sequences = start_sequences();
+    for (std::uint32_t round = 0; live_ > 0; ++round) {
+      judge_drafts(round);
+      for (std::uint32_t length = 0; length <= draft_length_; ++length) finish(round, length);
+      drop_those_without_rounds();
     }
-    std::uint32_t on = live;
+    for (std::uint32_t who = 0; who < sequences; ++who)
+      counts_.add_sequence(lane_.rounds[who], lane_.full[who], lane_.emitted[who], setup_.draft_length > 0);
+    if (one_stratum_) counts_.add_neighbours(pairs_, {setup_.bin_of_class, classes()});
+  }
+
+ private:
+  template <class T>
+  using PerLane = std::array<T, kLanes>;
+
+  std::size_t classes() const { return static_cast<std::size_t>(setup_.classes); }
+  std::uint64_t depth_at(std::uint32_t position) const { return std::min<std::uint64_t>(position, tables_.depths() - 1); }
+
+  // Gives sequences their first context and their share of the chunk's rounds; returns how many there are.
+  std::uint32_t start_sequences() {
+    setup_.process->start(setup_.key, plan_.first_sequence, kLanes, lane_.context.data());
+    lane_.previous_bin.fill(kPairBins);  // a row that is dropped at the end
+    std::uint32_t sequences = 0;
+    for (std::uint64_t left = plan_.rounds; sequences < kLanes && left > 0; ++sequences) {
+      const std::uint64_t share = ends_.any() ? 1 : std::min<std::uint64_t>(left, plan_.sequence_rounds);
+      left -= share;
+      lane_.rounds_left[sequences] = ends_.any() ? ~std::uint64_t{0} : share;
+      if (ends_.any()) lane_.tokens[sequences] = ends_.tokens(lane_.context[sequences]);
+    }
+    for (std::uint32_t i = 0; i < sequences; ++i)
+      if (!ends_.any() || !ends_.done(lane_.tokens[i], 0)) active_[live_++] = i;
+    return sequences;
+  }
+
+  // Drafts and judges position by position until no lane goes on; afterwards stopped_ holds the lanes by accepted length.
+  void judge_drafts(std::uint32_t round) {
+    random_bits_.final_token(round, plan_.first_sequence, kLanes, final_bits_.data());
+    std::copy_n(active_.begin(), live_, going_.begin());
+    if constexpr (kMoves) {
+      if (setup_.process->shape().restarts()) lane_.context.fill(0);
+      lane_.start_context = lane_.context;
+    }
+    std::uint32_t on = live_;
     std::uint32_t off = 0;
     std::uint32_t position = 0;
-    for (; position < draft_length && on > 0; ++position) {
-      const std::uint64_t depth = std::min<std::uint64_t>(position, tables.depths() - 1);
+    for (; position < draft_length_ && on > 0; ++position) {
       const std::uint32_t judged = on;
-      stopped_before[position] = off;
-      random_bits.draft_accept(round, position, plan.first_sequence, going.data(), judged, draft_bits.data(), accept_bits.data());
-      detail::draw<kMoves>(tables, detail::Source::draft, depth, going.data(), lane.context.data(), draft_bits.data(), judged,
-                           token.data());
-      detail::look_up<kMoves>(tables, depth, going.data(), lane.context.data(), token.data(), judged, entry.data());
-      if (setup.matches) {
-        detail::draw<kMoves>(tables, detail::Source::bonus, 0, going.data(), lane.context.data(), accept_bits.data(), judged,
-                             wanted.data());
-        for (std::uint32_t i = 0; i < judged; ++i) {
-          accepted[i] = wanted[i] == token[i] ? 1 : 0;
-          mismatch[going[i]] = wanted[i];
-        }
-      } else {
-        for (std::uint32_t i = 0; i < judged; ++i)
-          accepted[i] = Behaviour::accepts(accept_bits[i], entry[i] >> kClassBits) ? 1 : 0;
-      }
-      for (std::uint32_t i = 0; i < judged; ++i) goes_on[i] = Behaviour::goes_on(accepted[i] != 0) ? 1 : 0;
-      tally.emitted(going.data(), entry.data(), accepted.data(), judged, lane);
-      if constexpr (kSink)
-        for (std::uint32_t i = 0; i < judged; ++i) drafts[std::size_t{position} * kLanes + going[i]] = token[i];
-      on = detail::split(goes_on.data(), judged, going.data(), token.data(), stopped.data() + off);
+      stopped_before_[position] = off;
+      judge(round, position, judged);
+      on = split(goes_on_.data(), judged, going_.data(), token_.data(), stopped_.data() + off);
       off += judged - on;
-      if (position < setup.draft_length) {
-        counts.reached[position] += judged;
-        counts.accepted[position] += on;
+      if (position < setup_.draft_length) {
+        counts_.reached[position] += judged;
+        counts_.accepted[position] += on;
       }
-      if (process_moves) {
-        setup.process->step(setup.key, plan.first_sequence, going.data(), on, lane.text_position.data(), token.data(),
-                            lane.context.data());
-        for (std::uint32_t i = 0; i < on; ++i) ++lane.text_position[going[i]];
-      }
+      if (process_moves_) move(going_.data(), on);
     }
-    for (std::uint32_t p = position; p <= draft_length; ++p) stopped_before[p] = off;
-    std::copy_n(going.begin(), on, stopped.begin() + off);
-    stopped_before[draft_length + 1] = off + on;
-
-    std::uint32_t still = 0;
-    for (std::uint32_t length = 0; length <= draft_length; ++length) {
-      const bool full = length == draft_length;
-      const std::uint32_t* const who = stopped.data() + stopped_before[length];
-      const std::uint32_t count = stopped_before[length + 1] - stopped_before[length];
-      const std::uint64_t depth = std::min<std::uint64_t>(length, tables.depths() - 1);
-      const bool final_emitted = !full || Behaviour::emits_bonus();
-      const std::uint64_t emitted = length + (final_emitted ? 1U : 0U);
-      for (std::uint32_t i = 0; i < count; ++i) picked_bits[i] = final_bits[who[i]];
-      if (setup.matches && !full) {
-        for (std::uint32_t i = 0; i < count; ++i) token[i] = mismatch[who[i]];
-      } else {
-        detail::draw<kMoves>(tables, full ? detail::Source::bonus : detail::Source::rejected, depth, who, lane.context.data(),
-                             picked_bits.data(), count, token.data());
-      }
-      if (final_emitted) {
-        detail::look_up<kMoves>(tables, 0, who, lane.context.data(), token.data(), count, entry.data());
-        tally.emitted(who, entry.data(), all_counted.data(), count, lane);
-        if (process_moves) {
-          setup.process->step(setup.key, plan.first_sequence, who, count, lane.text_position.data(), token.data(),
-                              lane.context.data());
-          for (std::uint32_t i = 0; i < count; ++i) ++lane.text_position[who[i]];
-        }
-      }
-      if constexpr (kSink) {
-        for (std::uint32_t i = 0; i < count; ++i) {
-          std::vector<Token> text;
-          for (std::uint32_t p = 0; p < length; ++p) text.push_back(drafts[std::size_t{p} * kLanes + who[i]]);
-          if (final_emitted) text.push_back(token[i]);
-          sink->accepted(who[i], round, length);
-          sink->round(who[i], round, text, lane.context[who[i]]);
-        }
-      }
-      const std::size_t distribution_at = std::min<std::size_t>(length, distribution_size - 1);
-      if (!ends.any()) {
-        for (std::uint32_t i = 0; i < count; ++i) {
-          ++lane.rounds[who[i]];
-          lane.emitted[who[i]] += emitted;
-        }
-        if (full)
-          for (std::uint32_t i = 0; i < count; ++i) ++lane.full[who[i]];
-        if (one_stratum)
-          counts.accepted_distribution[distribution_at] += count;
-        else
-          for (std::uint32_t i = 0; i < count; ++i)
-            ++counts.accepted_distribution[setup.stratum[lane.start_context[who[i]]] * distribution_size + distribution_at];
-      } else {
-        for (std::uint32_t i = 0; i < count; ++i) {
-          const std::size_t stratum = one_stratum ? 0 : setup.stratum[lane.start_context[who[i]]];
-          ++counts.accepted_distribution[stratum * distribution_size + distribution_at];
-          const std::uint64_t room = lane.tokens[who[i]] - lane.emitted[who[i]];
-          if (emitted > room) {
-            ++counts.cut_rounds;
-            counts.cut_emitted += room;
-            lane.rounds_left[who[i]] = 0;
-            continue;
-          }
-          ++lane.rounds[who[i]];
-          lane.emitted[who[i]] += emitted;
-          lane.full[who[i]] += full ? 1 : 0;
-          if (ends.done(lane.tokens[who[i]], lane.emitted[who[i]])) lane.rounds_left[who[i]] = 0;
-        }
-      }
-    }
-    if (!ends.any()) {
-      // All sequences have equally many rounds but the last, which may have fewer.
-      for (std::uint32_t i = 0; i < live; ++i) {
-        const std::uint32_t who = active[i];
-        active[still] = who;
-        still += lane.rounds[who] < lane.rounds_left[who] ? 1 : 0;
-      }
-    } else {
-      for (std::uint32_t i = 0; i < live; ++i) {
-        const std::uint32_t who = active[i];
-        active[still] = who;
-        still += lane.rounds_left[who] > 0 ? 1 : 0;
-      }
-    }
-    live = still;
+    for (std::uint32_t p = position; p <= draft_length_; ++p) stopped_before_[p] = off;
+    std::copy_n(going_.begin(), on, stopped_.begin() + off);
+    stopped_before_[draft_length_ + 1] = off + on;
   }
 
-  for (std::uint32_t who = 0; who < sequences; ++who)
-    counts.add_sequence(lane.rounds[who], lane.full[who], lane.emitted[who], setup.draft_length > 0);
-  if (one_stratum) counts.add_neighbours(pairs, {setup.bin_of_class, classes});
+  // Draws the first `count` lanes of going_ their draft token for this position and says in goes_on_ who keeps it.
+  void judge(std::uint32_t round, std::uint32_t position, std::uint32_t count) {
+    const std::uint64_t depth = depth_at(position);
+    random_bits_.draft_accept(round, position, plan_.first_sequence, going_.data(), count, draft_bits_.data(),
+                              accept_bits_.data());
+    draw<kMoves>(tables_, Source::draft, depth, going_.data(), lane_.context.data(), draft_bits_.data(), count, token_.data());
+    look_up<kMoves>(tables_, depth, going_.data(), lane_.context.data(), token_.data(), count, entry_.data());
+    if (setup_.matches) {
+      draw<kMoves>(tables_, Source::bonus, 0, going_.data(), lane_.context.data(), accept_bits_.data(), count, wanted_.data());
+      for (std::uint32_t i = 0; i < count; ++i) {
+        accepted_[i] = wanted_[i] == token_[i] ? 1 : 0;
+        mismatch_[going_[i]] = wanted_[i];
+      }
+    } else {
+      for (std::uint32_t i = 0; i < count; ++i)
+        accepted_[i] = Behaviour::accepts(accept_bits_[i], entry_[i] >> kClassBits) ? 1 : 0;
+    }
+    for (std::uint32_t i = 0; i < count; ++i) goes_on_[i] = Behaviour::goes_on(accepted_[i] != 0) ? 1 : 0;
+    tally_.emitted(going_.data(), entry_.data(), accepted_.data(), count, lane_);
+    if constexpr (kSink)
+      for (std::uint32_t i = 0; i < count; ++i) drafts_[std::size_t{position} * kLanes + going_[i]] = token_[i];
+  }
+
+  // The contexts of these lanes after their tokens in token_.
+  void move(const std::uint32_t* lanes, std::uint32_t count) {
+    setup_.process->step(setup_.key, plan_.first_sequence, lanes, count, lane_.text_position.data(), token_.data(),
+                         lane_.context.data());
+    for (std::uint32_t i = 0; i < count; ++i) ++lane_.text_position[lanes[i]];
+  }
+
+  // The last token of the lanes that accepted `length` drafts, and the books of their round.
+  void finish(std::uint32_t round, std::uint32_t length) {
+    const bool full = length == draft_length_;
+    const bool final_emitted = !full || Behaviour::emits_bonus();
+    const std::uint32_t* const who = stopped_.data() + stopped_before_[length];
+    const std::uint32_t count = stopped_before_[length + 1] - stopped_before_[length];
+    for (std::uint32_t i = 0; i < count; ++i) picked_bits_[i] = final_bits_[who[i]];
+    if (setup_.matches && !full) {
+      for (std::uint32_t i = 0; i < count; ++i) token_[i] = mismatch_[who[i]];
+    } else {
+      draw<kMoves>(tables_, full ? Source::bonus : Source::rejected, depth_at(length), who, lane_.context.data(),
+                   picked_bits_.data(), count, token_.data());
+    }
+    if (final_emitted) {
+      look_up<kMoves>(tables_, 0, who, lane_.context.data(), token_.data(), count, entry_.data());
+      tally_.emitted(who, entry_.data(), all_counted_.data(), count, lane_);
+      if (process_moves_) move(who, count);
+    }
+    if constexpr (kSink) report(round, length, final_emitted, who, count);
+    const std::uint64_t emitted = length + (final_emitted ? 1U : 0U);
+    if (ends_.any())
+      enter_requests(length, emitted, full, who, count);
+    else
+      enter_rounds(length, emitted, full, who, count);
+  }
+
+  void report(std::uint32_t round, std::uint32_t length, bool final_emitted, const std::uint32_t* who, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::vector<Token> text;
+      for (std::uint32_t p = 0; p < length; ++p) text.push_back(drafts_[std::size_t{p} * kLanes + who[i]]);
+      if (final_emitted) text.push_back(token_[i]);
+      sink_->accepted(who[i], round, length);
+      sink_->round(who[i], round, text, lane_.context[who[i]]);
+    }
+  }
+
+  // Where rounds of this lane's stratum are counted by their accepted length.
+  std::uint64_t& rounds_of_length(std::uint32_t who, std::uint32_t length) {
+    const std::size_t lengths = std::size_t{setup_.draft_length} + 1;
+    const std::size_t stratum = one_stratum_ ? 0 : setup_.stratum[lane_.start_context[who]];
+    return counts_.accepted_distribution[stratum * lengths + std::min<std::size_t>(length, lengths - 1)];
+  }
+
+  void enter_rounds(std::uint32_t length, std::uint64_t emitted, bool full, const std::uint32_t* who, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ++lane_.rounds[who[i]];
+      lane_.emitted[who[i]] += emitted;
+    }
+    if (full)
+      for (std::uint32_t i = 0; i < count; ++i) ++lane_.full[who[i]];
+    if (one_stratum_)
+      rounds_of_length(0, length) += count;
+    else
+      for (std::uint32_t i = 0; i < count; ++i) ++rounds_of_length(who[i], length);
+  }
+
+  // Requests end within a round: what it emitted beyond their end is cut off.
+  void enter_requests(std::uint32_t length, std::uint64_t emitted, bool full, const std::uint32_t* who, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ++rounds_of_length(who[i], length);
+      const std::uint64_t room = lane_.tokens[who[i]] - lane_.emitted[who[i]];
+      if (emitted > room) {
+        ++counts_.cut_rounds;
+        counts_.cut_emitted += room;
+        lane_.rounds_left[who[i]] = 0;
+        continue;
+      }
+      ++lane_.rounds[who[i]];
+      lane_.emitted[who[i]] += emitted;
+      lane_.full[who[i]] += full ? 1 : 0;
+      if (ends_.done(lane_.tokens[who[i]], lane_.emitted[who[i]])) lane_.rounds_left[who[i]] = 0;
+    }
+  }
+
+  void drop_those_without_rounds() {
+    // All sequences have equally many rounds but the last, which may have fewer; a request's are either unlimited or none.
+    const bool requests = ends_.any();
+    std::uint32_t still = 0;
+    for (std::uint32_t i = 0; i < live_; ++i) {
+      const std::uint32_t who = active_[i];
+      active_[still] = who;
+      still += (requests ? 0 : lane_.rounds[who]) < lane_.rounds_left[who] ? 1 : 0;
+    }
+    live_ = still;
+  }
+
+  const RoundSetup& setup_;
+  const PreparedContexts& tables_;
+  const ChunkPlan& plan_;
+  BitSource& random_bits_;
+  Counts& counts_;
+  RoundSink* const sink_;
+  const std::uint32_t draft_length_;
+  const RequestEnds ends_;
+  const bool process_moves_;
+  const bool one_stratum_;
+
+  Lanes lane_;
+  std::uint32_t live_ = 0;                     // lanes that have rounds left
+  PerLane<std::uint32_t> active_;              // those lanes, in order
+  PerLane<std::uint32_t> going_;               // lanes that are still accepting in this round
+  PerLane<std::uint32_t> stopped_;             // lanes that have stopped, by the position where they did
+  std::vector<std::uint32_t> stopped_before_;  // [draft length + 2]: how many stopped before a position
+  PerLane<std::uint64_t> draft_bits_;
+  PerLane<std::uint64_t> accept_bits_;
+  PerLane<std::uint64_t> final_bits_;
+  PerLane<std::uint64_t> picked_bits_;
+  PerLane<std::uint64_t> entry_;
+  PerLane<std::uint32_t> accepted_;
+  PerLane<std::uint32_t> goes_on_;
+  PerLane<Token> token_;
+  PerLane<Token> wanted_;    // matching rules: the target's own token, by index
+  PerLane<Token> mismatch_;  // the same tokens, by lane
+  PerLane<std::uint32_t> all_counted_;
+  std::vector<Token> drafts_;         // kSink: [position][lane]
+  std::vector<std::uint64_t> pairs_;  // one stratum: [kPairBins + 1][classes]
+  Tally tally_;
+};
+
+}  // namespace detail
+
+template <class Behaviour, bool kMoves, bool kSink>
+void run_staged(const RoundSetup& setup, const ChunkPlan& plan, BitSource& random_bits, Counts& counts, RoundSink* sink) {
+  detail::StagedRounds<Behaviour, kMoves, kSink>(setup, plan, random_bits, counts, sink).run();
 }
 
 }  // namespace specsim::decode
