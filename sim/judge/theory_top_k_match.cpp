@@ -16,15 +16,7 @@ TheoryEntry top_k_match_theory() {
             const auto admits = [k](const verify::PositionDistributions& distributions) {
               return theory::top_k_acceptance(distributions.target, k);
             };
-            const theory::TreeSampling sampling = sampling_of(rounds.drafter->siblings);
-            return walk(std::move(rounds),
-                        {[admits, sampling](const verify::PositionDistributions& distributions, int children) {
-                           return theory::first_accepted(admits(distributions), distributions.drafted, children, sampling);
-                         },
-                         admits,
-                         [](const verify::PositionDistributions& distributions) {
-                           return std::vector<double>(distributions.target.begin(), distributions.target.end());
-                         }});
+            return walk_first_admitted(std::move(rounds), admits);
           }};
 }
 

@@ -71,15 +71,7 @@ TheoryEntry typical_theory() {
             const auto admits = [epsilon, delta](const verify::PositionDistributions& distributions) {
               return theory::typical_acceptance(distributions.target, epsilon, delta);
             };
-            const theory::TreeSampling sampling = sampling_of(rounds.drafter->siblings);
-            return walk(std::move(rounds),
-                        {[admits, sampling](const verify::PositionDistributions& distributions, int children) {
-                           return theory::first_accepted(admits(distributions), distributions.drafted, children, sampling);
-                         },
-                         admits,
-                         [](const verify::PositionDistributions& distributions) {
-                           return std::vector<double>(distributions.target.begin(), distributions.target.end());
-                         }});
+            return walk_first_admitted(std::move(rounds), admits);
           }};
 }
 

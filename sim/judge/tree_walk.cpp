@@ -227,4 +227,17 @@ Coverage walk_admitting(BlockRounds rounds, std::function<std::vector<double>(co
                }});
 }
 
+Coverage walk_first_admitted(BlockRounds rounds,
+                             std::function<std::vector<double>(const verify::PositionDistributions&)> admits) {
+  const theory::TreeSampling sampling = sampling_of(rounds.drafter->siblings);
+  return walk(std::move(rounds), {[admits, sampling](const verify::PositionDistributions& distributions, int children) {
+                                    return theory::first_accepted(admits(distributions), distributions.drafted, children,
+                                                                  sampling);
+                                  },
+                                  admits,
+                                  [](const verify::PositionDistributions& distributions) {
+                                    return std::vector<double>(distributions.target.begin(), distributions.target.end());
+                                  }});
+}
+
 }  // namespace specsim::judge

@@ -29,5 +29,7 @@ TreeFigures figures_of(const BlockRounds& rounds);
 Coverage walk(BlockRounds rounds, NodeTheory rule);
 // The same of an only child that is accepted with a chance of its own, `admits` by token, and followed by the target's residual.
 Coverage walk_admitting(BlockRounds rounds, std::function<std::vector<double>(const verify::PositionDistributions&)> admits);
+// The same of the first sibling that a rule admits, `admits` by token, and of the target's own sample where it admits none.
+Coverage walk_first_admitted(BlockRounds rounds, std::function<std::vector<double>(const verify::PositionDistributions&)> admits);
 
 }  // namespace specsim::judge

@@ -53,6 +53,22 @@ void Scheduler::lose(Sequence& sequence, Step& step) {
   ++step.preempted;
 }
 
+void Scheduler::take_tokens(EngineState& state, const Step& step, std::vector<RequestId>& finished) {
+  for (const Item& item : step.items) {
+    Sequence& sequence = state.at(item.request);
+    if (!item.emits) continue;
+    sequence.computed -= item.drafts - item.accepted;
+    sequence.emitted += std::min(item.accepted + 1, sequence.output - sequence.emitted);
+    sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
+    if (sequence.emitted < sequence.output) continue;
+    state.pool->give_back(sequence.held);
+    sequence.held = 0;
+    sequence.status = Status::finished;
+    finished.push_back(item.request);
+  }
+  forget_finished(state);
+}
+
 void Scheduler::forget_finished(const EngineState& state) {
   std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
 }

@@ -199,6 +199,8 @@ class Scheduler {
   static void lose(Sequence& sequence, Step& step);
   // Sequences that have ended run no longer.
   void forget_finished(const EngineState& state);
+  // update() where nothing but its own length ends a sequence and its blocks are shared with none.
+  void take_tokens(EngineState& state, const Step& step, std::vector<RequestId>& finished);
 
   std::deque<RequestId> waiting_;
   std::vector<RequestId> running_;  // in order of admission

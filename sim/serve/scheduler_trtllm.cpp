@@ -42,19 +42,7 @@ class Trtllm final : public Scheduler {
   }
 
   void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
-    for (const Item& item : step.items) {
-      Sequence& sequence = state.at(item.request);
-      if (!item.emits) continue;
-      sequence.computed -= item.drafts - item.accepted;
-      sequence.emitted += std::min(item.accepted + 1, sequence.output - sequence.emitted);
-      sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
-      if (sequence.emitted < sequence.output) continue;
-      state.pool->give_back(sequence.held);
-      sequence.held = 0;
-      sequence.status = Status::finished;
-      finished.push_back(item.request);
-    }
-    forget_finished(state);
+    take_tokens(state, step, finished);
   }
 
  private:
