@@ -257,7 +257,7 @@ std::string GpuRuns::decode() {
 std::size_t write_for_baselines(GpuSetup& setup, GpuObserver& observer) {
   const std::vector<Token> prompt = setup.held_out.front().tokens;
   std::string tokens;
-  for (const Token token : prompt) fmt::format_to(std::back_inserter(tokens), "{}{}", tokens.empty() ? "" : " ", token);
+  for (const Token token : prompt) tokens += fmt::format("{}{}", tokens.empty() ? "" : " ", token);
   observer.file("prompt.txt", tokens + "\n");
   // As in verification: eight rows at a time.
   const auto cache = setup.target.model->make_cache(1, setup.capacity);

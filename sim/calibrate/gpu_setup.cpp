@@ -80,7 +80,7 @@ void check_device_memory(const cuda::Device& device, const std::vector<std::pair
   std::string list;
   for (const auto& [name, bytes] : parts) {
     sum += static_cast<double>(bytes);
-    fmt::format_to(std::back_inserter(list), "{}{} {:.2f}", list.empty() ? "" : ", ", name, static_cast<double>(bytes) / kGiB);
+    list += fmt::format("{}{} {:.2f}", list.empty() ? "" : ", ", name, static_cast<double>(bytes) / kGiB);
   }
   const double free = spare_bytes(device);
   if (sum > free)

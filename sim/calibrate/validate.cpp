@@ -229,8 +229,8 @@ std::string weight_files(const Settings& settings) {
     for (const auto& entry : std::filesystem::directory_iterator(directory, none))
       if (entry.path().extension() == ".safetensors") paths.insert(entry.path());
     for (const std::filesystem::path& path : paths)
-      fmt::format_to(std::back_inserter(text), "{} {} ", std::filesystem::file_size(path, none),
-                     std::filesystem::last_write_time(path, none).time_since_epoch().count());
+      text += fmt::format("{} {} ", std::filesystem::file_size(path, none),
+                          std::filesystem::last_write_time(path, none).time_since_epoch().count());
   }
   return text;
 }

@@ -47,7 +47,6 @@ std::string missing_power(const judge::Row& row) {
 CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
   CheckSummary summary;
   std::string& text = summary.text;
-  const auto out = std::back_inserter(text);
   std::size_t agree = 0;
   std::size_t refuted = 0;
   std::vector<const judge::Row*> disagree;
@@ -63,20 +62,20 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
     if (!row.could_have_failed) blind.push_back(&row);
   }
   const double level = judge::check_level(rows.size() * judge::kChecksPerCell);
-  fmt::format_to(out, "\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree,
-                 disagree.size(), refuted, none);
-  fmt::format_to(out,
-                 "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
-                 "= {:.2g} ({:.0e} false alarms over {} checks).\n"
-                 "Draws: the cell whose random numbers a cell uses. Cells that share them deviate from theory together: count "
-                 "their z as one, not as many. Leak seen: the smallest leak of the draft's distribution into the output that the "
-                 "checks reject with power .99.\n",
-                 level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
+  text += fmt::format("\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree,
+                      disagree.size(), refuted, none);
+  text += fmt::format(
+      "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
+      "= {:.2g} ({:.0e} false alarms over {} checks).\n"
+      "Draws: the cell whose random numbers a cell uses. Cells that share them deviate from theory together: count "
+      "their z as one, not as many. Leak seen: the smallest leak of the draft's distribution into the output that the "
+      "checks reject with power .99.\n",
+      level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
   constexpr std::size_t kShown = 20;  // lines for each kind of finding: a wrong base shows in every cell of a grid
   const auto list = [&](const std::vector<const judge::Row*>& which, const std::string& what, const auto& describe) {
     for (std::size_t i = 0; i < std::min(which.size(), kShown); ++i)
-      fmt::format_to(out, "{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));
-    if (which.size() > kShown) fmt::format_to(out, "{}: {} further cells, see the table\n", what, which.size() - kShown);
+      text += fmt::format("{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));
+    if (which.size() > kShown) text += fmt::format("{}: {} further cells, see the table\n", what, which.size() - kShown);
   };
   list(disagree, "disagree", disagreement);
   list(untold, "not tested", missing_theory);
@@ -85,11 +84,11 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
                    : !blind.empty() || !untold.empty() ? ExitCode::untested
                                                        : ExitCode::fine;
   summary.verdict = summary.status == ExitCode::fine ? "agree" : summary.status == ExitCode::disagree ? "disagree" : "untested";
-  fmt::format_to(out, "{}\n",
-                 !disagree.empty()                      ? "theory and simulation DISAGREE"
-                 : summary.status == ExitCode::untested ? "nothing disagrees, but not every cell was tested as it should be"
-                 : none > 0                             ? "theory and simulation agree where there is theory"
-                                                        : "theory and simulation agree");
+  text += fmt::format("{}\n", !disagree.empty() ? "theory and simulation DISAGREE"
+                              : summary.status == ExitCode::untested
+                                  ? "nothing disagrees, but not every cell was tested as it should be"
+                              : none > 0 ? "theory and simulation agree where there is theory"
+                                         : "theory and simulation agree");
   return summary;
 }
 

@@ -25,13 +25,13 @@ std::string parameters_text(const fit::FittedProcess& model) {
   std::string text;
   for (std::size_t s = 0; s < model.start.size(); ++s) {
     const std::size_t shown = std::min(model.alpha[s].size(), kShown);
-    fmt::format_to(std::back_inserter(text), "{}alpha {:.3f}{}", s == 0 ? "" : "; ",
-                   fmt::join(model.alpha[s].begin(), model.alpha[s].begin() + static_cast<std::ptrdiff_t>(shown), " "),
-                   shown < model.alpha[s].size() ? " ..." : "");
+    text += fmt::format("{}alpha {:.3f}{}", s == 0 ? "" : "; ",
+                        fmt::join(model.alpha[s].begin(), model.alpha[s].begin() + static_cast<std::ptrdiff_t>(shown), " "),
+                        shown < model.alpha[s].size() ? " ..." : "");
     if (model.process == fit::Process::kept_state) {
-      fmt::format_to(std::back_inserter(text), " weight {:.3f}", model.start[s]);
+      text += fmt::format(" weight {:.3f}", model.start[s]);
     } else if (has_states(model)) {
-      fmt::format_to(std::back_inserter(text), " then {:.3f}", fmt::join(model.transition[s], " "));
+      text += fmt::format(" then {:.3f}", fmt::join(model.transition[s], " "));
     }
   }
   return text;

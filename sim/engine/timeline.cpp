@@ -40,7 +40,7 @@ void append_text(std::string& text, std::string_view value) {
       text += '\\';
       text += c;
     } else {
-      fmt::format_to(std::back_inserter(text), "\\u{:04x}", static_cast<unsigned char>(c));
+      text += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
     }
   }
   text.append(value, plain, value.size() - plain);
@@ -53,7 +53,7 @@ void append_value(std::string& text, const std::variant<std::int64_t, double, st
   else if (const auto* word = std::get_if<std::string_view>(&value))
     append_text(text, *word);
   else if (const double number = std::get<double>(value); std::isfinite(number))
-    fmt::format_to(std::back_inserter(text), "{}", number);
+    text += fmt::format("{}", number);
   else
     text += "null";
 }
@@ -93,12 +93,11 @@ void Timeline::flush_if_full() {
 Timeline::Lane Timeline::lane(std::string_view name) {
   const std::uint32_t lane = ++lanes_;
   begin_event();
-  fmt::format_to(std::back_inserter(buffer_), R"({{"ph":"M","pid":1,"tid":{},"name":"thread_name","args":{{"name":)", lane);
+  buffer_ += fmt::format(R"({{"ph":"M","pid":1,"tid":{},"name":"thread_name","args":{{"name":)", lane);
   append_text(buffer_, name);
   buffer_ += "}}";
   begin_event();
-  fmt::format_to(std::back_inserter(buffer_),
-                 R"({{"ph":"M","pid":1,"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})", lane, lane);
+  buffer_ += fmt::format(R"({{"ph":"M","pid":1,"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})", lane, lane);
   flush_if_full();
   return Lane{lane};
 }

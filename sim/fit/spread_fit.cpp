@@ -3,11 +3,11 @@
 #include "sim/base/error.h"
 #include "sim/families/acceptance_record.h"
 #include "sim/families/scale.h"
+#include "sim/math/quantiles.h"
 #include "sim/math/simplex.h"
 #include "sim/rng/address.h"
 
 #include <fmt/format.h>
-#include <boost/math/distributions/normal.hpp>
 #include <boost/random/normal_distribution.hpp>
 
 #include <algorithm>
@@ -68,7 +68,6 @@ class Contexts {
     count_ = static_cast<std::size_t>(std::clamp(kNumbers / vocab, 64.0, 1024.0));
     rng::Stream random(rng::make_key(0, rng::hash_text("spread fit")), rng::Purpose::distribution, 0, 0);
     boost::random::normal_distribution<double> normal;
-    const boost::math::normal standard;
     const auto draw = [&](std::vector<float>& logits) {
       logits.resize(count_ * vocab_);
       for (float& logit : logits) logit = static_cast<float>(normal(random));
@@ -78,8 +77,8 @@ class Contexts {
     for (std::size_t c = 0; c < count_; ++c) {
       const double share = (static_cast<double>(c) + 0.5) / static_cast<double>(count_);
       const double other = std::fmod(kGolden * (static_cast<double>(c) + 1.0), 1.0);
-      target_scale_.push_back(boost::math::quantile(standard, share));
-      draft_scale_.push_back(boost::math::quantile(standard, std::clamp(other, 1e-6, 1.0 - 1e-6)));
+      target_scale_.push_back(math::normal_quantile(share));
+      draft_scale_.push_back(math::normal_quantile(std::clamp(other, 1e-6, 1.0 - 1e-6)));
     }
   }
   [[nodiscard]] std::size_t count() const { return count_; }

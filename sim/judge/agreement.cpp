@@ -1,8 +1,6 @@
 #include "sim/judge/agreement.h"
 
-#include <boost/math/distributions/binomial.hpp>
-#include <boost/math/distributions/chi_squared.hpp>
-#include <boost/math/distributions/normal.hpp>
+#include "sim/math/quantiles.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,25 +23,21 @@ constexpr double kRareEvents = 1000.0;  // expected rejections or acceptances
 // Two-sided p of `observed` in `n` trials of probability `share`, exact.
 double binomial_p(double observed, double n, double share) {
   if (share >= 1.0) return 1.0;
-  const boost::math::binomial_distribution<double> distribution(n, share);
-  const double below = boost::math::cdf(distribution, observed);
-  const double above = observed > 0.0 ? boost::math::cdf(boost::math::complement(distribution, observed - 1.0)) : 1.0;
+  const double below = math::binomial_at_most(observed, n, share);
+  const double above = observed > 0.0 ? math::binomial_above(observed - 1.0, n, share) : 1.0;
   return std::min(1.0, 2.0 * std::min(below, above));
 }
 
 // The smallest leak that the count of rare classes rejects with power kPower: it has probability `share` each without a
 // leak and `leaked` under the draft alone. Infinite where even a leak of 1 is not seen.
 double rare_leak(double n, double share, double leaked, double level) {
-  const boost::math::binomial_distribution<double> null(n, share);
   double critical = std::floor(n * share);
   for (double step = std::max(1.0, std::floor(std::sqrt(n))); step >= 1.0; step = std::floor(step / 2.0))
-    while (critical + step <= n && 2.0 * boost::math::cdf(boost::math::complement(null, critical + step - 1.0)) >= level)
-      critical += step;
+    while (critical + step <= n && 2.0 * math::binomial_above(critical + step - 1.0, n, share) >= level) critical += step;
   ++critical;  // the smallest count whose upper tail is below the level
   const auto power = [&](double leak) {
     const double p = (1.0 - leak) * share + leak * leaked;
-    return p >= 1.0 ? 1.0
-                    : boost::math::cdf(boost::math::complement(boost::math::binomial_distribution<double>(n, p), critical - 1.0));
+    return p >= 1.0 ? 1.0 : math::binomial_above(critical - 1.0, n, p);
   };
   if (critical > n || power(1.0) < kPower) return std::numeric_limits<double>::infinity();
   double low = 0.0;
@@ -183,9 +177,7 @@ void judge_output(const DistributionFacts& facts, const decode::Counts& counts, 
 
   // The power of the score test and of the rare classes' count; the others can only add to it.
   const double own_level = level / tests;
-  const boost::math::normal normal;
-  const double needed =
-      boost::math::quantile(boost::math::complement(normal, own_level / 2.0)) + boost::math::quantile(normal, kPower);
+  const double needed = math::normal_upper_quantile(own_level / 2.0) + math::normal_quantile(kPower);
   double leak = all.information > 1e-9 * total ? needed / std::sqrt(all.information) : std::numeric_limits<double>::infinity();
   if (rare) leak = std::min(leak, rare_leak(total, rare_share, std::min(1.0, all.rare_leaked / total), own_level));
   if (all.impossible_draft > 0.0) leak = std::min(leak, -std::log(1.0 - kPower) / all.impossible_draft);
@@ -253,13 +245,13 @@ void GTest::add(const std::vector<double>& observed, const std::vector<double>& 
 double GTest::p() const {
   if (impossible) return 0.0;
   if (degrees == 0) return 1.0;
-  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(degrees), std::max(g, 0.0)));
+  return math::chi_squared_tail(std::max(g, 0.0), degrees);
 }
 
 double normal_p(double z) {
   if (std::isnan(z)) return z;
   if (std::isinf(z)) return 0.0;
-  return 2.0 * boost::math::cdf(boost::math::complement(boost::math::normal(), std::abs(z)));
+  return 2.0 * math::normal_tail(std::abs(z));
 }
 
 // Two-sided, of a sum that is `z` standard deviations off its mean, whatever the distribution of its independent terms:

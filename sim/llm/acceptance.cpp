@@ -163,8 +163,8 @@ MeasuredAcceptance measure_acceptance(Model& target, Model* draft, const Method&
 std::string overlap_trace(const MeasuredAcceptance& acceptance) {
   std::string text;
   for (std::size_t i = 0; i < acceptance.requests.size(); ++i)
-    fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\", \"overlap\": [{:.5g}]}}\n", i,
-                   acceptance.requests[i].kind, fmt::join(acceptance.requests[i].given_text, ", "));
+    text += fmt::format("{{\"request\": {}, \"kind\": \"{}\", \"overlap\": [{:.5g}]}}\n", i, acceptance.requests[i].kind,
+                        fmt::join(acceptance.requests[i].given_text, ", "));
   return text;
 }
 
@@ -172,14 +172,14 @@ std::string distribution_trace(const MeasuredAcceptance& acceptance) {
   std::string text;
   const auto add = [&](const char* name, const std::vector<DistributionClasses>& positions,
                        std::vector<double> DistributionClasses::*distribution) {
-    fmt::format_to(std::back_inserter(text), ", \"{}\": [", name);
+    text += fmt::format(", \"{}\": [", name);
     for (std::size_t i = 0; i < positions.size(); ++i)
-      fmt::format_to(std::back_inserter(text), "{}[{:.5g}]", i == 0 ? "" : ", ", fmt::join(positions[i].*distribution, ", "));
+      text += fmt::format("{}[{:.5g}]", i == 0 ? "" : ", ", fmt::join(positions[i].*distribution, ", "));
     text += "]";
   };
   for (std::size_t i = 0; i < acceptance.requests.size(); ++i) {
     const RequestAcceptance& request = acceptance.requests[i];
-    fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\"", i, request.kind);
+    text += fmt::format("{{\"request\": {}, \"kind\": \"{}\"", i, request.kind);
     add("target", request.distributions, &DistributionClasses::target);
     add("draft", request.distributions, &DistributionClasses::draft);
     text += "}\n";
@@ -191,10 +191,10 @@ std::string rounds_trace(const MeasuredAcceptance& acceptance, int draft_length,
   std::string text;
   for (std::size_t i = 0; i < acceptance.requests.size(); ++i) {
     const RequestAcceptance& request = acceptance.requests[i];
-    fmt::format_to(std::back_inserter(text), "{{\"request\": {}, \"kind\": \"{}\", \"draft_length\": {}, \"rounds\": [{}]", i,
-                   request.kind, draft_length, fmt::join(request.accepted, ", "));
+    text += fmt::format("{{\"request\": {}, \"kind\": \"{}\", \"draft_length\": {}, \"rounds\": [{}]", i, request.kind,
+                        draft_length, fmt::join(request.accepted, ", "));
     if (std::any_of(request.drafted.begin(), request.drafted.end(), [&](int drafted) { return drafted < draft_length; }))
-      fmt::format_to(std::back_inserter(text), ", \"drafted\": [{}]", fmt::join(request.drafted, ", "));
+      text += fmt::format(", \"drafted\": [{}]", fmt::join(request.drafted, ", "));
     text += tree ? ", \"tree\": true}\n" : "}\n";
   }
   return text;

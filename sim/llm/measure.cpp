@@ -4,10 +4,10 @@
 #include "sim/base/error.h"
 #include "sim/base/wide.h"
 #include "sim/llm/kernels.h"
+#include "sim/math/quantiles.h"
 #include "sim/rng/address.h"
 
 #include <fmt/format.h>
-#include <boost/math/distributions/normal.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -47,7 +47,7 @@ double Quartiles::median_error() const {
   // does. Order statistics by Blom's formula, between two of them as quartiles_of() goes.
   const auto n = static_cast<double>(samples);
   const auto blom = [&](double place) {  // from 0
-    return boost::math::quantile(boost::math::normal(), (place + 0.625) / (n + 0.25));
+    return math::normal_quantile((place + 0.625) / (n + 0.25));
   };
   const double place = 0.75 * (n - 1.0);
   const double below = std::floor(place);

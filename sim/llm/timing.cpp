@@ -166,8 +166,7 @@ std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& ro
 std::string cost_table(const std::vector<PassRow>& rows) {
   std::string text = "model,tokens,batch,context,ms\n";
   for (const PassRow& row : rows)
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.6g}\n", row.model, row.tokens, row.batch, row.context,
-                   1e3 * row.seconds());
+    text += fmt::format("{},{},{},{},{:.6g}\n", row.model, row.tokens, row.batch, row.context, 1e3 * row.seconds());
   return text;
 }
 

@@ -1,10 +1,9 @@
 #include "sim/logs/findings.h"
 
+#include "sim/math/quantiles.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <boost/math/distributions/chi_squared.hpp>
-#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -18,9 +17,7 @@ constexpr double kNormal95 = 1.959964;   // two-sided
 constexpr double kSignificance = 0.05;   // level at which a constant alpha is given up
 
 // Two-sided quantile of Student's t at 95 %.
-double student95(double freedom) {
-  return boost::math::quantile(boost::math::complement(boost::math::students_t(freedom), 0.025));
-}
+double student95(double freedom) { return math::student_t_upper_quantile(0.025, freedom); }
 
 // Standard error of sum(x) / sum(n) over lines as independent parts, by the linear expansion of the ratio; and the lines that
 // count.
@@ -101,7 +98,7 @@ Check constant_alpha(const std::vector<double>& reached, const std::vector<doubl
     check.told = "nothing to compare";
     return check;
   }
-  const double chance = boost::math::cdf(boost::math::complement(boost::math::chi_squared(freedom), square / ratio));
+  const double chance = math::chi_squared_tail(square / ratio, freedom);
   check.holds = chance >= kSignificance;
   check.told = fmt::format("given that they are reached, positions accept {}: {}", fmt::join(rates, ", "),
                            check.holds ? fmt::format("no more unlike than chance (p = {:.2g})", chance)

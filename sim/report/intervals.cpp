@@ -1,6 +1,6 @@
 #include "sim/report/intervals.h"
 
-#include <boost/math/distributions/students_t.hpp>
+#include "sim/math/quantiles.h"
 
 #include <limits>
 
@@ -11,9 +11,7 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // The two-sided quantile of Student's t: P(|t| <= it) = level.
-double two_sided_quantile(double freedom, double level) {
-  return boost::math::quantile(boost::math::complement(boost::math::students_t(freedom), (1.0 - level) / 2.0));
-}
+double two_sided_quantile(double freedom, double level) { return math::student_t_upper_quantile((1.0 - level) / 2.0, freedom); }
 
 }  // namespace
 

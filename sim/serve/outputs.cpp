@@ -13,11 +13,11 @@ constexpr std::size_t kWriteAt = std::size_t{1} << 20;
 void append_seconds(std::string& text, Picoseconds time) {
   if (time == kNever) return;
   constexpr Picoseconds kSecond = 1'000'000'000'000;
-  fmt::format_to(std::back_inserter(text), "{}", time / kSecond);
+  text += fmt::format("{}", time / kSecond);
   if (Picoseconds rest = time % kSecond; rest != 0) {
     int digits = 12;
     for (; rest % 10 == 0; rest /= 10) --digits;
-    fmt::format_to(std::back_inserter(text), ".{:0{}}", rest, digits);
+    text += fmt::format(".{:0{}}", rest, digits);
   }
 }
 
@@ -40,14 +40,14 @@ std::string requests_csv(const SimulationResult& result) {
   for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
     if (sequence.sent == kNever) continue;
-    fmt::format_to(std::back_inserter(text), "{},{},", result.replica_of.empty() ? 0 : result.replica_of[i], i);
+    text += fmt::format("{},{},", result.replica_of.empty() ? 0 : result.replica_of[i], i);
     for (const Picoseconds time : {sequence.sent, sequence.first_scheduled, sequence.first_token, sequence.last_token}) {
       append_seconds(text, time);
       text += ',';
     }
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}", sequence.prompt, sequence.emitted, sequence.rounds,
-                   sequence.drafted, sequence.accepted, sequence.preemptions, sequence.recomputed,
-                   sequence.status == Status::finished ? 1 : 0);
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{}", sequence.prompt, sequence.emitted, sequence.rounds, sequence.drafted,
+                    sequence.accepted, sequence.preemptions, sequence.recomputed, sequence.status == Status::finished ? 1 : 0);
     for (const Picoseconds time : sequence.spent) {
       text += ',';
       append_seconds(text, time);
@@ -107,13 +107,13 @@ StepLog::StepLog(const std::string& path) : file_(path) {
 }
 
 void StepLog::began(const StepRecord& record) {
-  fmt::format_to(std::back_inserter(text_), "{},{},", record.replica, record.step);
+  text_ += fmt::format("{},{},", record.replica, record.step);
   append_seconds(text_, record.start);
   text_ += ',';
   append_seconds(text_, record.price.total());
   const Step& step = *record.plan;
-  fmt::format_to(std::back_inserter(text_), ",{},{},{},{},{},{},{},{}\n", step.items.size(), step.waiting, record.prefill_rows,
-                 record.decode_rows, record.draft_rows, step.preempted, step.free_blocks, step.draft_length);
+  text_ += fmt::format(",{},{},{},{},{},{},{},{}\n", step.items.size(), step.waiting, record.prefill_rows, record.decode_rows,
+                       record.draft_rows, step.preempted, step.free_blocks, step.draft_length);
   if (text_.size() < kWriteAt) return;
   file_.append(text_);
   text_.clear();

@@ -38,9 +38,9 @@ struct ShrunkTarget {
   }
 };
 
-class ResidualPick final : public Pickable {
+class ShrunkPick final : public Pickable {
  public:
-  ResidualPick(const math::RatioTable& distributions, const ShrunkTarget& residual)
+  ShrunkPick(const math::RatioTable& distributions, const ShrunkTarget& residual)
       : distributions_(distributions), residual_(residual) {}
   [[nodiscard]] Token pick(std::uint64_t bits) const override {
     double place = rng::to_unit(bits) * residual_.mass();
@@ -89,7 +89,7 @@ class TraversalRule final : public BlockRule {
       if (leaf.node == 0 || block.accept(leaf.node, {leaf.stays, 1.0})) {
         const math::RatioTable& distributions = block.distributions(leaf.node);
         if (!(leaf.residual.cut.c > 0.0) || !(leaf.residual.mass() > 0.0)) return {leaf.node, block.pick_target(leaf.node)};
-        return {leaf.node, block.pick(leaf.node, ResidualPick(distributions, leaf.residual))};
+        return {leaf.node, block.pick(leaf.node, ShrunkPick(distributions, leaf.residual))};
       }
       const int gone = leaf.node;
       path.pop_back();

@@ -1,0 +1,32 @@
+#include "sim/math/quantiles.h"
+
+#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+
+namespace specsim::math {
+
+double normal_quantile(double p) { return boost::math::quantile(boost::math::normal(), p); }
+
+double normal_upper_quantile(double p) { return boost::math::quantile(boost::math::complement(boost::math::normal(), p)); }
+
+double normal_tail(double z) { return boost::math::cdf(boost::math::complement(boost::math::normal(), z)); }
+
+double student_t_upper_quantile(double p, double freedom) {
+  return boost::math::quantile(boost::math::complement(boost::math::students_t(freedom), p));
+}
+
+double chi_squared_tail(double x, double freedom) {
+  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(freedom), x));
+}
+
+double binomial_at_most(double count, double trials, double share) {
+  return boost::math::cdf(boost::math::binomial_distribution<double>(trials, share), count);
+}
+
+double binomial_above(double count, double trials, double share) {
+  return boost::math::cdf(boost::math::complement(boost::math::binomial_distribution<double>(trials, share), count));
+}
+
+}  // namespace specsim::math

@@ -1,0 +1,23 @@
+// Quantiles and tails of the distributions that tests and intervals use. Boost.Math computes them; it is read here alone, because
+// each unit that reads it spends a second of the compiler's time on it.
+#pragma once
+
+namespace specsim::math {
+
+// The standard normal: P(Z <= it) = p, and P(Z > it) = p; 0 < p < 1.
+[[nodiscard]] double normal_quantile(double p);
+[[nodiscard]] double normal_upper_quantile(double p);
+// P(Z > z).
+[[nodiscard]] double normal_tail(double z);
+
+// Student's t: P(T > it) = p; freedom > 0.
+[[nodiscard]] double student_t_upper_quantile(double p, double freedom);
+
+// P(X > x) for chi-squared; x >= 0, freedom > 0.
+[[nodiscard]] double chi_squared_tail(double x, double freedom);
+
+// P(X <= count) and P(X > count) for `trials` of probability `share`, exact; 0 <= share <= 1, 0 <= count <= trials.
+[[nodiscard]] double binomial_at_most(double count, double trials, double share);
+[[nodiscard]] double binomial_above(double count, double trials, double share);
+
+}  // namespace specsim::math
