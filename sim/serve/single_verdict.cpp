@@ -24,7 +24,7 @@ struct Paired {
 struct Change {
   double before = 0.0;
   double after = 0.0;
-  double half_width = 0.0;  // of after - before; NaN: not known
+  double half_width = 0.0;  // half of the 95 % interval around after - before; NaN: not known
   [[nodiscard]] bool falls() const { return after < before; }
   [[nodiscard]] bool noise() const { return after == before || std::abs(after - before) <= half_width; }
 };
