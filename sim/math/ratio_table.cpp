@@ -63,6 +63,9 @@ std::vector<Token> decreasing(const std::vector<double>& values) {
   return places;
 }
 
+// Into how many parts the draws of a residual are divided: about one for 32 tokens.
+std::size_t unit_parts(std::size_t vocab) { return std::bit_ceil(vocab / 32 + 1); }
+
 }  // namespace
 
 RatioTable::RatioTable(std::span<const double> target, std::span<const double> draft, AliasScratch& scratch) {
@@ -112,6 +115,7 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
   }
   guide_[buckets] = 0;
   set_bounds();
+  set_unit_guide();
   target_alias_.resize(vocab);
   draft_alias_.resize(vocab);
   build_alias(target, target_alias_.data(), scratch);
@@ -133,10 +137,24 @@ void RatioTable::set_bounds() {
   }
 }
 
+void RatioTable::set_unit_guide() {
+  const Residual unit = residual(1.0);
+  const std::size_t parts = unit_parts(vocab());
+  unit_guide_.resize(parts + 1);
+  std::uint32_t rank = 0;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const double place = static_cast<double>(part) / static_cast<double>(parts) * unit.mass;
+    while (rank < unit.count && sums_[rank + 1].target - sums_[rank + 1].draft <= place) ++rank;
+    unit_guide_[part] = rank;
+  }
+  unit_guide_[parts] = unit.count;
+}
+
 std::size_t RatioTable::bytes_needed(std::size_t vocab) {
   return vocab * (2 * sizeof(Pair) + 2 * sizeof(double) + sizeof(Token) + sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t)) +
          (vocab / kStride + 1) * sizeof(Pair) +
-         (bucket_count(bucket_shift(vocab)) + 1) * (sizeof(std::uint32_t) + sizeof(MassBounds)) + 11 * kHeapBytes;
+         (bucket_count(bucket_shift(vocab)) + 1) * (sizeof(std::uint32_t) + sizeof(MassBounds)) +
+         (unit_parts(vocab) + 1) * sizeof(std::uint32_t) + 12 * kHeapBytes;
 }
 
 Residual RatioTable::residual(double c) const {
@@ -152,6 +170,13 @@ Residual RatioTable::residual(double c) const {
 Token RatioTable::pick(const Residual& residual, double u) const {
   const double place = u * residual.mass;
   const auto before = [&](const Pair& sum) { return sum.target - residual.c * sum.draft <= place; };
+  if (residual.c == 1.0) {
+    const std::uint32_t* const guide =
+        unit_guide_.data() + static_cast<std::size_t>(u * static_cast<double>(unit_guide_.size() - 1));
+    const auto first = sums_.begin() + 1 + guide[0];
+    const auto rank = partition_point(first, guide[1] - guide[0], before) - (sums_.begin() + 1);
+    return order_[std::min<std::size_t>(static_cast<std::size_t>(rank), residual.count - 1)];
+  }
   // The stride first, then the token in it.
   const auto strides = static_cast<std::ptrdiff_t>(residual.count / kStride);
   const std::ptrdiff_t stride = partition_point(coarse_.begin(), strides, before) - coarse_.begin();

@@ -73,6 +73,7 @@ class RatioTable {
   };
   static constexpr std::size_t kStride = 64;
   void set_bounds();
+  void set_unit_guide();
   // Buckets of c by its high bits, see first_bucket_ and shift_; all below the first are in it, and all above the last.
   [[nodiscard]] std::uint64_t bucket(double c) const {
     return std::clamp(bit_cast<std::uint64_t>(c) >> shift_, first_bucket_, last_bucket_) - first_bucket_;
@@ -89,7 +90,10 @@ class RatioTable {
   std::vector<double> ratio_of_;      // [token]
   std::vector<std::uint32_t> guide_;  // [bucket]: how many ratios lie above the bucket's beginning; [buckets] is 0
   std::vector<MassBounds> bounds_;    // [bucket]
-  int shift_ = 0;                     // how far c's bits are shifted to make a bucket
+  // [part]: the rank that pick(residual(1), u) ends at where that part of [0, 1), of 2^k equal ones, begins; [parts] is the count
+  // of the residual. Most residuals that are drawn from have c = 1.
+  std::vector<std::uint32_t> unit_guide_;
+  int shift_ = 0;  // how far c's bits are shifted to make a bucket
   std::uint64_t first_bucket_ = 0;
   std::uint64_t last_bucket_ = 0;
   std::uint32_t draft_support_ = 0;

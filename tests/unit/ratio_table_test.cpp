@@ -45,6 +45,22 @@ TEST_CASE("residuals are those of a pass over all tokens, in small and in large 
       CHECK(residual.count == count);
       CHECK(residual.mass == Approx(mass).margin(1e-12));
       if (count > 0) CHECK(table.pick(residual, 0.0) == first);
+      // The token at u is the first, in the order of ratios, up to which the weights sum to more than u of the mass; also where
+      // parts of [0, 1) begin and end that a guide divides it into.
+      for (std::uint64_t i = 0; count > 0 && mass > 1e-9 && i < 4096; ++i) {
+        const double u =
+            (i % 2 == 0 ? static_cast<double>(i / 2) / 2048.0 : std::nextafter(static_cast<double>(i / 2 + 1) / 2048.0, 0.0));
+        const Token token = table.pick(residual, u);
+        double below = 0.0;
+        double own = target[token] - c * draft[token];
+        const double ratio = table.ratio(token);
+        for (std::size_t x = 0; x < vocab; ++x)
+          if (const double other = table.ratio(static_cast<Token>(x)); other > ratio || (other == ratio && x < token))
+            below += target[x] - c * draft[x];
+        INFO("u " << u << ", token " << token);
+        REQUIRE(below <= u * mass + 1e-12);
+        REQUIRE(below + own >= u * mass - 1e-12);
+      }
     }
     // The bounds hold at every c, those where a bucket begins or ends among them, and are close where verdicts ask for them.
     for (double c = 0x1.0p-22; c < 0x1.0p22; c *= 1.00093) {
