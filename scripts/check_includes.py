@@ -8,7 +8,8 @@ Refused: an include of a room (or file) that the table below does not allow; cod
 quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
 namespace scope in a header; two types of one name in one program, of which the linker would silently take one's
 functions for both's (types in anonymous namespaces are their file's own); files of more than 500 lines, C++ or Python; comments behind a
-declaration that begin with "of": such a fragment says whose a value is and leaves out what it is.
+declaration that begin with "of", and texts that begin with "of", "the same for", "by which" or "at which": such a fragment says whose a
+value is and leaves out what it is.
 """
 
 import re
@@ -81,6 +82,8 @@ LENT = {
 GENERATED = {"specsim_version.h"}
 
 LONGEST = 500  # lines of a file
+
+FRAGMENT = re.compile(r'"(of|the same (?:as|at|for|in|of|to|with)|by which|at which)\b ')
 
 TOKEN = re.compile(
     r"""
@@ -155,6 +158,7 @@ def check_text(path, text):
     pragma_once = False
     scopes = []  # True for a namespace's brace, False for any other
     statement = []  # the words since the last brace or semicolon
+    string_end = None  # where the last string literal ended
     for token in TOKEN.finditer(text):
         kind, value = token.lastgroup, token.group()
         if token.group("include"):
@@ -166,6 +170,12 @@ def check_text(path, text):
             before = text[text.rfind("\n", 0, token.start()) + 1:token.start()]
             if room and value.startswith("// of ") and before.strip():
                 report(token.start(), "a comment begins with \"of\", allowed: what the value is, with its unit")
+        elif kind == "string":
+            continued = string_end is not None and not text[string_end:token.start()].strip()
+            fragment = FRAGMENT.match(value)
+            if room and fragment and not continued:
+                report(token.start(), f'a text begins with "{fragment.group(1)}", allowed: what the value is')
+            string_end = token.end()
         elif kind == "directive":
             pragma_once = pragma_once or re.fullmatch(r"\s*#\s*pragma\s+once\s*", value) is not None
         elif kind == "word":
@@ -269,6 +279,7 @@ def self_test():
         ("tests/support/x.h", once),
         ("sim/base/long.cpp", "\n" * LONGEST),
         ("sim/base/e.cpp", "int a = 0;  // length\n// of what follows, and\n// of what was before\nconst char* b = \"// of \";\n"),
+        ("sim/base/f.cpp", 'auto a = "the share "\n"of all; the same for both";\nauto b = "the same tokens", c = "offered ";\n'),
     ]
     bad = [  # path, text, line, a part of the message
         ("sim/base/a.cpp", '#include "sim/rng/a.h"\n', 1, "may include only: base (itself)"),
@@ -298,6 +309,8 @@ def self_test():
         ("tests/unit/a.cpp", "\n" * (LONGEST + 1), LONGEST + 1, "lines, allowed: at most 500"),
         ("sim/base/a.h", once + "using namespace std;\n", 2, "using namespace"),
         ("sim/base/a.h", once + "// A length.\nint a = 0;  // of the first\n", 3, "begins with \"of\""),
+        ("sim/base/a.cpp", 'auto a = "share",\n b = "of the first";\n', 2, "a text begins with \"of\""),
+        ("sim/base/a.cpp", 'auto a = "the same for the draft";\n', 1, "a text begins with \"the same for\""),
         ("sim/base/a.h", once + "namespace a::b {\nstruct S { int x; };\nusing  namespace\nstd;\n}\n", 4, "using namespace"),
     ]
     failures = []

@@ -86,8 +86,8 @@ def audit(specsim, name):
         number = lambda label: float(re.search(rf"^{label}:\s+(\S+)", block, re.M).group(1))
         table = block[block.index("first token\n"):].split("\n\n")[0]
         first = [[float(x) for x in line.split()[1:3]] for line in table.splitlines()[2:]]
-        cells.append({"alpha": number("alpha"), "difference": number("largest_difference"),
-                      "first_variation": number("of the first token"), "target": np.array([t for t, _ in first]),
+        cells.append({"alpha": number("alpha"), "difference": number("largest difference"),
+                      "first_variation": number("total variation of the first token"), "target": np.array([t for t, _ in first]),
                       "output": np.array([o for _, o in first])})
     return cells
 

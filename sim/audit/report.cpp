@@ -209,18 +209,19 @@ std::string to_text(const AuditReport& report) {
   const AuditStart& first = report.starts.front();
   std::string text;
   const auto line = [&](const std::string& label, const std::string& value) {
-    text += fmt::format("{:<24}{}\n", label + ":", value);
+    text += fmt::format("{:<38}{}\n", label + ":", value);
   };
   const auto real = [](double x) { return std::isnan(x) ? std::string("none") : fmt::format("{:.12f}", x); };
+  const auto small = [](double x) { return x == 0.0 ? std::string("0") : fmt::format("{:.12e}", x); };
   line("verifier", report.verifier);
   line("vocab", fmt::format("{}", report.vocab));
-  line("draft_length", fmt::format("{}", report.draft_length));
+  line("draft length", fmt::format("{}", report.draft_length));
   line("contexts", fmt::format("{}", report.starts.size()));
   line("rounds run", fmt::format("{}", report.rounds_run));
   if (report.starts.size() > 1) text += "\na round that starts in context 0, where sequences start:\n";
   line("alpha", real(first.alpha));
-  line("expected_accepted", real(first.expected_accepted));
-  line("expected_emitted", real(first.expected_emitted));
+  line("expected accepted", real(first.expected_accepted));
+  line("expected emitted", real(first.expected_emitted));
   const auto shown = [](const report::Table& table) { return table.text(output_width()); };
   report::Table accepted({{"accepted"}, {"probability"}}, {.indent = 2});
   for (std::size_t j = 0; j < first.accepted_distribution.size(); ++j)
@@ -232,7 +233,7 @@ std::string to_text(const AuditReport& report) {
                 fmt::format("{:+.2e}", first.first_token[x] - first.target[x])});
   text += "\nfirst token\n" + shown(tokens);
   if (report.starts.size() > 1) {
-    report::Table starts({{"context"}, {"alpha"}, {"expected_accepted"}, {"expected_emitted"}, {"largest_difference"}},
+    report::Table starts({{"context"}, {"alpha"}, {"expected accepted"}, {"expected emitted"}, {"largest difference"}},
                          {.indent = 2});
     for (const AuditStart& start : report.starts)
       starts.add({std::to_string(start.context), real(start.alpha), real(start.expected_accepted), real(start.expected_emitted),
@@ -241,10 +242,10 @@ std::string to_text(const AuditReport& report) {
   }
   text += fmt::format("\njoint distribution of the first {} token{}{}\n", report.draft_length + 1,
                       report.draft_length == 0 ? "" : "s", report.starts.size() > 1 ? ", worst start context" : "");
-  line("largest_difference", fmt::format("{:.12e}", report.largest_difference));
-  line("total variation", fmt::format("{:.12e}", report.joint_variation));
-  line("of the first token", fmt::format("{:.12e}", report.first_token_variation));
-  line("impossible texts", fmt::format("{:.12e}", report.impossible));
+  line("largest difference", small(report.largest_difference));
+  line("total variation", small(report.joint_variation));
+  line("total variation of the first token", small(report.first_token_variation));
+  line("impossible texts", small(report.impossible));
   if (report.lossless())
     text += fmt::format("verdict: lossless to {:.0e}\n", kAuditTolerance);
   else if (report.largest_difference <= kAuditTolerance)

@@ -81,13 +81,13 @@ const std::vector<report::Column<Condition>>& acceptance_columns() {
   using Row = Condition;
   using report::csv_real;
   static const std::vector<report::Column<Row>> list = {
-      {"temperature", "1", "of both models", [](const Row& r) { return csv_real(r.temperature, 6); }},
+      {"temperature", "1", "temperature of both models", [](const Row& r) { return csv_real(r.temperature, 6); }},
       {"condition", "",
        "depth D: the D-th draft of a round, given that it is reached; after rejection, after full: the first one, by how the "
        "round before ended",
        [](const Row& r) { return r.name; }},
-      {"judged", "1", "positions", [](const Row& r) { return std::to_string(r.tally.judged); }},
-      {"accepted", "1", "of them", [](const Row& r) { return std::to_string(r.tally.accepted); }},
+      {"judged", "1", "positions judged", [](const Row& r) { return std::to_string(r.tally.judged); }},
+      {"accepted", "1", "positions accepted", [](const Row& r) { return std::to_string(r.tally.accepted); }},
       {"accepted_per_round", "1", "accepted / all rounds",
        [](const Row& r) { return csv_real(static_cast<double>(r.tally.accepted) / static_cast<double>(r.rounds), 6); }},
       {"alpha_outcomes", "1", "accepted / judged", [](const Row& r) { return csv_real(r.tally.alpha(), 6); }},
@@ -106,7 +106,7 @@ const std::vector<report::Column<Condition>>& acceptance_columns() {
        [](const Row& r) { return std::to_string(r.tally.kl_infinite); }},
       {"target_entropy_nats", "nats", "mean entropy of the target's distributions",
        [](const Row& r) { return csv_real(r.tally.target_entropy / r.judged(), 6); }},
-      {"draft_entropy_nats", "nats", "of the draft's",
+      {"draft_entropy_nats", "nats", "mean entropy of the draft's distributions",
        [](const Row& r) { return csv_real(r.tally.draft_entropy / r.judged(), 6); }},
   };
   return list;
@@ -122,9 +122,9 @@ std::vector<AcceptedCount> accepted_counts(const TemperatureAcceptance& acceptan
 const std::vector<report::Column<AcceptedCount>>& accepted_count_columns() {
   using Row = AcceptedCount;
   static const std::vector<report::Column<Row>> list = {
-      {"temperature", "1", "of both models", [](const Row& r) { return report::csv_real(r.temperature, 6); }},
+      {"temperature", "1", "temperature of both models", [](const Row& r) { return report::csv_real(r.temperature, 6); }},
       {"accepted", "tokens", "drafts accepted in a round", [](const Row& r) { return std::to_string(r.accepted); }},
-      {"rounds", "1", "that accepted so many", [](const Row& r) { return std::to_string(r.rounds); }},
+      {"rounds", "1", "rounds that accepted so many", [](const Row& r) { return std::to_string(r.rounds); }},
   };
   return list;
 }

@@ -37,15 +37,16 @@ const std::vector<report::Column<GpuPass>>& gpu_pass_columns() {
   static const std::vector<report::Column<Row>> list = joined<Row>(
       {{"model", "", "target, draft", [](const Row& r) { return r.model; }},
        {"weights", "", "real, random, enlarged", [](const Row& r) { return r.weights; }},
-       {"tokens", "tokens", "of each sequence in the pass", [](const Row& r) { return std::to_string(r.tokens); }},
-       {"batch", "sequences", "in the pass", [](const Row& r) { return std::to_string(r.batch); }},
-       {"context", "tokens", "that each sequence has cached", [](const Row& r) { return std::to_string(r.context); }}},
+       {"tokens", "tokens", "tokens of each sequence in the pass", [](const Row& r) { return std::to_string(r.tokens); }},
+       {"batch", "sequences", "sequences in the pass", [](const Row& r) { return std::to_string(r.batch); }},
+       {"context", "tokens", "tokens that each sequence has cached", [](const Row& r) { return std::to_string(r.context); }}},
       time_columns(&Row::seconds),
       {{"bytes", "bytes", "weights, keys and values that the pass reads", [](const Row& r) { return std::to_string(r.bytes); }},
        {"gb_per_s", "GB/s", "bytes / median", [](const Row& r) { return csv_real(1e-9 * r.rate(), 6); }},
        {"share_of_read_bandwidth", "1", "gb_per_s / that of reading alone",
         [](const Row& r) { return fmt::format("{:.4f}", r.read_share); }},
-       {"logits_hash", "", "of the last row of logits", [](const Row& r) { return fmt::format("{:016x}", r.logits_hash); }}});
+       {"logits_hash", "", "hash of the last row of logits",
+        [](const Row& r) { return fmt::format("{:016x}", r.logits_hash); }}});
   return list;
 }
 
@@ -53,9 +54,9 @@ const std::vector<report::Column<cost::MeasuredPass>>& cost_table_columns() {
   using Row = cost::MeasuredPass;
   static const std::vector<report::Column<Row>> list = {
       {"model", "", "target, draft, draft_first", [](const Row& r) { return r.model; }},
-      {"tokens", "tokens", "of each sequence in the pass", [](const Row& r) { return fmt::format("{:g}", r.tokens); }},
-      {"batch", "sequences", "in the pass", [](const Row& r) { return fmt::format("{:g}", r.batch); }},
-      {"context", "tokens", "that each sequence has cached", [](const Row& r) { return fmt::format("{:g}", r.context); }},
+      {"tokens", "tokens", "tokens of each sequence in the pass", [](const Row& r) { return fmt::format("{:g}", r.tokens); }},
+      {"batch", "sequences", "sequences in the pass", [](const Row& r) { return fmt::format("{:g}", r.batch); }},
+      {"context", "tokens", "tokens that each sequence has cached", [](const Row& r) { return fmt::format("{:g}", r.context); }},
       {"ms", "ms", "median", [](const Row& r) { return csv_real(r.ms, 6); }}};
   return list;
 }
@@ -81,10 +82,10 @@ const std::vector<report::Column<TermRow>>& term_columns() {
     std::vector<report::Column<Row>> columns = joined<Row>(
         {{"what", "", "a part of a round", [](const Row& r) { return r.what; }},
          {"batch", "sequences", "in the round", [](const Row& r) { return std::to_string(r.batch); }},
-         {"draft_length", "tokens", "drafted in the round", [](const Row& r) { return std::to_string(r.draft_length); }}},
+         {"draft_length", "tokens", "tokens drafted in the round", [](const Row& r) { return std::to_string(r.draft_length); }}},
         time_columns(&Row::seconds),
-        {{"launches", "1", "of kernels", [](const Row& r) { return r.launches > 0 ? std::to_string(r.launches) : ""; }},
-         {"share_of_round", "1", "of a round with graphs, the host's time included",
+        {{"launches", "1", "kernels launched", [](const Row& r) { return r.launches > 0 ? std::to_string(r.launches) : ""; }},
+         {"share_of_round", "1", "share of the time of a round with graphs, the host's time included",
           [](const Row& r) { return std::isnan(r.share) ? "" : fmt::format("{:.4f}", r.share); }}});
     for (report::Column<Row>& column : columns)
       if (column.name == "samples")

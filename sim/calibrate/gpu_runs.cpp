@@ -32,7 +32,7 @@ const std::vector<report::Column<GpuRound>>& gpu_round_columns() {
   static const std::vector<report::Column<Row>> list = joined<Row>(
       {{"batch", "sequences", "in the round", [](const Row& r) { return std::to_string(r.batch); }},
        {"draft_length", "tokens", "drafted in the round", [](const Row& r) { return std::to_string(r.draft_length); }},
-       {"context", "tokens", "that each sequence has cached", [](const Row& r) { return std::to_string(r.context); }}},
+       {"context", "tokens", "tokens that each sequence has cached", [](const Row& r) { return std::to_string(r.context); }}},
       time_columns(&Row::seconds),
       {{"predicted_ms", "ms", "its passes by the cost table, and what is beside them",
         [](const Row& r) { return report::csv_real(1e3 * r.predicted, 6); }},
@@ -54,7 +54,7 @@ const std::vector<report::Column<Generation>>& generation_columns() {
   static const std::vector<report::Column<Row>> list = joined<Row>(
       {{"draft_length", "tokens", "drafted a round", [](const Row& r) { return std::to_string(r.draft_length); }},
        {"tokens", "tokens", "emitted", [](const Row& r) { return std::to_string(r.tokens); }},
-       {"rounds", "1", "that it took", [](const Row& r) { return std::to_string(r.rounds); }}},
+       {"rounds", "1", "rounds that it took", [](const Row& r) { return std::to_string(r.rounds); }}},
       time_columns(&Row::seconds), {{"ms_per_token", "ms", "median / tokens", [](const Row& r) {
                                        return report::csv_real(1e3 * r.seconds.median / static_cast<double>(r.tokens), 6);
                                      }}});
@@ -75,7 +75,8 @@ const std::vector<report::Column<GpuRun>>& gpu_run_columns() {
       {"weights", "", "real, enlarged", [](const Row& r) { return r.weights; }},
       {"sequences", "1", "runs of a prompt", [](const Row& r) { return std::to_string(r.sequences); }},
       {"rounds", "1", "timed, of the whole batch", [](const Row& r) { return std::to_string(r.rounds); }},
-      {"emitted", "tokens", "of all sequences in timed rounds", [](const Row& r) { return std::to_string(r.emitted); }},
+      {"emitted", "tokens", "tokens that all sequences emitted in timed rounds",
+       [](const Row& r) { return std::to_string(r.emitted); }},
       {"tokens_per_second", "tokens/s", "emitted / measured_s",
        [](const Row& r) { return report::csv_real(r.tokens_per_second(), 6); }},
       {"share_of_bound", "1", "time of the passes alone, by the cost table / measured_s",

@@ -58,9 +58,9 @@ const std::vector<report::Column<TimedPass>>& pass_columns() {
   using Row = TimedPass;
   static const std::vector<report::Column<Row>> list = {
       {"model", "", "target, draft_first (follows the target's pass), draft", [](const Row& r) { return r.model; }},
-      {"tokens", "tokens", "of each sequence in the pass", [](const Row& r) { return std::to_string(r.tokens); }},
-      {"batch", "sequences", "in the pass", [](const Row& r) { return std::to_string(r.batch); }},
-      {"context", "tokens", "that each sequence has cached", [](const Row& r) { return std::to_string(r.context); }},
+      {"tokens", "tokens", "tokens of each sequence in the pass", [](const Row& r) { return std::to_string(r.tokens); }},
+      {"batch", "sequences", "sequences in the pass", [](const Row& r) { return std::to_string(r.batch); }},
+      {"context", "tokens", "tokens that each sequence has cached", [](const Row& r) { return std::to_string(r.context); }},
       {"ms", "ms", "median, with what is done to the pass's distributions",
        [](const Row& r) { return csv_real(1e3 * r.seconds.median, kDigits); }},
       {"ms_quartile_1", "ms", "lower quartile", [](const Row& r) { return csv_real(1e3 * r.seconds.low, kDigits); }},
@@ -70,7 +70,7 @@ const std::vector<report::Column<TimedPass>>& pass_columns() {
        [](const Row& r) { return std::to_string(r.seconds.outliers); }},
       {"weight_gb_per_s", "GB/s", "bytes of the model's weights / median",
        [](const Row& r) { return csv_real(1e-9 * r.weight_rate, kRateDigits); }},
-      {"read_gb_per_s", "GB/s", "at which memory is read here, the same in every row",
+      {"read_gb_per_s", "GB/s", "rate of reading memory here, equal in every row",
        [](const Row& r) { return csv_real(1e-9 * r.read_rate.median, kRateDigits); }},
       {"read_gb_per_s_quartile_1", "GB/s", "its lower quartile",
        [](const Row& r) { return csv_real(1e-9 * r.read_rate.low, kRateDigits); }},

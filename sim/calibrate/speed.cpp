@@ -37,12 +37,12 @@ const std::vector<report::Column<Speed>>& speed_columns() {
   using Row = Speed;
   using report::csv_real;
   static const std::vector<report::Column<Row>> list = {
-      {"temperature", "1", "of both models", [](const Row& r) { return csv_real(r.temperature, 6); }},
+      {"temperature", "1", "temperature of both models", [](const Row& r) { return csv_real(r.temperature, 6); }},
       {"batch", "sequences", "decoded together: the first prompts", [](const Row& r) { return std::to_string(r.batch); }},
       {"draft_length", "tokens", "drafted a round; 0: plain decoding",
        [](const Row& r) { return std::to_string(r.draft_length); }},
-      {"rounds", "1", "of the whole batch", [](const Row& r) { return std::to_string(r.rounds); }},
-      {"emitted", "tokens", "of all sequences", [](const Row& r) { return std::to_string(r.emitted); }},
+      {"rounds", "1", "rounds of the whole batch", [](const Row& r) { return std::to_string(r.rounds); }},
+      {"emitted", "tokens", "tokens that all sequences emitted", [](const Row& r) { return std::to_string(r.emitted); }},
       {"tokens_per_round", "tokens", "emitted / (rounds * batch)", [](const Row& r) { return csv_real(r.tokens_per_round, 6); }},
       {"tokens_per_second", "tokens/s", "emitted / sum over rounds of each round's median time",
        [](const Row& r) { return csv_real(r.tokens_per_second, 6); }},

@@ -28,7 +28,7 @@ const std::vector<report::Column<ValidationRow>>& validation_columns() {
   using Row = ValidationRow;
   using report::csv_real;
   static const std::vector<report::Column<Row>> list = {
-      {"temperature", "1", "of both models", [](const Row& r) { return csv_real(r.temperature, 6); }},
+      {"temperature", "1", "temperature of both models", [](const Row& r) { return csv_real(r.temperature, 6); }},
       {"batch", "sequences", "decoded together", [](const Row& r) { return std::to_string(r.batch); }},
       {"draft_length", "tokens", "drafted a round; 0: plain decoding",
        [](const Row& r) { return std::to_string(r.draft_length); }},
@@ -36,10 +36,11 @@ const std::vector<report::Column<ValidationRow>>& validation_columns() {
       {"predicted_s", "s", "the cost table's, given the runs' own accepted counts",
        [](const Row& r) { return csv_real(r.predicted, 6); }},
       {"timing_error", "1", "predicted_s / measured_s - 1", [](const Row& r) { return csv_real(r.timing_error(), 4); }},
-      {"tokens_per_round", "tokens", "of held-out prompts", [](const Row& r) { return csv_real(r.tokens_per_round.value, 6); }},
+      {"tokens_per_round", "tokens", "tokens per round of held-out prompts",
+       [](const Row& r) { return csv_real(r.tokens_per_round.value, 6); }},
       {"tokens_per_round_se", "tokens", "its standard error, from the spread over sequences",
        [](const Row& r) { return csv_real(r.tokens_per_round.error, 4); }},
-      {"predicted_tokens_per_round", "tokens", "from the other prompts' trace",
+      {"predicted_tokens_per_round", "tokens", "tokens per round by the other prompts' trace",
        [](const Row& r) { return csv_real(r.predicted_tokens_per_round.value, 6); }},
       {"predicted_se", "tokens", "its standard error, from the spread over parts of the trace",
        [](const Row& r) { return csv_real(r.predicted_tokens_per_round.error, 4); }},
@@ -56,7 +57,7 @@ const std::vector<report::Column<ValidationRow>>& validation_columns() {
        [](const Row& r) { return csv_real(r.iid_tokens_per_round, 6); }},
       {"speedup", "1", "tokens per second over those of plain decoding, measured",
        [](const Row& r) { return csv_real(r.speedup, 6); }},
-      {"predicted_speedup", "1", "the same of predicted times and predicted tokens per round",
+      {"predicted_speedup", "1", "speedup by predicted times and predicted tokens per round",
        [](const Row& r) { return csv_real(r.predicted_speedup, 6); }},
       {"speedup_error", "1", "predicted_speedup / speedup - 1", [](const Row& r) { return csv_real(r.speedup_error(), 4); }},
   };

@@ -162,7 +162,7 @@ void add_gpu_options(po::options_description& options) {
       "contexts", text(fmt::format("{}", fmt::join(defaults.contexts, ","))),
       "with --device cuda: cached tokens of timed passes, of shapes")(
       "enlarge", text(""), "with --device cuda: HIDDENxFFNxLAYERS around the target that compute the same function")(
-      "enlarge-draft", text(""), "the same for the draft")(
+      "enlarge-draft", text(""), "with --device cuda: HIDDENxFFNxLAYERS around the draft that compute the same function")(
       "held-out", po::value<std::string>(),
       "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is fitted on")(
       "only-device", "with --device cuda: say what it is, and end")(

@@ -25,7 +25,7 @@ ExitCode cluster_command(const std::vector<std::string>& arguments) {
       "sbatch", po::value<std::vector<std::string>>()->composing(),
       "an option for every job, such as --sbatch=--partition=short")(
       "array", po::value<std::string>()->default_value("1000"), "most tasks in one array job: the site's MaxArraySize less 1")(
-      "at-once", text(), "most tasks of an array that run together")("name", text(), "of the jobs")(
+      "at-once", text(), "most tasks of an array that run together")("name", text(), "name of the jobs")(
       "force", "begin anew where --out holds other tasks")("dry-run",
                                                            "say what it would take and what is missing, submit nothing");
   po::variables_map values;

@@ -24,7 +24,7 @@ namespace {
 
 void add_fit_options(po::options_description& description) {
   const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
-  description.add_options()("kind", text(""), "only requests of this kind")("seed", text("0"), "of the bootstrap")(
+  description.add_options()("kind", text(""), "only requests of this kind")("seed", text("0"), "seed of the bootstrap")(
       "draft-length", po::value<std::string>(),
       "fit the rounds of this draft length; accepted prefixes by position hold every one up to their own, and the longer ones "
       "then judge the fit (default: the longest)")(

@@ -32,7 +32,7 @@ void print_figures(const logs::Findings& findings) {
   if (!findings.alpha_from.empty()) print_output("  alpha from: {}\n", findings.alpha_from);
   if (!findings.interval_from.empty()) print_output("  intervals from: {}\n", findings.interval_from);
   if (findings.position_rates.empty()) return;
-  report::Table positions({{"position"}, {"of all rounds"}, {"of those that reach it"}}, {.indent = 2});
+  report::Table positions({{"position"}, {"share of all rounds"}, {"share of those that reach it"}}, {.indent = 2});
   for (std::size_t i = 0; i < findings.position_rates.size(); ++i)
     positions.add({std::to_string(i + 1), fmt::format("{:.4f}", findings.position_rates[i]),
                    fmt::format("{:.4f}", findings.conditional_rates[i])});

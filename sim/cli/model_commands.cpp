@@ -75,7 +75,7 @@ void add_model_options(po::options_description& options) {
   };
   add("target", po::value<std::string>(),
       "directory of the model (config.json, model.safetensors or its index), a GGUF file, or a shape's name");
-  add("draft", po::value<std::string>(), "the same for its draft");
+  add("draft", po::value<std::string>(), "directory, GGUF file or shape's name of its draft");
   add("prompts", po::value<std::string>(), "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} a line, \"kind\" if you like");
   add("overlong", text("error"),
       "prompts that leave no room for the output in the context: error, skip (they are left out) or cut (their first tokens)");
@@ -84,10 +84,10 @@ void add_model_options(po::options_description& options) {
       "drafter of specsim list as in a config, \"{kind: tree_static, branching: [3, 2, 1]}\"");
   add("verifier", po::value<std::string>(), "a name of specsim list that judges such drafts; token, or what suits the tree");
   add("device", text("cpu"), "cpu, or cuda: an NVIDIA GPU (calibrate)");
-  add("threads", text("0"), "0: all cores");
+  add("threads", text("0"), "threads that compute; 0: all cores");
   add("precision", text("file"), "format that weights are kept in: file, f32, f16, bf16");
   add("widen", figure(defaults.widen_mib), "MiB that a target pass is to read: neurons that change no logit are added");
-  add("temperatures", text(list_text(defaults.temperatures)), "of both models");
+  add("temperatures", text(list_text(defaults.temperatures)), "temperatures of both models");
   add("top-k", figure(defaults.cuts.top_k), "likeliest tokens that both models' distributions keep; 0: all");
   add("top-p", figure(defaults.cuts.top_p), "probability that the likeliest tokens which are kept have at least");
   add("min-p", figure(defaults.cuts.min_p), "least probability of a token that is kept, as a share of the likeliest one's");

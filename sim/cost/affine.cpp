@@ -84,16 +84,18 @@ config::Parameter ms(const char* name, const char* summary) {
 CostEntry affine_cost() {
   std::vector<config::Parameter> parameters = {
       {"preset", config::Type::text, "", "published coefficients; the others then change single ones", {}, {kPresets[0].name}},
-      ms("target_fixed_ms", "target pass, whatever it holds"),
-      ms("target_ms_per_token", "and for each new token of the batch"),
-      ms("target_ms_per_kv_token", "and for each cached token of the batch"),
-      ms("draft_fixed_ms", "draft pass, whatever it holds"),
-      ms("draft_ms_per_token", "and for each new token of the batch"),
-      ms("draft_ms_per_kv_token", "and for each cached token of the batch"),
+      ms("target_fixed_ms", "time of a target pass, whatever it holds"),
+      ms("target_ms_per_token", "time of a target pass for each new token of the batch"),
+      ms("target_ms_per_kv_token", "time of a target pass for each cached token of the batch"),
+      ms("draft_fixed_ms", "time of a draft pass, whatever it holds"),
+      ms("draft_ms_per_token", "time of a draft pass for each new token of the batch"),
+      ms("draft_ms_per_kv_token", "time of a draft pass for each cached token of the batch"),
       ms("draft_fixed_ms_per_round", "drafting, once a round"),
       ms("overhead_ms", "host time of a speculative round that plain decoding does not pay"),
-      ms("target_compute_ms_per_token", "arithmetic of each new token, joined with the fixed and per-token time by the 4-norm"),
-      ms("draft_compute_ms_per_token", "the same of a draft pass")};
+      ms("target_compute_ms_per_token",
+         "arithmetic of a target pass for each new token, joined with the fixed and per-token time by the 4-norm"),
+      ms("draft_compute_ms_per_token",
+         "arithmetic of a draft pass for each new token, joined with its other times by the 4-norm")};
   return {{"affine", "a pass is a fixed time, a time per token and a time per cached token",
            "SmartSpec, arXiv 2406.14066; preset: SpecDecode-Bench's simulator", std::move(parameters),
            "Linear regression as serving engines fit it; a knee between memory-bound and compute-bound only where "

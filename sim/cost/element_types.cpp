@@ -74,10 +74,10 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
   std::vector<std::string> cached;
   for (const CacheWord& one : kCacheWords) cached.emplace_back(one.word);
   const std::vector<config::Parameter> parameters = {
-      type_word("weights", "of the layers", weight_words()),
-      type_word("activations", "that they are multiplied with", {"bf16", "fp16", "fp8", "int8", "nvfp4"}),
-      type_word("cache", "of keys and values", cached),
-      type_word("experts", "weights of a mixture's experts, where they have another type", weight_words())};
+      type_word("weights", "type of the layers' weights", weight_words()),
+      type_word("activations", "type of what they are multiplied with", {"bf16", "fp16", "fp8", "int8", "nvfp4"}),
+      type_word("cache", "type of cached keys and values", cached),
+      type_word("experts", "type of a mixture's experts, where they have another one", weight_words())};
   const config::Value map = config::spelled_out(dtype, "weights");
   const std::size_t before = diagnostics.list().size();
   const config::Arguments a = config::read_arguments(map, parameters, {}, "dtype", diagnostics);

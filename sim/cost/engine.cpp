@@ -23,17 +23,19 @@ constexpr double kMostMicroseconds = 1e6;  // no engine takes a second for a ste
 
 const std::vector<EngineFigure>& engine_figures() {
   static const std::vector<EngineFigure> figures = {
-      {"host_us", &Engine::host_us, "of a target pass, with the GPU idle"},
-      {"host_us_per_sequence", &Engine::host_us_per_sequence, "the same for each of its sequences"},
-      {"host_us_per_row", &Engine::host_us_per_row, "the same for each of its rows"},
-      {"client_us_per_sequence", &Engine::client_us_per_sequence, "more of it in a server with clients, where text leaves"},
-      {"beside_us", &Engine::beside_us, "of a target pass, while the GPU works: its least time"},
-      {"beside_us_per_sequence", &Engine::beside_us_per_sequence, "the same for each of its sequences"},
+      {"host_us", &Engine::host_us, "host time of a target pass, with the GPU idle"},
+      {"host_us_per_sequence", &Engine::host_us_per_sequence, "host time of a target pass for each of its sequences"},
+      {"host_us_per_row", &Engine::host_us_per_row, "host time of a target pass for each of its rows"},
+      {"client_us_per_sequence", &Engine::client_us_per_sequence,
+       "more host time for each sequence in a server with clients, where text leaves"},
+      {"beside_us", &Engine::beside_us, "host time of a target pass while the GPU works: the pass's least time"},
+      {"beside_us_per_sequence", &Engine::beside_us_per_sequence,
+       "host time of a target pass for each of its sequences while the GPU works"},
       {"step_us", &Engine::step_us, "kernels around the layers of a target pass"},
       {"host_us_per_layer", &Engine::host_us_per_layer, "least time of a pass without a graph, per layer"},
       {"draft_floor_us", &Engine::draft_floor_us, "least time of a draft pass"},
-      {"draft_us", &Engine::draft_us, "of a draft pass, with the GPU idle"},
-      {"round_us", &Engine::round_us, "of a speculative round beyond its passes"}};
+      {"draft_us", &Engine::draft_us, "host time of a draft pass, with the GPU idle"},
+      {"round_us", &Engine::round_us, "host time of a speculative round beyond its passes"}};
   return figures;
 }
 
@@ -41,23 +43,28 @@ const std::vector<Parameter>& engine_parameters() {
   static const std::vector<Parameter> parameters = [] {
     std::vector<Parameter> list = {
         {"preset", Type::text, "", "an engine's name or file; the other keys replace its own", {}, {}},
-        {"name", Type::text, "", "in words", {}, {}},
+        {"name", Type::text, "", "the engine's name in words", {}, {}},
         {"aliases", Type::value_list, "", "further names", {}, {}},
         {"source", Type::text, {}, "where the figures come from", {}, {}},
         {"graphs", Type::boolean, {}, "passes are captured, and padded to 1, 2, 4, 8, 16, 24, ... rows", {}, {}},
-        {"kernels", Type::text, "", "whose measured kernels are its own", {}, kernel_engines()},
-        {"allreduce", Type::text, "", "whose all-reduces, where they are not those of kernels", {}, kernel_engines()},
+        {"kernels", Type::text, "", "engine whose measured kernels are this one's own", {}, kernel_engines()},
+        {"allreduce",
+         Type::text,
+         "",
+         "engine whose all-reduces it uses, where they are not those of kernels",
+         {},
+         kernel_engines()},
         {"allreduce_kernel", Type::text, "", "its own all-reduce in captured passes, as kernels name it", {}, {}},
-        {"launched_allreduce_kernel", Type::text, "", "the same in passes without a graph", {}, {}},
+        {"launched_allreduce_kernel", Type::text, "", "its own all-reduce in passes without a graph, as kernels name it", {}, {}},
         {"fused_quantisation", Type::boolean, "false", "activations are quantised by the kernel before a product", {}, {}},
         {"fused_norms", Type::boolean, "false", "norms after an all-reduce are computed in it", {}, {}},
         {"small_kernels",
          Type::number,
          "0",
-         "of a layer, between products and attention; 0: the GPU's calibration says what they take",
+         "small kernels of a layer, between products and attention; 0: the GPU's calibration says what they take",
          config::between(0, 100),
          {}},
-        {"logit_passes", Type::number, "3", "over the logits, from the LM head to the token", config::between(0, 100), {}},
+        {"logit_passes", Type::number, "3", "passes over the logits from the LM head to the token", config::between(0, 100), {}},
         {"unequal_contexts",
          Type::number,
          "1",
@@ -73,7 +80,7 @@ const std::vector<Parameter>& engine_parameters() {
         {"switch_share",
          Type::number,
          "0",
-         "of a link's rate, by all-reduces in the switch between GPUs (NVLink 4 and later); 0: not used",
+         "share of a link's rate that all-reduces in the switch between GPUs reach (NVLink 4 and later); 0: not used",
          config::between(0, 2),
          {}},
         {"largest_graph", Type::integer, "512", "rows of the largest captured graph", config::between(1, 1e6), {}}};

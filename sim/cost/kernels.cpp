@@ -42,11 +42,11 @@ constexpr std::array<std::size_t, 6> kOtherCoordinates = {4, 3, 3, 2, 4, 1};
 
 const std::vector<Parameter>& fit_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"kind", Type::text, {}, "of kernel", {}, {kKindNames.begin(), kKindNames.end()}},
-      {"engine", Type::text, {}, "whose kernel it is; any: every engine's", {}, {}},
-      {"dtype", Type::text, {}, "of weights, or of keys and values", {}, dtype_names()},
+      {"kind", Type::text, {}, "kind of kernel", {}, {kKindNames.begin(), kKindNames.end()}},
+      {"engine", Type::text, {}, "engine that runs the kernel; any: every one", {}, {}},
+      {"dtype", Type::text, {}, "element type of weights, or of keys and values", {}, dtype_names()},
       {"kernel", Type::text, "", "its name in the table", {}, {}},
-      {"rows", Type::integer, {}, "of the table that were fitted", config::at_least(1), {}},
+      {"rows", Type::integer, {}, "rows of the table that were fitted", config::at_least(1), {}},
       {"spread",
        Type::number,
        {},
@@ -54,10 +54,10 @@ const std::vector<Parameter>& fit_parameters() {
        config::between(0, 10),
        {}},
       {"errors", Type::number_list, {}, "median and 90th percentile on them, percent", config::at_least(0), {}},
-      {"figures", Type::value, {}, "of the formula", {}, {}},
+      {"figures", Type::value, {}, "figures of the formula", {}, {}},
       {"over", Type::text, {}, "knots of the first coordinate, log2", {}, {}},
       {"by", Type::value, {}, "knots of the others", {}, {}},
-      {"correction", Type::text, {}, "of the logarithm, at the knots", {}, {}}};
+      {"correction", Type::text, {}, "corrections of the time's logarithm at the knots", {}, {}}};
   return parameters;
 }
 
@@ -159,7 +159,7 @@ void join_small_products(std::vector<KernelFit>& list) {
 }
 
 std::shared_ptr<const KernelFits> read_fits(const config::Value& file, Diagnostics& diagnostics) {
-  static const std::vector<Parameter> parameters = {{"source", Type::text, {}, "of the measurements", {}, {}},
+  static const std::vector<Parameter> parameters = {{"source", Type::text, {}, "source of the measurements", {}, {}},
                                                     {"fits", Type::value_list, {}, "one for each kernel", {}, {}}};
   const std::size_t before = diagnostics.list().size();
   const config::Arguments a = config::read_arguments(file, parameters, {}, "kernels", diagnostics);

@@ -35,8 +35,8 @@ Key flag(const char* name, bool ModelShape::*member, const char* fallback, const
 const std::vector<Key>& model_keys() {
   static const std::vector<Key> keys = {
       {{"preset", Type::text, "", "a model's name, file or config.json; the other keys replace its own", {}, {}}},
-      {{"model", Type::text, "", "the same as preset", {}, {}}},
-      {{"name", Type::text, "", "as its authors call it", {}, {}}},
+      {{"model", Type::text, "", "another word for preset", {}, {}}},
+      {{"name", Type::text, "", "name that its authors gave it", {}, {}}},
       {{"aliases", Type::value_list, "", "further names of the same shape", {}, {}}},
       {{"source", Type::text, "", "where the figures come from", {}, {}}},
       flag("unverified", &ModelShape::unverified, "false", "figures from memory, nobody has checked them"),
@@ -52,7 +52,7 @@ const std::vector<Key>& model_keys() {
             "tokens that have an embedding, where they are more than the LM head's rows; 0: as many", 0),
       flag("tied_embeddings", &ModelShape::tied_embeddings, "false", "embeddings and LM head are one matrix"),
       count("experts", &ModelShape::experts, "0", "experts of a layer; 0: dense", 0),
-      count("experts_per_token", &ModelShape::experts_per_token, "0", "of them, chosen by a token", 0),
+      count("experts_per_token", &ModelShape::experts_per_token, "0", "experts of a layer that a token passes", 0),
       count("expert_ffn", &ModelShape::expert_ffn, "0", "width of one expert", 0),
       count("shared_ffn", &ModelShape::shared_ffn, "0",
             "width that every token of a mixture's layer passes beside its experts; 0: nothing", 0),
@@ -79,16 +79,16 @@ const std::vector<Key>& model_keys() {
       {{"weight_bits",
         Type::number,
         "16",
-        "of a weight, for formats that dtype has no word for; in place of the types that dtype says",
+        "bits of a weight, for formats that dtype has no word for; in place of the types that dtype says",
         config::between(1, 32),
         {}}},
       {{"head_bits",
         Type::number,
         "",
-        "of a weight of LM head and embeddings; 16, or weight_bits if that is more, where not given",
+        "bits of a weight of LM head and embeddings; 16, or weight_bits if that is more, where not given",
         config::between(1, 32),
         {}}},
-      {{"kv_bits", Type::number, "16", "of a cached key or value; in place of dtype's cache", config::between(1, 32), {}}},
+      {{"kv_bits", Type::number, "16", "bits of a cached key or value; in place of dtype's cache", config::between(1, 32), {}}},
       count("kv_window", &ModelShape::kv_window, "0", "newest cached tokens that attention reads and keeps; 0: all", 0),
       count("window_layers", &ModelShape::window_layers, "0", "layers that have the window; 0: all of them", 0),
       flag("chunked", &ModelShape::chunked, "false", "the window begins anew with every chunk of its size (Llama 4)"),
@@ -185,8 +185,8 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   if (!a.has("dtype") || a.given("kv_bits")) shape.kv_bits = a.number("kv_bits");
   if (a.has("offload")) {
     static const std::vector<Parameter> parameters = {
-        {"share", Type::number, {}, "of the layers' weights that lie in the host's memory", config::between(0, 1), {}},
-        {"link_gb_per_s", Type::number, {}, "from it to a GPU", config::between(0.01, 5000), {}}};
+        {"share", Type::number, {}, "share of the layers' weights that lie in the host's memory", config::between(0, 1), {}},
+        {"link_gb_per_s", Type::number, {}, "rate of the link from that memory to a GPU", config::between(0.01, 5000), {}}};
     const config::Arguments o = config::read_arguments(a.value("offload"), parameters, {}, "offload", diagnostics);
     shape.offload_share = o.number("share");
     shape.offload_bandwidth = 1e9 * o.number("link_gb_per_s");

@@ -383,9 +383,9 @@ std::vector<config::Parameter> roofline_parameters() {
       {"draft",
        config::Type::value,
        {},
-       "the same for the draft; kv_window for one that reads the newest tokens alone; none where no model drafts (n-grams, "
-       "heads "
-       "inside the target), whose proposals take no pass: round_us prices them",
+       "a model that drafts: a name, a file, or {preset: NAME, ...}, with kv_window if it reads the newest tokens alone; none "
+       "where "
+       "no model drafts (n-grams, heads inside the target), whose proposals take no pass: round_us prices them",
        {},
        {}},
       {"engine",
@@ -397,16 +397,15 @@ std::vector<config::Parameter> roofline_parameters() {
       {"kernels",
        config::Type::text,
        "automatic",
-       "whose kernels are priced by fits to measured ones (configs/kernels), on GPUs that have them: automatic the engine's "
-       "own, none the GPU's calibration",
+       "engine whose measured kernels price a pass (configs/kernels), on GPUs that have them; automatic: the engine's own; none: "
+       "the GPU's calibration prices it",
        {},
        kernel_choices()},
       {"attention",
        config::Type::text,
        "automatic",
-       "with kernels: how several tokens of a sequence read the cache. serial: blocks that walk all keys (FlashAttention 2); "
-       "split: "
-       "blocks that share them; automatic: what the GPU's kernel does",
+       "how several tokens of a sequence read the cache, with kernels. serial: blocks that walk all keys (FlashAttention 2); "
+       "split: blocks that share them; automatic: what the GPU's kernel does",
        {},
        attention_kernels()},
       {"proposal",
@@ -424,13 +423,14 @@ std::vector<config::Parameter> roofline_parameters() {
       {"memory_share",
        config::Type::number,
        fmt::format("{:g}", kMemoryShare),
-       "of the GPU's memory, for weights and caches",
+       "share of the GPU's memory for weights and caches",
        config::between(0.05, 1),
        {}},
       {"quantized_efficiency",
        config::Type::number,
        "",
-       "of a plain kernel's bandwidth, reached with weights of fewer than 16 bits; 0.77 from 8 bits up and 0.62 below where it "
+       "share of a plain kernel's bandwidth that weights of fewer than 16 bits reach; 0.77 from 8 bits up and 0.62 below where "
+       "it "
        "is not given (gpt-fast on an A100)",
        config::between(0.05, 1),
        {}}};

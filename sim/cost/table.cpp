@@ -328,7 +328,7 @@ CostEntry table_cost() {
          "instead: what llama.cpp's llama-bench printed of the target (-o csv, json, jsonl or md), batch 1",
          {},
          {}},
-        {"draft_bench", config::Type::text, "", "and what it printed of the draft", {}, {}},
+        {"draft_bench", config::Type::text, "", "with target_bench: what llama-bench printed of the draft", {}, {}},
         {"overhead_ms",
          config::Type::number,
          "0",

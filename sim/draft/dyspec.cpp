@@ -113,7 +113,7 @@ DrafterEntry dyspec_drafter() {
   return {{"dyspec",
            "a drawn tree that grows where the tokens drawn so far make acceptance likeliest",
            "Xiong et al. (DySpec), arXiv 2410.11744, algorithms 1 and 2",
-           {{"nodes", config::Type::integer, "64", "of the tree", config::between(1, kMaxNodes), {}},
+           {{"nodes", config::Type::integer, "64", "most tokens of the tree", config::between(1, kMaxNodes), {}},
             {"max_depth", config::Type::integer, "32", "levels at most", config::between(1, kMaxDraftLength), {}},
             {"threshold",
              config::Type::number,

@@ -40,7 +40,7 @@ DrafterEntry eagle_drafter() {
                          {"decay",
                           config::Type::number,
                           "0.9",
-                          "of that share with each level, as features are guessed from guessed features",
+                          "factor of that share from one level to the next, as features are guessed from guessed features",
                           config::between(0, 1),
                           {}}}),
        "At depth i (0 first) the draft distribution is (1 - s) draft + s target, s = sharpening decay^i: its overlap with the "

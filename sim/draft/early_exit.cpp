@@ -36,7 +36,7 @@ DrafterEntry early_exit_drafter() {
             {"exit_share",
              config::Type::number,
              "0.5",
-             "of the target's layers that a draft pass runs",
+             "share of the target's layers that a draft pass runs",
              config::Interval{0, 1, true, false},
              {}}},
            "Logits are taken to build up evenly over the layers, so that an exit after a share f of them has f of the final "

@@ -20,7 +20,7 @@ std::vector<config::Parameter> heads_parameters(std::vector<config::Parameter> o
        "[[rank 1, rank 2, ...] of head 1, ...]: P(this candidate is right); with nodes, the tree is the best for them",
        config::between(0, 1),
        {}},
-      {"nodes", config::Type::integer, "", "of that tree", config::between(1, kMaxNodes), {}}};
+      {"nodes", config::Type::integer, "", "tokens of that tree", config::between(1, kMaxNodes), {}}};
   all.insert(all.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
   return shape_parameters(std::move(all));
 }

@@ -32,7 +32,7 @@ DrafterEntry mtp_drafter() {
         {"selection",
          config::Type::text,
          "sampled",
-         "from the module's distribution, or its likeliest token",
+         "tokens are drawn from the module's distribution, or its likeliest one is taken",
          {},
          {"sampled", "argmax"}},
         acceptance_parameter()},

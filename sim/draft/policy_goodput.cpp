@@ -67,7 +67,7 @@ PolicyEntry goodput_entry(const char* name, const char* summary, const std::stri
         {"weight",
          config::Type::number,
          "0.1",
-         "of the newest round in the moving average",
+         "weight of the newest round in the moving average",
          config::Interval{0, 1, true, false},
          {}},
         {"probe",

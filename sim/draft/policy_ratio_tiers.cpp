@@ -43,36 +43,40 @@ class RatioTiers final : public LengthPolicy {
 }  // namespace
 
 PolicyEntry ratio_tiers_policy() {
-  return {
-      {"ratio_tiers",
-       "each sequence steps between a few draft lengths as its moving average of accepted / drafted leaves a band",
-       "",
-       {{"tiers", config::Type::number_list, {}, "draft lengths, increasing", config::between(1, kMaxDraftLength), {}},
-        {"weight", config::Type::number, "0.2", "of the newest round in the average", config::Interval{0, 1, true, false}, {}},
-        {"up", config::Type::number, "0.8", "above it a tier up", config::between(0, 1), {}},
-        {"down", config::Type::number, "0.4", "below it a tier down", config::between(0, 1), {}}},
-       "A sequence starts in the middle tier, and the average in the middle of the band, to which every step returns it: the "
-       "band is the hysteresis. What SGLang ships is ema_tiers."},
-      [](const config::Arguments& arguments, const LengthChoice& choice,
-         Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {
-        std::vector<int> tiers;
-        for (const double tier : arguments.numbers("tiers")) {
-          if (tier != static_cast<int>(tier) || tier > choice.longest || (!tiers.empty() && tier <= tiers.back())) {
-            diagnostics.add(arguments.where("tiers"),
-                            fmt::format("tiers has {}, allowed: increasing integers in [1, {}], the drafter's draft_length", tier,
-                                        choice.longest));
-            return nullptr;
-          }
-          tiers.push_back(static_cast<int>(tier));
-        }
-        if (tiers.empty() || arguments.number("down") >= arguments.number("up")) {
-          diagnostics.add(arguments.where(), tiers.empty() ? "tiers is empty, allowed: at least one draft length"
-                                                           : "down is not below up, allowed: down below up");
-          return nullptr;
-        }
-        return std::make_unique<RatioTiers>(std::move(tiers), arguments.number("weight"), arguments.number("up"),
-                                            arguments.number("down"));
-      }};
+  return {{"ratio_tiers",
+           "each sequence steps between a few draft lengths as its moving average of accepted / drafted leaves a band",
+           "",
+           {{"tiers", config::Type::number_list, {}, "draft lengths, increasing", config::between(1, kMaxDraftLength), {}},
+            {"weight",
+             config::Type::number,
+             "0.2",
+             "weight of the newest round in the average",
+             config::Interval{0, 1, true, false},
+             {}},
+            {"up", config::Type::number, "0.8", "above it a tier up", config::between(0, 1), {}},
+            {"down", config::Type::number, "0.4", "below it a tier down", config::between(0, 1), {}}},
+           "A sequence starts in the middle tier, and the average in the middle of the band, to which every step returns it: the "
+           "band is the hysteresis. What SGLang ships is ema_tiers."},
+          [](const config::Arguments& arguments, const LengthChoice& choice,
+             Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {
+            std::vector<int> tiers;
+            for (const double tier : arguments.numbers("tiers")) {
+              if (tier != static_cast<int>(tier) || tier > choice.longest || (!tiers.empty() && tier <= tiers.back())) {
+                diagnostics.add(arguments.where("tiers"),
+                                fmt::format("tiers has {}, allowed: increasing integers in [1, {}], the drafter's draft_length",
+                                            tier, choice.longest));
+                return nullptr;
+              }
+              tiers.push_back(static_cast<int>(tier));
+            }
+            if (tiers.empty() || arguments.number("down") >= arguments.number("up")) {
+              diagnostics.add(arguments.where(), tiers.empty() ? "tiers is empty, allowed: at least one draft length"
+                                                               : "down is not below up, allowed: down below up");
+              return nullptr;
+            }
+            return std::make_unique<RatioTiers>(std::move(tiers), arguments.number("weight"), arguments.number("up"),
+                                                arguments.number("down"));
+          }};
 }
 
 }  // namespace specsim::draft

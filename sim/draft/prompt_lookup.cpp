@@ -38,7 +38,7 @@ DrafterEntry prompt_lookup_drafter() {
            "Saxena, prompt lookup decoding, 2023; Hugging Face transformers, prompt_lookup_num_tokens",
            {{"draft_length", config::Type::integer, {}, "tokens copied at most", config::between(1, kMaxDraftLength), {}},
             {"max_ngram", config::Type::integer, "3", "last tokens to look for, at first", config::between(1, 64), {}},
-            {"min_ngram", config::Type::integer, "1", "and at least", config::between(1, 64), {}}},
+            {"min_ngram", config::Type::integer, "1", "last tokens to look for, at least", config::between(1, 64), {}}},
            "No draft model: a round without a match is a plain step. The longest match wins, and of equal ones the first in the "
            "text."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {

@@ -76,7 +76,12 @@ DrafterEntry rest_drafter() {
          config::at_least(0),
          {}},
         {"longest", config::Type::integer, "16", "end of the text that is looked for first", config::between(1, 256), {}},
-        {"shortest", config::Type::integer, "2", "and last; behind it nothing is drafted", config::between(1, 256), {}},
+        {"shortest",
+         config::Type::integer,
+         "2",
+         "end of the text that is looked for last; behind it nothing is drafted",
+         config::between(1, 256),
+         {}},
         {"draft_length", config::Type::integer, "10", "tokens of a path at most", config::between(1, kMaxDraftLength), {}},
         {"nodes", config::Type::integer, "64", "beginnings that are drafted at most", config::between(1, kMaxNodes), {}}},
        "No draft model. All places of the datastore where the end stands give their next draft_length tokens; of all beginnings "

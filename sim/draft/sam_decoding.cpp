@@ -164,7 +164,12 @@ DrafterEntry sam_decoding_drafter() {
          "what is drafted where no end is long enough",
          {},
          {"token_recycling", "nothing"}},
-        {"kept", config::Type::integer, "8", "of token_recycling", config::between(1, 64), {}}},
+        {"kept",
+         config::Type::integer,
+         "8",
+         "likeliest tokens that token_recycling keeps behind each token",
+         config::between(1, 64),
+         {}}},
        "No draft model. The longest end of the text that has stood in it before, at its first place; while fewer tokens follow "
        "there than would be drafted, a shorter end that stands earlier. A corpus gives the longest end at its first place, if "
        "that is longer by more than bias. The program's automata find both in constant time a token. Where less follows, less "

@@ -46,7 +46,7 @@ DrafterEntry token_recycling_drafter() {
        shape_parameters({{"kept",
                           config::Type::integer,
                           "8",
-                          "of the target's likeliest tokens, kept behind each token (output_id_topk)",
+                          "likeliest tokens of the target, kept behind each token (output_id_topk)",
                           config::between(1, 64),
                           {}}}),
        "No draft model. Every pass of the target says what is likeliest behind each token that it verifies, accepted or not; "

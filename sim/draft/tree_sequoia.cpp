@@ -48,7 +48,7 @@ DrafterEntry tree_sequoia_drafter() {
          "[[tokens, time], ...] of a target pass: with draft_time, size and depth are chosen as well",
          config::at_least(0),
          {}},
-        {"draft_time", config::Type::number, "", "of a draft pass, in the same unit", config::at_least(0), {}},
+        {"draft_time", config::Type::number, "", "time of a draft pass, in the unit of verify_times", config::at_least(0), {}},
         siblings_parameter()},
        "T(size, depth, b children) = max over the last child's size y of T(size - y, depth, b - 1) + acceptance_b max_b' T(y, "
        "depth - 1, b'); with times, the size and depth of the least (depth draft_time + verify time) / T. Sequoia draws siblings "

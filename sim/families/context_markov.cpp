@@ -53,7 +53,7 @@ ContextEntry markov_context() {
        {{"order",
          config::Type::integer,
          "1",
-         "on the last so many tokens; vocab^order states, at most 4096",
+         "last tokens that a distribution depends on; vocab^order states, at most 4096",
          config::between(1, 12),
          {}},
         {"states",

@@ -53,7 +53,8 @@ ContextEntry regimes_context() {
        {{"states",
          config::Type::value_list,
          {},
-         "for each regime {target: DISTRIBUTION, draft: DISTRIBUTION}; what is left out is pair's; drafts: [DISTRIBUTION, ...] "
+         "one map for each regime: {target: DISTRIBUTION, draft: DISTRIBUTION}; what is left out is pair's; drafts: "
+         "[DISTRIBUTION, ...] "
          "in the place of draft for position 1, 2, ... of a block, the last one holds beyond",
          {},
          {}},

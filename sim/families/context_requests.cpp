@@ -36,7 +36,7 @@ ContextEntry requests_context() {
        {{"types",
          config::Type::value_list,
          {},
-         "for each type {weight: W, target: DISTRIBUTION, draft: DISTRIBUTION}; distributions left out are pair's",
+         "one map for each type: {weight: W, target: DISTRIBUTION, draft: DISTRIBUTION}; distributions left out are pair's",
          {},
          {}},
         {"request_tokens",

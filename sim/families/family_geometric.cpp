@@ -25,7 +25,7 @@ FamilyEntry geometric_family() {
   return {{"geometric",
            "each token less likely than the one before by a constant ratio",
            "",
-           {{"ratio", config::Type::number, {}, "of neighbouring probabilities", config::Interval{0, 1, true, false}, {}}},
+           {{"ratio", config::Type::number, {}, "ratio of neighbouring probabilities", config::Interval{0, 1, true, false}, {}}},
            "Distribution: proportional to ratio^token; ratio 1 is uniform."},
           [](const config::Arguments& arguments, DistributionBuilder&) {
             return std::make_unique<GeometricDistribution>(arguments.number("ratio"));

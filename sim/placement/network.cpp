@@ -174,11 +174,11 @@ PlacementEntry network_placement() {
          "what goes up with each draft: its id, or the draft's whole distribution as well",
          {},
          {"ids", "probabilities"}},
-        {"id_bytes", config::Type::integer, "4", "of a token id, and of an accepted count", config::between(1, 64), {}},
+        {"id_bytes", config::Type::integer, "4", "bytes of a token id, and of an accepted count", config::between(1, 64), {}},
         {"probability_bits",
          config::Type::integer,
          "16",
-         "of each of a draft's probabilities, one for each token of the draft model's vocabulary, or of pair.vocab where no "
+         "bits of each of a draft's probabilities, one for each token of the draft model's vocabulary, or of pair.vocab where no "
          "model is named",
          config::between(1, 64),
          {}}},

@@ -179,7 +179,7 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch) {
     return own;
   }
   if (is_head(d) && !is_eagle3(d)) {
-    own.notes.emplace_back("of EAGLE's heads it takes those of EAGLE-3 alone (--spec-type draft-eagle3)");
+    own.notes.emplace_back("its EAGLE heads are those of EAGLE-3 alone (--spec-type draft-eagle3)");
     return own;
   }
   if (widths_differ(d)) {
@@ -218,7 +218,7 @@ EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, cons
     return own;
   }
   if (is_head(d) && !is_eagle3(d) && !is_module(d)) {
-    own.notes.emplace_back("of EAGLE's heads its PyTorch backend takes those of EAGLE-3 alone (decoding_type: Eagle3)");
+    own.notes.emplace_back("its PyTorch backend's EAGLE heads are those of EAGLE-3 alone (decoding_type: Eagle3)");
     return own;
   }
   const std::string draft = !d.draft       ? fmt::format("decoding_type: NGram, max_matching_ngram_size: {}", kLookup)

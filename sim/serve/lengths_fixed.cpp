@@ -17,7 +17,7 @@ class FixedLength final : public LengthDistribution {
 
 LengthsEntry fixed_lengths() {
   return {
-      {"fixed", "the same for every request: {fixed: 128}, or the number alone", "", {}, ""},
+      {"fixed", "one number for every request: {fixed: 128}, or the number alone", "", {}, ""},
       [](const config::Value& value, const config::PartInfo&, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
         const auto tokens = config::read_integer(value, config::between(1, kMostTokens), "fixed", diagnostics);
         if (!tokens) return nullptr;

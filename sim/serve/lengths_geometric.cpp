@@ -28,7 +28,7 @@ LengthsEntry geometric_lengths() {
   return {{"geometric",
            "every token is the last one with the same chance",
            "",
-           {{"mean", config::Type::number, {}, "of the tokens", config::between(1, kMostTokens), {}}},
+           {{"mean", config::Type::number, {}, "mean number of tokens", config::between(1, kMostTokens), {}}},
            ""},
           [](const config::Value& value, const config::PartInfo& info,
              Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {

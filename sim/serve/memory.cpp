@@ -110,7 +110,7 @@ const std::vector<Parameter>& kv_parameters() {
       {"draft_tokens",
        Type::integer,
        "",
-       "of a pool of the draft's own, where its cache does not lie in the target's blocks: the smaller of the two pools binds",
+       "tokens of the draft's own pool, where its cache does not lie in the target's blocks: the smaller of the two pools binds",
        config::between(2, 1e13),
        {}},
       {"plain_tokens",
@@ -138,7 +138,8 @@ const std::vector<Parameter>& kv_parameters() {
       {"graphs_gib",
        Type::number,
        "0",
-       "of that share, for CUDA graphs: vLLM captures them outside it up to version 0.20, and logs an estimate that it takes off "
+       "GiB of that share that CUDA graphs take: vLLM captures them outside it up to version 0.20, and logs an estimate that it "
+       "takes off "
        "from 0.21 on",
        config::between(0, 1e4),
        {}}};

@@ -68,7 +68,7 @@ std::unique_ptr<ServerPolicy> make_adaptive(const config::Arguments& arguments, 
 
 ServerPolicyEntry adaptive_policy() {
   std::vector<config::Parameter> parameters = {
-      {"policy", config::Type::value, {}, "of each request: {kind: NAME, ...}, as decode's policy", {}, {}},
+      {"policy", config::Type::value, {}, "policy that each request follows: {kind: NAME, ...}, one of decode's", {}, {}},
       {"longest", config::Type::integer, "8", "tokens that a sequence drafts at most", config::between(1, kMaxDraftLength), {}},
       {"batch",
        config::Type::integer,

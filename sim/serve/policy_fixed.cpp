@@ -30,13 +30,13 @@ std::vector<config::Parameter> disable_parameters() {
   return {{"disable_above_batch",
            config::Type::integer,
            "4000000000",
-           "with more requests in a step nothing is drafted",
+           "most requests of a step in which anything is drafted",
            config::between(0, 4e9),
            {}},
           {"disable_above_queue",
            config::Type::integer,
            "4000000000",
-           "with more requests waiting nothing is drafted",
+           "most waiting requests with which anything is drafted",
            config::between(0, 4e9),
            {}}};
 }

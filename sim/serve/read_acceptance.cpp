@@ -30,7 +30,7 @@ const std::vector<config::Parameter>& rate_parameters() {
        "accepted at each position, of the rounds that reach it",
        config::between(0, 1),
        {}},
-      {"alpha", config::Type::number, "", "the same at every position", config::between(0, 1), {}}};
+      {"alpha", config::Type::number, "", "acceptance rate of every position that is reached", config::between(0, 1), {}}};
   return parameters;
 }
 
@@ -111,7 +111,7 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
       {"replay", config::Type::value, "", "a CSV of request,position,uniform in place of random numbers", {}, {}});
   const std::size_t before = diagnostics.list().size();
   parameters.push_back({"trace", config::Type::value, "", "recorded acceptance, JSONL: request i is its record i", {}, {}});
-  parameters.push_back({"kind", config::Type::text, "", "of the trace, only requests of this kind", {}, {}});
+  parameters.push_back({"kind", config::Type::text, "", "only the trace's requests of this kind", {}, {}});
   const config::Arguments arguments = config::read_arguments(value, parameters, {}, "acceptance", diagnostics);
   if (diagnostics.list().size() != before) return std::nullopt;
   if (arguments.has("kind") && !arguments.has("trace"))
@@ -127,8 +127,9 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
   std::vector<ClassRates::Class> classes;
   if (arguments.has("classes")) {
     std::vector<config::Parameter> of_class = rate_parameters();
-    of_class.push_back({"share", config::Type::number, {}, "of all requests", config::between(0, 1), {}});
-    of_class.push_back({"name", config::Type::text, "", "for the reader", {}, {}});
+    of_class.push_back(
+        {"share", config::Type::number, {}, "share of all requests that are of this class", config::between(0, 1), {}});
+    of_class.push_back({"name", config::Type::text, "", "name of the class, for the reader", {}, {}});
     double share = 0.0;
     for (const config::Value& item : arguments.value("classes").items) {
       const config::Arguments own = config::read_arguments(item, of_class, {}, "class of acceptance", diagnostics);

@@ -99,7 +99,7 @@ const std::vector<Parameter>& slo_parameters() {
       {"percentile",
        Type::number,
        "",
-       "of requests that must keep each limit; 99 without a preset",
+       "percentage of requests that must keep each limit; 99 without a preset",
        config::between(0, 100),
        {}}};
   return parameters;
@@ -112,7 +112,7 @@ const std::vector<Parameter>& length_parameters() {
       {"max_tokens",
        Type::integer,
        "",
-       "that requests ask for at most: an output that ends before it ends unforeseen",
+       "most output tokens that requests ask for: an output that ends before them ends unforeseen",
        config::between(1, kMostTokens),
        {}}};
   return parameters;
@@ -131,21 +131,22 @@ const std::vector<Parameter>& replica_parameters() {
       {"link_gb_per_s",
        Type::number,
        "50",
-       "of the link that takes prompts' caches to the engines that decode, one after the other",
+       "rate of the link that takes prompts' caches to the engines that decode, one after the other",
        config::between(1e-3, 1e6),
        {}},
       {"link_ms", Type::number, "0", "its latency", config::between(0, 1e6), {}},
       {"first_token",
        Type::text,
        "prefill",
-       "whose first token the client gets: of the engine that computed the prompt, or, as behind vLLM's usual proxy, of the one "
-       "that decodes, which computes the prompt's last token again",
+       "engine whose first token the client gets: the one that computed the prompt, or, as behind vLLM's usual proxy, the one "
+       "that "
+       "decodes, which computes the prompt's last token again",
        {},
        {"prefill", "decode"}},
       {"kv_bytes_per_token",
        Type::number,
        "",
-       "of a prompt's cache, where the cost model does not know it",
+       "size of a prompt's cache, where the cost model does not know it",
        config::between(1, 1e9),
        {}}};
   return parameters;
@@ -344,7 +345,7 @@ const std::vector<spec::SectionInfo>& serve_sections() {
       {"(top level of specsim serve)", "a server's config", top_parameters()},
       {"serve", "the server and its clients", serve_parameters()},
       {"serve.kv", "the paged cache; left out, memory never ends", kv_parameters()},
-      {"serve.lengths", "where the arrivals bring none", length_parameters()},
+      {"serve.lengths", "lengths of requests, where the arrivals bring none", length_parameters()},
       {"serve.speculation", "drafting", speculation_parameters()},
       {"serve.replicas", "engines behind one queue of clients", replica_parameters()},
       {"serve.slo", "limits that requests are to keep", slo_parameters()}};

@@ -318,7 +318,7 @@ SchedulerEntry vllm_v1_scheduler() {
            {tokens("max_num_batched_tokens", "2048", "tokens that a step computes at most", 1),
             tokens("max_num_seqs", "256", "requests that run at once at most", 1),
             tokens("max_model_len", "131072", "prompt and output of a request at most", 2),
-            tokens("long_prefill_token_threshold", "0", "of a request's tokens in one step at most; 0: no limit", 0),
+            tokens("long_prefill_token_threshold", "0", "most tokens of one request in a step; 0: no limit", 0),
             option("chunked_prefill", "true", "a prompt may be cut into several steps"),
             {"policy", config::Type::text, "fcfs", "who goes first, and who is preempted", {}, {"fcfs", "priority"}},
             option("async", "true", "a step is scheduled while the one before it runs: the host's time passes behind the GPU's"),

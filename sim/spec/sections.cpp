@@ -41,7 +41,7 @@ const std::vector<Parameter>& top_parameters() {
        "the grid: path: list, or range {from, to, step | count, scale}; zip: {path: list, path: list}",
        {},
        {}},
-      {"theory", Type::value, "{}", "which closed form to hold the run to", {}, {}}};
+      {"theory", Type::value, "{}", "closed form that the run is held to", {}, {}}};
   return parameters;
 }
 
@@ -56,7 +56,7 @@ const std::vector<Parameter>& pair_parameters() {
        "{temperature, top_k, top_p, min_p}, applied in that order; the distribution that is verified is the one after them",
        {},
        {}},
-      {"draft_sampling", Type::value, "{}", "the same for the draft", {}, {}}};
+      {"draft_sampling", Type::value, "{}", "what target_sampling says, for the draft's distribution", {}, {}}};
   return parameters;
 }
 

@@ -79,7 +79,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "M4",
        "Brenndoerfer 2026, Speculative Decoding Math",
        "sum over i = 1..draft_length of i alpha^(i-1) (1 - alpha), + (draft_length + 1) alpha^draft_length",
-       "the same mean, summed over the round's lengths",
+       "mean tokens per round, summed over the round's lengths",
        false,
        {kAlphaInput},
        [](const ClosedFormInputs& inputs) {
@@ -129,7 +129,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "M5",
        "Brenndoerfer 2026, Speculative Decoding Math",
        "E[emitted] / (1 + draft_length / target_to_draft_ratio), target_to_draft_ratio = 1 / cost_ratio",
-       "the same speedup in the inverse convention of the cost ratio",
+       "speedup in the inverse convention of the cost ratio",
        false,
        {kAlphaInput, kCostInput},
        [](const ClosedFormInputs& inputs) {

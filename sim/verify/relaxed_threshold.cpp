@@ -121,7 +121,7 @@ VerifierEntry relaxed_threshold_verifier() {
         {"acc",
          config::Type::number,
          "0.9",
-         "by which the summed target probability of the children so far is divided before the coin is compared with it",
+         "divisor of the children's summed target probability so far, before the coin is compared with it",
          config::Interval{0, 1, true, false},
          {}}},
        "Not lossless unless both are 1, which are SGLang's defaults and make it tree_point_mass. One coin for all children of a "

@@ -2,8 +2,8 @@
 # `specsim audit` on the committed configs: the known figures, losslessness, and a lossy verifier's exact bias.
 set -euo pipefail
 known=$("$SPECSIM" audit configs/audit/known_pair.yaml)
-grep -q '^expected_accepted: *1\.111111111111$' <<<"$known"
-grep -q '^expected_emitted: *2\.111111111111$' <<<"$known"
+grep -q '^expected accepted: *1\.111111111111$' <<<"$known"
+grep -q '^expected emitted: *2\.111111111111$' <<<"$known"
 grep -q '^verdict: lossless to 1e-12$' <<<"$known"
 matched=$("$SPECSIM" audit configs/audit/known_pair.yaml --set decode.verifier=sample_match)
 grep -q '^alpha: *0\.444444444444$' <<<"$matched"  # claim G5: 4/9 where the token verifier has 2/3

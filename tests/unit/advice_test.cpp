@@ -105,7 +105,7 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   CHECK(holds(list[0], "\"method\": \"eagle\", "));
   CHECK(holds(list[1], "--speculative-algorithm EAGLE "));
   CHECK(holds(list[1], "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"));
-  CHECK(holds(list[2], "no: of EAGLE's heads"));
+  CHECK(holds(list[2], "no: its EAGLE heads"));
   // A module of the target's own checkpoint has no path.
   list = answers(deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp")));
   CHECK(holds(list[0], "'{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'"));
