@@ -84,19 +84,13 @@ std::string no_capacity(const ServeExperiment& experiment, const serve::RequestT
 
 // What was asked for and changes nothing with these requests.
 std::vector<std::string> idle_options(const ServeExperiment& experiment, const serve::RequestTrace& workload) {
-  std::vector<std::string> lines;
   const auto same = [&](const serve::Request& one) { return one.priority == workload.requests.front().priority; };
-  const config::Arguments& scheduler = experiment.scheduler.arguments;
-  for (const config::Parameter& one : experiment.scheduler.entry->info.parameters) {
-    if ((one.name == "policy" || one.name == "schedule_policy") && scheduler.text(one.name) == "priority" &&
-        std::all_of(workload.requests.begin(), workload.requests.end(), same))
-      lines.push_back(
-          fmt::format("{} priority changes nothing: all requests have the same (column priority of a trace)", one.name));
-    if ((one.name == "prefix_caching" || one.name == "radix_cache") && scheduler.boolean(one.name) && workload.hashes.empty())
-      lines.push_back(
-          fmt::format("{} changes nothing: no prompts share a prefix (sessions, and traces with hashes, have such)", one.name));
-  }
-  if (experiment.replicas > 1 && experiment.routing && experiment.routing->by_prefix() && workload.hashes.empty())
+  const serve::RequestTraits traits = {std::all_of(workload.requests.begin(), workload.requests.end(), same),
+                                       !workload.hashes.empty()};
+  std::vector<std::string> lines;
+  if (experiment.scheduler.entry->idle != nullptr)
+    lines = experiment.scheduler.entry->idle(experiment.scheduler.arguments, traits);
+  if (experiment.replicas > 1 && experiment.routing && experiment.routing->by_prefix() && !traits.shared_prefixes)
     lines.emplace_back("the routing finds no prefixes: no prompts share one (sessions, and traces with hashes, have such)");
   return lines;
 }
@@ -104,14 +98,11 @@ std::vector<std::string> idle_options(const ServeExperiment& experiment, const s
 // That the server's own limit on what runs at once was reached, where nobody set it; "" elsewhere.
 std::string own_limit(const ServeExperiment& experiment, const serve::Summary& summary) {
   const config::Choice<serve::SchedulerEntry>& scheduler = experiment.scheduler;
-  if (!experiment.speculation || summary.largest_batch < serve::kSglangRunsSpeculating) return "";
-  for (const config::Parameter& one : scheduler.entry->info.parameters)
-    if (one.name == "max_running_requests" && scheduler.arguments.integer(one.name) == 0)
-      return fmt::format(
-          "{} runs {} requests at once where it speculates and nothing is said, and that was reached: "
-          "max_running_requests (--max-running-requests) raises it",
-          scheduler.entry->product, serve::kSglangRunsSpeculating);
-  return "";
+  if (!experiment.speculation || scheduler.entry->running == nullptr) return "";
+  const serve::RunningLimit limit = scheduler.entry->running(scheduler.arguments);
+  if (limit.unset.empty() || summary.largest_batch < limit.requests) return "";
+  return fmt::format("{} runs {} requests at once where it speculates and nothing is said, and that was reached: {} raises it",
+                     scheduler.entry->product, limit.requests, limit.unset);
 }
 
 // Where the SLO ends: of the config's server and of the plain one, and of every draft length that was asked for.

@@ -68,6 +68,8 @@ const std::vector<Key>& model_keys() {
             "hidden vectors side by side that attention reads; 2 in an EAGLE-3 head"),
       flag("shares_lm_head", &ModelShape::shares_lm_head, "false", "embeddings and LM head are the target's"),
       flag("shares_embeddings", &ModelShape::shares_embeddings, "false", "embeddings are the target's, the LM head is its own"),
+      flag("in_target_checkpoint", &ModelShape::in_target_checkpoint, "false",
+           "a module (MTP) that lies in the target's own checkpoint, so that servers take no path of it"),
       {{"assumed", Type::value_list, "", "what the description takes for granted; told as a warning", {}, {}}},
       {{"dtype",
         Type::value,

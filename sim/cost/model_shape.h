@@ -80,6 +80,7 @@ struct ModelShape {
   double attention_inputs = 1.0;     // hidden vectors side by side that attention's projections read; 2 in an EAGLE-3 head
   bool shares_lm_head = false;       // LM head and embeddings are the target's: no bytes of its own, the same time
   bool shares_embeddings = false;    // those alone
+  bool in_target_checkpoint = false;  // servers find the module in the target's own checkpoint and take no path of it
   std::vector<std::string> assumed;  // what the description takes for granted, for warnings
   // How it is run.
   double weight_bits = 16.0;

@@ -10,15 +10,6 @@
 
 namespace specsim::decode {
 
-namespace {
-
-using Kind = families::ContextShape::Kind;
-
-// Contexts that are drawn independently for every token are one mixture; any other context is judged by itself.
-bool judged_apart(Kind kind) { return kind != Kind::iid_pool; }
-
-}  // namespace
-
 DistributionDrawer::DistributionDrawer(const PreparationPlan& plan) : plan_(&plan) {}
 
 void DistributionDrawer::target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const {
@@ -98,7 +89,7 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
     prepared.bin_of_class = classes.bin_of_class;
     prepared.classes.push_back(std::move(classes));
   }
-  if (judged_apart(shape.kind) && shape.contexts > 1) {
+  if (shape.judged_apart()) {
     prepared.strata = shape.contexts;
     prepared.stratum.resize(static_cast<std::size_t>(shape.contexts));
     std::iota(prepared.stratum.begin(), prepared.stratum.end(), 0U);

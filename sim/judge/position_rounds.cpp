@@ -80,9 +80,7 @@ std::vector<double> PositionRounds::see(int context, int depth, const verify::Po
       modulation_.bonus[at] += distributions.target[x];
     }
   }
-  const bool judged_apart = shape_->kind == Kind::markov || shape_->kind == Kind::regimes || shape_->kind == Kind::requests ||
-                            shape_->kind == Kind::trace;
-  if (cell_->lossless() || judged_apart) return {};
+  if (cell_->lossless() || shape_->judged_apart()) return {};
   return theory::emitted_distribution(judgement);
 }
 

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 namespace specsim::plan {
 
@@ -32,7 +35,7 @@ bool is_head(const Deployment& d) { return d.draft && d.draft->fused_inputs > 0.
 // EAGLE-3 joins the features of three layers, EAGLE one feature and the token.
 bool is_eagle3(const Deployment& d) { return is_head(d) && d.draft->fused_inputs > 2.0; }
 // A module for the next tokens that lies in the target's own checkpoint (DeepSeek-V3): no path of its own.
-bool is_module(const Deployment& d) { return is_head(d) && d.draft->name.ends_with("-mtp"); }
+bool is_module(const Deployment& d) { return is_head(d) && d.draft->in_target_checkpoint; }
 bool vocabularies_differ(const Deployment& d) { return d.draft && !is_head(d) && d.draft->vocab != d.target->vocab; }
 bool widths_differ(const Deployment& d) { return is_head(d) && d.draft->hidden != d.target->hidden; }
 bool sizes_differ(const Deployment& d) { return d.draft && d.draft->tensor_parallel != d.target->tensor_parallel; }
@@ -127,7 +130,7 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
   return own;
 }
 
-EngineCommand sglang(const Deployment& d, int draft_length, double batch) {
+EngineCommand sglang(const Deployment& d, int draft_length, double batch, const std::vector<LengthsFrom>& /*by_batch*/) {
   EngineCommand own{kSglang, "", {}};
   // Since pull request 23838 a draft of another vocabulary is refused; before, it was served and its tokens meant others.
   if (vocabularies_differ(d)) {
@@ -163,7 +166,7 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch) {
   return own;
 }
 
-EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch) {
+EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, const std::vector<LengthsFrom>& /*by_batch*/) {
   EngineCommand own{kLlamaCpp, "", {}};
   if (d.target->tensor_parallel > 1.0) {
     own.notes.emplace_back("several GPUs take a model's layers in turn (--split-mode layer), which is not what is priced here");
@@ -234,24 +237,40 @@ EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, cons
   return own;
 }
 
+struct Server {
+  std::string_view name;
+  bool takes_lengths;  // draft lengths by batch
+  bool planned;        // `plan` prints its command
+  EngineCommand (*command)(const Deployment&, int draft_length, double batch, const std::vector<LengthsFrom>& by_batch);
+};
+constexpr std::array kServers = {Server{"vLLM", true, true, vllm}, Server{"SGLang", false, true, sglang},
+                                 Server{"llama.cpp", false, true, llama_cpp}, Server{"TensorRT-LLM", true, false, tensorrt}};
+
+const Server* find_server(std::string_view name) {
+  const auto* const found = std::ranges::find(kServers, name, &Server::name);
+  return found == kServers.end() ? nullptr : found;
+}
+
 }  // namespace
 
-bool takes_lengths_by_batch(const std::string& engine) { return engine == "vLLM" || engine == "TensorRT-LLM"; }
+bool takes_lengths_by_batch(const std::string& engine) {
+  const Server* const server = find_server(engine);
+  return server != nullptr && server->takes_lengths;
+}
 
 std::optional<EngineCommand> engine_command(const std::string& engine, const Deployment& deployment, int draft_length,
                                             double batch, const std::vector<LengthsFrom>& by_batch) {
-  if (!deployment.target) return std::nullopt;
-  if (engine == "vLLM") return vllm(deployment, draft_length, batch, by_batch);
-  if (engine == "SGLang") return sglang(deployment, draft_length, batch);
-  if (engine == "TensorRT-LLM") return tensorrt(deployment, draft_length, batch, by_batch);
-  if (engine == "llama.cpp") return llama_cpp(deployment, draft_length, batch);
-  return std::nullopt;
+  const Server* const server = find_server(engine);
+  if (!deployment.target || server == nullptr) return std::nullopt;
+  return server->command(deployment, draft_length, batch, by_batch);
 }
 
 std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch) {
   if (!deployment.target) return {};
-  return {vllm(deployment, draft_length, batch, {}), sglang(deployment, draft_length, batch),
-          llama_cpp(deployment, draft_length, batch)};
+  std::vector<EngineCommand> list;
+  for (const Server& server : kServers)
+    if (server.planned) list.push_back(server.command(deployment, draft_length, batch, {}));
+  return list;
 }
 
 std::vector<std::string> pair_warnings(const cost::Deployment& deployment) {

@@ -14,16 +14,11 @@ namespace {
 
 constexpr double kNotOffered = 1e6;
 
-// How many requests the scheduler runs at once at most, by the name that its engine has for it.
+// Requests that the scheduler runs at once at most.
 std::uint32_t running_at_most(const ServeExperiment& experiment) {
+  constexpr std::uint32_t kNotStated = 256;
   const config::Choice<SchedulerEntry>& scheduler = experiment.scheduler;
-  for (const config::Parameter& one : scheduler.entry->info.parameters)
-    for (const char* const name : {"max_num_seqs", "max_running_requests", "max_batch_size", "slots", "batch"})
-      if (one.name == name) {
-        const auto most = static_cast<std::uint32_t>(scheduler.arguments.integer(name));
-        return most > 0 ? most : kSglangRunsSpeculating;
-      }
-  return 256;
+  return scheduler.entry->running != nullptr ? scheduler.entry->running(scheduler.arguments).requests : kNotStated;
 }
 
 }  // namespace

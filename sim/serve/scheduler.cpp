@@ -89,4 +89,15 @@ void complete_step(EngineState& state, Step& step, std::uint32_t waiting) {
   }
 }
 
+std::vector<std::string> idle_parameters(const RequestTraits& traits, const char* policy, bool by_priority, const char* cache,
+                                         bool caching) {
+  std::vector<std::string> lines;
+  if (by_priority && traits.one_priority)
+    lines.push_back(fmt::format("{} priority changes nothing: all requests have the same (column priority of a trace)", policy));
+  if (caching && !traits.shared_prefixes)
+    lines.push_back(
+        fmt::format("{} changes nothing: no prompts share a prefix (sessions, and traces with hashes, have such)", cache));
+  return lines;
+}
+
 }  // namespace specsim::serve

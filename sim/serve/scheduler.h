@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -142,10 +143,6 @@ struct EngineState {
   [[nodiscard]] std::uint32_t uneven_drafts_ahead(RequestId request, int draft_length) const;
 };
 
-// Requests that SGLang runs at once as soon as it speculates, with a draft model, a head or n-grams, where nothing is said
-// (ServerArgs._handle_speculative_decoding).
-constexpr std::uint32_t kSglangRunsSpeculating = 48;
-
 // The largest step that a server's options allow.
 struct StepLimits {
   double rows = 0.0;
@@ -210,6 +207,17 @@ class Scheduler {
 // stands, then the items' rows count as computed, and a sequence whose tokens all are gets a token.
 void complete_step(EngineState& state, Step& step, std::uint32_t waiting);
 
+// What the requests of a run have in common.
+struct RequestTraits {
+  bool one_priority = true;
+  bool shared_prefixes = false;
+};
+
+struct RunningLimit {
+  std::uint32_t requests;  // that run at once at most while the server speculates
+  std::string_view unset;  // the parameter and flag that would raise it, where nobody set it; "" where it was set
+};
+
 struct SchedulerEntry {
   config::PartInfo info;
   // May return nullptr after reporting.
@@ -224,8 +232,16 @@ struct SchedulerEntry {
   std::vector<std::pair<std::string, std::string>> (*defaults)(const cost::Hardware& hardware) = nullptr;
   // The share of the GPU's memory that its command takes where its line says nothing; nullptr: 0.9. `scheduler`: the config's.
   double (*utilization)(const cost::Hardware& hardware, const config::Value& scheduler, int gpus) = nullptr;
+  // nullptr: no limit that is known.
+  RunningLimit (*running)(const config::Arguments& arguments) = nullptr;
+  // A sentence for each parameter that is set and changes nothing with such requests; nullptr: none does.
+  std::vector<std::string> (*idle)(const config::Arguments& arguments, const RequestTraits& traits) = nullptr;
 };
 
 config::Registry<SchedulerEntry>& schedulers();
+
+// Sentences for SchedulerEntry::idle: `policy` orders by priority where `by_priority`; `cache` keeps prefixes where `caching`.
+std::vector<std::string> idle_parameters(const RequestTraits& traits, const char* policy, bool by_priority, const char* cache,
+                                         bool caching);
 
 }  // namespace specsim::serve

@@ -167,7 +167,12 @@ SchedulerEntry llama_cpp_scheduler() {
           },
           "its server computes a prompt in the slot that decodes it",
           "llama_cpp",
-          "llama.cpp"};
+          "llama.cpp",
+          nullptr,
+          nullptr,
+          [](const config::Arguments& arguments) {
+            return RunningLimit{static_cast<std::uint32_t>(arguments.integer("slots")), ""};
+          }};
 }
 
 }  // namespace specsim::serve

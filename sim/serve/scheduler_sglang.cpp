@@ -26,6 +26,9 @@ struct SglangOptions {
 // Tokens of an output that an admission counts on at most, and how the ratio moves (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION and
 // its kin).
 constexpr std::uint32_t kMostReserved = 4096;
+// Requests that run at once as soon as it speculates, with a draft model, a head or n-grams, where nothing is said
+// (ServerArgs._handle_speculative_decoding).
+constexpr std::uint32_t kRunsSpeculating = 48;
 constexpr double kFirstRatio = 0.7;
 constexpr double kLastRatioShare = 0.14;
 constexpr double kDecaySteps = 600.0;
@@ -103,7 +106,7 @@ class Sglang final : public Scheduler {
   // Requests that run at once at most.
   [[nodiscard]] std::size_t most_running(const EngineState& state) const {
     if (options_.max_running_requests > 0) return options_.max_running_requests;
-    if (state.policy != nullptr) return kSglangRunsSpeculating;
+    if (state.policy != nullptr) return kRunsSpeculating;
     if (state.pool->unlimited()) return static_cast<std::size_t>(kMostRunning);
     const double longest = static_cast<double>(state.pool->usable()) * state.pool->block_tokens() / options_.max_model_len;
     return static_cast<std::size_t>(std::clamp(std::floor(kRunningEachLongest * longest), kFewestRunning, kMostRunning));
@@ -380,7 +383,16 @@ SchedulerEntry sglang_scheduler() {
       "sglang",
       "SGLang",
       defaults_by_gpu_of_sglang,
-      static_share};
+      static_share,
+      [](const config::Arguments& arguments) {
+        const auto said = static_cast<std::uint32_t>(arguments.integer("max_running_requests"));
+        return said > 0 ? RunningLimit{said, ""}
+                        : RunningLimit{kRunsSpeculating, "max_running_requests (--max-running-requests)"};
+      },
+      [](const config::Arguments& arguments, const RequestTraits& traits) {
+        return idle_parameters(traits, "schedule_policy", arguments.text("schedule_policy") == "priority", "radix_cache",
+                               arguments.boolean("radix_cache"));
+      }};
 }
 
 }  // namespace specsim::serve

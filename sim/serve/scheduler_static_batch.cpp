@@ -64,6 +64,14 @@ SchedulerEntry static_batch_scheduler() {
            "Blocks are kept to the end of each output, so nothing is ever preempted. What a placement does to one batch."},
           [](const config::Arguments& arguments, Diagnostics&) {
             return std::make_unique<StaticBatch>(static_cast<std::uint32_t>(arguments.integer("batch")));
+          },
+          "",
+          "",
+          "",
+          nullptr,
+          nullptr,
+          [](const config::Arguments& arguments) {
+            return RunningLimit{static_cast<std::uint32_t>(arguments.integer("batch")), ""};
           }};
 }
 

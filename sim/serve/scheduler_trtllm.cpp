@@ -164,7 +164,11 @@ SchedulerEntry trtllm_scheduler() {
       "",
       "trtllm",
       "TensorRT-LLM",
-      defaults_of_trtllm};
+      defaults_of_trtllm,
+      nullptr,
+      [](const config::Arguments& arguments) {
+            return RunningLimit{static_cast<std::uint32_t>(arguments.integer("max_batch_size")), ""};
+          }};
 }
 
 }  // namespace specsim::serve

@@ -351,7 +351,15 @@ SchedulerEntry vllm_v1_scheduler() {
           "",
           "vllm",
           "vLLM",
-          defaults_by_gpu};
+          defaults_by_gpu,
+          nullptr,
+          [](const config::Arguments& arguments) {
+            return RunningLimit{static_cast<std::uint32_t>(arguments.integer("max_num_seqs")), ""};
+          },
+          [](const config::Arguments& arguments, const RequestTraits& traits) {
+            return idle_parameters(traits, "policy", arguments.text("policy") == "priority", "prefix_caching",
+                                   arguments.boolean("prefix_caching"));
+          }};
 }
 
 }  // namespace specsim::serve

@@ -16,7 +16,11 @@ constexpr double kMaxRounds = 1e13;
 
 config::Interval sequence_rounds_interval() { return config::between(1, 1e6); }
 
-const Parameter& shrink_parameter() { return placement_parameters()[1]; }
+const Parameter& shrink_parameter() {
+  static const Parameter parameter = {
+      "shrink", Type::boolean, "true", "false: a finished sequence keeps its place in the batch to the end", {}, {}};
+  return parameter;
+}
 
 const std::vector<Parameter>& top_parameters() {
   static const std::vector<Parameter> parameters = {
@@ -108,7 +112,7 @@ const std::vector<Parameter>& workload_parameters() {
 const std::vector<Parameter>& placement_parameters() {
   static const std::vector<Parameter> parameters = {
       {"kind", Type::text, {}, "a placement's name; its parameters stand beside it", {}, {}},
-      {"shrink", Type::boolean, "true", "false: a finished sequence keeps its place in the batch to the end", {}, {}}};
+      shrink_parameter()};
   return parameters;
 }
 

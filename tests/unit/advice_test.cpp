@@ -110,6 +110,11 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   list = answers(deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp")));
   CHECK(holds(list[0], "'{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'"));
   CHECK(holds(list[1], "--speculative-algorithm EAGLE --speculative-num-steps 3"));
+  // It is one by what its file says and not by its name.
+  list = answers(deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp", ", name: own-module")));
+  CHECK(holds(list[0], "'{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'"));
+  list = answers(deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp", ", name: own-mtp, in_target_checkpoint: false")));
+  CHECK(holds(list[0], "\"method\": \"eagle\", "));
   list = answers(deployment(preset("llama-2-70b", ", offload: {share: 0.5, link_gb_per_s: 26}"), preset("llama-2-7b")));
   CHECK(holds(list[0], " --cpu-offload-gb 64 "));
   CHECK(holds(list[1], " --cpu-offload-gb 64 "));
