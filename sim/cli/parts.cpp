@@ -6,6 +6,9 @@
 #include "sim/cli/options.h"
 #include "sim/judge/coverage.h"
 #include "sim/judge/rows.h"
+#include "sim/plan/passes.h"
+#include "sim/plan/planned.h"
+#include "sim/plan/ranking.h"
 #include "sim/report/table.h"
 #include "sim/serve/experiment.h"
 #include "sim/spec/sections.h"
@@ -78,14 +81,21 @@ void print_parts() {
   }
 }
 
+std::vector<report::FileInfo> described_files() {
+  std::vector<report::FileInfo> files = judge::described_files();
+  const auto add = [&](const std::vector<report::FileInfo>& more) { files.insert(files.end(), more.begin(), more.end()); };
+  add(plan::plan_file_infos());
+  add(plan::ranking_file_infos());
+  add({plan::passes_info()});
+  add(calibrate::described_files());
+  return files;
+}
+
 void print_columns() {
-  print_output(
-      "\n## Columns of data.csv\n\n`experiment, cell, seed`, one column per sweep axis (its path), then:\n\n| column | unit | "
-      "formula |\n|---|---|---|\n");
-  for (const auto& column : judge::columns())
-    print_output("| `{}` | {} | {} |\n", column.name, column.unit, cell(column.meaning));
-  for (const report::FileInfo& file : calibrate::described_files()) {
-    print_output("\n## Columns of {}\n\n| column | unit | meaning |\n|---|---|---|\n", file.name);
+  for (const report::FileInfo& file : described_files()) {
+    print_output("\n## Columns of {}\n", file.name);
+    if (!file.note.empty()) print_output("\n{}\n", file.note);
+    print_output("\n| column | unit | meaning |\n|---|---|---|\n");
     for (const report::ColumnInfo& column : file.columns)
       print_output("| `{}` | {} | {} |\n", column.name, column.unit, cell(column.meaning));
   }

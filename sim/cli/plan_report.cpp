@@ -206,7 +206,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice) {
 void print_planned(const std::vector<plan::Planned>& planned) {
   constexpr std::size_t kShown = 60;
   constexpr std::size_t kLengthsShown = 8;
-  const std::vector<std::string> axes = plan::axes_of(planned);
+  const std::vector<std::string> axes = spec::axes_of(planned);
   std::vector<report::Head> heads = {{"cell"}};
   for (const std::string& axis : axes) heads.push_back({axis});
   for (const char* name : {"best", "tokens/round", "speedup", "tokens/s"}) heads.push_back({name});
@@ -218,7 +218,7 @@ void print_planned(const std::vector<plan::Planned>& planned) {
     const Plan& plan = planned[i].plan;
     const PlanPoint& best = plan.best_point();
     std::vector<std::string> cells = {std::to_string(i)};
-    for (const std::string& value : plan::axis_values(*planned[i].cell, axes)) cells.push_back(value);
+    for (const std::string& axis : axes) cells.push_back(spec::axis_value(*planned[i].cell, axis));
     cells.insert(cells.end(),
                  {length_text(plan.best), fmt::format("{:.4f}", best.tokens_per_round), fmt::format("{:.4f}", best.speedup),
                   planned[i].cell->cost().in_seconds() ? fmt::format("{:.1f}", best.tokens_per_second) : "-"});

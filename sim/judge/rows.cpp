@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace specsim::judge {
 
@@ -78,20 +79,6 @@ double speedup_theory(const Row& row) {
 }
 
 }  // namespace
-
-std::vector<std::string> axes_of(const std::vector<Row>& rows) {
-  std::vector<std::string> axes;
-  for (const Row& row : rows)
-    for (const auto& [path, value] : row.cell->axes)
-      if (std::find(axes.begin(), axes.end(), path) == axes.end()) axes.push_back(path);
-  return axes;
-}
-
-std::string axis_value(const Row& row, const std::string& path) {
-  for (const auto& [own, value] : row.cell->axes)
-    if (own == path) return value;
-  return "";
-}
 
 double Row::drafted() const {
   if (counts.drafted.empty()) return static_cast<double>(counts.rounds + counts.cut_rounds) * cell->draft_length();
@@ -257,52 +244,76 @@ void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts) {
   }
 }
 
+namespace {
+
+// The columns in front of the axes.
+std::vector<report::Column<Row>> cell_columns() {
+  return {{"experiment", "", "its name in the config", [](const Row& r) { return r.cell->experiment; }},
+          {"cell", "1", "number in the experiment's grid, from 0, the last axis fastest",
+           [](const Row& r) { return std::to_string(r.cell->index); }},
+          {"seed", "1", "what the cell's random numbers come from", [](const Row& r) { return std::to_string(r.cell->seed); }}};
+}
+
+// The columns of waterfall.csv in front of the step's.
+std::vector<report::Column<WaterfallLine>> waterfall_columns() {
+  using Line = WaterfallLine;
+  std::vector<report::Column<Line>> all = {
+      {"experiment", "", "its name in the config", [](const Line& line) { return line.cell->experiment; }},
+      {"cell", "1", "number in the experiment's grid", [](const Line& line) { return std::to_string(line.index); }}};
+  const auto& step = waterfall_step_columns();
+  all.insert(all.end(), step.begin(), step.end());
+  return all;
+}
+
+}  // namespace
+
 std::string data_csv(const std::vector<Row>& rows) {
-  std::vector<std::string> axes = axes_of(rows);
+  std::vector<std::string> axes = spec::axes_of(rows);
   std::erase_if(axes, [](const std::string& axis) { return axis == "seed" || axis == "rounds"; });  // columns anyway
   std::size_t positions = 0;
   for (const Row& row : rows) positions = std::max(positions, row.counts.accepted.size());
-  std::vector<std::string> fields = {"experiment", "cell", "seed"};
-  fields.insert(fields.end(), axes.begin(), axes.end());
+  std::vector<report::Column<Row>> all = cell_columns();
+  const std::vector<report::Column<Row>> of_axes = axis_columns<Row>(axes);
+  all.insert(all.end(), of_axes.begin(), of_axes.end());
   for (const report::Column<Row>& column : columns()) {
     if (column.text) {
-      fields.push_back(column.name);
+      all.push_back(column);
     } else {
-      for (std::size_t i = 1; i <= positions; ++i) fields.push_back(fmt::format("accepted_pos_{}", i));
+      for (std::size_t i = 0; i < positions; ++i)
+        all.push_back({fmt::format("accepted_pos_{}", i + 1), column.unit, column.meaning,
+                       [i](const Row& r) { return i < r.counts.accepted.size() ? std::to_string(r.counts.accepted[i]) : ""; }});
     }
   }
-  report::Csv file(fields);
-  for (const Row& row : rows) {
-    fields = {row.cell->experiment, std::to_string(row.cell->index), std::to_string(row.cell->seed)};
-    for (const std::string& axis : axes) fields.push_back(axis_value(row, axis));
-    for (const report::Column<Row>& column : columns()) {
-      if (column.text) {
-        fields.push_back(column.text(row));
-      } else {
-        for (std::size_t i = 0; i < positions; ++i)
-          fields.push_back(i < row.counts.accepted.size() ? std::to_string(row.counts.accepted[i]) : "");
-      }
-    }
-    file.add(fields);
-  }
-  return file.text();
+  return report::csv(all, rows);
 }
 
-void add_waterfall(const std::vector<std::string>& first_fields, const cost::RoundTime& time, double tokens_per_round,
-                   report::Csv& file) {
-  for (const cost::WaterfallStep& step : cost::waterfall(time, tokens_per_round)) {
-    std::vector<std::string> fields = first_fields;
-    fields.insert(fields.end(), {step.name, report::csv_real(1e3 * step.seconds), report::csv_real(step.after)});
-    file.add(fields);
-  }
+const std::vector<report::Column<WaterfallLine>>& waterfall_step_columns() {
+  using Line = WaterfallLine;
+  static const std::vector<report::Column<Line>> list = {
+      {"step", "", "the part of a round that the step adds", [](const Line& line) { return line.step.name; }},
+      {"ms", "ms", "time of that part in a round", [](const Line& line) { return report::csv_real(1e3 * line.step.seconds); }},
+      {"speedup_after", "1", "speedup with this part and all parts before it; in the last line the speedup",
+       [](const Line& line) { return report::csv_real(line.step.after); }}};
+  return list;
 }
 
 std::string waterfall_csv(const std::vector<Row>& rows) {
-  report::Csv file({"experiment", "cell", "step", "ms", "speedup_after"});
+  std::vector<WaterfallLine> lines;
   for (const Row& row : rows)
     if (in_seconds(*row.cell))
-      add_waterfall({row.cell->experiment, std::to_string(row.cell->index)}, row.round_time(), row.tokens_per_round(), file);
-  return file.lines() > 0 ? file.text() : "";
+      for (cost::WaterfallStep& step : cost::waterfall(row.round_time(), row.tokens_per_round()))
+        lines.push_back({row.cell, row.cell->index, 0, std::move(step)});
+  return lines.empty() ? "" : report::csv(waterfall_columns(), lines);
+}
+
+std::vector<report::FileInfo> described_files() {
+  std::vector<report::ColumnInfo> data = report::column_infos(cell_columns());
+  const std::vector<report::ColumnInfo> figures = report::column_infos(columns());
+  data.insert(data.end(), figures.begin(), figures.end());
+  return {
+      {"data.csv", data,
+       "Behind `seed` stands one column per sweep axis (its path); `accepted_pos_i` stands for one column per draft position."},
+      {"waterfall.csv of run", report::column_infos(waterfall_columns()), ""}};
 }
 
 }  // namespace specsim::judge

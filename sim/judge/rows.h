@@ -3,6 +3,7 @@
 
 #include "sim/judge/agreement.h"
 #include "sim/report/column.h"
+#include "sim/spec/axes.h"
 #include "sim/spec/spec.h"
 
 #include <map>
@@ -40,10 +41,14 @@ struct Row {
   [[nodiscard]] double tokens_per_second() const;  // the whole batch's; means something where the cost is in seconds
 };
 
-// Paths of the axes that the rows' cells are spread over, in the order in which they first appear.
-std::vector<std::string> axes_of(const std::vector<Row>& rows);
-// What an axis is set to in the row's cell; "" for one that it lacks.
-std::string axis_value(const Row& row, const std::string& path);
+// A column for each of these axes, of rows that name a cell.
+template <class Line>
+std::vector<report::Column<Line>> axis_columns(const std::vector<std::string>& paths) {
+  std::vector<report::Column<Line>> list;
+  for (const std::string& path : paths)
+    list.push_back({path, "", "the axis in the cell", [path](const Line& line) { return spec::axis_value(*line.cell, path); }});
+  return list;
+}
 
 // Every column of data.csv once. Axes and accepted_pos_* come in between.
 const std::vector<report::Column<Row>>& columns();
@@ -54,9 +59,19 @@ void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts);
 std::string data_csv(const std::vector<Row>& rows);
 // From tokens per round down to the speedup, step by step, for the cells whose cost model knows seconds; empty without any.
 std::string waterfall_csv(const std::vector<Row>& rows);
-// Adds a line for each of its steps: these fields, then the step's name, ms and speedup_after.
-void add_waterfall(const std::vector<std::string>& first_fields, const cost::RoundTime& time, double tokens_per_round,
-                   report::Csv& file);
+// A line of it: a step of a cell's round.
+struct WaterfallLine {
+  const spec::Cell* cell = nullptr;
+  std::size_t index = 0;  // the cell's, among those that are told of
+  int draft_length = 0;
+  cost::WaterfallStep step;
+};
+// The columns that tell of the step.
+const std::vector<report::Column<WaterfallLine>>& waterfall_step_columns();
+
+// The files that rows of cells go to, for the reference page.
+std::vector<report::FileInfo> described_files();
+
 // The terminal's table: axes, measured figures and their intervals, the fastest cell; with checks, theory and p-values as well.
 std::string table(const std::vector<Row>& rows, bool with_checks);
 

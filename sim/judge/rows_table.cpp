@@ -59,12 +59,12 @@ double speedup_of(const Row& row) { return row.timed ? row.timed->speedup() : ro
 
 // The axes of one experiment, as its table shows them.
 struct Axes {
-  explicit Axes(const std::vector<Row>& rows) : paths(axes_of(rows)), heads(axis_heads(paths)), values(paths.size()) {
+  explicit Axes(const std::vector<Row>& rows) : paths(spec::axes_of(rows)), heads(axis_heads(paths)), values(paths.size()) {
     for (const Row& row : rows)
-      for (std::size_t i = 0; i < paths.size(); ++i) values[i].push_back(axis_value(row, paths[i]));
+      for (std::size_t i = 0; i < paths.size(); ++i) values[i].push_back(spec::axis_value(*row.cell, paths[i]));
   }
   [[nodiscard]] std::string shown(const Row& row, std::size_t i) const {
-    return shown_value(axis_value(row, paths[i]), values[i]);
+    return shown_value(spec::axis_value(*row.cell, paths[i]), values[i]);
   }
   // "draft_length 4, batch 8"
   [[nodiscard]] std::string name(const Row& row) const {

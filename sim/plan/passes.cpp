@@ -46,21 +46,58 @@ PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGr
   return priced;
 }
 
-std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes) {
-  report::Csv file({"hardware", "model", "tensor_parallel", "weight_bits", "batch", "context", "tokens", "total_ms", "weights_ms",
-                    "compute_ms", "kv_ms", "communication_ms", "launch_ms", "host_ms", "sampling_ms", "fits", "error_percent"});
-  for (const PricedPass& one : passes) {
-    const PassSetting& s = settings[one.setting];
-    const cost::PassTime& t = one.time;
-    std::vector<std::string> fields = {s.hardware, s.model, s.tensor_parallel, s.weight_bits};
-    for (const double x : {one.pass.batch, one.pass.context, one.pass.tokens}) fields.push_back(fmt::format("{}", x));
-    for (const double x : {t.total(), t.weights, t.compute, t.kv, t.communication, t.launch, t.host, t.sampling})
-      fields.push_back(report::csv_real(1e3 * x));
-    fields.emplace_back(!one.fits ? "" : *one.fits ? "1" : "0");
-    fields.push_back(fmt::format("{:.1f}", 100.0 * one.error));
-    file.add(fields);
-  }
-  return file.text();
+namespace {
+
+struct PassLine {
+  const PassSetting* setting = nullptr;
+  const PricedPass* priced = nullptr;
+};
+
+// A part of the pass's time, in milliseconds.
+report::Column<PassLine> time_column(const char* name, const char* meaning, double cost::PassTime::*seconds) {
+  return {name, "ms", meaning, [seconds](const PassLine& line) { return report::csv_real(1e3 * (line.priced->time.*seconds)); }};
 }
+
+const std::vector<report::Column<PassLine>>& columns_of_passes() {
+  using Line = PassLine;
+  static const std::vector<report::Column<Line>> list = {
+      {"hardware", "", "the GPU, as it was asked for", [](const Line& line) { return line.setting->hardware; }},
+      {"model", "", "as it was asked for", [](const Line& line) { return line.setting->model; }},
+      {"tensor_parallel", "GPUs", "over which the model is split",
+       [](const Line& line) { return line.setting->tensor_parallel; }},
+      {"weight_bits", "bits", "that a weight takes", [](const Line& line) { return line.setting->weight_bits; }},
+      {"batch", "sequences", "in the pass", [](const Line& line) { return fmt::format("{}", line.priced->pass.batch); }},
+      {"context", "tokens", "that each sequence has cached",
+       [](const Line& line) { return fmt::format("{}", line.priced->pass.context); }},
+      {"tokens", "tokens", "new ones of each sequence",
+       [](const Line& line) { return fmt::format("{}", line.priced->pass.tokens); }},
+      {"total_ms", "ms", "time of the pass: the sum of its parts",
+       [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total()); }},
+      time_column("weights_ms", "reading weights, and what the matrix products take beyond it while they hide behind it",
+                  &cost::PassTime::weights),
+      time_column("compute_ms", "what arithmetic adds to reading; 0 where the pass is memory-bound", &cost::PassTime::compute),
+      time_column("kv_ms", "attention over the cache", &cost::PassTime::kv),
+      time_column("communication_ms", "between the GPUs of the model", &cost::PassTime::communication),
+      time_column("launch_ms", "kernels' launches, elementwise work", &cost::PassTime::launch),
+      time_column("host_ms", "the processor beside the GPU", &cost::PassTime::host),
+      time_column("sampling_ms", "turning logits into tokens", &cost::PassTime::sampling),
+      {"fits", "0 or 1", "whether model and cache fit into memory; empty for a draft, whose target lies there too",
+       [](const Line& line) { return !line.priced->fits   ? ""
+                                     : *line.priced->fits ? "1"
+                                                          : "0"; }},
+      {"error_percent", "%", "standard deviation of the logarithm of total_ms as a price; host_ms counts as certain",
+       [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.priced->error); }}};
+  return list;
+}
+
+}  // namespace
+
+std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes) {
+  std::vector<PassLine> lines;
+  for (const PricedPass& one : passes) lines.push_back({&settings[one.setting], &one});
+  return report::csv(columns_of_passes(), lines);
+}
+
+report::FileInfo passes_info() { return {"pass --csv", report::column_infos(columns_of_passes())}; }
 
 }  // namespace specsim::plan

@@ -3,6 +3,7 @@
 
 #include "sim/cost/deployment.h"
 #include "sim/cost/pass.h"
+#include "sim/report/column.h"
 
 #include <optional>
 #include <string>
@@ -45,5 +46,7 @@ struct PricedPasses {
 PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGrid& grid);
 
 std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes);
+// Its columns, for the reference page.
+report::FileInfo passes_info();
 
 }  // namespace specsim::plan

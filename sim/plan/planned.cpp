@@ -3,17 +3,109 @@
 #include "sim/judge/rows.h"
 #include "sim/plan/schedule.h"
 #include "sim/report/csv.h"
+#include "sim/spec/axes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace specsim::plan {
 
 namespace {
 
 constexpr std::uint64_t kDefaultRounds = 200000;
+
+// A line of plan.csv: a draft length of a cell's plan.
+struct PlanLine {
+  const spec::Cell* cell = nullptr;
+  std::size_t index = 0;  // the cell's, among those that are planned for
+  PlanPoint point;
+  bool best = false;
+};
+
+std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string>& axes) {
+  using Line = PlanLine;
+  using report::csv_real;
+  std::vector<report::Column<Line>> all = {
+      {"cell", "1", "number of the cell, from 0", [](const Line& line) { return std::to_string(line.index); }}};
+  const std::vector<report::Column<Line>> of_axes = judge::axis_columns<Line>(axes);
+  all.insert(all.end(), of_axes.begin(), of_axes.end());
+  const std::vector<report::Column<Line>> figures = {
+      {"draft_length", "tokens", "drafted a round; 0: plain decoding",
+       [](const Line& line) { return std::to_string(line.point.draft_length); }},
+      {"tokens_per_round", "tokens", "that a round emits, mean",
+       [](const Line& line) { return csv_real(line.point.tokens_per_round); }},
+      {"plain_ms", "ms",
+       "time of a target pass over one token, which plain decoding takes for a token; 1000 where the cost model "
+       "knows only ratios, and the other times in proportion",
+       [](const Line& line) { return csv_real(1e3 * line.point.time.plain.total()); }},
+      {"draft_ms", "ms", "time of a round's draft passes",
+       [](const Line& line) { return csv_real(1e3 * line.point.time.draft.total()); }},
+      {"verify_ms", "ms", "time of the target's pass over the draft",
+       [](const Line& line) { return csv_real(1e3 * line.point.time.verify.total()); }},
+      {"overhead_ms", "ms", "time of a round outside its passes",
+       [](const Line& line) { return csv_real(1e3 * line.point.time.overhead); }},
+      {"round_ms", "ms", "draft_ms + verify_ms + overhead_ms",
+       [](const Line& line) { return csv_real(1e3 * line.point.time.total()); }},
+      {"tokens_per_second", "1/s", "tokens of the whole batch in a second",
+       [](const Line& line) { return csv_real(line.point.tokens_per_second); }},
+      {"speedup", "1", "tokens_per_round plain_ms / round_ms", [](const Line& line) { return csv_real(line.point.speedup); }},
+      {"best", "0 or 1", "whether it is the cell's best draft length", [](const Line& line) { return line.best ? "1" : "0"; }}};
+  all.insert(all.end(), figures.begin(), figures.end());
+  return all;
+}
+
+std::string plan_csv(const std::vector<Planned>& planned) {
+  std::vector<PlanLine> lines;
+  for (std::size_t i = 0; i < planned.size(); ++i)
+    for (const PlanPoint& point : planned[i].plan.points)
+      lines.push_back({planned[i].cell, i, point, point.draft_length == planned[i].plan.best});
+  return report::csv(plan_columns(spec::axes_of(planned)), lines);
+}
+
+std::vector<report::Column<judge::WaterfallLine>> waterfall_columns() {
+  using Line = judge::WaterfallLine;
+  std::vector<report::Column<Line>> all = {
+      {"cell", "1", "number of the cell, from 0", [](const Line& line) { return std::to_string(line.index); }},
+      {"draft_length", "tokens", "the cell's best", [](const Line& line) { return std::to_string(line.draft_length); }}};
+  const auto& step = judge::waterfall_step_columns();
+  all.insert(all.end(), step.begin(), step.end());
+  return all;
+}
+
+std::string waterfall_csv(const std::vector<Planned>& planned) {
+  std::vector<judge::WaterfallLine> lines;
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    const Plan& plan = planned[i].plan;
+    for (cost::WaterfallStep& step : cost::waterfall(plan.best_point().time, plan.best_point().tokens_per_round))
+      lines.push_back({planned[i].cell, i, plan.best, std::move(step)});
+  }
+  return report::csv(waterfall_columns(), lines);
+}
+
+const std::vector<report::Column<MapCell>>& map_columns() {
+  using report::csv_real;
+  static const std::vector<report::Column<MapCell>> list = {
+      {"batch", "sequences", "decoded together", [](const MapCell& cell) { return fmt::format("{:g}", cell.batch); }},
+      {"context", "tokens", "that each sequence has cached",
+       [](const MapCell& cell) { return fmt::format("{:g}", cell.context); }},
+      {"alpha", "1", "acceptance rate of every position; of own_map.csv the equivalent one at the best draft length",
+       [](const MapCell& cell) { return fmt::format("{:g}", cell.alpha); }},
+      {"best_draft_length", "tokens", "0: plain decoding; empty where the regime says that nothing is known",
+       [](const MapCell& cell) { return cell.known() ? std::to_string(cell.best) : ""; }},
+      {"speedup", "1", "over plain decoding, at the best draft length",
+       [](const MapCell& cell) { return cell.known() ? csv_real(cell.speedup) : ""; }},
+      {"break_even_alpha", "1", "the least alpha at which some draft length reaches speedup 1; empty where none does",
+       [](const MapCell& cell) { return cell.known() && cell.break_even_alpha <= 1.0 ? csv_real(cell.break_even_alpha) : ""; }},
+      {"regime", "",
+       "pays, or why drafting does not: low_acceptance, expensive_draft, compute_bound; does_not_fit (into memory) and "
+       "not_covered "
+       "(by the prices) where nothing is known",
+       [](const MapCell& cell) { return to_text(cell.regime); }}};
+  return list;
+}
 
 }  // namespace
 
@@ -52,65 +144,6 @@ std::vector<Planned> plan_cells(const std::vector<const spec::Cell*>& cells, con
   return planned;
 }
 
-std::vector<std::string> axes_of(const std::vector<Planned>& planned) {
-  std::vector<std::string> axes;
-  for (const Planned& one : planned)
-    for (const auto& [path, value] : one.cell->axes)
-      if (std::find(axes.begin(), axes.end(), path) == axes.end()) axes.push_back(path);
-  return axes;
-}
-
-std::vector<std::string> axis_values(const spec::Cell& cell, const std::vector<std::string>& axes) {
-  std::vector<std::string> values(axes.size());
-  for (const auto& [path, value] : cell.axes)
-    values[static_cast<std::size_t>(std::find(axes.begin(), axes.end(), path) - axes.begin())] = value;
-  return values;
-}
-
-std::string plan_csv(const std::vector<Planned>& planned) {
-  const std::vector<std::string> axes = axes_of(planned);
-  std::vector<std::string> header = {"cell"};
-  header.insert(header.end(), axes.begin(), axes.end());
-  for (const char* name : {"draft_length", "tokens_per_round", "plain_ms", "draft_ms", "verify_ms", "overhead_ms", "round_ms",
-                           "tokens_per_second", "speedup", "best"})
-    header.emplace_back(name);
-  report::Csv file(header);
-  for (std::size_t i = 0; i < planned.size(); ++i) {
-    const std::vector<std::string> values = axis_values(*planned[i].cell, axes);
-    for (const PlanPoint& p : planned[i].plan.points) {
-      std::vector<std::string> fields = {std::to_string(i)};
-      fields.insert(fields.end(), values.begin(), values.end());
-      fields.push_back(std::to_string(p.draft_length));
-      for (const double x :
-           {p.tokens_per_round, 1e3 * p.time.plain.total(), 1e3 * p.time.draft.total(), 1e3 * p.time.verify.total(),
-            1e3 * p.time.overhead, 1e3 * p.time.total(), p.tokens_per_second, p.speedup})
-        fields.push_back(report::csv_real(x));
-      fields.emplace_back(p.draft_length == planned[i].plan.best ? "1" : "0");
-      file.add(fields);
-    }
-  }
-  return file.text();
-}
-
-std::string waterfall_csv(const std::vector<Planned>& planned) {
-  report::Csv file({"cell", "draft_length", "step", "ms", "speedup_after"});
-  for (std::size_t i = 0; i < planned.size(); ++i) {
-    const Plan& plan = planned[i].plan;
-    judge::add_waterfall({std::to_string(i), std::to_string(plan.best)}, plan.best_point().time,
-                         plan.best_point().tokens_per_round, file);
-  }
-  return file.text();
-}
-
-std::string map_csv(const std::vector<MapCell>& cells) {
-  report::Csv file({"batch", "context", "alpha", "best_draft_length", "speedup", "break_even_alpha", "regime"});
-  for (const MapCell& cell : cells)
-    file.add({fmt::format("{:g}", cell.batch), fmt::format("{:g}", cell.context), fmt::format("{:g}", cell.alpha),
-              cell.known() ? std::to_string(cell.best) : "", cell.known() ? report::csv_real(cell.speedup) : "",
-              cell.known() && cell.break_even_alpha <= 1.0 ? report::csv_real(cell.break_even_alpha) : "", to_text(cell.regime)});
-  return file.text();
-}
-
 const std::vector<std::string>& plan_file_names() {
   static const std::vector<std::string> names = {"plan.csv", "waterfall.csv", "map.csv", "own_map.csv"};
   return names;
@@ -125,9 +158,16 @@ std::vector<std::pair<std::string, std::string>> plan_files(const std::vector<Pl
   for (int i = 6; i <= 19; ++i) alphas.push_back(0.05 * i);
   const std::vector<double> batches = doubling(1, 512);
   const std::vector<double> contexts = doubling(512, 131072);
-  files.emplace_back("map.csv", map_csv(make_map(cost, batches, contexts, alphas, longest, threads)));
-  files.emplace_back("own_map.csv", map_csv(make_own_map(cost, batches, contexts, planned[0].curve, threads)));
+  files.emplace_back("map.csv", report::csv(map_columns(), make_map(cost, batches, contexts, alphas, longest, threads)));
+  files.emplace_back("own_map.csv", report::csv(map_columns(), make_own_map(cost, batches, contexts, planned[0].curve, threads)));
   return files;
+}
+
+std::vector<report::FileInfo> plan_file_infos() {
+  return {
+      {"plan.csv of plan", report::column_infos(plan_columns({})), "Behind `cell` stands one column per sweep axis (its path)."},
+      {"waterfall.csv of plan", report::column_infos(waterfall_columns())},
+      {"map.csv and own_map.csv of plan", report::column_infos(map_columns())}};
 }
 
 }  // namespace specsim::plan

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/plan/planner.h"
+#include "sim/report/column.h"
 
 #include <cstdint>
 #include <functional>
@@ -31,19 +32,12 @@ void check_placements(const std::vector<const spec::Cell*>& cells);
 // Plans for all cells; those that differ in prices alone share one acceptance curve.
 std::vector<Planned> plan_cells(const std::vector<const spec::Cell*>& cells, const PlanningOptions& options);
 
-// Paths of the axes that the cells are spread over, in the order in which they first appear.
-std::vector<std::string> axes_of(const std::vector<Planned>& planned);
-// What the cell's axes are set to there; "" for one that it lacks.
-std::vector<std::string> axis_values(const spec::Cell& cell, const std::vector<std::string>& axes);
-
-std::string plan_csv(const std::vector<Planned>& planned);
-std::string waterfall_csv(const std::vector<Planned>& planned);
-std::string map_csv(const std::vector<MapCell>& cells);
-
 // Names that plan_files() may give, whatever is planned.
 const std::vector<std::string>& plan_file_names();
 // Name and text of every file of a plan: plan.csv, waterfall.csv and, of one cell with costs in seconds, map.csv (the best draft
 // length by batch, context and alpha, up to `longest`) and own_map.csv (at the cell's own acceptance), made by `threads` threads.
 std::vector<std::pair<std::string, std::string>> plan_files(const std::vector<Planned>& planned, int longest, unsigned threads);
+// The files of a plan and their columns, for the reference page.
+std::vector<report::FileInfo> plan_file_infos();
 
 }  // namespace specsim::plan

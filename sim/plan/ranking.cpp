@@ -287,36 +287,92 @@ const tokens::Tree* tree_of(const spec::Cell& cell) {
   return tree != nullptr && tree->drafted() > tree->height() ? tree : nullptr;  // a chain needs no drawing
 }
 
+namespace {
+
+// A line of trees.csv: a node of the tree of a workload's fastest method.
+struct NodeLine {
+  const Ranking* ranking = nullptr;
+  std::size_t at = 0;
+  tokens::Tree::Node node;
+};
+
+const std::vector<report::Column<NodeLine>>& node_columns() {
+  using Line = NodeLine;
+  static const std::vector<report::Column<Line>> list = {
+      {"workload", "", "in words", [](const Line& line) { return line.ranking->workload; }},
+      {"method", "", "the workload's fastest: drafter, policy and verifier as a config writes them",
+       [](const Line& line) { return line.ranking->contenders.front().row.cell->method_text; }},
+      {"node", "1", "number of the node in its tree, from 0", [](const Line& line) { return std::to_string(line.at); }},
+      {"parent", "1", "number of the node that it follows; -1: it is the root",
+       [](const Line& line) { return std::to_string(line.node.parent); }},
+      {"depth", "1", "drafted tokens on the path to it; 0: the root",
+       [](const Line& line) { return std::to_string(line.node.depth); }},
+      {"rank", "1", "among its siblings, from 0", [](const Line& line) { return std::to_string(line.node.rank); }}};
+  return list;
+}
+
+// A line of ranking.csv: a method on a workload.
+struct RankLine {
+  const Ranking* ranking = nullptr;
+  std::size_t rank = 0;  // from 1
+  const Contender* contender = nullptr;
+};
+
+const std::vector<report::Column<RankLine>>& rank_columns() {
+  using Line = RankLine;
+  using report::csv_real;
+  const auto of_row = [](const char* name) {
+    return report::column_through<Line, judge::Row>(report::column_named(judge::columns(), name),
+                                                    [](const Line& line) -> const judge::Row& { return line.contender->row; });
+  };
+  static const std::vector<report::Column<Line>> list = {
+      {"workload", "", "in words", [](const Line& line) { return line.ranking->workload; }},
+      {"rank", "1", "1: the fastest on this workload", [](const Line& line) { return std::to_string(line.rank); }},
+      {"experiment", "", "its name in the config", [](const Line& line) { return line.contender->row.cell->experiment; }},
+      {"cell", "1", "number in the experiment's grid, from 0",
+       [](const Line& line) { return std::to_string(line.contender->row.cell->index); }},
+      {"method", "", "drafter, policy and verifier as a config writes them",
+       [](const Line& line) { return line.contender->row.cell->method_text; }},
+      {"lossless", "0 or 1", "whether the verifier keeps the target's distribution",
+       [](const Line& line) { return line.contender->row.cell->lossless() ? "1" : "0"; }},
+      of_row("tokens_per_round"),
+      {"tokens_per_round_se", "tokens", "standard error of tokens_per_round, over the replicates",
+       [](const Line& line) { return csv_real(line.contender->tokens_per_round_error); }},
+      of_row("draft_passes"),
+      of_row("verified_rows"),
+      {"speedup", "1", "over plain decoding", [](const Line& line) { return csv_real(line.contender->speedup); }},
+      {"speedup_half_width", "1", "half the width of its 99 % interval, over the replicates",
+       [](const Line& line) { return csv_real(line.contender->speedup_half_width); }},
+      {"behind", "1", "1 - speedup / that of the fastest", [](const Line& line) { return csv_real(line.contender->behind); }},
+      {"behind_half_width", "1", "half the width of its 99 % interval, from ratios within each replicate",
+       [](const Line& line) { return csv_real(line.contender->behind_half_width); }},
+      {"price_noise", "1",
+       "standard error of the logarithm of the fastest method's speedup over this one's, from the errors of prices",
+       [](const Line& line) { return csv_real(line.contender->price_noise); }}};
+  return list;
+}
+
+}  // namespace
+
 std::string trees_csv(const std::vector<Ranking>& rankings) {
-  report::Csv file({"workload", "method", "node", "parent", "depth", "rank"});
+  std::vector<NodeLine> lines;
   for (const Ranking& ranking : rankings) {
-    const spec::Cell& fastest = *ranking.contenders.front().row.cell;
-    const tokens::Tree* const tree = tree_of(fastest);
-    for (std::size_t i = 0; tree != nullptr && i < tree->nodes.size(); ++i) {
-      const tokens::Tree::Node& node = tree->nodes[i];
-      file.add({ranking.workload, fastest.method_text, std::to_string(i), std::to_string(node.parent), std::to_string(node.depth),
-                std::to_string(node.rank)});
-    }
+    const tokens::Tree* const tree = tree_of(*ranking.contenders.front().row.cell);
+    for (std::size_t i = 0; tree != nullptr && i < tree->nodes.size(); ++i) lines.push_back({&ranking, i, tree->nodes[i]});
   }
-  return file.text();
+  return report::csv(node_columns(), lines);
 }
 
 std::string ranking_csv(const std::vector<Ranking>& rankings) {
-  report::Csv file({"workload", "rank", "experiment", "cell", "method", "lossless", "tokens_per_round", "tokens_per_round_se",
-                    "draft_passes", "verified_rows", "speedup", "speedup_half_width", "behind", "behind_half_width",
-                    "price_noise"});
+  std::vector<RankLine> lines;
   for (const Ranking& ranking : rankings)
-    for (std::size_t i = 0; i < ranking.contenders.size(); ++i) {
-      const Contender& one = ranking.contenders[i];
-      const spec::Cell& cell = *one.row.cell;
-      const auto column = [&](const char* name) { return report::value_of(judge::columns(), name, one.row); };
-      file.add({ranking.workload, std::to_string(i + 1), cell.experiment, std::to_string(cell.index), cell.method_text,
-                cell.lossless() ? "1" : "0", column("tokens_per_round"), report::csv_real(one.tokens_per_round_error),
-                column("draft_passes"), column("verified_rows"), report::csv_real(one.speedup),
-                report::csv_real(one.speedup_half_width), report::csv_real(one.behind), report::csv_real(one.behind_half_width),
-                report::csv_real(one.price_noise)});
-    }
-  return file.text();
+    for (std::size_t i = 0; i < ranking.contenders.size(); ++i) lines.push_back({&ranking, i + 1, &ranking.contenders[i]});
+  return report::csv(rank_columns(), lines);
+}
+
+std::vector<report::FileInfo> ranking_file_infos() {
+  return {{"ranking.csv of compare", report::column_infos(rank_columns())},
+          {"trees.csv of compare", report::column_infos(node_columns()), "Methods that draft chains have no lines."}};
 }
 
 }  // namespace specsim::plan

@@ -65,5 +65,7 @@ const tokens::Tree* tree_of(const spec::Cell& cell);
 // The trees of the fastest methods, a line for each node.
 std::string trees_csv(const std::vector<Ranking>& rankings);
 std::string ranking_csv(const std::vector<Ranking>& rankings);
+// ranking.csv and trees.csv and their columns, for the reference page.
+std::vector<report::FileInfo> ranking_file_infos();
 
 }  // namespace specsim::plan

@@ -33,12 +33,18 @@ std::string csv(const std::vector<Column<Row>>& columns, const std::vector<Row>&
   return file.text();
 }
 
-// What the column of that name prints of a row; a name that no column has is a failed check.
+// The column of that name; a name that no column has is a failed check.
 template <class Row>
-std::string value_of(const std::vector<Column<Row>>& columns, const std::string& name, const Row& row) {
+const Column<Row>& column_named(const std::vector<Column<Row>>& columns, const std::string& name) {
   for (const Column<Row>& column : columns)
-    if (column.name == name) return column.text(row);
+    if (column.name == name) return column;
   SPECSIM_CHECK(false, "no column {}", name);
+}
+
+// A column of rows that hold a `Part`, which tells of it what `column` does.
+template <class Row, class Part>
+Column<Row> column_through(const Column<Part>& column, const Part& (*part)(const Row&)) {
+  return {column.name, column.unit, column.meaning, [text = column.text, part](const Row& row) { return text(part(row)); }};
 }
 
 // A file and its columns, for the reference page.
@@ -50,6 +56,7 @@ struct ColumnInfo {
 struct FileInfo {
   std::string name;  // with what writes it
   std::vector<ColumnInfo> columns;
+  std::string note = {};  // a sentence on the columns that depend on the run; "" where there are none
 };
 
 template <class Row>

@@ -66,8 +66,8 @@ TEST_CASE("columns make a file, and a column is found by its name", "[report]") 
                                                       {"name", "", "a text", [](const Point& p) { return p.name; }}};
   const std::vector<Point> points = {{1, "a"}, {2, "b,c"}};
   CHECK(report::csv(columns, points) == "x,name\n1,a\n2,\"b,c\"\n");
-  CHECK(report::value_of(columns, "name", points[1]) == "b,c");
-  CHECK_THROWS_AS(report::value_of(columns, "y", points[1]), InvariantBroken);
+  CHECK(report::column_named(columns, "name").text(points[1]) == "b,c");
+  CHECK_THROWS_AS(report::column_named(columns, "y"), InvariantBroken);
   report::Csv file({"a", "b"});
   CHECK_THROWS_AS(file.add({"1"}), InvariantBroken);
 }
