@@ -10,7 +10,10 @@
 #include "sim/plan/planned.h"
 #include "sim/plan/ranking.h"
 #include "sim/report/table.h"
+#include "sim/serve/curve.h"
 #include "sim/serve/experiment.h"
+#include "sim/serve/outputs.h"
+#include "sim/serve/slo.h"
 #include "sim/spec/sections.h"
 
 #include <fmt/format.h>
@@ -87,6 +90,9 @@ std::vector<report::FileInfo> described_files() {
   add(plan::plan_file_infos());
   add(plan::ranking_file_infos());
   add({plan::passes_info()});
+  add(serve::curve_infos());
+  add({serve::limits_info()});
+  add(serve::output_infos());
   add(calibrate::described_files());
   return files;
 }

@@ -305,7 +305,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
     print_output("wrote {}\n", task.timeline);
   }
   if (folder == nullptr) return "none";
-  folder->write("summary.csv", summary_csv(summaries));
+  folder->write("summary.csv", serve::summary_csv(summaries));
   folder->write("requests.csv", serve::requests_csv(own.result));
   if (plain) folder->write("requests_plain.csv", serve::requests_csv(plain->result));
   const std::string written = plain ? "summary.csv, requests.csv, requests_plain.csv" : "summary.csv, requests.csv";

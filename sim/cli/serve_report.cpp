@@ -80,22 +80,6 @@ void print_summaries(const Summaries& summaries) {
   print_output("\n{}", waterfall.text(output_width()));
 }
 
-std::string summary_csv(const Summaries& summaries) {
-  std::string text;
-  for (const auto& [name, summary] : summaries) {
-    const auto columns = serve::summary_columns(summary);
-    if (text.empty()) {
-      text = "server";
-      for (const auto& [column, value] : columns) text += "," + column;
-      text += "\n";
-    }
-    text += name;
-    for (const auto& [column, value] : columns) text += "," + report::csv_real(value);
-    text += "\n";
-  }
-  return text;
-}
-
 void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, const serve::Slo& slo) {
   report::Table table({{load_name(load)},
                        {"speculation", report::Align::left},

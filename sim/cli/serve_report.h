@@ -1,4 +1,4 @@
-// What specsim serve prints, and summary.csv.
+// What specsim serve prints.
 #pragma once
 
 #include "sim/serve/curve.h"
@@ -9,10 +9,8 @@
 
 namespace specsim::cli {
 
-// Servers beside each other: name and figures.
-using Summaries = std::vector<std::pair<std::string, serve::Summary>>;
+using serve::Summaries;
 void print_summaries(const Summaries& summaries);
-std::string summary_csv(const Summaries& summaries);
 void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, const serve::Slo& slo);
 // The best draft length by requests in a step, for a server with such an acceptance and workload, and the flags that start it so;
 // of an engine that takes one length for all, the best with so many `requests` in a step.

@@ -76,12 +76,12 @@ struct ModelShape {
   double global_kv_heads = 0.0;   // kv_heads in layers without the window, where they are others; 0: kv_heads
   bool global_one_value = false;  // their values are the projection of keys
   // A head on top of a target.
-  double fused_inputs = 0.0;         // an EAGLE head joins so many hidden vectors first; 0: no such product
-  double attention_inputs = 1.0;     // hidden vectors side by side that attention's projections read; 2 in an EAGLE-3 head
-  bool shares_lm_head = false;       // LM head and embeddings are the target's: no bytes of its own, the same time
-  bool shares_embeddings = false;    // those alone
+  double fused_inputs = 0.0;          // an EAGLE head joins so many hidden vectors first; 0: no such product
+  double attention_inputs = 1.0;      // hidden vectors side by side that attention's projections read; 2 in an EAGLE-3 head
+  bool shares_lm_head = false;        // LM head and embeddings are the target's: no bytes of its own, the same time
+  bool shares_embeddings = false;     // those alone
   bool in_target_checkpoint = false;  // servers find the module in the target's own checkpoint and take no path of it
-  std::vector<std::string> assumed;  // what the description takes for granted, for warnings
+  std::vector<std::string> assumed;   // what the description takes for granted, for warnings
   // How it is run.
   double weight_bits = 16.0;
   double expert_bits = 16.0;  // bits of the experts' weights

@@ -32,7 +32,8 @@ struct ContextShape {
   [[nodiscard]] bool ends() const { return request_tokens > 0 || kind == Kind::trace; }
   // Each round begins in context 0, wherever the one before ended: contexts are places in the block and not in the text.
   [[nodiscard]] bool restarts() const { return kind == Kind::by_rank; }
-  // Whether tokens are counted and compared context by context. Contexts that are drawn independently for every token are one mixture.
+  // Whether tokens are counted and compared context by context. Contexts that are drawn independently for every token are one
+  // mixture.
   [[nodiscard]] bool judged_apart() const { return contexts > 1 && kind != Kind::iid_pool; }
   // trace: tokens recorded of request number `i`.
   [[nodiscard]] std::uint64_t recorded_tokens(std::size_t i) const {

@@ -248,7 +248,7 @@ namespace {
 
 // The columns in front of the axes.
 std::vector<report::Column<Row>> cell_columns() {
-  return {{"experiment", "", "its name in the config", [](const Row& r) { return r.cell->experiment; }},
+  return {{"experiment", "", "the experiment's name in the config", [](const Row& r) { return r.cell->experiment; }},
           {"cell", "1", "number in the experiment's grid, from 0, the last axis fastest",
            [](const Row& r) { return std::to_string(r.cell->index); }},
           {"seed", "1", "what the cell's random numbers come from", [](const Row& r) { return std::to_string(r.cell->seed); }}};
@@ -258,7 +258,7 @@ std::vector<report::Column<Row>> cell_columns() {
 std::vector<report::Column<WaterfallLine>> waterfall_columns() {
   using Line = WaterfallLine;
   std::vector<report::Column<Line>> all = {
-      {"experiment", "", "its name in the config", [](const Line& line) { return line.cell->experiment; }},
+      {"experiment", "", "the experiment's name in the config", [](const Line& line) { return line.cell->experiment; }},
       {"cell", "1", "number in the experiment's grid", [](const Line& line) { return std::to_string(line.index); }}};
   const auto& step = waterfall_step_columns();
   all.insert(all.end(), step.begin(), step.end());

@@ -33,9 +33,9 @@ std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string
   const std::vector<report::Column<Line>> of_axes = judge::axis_columns<Line>(axes);
   all.insert(all.end(), of_axes.begin(), of_axes.end());
   const std::vector<report::Column<Line>> figures = {
-      {"draft_length", "tokens", "drafted a round; 0: plain decoding",
+      {"draft_length", "tokens", "tokens drafted a round; 0: plain decoding",
        [](const Line& line) { return std::to_string(line.point.draft_length); }},
-      {"tokens_per_round", "tokens", "that a round emits, mean",
+      {"tokens_per_round", "tokens", "tokens that a round emits, mean",
        [](const Line& line) { return csv_real(line.point.tokens_per_round); }},
       {"plain_ms", "ms",
        "time of a target pass over one token, which plain decoding takes for a token; 1000 where the cost model "
@@ -69,7 +69,8 @@ std::vector<report::Column<judge::WaterfallLine>> waterfall_columns() {
   using Line = judge::WaterfallLine;
   std::vector<report::Column<Line>> all = {
       {"cell", "1", "number of the cell, from 0", [](const Line& line) { return std::to_string(line.index); }},
-      {"draft_length", "tokens", "the cell's best", [](const Line& line) { return std::to_string(line.draft_length); }}};
+      {"draft_length", "tokens", "the cell's best draft length",
+       [](const Line& line) { return std::to_string(line.draft_length); }}};
   const auto& step = judge::waterfall_step_columns();
   all.insert(all.end(), step.begin(), step.end());
   return all;
@@ -88,14 +89,15 @@ std::string waterfall_csv(const std::vector<Planned>& planned) {
 const std::vector<report::Column<MapCell>>& map_columns() {
   using report::csv_real;
   static const std::vector<report::Column<MapCell>> list = {
-      {"batch", "sequences", "decoded together", [](const MapCell& cell) { return fmt::format("{:g}", cell.batch); }},
-      {"context", "tokens", "that each sequence has cached",
+      {"batch", "sequences", "sequences decoded together", [](const MapCell& cell) { return fmt::format("{:g}", cell.batch); }},
+      {"context", "tokens", "tokens that each sequence has cached",
        [](const MapCell& cell) { return fmt::format("{:g}", cell.context); }},
       {"alpha", "1", "acceptance rate of every position; of own_map.csv the equivalent one at the best draft length",
        [](const MapCell& cell) { return fmt::format("{:g}", cell.alpha); }},
-      {"best_draft_length", "tokens", "0: plain decoding; empty where the regime says that nothing is known",
+      {"best_draft_length", "tokens",
+       "the best draft length; 0: plain decoding; empty where the regime says that nothing is known",
        [](const MapCell& cell) { return cell.known() ? std::to_string(cell.best) : ""; }},
-      {"speedup", "1", "over plain decoding, at the best draft length",
+      {"speedup", "1", "speedup over plain decoding, at the best draft length",
        [](const MapCell& cell) { return cell.known() ? csv_real(cell.speedup) : ""; }},
       {"break_even_alpha", "1", "the least alpha at which some draft length reaches speedup 1; empty where none does",
        [](const MapCell& cell) { return cell.known() && cell.break_even_alpha <= 1.0 ? csv_real(cell.break_even_alpha) : ""; }},

@@ -299,7 +299,7 @@ struct NodeLine {
 const std::vector<report::Column<NodeLine>>& node_columns() {
   using Line = NodeLine;
   static const std::vector<report::Column<Line>> list = {
-      {"workload", "", "in words", [](const Line& line) { return line.ranking->workload; }},
+      {"workload", "", "the workload in words", [](const Line& line) { return line.ranking->workload; }},
       {"method", "", "the workload's fastest: drafter, policy and verifier as a config writes them",
        [](const Line& line) { return line.ranking->contenders.front().row.cell->method_text; }},
       {"node", "1", "number of the node in its tree, from 0", [](const Line& line) { return std::to_string(line.at); }},
@@ -307,7 +307,7 @@ const std::vector<report::Column<NodeLine>>& node_columns() {
        [](const Line& line) { return std::to_string(line.node.parent); }},
       {"depth", "1", "drafted tokens on the path to it; 0: the root",
        [](const Line& line) { return std::to_string(line.node.depth); }},
-      {"rank", "1", "among its siblings, from 0", [](const Line& line) { return std::to_string(line.node.rank); }}};
+      {"rank", "1", "place among its siblings, from 0", [](const Line& line) { return std::to_string(line.node.rank); }}};
   return list;
 }
 
@@ -326,9 +326,10 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
                                                     [](const Line& line) -> const judge::Row& { return line.contender->row; });
   };
   static const std::vector<report::Column<Line>> list = {
-      {"workload", "", "in words", [](const Line& line) { return line.ranking->workload; }},
-      {"rank", "1", "1: the fastest on this workload", [](const Line& line) { return std::to_string(line.rank); }},
-      {"experiment", "", "its name in the config", [](const Line& line) { return line.contender->row.cell->experiment; }},
+      {"workload", "", "the workload in words", [](const Line& line) { return line.ranking->workload; }},
+      {"rank", "1", "place on the workload; 1: the fastest", [](const Line& line) { return std::to_string(line.rank); }},
+      {"experiment", "", "the experiment's name in the config",
+       [](const Line& line) { return line.contender->row.cell->experiment; }},
       {"cell", "1", "number in the experiment's grid, from 0",
        [](const Line& line) { return std::to_string(line.contender->row.cell->index); }},
       {"method", "", "drafter, policy and verifier as a config writes them",
@@ -340,7 +341,7 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
        [](const Line& line) { return csv_real(line.contender->tokens_per_round_error); }},
       of_row("draft_passes"),
       of_row("verified_rows"),
-      {"speedup", "1", "over plain decoding", [](const Line& line) { return csv_real(line.contender->speedup); }},
+      {"speedup", "1", "speedup over plain decoding", [](const Line& line) { return csv_real(line.contender->speedup); }},
       {"speedup_half_width", "1", "half the width of its 99 % interval, over the replicates",
        [](const Line& line) { return csv_real(line.contender->speedup_half_width); }},
       {"behind", "1", "1 - speedup / that of the fastest", [](const Line& line) { return csv_real(line.contender->behind); }},

@@ -47,6 +47,34 @@ Column<Row> column_through(const Column<Part>& column, const Part& (*part)(const
   return {column.name, column.unit, column.meaning, [text = column.text, part](const Row& row) { return text(part(row)); }};
 }
 
+// A column of a file of millions of lines, whose rows are not kept: how a row's field is put behind a line, without a string of
+// its own. The field needs no quotes.
+template <class Row>
+struct StreamedColumn {
+  std::string name;
+  std::string unit;
+  std::string meaning;
+  std::function<void(std::string& line, const Row&)> append;
+};
+
+// The header of such a file, and a line for each row.
+template <class Row>
+void append_header(std::string& text, const std::vector<StreamedColumn<Row>>& columns) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (i > 0) text += ',';
+    text += columns[i].name;
+  }
+  text += '\n';
+}
+template <class Row>
+void append_line(std::string& text, const std::vector<StreamedColumn<Row>>& columns, const Row& row) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (i > 0) text += ',';
+    columns[i].append(text, row);
+  }
+  text += '\n';
+}
+
 // A file and its columns, for the reference page.
 struct ColumnInfo {
   std::string name;
@@ -59,10 +87,10 @@ struct FileInfo {
   std::string note = {};  // a sentence on the columns that depend on the run; "" where there are none
 };
 
-template <class Row>
-std::vector<ColumnInfo> column_infos(const std::vector<Column<Row>>& columns) {
+template <class AnyColumn>
+std::vector<ColumnInfo> column_infos(const std::vector<AnyColumn>& columns) {
   std::vector<ColumnInfo> infos;
-  for (const Column<Row>& column : columns) infos.push_back({column.name, column.unit, column.meaning});
+  for (const AnyColumn& column : columns) infos.push_back({column.name, column.unit, column.meaning});
   return infos;
 }
 

@@ -1,7 +1,6 @@
 #include "sim/serve/curve.h"
 
 #include "sim/base/error.h"
-#include "sim/report/csv.h"
 #include "sim/report/intervals.h"
 #include "sim/serve/capacity.h"
 
@@ -109,52 +108,6 @@ CurveFigure p99_latency(const CurvePoint& point, Latency which) {
   for (const Summary& run : point.replications) runs.push_back({latency(run, which).count, &run.spreads[i].tail});
   const PercentileEstimate p99 = pooled_percentile(runs, 0.99);
   return {p99.value, p99.half_width()};
-}
-
-std::string curve_csv(const std::vector<CurvePoint>& curve, Load load) {
-  struct Named {
-    std::string name;
-    CurveFigure figure;
-  };
-  std::string text;
-  for (const CurvePoint& point : curve) {
-    std::vector<std::string> fields = {report::csv_real(point.load), point.speculative ? "1" : "0",
-                                       std::to_string(point.replications.size())};
-    std::vector<std::string> header = {load_name(load), "speculative", "replications"};
-    std::vector<std::pair<std::string, double>> sums;
-    for (const Summary& summary : point.replications) {
-      const auto columns = summary_columns(summary);
-      if (sums.empty())
-        sums = columns;
-      else
-        for (std::size_t i = 0; i < columns.size(); ++i) sums[i].second += columns[i].second;
-    }
-    const std::vector<Named> intervals = {
-        {"mean_ttft_ms", mean_latency(point, Latency::ttft)},
-        {"p99_ttft_ms", p99_latency(point, Latency::ttft)},
-        {"mean_tpot_ms", mean_latency(point, Latency::tpot)},
-        {"p99_tpot_ms", p99_latency(point, Latency::tpot)},
-        {"output_throughput", figure(point, [](const Summary& s) { return s.output_throughput; })},
-        {"request_goodput", figure(point, [](const Summary& s) { return s.request_goodput; })},
-        {"p99_e2el_ms", p99_latency(point, Latency::e2el)}};
-    for (const std::pair<std::string, double>& sum : sums) {
-      const auto named =
-          std::find_if(intervals.begin(), intervals.end(), [&](const Named& one) { return one.name == sum.first; });
-      header.push_back(sum.first);
-      fields.push_back(report::csv_real(named != intervals.end() ? named->figure.mean
-                                                                 : sum.second / static_cast<double>(point.replications.size())));
-    }
-    for (const Named& one : intervals) {
-      header.push_back(one.name + "_half_width");
-      fields.push_back(report::csv_real(one.figure.half_width));
-    }
-    header.insert(header.end(), {"capacity", "capacity_half_width", "needed_requests"});
-    fields.insert(fields.end(), {report::csv_real(point.capacity.value), report::csv_real(report::half_width(point.capacity)),
-                                 std::to_string(point.too_short)});
-    if (text.empty()) text = report::csv_line(header) + "\n";
-    text += report::csv_line(fields) + "\n";
-  }
-  return text;
 }
 
 bool overloaded(const CurvePoint& point) {

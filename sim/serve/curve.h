@@ -1,11 +1,13 @@
 // A server at several loads, with its speculation and without, over the same arrivals and the same texts.
 #pragma once
 
+#include "sim/report/column.h"
 #include "sim/report/intervals.h"
 #include "sim/serve/sweep_runner.h"
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace specsim::serve {
@@ -36,8 +38,14 @@ std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load,
 // load with as many, so that they differ in nothing else.
 void run_points(std::vector<CurvePoint>& points, std::vector<ServeExperiment> servers, SweepRunner& runner);
 
+// Servers beside each other: name and figures.
+using Summaries = std::vector<std::pair<std::string, Summary>>;
+// A line for each server.
+std::string summary_csv(const Summaries& summaries);
 // A line for each point: means over the replications, and half a 95 % interval of the main figures.
 std::string curve_csv(const std::vector<CurvePoint>& curve, Load load);
+// summary.csv and curve.csv and their columns, for the reference page.
+std::vector<report::FileInfo> curve_infos();
 
 // One figure of a summary: its mean over the replications, and half its 95 % interval (NaN for one replication).
 struct CurveFigure {

@@ -5,10 +5,10 @@
 #include "sim/serve/simulate.h"
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace specsim::serve {
@@ -115,9 +115,14 @@ double slo_margin(std::span<const Summary> runs, const Slo& slo);
 Summary summarise(const RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up);
 
-// Names and values, in the order of the columns of summary.csv and curve.csv.
-std::vector<std::pair<std::string, double>> summary_columns(const Summary& summary);
-// Half the width of 95 % intervals from the run alone.
-std::vector<std::pair<std::string, double>> interval_columns(const Summary& summary);
+// A figure of a run, as summary.csv and curve.csv have it.
+struct SummaryFigure {
+  std::string name;
+  std::string unit;
+  std::string meaning;
+  std::function<double(const Summary&)> value;
+};
+// All of them, in the order of the columns.
+const std::vector<SummaryFigure>& summary_figures();
 
 }  // namespace specsim::serve

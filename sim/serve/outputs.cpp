@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
+#include <array>
 
 namespace specsim::serve {
 
@@ -10,15 +10,106 @@ namespace {
 
 constexpr std::size_t kWriteAt = std::size_t{1} << 20;
 
+template <class Integer>
+void append_number(std::string& text, Integer n) {
+  const fmt::format_int digits(n);
+  text.append(digits.data(), digits.size());
+}
+
 void append_seconds(std::string& text, Picoseconds time) {
   if (time == kNever) return;
   constexpr Picoseconds kSecond = 1'000'000'000'000;
-  text += fmt::format("{}", time / kSecond);
-  if (Picoseconds rest = time % kSecond; rest != 0) {
-    int digits = 12;
-    for (; rest % 10 == 0; rest /= 10) --digits;
-    text += fmt::format(".{:0{}}", rest, digits);
-  }
+  append_number(text, time / kSecond);
+  Picoseconds rest = time % kSecond;
+  if (rest == 0) return;
+  std::array<char, 13> digits{'.'};
+  for (std::size_t i = digits.size() - 1; i > 0; --i, rest /= 10) digits[i] = static_cast<char>('0' + rest % 10);
+  std::size_t length = digits.size();
+  while (digits[length - 1] == '0') --length;
+  text.append(digits.data(), length);
+}
+
+// A request of a run.
+struct RequestLine {
+  std::uint32_t replica = 0;
+  std::size_t request = 0;
+  const Sequence* sequence = nullptr;
+};
+
+template <class Row>
+report::StreamedColumn<Row> number_column(const char* name, const char* unit, const char* meaning, auto value) {
+  return {name, unit, meaning, [value](std::string& line, const Row& row) { append_number(line, value(row)); }};
+}
+template <class Row>
+report::StreamedColumn<Row> seconds_column(const std::string& name, const std::string& meaning, auto value) {
+  return {name, "s", meaning, [value](std::string& line, const Row& row) { append_seconds(line, value(row)); }};
+}
+
+const std::vector<report::StreamedColumn<RequestLine>>& request_columns() {
+  using Line = RequestLine;
+  static const std::vector<report::StreamedColumn<Line>> list = [] {
+    const auto number = [](const char* name, const char* unit, const char* meaning, auto value) {
+      return number_column<Line>(name, unit, meaning, value);
+    };
+    const auto seconds = [](const char* name, const char* meaning, Picoseconds Sequence::*time) {
+      return seconds_column<Line>(name, meaning, [time](const Line& line) { return line.sequence->*time; });
+    };
+    const auto count = [](const char* name, const char* unit, const char* meaning, std::uint32_t Sequence::*value) {
+      return number_column<Line>(name, unit, meaning, [value](const Line& line) { return line.sequence->*value; });
+    };
+    std::vector<report::StreamedColumn<Line>> columns = {
+        number("replica", "1", "the engine that had it, from 0", [](const Line& line) { return line.replica; }),
+        number("request", "1", "its number, from 0, in the order of the workload", [](const Line& line) { return line.request; }),
+        seconds("arrival_s", "when its client sent it", &Sequence::sent),
+        seconds("first_scheduled_s", "when a step computed its first tokens; empty where none did", &Sequence::first_scheduled),
+        seconds("first_token_s", "when its first token came; empty where none did", &Sequence::first_token),
+        seconds("last_token_s", "when its last token came; empty where none did", &Sequence::last_token),
+        count("prompt_tokens", "tokens", "tokens of its prompt", &Sequence::prompt),
+        count("output_tokens", "tokens", "tokens that it got", &Sequence::emitted),
+        count("rounds", "1", "steps that decoded it", &Sequence::rounds),
+        count("drafted", "tokens", "drafts of it that were verified", &Sequence::drafted),
+        count("accepted", "tokens", "how many of them were accepted", &Sequence::accepted),
+        count("preemptions", "1", "times that it lost its blocks", &Sequence::preemptions),
+        count("recomputed_tokens", "tokens", "tokens computed again for it after that", &Sequence::recomputed),
+        number("finished", "0 or 1", "whether it got its whole output",
+               [](const Line& line) { return line.sequence->status == Status::finished ? 1 : 0; })};
+    for (std::size_t cause = 0; cause < kCauses; ++cause)
+      columns.push_back(seconds_column<Line>(fmt::format("{}_s", cause_names()[cause]),
+                                             fmt::format("part of its life that went to {}", cause_names()[cause]),
+                                             [cause](const Line& line) { return line.sequence->spent[cause]; }));
+    return columns;
+  }();
+  return list;
+}
+
+const std::vector<report::StreamedColumn<StepRecord>>& step_columns() {
+  using Row = StepRecord;
+  static const std::vector<report::StreamedColumn<Row>> list = [] {
+    const auto number = [](const char* name, const char* unit, const char* meaning, auto value) {
+      return number_column<Row>(name, unit, meaning, value);
+    };
+    return std::vector<report::StreamedColumn<Row>>{
+        number("replica", "1", "the engine, from 0", [](const Row& row) { return row.replica; }),
+        number("step", "1", "its number at that engine, from 0", [](const Row& row) { return row.step; }),
+        seconds_column<Row>("start_s", "when it began", [](const Row& row) { return row.start; }),
+        seconds_column<Row>("duration_s", "time that it takes", [](const Row& row) { return row.price.total(); }),
+        number("requests", "1", "requests in the step", [](const Row& row) { return row.plan->items.size(); }),
+        number("waiting", "requests", "requests left in the queue when it began",
+               [](const Row& row) { return row.plan->waiting; }),
+        number("prefill_rows", "tokens", "tokens of prompts, and of what preemptions lost, that it computes",
+               [](const Row& row) { return row.prefill_rows; }),
+        number("decode_rows", "tokens", "tokens of decoding requests that it computes, drafts included",
+               [](const Row& row) { return row.decode_rows; }),
+        number("draft_rows", "tokens", "drafts among decode_rows, which it verifies",
+               [](const Row& row) { return row.draft_rows; }),
+        number("preempted", "requests", "requests that lost their blocks when it was scheduled",
+               [](const Row& row) { return row.plan->preempted; }),
+        number("free_blocks", "blocks", "blocks left in the pool when it began",
+               [](const Row& row) { return row.plan->free_blocks; }),
+        number("draft_length", "tokens", "tokens that it drafts for the next step of each request",
+               [](const Row& row) { return row.plan->draft_length; })};
+  }();
+  return list;
 }
 
 }  // namespace
@@ -30,31 +121,18 @@ std::string seconds_text(Picoseconds time) {
 }
 
 std::string requests_csv(const SimulationResult& result) {
-  std::string text =
-      "replica,request,arrival_s,first_scheduled_s,first_token_s,last_token_s,prompt_tokens,output_tokens,rounds,drafted,"
-      "accepted,preemptions,"
-      "recomputed_tokens,finished";
-  for (const char* const cause : cause_names()) text += fmt::format(",{}_s", cause);
-  text += "\n";
+  std::string text;
+  report::append_header(text, request_columns());
   text.reserve(text.size() + result.sent * 160);
-  for (std::size_t i = 0; i < result.sent; ++i) {
-    const Sequence& sequence = result.sequences[i];
-    if (sequence.sent == kNever) continue;
-    text += fmt::format("{},{},", result.replica_of.empty() ? 0 : result.replica_of[i], i);
-    for (const Picoseconds time : {sequence.sent, sequence.first_scheduled, sequence.first_token, sequence.last_token}) {
-      append_seconds(text, time);
-      text += ',';
-    }
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{}", sequence.prompt, sequence.emitted, sequence.rounds, sequence.drafted,
-                    sequence.accepted, sequence.preemptions, sequence.recomputed, sequence.status == Status::finished ? 1 : 0);
-    for (const Picoseconds time : sequence.spent) {
-      text += ',';
-      append_seconds(text, time);
-    }
-    text += '\n';
-  }
+  for (std::size_t i = 0; i < result.sent; ++i)
+    if (const Sequence& sequence = result.sequences[i]; sequence.sent != kNever)
+      report::append_line(text, request_columns(), {result.replica_of.empty() ? 0 : result.replica_of[i], i, &sequence});
   return text;
+}
+
+std::vector<report::FileInfo> output_infos() {
+  return {{"requests.csv and requests_plain.csv of serve", report::column_infos(request_columns())},
+          {"steps.csv of serve", report::column_infos(step_columns())}};
 }
 
 void StepTimeline::began(const StepRecord& record) {
@@ -101,19 +179,10 @@ void StepTimeline::began(const StepRecord& record) {
   }
 }
 
-StepLog::StepLog(const std::string& path) : file_(path) {
-  text_ =
-      "replica,step,start_s,duration_s,requests,waiting,prefill_rows,decode_rows,draft_rows,preempted,free_blocks,draft_length\n";
-}
+StepLog::StepLog(const std::string& path) : file_(path) { report::append_header(text_, step_columns()); }
 
 void StepLog::began(const StepRecord& record) {
-  text_ += fmt::format("{},{},", record.replica, record.step);
-  append_seconds(text_, record.start);
-  text_ += ',';
-  append_seconds(text_, record.price.total());
-  const Step& step = *record.plan;
-  text_ += fmt::format(",{},{},{},{},{},{},{},{}\n", step.items.size(), step.waiting, record.prefill_rows, record.decode_rows,
-                       record.draft_rows, step.preempted, step.free_blocks, step.draft_length);
+  report::append_line(text_, step_columns(), record);
   if (text_.size() < kWriteAt) return;
   file_.append(text_);
   text_.clear();

@@ -3,6 +3,7 @@
 
 #include "sim/base/whole_file.h"
 #include "sim/engine/timeline.h"
+#include "sim/report/column.h"
 #include "sim/serve/metrics.h"
 #include "sim/serve/server.h"
 
@@ -19,6 +20,8 @@ std::string seconds_text(Picoseconds time);
 // A line for each request that was sent: when it was sent, scheduled first, got its first and last token; what it had; its
 // rounds; and the milliseconds that its life went to, by cause.
 std::string requests_csv(const SimulationResult& result);
+// requests.csv and steps.csv and their columns, for the reference page.
+std::vector<report::FileInfo> output_infos();
 
 // Several that look at once.
 class StepObservers final : public StepObserver {

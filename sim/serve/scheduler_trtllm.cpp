@@ -167,8 +167,8 @@ SchedulerEntry trtllm_scheduler() {
       defaults_of_trtllm,
       nullptr,
       [](const config::Arguments& arguments) {
-            return RunningLimit{static_cast<std::uint32_t>(arguments.integer("max_batch_size")), ""};
-          }};
+        return RunningLimit{static_cast<std::uint32_t>(arguments.integer("max_batch_size")), ""};
+      }};
 }
 
 }  // namespace specsim::serve

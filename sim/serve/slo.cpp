@@ -158,14 +158,34 @@ std::string best_length_text(const std::vector<LengthLimit>& limits, Load load) 
   return fmt::format("draft lengths that keep the SLO at every {} tried: {}", load_name(load), list);
 }
 
+namespace {
+
+std::vector<report::Column<LengthLimit>> limit_columns(const std::string& load) {
+  using Line = LengthLimit;
+  using report::csv_real;
+  return {{"draft_length", "tokens", "draft length of policy fixed; -1: the config's own policy",
+           [](const Line& line) { return std::to_string(line.draft_length); }},
+          {fmt::format("largest_{}_that_keeps", load), "1/s or 1",
+           "largest load that was found to keep the SLO; empty: none of those tried",
+           [](const Line& line) { return csv_real(line.limit.keeps); }},
+          {fmt::format("smallest_{}_that_does_not", load), "1/s or 1",
+           "smallest load above it that does not; empty: all of those tried keep it",
+           [](const Line& line) { return csv_real(line.limit.fails); }},
+          {"half_width", "1/s or 1", "half a 95 % interval of that limit, from the replications' own; empty: one replication",
+           [](const Line& line) { return csv_real(line.limit.half_width); }},
+          {"capacity", "1/s", "rate that the server completes, above which no load keeps the SLO; empty where it is not known",
+           [](const Line& line) { return csv_real(line.limit.capacity); }}};
+}
+
+}  // namespace
+
 std::string limits_csv(const std::vector<LengthLimit>& limits, Load load) {
-  std::string text =
-      fmt::format("draft_length,largest_{0}_that_keeps,smallest_{0}_that_does_not,half_width,capacity\n", load_name(load));
-  for (const LengthLimit& one : limits)
-    text +=
-        fmt::format("{},{},{},{},{}\n", one.draft_length, report::csv_real(one.limit.keeps), report::csv_real(one.limit.fails),
-                    report::csv_real(one.limit.half_width), report::csv_real(one.limit.capacity));
-  return text;
+  return report::csv(limit_columns(load_name(load)), limits);
+}
+
+report::FileInfo limits_info() {
+  return {"slo.csv of serve", report::column_infos(limit_columns("rate")),
+          "Of a sweep over concurrency `concurrency` stands in the place of `rate`."};
 }
 
 }  // namespace specsim::serve

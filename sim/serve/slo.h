@@ -53,5 +53,7 @@ std::string limit_text(const LoadLimit& limit);
 std::string best_length_text(const std::vector<LengthLimit>& limits, Load load);
 // A line for each: draft_length (-1: the config's own policy), keeps, fails.
 std::string limits_csv(const std::vector<LengthLimit>& limits, Load load);
+// slo.csv and its columns, for the reference page.
+report::FileInfo limits_info();
 
 }  // namespace specsim::serve

@@ -111,8 +111,7 @@ const std::vector<Parameter>& workload_parameters() {
 
 const std::vector<Parameter>& placement_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"kind", Type::text, {}, "a placement's name; its parameters stand beside it", {}, {}},
-      shrink_parameter()};
+      {"kind", Type::text, {}, "a placement's name; its parameters stand beside it", {}, {}}, shrink_parameter()};
   return parameters;
 }
 

@@ -144,7 +144,8 @@ Json answer_serve(const Json& question) {
   reply["warnings"] = experiment.cost->warnings();
   for (const serve::CurvePoint& point : curve) {
     Json figures;
-    for (const auto& [column, value] : serve::summary_columns(point.replications.front())) figures[column] = number(value);
+    for (const serve::SummaryFigure& one : serve::summary_figures())
+      figures[one.name] = number(one.value(point.replications.front()));
     reply["points"].push_back({{"load", point.load},
                                {"speculative", point.speculative},
                                {"capacity", number(point.capacity.value)},
