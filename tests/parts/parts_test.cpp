@@ -3,12 +3,11 @@
 #include "sim/judge/position_rounds.h"
 #include "tests/parts/program.h"
 #include "tests/parts/toys.h"
+#include "tests/support/temporary_file.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 using namespace specsim;
@@ -40,21 +39,6 @@ struct Config {
   }
 };
 
-// A file that lives as long as this.
-class File {
- public:
-  explicit File(const std::string& text) : path_((std::filesystem::temp_directory_path() / "specsim_toy.yaml").string()) {
-    std::ofstream(path_) << text;
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { std::filesystem::remove(path_); }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 struct Expected {
   std::string no_theory = "";    // the reason that every command gives; empty: there is theory
   bool audited_lossless = true;  // what audit finds
@@ -64,7 +48,7 @@ struct Expected {
 };
 
 void take_through_commands(const Config& config, const std::string& part, const Expected& expected) {
-  const File file(config.text());
+  const TemporaryFile file(config.text());
   const std::string why = "no theory, because " + expected.no_theory;
   const auto sane = [](const Ended& ended) { return !ended.says("this should not happen") && !ended.says("nan"); };
 
@@ -222,7 +206,7 @@ TEST_CASE("theory reads the distributions of a family of one's own, and prices a
   Config serial = placed;
   serial.more.replace(serial.more.find("toy_borrowed"), std::string("toy_borrowed").size(), "serial");
   const auto run = [](const Config& config) {
-    const File file(config.text());
+    const TemporaryFile file(config.text());
     return run_program({"run", file.path(), "--threads", "1"}).output;
   };
   CHECK(run(placed) == run(serial));
@@ -231,7 +215,7 @@ TEST_CASE("theory reads the distributions of a family of one's own, and prices a
 TEST_CASE("theories known to be of one verifier are not those of its neighbours") {
   // Trees drawn without replacement, on a chain that draws with it; rules that read chosen blocks by a bar of their own.
   const auto check = [](const Config& config) {
-    const File file(config.text());
+    const TemporaryFile file(config.text());
     return run_program({"check", file.path(), "--threads", "1"});
   };
   const Ended chain = check({.verifier = "without_replacement"});

@@ -1,17 +1,16 @@
 // A trace replayed: tokens per round are those of the record itself, whatever the draft length and whatever else is set.
-#include "sim/base/whole_file.h"
 #include "sim/plan/acceptance_curve.h"
 #include "tests/support/cells.h"
+#include "tests/support/temporary_file.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
-#include <unistd.h>
 #include <cmath>
-#include <cstdio>
 #include <vector>
 
 using namespace specsim;
+using specsim::tests::TemporaryFile;
 
 namespace {
 
@@ -120,20 +119,6 @@ Simulated simulate(const std::string& yaml) {
   return {static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds), prediction.tokens_per_round_error,
           prediction.tokens_per_round, counts.cut_rounds};
 }
-
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& text) : path_(fmt::format("tests_record_{}.jsonl", getpid())) {
-    write_whole_file(path_, text);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::remove(path_.c_str()); }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace
 

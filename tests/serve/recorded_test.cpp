@@ -1,31 +1,15 @@
 // Recorded requests and lengths: other people's columns, and a column as a distribution of lengths.
 #include "tests/serve/servers.h"
+#include "tests/support/temporary_file.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 using namespace specsim;
 using namespace specsim::tests;
 
 namespace {
-
-class Recording {
- public:
-  explicit Recording(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() / fmt::format("specsim_recorded_{}.csv", std::hash<std::string>()(text))) {
-    std::ofstream(path_) << text;
-  }
-  ~Recording() { std::filesystem::remove(path_); }
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-  [[nodiscard]] std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 serve::RequestTrace requests_of(const std::string& arrivals, const std::string& lengths = "") {
   return serve::make_requests(
@@ -35,7 +19,7 @@ serve::RequestTrace requests_of(const std::string& arrivals, const std::string& 
 }  // namespace
 
 TEST_CASE("BurstGPT's columns", "[serve]") {
-  const Recording file(
+  const TemporaryFile file(
       "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
       "5,1,3.2,ChatGPT,472,18,490,Conversation log\n45.5,,7,GPT-4,1087,230,1317,API log\n");
   const serve::RequestTrace workload = requests_of("process: trace, file: " + file.path());
@@ -47,7 +31,7 @@ TEST_CASE("BurstGPT's columns", "[serve]") {
 }
 
 TEST_CASE("lengths of a file, whatever the arrivals are", "[serve]") {
-  const Recording file("arrived_us,prompt,output\n0,10,3\n5,20,4\n7,30,5\n");
+  const TemporaryFile file("arrived_us,prompt,output\n0,10,3\n5,20,4\n7,30,5\n");
   const serve::RequestTrace workload = requests_of(
       "process: deterministic, rate: 1, requests: 5",
       fmt::format(

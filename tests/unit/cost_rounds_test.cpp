@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
@@ -125,9 +126,7 @@ namespace {
 class Table {
  public:
   explicit Table(const std::string& rows, const std::string& header = "model,tokens,batch,context,ms\n")
-      : path_((std::filesystem::temp_directory_path() /
-               fmt::format("specsim_table_{}_{}.csv", static_cast<const void*>(this), count_++))
-                  .string()) {
+      : path_((std::filesystem::temp_directory_path() / fmt::format("specsim_table_{}_{}.csv", getpid(), count_++)).string()) {
     std::ofstream(path_, std::ios::binary) << header << rows;
     model_ = make_cost("table", "{file: \"" + path_ + "\"}", &mistakes_);
     for (std::size_t at = 0; (at = mistakes_.find(path_, at)) != std::string::npos;) mistakes_.replace(at, path_.size(), "T");
