@@ -122,13 +122,16 @@ struct BuiltIn {
 
 // What the order of the built-in methods rests on.
 void print_assumptions(const Options& options, const BuiltIn& built_in, const std::string& cost) {
-  if (const std::string assumed = assumptions(options); !assumed.empty())
+  if (const std::string assumed = assumptions(options, built_in.table.draft); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
+  if (takes_recorded(options, built_in.table.draft))
+    print_output("recorded, as the table says: --draft {}\n", built_in.table.draft);
   if (!built_in.table.acceptance.empty()) {
     const std::vector<std::vector<double>>& rows = built_in.table.acceptance;
     const std::string words = fmt::format(
-        "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round{}. Trees "
-        "are the best for it. Real trees accept in clusters: a text that is easy at one depth is easy at the next.{}",
+        "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round{}. Each "
+        "tree is the best of its size for it. Real trees accept in clusters: a text that is easy at one depth is easy at the "
+        "next.{}",
         built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()),
         rows.size() == 1 ? " The table has one depth, so that no method drafts more than one token behind another; of a vector "
                            "that holds at every depth the file says so: {acceptance: [[...]], depths: 16}."
@@ -152,7 +155,7 @@ void print_assumptions(const Options& options, const BuiltIn& built_in, const st
 // The methods of the configs, or the built-in ones.
 std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files,
                                              const BuiltIn& built_in) {
-  std::vector<spec::Override> of_workload = workload_overrides(options, files.empty());
+  std::vector<spec::Override> of_workload = workload_overrides(options, files.empty(), built_in.table.draft);
   std::vector<spec::Override> changes;
   if (options.has("batches"))
     changes.push_back(spec::override_setting("sweep.workload.batch",
@@ -188,7 +191,7 @@ void add_compare_options(po::options_description& description) {
       "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a "
       "file "
       "with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; rates: [...] of positions that are "
-      "reached or not")(
+      "reached or not; the draft is the one that the table says was recorded, unless --draft names another")(
       "rounds", text(),
       "rounds of each method (default: the config's; of the built-in methods as many as the order needs, 200000 at most)")(
       "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(
@@ -292,6 +295,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   const std::vector<const spec::Cell*> cells = cells_of(experiments);
   check_tables(cells, run.threads, experiments.front().file, plan::kReplicates);
   print_warnings(cells);
+  if (const std::string rising = built_in.table.rising(); !rising.empty()) print_error("warning: {}\n", rising);
 
   Progress progress;
   run.progress = [&](double done, double all) { progress.show(done, all); };

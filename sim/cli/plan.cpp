@@ -103,8 +103,13 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
   return std::nullopt;
 }
 
+// What the table of --acceptance was recorded with; "" where it does not say.
+std::string recorded_draft(const Options& options) {
+  return options.has("acceptance") ? plan::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0}).draft : "";
+}
+
 std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files) {
-  std::vector<spec::Override> changes = workload_overrides(options, files.empty());
+  std::vector<spec::Override> changes = workload_overrides(options, files.empty(), files.empty() ? recorded_draft(options) : "");
   const std::string seed = options.has("seed") ? options.text("seed") : "";
   if (!files.empty()) {
     // The plan looks for the draft length itself, whatever the config sweeps.
@@ -195,8 +200,12 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   if (cells.size() > 1) planning.progress = [&](double done, double all) { progress.show(done, all); };
   const std::vector<plan::Planned> planned = plan::plan_cells(cells, planning);
   progress.finish();
-  if (const std::string assumed = files.empty() ? assumptions(options) : ""; !assumed.empty())
-    print_output("ASSUMED, for nothing else was said: {}\n", assumed);
+  if (files.empty()) {
+    const std::string recorded = recorded_draft(options);
+    if (const std::string assumed = assumptions(options, recorded); !assumed.empty())
+      print_output("ASSUMED, for nothing else was said: {}\n", assumed);
+    if (takes_recorded(options, recorded)) print_output("recorded, as the table says: --draft {}\n", recorded);
+  }
   if (planned.size() == 1)
     print_advice(planned[0], plan::advise(planned[0].cell->cost(), planned[0].cell->workload, planned[0].curve));
   else

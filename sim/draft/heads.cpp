@@ -52,7 +52,7 @@ std::optional<tokens::Tree> heads_tree(const config::Arguments& arguments, const
       return std::nullopt;
     }
   }
-  return rank_tree(accuracies, static_cast<int>(arguments.integer("nodes")));
+  return rank_tree(accuracies, static_cast<int>(arguments.integer("nodes")), Ranks::any);
 }
 
 }  // namespace specsim::draft

@@ -23,10 +23,11 @@ std::string mistake_in_acceptance(const std::vector<std::vector<double>>& accept
   return "";
 }
 
-tokens::Tree rank_tree(const std::vector<std::vector<double>>& acceptance, int nodes) {
+tokens::Tree rank_tree(const std::vector<std::vector<double>>& acceptance, int nodes, Ranks ranks) {
   using Path = std::vector<int>;
   struct Candidate {
     double value = 0.0;
+    double above = 1.0;  // the value of its parent
     Path path;
     // The most valuable first; of equals the shorter, then the lower ranks.
     bool operator<(const Candidate& other) const {
@@ -35,32 +36,35 @@ tokens::Tree rank_tree(const std::vector<std::vector<double>>& acceptance, int n
     }
   };
   std::vector<Candidate> chosen;
-  std::vector<Candidate> open = {{acceptance[0][0], {0}}};
+  std::vector<Candidate> open;
   const auto later = [](const Candidate& a, const Candidate& b) { return b < a; };
+  const auto add = [&](double above, Path path) {
+    const double own = acceptance[path.size() - 1][static_cast<std::size_t>(path.back())];
+    open.push_back({above * own, above, std::move(path)});
+    std::push_heap(open.begin(), open.end(), later);
+  };
+  // Opens the children of a path that can be taken first.
+  const auto add_children = [&](double above, const Path& parent) {
+    if (parent.size() == acceptance.size()) return;
+    const auto row = static_cast<int>(acceptance[parent.size()].size());
+    for (int rank = 0; rank < (ranks == Ranks::any ? row : 1); ++rank) {
+      Path path = parent;
+      path.push_back(rank);
+      add(above, std::move(path));
+    }
+  };
+  add_children(1.0, {});
   while (static_cast<int>(chosen.size()) < nodes && !open.empty()) {
     std::pop_heap(open.begin(), open.end(), later);
     chosen.push_back(std::move(open.back()));
     open.pop_back();
-    const Candidate& own = chosen.back();
-    const std::vector<double>& row = acceptance[own.path.size() - 1];
-    const auto rank = static_cast<std::size_t>(own.path.back());
-    const auto add = [&](double value, Path path) {
-      open.push_back({value, std::move(path)});
-      std::push_heap(open.begin(), open.end(), later);
-    };
-    if (rank + 1 < row.size()) {
-      double value = row[rank + 1];
-      for (std::size_t depth = 0; depth + 1 < own.path.size(); ++depth)
-        value *= acceptance[depth][static_cast<std::size_t>(own.path[depth])];
+    const Candidate own = chosen.back();
+    if (ranks == Ranks::first && static_cast<std::size_t>(own.path.back()) + 1 < acceptance[own.path.size() - 1].size()) {
       Path path = own.path;
       ++path.back();
-      add(value, std::move(path));
+      add(own.above, std::move(path));
     }
-    if (own.path.size() < acceptance.size()) {
-      Path path = own.path;
-      path.push_back(0);
-      add(own.value * acceptance[own.path.size()][0], std::move(path));
-    }
+    add_children(own.value, own.path);
   }
   std::sort(chosen.begin(), chosen.end(), [](const Candidate& a, const Candidate& b) {
     return a.path.size() != b.path.size() ? a.path.size() < b.path.size() : a.path < b.path;

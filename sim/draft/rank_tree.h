@@ -12,8 +12,14 @@ namespace specsim::draft {
 // nothing. Rows sum to at most 1.
 std::string mistake_in_acceptance(const std::vector<std::vector<double>>& acceptance);
 
+// Which children a node may have.
+enum class Ranks {
+  any,    // those of any ranks: tokens that are chosen
+  first,  // none without its elder siblings: tokens that are drawn one after the other
+};
+
 // The tree of most expected tokens with so many drafted nodes, fewer where the table has no more: nodes by falling product along
-// their path, which take their parents and elder siblings along. Best where no row rises with the rank.
-tokens::Tree rank_tree(const std::vector<std::vector<double>>& acceptance, int nodes);
+// their path, which take their parents along. With Ranks::first it is the best where no row rises with the rank.
+tokens::Tree rank_tree(const std::vector<std::vector<double>>& acceptance, int nodes, Ranks ranks);
 
 }  // namespace specsim::draft

@@ -8,30 +8,34 @@
 namespace specsim::draft {
 
 DrafterEntry tree_ranked_drafter() {
-  return {{"tree_ranked",
-           "the tree of the most expected tokens for acceptance by depth and rank",
-           "Cai et al. (Medusa), arXiv 2401.10774, section 2.3.3",
-           {{"acceptance",
-             config::Type::number_table,
-             {},
-             "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is",
-             config::between(0, 1),
-             {}},
-            {"nodes", config::Type::integer, {}, "drafted, or as many as the table has", config::between(1, kMaxNodes), {}},
-            siblings_parameter()},
-           "Nodes by falling product of the acceptances on their path; a node takes its parent and its elder siblings along. The "
-           "best tree there is where no row rises with the rank. Each level is one pass of the draft model.",
-           "acceptance: [[0.5, 0.2], [0.4]], nodes: 3"},
-          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            const auto& acceptance = arguments.table("acceptance");
-            if (const std::string mistake = mistake_in_acceptance(acceptance); !mistake.empty()) {
-              diagnostics.add(arguments.where("acceptance"), "acceptance " + mistake);
-              return Draft();
-            }
-            tokens::Tree tree = rank_tree(acceptance, static_cast<int>(arguments.integer("nodes")));
-            return Draft(std::make_shared<TreeDrafter>(std::move(tree), siblings_of(arguments)));
-          },
-          true};
+  return {
+      {"tree_ranked",
+       "the tree of the most expected tokens for acceptance by depth and rank",
+       "Cai et al. (Medusa), arXiv 2401.10774, section 2.3.3",
+       {{"acceptance",
+         config::Type::number_table,
+         {},
+         "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is",
+         config::between(0, 1),
+         {}},
+        {"nodes", config::Type::integer, {}, "drafted, or as many as the table has", config::between(1, kMaxNodes), {}},
+        siblings_parameter()},
+       "Nodes by falling product of the acceptances on their path; a node takes its parent along, which makes it the best tree "
+       "there is. Siblings that are drawn come one after the other: a node takes its elder siblings along too, and the tree is "
+       "the best where no row rises with the rank. Each level is one pass of the draft model.",
+       "acceptance: [[0.5, 0.2], [0.4]], nodes: 3"},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+        const auto& acceptance = arguments.table("acceptance");
+        if (const std::string mistake = mistake_in_acceptance(acceptance); !mistake.empty()) {
+          diagnostics.add(arguments.where("acceptance"), "acceptance " + mistake);
+          return Draft();
+        }
+        const tokens::Siblings siblings = siblings_of(arguments);
+        tokens::Tree tree = rank_tree(acceptance, static_cast<int>(arguments.integer("nodes")),
+                                      siblings == tokens::Siblings::point_mass ? Ranks::any : Ranks::first);
+        return Draft(std::make_shared<TreeDrafter>(std::move(tree), siblings));
+      },
+      true};
 }
 
 }  // namespace specsim::draft

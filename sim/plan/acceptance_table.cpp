@@ -21,13 +21,13 @@ namespace {
 
 using config::Value;
 
-constexpr std::array<std::string_view, 10> kKeys = {"acceptance",  "rates", "depths", "pair",       "text",
+constexpr std::array<std::string_view, 11> kKeys = {"acceptance",  "rates", "depths", "draft",      "pair",   "text",
                                                     "temperature", "note",  "source", "unverified", "aliases"};
 
-double probability(const Value& value) {
+double probability(const Value& value, const char* what) {
   const std::optional<double> x = config::as_number(value);
   if (!x || !config::between(0, 1).contains(*x))
-    throw BadInput(value.where, fmt::format("acceptance is {}, allowed: a number in [0, 1]", config::found_text(value)));
+    throw BadInput(value.where, fmt::format("{} is {}, allowed: a number in [0, 1]", what, config::found_text(value)));
   return *x;
 }
 
@@ -65,6 +65,18 @@ std::vector<double> AcceptanceTable::of_chain() const {
   return chain;
 }
 
+std::string AcceptanceTable::rising() const {
+  constexpr double kNoise = 0.01;  // the last ranks of measured rows rise by a ten thousandth here and there
+  for (std::size_t depth = 0; depth < acceptance.size(); ++depth)
+    for (std::size_t rank = 1; rank < acceptance[depth].size(); ++rank)
+      if (acceptance[depth][rank] > acceptance[depth][rank - 1] + kNoise)
+        return fmt::format(
+            "acceptance at depth {} rises from {:g} at rank {} to {:g} at rank {}: is it that of the first ranks together, as "
+            "accuracies of the likeliest k tokens are? Each number is of its own rank alone",
+            depth + 1, acceptance[depth][rank - 1], rank, acceptance[depth][rank], rank + 1);
+  return "";
+}
+
 std::string AcceptanceTable::origin() const {
   std::string words = about;
   if (!source.empty()) words += words.empty() ? source : fmt::format(" ({})", source);
@@ -91,6 +103,9 @@ AcceptanceTable read_acceptance_table(const Value& value) {
     made.note = text_of(value, "note");
     made.source = text_of(value, "source");
     made.unverified = text_of(value, "unverified") == "true";
+    made.draft = text_of(value, "draft");
+    if (const Value* const draft = value.find("draft"); draft != nullptr && made.draft.empty())
+      throw BadInput(draft->where, fmt::format("draft is {}, allowed: the name of a model, or none", config::found_text(*draft)));
     if (const Value* const depths = value.find("depths"); depths != nullptr && reached_or_not)
       throw BadInput(depths->where, "depths with rates, allowed: with acceptance, whose last row holds as deep");
   }
@@ -107,11 +122,14 @@ AcceptanceTable read_acceptance_table(const Value& value) {
   for (const Value& row : table->items) {
     std::vector<double>& own = made.acceptance.emplace_back();
     if (row.kind == config::Kind::list && !reached_or_not)
-      for (const Value& rank : row.items) own.push_back(probability(rank));
+      for (const Value& rank : row.items) own.push_back(probability(rank, "acceptance"));
     else
-      own.push_back(probability(row));
+      own.push_back(probability(row, reached_or_not ? "rate" : "acceptance"));
+    if (own.empty())
+      throw BadInput(row.where, fmt::format("acceptance at depth {} is an empty list, allowed: a number for each rank",
+                                            made.acceptance.size()));
     const double sum = std::accumulate(own.begin(), own.end(), 0.0);
-    if (own.empty() || own.size() > kMostRanks || sum > 1.0 + 1e-9)
+    if (own.size() > kMostRanks || sum > 1.0 + 1e-9)
       throw BadInput(row.where, fmt::format("acceptance at depth {} has {} ranks that sum to {:g}, allowed: 1 to {} that sum to "
                                             "at most 1",
                                             made.acceptance.size(), own.size(), sum, kMostRanks));

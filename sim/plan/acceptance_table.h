@@ -16,17 +16,21 @@ struct AcceptanceTable {
   std::string note;    // how the figures are to be taken
   std::string source;  // where they were published
   bool unverified = false;
+  // What drafted, as cost.draft takes it: a model, or none for n-grams and for heads inside the target; "" where it is unsaid.
+  std::string draft;
 
   // All of it but the note, for a heading; "" where there is nothing.
   [[nodiscard]] std::string origin() const;
   // What a chain meets: the first rank at each depth.
   [[nodiscard]] std::vector<double> of_chain() const;
+  // Says of rows that rise with the rank what they look like; "" where none does.
+  [[nodiscard]] std::string rising() const;
 };
 
 // A list with an entry for each depth, of a number or a list of numbers by rank, as it stands or under the key acceptance; or
 // under the key rates: of each position whether it is reached or not, as vLLM logs them, which are divided by those before them.
-// depths: N beside acceptance repeats the last row down to depth N, as a vector has it that holds at every depth (Sequoia's).
-// Throws BadInput with the place in `value`.
+// draft: MODEL or none says what drafted. depths: N beside acceptance repeats the last row down to depth N, as a vector has it
+// that holds at every depth (Sequoia's). Throws BadInput with the place in `value`.
 AcceptanceTable read_acceptance_table(const config::Value& value);
 
 // The same by the name of a table of configs/acceptance, or from a YAML or JSON file. `option`: where the name was given.

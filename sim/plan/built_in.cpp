@@ -153,8 +153,15 @@ spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& 
   values.method = argmax_chain(1);
   for (std::size_t length = 1; length <= acceptance.size() && length <= 8; ++length)
     values.methods.push_back(argmax_chain(static_cast<std::int64_t>(length)));
-  for (const std::int64_t budget : {4, 8, 16, 24, 32, 48, 63})
-    if (ranks > 1 && static_cast<double>(budget) <= nodes)
+  // Small tables are offered whole: the tree of two siblings is the only one that [[0.3, 0.28]] has.
+  std::vector<std::int64_t> budgets = {2, 3, 4, 8, 16, 24, 32, 48, 63};
+  budgets.erase(std::upper_bound(budgets.begin(), budgets.end(), nodes,
+                                 [](double all, std::int64_t budget) { return all < static_cast<double>(budget); }),
+                budgets.end());
+  if (!budgets.empty() && nodes < 63.0 && static_cast<double>(budgets.back()) != nodes)
+    budgets.push_back(static_cast<std::int64_t>(nodes));
+  if (ranks > 1)
+    for (const std::int64_t budget : budgets)
       values.methods.push_back(
           likeliest({{"tree_ranked", {{"acceptance", acceptance}, {"nodes", budget}}}, PartValues{"tree_point_mass", {}}}));
   return values;

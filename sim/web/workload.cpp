@@ -168,6 +168,14 @@ int longest_of(const Json& question) {
   return static_cast<int>(longest);
 }
 
+// The draft that a table of acceptance was recorded with, and plan's own for any other figure.
+std::string draft_without_choice(const Json& question) {
+  const auto at = question.find("acceptance");
+  if (at == question.end() || !at->is_object() || text_at(*at, "kind", "") != "table") return plan::kDefaultDraft;
+  const std::string recorded = plan::named_acceptance_table(text_at(*at, "value", ""), {"table", 0, 0}).draft;
+  return recorded.empty() ? plan::kDefaultDraft : recorded;
+}
+
 spec::Experiment priced_experiment(const Json& question) {
   Diagnostics diagnostics;
   std::vector<spec::Override> changes;
@@ -182,7 +190,7 @@ spec::Experiment priced_experiment(const Json& question) {
   if (const std::string engine = text_at(question, "engine", ""); !engine.empty())
     preset("cost.engine", {engine, {"engine", 0, 0}, {}});
   preset("cost.target", model_of(question, "target", plan::kDefaultTarget, true));
-  preset("cost.draft", model_of(question, "draft", plan::kDefaultDraft, false));
+  preset("cost.draft", model_of(question, "draft", draft_without_choice(question), false));
   spec::Experiment experiment = spec::make_experiment(values, "the explorer", changes, diagnostics);
   diagnostics.throw_if_any();
   return experiment;

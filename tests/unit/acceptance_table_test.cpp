@@ -38,6 +38,14 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
     const plan::AcceptanceTable table = plan::named_acceptance_table(name, {"--acceptance", 0, 0});
     CHECK(!table.about.empty());
     CHECK(!table.source.empty());
+    // Mutant: n-grams and Medusa's heads priced as a draft model of 1B, with which none of them pays.
+    Diagnostics diagnostics;
+    if (table.draft != "none") {
+      const config::Value model = cost::resolve_preset("model", config::scalar(table.draft, {}), diagnostics);
+      CHECK(diagnostics.list().empty());
+      CHECK(model.is_map());
+    }
+    CHECK((table.draft == "none") == (name.starts_with("ngram") || name.starts_with("medusa")));
     REQUIRE(!table.acceptance.empty());
     for (const std::vector<double>& row : table.acceptance) {
       REQUIRE(!row.empty());
@@ -114,6 +122,28 @@ TEST_CASE("a vector that holds at every depth is ranked with chains and trees as
                     Catch::Contains("table.yaml:2:9: depths with rates, allowed: with"));
 }
 
+TEST_CASE("compare offers the small trees of a small table, and the whole of it", "[acceptance]") {
+  const auto sizes = [](const std::vector<std::vector<double>>& acceptance) {
+    std::vector<std::int64_t> nodes;
+    for (const spec::MethodValues& method : plan::methods_on_table(acceptance).methods)
+      for (const auto& [key, value] : method.drafter.settings)
+        if (key == "nodes") nodes.push_back(std::get<std::int64_t>(value));
+    return nodes;
+  };
+  // Mutant: none below 4, with which this table's best was a chain that loses, .981, and not its tree of 2, 1.186.
+  CHECK(sizes({{0.3, 0.28}}) == std::vector<std::int64_t>{2});
+  CHECK(sizes({{0.5, 0.2}, {0.4, 0.1}}) == std::vector<std::int64_t>{2, 3, 4, 6});
+  CHECK(sizes({{0.5, 0.2, 0.1}}) == std::vector<std::int64_t>{2, 3});
+  CHECK(sizes({{0.5}, {0.4}}).empty());
+  CHECK(sizes(std::vector<std::vector<double>>(8, {0.5, 0.2, 0.1})).back() == 63);
+}
+
+TEST_CASE("rows that rise with the rank are told", "[acceptance]") {
+  CHECK(table_of("[[0.6, 0.1], [0.5, 0.105]]").rising().empty());
+  CHECK_THAT(table_of("[[0.6, 0.1], [0.2, 0.5, 0.1]]").rising(),
+             Catch::StartsWith("acceptance at depth 2 rises from 0.2 at rank 1 to 0.5 at rank 2:"));
+}
+
 TEST_CASE("tables of one's own: lists, numbers by depth, rates", "[acceptance]") {
   CHECK(table_of("[[0.6, 0.1], 0.5]").acceptance == std::vector<std::vector<double>>{{0.6, 0.1}, {0.5}});
   CHECK(table_of("acceptance: [0.6]\npair: mine").origin() == "mine");
@@ -128,6 +158,8 @@ TEST_CASE("tables of one's own: lists, numbers by depth, rates", "[acceptance]")
   refused("acceptance: [0.5]\nrates: [0.5]", "both or neither of acceptance and rates");
   refused("acceptance: [0.5]\naceptance: 1",
           "table.yaml:2:12: unknown key \"aceptance\" in a table of acceptance, allowed: acceptance");
+  refused("rates: [1.2, 0.3]", "table.yaml:1:9: rate is 1.2, allowed: a number in [0, 1]");
+  refused("[[0.6, 0.1], [], [0.5]]", "acceptance at depth 2 is an empty list, allowed: a number for each rank");
   refused("{}", "both or neither");
   refused("[]", "allowed: a list with an entry for each depth");
 }
