@@ -52,12 +52,12 @@ DrafterEntry hybrid_drafter() {
   return {
       {"hybrid",
        "copies the text where that promises more than a draft model would propose, and asks the model elsewhere",
-       "snowflakedb/ArcticInference, arctic_inference/vllm/model_runner.py (min_score: num_speculative_tokens); Oliaro et al. "
+       "snowflakedb/ArcticInference, arctic_inference/vllm/model_runner.py (min_score: drafter.model.n_predict); Oliaro et al. "
        "(SuffixDecoding), arXiv 2411.04975; Hu et al. (SAM Decoding with EAGLE), arXiv 2411.10666, has the same form",
        {{"draft_length",
          config::Type::integer,
          "3",
-         "tokens that the model drafts, its argmax each (num_speculative_tokens)",
+         "tokens that the model drafts, its argmax each (n_predict)",
          config::between(1, kMaxDraftLength),
          {}},
         {"text_length", config::Type::integer, "24", "tokens that are copied at most", config::between(1, kMaxDraftLength), {}},
@@ -77,7 +77,8 @@ DrafterEntry hybrid_drafter() {
        "suffix_decoding scores the text's continuations; the best is drafted where its score, the tokens that it promises, is at "
        "least draft_length and it has more tokens than that. Else the model drafts its chain. The program takes a copy of "
        "exactly draft_length tokens as well, which saves the model's passes and drafts as much. It pays on text that repeats "
-       "itself in places: agents, edits, code.",
+       "itself in places: agents, edits, code. text_length and max_tree_depth of 24 are those of vLLM's suffix decoding; the "
+       "program, which alone has the hybrid, sets 64 for both (suffix_cache_max_depth).",
        "draft_length: 1, text_length: 3"},
       [](const config::Arguments& arguments, Diagnostics&) {
         SuffixScores scores{static_cast<int>(arguments.integer("text_length")),

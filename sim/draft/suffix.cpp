@@ -1,7 +1,8 @@
+#include "sim/draft/suffix_scores.h"
 #include "sim/draft/text_match.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 
 namespace specsim::draft {
 
@@ -29,18 +30,16 @@ class Suffix final : public TextDrafter {
     std::vector<Token> path;
     double probability = 1.0;
     while (path.size() < most && !ends.empty()) {
-      // The commonest next token of these places, ties to the lower.
-      std::map<Token, std::size_t> counts;
+      std::vector<Token> nexts;
       for (const std::size_t end : ends)
-        if (end + path.size() < text.size()) ++counts[text[end + path.size()]];
-      if (counts.empty()) break;
-      const auto best =
-          std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-      probability *= static_cast<double>(best->second) / static_cast<double>(ends.size());
+        if (end + path.size() < text.size()) nexts.push_back(text[end + path.size()]);
+      const std::optional<Followed> best = commonest_next(nexts);
+      if (!best) break;
+      probability *= static_cast<double>(best->times) / static_cast<double>(ends.size());
       if (probability < least_) break;
       std::erase_if(ends,
-                    [&](std::size_t end) { return end + path.size() >= text.size() || text[end + path.size()] != best->first; });
-      path.push_back(best->first);
+                    [&](std::size_t end) { return end + path.size() >= text.size() || text[end + path.size()] != best->token; });
+      path.push_back(best->token);
     }
     add_paths(block, {path});
   }
@@ -73,7 +72,8 @@ DrafterEntry suffix_drafter() {
          config::between(0, 1),
          {}}},
        "No draft model. Of the places where the longest match stands, the commonest next token is followed, then the commonest "
-       "after it. A tree of suffixes finds the same places faster. What Arctic Inference and vLLM ship scores every length of "
+       "after it; the paper leaves open which of equals, here it is suffix_decoding's. A tree of suffixes finds the same places "
+       "faster. What Arctic Inference and vLLM ship scores every length of "
        "the end: suffix_decoding."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));

@@ -24,60 +24,64 @@ class SuffixDecoding final : public TextDrafter {
 }  // namespace
 
 DrafterEntry suffix_decoding_drafter() {
-  return {{"suffix_decoding",
-           "goes on as the text, or past responses, did after the end whose continuation promises most tokens",
-           "Oliaro et al. (SuffixDecoding), arXiv 2411.04975, as shipped: snowflakedb/ArcticInference, "
-           "csrc/suffix_decoding/suffix_tree.cc, "
-           "commit 0a11e6a, arctic_inference/suffix_decoding/cache.py, commit 21fa211; vLLM, method suffix",
-           {{"draft_length", config::Type::integer, "24", "tokens at most", config::between(1, kMaxDraftLength), {}},
-            {"max_tree_depth",
-             config::Type::integer,
-             "24",
-             "length of the end that is looked for and of the draft together, at most",
-             config::between(2, 256),
-             {}},
-            {"factor",
-             config::Type::number,
-             "1",
-             "drafts factor times the match's length, and offset, at most",
-             config::between(0, 64),
-             {}},
-            {"offset", config::Type::number, "0", "see factor", config::between(-64, 64), {}},
-            {"least",
-             config::Type::number,
-             "0.1",
-             "stops where the path's share of the matches falls below",
-             config::between(0, 1),
-             {}},
-            {"past", config::Type::number_table, "", "responses of earlier requests, as tokens", config::at_least(0), {}}},
-           "No draft model. Each length of the text's end is tried: of the places where it stands, the end itself among them, "
-           "the commonest next token is followed, then the commonest after it; a token's share is the part of the places that "
-           "lead to it, and the end whose draft has the largest sum of shares wins, the longest of equals. Once in prompt and "
-           "text, once in what was emitted together with past responses, which wins if it scores more. The rule that goes by the "
-           "longest match alone is suffix.",
-           "draft_length: 2"},
-          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            SuffixScores settings{draft_length,
-                                  static_cast<int>(arguments.integer("max_tree_depth")),
-                                  arguments.number("factor"),
-                                  arguments.number("offset"),
-                                  arguments.number("least"),
-                                  {}};
-            if (arguments.has("past"))
-              for (const std::vector<double>& response : arguments.table("past")) {
-                std::vector<Token>& own = settings.past.emplace_back();
-                for (const double token : response) {
-                  if (token != std::floor(token) || token >= kMaxVocab)
-                    diagnostics.add(arguments.where("past"),
-                                    fmt::format("past has token {:g}, allowed: whole numbers below {}", token, kMaxVocab));
-                  else
-                    own.push_back(static_cast<Token>(token));
-                }
-              }
-            return std::make_shared<SuffixDecoding>(std::move(settings));
-          },
-          true};
+  return {
+      {"suffix_decoding",
+       "goes on as the text, or past responses, did after the end whose continuation promises most tokens",
+       "Oliaro et al. (SuffixDecoding), arXiv 2411.04975, as shipped: snowflakedb/ArcticInference, "
+       "csrc/suffix_decoding/suffix_tree.cc, "
+       "commit 9d46438, arctic_inference/suffix_decoding/cache.py, commit 21fa211; vLLM, method suffix",
+       {{"draft_length", config::Type::integer, "24", "tokens at most", config::between(1, kMaxDraftLength), {}},
+        {"max_tree_depth",
+         config::Type::integer,
+         "24",
+         "length of the end that is looked for and of the draft together, at most",
+         config::between(2, 256),
+         {}},
+        {"factor",
+         config::Type::number,
+         "1",
+         "drafts factor times the match's length, and offset, at most",
+         config::between(0, 64),
+         {}},
+        {"offset", config::Type::number, "0", "see factor", config::between(-64, 64), {}},
+        {"least",
+         config::Type::number,
+         "0.1",
+         "stops where the path's share of the matches falls below",
+         config::between(0, 1),
+         {}},
+        {"past", config::Type::number_table, "", "responses of earlier requests, as tokens", config::at_least(0), {}}},
+       "No draft model. Each length of the text's end is tried: of the places where it stands, the end itself among them, "
+       "the commonest next token is followed, then the commonest after it (of equals the first that was seen where each was seen "
+       "once, else the one at the head of the tree's list of children, which goes by when counts were reached); a token's share "
+       "is the part of the places that "
+       "lead to it, and the end whose draft has the largest sum of shares wins, the longest of equals. Once in prompt and "
+       "text, once in what was emitted together with past responses, which wins if it scores more. The rule that goes by the "
+       "longest match alone is suffix. The defaults are vLLM's (suffix_decoding_max_tree_depth, and as many tokens); Arctic "
+       "Inference's own plugin has max_tree_depth 64 (suffix_cache_max_depth) and draft_length 16.",
+       "draft_length: 2"},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
+        SuffixScores settings{draft_length,
+                              static_cast<int>(arguments.integer("max_tree_depth")),
+                              arguments.number("factor"),
+                              arguments.number("offset"),
+                              arguments.number("least"),
+                              {}};
+        if (arguments.has("past"))
+          for (const std::vector<double>& response : arguments.table("past")) {
+            std::vector<Token>& own = settings.past.emplace_back();
+            for (const double token : response) {
+              if (token != std::floor(token) || token >= kMaxVocab)
+                diagnostics.add(arguments.where("past"),
+                                fmt::format("past has token {:g}, allowed: whole numbers below {}", token, kMaxVocab));
+              else
+                own.push_back(static_cast<Token>(token));
+            }
+          }
+        return std::make_shared<SuffixDecoding>(std::move(settings));
+      },
+      true};
 }
 
 }  // namespace specsim::draft

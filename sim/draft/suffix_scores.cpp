@@ -17,20 +17,20 @@ struct Occurrence {
   std::span<const Token> in;
 };
 
-// The commonest next token, and the commonest after it, the lower of equals; the score is the sum of the paths' shares.
+// The commonest next token, and the commonest after it; the score is the sum of the paths' shares.
 Continuation follow(const SuffixScores& own, std::vector<Occurrence> all, double most) {
   Continuation result;
   double share = 1.0;
+  std::vector<Token> nexts;
   while (static_cast<double>(result.path.size()) < most) {
-    std::map<Token, std::size_t> counts;
+    nexts.clear();
     for (const Occurrence& one : all)
-      if (one.next != one.in.data() + one.in.size()) ++counts[*one.next];
-    if (counts.empty()) break;
-    const auto commonest =
-        std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    share *= static_cast<double>(commonest->second) / static_cast<double>(all.size());
+      if (one.next != one.in.data() + one.in.size()) nexts.push_back(*one.next);
+    const std::optional<Followed> commonest = commonest_next(nexts);
+    if (!commonest) break;
+    share *= static_cast<double>(commonest->times) / static_cast<double>(all.size());
     if (share < own.least) break;
-    const Token token = commonest->first;
+    const Token token = commonest->token;
     std::erase_if(all, [&](const Occurrence& one) { return one.next == one.in.data() + one.in.size() || *one.next != token; });
     for (Occurrence& one : all) ++one.next;
     result.path.push_back(token);
@@ -64,6 +64,32 @@ Continuation best_of(const SuffixScores& own, const std::vector<std::span<const 
 }
 
 }  // namespace
+
+std::optional<Followed> commonest_next(std::span<const Token> nexts) {
+  if (nexts.empty()) return std::nullopt;
+  std::map<Token, std::size_t> counts;
+  for (const Token token : nexts) ++counts[token];
+  const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto top = std::max_element(counts.begin(), counts.end(), less);
+  const std::size_t most = top->second;
+  const auto equals = std::count_if(counts.begin(), counts.end(), [&](const auto& one) { return one.second == most; });
+  if (equals == 1) return Followed{top->first, most};
+  if (most == 1) return Followed{nexts.front(), 1};
+  // Only among equals does the order matter in which they came to be.
+  std::vector<std::vector<Token>> with(most + 1);  // [times seen]: tokens, in the order of the tree's children
+  counts.clear();
+  for (const Token token : nexts) {
+    const std::size_t seen = counts[token]++;
+    bool leads = false;
+    if (seen > 0) {
+      const auto at = std::find(with[seen].begin(), with[seen].end(), token);
+      leads = at == with[seen].begin();
+      with[seen].erase(at);
+    }
+    with[seen + 1].insert(leads ? with[seen + 1].begin() : with[seen + 1].end(), token);
+  }
+  return Followed{with[most].front(), most};
+}
 
 Continuation suffix_continuation(const Sight& sight, const SuffixScores& own) {
   const std::span<const Token> text = sight.text();

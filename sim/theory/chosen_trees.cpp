@@ -167,6 +167,42 @@ TextDraft prompt_lookup_draft(int draft_length, int longest, int shortest) {
   };
 }
 
+namespace {
+
+// The children of a node in the order of the program's list of siblings (suffix_tree.cc, append and _increment_count): a new
+// child goes to the list's end. A child whose count rises stays where it is if the one before it has a count larger by more than
+// one; else it goes in front of the first child that has the same count as the one before it.
+class Siblings {
+ public:
+  struct Child {
+    int token = 0;
+    int count = 0;
+    int node = 0;
+  };
+  // Counts the token; returns its child.
+  Child& append(int token) {
+    std::size_t at = 0;
+    while (at < list_.size() && list_[at].token != token) ++at;
+    if (at == list_.size()) {
+      list_.push_back({token, 1, 0});
+      return list_.back();
+    }
+    if (at > 0 && list_[at - 1].count <= list_[at].count + 1) {
+      std::size_t front = at - 1;
+      while (front > 0 && list_[front - 1].count == list_[at - 1].count) --front;
+      for (; at > front; --at) std::swap(list_[at], list_[at - 1]);
+    }
+    ++list_[at].count;
+    return list_[at];
+  }
+  [[nodiscard]] const std::vector<Child>& list() const { return list_; }
+
+ private:
+  std::vector<Child> list_;
+};
+
+}  // namespace
+
 TextDraft suffix_draft(int draft_length, int longest, double factor, double least) {
   return [=](std::span<const int> text) {
     std::size_t length = 0;
@@ -179,17 +215,20 @@ TextDraft suffix_draft(int draft_length, int longest, double factor, double leas
     std::vector<int> path;
     double share = 1.0;
     while (static_cast<double>(path.size() + 1) <= most) {
-      std::map<int, std::vector<std::size_t>> by_token;  // where each token stands next
+      Siblings after;
       for (const std::size_t place : places) {
-        if (place < text.size()) by_token[text[place]].push_back(place + 1);
+        if (place < text.size()) after.append(text[place]);
       }
-      const auto best = std::max_element(by_token.begin(), by_token.end(),
-                                         [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-      if (best == by_token.end()) break;
-      share *= static_cast<double>(best->second.size()) / static_cast<double>(places.size());
+      if (after.list().empty()) break;
+      const int best = after.list().front().token;
+      share *= static_cast<double>(after.list().front().count) / static_cast<double>(places.size());
       if (share < least) break;
-      path.push_back(best->first);
-      places = best->second;
+      path.push_back(best);
+      std::vector<std::size_t> behind;
+      for (const std::size_t place : places) {
+        if (place < text.size() && text[place] == best) behind.push_back(place + 1);
+      }
+      places = std::move(behind);
     }
     return path;
   };
@@ -197,19 +236,54 @@ TextDraft suffix_draft(int draft_length, int longest, double factor, double leas
 
 namespace {
 
-// How often each string of at most `depth` tokens stands in the sequences.
-std::map<std::vector<int>, int> strings_of(const std::vector<std::vector<int>>& sequences, std::size_t depth) {
-  std::map<std::vector<int>, int> counts;
-  for (const std::vector<int>& sequence : sequences)
-    for (std::size_t from = 0; from < sequence.size(); ++from) {
-      std::vector<int> string;
-      for (std::size_t i = from; i < sequence.size() && string.size() < depth; ++i) {
-        string.push_back(sequence[i]);
-        ++counts[string];
+// The program's tree, a token a node: every string of at most `depth` tokens of the sequences, how often it stands there, and
+// what goes on from it.
+class TextTree {
+ public:
+  explicit TextTree(std::size_t depth) : depth_(depth) {}
+
+  void add(const std::vector<int>& sequence) {
+    std::vector<std::size_t> active;  // the nodes of the strings that end here, the longest first
+    for (const int token : sequence) {
+      active.push_back(0);
+      if (active.size() > depth_) active.erase(active.begin());
+      for (std::size_t& at : active) {
+        Siblings::Child& child = nodes_[at].append(token);
+        if (child.node == 0) {
+          child.node = static_cast<int>(nodes_.size());
+          at = nodes_.size();
+          nodes_.emplace_back();
+        } else {
+          at = index_of(child.node);
+        }
       }
     }
-  return counts;
-}
+  }
+
+  // nullptr: the string stands nowhere, or is too long.
+  [[nodiscard]] const Siblings::Child* find(std::span<const int> string) const {
+    const Siblings::Child* found = nullptr;
+    std::size_t at = 0;
+    for (const int token : string) {
+      const auto& list = nodes_[at].list();
+      const auto child = std::find_if(list.begin(), list.end(), [&](const Siblings::Child& own) { return own.token == token; });
+      if (child == list.end()) return nullptr;
+      found = &*child;
+      at = index_of(child->node);
+    }
+    return found;
+  }
+
+  // Where the commonest way on leads; nullptr: nowhere.
+  [[nodiscard]] const Siblings::Child* head(const Siblings::Child& from) const {
+    const auto& list = nodes_[index_of(from.node)].list();
+    return list.empty() ? nullptr : &list.front();
+  }
+
+ private:
+  std::size_t depth_;
+  std::vector<Siblings> nodes_ = std::vector<Siblings>(1);
+};
 
 }  // namespace
 
@@ -222,40 +296,26 @@ TextDraft suffix_scores_draft(const SuffixScores& rule) {
     responses.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(std::min(rule.prompt, all.size())), all.end());
     bool first = true;
     for (const auto& sequences : {std::vector<std::vector<int>>{all}, responses}) {
-      const std::map<std::vector<int>, int> counts = strings_of(sequences, index_of(rule.depth));
-      const auto count = [&](const std::vector<int>& string) {
-        const auto found = counts.find(string);
-        return found == counts.end() ? 0 : found->second;
-      };
+      TextTree tree(index_of(rule.depth));
+      for (const std::vector<int>& sequence : sequences) tree.add(sequence);
       std::vector<int> path;
       double sum = 0.0;
       for (std::size_t end = 1; end < std::min(all.size(), index_of(rule.depth)); ++end) {
-        std::vector<int> string(all.end() - static_cast<std::ptrdiff_t>(end), all.end());
-        if (count(string) == 0) break;
+        const Siblings::Child* at = tree.find(text.last(end));
+        if (at == nullptr) break;
         const int most =
             std::min(rule.draft_length, static_cast<int>(static_cast<double>(end) * rule.factor + rule.offset + 1e-6));
         std::vector<int> own;
         double own_sum = 0.0;
         double share = 1.0;
         while (static_cast<int>(own.size()) < most) {
-          const int whole = count(string);
-          int commonest = -1;
-          int times = 0;
-          // Strings that go on from this one stand right behind it, by their next token.
-          for (auto at = counts.upper_bound(string); at != counts.end() && at->first.size() > string.size() &&
-                                                     std::equal(string.begin(), string.end(), at->first.begin());
-               ++at) {
-            if (at->first.size() == string.size() + 1 && at->second > times) {
-              times = at->second;
-              commonest = at->first.back();
-            }
-          }
-          if (commonest < 0) break;
-          share *= static_cast<double>(times) / static_cast<double>(whole);
+          const Siblings::Child* const next = tree.head(*at);
+          if (next == nullptr) break;
+          share *= static_cast<double>(next->count) / static_cast<double>(at->count);
           if (share < rule.least) break;
-          own.push_back(commonest);
+          own.push_back(next->token);
           own_sum += share;
-          string.push_back(commonest);
+          at = next;
         }
         if (own_sum >= sum) {
           sum = own_sum;

@@ -41,15 +41,16 @@ using TextDraft = std::function<std::vector<int>(std::span<const int> text)>;
 // `shortest`; at most draft_length tokens.
 [[nodiscard]] TextDraft prompt_lookup_draft(int draft_length, int longest, int shortest);
 // Suffix decoding (Oliaro et al. 2024, arXiv 2411.04975) on one path: of all places where the longest repeated end of the text
-// (at most `longest` tokens) stands, the commonest continuation, the lower token among equals, while its share of the places is
-// at least `least`; at most factor times the repeated end's length.
+// (at most `longest` tokens) stands, the commonest continuation, of equals the one that the program below takes, while
+// its share of the places is at least `least`; at most factor times the repeated end's length.
 [[nodiscard]] TextDraft suffix_draft(int draft_length, int longest, double factor, double least);
 
 // The same as Arctic Inference ships it. Strings of at most `depth` tokens are counted in prompt and text, and in past responses
 // with the text behind the prompt. An end w of the text (not all of its last `depth` tokens) is followed by x_1, x_2, ..., each
-// the commonest one, with shares s_i = product of count(w x_1 .. x_i) / count(w x_1 .. x_{i-1}), while s_i >= least, the string
-// fits, and i is at most draft_length and factor |w| + offset; of all ends the largest sum of shares wins, the longest of equals,
-// and of the two collections the first unless the second's sum is larger.
+// the commonest one, of equals the head of the node's children in the program's tree, with shares
+// s_i = product of count(w x_1 .. x_i) / count(w x_1 .. x_{i-1}), while s_i >= least, the string fits, and i is at most
+// draft_length and factor |w| + offset; of all ends the largest sum of shares wins, the longest of equals, and of the two
+// collections the first unless the second's sum is larger.
 struct SuffixScores {
   int draft_length = 1;
   int depth = 24;

@@ -8,8 +8,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -228,7 +231,8 @@ Expected copied(std::size_t draft_length) {
   };
 }
 
-// The commonest way on from all the places of the longest end that stood before, while a tenth of them go it.
+// The commonest way on from all the places of the longest end that stood before, while a tenth of them go it; of equals the one
+// that Arctic Inference's tree lists first.
 Expected commonest(std::size_t draft_length) {
   return [draft_length](std::span<const Token> text, std::uint32_t /*round*/) {
     for (std::size_t length = 16; length > 0; --length) {
@@ -240,13 +244,18 @@ Expected commonest(std::size_t draft_length) {
       if (ways.empty()) continue;
       Path path;
       while (path.size() < std::min(draft_length, 2 * length)) {
-        std::map<Token, double> shares;
-        for (const Path& way : ways)
-          if (way.size() > path.size() && std::equal(path.begin(), path.end(), way.begin()))
-            shares[way[path.size()]] += 1.0 / static_cast<double>(ways.size());
-        const auto most = std::max_element(shares.begin(), shares.end(), [](auto& a, auto& b) { return a.second < b.second; });
-        if (most == shares.end() || most->second < 0.1) break;
-        path.push_back(most->first);
+        std::vector<std::pair<Token, int>> seen;  // falling; of equals in the order of the program's list of siblings
+        for (const Path& way : ways) {
+          if (way.size() <= path.size() || !std::equal(path.begin(), path.end(), way.begin())) continue;
+          auto own = std::find_if(seen.begin(), seen.end(), [&](const auto& one) { return one.first == way[path.size()]; });
+          if (own == seen.end()) own = seen.insert(own, {way[path.size()], 0});
+          const int before = own == seen.begin() ? std::numeric_limits<int>::max() : std::prev(own)->second;
+          const int times = ++own->second;
+          if (times == 1 || before > times) continue;
+          std::rotate(std::find_if(seen.begin(), own, [&](const auto& one) { return one.second == before; }), own, own + 1);
+        }
+        if (seen.empty() || seen.front().second < 0.1 * static_cast<double>(ways.size())) break;
+        path.push_back(seen.front().first);
       }
       return merged({path});
     }
