@@ -25,23 +25,25 @@ class Additive final : public LengthPolicy {
 }  // namespace
 
 PolicyEntry additive_policy() {
-  return {{"additive",
-           "more after a round that accepted every draft, fewer after any other",
-           "Hugging Face transformers, num_assistant_tokens_schedule: heuristic",
-           {{"first",
-             config::Type::integer,
-             "5",
-             "draft length of a sequence's first round",
-             config::between(1, kMaxDraftLength),
-             {}},
-            {"up", config::Type::integer, "2", "added after full acceptance", config::between(1, kMaxDraftLength), {}},
-            {"down", config::Type::integer, "1", "taken off otherwise, down to 1", config::between(1, kMaxDraftLength), {}}},
-           "Never above the drafter's draft_length."},
-          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-            return std::make_unique<Additive>(std::min(static_cast<int>(arguments.integer("first")), choice.longest),
-                                              static_cast<int>(arguments.integer("up")),
-                                              static_cast<int>(arguments.integer("down")), choice.longest);
-          }};
+  return {
+      {"additive",
+       "more after a round that accepted every draft, fewer after any other",
+       "Hugging Face transformers, num_assistant_tokens_schedule: heuristic",
+       {{"first",
+         config::Type::integer,
+         "5",
+         "draft length of a sequence's first round",
+         config::between(1, kMaxDraftLength),
+         {}},
+        {"up", config::Type::integer, "2", "added after full acceptance", config::between(1, kMaxDraftLength), {}},
+        {"down", config::Type::integer, "1", "taken off otherwise, down to 1", config::between(1, kMaxDraftLength), {}}},
+       "Never above the drafter's draft_length. transformers since 4.45 stops below assistant_confidence_threshold, .4, on this "
+       "schedule too, and its default is the constant one: what is here runs there with a threshold of 0."},
+      [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+        return std::make_unique<Additive>(std::min(static_cast<int>(arguments.integer("first")), choice.longest),
+                                          static_cast<int>(arguments.integer("up")), static_cast<int>(arguments.integer("down")),
+                                          choice.longest);
+      }};
 }
 
 }  // namespace specsim::draft

@@ -32,15 +32,15 @@ double least_waste(std::vector<std::pair<double, bool>> judged) {
 
 class ConfidenceRoc final : public LengthPolicy {
  public:
-  ConfidenceRoc(double first, int longest) : first_(first), longest_(longest) {}
+  ConfidenceRoc(double first, int longest, bool every_round) : first_(first), longest_(longest), every_round_(every_round) {}
   [[nodiscard]] Memory start() const override { return {.length = longest_, .threshold = first_}; }
   [[nodiscard]] bool goes_on(const Memory& memory, double probability, double /*entropy*/) const override {
     return probability >= memory.threshold;
   }
   [[nodiscard]] bool looks() const override { return true; }
-  [[nodiscard]] bool remembers_tokens() const override { return true; }
+  [[nodiscard]] bool remembers_tokens() const override { return every_round_; }
   void observe_tokens(Memory& memory, std::span<const double> probabilities, int accepted) const override {
-    if (memory.threshold == 0.0) return;
+    if (memory.threshold == 0.0 || !every_round_) return;
     // What stands behind the first rejected token was not judged.
     const std::size_t judged = std::min(probabilities.size(), static_cast<std::size_t>(accepted) + 1);
     for (std::size_t i = 0; i < judged; ++i) memory.judged.emplace_back(probabilities[i], i < static_cast<std::size_t>(accepted));
@@ -54,6 +54,7 @@ class ConfidenceRoc final : public LengthPolicy {
  private:
   double first_;
   int longest_;
+  bool every_round_;
 };
 
 }  // namespace
@@ -61,7 +62,7 @@ class ConfidenceRoc final : public LengthPolicy {
 PolicyEntry confidence_roc_policy() {
   return {
       {"confidence_roc",
-       "stops behind the first draft token below a threshold that follows what was accepted so far",
+       "stops behind the first draft token below a threshold, which transformers meant to follow what was accepted so far",
        "Hugging Face transformers, assistant_confidence_threshold with scikit-learn installed: "
        "src/transformers/generation/candidate_generator.py (update_candidate_strategy), commit 02dba31",
        {{"first",
@@ -69,13 +70,25 @@ PolicyEntry confidence_roc_policy() {
          "0.4",
          "threshold of a sequence's first rounds; 0: drafting never stops",
          config::between(0, 1),
-         {}}},
-       "After each round the threshold is set anew, to the probability of a token seen so far that minimises (share of rejected "
+         {}},
+        {"takes_hold",
+         config::Type::text,
+         "next_request",
+         "when a new threshold does: next_request, as shipped, in which a sequence keeps its first one; next_round, as was meant",
+         {},
+         {"next_request", "next_round"}}},
+       "With next_round the threshold is set anew after each round. As shipped it is not: update_candidate_strategy writes it to "
+       "the assistant's own generation_config, and drafts are made with a copy that the request took at its start "
+       "(_prepare_generation_args), so that all of a request runs with the first one, as confidence does, and at best the next "
+       "request with the last. By default (since 4.45) transformers drafts 20 tokens at most with a threshold of .4, and "
+       "stops at the threshold whatever num_assistant_tokens_schedule says. The new threshold is the probability of a token seen "
+       "so far that minimises (share of rejected "
        "tokens at or above it) + 3 (share of accepted tokens below it), once more than five were judged, of both kinds; the "
-       "largest of several. A sequence forgets nothing. Without scikit-learn the threshold stands still: confidence. The token "
-       "below the threshold is still judged."},
+       "largest of several. A sequence forgets nothing. Without scikit-learn none is computed. The token below the threshold is "
+       "still judged."},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<ConfidenceRoc>(arguments.number("first"), choice.longest);
+        return std::make_unique<ConfidenceRoc>(arguments.number("first"), choice.longest,
+                                               arguments.text("takes_hold") == "next_round");
       }};
 }
 

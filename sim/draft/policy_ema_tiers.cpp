@@ -103,7 +103,7 @@ PolicyEntry ema_tiers_policy() {
         {"first",
          config::Type::integer,
          "",
-         "tier that begins; left out, or not a tier: the middle one",
+         "tier that begins, --speculative-num-steps of SGLang; left out, or not a tier: the middle one",
          config::between(0, kMaxDraftLength),
          {}},
         {"weight",

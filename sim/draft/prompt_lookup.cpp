@@ -40,7 +40,7 @@ DrafterEntry prompt_lookup_drafter() {
             {"max_ngram", config::Type::integer, "3", "last tokens to look for, at first", config::between(1, 64), {}},
             {"min_ngram", config::Type::integer, "1", "last tokens to look for, at least", config::between(1, 64), {}}},
            "No draft model: a round without a match is a plain step. The longest match wins, and of equal ones the first in the "
-           "text."},
+           "text. max_ngram of 3 is Saxena's own, with 10 tokens copied; transformers' is 2 (max_matching_ngram_size)."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             const auto longest = static_cast<int>(arguments.integer("max_ngram"));
             const auto shortest = static_cast<int>(arguments.integer("min_ngram"));

@@ -174,7 +174,7 @@ TEST_CASE("what drafters find in a text") {
   CHECK(found("lookahead", "{window: 0, ngram: 3, guesses: 2}", text) ==
         std::vector<Token>{5, 3, 6, 4});  // newest first, level by level
   CHECK(found("suffix", "{draft_length: 3, factor: 1}", text) ==
-        std::vector<Token>{3, 4});                                        // match of 2, ties to the lower token
+        std::vector<Token>{3, 4});                                        // match of 2, ties to what was seen first
   CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());  // 1/2 each
   CHECK(found("suffix", "{draft_length: 8}", {4, 4, 8}).empty());
   // Every end is scored: behind 7 stood 1 and 2, a third of its places each, behind [5, 7] twice 1, half of its places: 1 in all.
@@ -413,8 +413,8 @@ TEST_CASE("ema_tiers: the lengths that SGLang's rule gives, batch by batch") {
 TEST_CASE("confidence_roc: the threshold of the least waste, by hand") {
   Diagnostics diagnostics;
   const draft::PolicyEntry* entry = draft::policies().find("confidence_roc");
-  const config::Arguments arguments =
-      config::read_arguments(config::parse_text("{}", "t", diagnostics), entry->info.parameters, {}, "policy", diagnostics);
+  const config::Arguments arguments = config::read_arguments(config::parse_text("{takes_hold: next_round}", "t", diagnostics),
+                                                             entry->info.parameters, {}, "policy", diagnostics);
   const auto policy = entry->make(arguments, {10, {}, 1}, diagnostics);
   draft::LengthPolicy::Memory memory = policy->start();
   CHECK(policy->goes_on(memory, 0.4, 0.0));
@@ -432,6 +432,14 @@ TEST_CASE("confidence_roc: the threshold of the least waste, by hand") {
   CHECK(memory.threshold == 0.55);
   policy->observe_tokens(memory, std::array{0.2, 0.2}, 2);
   CHECK(memory.threshold == 0.2);
+  // As shipped a request keeps the threshold that it began with. Mutant: the rule of each round as the default.
+  const config::Arguments none =
+      config::read_arguments(config::parse_text("{}", "t", diagnostics), entry->info.parameters, {}, "policy", diagnostics);
+  const auto shipped = entry->make(none, {10, {}, 1}, diagnostics);
+  memory = shipped->start();
+  for (int round = 0; round < 4; ++round) shipped->observe_tokens(memory, std::array{0.9, 0.8, 0.3}, 2);
+  CHECK(memory.threshold == 0.4);
+  CHECK_FALSE(shipped->remembers_tokens());
 }
 
 TEST_CASE("adaedl: the threshold follows the rate of acceptance") {
