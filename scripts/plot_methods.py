@@ -11,9 +11,17 @@ from plot_style import COLOURS, Z95, plt, read, save
 BATCHES = [1, 8, 32]
 MARKERS = "osD"
 # Methods by what drafts for them, and in words.
-GROUPS = [("a draft model, chain", ("chain",)), ("a draft model, tree", ("tree_static", "tree_sequoia", "tree_dynamic")),
-          ("the target's own layers or heads", ("early_exit", "eagle", "medusa")), ("no model: the text itself", ("prompt_lookup", "suffix", "lookahead"))]
+GROUPS = [("a draft model, chain", ("chain", "cs_drafting")),
+          ("a draft model, tree", ("tree_static", "tree_sequoia", "tree_ranked", "tree_dynamic", "opt_tree", "spec_exec", "dyspec")),
+          ("a draft model that guesses a block at once", ("parallel", "pard", "dflash")),
+          ("the target's own layers or heads", ("early_exit", "eagle", "eagle3", "mtp", "medusa", "hydra", "redrafter")),
+          ("a draft model where the text promises less", ("hybrid",)),
+          ("no model: the text itself, or what was thrown away", ("prompt_lookup", "suffix", "suffix_decoding", "sam_decoding", "lookahead", "token_recycling", "rest"))]
 WORDS = {"draft_length": "of", "branching": "", "siblings": "", "selection": "", "exit_share": "share", "budget": "of", "nodes": "of", "top_k": "likeliest"}
+
+
+def kind_of(row):
+    return row["drafter"].split(" ")[0]
 
 
 def name_of(row):
@@ -26,10 +34,13 @@ def name_of(row):
 def draw(folder):
     folder = Path(folder)
     rows = read(folder / "side_by_side.csv")
+    left_out = {kind_of(row) for row in rows} - {kind for _, kinds in GROUPS for kind in kinds}
+    if left_out:
+        sys.exit(f"plot_methods: drafters {', '.join(sorted(left_out))} are in none of GROUPS, and would not be drawn")
     figure, axes = plt.subplots(figsize=(9.2, 0.27 * (len(rows) + len(GROUPS)) + 1.6))
     at, ticks, names = 0, [], []
     for title, kinds in GROUPS:
-        own = sorted((row for row in rows if row["drafter"].split(" ")[0] in kinds), key=lambda row: -row["speedup_batch_1"])
+        own = sorted((row for row in rows if kind_of(row) in kinds), key=lambda row: -row["speedup_batch_1"])
         axes.text(0.005, at, title, transform=axes.get_yaxis_transform(), fontsize=8, color="#666666", va="center")
         for row in own:
             at += 1
