@@ -95,7 +95,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   how.sglang_interval =
       static_cast<int>(read_integer(options.text("sglang-interval"), "--sglang-interval", config::between(1, 1e6)));
   const logs::LogContents contents = read_server_log(files[0], how);
-  if (contents.unread > 0) print_error("warning: {} lines could not be read; {}\n", contents.unread, contents.first_unread);
+  if (contents.unread > 0) print_warning(fmt::format("{} lines could not be read; {}", contents.unread, contents.first_unread));
 
   std::vector<logs::Findings> findings;
   std::vector<const logs::ReportedAcceptance*> shown;

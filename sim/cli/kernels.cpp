@@ -250,7 +250,7 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
     return ExitCode::fine;
   }
   const cost::PricedTable table = cost::price_kernel_table(path, lines);
-  for (const std::string& warning : table.warnings) print_error("warning: {}\n", warning);
+  for (const std::string& warning : table.warnings) print_warning(warning);
   folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
   write_kernels(table, path, values.count("bands") > 0, folder);
   if (values.count("fit") > 0) fit_kernels(path, table.kind, values["out"].as<std::string>());

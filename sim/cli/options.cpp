@@ -153,12 +153,15 @@ void check_not_read(const std::string& path, const std::string& option, const Fi
 
 void print_table(const report::Table& table) { print_output("{}", table.text(output_width())); }
 
+void print_warning(const std::string& warning) {
+  if (!quiet()) print_error("warning: {}\n", warning);
+}
+
 void print_warnings(const std::vector<const spec::Cell*>& cells) {
-  if (quiet()) return;
   std::set<std::string> seen;
   for (const spec::Cell* cell : cells)
     for (const std::string& warning : cell->warnings())
-      if (seen.insert(warning).second) print_error("warning: {}\n", warning);
+      if (seen.insert(warning).second) print_warning(warning);
 }
 
 double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }

@@ -59,7 +59,9 @@ void check_not_read(const std::string& path, const std::string& option, const Fi
 // Prints on standard output, as wide as the terminal is.
 void print_table(const report::Table& table);
 
-// What the cells' cost models warn of, each once, on standard error.
+// On standard error, unless --quiet is given.
+void print_warning(const std::string& warning);
+// What the cells' cost models warn of, each once.
 void print_warnings(const std::vector<const spec::Cell*>& cells);
 
 // A bar with rate and time left on a terminal that can draw one, a line every ten seconds elsewhere.

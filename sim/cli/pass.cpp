@@ -204,7 +204,7 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
       static_cast<double>(kMaxPasses))
     throw BadInput({"", 0, 0}, fmt::format("more than {} passes asked for at once, allowed: shorter lists", kMaxPasses));
   const plan::PricedPasses priced = plan::price_passes(settings, grid);
-  for (const std::string& warning : priced.warnings) print_error("warning: {}\n", warning);
+  for (const std::string& warning : priced.warnings) print_warning(warning);
   if (values.count("csv") > 0)
     print_output("{}", plan::passes_csv(settings, priced.passes));
   else

@@ -57,7 +57,7 @@ AcceptanceCurve logged_acceptance(const Options& options, int at, int longest) {
   AcceptanceCurve acceptance = curve();
   acceptance.source = fmt::format("{}, {}: {}", path == "-" ? "standard input" : path, describe(log.kind), acceptance.source);
   for (const logs::Check& check : findings.checks)
-    if (!check.holds) print_error("warning: {}: {}: {}\n", path, check.what, check.told);
+    if (!check.holds) print_warning(fmt::format("{}: {}: {}", path, check.what, check.told));
   return acceptance;
 }
 

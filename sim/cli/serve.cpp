@@ -56,8 +56,8 @@ class SweepJournal {
           known_[{record.cell, record.slab}] = *summary;
         }) {
     if (journal_.damaged() > 0)
-      print_error("warning: {}:{}: {} damaged lines are left out, and their runs are run again\n", path, journal_.first_damaged(),
-                  journal_.damaged());
+      print_warning(fmt::format("{}:{}: {} damaged lines are left out, and their runs are run again", path,
+                                journal_.first_damaged(), journal_.damaged()));
   }
   [[nodiscard]] std::optional<serve::Summary> known(std::uint64_t point, std::uint64_t replication) const {
     const auto at = known_.find({point, replication});
@@ -340,7 +340,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   const FilesRead read;
   const ServeTask task = read_serve_task(values, read);
   for (const auto& warnings : {task.experiment.cost->warnings(), task.experiment.warnings})
-    for (const std::string& warning : warnings) print_error("warning: {}\n", warning);
+    for (const std::string& warning : warnings) print_warning(warning);
 
   std::optional<report::OutputFolder> folder;
   std::optional<SweepJournal> journal;

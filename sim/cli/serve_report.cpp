@@ -121,6 +121,7 @@ void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTa
   if (engine.empty() || deployment == nullptr) return;
   std::vector<plan::LengthsFrom> by_batch;
   int length = serve::length_at(table.best, requests);
+  bool faster_without = serve::plain_is_faster(table.best);
   if (plan::takes_lengths_by_batch(engine) && table.best.ranges.size() > 1) {
     for (const serve::LengthRange& range : table.best.ranges)
       by_batch.push_back({static_cast<int>(range.from), static_cast<int>(range.to), range.draft_length});
@@ -128,8 +129,9 @@ void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTa
   } else if (table.best.ranges.size() > 1) {
     print_words(fmt::format("{} takes one draft length for all steps: {} is best with {:.0f} requests in a step", engine, length,
                             requests));
+    faster_without = serve::plain_is_faster(table.best, requests);
   }
-  if (length == 0) {
+  if (length == 0 || faster_without) {
     print_words("flags: none, the server is faster without speculation");
     return;
   }
@@ -149,9 +151,9 @@ void print_best_lengths(const serve::ServeExperiment& experiment, const serve::R
   if (table.longest == 0) return;
   std::string words = fmt::format(
       "most tokens a second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached tokens "
-      "each: "
-      "{}; at most {:.1f} % below the best of each number alone",
+      "each: {}; at most {:.1f} % below the best of each number alone",
       table.cached, serve::ranges_text(table.best.ranges), 100.0 * table.best.worst_loss);
+  if (const std::string plain = serve::plain_text(table.best); !plain.empty()) words += "; " + plain;
   if (table.fitting > 0) words += fmt::format("; the cache holds {} such requests", table.fitting);
   if (table.stated < table.longest)
     words +=

@@ -62,15 +62,64 @@ int length_at(const BestLengths& best, double requests) {
   return length;
 }
 
+namespace {
+
+constexpr double kAlike = 1e-9;  // servers that differ by no more do the same, but for rounding
+
+// The requests at which a server without a draft is the faster one, from and to.
+std::vector<LengthRange> plain_ranges(const BestLengths& best) {
+  std::vector<LengthRange> ranges;
+  for (std::uint32_t requests = 1; requests <= best.plain_gain.size(); ++requests) {
+    if (best.plain_gain[requests - 1] <= kAlike) continue;
+    if (!ranges.empty() && ranges.back().to + 1 == requests)
+      ranges.back().to = requests;
+    else
+      ranges.push_back({requests, requests, 0});
+  }
+  return ranges;
+}
+
+}  // namespace
+
+bool plain_is_faster(const BestLengths& best, double requests) {
+  if (best.plain_gain.empty()) return false;
+  const auto at = static_cast<std::size_t>(std::clamp(requests, 1.0, static_cast<double>(best.plain_gain.size())));
+  return best.plain_gain[at - 1] > kAlike;
+}
+
+bool plain_is_faster(const BestLengths& best) {
+  return !best.plain_gain.empty() &&
+         std::all_of(best.plain_gain.begin(), best.plain_gain.end(), [](double gain) { return gain > kAlike; });
+}
+
+std::string plain_text(const BestLengths& best) {
+  const std::vector<LengthRange> ranges = plain_ranges(best);
+  if (ranges.empty()) return "";
+  if (plain_is_faster(best)) return "a server without a draft is faster at every number of requests: do not speculate";
+  std::string text;
+  for (const LengthRange& range : ranges) {
+    const std::string separator = text.empty() ? "" : ", ";
+    if (range.to == best.plain_gain.size())
+      text += fmt::format("{}from {} requests at once on", separator, range.from);
+    else if (range.from == range.to)
+      text += fmt::format("{}with {} requests at once", separator, range.from);
+    else
+      text += fmt::format("{}with {} to {} requests at once", separator, range.from, range.to);
+  }
+  return text + " a server without a draft is faster: do not speculate if your load stays there";
+}
+
 BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached, std::uint32_t most,
                          int longest) {
   Diagnostics none;
   const HostTime host = experiment.scheduler.entry->make(experiment.scheduler.arguments, none)->host_time();
   // A step of a table's range of 0 keeps the draft's cache, for the steps of other ranges.
   const StepPricer pricer(*experiment.cost, experiment.speculation->method, host, longest > 0);
+  const StepPricer plain_pricer(*experiment.cost, DraftMethod::ngram, host);
   const auto lengths = static_cast<std::size_t>(longest) + 1;
   // [requests - 1][length]: share of the best length's tokens a second that is lost.
   std::vector<std::vector<double>> lost(most, std::vector<double>(lengths));
+  std::vector<double> plain(most);  // [requests - 1]: tokens a second of a server without a draft, over the best length's
   for (std::uint32_t requests = 1; requests <= most; ++requests) {
     std::vector<double>& own = lost[requests - 1];
     double best = 0.0;
@@ -82,6 +131,8 @@ BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& ac
       own[length] = emitted / step_seconds(pricer, acceptance, batch, requests * (cached + emitted), drafted);
       best = std::max(best, own[length]);
     }
+    plain[requests - 1] =
+        1.0 / step_seconds(plain_pricer, acceptance, {requests, 0, requests * cached}, requests * (cached + 1.0), 0) / best;
     // What is not offered loses more than anything that is.
     for (double& rate : own) rate = rate > 0.0 ? 1.0 - rate / best : kNotOffered;
   }
@@ -97,6 +148,7 @@ BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& ac
   for (std::uint32_t step = 0; step < most; ++step) {
     while (length > 0 && least[step][length - 1] <= least[step][length]) --length;
     best.worst_loss = std::max(best.worst_loss, lost[step][length]);
+    best.plain_gain.push_back(plain[step] / (1.0 - lost[step][length]) - 1.0);
     if (!best.ranges.empty() && best.ranges.back().draft_length == static_cast<int>(length))
       best.ranges.back().to = step + 1;
     else

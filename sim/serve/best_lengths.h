@@ -18,6 +18,9 @@ struct LengthRange {
 struct BestLengths {
   std::vector<LengthRange> ranges;  // draft lengths never rise with the requests
   double worst_loss = 0.0;          // share of tokens a second that they lose against each step's own best length
+  // [requests - 1]: tokens a second of a server without a draft over those of the table, less 1. A table's 0 still keeps the
+  // draft's cache, so that no row of it is that server.
+  std::vector<double> plain_gain;
 };
 
 // The best draft lengths for steps of up to `most` requests that decode, with `cached` tokens of context each, among lengths up
@@ -39,6 +42,11 @@ struct LengthTable {
 LengthTable length_table(const ServeExperiment& experiment, const RequestTrace& workload);
 // The draft length for a step of so many requests.
 int length_at(const BestLengths& best, double requests);
+// Whether a server without a draft emits more than one with the table, in a step of so many requests or in every one.
+bool plain_is_faster(const BestLengths& best, double requests);
+bool plain_is_faster(const BestLengths& best);
+// Where it does, in words; "" where it nowhere does.
+std::string plain_text(const BestLengths& best);
 
 // [[1, 8, 4], [9, 64, 2]], as vLLM takes it for num_speculative_tokens_per_batch_size.
 std::string ranges_text(const std::vector<LengthRange>& ranges);

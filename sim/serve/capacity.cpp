@@ -14,6 +14,15 @@ namespace {
 constexpr std::size_t kFirstRequests = 1024;  // for each replica
 constexpr double kBatches = 32.0;             // that the run is long: it begins with one that is in step, and ends in another
 
+// Replicas that stand for any larger number of them: where all requests are there at the start, a routing that goes by numbers
+// of requests gives each as many, and each works by itself.
+constexpr std::uint32_t kMostReplicas = 4;
+
+bool stand_for_others(const ServeExperiment& experiment) {
+  return experiment.replicas > kMostReplicas && experiment.prefill_engines == 0 && !experiment.routing->by_prefix() &&
+         !in_step(experiment);
+}
+
 // Since when a request's rounds go on. Where another engine computed its prompt and gave its first token, its cache crosses the
 // link and it waits for the engine that decodes: no token comes meanwhile.
 Picoseconds decodes_from(const Sequence& sequence) {
@@ -50,7 +59,9 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
   saturated.horizon = kNever;
   saturated.warm_up = {};
   saturated.slo = {};
-  std::size_t requests = kFirstRequests * experiment.replicas;
+  if (stand_for_others(experiment)) saturated.replicas = kMostReplicas;
+  const double share = static_cast<double>(saturated.replicas) / experiment.replicas;
+  std::size_t requests = std::min(kFirstRequests * saturated.replicas, kMostRequests);
   for (;;) {
     const RequestTrace workload = saturating(saturated, requests);
     if (hits_decide(saturated, workload)) return std::nullopt;
@@ -59,7 +70,7 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
     const SimulationResult result = serve(saturated, workload, options).result;
     if (result.interrupted || !result.reached_end) return std::nullopt;
     double batch = 0.0;
-    for (std::size_t i = 0; i < experiment.replicas; ++i) batch += result.totals[i].largest_batch;
+    for (std::size_t i = 0; i < saturated.replicas; ++i) batch += result.totals[i].largest_batch;
     const auto needed = static_cast<std::size_t>(kBatches * batch);
     if (requests < needed) {
       // Everything that was there ran at once, so that nothing is known of what limits the batch.
@@ -86,7 +97,8 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
     const auto count = static_cast<double>(result.sequences.size());
     const bool first = experiment.prefill_engines == 0 || experiment.first_token_of_decode || outputs <= count;
     for (const Sequence& sequence : result.sequences) tokens += tokens_between(sequence, from, to, first);
-    return tokens / (outputs / count - (first ? 0.0 : 1.0)) / (static_cast<double>(to - from) / kPicosecondsPerSecond);
+    const double completed = tokens / (outputs / count - (first ? 0.0 : 1.0));
+    return completed / (static_cast<double>(to - from) / kPicosecondsPerSecond) / share;
   }
 }
 

@@ -19,12 +19,6 @@ rng::Key key_of(const ServeExperiment& experiment, const char* what) {
   return rng::make_key(experiment.seed, rng::hash_text(what));
 }
 
-// Engines that share a target's experts compute every step together.
-bool in_step(const ServeExperiment& experiment) {
-  const cost::Deployment* const deployment = experiment.cost->deployment();
-  return deployment != nullptr && deployment->target && deployment->target->expert_parallel > 1.0;
-}
-
 Server::Parts make_engine(const ServeExperiment& experiment, const Acceptance* acceptance, const StepPricer& pricer) {
   Diagnostics none;
   Server::Parts parts;
@@ -70,6 +64,11 @@ void check_memory(const ServeExperiment& experiment, std::size_t requests) {
 }
 
 }  // namespace
+
+bool in_step(const ServeExperiment& experiment) {
+  const cost::Deployment* const deployment = experiment.cost->deployment();
+  return deployment != nullptr && deployment->target && deployment->target->expert_parallel > 1.0;
+}
 
 double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, const BatchState& batch, double cached_after,
                     int draft_length) {

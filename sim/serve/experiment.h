@@ -87,6 +87,9 @@ const std::vector<spec::SectionInfo>& serve_sections();
 // The requests that its seed gives; throws BadInput for one that the server can never serve.
 RequestTrace make_requests(const ServeExperiment& experiment);
 
+// Its engines share a target's experts and compute every step together.
+bool in_step(const ServeExperiment& experiment);
+
 // The rows and passes of a step in which so many sequences decode, each with a block of the policy's length, and draft as many
 // anew.
 double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, const BatchState& batch, double cached_after,

@@ -143,6 +143,7 @@ Summary summarise(const RequestTrace& workload, const SimulationResult& result, 
   Picoseconds first = kNever;
   double within = 0.0;
   double life = 0.0;
+  double rounds = 0.0;
   std::vector<double> waits;  // in the queue and for a link, of all requests in the order of sending
   for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
@@ -155,12 +156,13 @@ Summary summarise(const RequestTrace& workload, const SimulationResult& result, 
     summary.prefix_hit_tokens += sequence.found;
     summary.drafted += sequence.drafted;
     summary.accepted += sequence.accepted;
+    rounds += sequence.rounds;
     if (sequence.status != Status::finished) {  // in flight when the horizon was reached
       life += static_cast<double>(std::max<Picoseconds>(result.end - sequence.sent, 0));
       continue;
     }
-    const double queued = ms(sequence.spent[static_cast<std::size_t>(Cause::queue)]);
-    waits.push_back(queued + ms(sequence.spent[static_cast<std::size_t>(Cause::transfer)]));
+    waits.push_back(
+        ms(sequence.spent[static_cast<std::size_t>(Cause::queue)] + sequence.spent[static_cast<std::size_t>(Cause::transfer)]));
     summary.completed += 1;
     summary.prompt_tokens += sequence.prompt;
     summary.output_tokens += sequence.emitted;
@@ -173,7 +175,8 @@ Summary summarise(const RequestTrace& workload, const SimulationResult& result, 
     ttft.push_back(own_ttft);
     e2el.push_back(own_e2el);
     if (sequence.emitted > 1) tpot.push_back(own_tpot);
-    queue.push_back(queued);
+    // The cause `queue` has the queue of an engine that decodes beside it, where that is another one.
+    queue.push_back(ms(sequence.first_scheduled - sequence.sent - sequence.spent[static_cast<std::size_t>(Cause::frontend)]));
     for (std::size_t cause = 0; cause < kCauses; ++cause) {
       summary.life_ms[cause] += ms(sequence.spent[cause]);
       summary.ttft_by_cause_ms[cause] += ms(sequence.spent_first[cause]);
@@ -242,12 +245,10 @@ Summary summarise(const RequestTrace& workload, const SimulationResult& result, 
   }
   summary.itl_ms = weighted_statistics(std::move(chunks));
   summary.itl_token_ms = weighted_statistics(std::move(tokens));
-  double rounds = 0.0;
   double batch = 0.0;
   double busy = 0.0;
   summary.fewest_free_blocks = result.totals.front().fewest_free_blocks;
   for (const ServerTotals& one : result.totals) {
-    rounds += static_cast<double>(one.rounds);
     summary.steps += static_cast<double>(one.steps);
     summary.uniform_steps += static_cast<double>(one.uniform_steps);
     summary.mixed_steps += static_cast<double>(one.mixed_steps);

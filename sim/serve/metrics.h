@@ -79,7 +79,7 @@ struct Summary {
   double steps = 0.0;
   double prefill_steps = 0.0;
   double busy_share = 0.0;        // share of time that an engine works, in the mean
-  double tokens_per_round = 0.0;  // NaN without rounds
+  double tokens_per_round = 0.0;  // 1 + accepted / the sequences' rounds; NaN without rounds
   double drafted = 0.0;           // verified drafts
   double accepted = 0.0;
   double acceptance_rate = 0.0;  // accepted / drafted; NaN without drafts

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace specsim::serve {
 
 namespace {
@@ -55,7 +57,11 @@ std::vector<SummaryFigure> all_figures() {
          &Summary::total_token_throughput),
       of("request_goodput", "1/s", "requests that keep every limit of the SLO; empty without one", &Summary::request_goodput),
       of("slo_share", "1", "share of the requests behind the warm-up that keep them", &Summary::slo_share),
-      of("meets_slo", "1 where the SLO's percentile of requests keeps each limit and no request was left", &Summary::meets_slo)};
+      {"meets_slo", "0 or 1",
+       "1 where the SLO's percentile of requests keeps each limit and no request was left; empty without one",
+       [](const Summary& summary) { return std::isnan(summary.request_goodput) ? NAN
+                                           : summary.meets_slo                 ? 1.0
+                                                                               : 0.0; }}};
   add_times(list, "ttft", "time to first token", &Summary::ttft_ms);
   add_times(list, "tpot", "time per output token of a request", &Summary::tpot_ms);
   add_times(list, "itl", "time between chunks of tokens", &Summary::itl_ms);
@@ -70,8 +76,7 @@ std::vector<SummaryFigure> all_figures() {
        of("steps", "1", "steps of all engines", &Summary::steps),
        of("prefill_steps", "1", "how many of them computed tokens of prompts", &Summary::prefill_steps),
        of("busy_share", "1", "share of duration_s that an engine works, mean over engines", &Summary::busy_share),
-       of("tokens_per_round", "tokens", "tokens that a decoding step of a request emits: 1 + accepted / rounds",
-          &Summary::tokens_per_round),
+       of("tokens_per_round", "tokens", "1 + accepted / rounds, the rounds of requests.csv", &Summary::tokens_per_round),
        of("drafted", "tokens", "drafts that were verified", &Summary::drafted),
        of("accepted", "tokens", "drafts that were accepted", &Summary::accepted),
        of("acceptance_rate", "1", "accepted / drafted", &Summary::acceptance_rate),
@@ -86,7 +91,7 @@ std::vector<SummaryFigure> all_figures() {
        of("uniform_steps", "1", "steps in which every request computes as many rows and none a prompt", &Summary::uniform_steps),
        of("mixed_steps", "1", "steps in which they do not", &Summary::mixed_steps),
        of("eager_steps", "1", "steps of more rows than a captured graph holds", &Summary::eager_steps)});
-  add_causes(list, "", "a request's life", &Summary::life_ms);
+  add_causes(list, "e2el_", "a request's life", &Summary::life_ms);
   add_causes(list, "ttft_", "a request's time to first token", &Summary::ttft_by_cause_ms);
   add_causes(list, "tpot_", "a request's time per output token", &Summary::tpot_by_cause_ms);
   list.push_back(

@@ -39,6 +39,11 @@ def one(bench, checks, scheduler):
     checks.exact("on the link", run.ps("transfer_s"), [move + MS // 4, arrives[1] - first[1]])
     checks.exact("rows of prompts are computed once", sum(run.whole("prefill_rows", steps=True)), 200)
     checks.rejects_exactly("ends", "a link without a queue", run.ps("last_token_s")[1] != first[1] + move + MS // 4 + 4 * step)
+    # The second comes over the link while the first decodes, and waits in a queue once more, behind its first token.
+    run = bench.run(apart(bench.trace("long", [(0, 100, 20, 0), (500, 100, 5, 0)]), prefill=2, scheduler=scheduler))
+    summary = columns(run.folder / "summary.csv")
+    checks.exact("before the first admission nobody waits", float(summary["mean_queue_ms"][0]), 0.0)
+    checks.holds("the second waits for the engine that decodes", float(summary["mean_e2el_queue_ms"][0]) > 0.0)
     # The client gets no token from the engine of the prompt, and the one that decodes computes the prompt's last token again.
     made = apart(bench.trace("silent", [(0, 100, 5, 0), (500, 100, 5, 0), (90000, 100, 1, 0)]), prefill=2, scheduler=scheduler)
     made["serve"]["replicas"]["first_token"] = "decode"

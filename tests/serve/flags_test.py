@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from bench import SPECSIM, Checks, columns  # noqa: E402
+from bench import SPECSIM, Checks, columns, config  # noqa: E402
 
 SERVER = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--rate", "6", "--requests", "40", "--alone"]
 RATES = ("--position-rates", "0.73,0.5,0.34")
@@ -59,6 +59,33 @@ def engines(checks):
     checks.holds("without a draft there is nothing to say", "most tokens" not in serve("--policy", "off"))
 
 
+def plain_server(checks):
+    """A table's 0 still keeps the draft's cache: a server without a draft is weighed by itself."""
+    def ends(cost, alpha, *more):
+        with tempfile.TemporaryDirectory() as folder:
+            made = config({"process": "closed", "concurrency": 8, "requests": 40}, {"target_fixed_ms": 10.0, **cost}, {"prompt": {"fixed": 1}, "output": {"fixed": 100}},
+                          {"policy": {"kind": "fixed", "draft_length": 1}, "acceptance": {"alpha": alpha}}, max_num_seqs=8)
+            (Path(folder) / "c.yaml").write_text(json.dumps(made))
+            done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", "c.yaml", "--alone", *more], cwd=folder, capture_output=True, text=True, check=True)
+            return " ".join(done.stdout.split())
+
+    never = "a server without a draft is faster at every number of requests: do not speculate"
+    # 1.1 tokens in 11.5 ms against 1 in 10, while a step without drafts keeps the draft's cache for 1.5.
+    text = ends({"draft_fixed_ms": 1.5}, 0.1)
+    checks.exact("dearer than its drafts are worth", ("[[1, 8, 1]]" in text, never in text), (True, True))
+    text = ends({"draft_fixed_ms": 1.5}, 0.2)
+    checks.exact("worth its price", ("[[1, 8, 1]]" in text, "without a draft" in text), (True, False))
+    # With B requests 1.3 tokens in 11.5 + 2.5 B ms against 1 in 10 + B: equal at B = 1.25. The table drafts up to B = 3.
+    text = ends({"draft_fixed_ms": 1.5, "draft_ms_per_token": 0.25, "target_ms_per_token": 1.0}, 0.3)
+    checks.holds("from two requests on a server without is faster", "from 2 requests at once on a server without a draft is faster: do not speculate if your load stays there" in text)
+    text = ends({"draft_fixed_ms": 1.5}, 0.1, "--method", "ngram")
+    checks.holds("a draft without passes has no cache to keep", "without a draft" not in text)
+    server = [*SERVER[:5], "llama-3.2-1b", *SERVER[6:], "--alpha", "0.1", "--policy", "fixed:1"]
+    none = " ".join(subprocess.run([SPECSIM, "serve", *server], capture_output=True, text=True, check=True).stdout.split())
+    checks.exact("no flags where the server is faster without", ("flags for" in none, "flags: none, the server is faster without speculation" in none, never in none),
+                 (False, True, True))
+
+
 def running(checks):
     """SGLang runs 48 requests at once as soon as it speculates, and as many as come without."""
     def most(*options):
@@ -79,6 +106,17 @@ def unknown_capacity(checks):
         text = " ".join(serve(*chunks, "--set", f"serve.scheduler.chunked_prefill={chunked}").split())
         checks.exact(f"chunked_prefill {chunked}: the largest stable rate is given, or said not to be",
                      ("capacity" in text, "no largest stable rate is given: the longer run" in text), (chunked == "true", chunked == "false"))
+
+
+def replicas(checks):
+    """Of many replicas a few stand for all, so that their capacity is told in seconds."""
+    def capacity(count):
+        server = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--rate", "3", "--requests", "10", "--alone", "--set", f"serve.replicas={count}"]
+        done = subprocess.run([SPECSIM, "serve", *server], capture_output=True, text=True, check=True, timeout=100)
+        return float(re.search(r"plain: capacity (\S+) requests/s", done.stdout).group(1))
+
+    few, many = capacity(4), capacity(4096)
+    checks.holds(f"{many} of 4096, {few} of 4", abs(many / few / 1024 - 1) < 1e-3)
 
 
 def measured(checks):
@@ -127,7 +165,7 @@ def ties(checks):
 
 def main():
     checks = Checks()
-    for part in (engines, running, unknown_capacity, measured, pool, pasted, ties):
+    for part in (engines, plain_server, running, unknown_capacity, replicas, measured, pool, pasted, ties):
         part(checks)
     return checks.finish("flags of servers")
 

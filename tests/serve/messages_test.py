@@ -143,15 +143,15 @@ with tempfile.TemporaryDirectory() as folder:
     for name, text in FILES.items():
         Path(folder, name).write_text(text)
     for arguments, wanted in CASES:
-        done = subprocess.run([SPECSIM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([SPECSIM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=600)
         if done.returncode != 2 or wanted not in done.stderr or done.stdout or "should not happen" in done.stderr:
             print(f"specsim serve {' '.join(arguments)}\n  wanted exit 2 and: {wanted}\n  exit {done.returncode}: {done.stderr.strip()}")
             failures += 1
-    good = subprocess.run([SPECSIM, "serve", "base.yaml", "--out", "out", "--steps"], cwd=folder, capture_output=True, text=True, timeout=120)
+    good = subprocess.run([SPECSIM, "serve", "base.yaml", "--out", "out", "--steps"], cwd=folder, capture_output=True, text=True, timeout=600)
     if good.returncode != 0 or sorted(os.listdir(Path(folder, "out"))) != ["manifest.yaml", "requests.csv", "requests_plain.csv", "steps.csv", "summary.csv"]:
         print(f"the base config does not run: {good.stderr}")
         failures += 1
-    again = subprocess.run([SPECSIM, "serve", "base.yaml", "--out", "out", "--rate", "7"], cwd=folder, capture_output=True, text=True, timeout=120)
+    again = subprocess.run([SPECSIM, "serve", "base.yaml", "--out", "out", "--rate", "7"], cwd=folder, capture_output=True, text=True, timeout=600)
     if again.returncode != 2:
         print(f"another run's results were replaced without --force: exit {again.returncode}")
         failures += 1
@@ -166,7 +166,7 @@ with tempfile.TemporaryDirectory() as folder:
                          (["--tensor-parallel", "2", "--policy", "fixed:2", "--alpha", "0.5", "--draft", "llama-3.2-1b"],
                           ["target: {preset: llama-3.1-8b, tensor_parallel: 2}", "draft: {preset: llama-3.2-1b, tensor_parallel: 2}"])):
         flags = subprocess.run([SPECSIM, "serve", *more, "--target", "llama-3.1-8b", "--rate", "2", "--requests", "3", "--out", "flags", "--force"],
-                               cwd=folder, capture_output=True, text=True, timeout=120)
+                               cwd=folder, capture_output=True, text=True, timeout=600)
         config = Path(folder, "flags", "manifest.yaml").read_text() if flags.returncode == 0 else flags.stderr
         if any(part not in config for part in wanted):
             print(f"specsim serve {' '.join(more)}: wanted {wanted}\n  {config}")
@@ -177,7 +177,7 @@ with tempfile.TemporaryDirectory() as folder:
               ("drafts up to 3 tokens and acceptance is stated for 2", ["base.yaml", "--position-rates", "0.7,0.4"], True),
               ("acceptance is stated for", ["base.yaml", "--position-rates", "0.7,0.4,0.3"], False), ("acceptance is stated for", ["base.yaml"], False))
     for words, arguments, said in doubts:
-        done = subprocess.run([SPECSIM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([SPECSIM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=600)
         if done.returncode != 0 or (words in done.stderr) != said:
             print(f"specsim serve {' '.join(arguments)}: {words!r} {'is not' if said else 'is'} said: {done.stderr}")
             failures += 1

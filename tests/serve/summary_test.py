@@ -130,6 +130,16 @@ def main():
                 checks.rejects_exactly("MSER-5's cut", "a batch more or less", all(differences(summary, figures(run, d)) for d in later))
             whole = whole or run
             checks.exact("leaving requests out of the figures changes no request", run.raw, whole.raw)
+        # Their steps are scheduled ahead, so that the last one of each request is none of its rounds.
+        ahead = crowded(0)
+        ahead["serve"]["scheduler"]["async"] = True
+        run = bench.run(ahead)
+        summary = columns(run.folder / "summary.csv")
+        checks.exact("figures of an asynchronous engine", differences(summary, figures(run, 0)), [])
+        header = (run.folder / "summary.csv").read_text().splitlines()[0].split(",")
+        checks.exact("columns of a name", [name for name in set(header) if header.count(name) > 1], [])
+        life = sum(float(values[0]) for name, values in summary.items() if name.startswith("mean_e2el_") and name != "mean_e2el_ms")
+        checks.holds("the causes of a life add up to it", abs(life - float(summary["mean_e2el_ms"][0])) < 1e-6)
         # Requests of 6.7 s that wait for the end of a long step and no longer, and a server that has half of the capacity it needs.
         busy = crowded(0, 45.0, 300)
         busy["cost"] = {"model": "affine", "target_fixed_ms": 360.0}
