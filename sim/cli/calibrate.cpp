@@ -1,5 +1,6 @@
 // specsim calibrate: what two real models' passes cost here, how often the target accepts the draft, and what speculation gives.
 #include "sim/base/output.h"
+#include "sim/base/plural.h"
 #include "sim/calibrate/passes.h"
 #include "sim/calibrate/result_files.h"
 #include "sim/calibrate/speed.h"
@@ -40,8 +41,8 @@ void print_passes(const calibrate::Passes& passes) {
 
 void print_acceptance(const calibrate::TemperatureAcceptance& acceptance, int draft_length) {
   const report::Estimate mean = calibrate::tokens_per_round(acceptance.measured);
-  print_output("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {}, 95 %)\n",
-               acceptance.temperature, acceptance.measured.requests.size(), draft_length, mean.value,
+  print_output("\nacceptance at temperature {:g}, {}, draft length {}: {:.4f} tokens per round (+- {}, 95 %)\n",
+               acceptance.temperature, plural(acceptance.measured.requests.size(), "prompt"), draft_length, mean.value,
                error_text(report::half_width(mean), 4));
   Table table({{"given", Align::left}, {"judged"}, {"outcomes"}, {"distributions"}, {"z"}, {"KL nats"}, {"entropy"}},
               {.indent = 2});

@@ -1,5 +1,6 @@
 #include "sim/logs/findings.h"
 
+#include "sim/base/plural.h"
 #include "sim/math/quantiles.h"
 
 #include <fmt/format.h>
@@ -167,7 +168,7 @@ class Finder {
     ratio_ = interval.ratio;
     found_.mean_length = figure(length, interval.half, 1.0, found_.draft_length > 0 ? found_.draft_length + 1.0 : 1e9);
     if (!std::isnan(interval.half))
-      found_.interval_from = interval.by_lines ? fmt::format("the spread over {} lines", spread.parts) : "independent rounds";
+      found_.interval_from = interval.by_lines ? "the spread over " + plural(spread.parts, "line") : "independent rounds";
   }
 
   void find_rate() {
@@ -211,7 +212,9 @@ class Finder {
 
   void check_printed() {
     if (all_.contradictions == 0)
-      found_.checks.push_back({"printed figures", true, fmt::format("follow from each other on all {} lines", all_.lines)});
+      found_.checks.push_back({"printed figures", true,
+                               fmt::format("follow from each other on {}",
+                                           all_.lines == 1 ? "the one line" : fmt::format("all {} lines", all_.lines))});
     else
       found_.checks.push_back(
           {"printed figures", false,
