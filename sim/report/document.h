@@ -17,7 +17,7 @@
 namespace specsim::report {
 
 enum class Format { table, csv, json, markdown };
-// One of their names; nothing for another.
+// The format of that name; nullopt for any other name.
 std::optional<Format> format_named(std::string_view name);
 inline constexpr const char* kFormats = "table, csv, json, markdown";
 
@@ -32,7 +32,7 @@ struct Told {
   int exit_status = 0;
 };
 
-// One at a time.
+// Only one document may be open at a time.
 class Document {
  public:
   Document();
