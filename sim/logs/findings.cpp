@@ -168,7 +168,8 @@ class Finder {
     ratio_ = interval.ratio;
     found_.mean_length = figure(length, interval.half, 1.0, found_.draft_length > 0 ? found_.draft_length + 1.0 : 1e9);
     if (!std::isnan(interval.half))
-      found_.interval_from = interval.by_lines ? "the spread over " + plural(spread.parts, "line") : "independent rounds";
+      found_.interval_from =
+          interval.by_lines ? fmt::format("the spread over {}", plural(spread.parts, "line")) : "independent rounds";
   }
 
   void find_rate() {
