@@ -4,6 +4,7 @@
 #include "sim/base/output.h"
 #include "sim/base/plural.h"
 #include "sim/cost/cost_model.h"
+#include "sim/llm/read_tokenizer.h"
 #include "sim/verify/positions_in_turn.h"
 #include "sim/verify/tree_demands.h"
 

@@ -42,8 +42,6 @@ class Document {
   // What stands in it, in the format; `quiet`: tables alone. Throws nothing.
   [[nodiscard]] std::string written(Format format, const Told& told, bool quiet) const;
 
-  // The open document; null where what is printed goes to the terminal.
-  static Document* open();
   // Keeps a table and returns the mark that stands for it in what is printed.
   std::string keep(std::vector<Head> heads, std::vector<std::vector<std::string>> rows, bool headless);
   void print(std::string_view text);
