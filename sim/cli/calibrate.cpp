@@ -118,7 +118,7 @@ ExitCode calibrate_on_cpu(const po::variables_map& values, const calibrate::Sett
   const bool passes_vary = settings.blocks() != nullptr;  // by the text, or by the level of a tree
   if (!passes_vary) {
     const calibrate::Passes passes = calibrate::time_passes(models, settings, PhaseProgress());
-    folder.write("cost_table.csv", llm::cost_table(passes.rows));
+    folder.write("cost_table.csv", report::csv(calibrate::cost_table_columns(), calibrate::measured_passes(passes.rows)));
     folder.write("passes.csv", report::csv(calibrate::pass_columns(), calibrate::timed_passes(passes)));
     print_passes(passes);
   }
