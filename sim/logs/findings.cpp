@@ -17,9 +17,6 @@ constexpr std::size_t kFewestLines = 5;  // fewer lines' spread says nothing of 
 constexpr double kNormal95 = 1.959964;   // two-sided
 constexpr double kSignificance = 0.05;   // level at which a constant alpha is given up
 
-// Two-sided quantile of Student's t at 95 %.
-double student95(double freedom) { return math::student_t_upper_quantile(0.025, freedom); }
-
 // Standard error of sum(x) / sum(n) over lines as independent parts, by the linear expansion of the ratio; and the lines that
 // count.
 struct Spread {
@@ -60,7 +57,7 @@ Interval wider(double trial_error, const Spread& spread) {
   Interval interval;
   if (trial_error > 0.0) interval.half = kNormal95 * trial_error;
   if (spread.parts < kFewestLines) return interval;
-  const double half = student95(static_cast<double>(spread.parts) - 1.0) * spread.error;
+  const double half = math::student_t_half_width(0.95, static_cast<double>(spread.parts) - 1.0) * spread.error;
   if (trial_error > 0.0) interval.ratio = std::max(1.0, spread.error * spread.error / (trial_error * trial_error));
   if (trial_error > 0.0 && half <= interval.half) return interval;
   interval.half = half;
