@@ -4,6 +4,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/output_form.h"
 #include "sim/report/table.h"
+#include "sim/spec/axes.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
