@@ -1,5 +1,6 @@
 #include "sim/calibrate/gpu_passes.h"
 
+#include "sim/calibrate/passes.h"
 #include "sim/rng/address.h"
 
 #include <fmt/format.h>

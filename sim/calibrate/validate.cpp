@@ -1,5 +1,6 @@
 #include "sim/calibrate/validate.h"
 
+#include "sim/calibrate/passes.h"
 #include "sim/cost/table.h"
 #include "sim/rng/address.h"
 

@@ -2,6 +2,7 @@
 #include "sim/calibrate/validate.h"
 
 #include "sim/base/output.h"
+#include "sim/calibrate/passes.h"
 #include "sim/calibrate/result_files.h"
 #include "sim/cli/command.h"
 #include "sim/cli/model_commands.h"
